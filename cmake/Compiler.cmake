@@ -1,0 +1,22 @@
+# weir_compile_options: linked privately by every target of ours, never exported.
+add_library(weir_compile_options INTERFACE)
+target_compile_options(weir_compile_options INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
+    -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align -Wformat=2 -Wnull-dereference
+    -fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ 12 reports false null dereferences through inlined library code at -O2.
+    target_compile_options(weir_compile_options INTERFACE -Wno-null-dereference)
+endif()
+if(WEIR_WARNINGS_AS_ERRORS)
+    target_compile_options(weir_compile_options INTERFACE -Werror)
+endif()
+if(WEIR_SANITIZE)
+    add_compile_options(-fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=${WEIR_SANITIZE})
+endif()
+if(WEIR_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=address,undefined)
+endif()
+add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_USE_STD_STRING_VIEW)

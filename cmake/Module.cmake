@@ -1,0 +1,28 @@
+# weir_module(NAME SOURCES ... DEPS ...): one static library weir_NAME with the alias weir::NAME.
+# DEPS are the modules of lower layers and the libraries that the public headers need;
+# PRIVATE_DEPS those that only the sources need.
+function(weir_module name)
+    cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+    add_library(weir_${name} STATIC ${ARG_SOURCES})
+    add_library(weir::${name} ALIAS weir_${name})
+    target_include_directories(weir_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+    target_link_libraries(weir_${name} PUBLIC ${ARG_DEPS}
+                          PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:weir_compile_options>)
+endfunction()
+
+# weir_test(NAME [LABEL unit|sim|integration|meta] SOURCES ... DEPS ...): one doctest program
+# NAME, each of its test cases a CTest test with the label (default: unit).
+function(weir_test name)
+    cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
+    if(NOT ARG_LABEL)
+        set(ARG_LABEL unit)
+    endif()
+    if(NOT ARG_TIMEOUT)
+        set(ARG_TIMEOUT 120)
+    endif()
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE ${ARG_DEPS} weir_test_main weir_compile_options)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+endfunction()

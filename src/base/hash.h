@@ -1,0 +1,22 @@
+#pragma once
+// Keyed 64-bit hashing (SipHash-2-4, Aumasson and Bernstein 2012) for tables whose keys an
+// attacker may choose and for names on the wire. Pure functions, thread-safe.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace weir {
+
+struct HashKey {
+    std::array<std::byte, 16> bytes{};
+};
+
+/// SipHash-2-4 of the text under the key.
+[[nodiscard]] std::uint64_t keyed_hash(std::string_view text, const HashKey& key);
+
+/// A bijective mix of 64 bits (splitmix64's finaliser): spreads identifiers over a table.
+[[nodiscard]] std::uint64_t mix(std::uint64_t value);
+
+}  // namespace weir

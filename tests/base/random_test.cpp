@@ -1,0 +1,35 @@
+#include "base/random.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+namespace weir {
+namespace {
+
+TEST_CASE("the same seed gives the same numbers, another seed others") {
+    Random a(7);
+    Random b(7);
+    Random c(8);
+    const auto first = a.next();
+    CHECK(first == b.next());
+    CHECK(first != c.next());
+}
+
+TEST_CASE("uniform numbers are spread evenly, exponential ones have their mean") {
+    Random random(1);
+    std::array<int, 10> bins{};
+    double sum = 0;
+    constexpr int kDraws = 100'000;
+    for (int i = 0; i < kDraws; ++i) {
+        ++bins[random.below(10)];
+        sum += random.exponential(4);
+    }
+    for (int count : bins) {
+        CHECK(count == doctest::Approx(kDraws / 10).epsilon(0.05));
+    }
+    CHECK(sum / kDraws == doctest::Approx(0.25).epsilon(0.02));
+}
+
+}  // namespace
+}  // namespace weir
