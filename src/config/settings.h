@@ -1,0 +1,146 @@
+#pragma once
+// The sidecar's own settings, as read from its file, the WEIR_… variables and the flags, after
+// validation. Plain immutable values: made once by config::load_settings, then shared by const
+// reference (or as a const snapshot) with the parts that they configure. docs/configuration.md
+// explains every key; settings_fields.h maps keys to these members.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/endpoint.h"
+#include "base/instant.h"
+
+namespace weir::config {
+
+/// Where to listen: a TCP address, or a unix socket when `path` is not empty.
+struct ListenAddress {
+    Endpoint endpoint;
+    std::string path;
+
+    [[nodiscard]] bool is_unix() const { return !path.empty(); }
+    friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
+};
+
+/// "0.0.0.0:8080" or "unix:/run/weir.sock".
+[[nodiscard]] std::string to_string(const ListenAddress& address);
+
+/// The service behind us: host (a name or a literal address) and port, or a unix socket.
+struct UpstreamAddress {
+    std::string host;
+    std::uint16_t port = 0;
+    std::string path;
+
+    [[nodiscard]] bool is_unix() const { return !path.empty(); }
+    friend bool operator==(const UpstreamAddress&, const UpstreamAddress&) = default;
+};
+
+[[nodiscard]] std::string to_string(const UpstreamAddress& address);
+
+/// Where a sidecar finds its peers: a DNS name that is looked up again for ever (all of its
+/// addresses are seeds), or one literal address.
+struct Seed {
+    std::string host;  ///< the name, or the literal address without port and brackets
+    std::uint16_t port = 0;
+    std::optional<Endpoint> literal;  ///< set when host is a literal address
+
+    friend bool operator==(const Seed&, const Seed&) = default;
+};
+
+/// A block of addresses, "10.0.0.0/8" or "2001:db8::/32"; a single address is a block of one.
+struct AddressBlock {
+    Endpoint base;               ///< port 0; IPv4 as ::ffff:a.b.c.d
+    unsigned prefix_bits = 128;  ///< counted in the 128 bits of `base`
+
+    [[nodiscard]] bool contains(const Endpoint& endpoint) const;
+    friend bool operator==(const AddressBlock&, const AddressBlock&) = default;
+};
+
+struct ClusterSettings {
+    std::string name = "weir";          ///< packets of another cluster are refused
+    Endpoint listen;                    ///< UDP and TCP; port 7946 unless given
+    std::optional<Endpoint> advertise;  ///< what peers are told; nothing: found out at start
+    std::vector<Seed> join;
+    std::string key_file;   ///< empty only with `insecure`
+    bool insecure = false;  ///< gossip unsealed
+};
+
+/// How long things may take (robustness against slow or dead ends).
+struct TimeoutSettings {
+    Duration request_head = std::chrono::seconds(10);     ///< first byte to end of head, in total
+    Duration body_idle = std::chrono::seconds(30);        ///< between two reads of a request body
+    Duration keep_alive_idle = std::chrono::seconds(60);  ///< client connection between requests
+    Duration connect = std::chrono::milliseconds(250);    ///< 5 s when upstream is not local
+    Duration stream_idle = std::chrono::seconds(300);     ///< no byte either way during a response
+    Duration upstream_idle = std::chrono::seconds(60);    ///< a pooled upstream connection
+};
+
+/// How big things may get. Sizes in bytes.
+struct LimitSettings {
+    std::size_t request_line = 8 * 1024;
+    std::size_t request_head = 32 * 1024;
+    std::size_t request_fields = 100;
+    std::size_t response_head = 64 * 1024;
+    std::size_t chunk_extension = 4 * 1024;
+    std::size_t buffer = 32 * 1024;  ///< per connection and direction
+    std::size_t refused_body =
+        64 * 1024;                     ///< read away after a refusal, else the connection closes
+    std::size_t connections = 10'000;  ///< clients, all workers together
+    std::size_t upstream_connections = 10'000;    ///< all workers together
+    std::size_t upstream_idle_connections = 256;  ///< kept by each worker
+    std::size_t pipelined_requests = 100;         ///< read ahead on one connection
+};
+
+enum class Underscores { pass, drop, reject };
+
+struct HeaderSettings {
+    bool ietf = true;          ///< RateLimit and RateLimit-Policy on refusals
+    bool x_ratelimit = false;  ///< X-RateLimit-Limit, -Remaining, -Reset on refusals
+    bool on_success = false;   ///< the same on admitted requests
+    bool quota = true;         ///< X-Weir-Quota on refusals
+    bool via = true;
+    bool forwarded = true;  ///< X-Forwarded-For, -Proto, -Host
+    bool request_id = true;
+    Underscores underscores = Underscores::drop;  ///< request fields whose name holds one
+};
+
+enum class LogLevel { debug, info, warning, error, off };
+enum class LogFormat { json, text };
+
+struct LogSettings {
+    LogLevel level = LogLevel::info;
+    LogFormat format = LogFormat::text;
+};
+
+struct DrainSettings {
+    Duration grace = std::chrono::seconds(20);          ///< for what is in flight after SIGTERM
+    Duration keep_accepting = std::chrono::seconds(3);  ///< new connections after a drain begins
+};
+
+struct LimiterSettings {
+    std::size_t max_instances = 1'000'000;
+    double max_weight = 1e12;  ///< one request's weight is clamped to it
+};
+
+struct Settings {
+    ListenAddress listen;  ///< clients
+    UpstreamAddress upstream;
+    ListenAddress admin;                     ///< changes and debugging
+    ListenAddress status;                    ///< health and metrics, read-only
+    std::string admin_token_file;            ///< bearer token; needed unless admin is local
+    std::vector<std::string> quotas;         ///< files, or directories of *.yaml, *.yml, *.json
+    std::optional<ClusterSettings> cluster;  ///< nothing: alone
+    unsigned workers = 0;                    ///< event loops of the proxy; 0: one per core
+    TimeoutSettings timeouts;
+    LimitSettings limits;
+    HeaderSettings headers;
+    LogSettings log;
+    DrainSettings drain;
+    LimiterSettings limiter;
+    std::size_t max_quota_series = 1000;  ///< metrics.max_quota_series
+    std::vector<AddressBlock> trusted_proxies;
+};
+
+}  // namespace weir::config
