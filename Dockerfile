@@ -1,0 +1,27 @@
+# Two stages on one Debian 12 base: the first builds weir, the second holds only what it runs on.
+ARG BASE=debian:12-slim
+
+FROM ${BASE} AS build
+WORKDIR /src
+COPY scripts/install-deps scripts/
+RUN scripts/install-deps
+COPY CMakeLists.txt CMakePresets.json ./
+COPY cmake cmake
+COPY include include
+COPY src src
+RUN cmake --preset release -DWEIR_BUILD_TESTS=OFF -DWEIR_BUILD_BENCH=OFF \
+    && cmake --build --preset release --target weir \
+    && strip build/release/bin/weir
+
+FROM ${BASE}
+RUN apt-get update -qq \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        ca-certificates libprometheus-cpp-core1.0 libre2-9 libsodium23 libspdlog1.10 \
+        libyaml-cpp0.7 zlib1g \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build /src/build/release/bin/weir /usr/bin/weir
+COPY config /etc/weir/example
+USER 65532:65532
+EXPOSE 8000 9902 7946/udp
+ENTRYPOINT ["/usr/bin/weir"]
+CMD ["run", "--config", "/etc/weir/config/weir.yaml"]

@@ -1,0 +1,69 @@
+{{/*
+The weir container, for this chart and for others: a chart that depends on this one writes
+
+  initContainers:
+    {{- include "weir.sidecar" . | nindent 8 }}
+  volumes:
+    {{- include "weir.volumes" . | nindent 8 }}
+
+with values of the same shape. With weir.nativeSidecar it belongs under initContainers, else
+under containers.
+*/}}
+{{- define "weir.sidecar" -}}
+- name: weir
+  image: {{ .Values.weir.image | quote }}
+  imagePullPolicy: {{ .Values.weir.imagePullPolicy }}
+  {{- if .Values.weir.nativeSidecar }}
+  restartPolicy: Always
+  {{- end }}
+  args: ["run", "--config", "/etc/weir/config/weir.yaml"]
+  env:
+    - name: POD_IP
+      valueFrom: {fieldRef: {fieldPath: status.podIP}}
+    - name: POD_NAME
+      valueFrom: {fieldRef: {fieldPath: metadata.name}}
+  ports:
+    - {name: traffic, containerPort: {{ .Values.weir.ports.traffic }}}
+    - {name: status, containerPort: {{ .Values.weir.ports.status }}}
+    - {name: gossip, containerPort: {{ .Values.weir.ports.gossip }}, protocol: UDP}
+  startupProbe:
+    httpGet: {path: /livez, port: {{ .Values.weir.ports.status }}}
+    periodSeconds: 1
+    failureThreshold: 30
+  livenessProbe:
+    httpGet: {path: /livez, port: {{ .Values.weir.ports.status }}}
+    periodSeconds: 10
+    failureThreshold: 3
+  readinessProbe:
+    httpGet: {path: /readyz, port: {{ .Values.weir.ports.status }}}
+    periodSeconds: 2
+    failureThreshold: 1
+  lifecycle:
+    # A pod's end begins with preStop, beside the app's SIGTERM: become unready, keep serving.
+    preStop: {exec: {command: ["weir", "drain"]}}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: {{ .Values.weir.runAsUser }}
+    runAsGroup: {{ .Values.weir.runAsUser }}
+    readOnlyRootFilesystem: true
+    allowPrivilegeEscalation: false
+    capabilities: {drop: [ALL]}
+    seccompProfile: {type: RuntimeDefault}
+  resources:
+    {{- toYaml .Values.weir.resources | nindent 4 }}
+  volumeMounts:
+    - {name: weir-config, mountPath: /etc/weir/config, readOnly: true}
+    - {name: weir-key, mountPath: /etc/weir/key, readOnly: true}
+{{- end -}}
+
+{{- define "weir.volumes" -}}
+- name: weir-config
+  configMap: {name: {{ include "weir.fullname" . }}-config}
+- name: weir-key
+  secret:
+    secretName: {{ .Values.cluster.keySecret.name | quote }}
+    # Readable for weir's user through the pod's fsGroup, for nobody else.
+    defaultMode: 0440
+    items:
+      - {key: {{ .Values.cluster.keySecret.key | quote }}, path: gossip.key}
+{{- end -}}

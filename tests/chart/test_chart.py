@@ -1,0 +1,158 @@
+"""The chart, linted and rendered by the real helm; what it renders is read by the real weir.
+
+WEIR_HELM names the helm program (default: scripts/install-helm builds it), WEIR_BIN the weir
+program whose `validate` reads the rendered files.
+"""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CHART = ROOT / "charts" / "weir"
+VALUES = [None, *sorted((CHART / "ci").glob("*-values.yaml"))]
+NAMES = [path.stem if path else "defaults" for path in VALUES]
+
+
+@pytest.fixture(scope="session")
+def helm():
+    program = os.environ.get("WEIR_HELM")
+    if not program:
+        done = subprocess.run([ROOT / "scripts" / "install-helm"], check=True, timeout=900,
+                              stdout=subprocess.PIPE, text=True)
+        program = done.stdout.strip().splitlines()[-1]
+
+    def run(*arguments, ok=True):
+        done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+        assert (done.returncode == 0) == ok, done.stdout + done.stderr
+        return done.stdout if ok else done.stdout + done.stderr
+
+    return run
+
+
+def render(helm, values=None, *more):
+    arguments = ["template", "shop", CHART, *more]
+    if values:
+        arguments += ["--values", values]
+    return [document for document in yaml.safe_load_all(helm(*arguments)) if document]
+
+
+def the(documents, kind, name):
+    found = [d for d in documents if d["kind"] == kind and d["metadata"]["name"] == name]
+    assert len(found) == 1, f"{len(found)} documents {kind}/{name}"
+    return found[0]
+
+
+def weir_container(pod):
+    both = pod.get("initContainers", []) + pod["containers"]
+    found = [container for container in both if container["name"] == "weir"]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("values", VALUES, ids=NAMES)
+def test_lint_is_clean(helm, values):
+    arguments = ["lint", "--strict", CHART]
+    if values:
+        arguments += ["--values", values]
+    assert "0 chart(s) failed" in helm(*arguments)
+
+
+@pytest.mark.parametrize("values", VALUES, ids=NAMES)
+def test_services_lead_to_weir_and_to_all_peers(helm, values):
+    documents = render(helm, values)
+    template = the(documents, "Deployment", "shop-weir")["spec"]["template"]
+    labels = template["metadata"]["labels"]
+    ports = weir_container(template["spec"])["ports"]
+    traffic = next(port["containerPort"] for port in ports if port["name"] == "traffic")
+    gossip = next(port for port in ports if port["name"] == "gossip")
+
+    service = the(documents, "Service", "shop-weir")["spec"]
+    assert service["selector"].items() <= labels.items()
+    assert service["ports"][0]["targetPort"] == traffic
+
+    peers = the(documents, "Service", "shop-weir-peers")["spec"]
+    assert peers["clusterIP"] == "None"
+    assert peers["publishNotReadyAddresses"] is True
+    assert peers["selector"].items() <= labels.items()
+    assert peers["ports"][0]["protocol"] == gossip["protocol"] == "UDP"
+    assert peers["ports"][0]["targetPort"] == gossip["containerPort"]
+
+
+@pytest.mark.parametrize("values", VALUES, ids=NAMES)
+def test_weir_runs_hardened_and_probed(helm, values):
+    spec = the(render(helm, values), "Deployment", "shop-weir")["spec"]["template"]["spec"]
+    container = weir_container(spec)
+    security = container["securityContext"]
+    assert security["runAsNonRoot"] and security["runAsUser"] > 0
+    assert security["readOnlyRootFilesystem"] and not security["allowPrivilegeEscalation"]
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["securityContext"]["fsGroup"] == security["runAsUser"]
+    status = next(p["containerPort"] for p in container["ports"] if p["name"] == "status")
+    for probe, path in (("startupProbe", "/livez"), ("livenessProbe", "/livez"), ("readinessProbe", "/readyz")):
+        assert container[probe]["httpGet"] == {"path": path, "port": status}
+    assert container["lifecycle"]["preStop"]["exec"]["command"] == ["weir", "drain"]
+
+
+def test_native_sidecar_starts_before_the_app_and_the_classic_one_beside_it(helm):
+    native = the(render(helm), "Deployment", "shop-weir")["spec"]["template"]["spec"]
+    assert [c["name"] for c in native["initContainers"]] == ["weir"]
+    assert native["initContainers"][0]["restartPolicy"] == "Always"
+    assert [c["name"] for c in native["containers"]] == ["app"]
+
+    classic = the(render(helm, CHART / "ci" / "classic-values.yaml"), "Deployment", "shop-weir")
+    spec = classic["spec"]["template"]["spec"]
+    assert "initContainers" not in spec
+    assert [c["name"] for c in spec["containers"]] == ["app", "weir"]
+    assert "restartPolicy" not in spec["containers"][1]
+
+
+def test_the_key_comes_from_the_named_secret_and_is_never_made_here(helm):
+    documents = render(helm, None, "--set", "cluster.keySecret.name=mine")
+    assert not [d for d in documents if d["kind"] == "Secret"]
+    volumes = the(documents, "Deployment", "shop-weir")["spec"]["template"]["spec"]["volumes"]
+    key = next(v for v in volumes if v["name"] == "weir-key")
+    assert key["secret"]["secretName"] == "mine"
+
+
+def test_rendering_twice_gives_the_same(helm):
+    assert render(helm) == render(helm)
+
+
+@pytest.mark.parametrize("setting,words", [
+    ("weir.ports.traffic=80", "traffic"),
+    ("weir.porst.traffic=8000", "porst"),
+    ("weir.logLevel=loud", "logLevel"),
+    ("quotaSet.generation=0", "generation"),
+    ("cluster.keySecret.name=", "name"),
+])
+def test_a_wrong_value_is_refused_by_name(helm, setting, words):
+    assert words in helm("template", "shop", CHART, "--set", setting, ok=False)
+
+
+def test_an_old_kubernetes_is_refused(helm):
+    output = helm("template", "shop", CHART, "--kube-version", "1.28.0", ok=False)
+    assert "1.29" in output
+
+
+@pytest.mark.parametrize("values", VALUES, ids=NAMES)
+def test_weir_accepts_the_rendered_files(helm, values, tmp_path):
+    weir = os.environ.get("WEIR_BIN")
+    if not weir:
+        pytest.fail("WEIR_BIN must name the weir program")
+    data = the(render(helm, values), "ConfigMap", "shop-weir-config")["data"]
+    key = tmp_path / "gossip.key"
+    key.write_bytes(os.urandom(32).hex().encode())
+    key.chmod(0o600)
+    (tmp_path / "quotas.yaml").write_text(data["quotas.yaml"])
+    settings = data["weir.yaml"].replace("/etc/weir/config", str(tmp_path))
+    settings = settings.replace("/etc/weir/key/gossip.key", str(key))
+    (tmp_path / "weir.yaml").write_text(settings)
+    done = subprocess.run([weir, "validate", "--config", tmp_path / "weir.yaml"],
+                          capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stdout + done.stderr
