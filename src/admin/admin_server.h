@@ -1,0 +1,61 @@
+#pragma once
+// The admin listener: the API under /v1 (docs/admin-api.md), for 127.0.0.1 or a unix socket; on
+// any other address every request needs a bearer token. Host and Origin are checked, so that a web
+// page cannot reach it through a rebound name. Control thread only.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "admin/http_server.h"
+#include "admin/sources.h"
+
+namespace weir::admin {
+
+struct AdminOptions {
+    ListenAddress listen;
+    /// A file whose first line is the token; needed unless `listen` is local.
+    std::string token_file;
+    /// Host names that may be used besides addresses and localhost.
+    std::vector<std::string> allowed_hosts;
+    HttpLimits limits;
+};
+
+/// Who may ask: the token, hosts and origins.
+struct AccessRules {
+    std::string token;
+    std::vector<std::string> allowed_hosts;
+};
+
+/// The answers without the sockets; what the sources point to must outlive it.
+class AdminHandler {
+  public:
+    AdminHandler(AdminSources sources, AccessRules rules);
+    [[nodiscard]] Response operator()(const Request& request) const;
+
+  private:
+    AdminSources sources_;
+    AccessRules rules_;
+};
+
+class AdminServer {
+  public:
+    AdminServer(boost::asio::io_context& control, AdminOptions options, AdminSources sources);
+    AdminServer(const AdminServer&) = delete;
+    AdminServer& operator=(const AdminServer&) = delete;
+    ~AdminServer();
+
+    /// Fails when the address is not local and there is no usable token.
+    [[nodiscard]] Result<void> start();
+    void stop();
+    [[nodiscard]] const ListenAddress& bound() const;
+    [[nodiscard]] const HttpServerStatistics& statistics() const;
+
+  private:
+    boost::asio::io_context& control_;
+    AdminOptions options_;
+    AdminSources sources_;
+    std::optional<HttpServer> server_;
+};
+
+}  // namespace weir::admin

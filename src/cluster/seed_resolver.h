@@ -1,0 +1,55 @@
+#pragma once
+// Looks host names up without ever making the control thread wait. getaddrinfo cannot be cancelled
+// and may take a minute when the name servers are gone, so it runs on one helper thread that is
+// left behind (not joined) when the resolver goes while a look-up hangs: SIGTERM must not wait
+// for a dead name server.
+//
+// Thread-safety: request() and the destructor belong to the control thread; done handlers run
+// there too. At most kMaxPendingLookups wait; further requests are refused.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/endpoint.h"
+#include "base/result.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace weir::cluster {
+
+inline constexpr std::size_t kMaxPendingLookups = 64;
+/// Of one name; more are cut off.
+inline constexpr std::size_t kMaxAddressesPerName = 256;
+
+using Addresses = std::vector<Endpoint>;
+/// May block; called on the helper thread.
+using Lookup = std::function<Result<Addresses>(const std::string& host, std::uint16_t port)>;
+
+/// All A and AAAA addresses of the name, sorted, without doubles.
+[[nodiscard]] Result<Addresses> look_up(const std::string& host, std::uint16_t port);
+
+class SeedResolver {
+  public:
+    using Done = std::function<void(Result<Addresses>)>;
+
+    SeedResolver(boost::asio::io_context& control, Lookup lookup);
+    SeedResolver(const SeedResolver&) = delete;
+    SeedResolver& operator=(const SeedResolver&) = delete;
+    /// No done handler runs after it.
+    ~SeedResolver();
+
+    /// False when too many wait already (then `done` is never called).
+    [[nodiscard]] bool request(std::string host, std::uint16_t port, Done done);
+
+  private:
+    struct Shared;
+    std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace weir::cluster
