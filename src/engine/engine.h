@@ -1,0 +1,131 @@
+#pragma once
+// One sidecar's brain: the limiter composed with membership, the counter synchronisation of the
+// fleet (reporter and owner) and the exchange of quota definitions. Datagrams, instants and a seed
+// go in; datagrams to send come out. No socket, no clock, no thread.
+//
+// Thread-safety: none; everything here belongs to one control thread. Only the Limiter is shared
+// with the workers, which it allows. Ownership: the engine borrows the Limiter, which must outlive
+// it, and owns everything else.
+//
+// How to drive it: start() once; receive() for every datagram; tick() at next_tick() (every 10 ms),
+// after reading what waits in the socket; after each of them send what take_outgoing() gives.
+// goodbye() before the end, then send what it gave. A tick later than 0.5 s is taken for a stop of
+// the process: the engine then discards datagrams which waited and asks its peers anew.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/endpoint.h"
+#include "base/instant.h"
+#include "engine/statistics.h"
+#include "engine/sync_settings.h"
+
+namespace weir::limiter {
+class Limiter;
+}
+
+namespace weir::engine {
+
+class DefinitionStore;
+
+/// A datagram to be sent.
+struct Outgoing {
+    Endpoint to;
+    std::vector<std::byte> bytes;
+};
+
+using GossipKey = std::array<std::byte, 32>;
+
+struct Options {
+    /// Datagrams of another cluster are refused.
+    std::string cluster_name;
+    /// The address under which the peers reach us; also our identity, with a random incarnation.
+    Endpoint advertise;
+    /// Keys that are accepted, at most two; the first one seals. None: unsealed (`insecure: true`).
+    std::vector<GossipKey> keys;
+    /// Without a cluster every limit is local, nothing is ever sent.
+    bool clustered = true;
+    SyncSettings sync;
+};
+
+/// A peer, for GET /v1/peers and the metric weir_peers{state}.
+struct PeerStatus {
+    Endpoint address;
+    std::uint64_t incarnation = 0;
+    std::string_view state;  // "alive", "suspect", "dead" or "left"
+    /// Since the last opened datagram; nothing when there was none.
+    std::optional<Duration> silence;
+    bool self = false;
+};
+
+/// What one limit of a quota looks like from here.
+struct LimitStatus {
+    std::string_view unit;
+    Duration period{};
+    double amount_per_second = 0;
+    double low = 0;
+    double high = 0;
+    double level = 0;
+    /// The fleet's offered rate as believed here, weight per second.
+    double offered_rate = 0;
+    double local_offered_rate = 0;
+    double discard_probability = 0;
+    bool fleet_wide = false;
+    /// How many sidecars report to the owners.
+    std::uint32_t origins = 0;
+    std::vector<Endpoint> owners;
+    /// The owners whose totals are believed at this moment.
+    std::vector<Endpoint> heard;
+};
+
+struct QuotaStatus {
+    std::string name;
+    std::vector<LimitStatus> limits;
+};
+
+class Engine {
+  public:
+    /// `seed` feeds every random choice, the incarnation among them: at start-up it must come from
+    /// the system's entropy (net does that), in the simulator from the run's seed.
+    Engine(Options options, limiter::Limiter& limiter, std::uint64_t seed);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    void start(Instant now);
+    /// A datagram as it came from the socket; everything wrong with it is counted, never answered.
+    void receive(ByteSpan datagram, const Endpoint& from, Instant now);
+    void tick(Instant now);
+    [[nodiscard]] Instant next_tick() const;
+    /// What is to be sent since the last call, oldest first.
+    [[nodiscard]] std::vector<Outgoing> take_outgoing();
+
+    /// The addresses found by the latest look-up of the configured seeds; own address allowed.
+    void set_seeds(std::vector<Endpoint> seeds);
+    /// Keys of a rotation; the first one seals. At most two are kept.
+    void set_keys(const std::vector<GossipKey>& keys);
+    /// Says goodbye, hands over what it owns. After it only take_outgoing() is of use.
+    void goodbye(Instant now);
+
+    [[nodiscard]] std::vector<PeerStatus> peers(Instant now) const;
+    /// Nothing when this sidecar has no live instance of that name.
+    [[nodiscard]] std::optional<QuotaStatus> quota_status(std::string_view name, Instant now);
+    [[nodiscard]] Statistics statistics() const;
+    [[nodiscard]] std::uint64_t incarnation() const;
+
+    /// The quota definitions of file and API layer; changes made here spread by themselves.
+    [[nodiscard]] DefinitionStore& definitions();
+
+  private:
+    class Implementation;
+    std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace weir::engine
