@@ -13,7 +13,7 @@
 namespace weir::admin {
 
 struct AdminOptions {
-    ListenAddress listen;
+    config::ListenAddress listen;
     /// A file whose first line is the token; needed unless `listen` is local.
     std::string token_file;
     /// Host names that may be used besides addresses and localhost.
@@ -48,7 +48,7 @@ class AdminServer {
     /// Fails when the address is not local and there is no usable token.
     [[nodiscard]] Result<void> start();
     void stop();
-    [[nodiscard]] const ListenAddress& bound() const;
+    [[nodiscard]] const config::ListenAddress& bound() const;
     [[nodiscard]] const HttpServerStatistics& statistics() const;
 
   private:

@@ -11,7 +11,8 @@
 #include <memory>
 
 #include "admin/http_message.h"
-#include "admin/listen_address.h"
+#include "base/result.h"
+#include "config/settings.h"
 
 namespace boost::asio {
 class io_context;
@@ -43,7 +44,7 @@ class HttpServer {
   public:
     using Handler = std::function<Response(const Request&)>;
 
-    HttpServer(boost::asio::io_context& control, ListenAddress address, HttpLimits limits,
+    HttpServer(boost::asio::io_context& control, config::ListenAddress address, HttpLimits limits,
                Handler handler);
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;
@@ -55,7 +56,7 @@ class HttpServer {
     void stop();
 
     /// The address that was bound: its port is known even if 0 was asked for.
-    [[nodiscard]] const ListenAddress& bound() const;
+    [[nodiscard]] const config::ListenAddress& bound() const;
     [[nodiscard]] const HttpServerStatistics& statistics() const;
 
   private:

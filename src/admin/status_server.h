@@ -26,11 +26,11 @@ class StatusHandler {
 
 class StatusServer {
   public:
-    StatusServer(boost::asio::io_context& control, ListenAddress address,
+    StatusServer(boost::asio::io_context& control, config::ListenAddress address,
                  std::function<Health()> health, const Metrics& metrics, HttpLimits limits = {});
     [[nodiscard]] Result<void> start() { return server_.start(); }
     void stop() { server_.stop(); }
-    [[nodiscard]] const ListenAddress& bound() const { return server_.bound(); }
+    [[nodiscard]] const config::ListenAddress& bound() const { return server_.bound(); }
     [[nodiscard]] const HttpServerStatistics& statistics() const { return server_.statistics(); }
 
   private:

@@ -20,6 +20,7 @@
 #include "base/instant.h"
 #include "base/result.h"
 #include "cluster/seed_resolver.h"
+#include "config/settings.h"
 
 namespace boost::asio {
 class io_context;
@@ -37,17 +38,10 @@ namespace weir::cluster {
 inline constexpr std::size_t kDatagramsPerTurn = 64;
 
 struct Options {
-    std::string name;
-    Endpoint listen;
-    /// `dns://name:port` (all addresses, looked up again for ever) or `address:port`.
-    std::vector<std::string> join;
-    /// What peers send to: `address` or `address:port`; empty to take pod_ip or to derive it.
-    std::string advertise;
-    /// The value of POD_IP, if the environment has one.
+    /// Name, addresses, seeds and key file.
+    config::ClusterSettings settings;
+    /// The value of POD_IP, if the environment has one: advertised unless the settings say what.
     std::string pod_ip;
-    /// One or two keys, see key_file.h; empty only with `insecure`.
-    std::string key_file;
-    bool insecure = false;
 
     Duration tick_interval = std::chrono::milliseconds(10);
     /// How much of the time between two ticks may go into reading datagrams.
