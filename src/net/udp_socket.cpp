@@ -1,0 +1,149 @@
+#include "net/udp_socket.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "net/socket_address.h"
+
+namespace weir::net {
+
+/// The arrays that recvmmsg wants, set up once.
+struct UdpSocket::Batch {
+    explicit Batch(const Options& options)
+        : bytes(options.batch * options.max_datagram),
+          addresses(options.batch),
+          pieces(options.batch),
+          messages(options.batch),
+          received(options.batch) {
+        for (std::size_t i = 0; i < options.batch; ++i) {
+            pieces[i] = {.iov_base = bytes.data() + i * options.max_datagram,
+                         .iov_len = options.max_datagram};
+            messages[i].msg_hdr.msg_iov = &pieces[i];
+            messages[i].msg_hdr.msg_iovlen = 1;
+        }
+    }
+
+    void prepare() {
+        for (std::size_t i = 0; i < messages.size(); ++i) {
+            messages[i].msg_hdr.msg_name = &addresses[i].storage;
+            messages[i].msg_hdr.msg_namelen = sizeof(addresses[i].storage);
+            messages[i].msg_hdr.msg_flags = 0;
+        }
+    }
+
+    std::vector<std::byte> bytes;
+    std::vector<SocketAddress> addresses;
+    std::vector<iovec> pieces;
+    std::vector<mmsghdr> messages;
+    std::vector<ReceivedDatagram> received;
+};
+
+namespace {
+
+Result<void> set_option(int descriptor, int level, int name, int value, std::string_view what) {
+    if (::setsockopt(descriptor, level, name, &value, sizeof(value)) != 0) {
+        return system_error(what, errno);
+    }
+    return {};
+}
+
+Result<void> configure(int descriptor, bool v6, const UdpSocket::Options& options) {
+    if (v6) {
+        auto done = set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 0, "IPV6_V6ONLY");
+        if (!done) return done;
+    }
+    if (options.receive_buffer_bytes > 0) {
+        auto done = set_option(descriptor, SOL_SOCKET, SO_RCVBUF, options.receive_buffer_bytes,
+                               "SO_RCVBUF");
+        if (!done) return done;
+    }
+    if (options.send_buffer_bytes > 0) {
+        return set_option(descriptor, SOL_SOCKET, SO_SNDBUF, options.send_buffer_bytes,
+                          "SO_SNDBUF");
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<UdpSocket> UdpSocket::open(const Endpoint& local, const Options& options) {
+    const auto address = to_socket_address(local);
+    FileDescriptor descriptor(
+        ::socket(address.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!descriptor.is_open()) return system_error("socket", errno);
+    auto configured = configure(descriptor.get(), address.family() == AF_INET6, options);
+    if (!configured) return configured.error();
+    if (::bind(descriptor.get(), address.get(), address.length) != 0) {
+        return system_error("bind " + to_string(local), errno);
+    }
+    auto bound = local_address(descriptor.get());
+    if (!bound) return bound.error();
+    return UdpSocket(std::move(descriptor), to_endpoint(*bound), options);
+}
+
+UdpSocket::UdpSocket(FileDescriptor descriptor, const Endpoint& local, const Options& options)
+    : descriptor_(std::move(descriptor)),
+      local_(local),
+      v6_(!local.is_v4()),
+      batch_(std::make_unique<Batch>(options)) {}
+
+UdpSocket::UdpSocket(UdpSocket&&) noexcept = default;
+UdpSocket& UdpSocket::operator=(UdpSocket&&) noexcept = default;
+UdpSocket::~UdpSocket() = default;
+
+int UdpSocket::native_handle() const { return descriptor_.get(); }
+const Endpoint& UdpSocket::local() const { return local_; }
+std::uint64_t UdpSocket::receive_errors() const { return receive_errors_; }
+
+std::span<const ReceivedDatagram> UdpSocket::receive() {
+    // Each pending ICMP error costs one failed call; more than a few in a row can wait.
+    for (int attempt = 0; attempt < 8; ++attempt) {
+        batch_->prepare();
+        const int count =
+            ::recvmmsg(descriptor_.get(), batch_->messages.data(),
+                       static_cast<unsigned>(batch_->messages.size()), MSG_DONTWAIT, nullptr);
+        if (count < 0) {
+            if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
+            if (errno != EINTR) ++receive_errors_;
+            continue;
+        }
+        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+            const auto& message = batch_->messages[i];
+            batch_->addresses[i].length = message.msg_hdr.msg_namelen;
+            const auto* data = static_cast<const std::byte*>(batch_->pieces[i].iov_base);
+            batch_->received[i] = {.from = to_endpoint(batch_->addresses[i]),
+                                   .bytes = ByteSpan(data, message.msg_len),
+                                   .truncated = (message.msg_hdr.msg_flags & MSG_TRUNC) != 0};
+        }
+        return {batch_->received.data(), static_cast<std::size_t>(count)};
+    }
+    return {};
+}
+
+SendResult UdpSocket::send(const Endpoint& to, ByteSpan bytes) {
+    const auto address = v6_ ? to_v6_socket_address(to) : to_socket_address(to);
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        const auto sent = ::sendto(descriptor_.get(), bytes.data(), bytes.size(),
+                                   MSG_DONTWAIT | MSG_NOSIGNAL, address.get(), address.length);
+        if (sent >= 0) return SendResult::sent;
+        if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
+            return SendResult::would_block;
+        }
+        // ECONNREFUSED is the answer to an earlier datagram: it says nothing about this one.
+        if (errno != EINTR && errno != ECONNREFUSED) break;
+    }
+    return SendResult::failed;
+}
+
+std::size_t UdpSocket::discard_waiting() {
+    std::size_t total = 0;
+    for (auto got = receive(); !got.empty(); got = receive()) total += got.size();
+    return total;
+}
+
+}  // namespace weir::net
