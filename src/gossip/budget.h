@@ -1,0 +1,26 @@
+#pragma once
+// A token bucket of bytes for one lane of outgoing datagrams. Plain value, not thread-safe.
+
+#include "base/instant.h"
+
+namespace weir::gossip {
+
+struct BudgetSettings {
+    double bytes_per_second = 0;
+    double burst = 0;
+};
+
+class Budget {
+  public:
+    explicit Budget(const BudgetSettings& settings) : settings_(settings), left_(settings.burst) {}
+
+    /// Takes the bytes if they are there.
+    [[nodiscard]] bool take(std::size_t bytes, Instant now);
+
+  private:
+    BudgetSettings settings_;
+    double left_;
+    Instant last_{};
+};
+
+}  // namespace weir::gossip

@@ -1,0 +1,118 @@
+#pragma once
+// The lower half of a sidecar's gossip in one piece: sealing, sessions, membership and owners.
+// Datagrams come in, opened messages with a proven sender come out; messages go in, sealed
+// datagrams come out. Everything refused is counted by reason; membership, counters and definitions
+// each have a byte budget of their own.
+//
+// Thread-safety: none, belongs to the control thread. Owns its parts; borrows the nonce source.
+// Invariant: a message is delivered only if its datagram was sealed with a key of the ring, named
+// our cluster and our incarnation, came from a live member and was never delivered before.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/endpoint.h"
+#include "base/instant.h"
+#include "base/random.h"
+#include "gossip/budget.h"
+#include "gossip/member.h"
+#include "gossip/membership.h"
+#include "gossip/owners.h"
+#include "gossip/rejection.h"
+#include "gossip/seal.h"
+#include "gossip/session.h"
+#include "gossip/wire.h"
+
+namespace weir::gossip {
+
+struct TransportSettings {
+    std::string cluster_name;
+    Endpoint self;
+    MemberFlags flags;
+    MembershipSettings membership;
+    /// Bytes a second (IP and UDP headers not counted) and the largest burst, per lane.
+    BudgetSettings membership_budget{131'072, 131'072};
+    BudgetSettings counter_budget{6'160'000, 1'232'000};  // 5,000 full datagrams a second
+    BudgetSettings definition_budget{2'097'152, 1'048'576};
+    /// A total that is older is refused.
+    Duration oldest_total = std::chrono::seconds(1);
+    /// Messages that wait for the next flush; more are dropped and counted.
+    std::size_t maximum_queued_bytes = 16 * 1024 * 1024;
+};
+
+/// A message of a live member. Views are valid until the next call of receive().
+struct Received {
+    MemberId sender;
+    MessageType type{};
+    ByteSpan payload;
+    /// How much later than the quickest of the last 10 to 20 s its datagram came.
+    Duration age{};
+};
+
+struct OutgoingDatagram {
+    Endpoint to;
+    std::vector<std::byte> bytes;
+};
+
+struct TransportCounters {
+    RejectionCounts rejected;
+    std::uint64_t datagrams_in = 0;
+    std::uint64_t datagrams_out = 0;
+    std::uint64_t bytes_in = 0;
+    std::uint64_t bytes_out = 0;
+    /// Messages by type; an unknown type counts at 0.
+    std::array<std::uint64_t, 64> messages_in{};
+    std::array<std::uint64_t, 64> messages_out{};
+    std::array<std::uint64_t, kLanes> lane_bytes_out{};
+    /// Messages that were not sent, because the lane's budget was used up or the queue was full.
+    std::array<std::uint64_t, kLanes> dropped{};
+};
+
+class Transport final : public MessageSink {
+  public:
+    /// `nonces` must outlive the transport. No keys: the explicit insecure mode.
+    Transport(const TransportSettings& settings, std::span<const Key> keys, NonceSource& nonces,
+              Random random);
+
+    void start(Instant now);
+    void set_seeds(std::vector<Endpoint> seeds);
+    void set_keys(std::span<const Key> keys);
+    /// Travels with membership's pings as MessageType::hints, at most kMaximumHints bytes.
+    void set_hints(ByteSpan payload);
+
+    /// Opens a datagram, lets membership have its messages and returns the rest: counters,
+    /// definitions and hints. Whatever is refused is counted.
+    std::span<const Received> receive(ByteSpan datagram, const Endpoint& from, Instant now);
+
+    /// Queues a message for a live member; what goes to one member by the same lane shares
+    /// datagrams. Never throttled here: flush() drops what is over the budget.
+    bool send(const MemberId& to, MessageType type, ByteSpan payload) override;
+
+    void tick(Instant now);
+    [[nodiscard]] Instant next_tick() const;
+    void begin_leaving(Instant now);
+    void goodbye(Instant now);
+
+    /// Seals everything that waits: membership first, then counters, then definitions.
+    [[nodiscard]] std::vector<OutgoingDatagram> flush(Instant now);
+
+    [[nodiscard]] std::vector<MembershipEvent> take_events();
+    /// Shards whose owners changed since the last call. Recomputed by receive() and tick().
+    [[nodiscard]] std::vector<OwnerChange> take_owner_changes();
+
+    [[nodiscard]] const MemberId& self() const { return membership_.self(); }
+    [[nodiscard]] const Membership& membership() const { return membership_; }
+    [[nodiscard]] const Owners& owners() const { return owners_; }
+    [[nodiscard]] const TransportCounters& counters() const { return counters_; }
+
+  private:
+    // filled in with the implementation
+};
+
+}  // namespace weir::gossip

@@ -1,0 +1,113 @@
+#pragma once
+// The framing of the protocol: the clear header, the envelope inside the seal, and messages of
+// type, length and payload. docs/protocol.md describes each byte. Pure functions, thread-safe;
+// views point into the caller's buffer.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/endpoint.h"
+#include "gossip/member.h"
+
+namespace weir::gossip {
+
+/// IPv6's smallest packet, 1,280 bytes, less the IPv6 and UDP headers.
+inline constexpr std::size_t kMaximumDatagram = 1232;
+inline constexpr std::uint8_t kProtocolVersion = 1;
+
+/// Message types. Never renumber; a receiver skips those that it does not know.
+enum class MessageType : std::uint8_t {
+    // membership
+    ping = 1,
+    answer = 2,
+    ping_request = 3,     // please ping this member for me
+    indirect_answer = 4,  // it answered
+    indirect_failure = 5, // it did not
+    member_updates = 6,
+    member_list_ask = 7,
+    member_list = 8,
+    obituary = 9,  // "you are dead to us": take a new incarnation
+    hints = 10,    // the hottest shedding limits; the engine's own encoding
+    // counters: their bodies belong to counter_messages.h
+    delta = 16,
+    total = 17,
+    handover = 18,
+    name_ask = 19,
+    name_tell = 20,
+    owner_ask = 21,  // a process that was stopped, or a new owner, asks to be filled
+    // definitions
+    definition_digest = 32,
+    definition_push = 33,
+    definition_acknowledge = 34,
+    definition_bucket_ask = 35,
+    definition_bucket = 36,
+    document_ask = 37,
+    document_page = 38,
+};
+
+/// "ping", "delta" …, or "unknown": the label of weir_gossip_packets_total{type}.
+[[nodiscard]] std::string_view to_string(MessageType type);
+[[nodiscard]] bool is_known(MessageType type);
+
+/// Budgets are kept apart, so that chatter of one kind never starves another.
+enum class Lane : std::uint8_t { membership, counters, definitions };
+inline constexpr std::size_t kLanes = 3;
+[[nodiscard]] Lane lane_of(MessageType type);
+
+/// What every datagram says inside the seal, before its messages.
+struct Envelope {
+    std::uint32_t cluster = 0;  // cluster_tag() of the cluster's name
+    MemberId sender;
+    Incarnation receiver = 0;  // 0: not known; allowed for a lone ping only
+    std::uint64_t sequence = 0;
+    std::uint64_t sent_at_us = 0;  // the sender's monotonic clock, microseconds
+    friend bool operator==(const Envelope&, const Envelope&) = default;
+};
+
+/// Tells clusters apart that share a key. Not a secret.
+[[nodiscard]] std::uint32_t cluster_tag(std::string_view name);
+
+inline constexpr std::size_t kMaximumEnvelope = 4 + 19 + 8 + 8 + 10 + 8;
+/// Room for messages in any datagram.
+inline constexpr std::size_t kClearHeader = 8;
+inline constexpr std::size_t kSealOverhead = 24 + 16;
+inline constexpr std::size_t kMaximumBody =
+    kMaximumDatagram - kClearHeader - kSealOverhead - kMaximumEnvelope;
+/// Type and length in front of a payload of at most kMaximumPayload bytes.
+inline constexpr std::size_t kMessageOverhead = 3;
+inline constexpr std::size_t kMaximumPayload = kMaximumBody - kMessageOverhead;
+
+void encode(ByteWriter& writer, const Endpoint& endpoint);
+[[nodiscard]] Endpoint decode_endpoint(ByteReader& reader);
+
+void encode(ByteWriter& writer, const Envelope& envelope);
+/// Check reader.ok() after it; the rest of the reader are the messages.
+[[nodiscard]] Envelope decode_envelope(ByteReader& reader);
+
+struct Message {
+    MessageType type{};
+    ByteSpan payload;
+};
+
+void write_message(ByteWriter& writer, MessageType type, ByteSpan payload);
+[[nodiscard]] std::size_t message_size(std::size_t payload_size);
+/// The next message, of known or unknown type; nothing at the end. Fails the reader when the
+/// length lies.
+[[nodiscard]] std::optional<Message> next_message(ByteReader& reader);
+/// Whether the bytes are whole messages up to their end; at least one.
+[[nodiscard]] bool well_framed(ByteSpan body);
+
+/// Where protocol parts put what they want to send. Implemented by Transport, and by tests.
+class MessageSink {
+  public:
+    virtual ~MessageSink() = default;
+    /// False when it was dropped (budget used up, not a live member, too large); the drop is
+    /// counted. The payload is copied.
+    virtual bool send(const MemberId& to, MessageType type, ByteSpan payload) = 0;
+};
+
+}  // namespace weir::gossip
