@@ -17,8 +17,7 @@ namespace weir::gossip {
 
 class Suspicion {
   public:
-    Suspicion(const MembershipSettings& settings, std::size_t members, Incarnation by,
-              Instant now);
+    Suspicion(const MembershipSettings& settings, std::size_t members, Incarnation by, Instant now);
 
     /// Another member suspects it too. False when it was counted before, or enough have.
     bool confirm(Incarnation by);

@@ -24,9 +24,9 @@ enum class MessageType : std::uint8_t {
     // membership
     ping = 1,
     answer = 2,
-    ping_request = 3,     // please ping this member for me
-    indirect_answer = 4,  // it answered
-    indirect_failure = 5, // it did not
+    ping_request = 3,      // please ping this member for me
+    indirect_answer = 4,   // it answered
+    indirect_failure = 5,  // it did not
     member_updates = 6,
     member_list_ask = 7,
     member_list = 8,
