@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "admin/access.h"
 #include "admin/http_server.h"
 #include "admin/sources.h"
 
@@ -19,12 +20,6 @@ struct AdminOptions {
     /// Host names that may be used besides addresses and localhost.
     std::vector<std::string> allowed_hosts;
     HttpLimits limits;
-};
-
-/// Who may ask: the token, hosts and origins.
-struct AccessRules {
-    std::string token;
-    std::vector<std::string> allowed_hosts;
 };
 
 /// The answers without the sockets; what the sources point to must outlive it.

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,9 @@ namespace weir::cluster {
 inline constexpr std::size_t kDatagramsPerTurn = 64;
 
 struct Options {
-    /// Name, addresses, seeds and key file.
-    config::ClusterSettings settings;
+    /// Name, addresses, seeds and key file; nothing: alone, without a socket (the engine still
+    /// ticks).
+    std::optional<config::ClusterSettings> settings;
     /// The value of POD_IP, if the environment has one: advertised unless the settings say what.
     std::string pod_ip;
 
@@ -64,6 +66,8 @@ struct Statistics {
     std::uint64_t send_errors = 0;
     std::uint64_t send_would_block = 0;
     std::uint64_t receive_errors = 0;
+    /// Longer than any datagram of ours; dropped.
+    std::uint64_t oversized_datagrams = 0;
     /// Reading paused until the next tick since it had used up its share of time.
     std::uint64_t receive_pauses = 0;
     /// Thrown away unread after this process found that it had been stopped.
@@ -90,14 +94,19 @@ class Cluster {
 
     /// Starts ticking, reading and looking seeds up.
     void start();
-    /// Tells the peers goodbye; keeps ticking, since a draining sidecar still serves.
+    /// Tells the peers goodbye and hands over what this sidecar owns; ticks no more. Call it when
+    /// serving has ended: limits are only local from here on.
     void leave();
+    /// Reads the key file again (a rotation); what was in force stays if it is bad.
+    [[nodiscard]] Result<void> reload_keys();
     /// Ends timers, look-ups and reading; nothing is sent after it.
     void stop();
 
     [[nodiscard]] engine::Engine& engine();
     [[nodiscard]] const Statistics& statistics() const;
-    /// What peers send to.
+    /// Worth a line in the log at start: permissions of the key file, a small socket buffer.
+    [[nodiscard]] const std::vector<std::string>& warnings() const;
+    /// What peers send to; all zero when alone.
     [[nodiscard]] const Endpoint& advertised() const;
     /// Where the socket is bound (the port is known even if 0 was asked for).
     [[nodiscard]] const Endpoint& bound() const;

@@ -1,0 +1,321 @@
+#include "cluster/cluster.h"
+
+#include <algorithm>
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <utility>
+
+#include "base/random.h"
+#include "cluster/advertise.h"
+#include "cluster/key_file.h"
+#include "cluster/seeds.h"
+#include "engine/engine.h"
+#include "limiter/limiter.h"
+#include "net/clock.h"
+#include "net/udp_socket.h"
+
+namespace weir::cluster {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t kReceiveBatch = 32;
+/// What is thrown away after a stop, at most: far above what any socket buffer holds, so that a
+/// flood cannot keep the control thread here.
+constexpr std::size_t kMaxDiscarded = 65'536;
+
+/// What open() has to find out before there can be a driver.
+struct Prepared {
+    std::optional<net::UdpSocket> socket;
+    engine::Options engine;
+    std::vector<std::string> warnings;
+};
+
+Result<void> read_keys(const config::ClusterSettings& settings, Prepared& prepared) {
+    if (settings.insecure && settings.key_file.empty()) return {};
+    if (settings.key_file.empty()) {
+        return error(ErrorCode::invalid_argument,
+                     "cluster: a key_file is needed, or insecure: true to gossip unsealed");
+    }
+    auto file = read_key_file(settings.key_file);
+    if (!file) return file.error();
+    prepared.engine.keys.assign(file->keys.begin(), file->keys.end());
+    prepared.warnings = std::move(file->warnings);
+    return {};
+}
+
+Result<void> bind(const config::ClusterSettings& settings, const Options& options,
+                  Prepared& prepared) {
+    auto socket = net::UdpSocket::open(
+        settings.listen, {.batch = kReceiveBatch,
+                          .receive_buffer_bytes = static_cast<int>(options.receive_buffer_bytes),
+                          .send_buffer_bytes = static_cast<int>(options.send_buffer_bytes)});
+    if (!socket) return error(ErrorCode::io, "cluster.listen: " + socket.error().message);
+    auto advertised = choose_advertised({.configured = settings.advertise,
+                                         .pod_ip = options.pod_ip,
+                                         .bound = socket->local(),
+                                         .interfaces = interface_addresses()});
+    if (!advertised) return advertised.error();
+    prepared.engine.advertise = *advertised;
+    prepared.socket.emplace(std::move(*socket));
+    return {};
+}
+
+Result<Prepared> prepare(const Options& options) {
+    Prepared prepared;
+    prepared.engine.clustered = options.settings.has_value();
+    if (!options.settings) return prepared;
+    prepared.engine.cluster_name = options.settings->name;
+    if (auto read = read_keys(*options.settings, prepared); !read) return read.error();
+    if (auto bound = bind(*options.settings, options, prepared); !bound) return bound.error();
+    return prepared;
+}
+
+}  // namespace
+
+class Cluster::Driver {
+  public:
+    Driver(asio::io_context& control, limiter::Limiter& limiter, Options options,
+           Prepared&& prepared, std::uint64_t seed)
+        : options_(std::move(options)),
+          advertised_(prepared.engine.advertise),
+          stop_threshold_(prepared.engine.sync.stop_threshold),
+          warnings_(std::move(prepared.warnings)),
+          socket_(std::move(prepared.socket)),
+          readable_(control),
+          timer_(control),
+          engine_(std::move(prepared.engine), limiter, seed),
+          seeds_(
+              control, seeds_options(options_), Random(mix_seed(seed)),
+              [this](std::vector<Endpoint> seeds) { engine_.set_seeds(std::move(seeds)); },
+              [this] { return is_alone(); }) {
+        if (socket_) {
+            bound_ = socket_->local();
+            readable_.assign(socket_->native_handle());
+        }
+    }
+
+    ~Driver() { stop(); }
+
+    void start() {
+        running_ = true;
+        const Instant now = net::now();
+        engine_.start(now);
+        if (socket_) seeds_.start();
+        flush();
+        due_ = now;
+        schedule_tick(now);
+        wait_readable();
+    }
+
+    void leave() {
+        if (!running_) return;
+        engine_.goodbye(net::now());
+        flush();
+        stop();
+    }
+
+    void stop() {
+        running_ = false;
+        timer_.cancel();
+        seeds_.stop();
+        // The descriptor stays the socket's: release() only takes it out of the event loop.
+        if (readable_.is_open()) readable_.release();
+    }
+
+    Result<void> reload_keys() {
+        if (!options_.settings || options_.settings->key_file.empty()) return {};
+        auto file = read_key_file(options_.settings->key_file);
+        if (!file) return file.error();
+        engine_.set_keys({file->keys.begin(), file->keys.end()});
+        return {};
+    }
+
+    [[nodiscard]] engine::Engine& engine() { return engine_; }
+    [[nodiscard]] const Endpoint& advertised() const { return advertised_; }
+    [[nodiscard]] const Endpoint& bound() const { return bound_; }
+    [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+
+    [[nodiscard]] const Statistics& statistics() {
+        statistics_.lookups = seeds_.lookups();
+        statistics_.lookup_failures = seeds_.failures();
+        statistics_.seeds = seeds_.addresses().size();
+        if (socket_) statistics_.receive_errors = socket_->receive_errors();
+        return statistics_;
+    }
+
+  private:
+    // The engine draws from the seed itself; the seeds' jitter must not repeat its lots.
+    static std::uint64_t mix_seed(std::uint64_t seed) { return Random(seed).fork().next(); }
+
+    static SeedsOptions seeds_options(const Options& options) {
+        return {.join = options.settings ? options.settings->join : std::vector<config::Seed>(),
+                .interval = options.lookup_interval,
+                .interval_alone = options.lookup_interval_alone,
+                .lookup = options.lookup ? options.lookup : Lookup(look_up)};
+    }
+
+    [[nodiscard]] bool is_alone() const {
+        const auto peers = engine_.peers(net::now());
+        return std::none_of(peers.begin(), peers.end(), [](const engine::PeerStatus& peer) {
+            return !peer.self && peer.state == "alive";
+        });
+    }
+
+    void schedule_tick(Instant now) {
+        due_ = std::clamp(engine_.next_tick(), now, now + options_.tick_interval);
+        timer_.expires_after(due_ - now);
+        timer_.async_wait([this](const boost::system::error_code& failure) {
+            if (!failure && running_) tick();
+        });
+    }
+
+    void tick() {
+        const Instant now = net::now();
+        ++statistics_.ticks;
+        if (now - due_ > stop_threshold_) {
+            discard_waiting();
+        } else {
+            receive();
+        }
+        engine_.tick(now);
+        flush();
+        time_spent_reading_ = {};
+        schedule_tick(now);
+        if (paused_) {
+            paused_ = false;
+            wait_readable();
+        }
+    }
+
+    /// This process was stopped; what waited in its socket is of no use any more.
+    void discard_waiting() {
+        ++statistics_.detected_stops;
+        if (!socket_) return;
+        std::size_t total = 0;
+        for (auto got = socket_->receive(); !got.empty(); got = socket_->receive()) {
+            total += got.size();
+            if (total >= kMaxDiscarded) break;
+        }
+        statistics_.discarded_datagrams += total;
+    }
+
+    void wait_readable() {
+        if (!socket_ || waiting_) return;
+        waiting_ = true;
+        readable_.async_wait(asio::posix::descriptor_base::wait_read,
+                             [this](const boost::system::error_code& failure) {
+                                 if (failure == asio::error::operation_aborted) return;
+                                 waiting_ = false;
+                                 if (running_) on_readable();
+                             });
+    }
+
+    void on_readable() {
+        // A tick that is due comes first: after a stop it throws away what waits here.
+        if (net::now() - due_ > stop_threshold_) {
+            timer_.cancel();
+            tick();
+        } else {
+            receive();
+            flush();
+        }
+        if (!paused_) wait_readable();
+    }
+
+    /// One bounded turn of reading.
+    void receive() {
+        if (!socket_ || paused_) return;
+        const Instant begin = net::now();
+        Instant now = begin;
+        for (std::size_t taken = 0; taken < kDatagramsPerTurn;) {
+            const auto got = socket_->receive();
+            if (got.empty()) break;
+            for (const auto& datagram : got) take(datagram, now);
+            taken += got.size();
+            now = net::now();
+        }
+        time_spent_reading_ += now - begin;
+        if (to_seconds(time_spent_reading_) >
+            options_.receive_share * to_seconds(options_.tick_interval)) {
+            paused_ = true;
+            ++statistics_.receive_pauses;
+        }
+    }
+
+    void take(const net::ReceivedDatagram& datagram, Instant now) {
+        ++statistics_.received_datagrams;
+        statistics_.received_bytes += datagram.bytes.size();
+        if (datagram.truncated) {
+            ++statistics_.oversized_datagrams;
+            return;
+        }
+        engine_.receive(datagram.bytes, datagram.from, now);
+    }
+
+    void flush() {
+        for (const auto& outgoing : engine_.take_outgoing()) {
+            if (socket_) send(outgoing);
+        }
+    }
+
+    void send(const engine::Outgoing& outgoing) {
+        switch (socket_->send(outgoing.to, outgoing.bytes)) {
+            case net::SendResult::sent:
+                ++statistics_.sent_datagrams;
+                statistics_.sent_bytes += outgoing.bytes.size();
+                break;
+            case net::SendResult::would_block:
+                // Not queued: the newest values are sent again anyway.
+                ++statistics_.send_would_block;
+                break;
+            case net::SendResult::failed:
+                ++statistics_.send_errors;
+                break;
+        }
+    }
+
+    Options options_;
+    Endpoint advertised_;
+    Endpoint bound_;
+    Duration stop_threshold_;
+    std::vector<std::string> warnings_;
+    std::optional<net::UdpSocket> socket_;
+    asio::posix::stream_descriptor readable_;
+    asio::steady_timer timer_;
+    engine::Engine engine_;
+    Seeds seeds_;
+    Statistics statistics_;
+    Instant due_{};
+    Duration time_spent_reading_{};
+    /// Reading rests until the next tick.
+    bool paused_ = false;
+    /// A wait for the socket is under way: there is never more than one.
+    bool waiting_ = false;
+    bool running_ = false;
+};
+
+Result<std::unique_ptr<Cluster>> Cluster::open(asio::io_context& control, limiter::Limiter& limiter,
+                                               Options options, std::uint64_t seed) {
+    auto prepared = prepare(options);
+    if (!prepared) return prepared.error();
+    return std::unique_ptr<Cluster>(new Cluster(std::make_unique<Driver>(
+        control, limiter, std::move(options), std::move(*prepared), seed)));
+}
+
+Cluster::Cluster(std::unique_ptr<Driver> driver) : driver_(std::move(driver)) {}
+Cluster::~Cluster() = default;
+
+void Cluster::start() { driver_->start(); }
+void Cluster::leave() { driver_->leave(); }
+void Cluster::stop() { driver_->stop(); }
+Result<void> Cluster::reload_keys() { return driver_->reload_keys(); }
+engine::Engine& Cluster::engine() { return driver_->engine(); }
+const Statistics& Cluster::statistics() const { return driver_->statistics(); }
+const std::vector<std::string>& Cluster::warnings() const { return driver_->warnings(); }
+const Endpoint& Cluster::advertised() const { return driver_->advertised(); }
+const Endpoint& Cluster::bound() const { return driver_->bound(); }
+
+}  // namespace weir::cluster

@@ -1,0 +1,85 @@
+#pragma once
+// The addresses through which a sidecar finds its peers: literal ones, and names that are looked up
+// again for ever, since a headless Service's addresses change with every rollout and a healed
+// partition must find its way back. A failed look-up keeps what the last good one gave.
+//
+// Thread-safety: none, control thread only. The io_context must outlive it.
+
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/endpoint.h"
+#include "base/instant.h"
+#include "base/random.h"
+#include "cluster/seed_resolver.h"
+#include "config/settings.h"
+
+namespace weir::cluster {
+
+struct SeedsOptions {
+    std::vector<config::Seed> join;
+    Duration interval;
+    /// The first wait while alone; it doubles up to `interval`.
+    Duration interval_alone;
+    Lookup lookup;
+};
+
+/// Waits between look-ups: doubling while alone, each ±25 % so that a fleet that was started at
+/// one moment does not ask its name servers at one moment. Pure but for its generator.
+class LookupPace {
+  public:
+    LookupPace(Duration interval, Duration interval_alone, Random random);
+    [[nodiscard]] Duration next(bool alone);
+
+  private:
+    Duration interval_;
+    Duration interval_alone_;
+    Duration next_alone_;
+    Random random_;
+};
+
+class Seeds {
+  public:
+    using Changed = std::function<void(std::vector<Endpoint>)>;
+    using Alone = std::function<bool()>;
+
+    Seeds(boost::asio::io_context& control, SeedsOptions options, Random random, Changed changed,
+          Alone alone);
+    Seeds(const Seeds&) = delete;
+    Seeds& operator=(const Seeds&) = delete;
+
+    void start();
+    void stop();
+    [[nodiscard]] std::vector<Endpoint> addresses() const;
+    [[nodiscard]] std::uint64_t lookups() const { return lookups_; }
+    [[nodiscard]] std::uint64_t failures() const { return failures_; }
+
+  private:
+    struct Name {
+        std::string host;
+        std::uint16_t port = 0;
+        Addresses addresses;
+        bool asked = false;
+    };
+
+    void look_up_all();
+    void answered(Name& name, Result<Addresses> result);
+    void schedule();
+
+    boost::asio::io_context& control_;
+    boost::asio::steady_timer timer_;
+    SeedsOptions options_;
+    LookupPace pace_;
+    Changed changed_;
+    Alone alone_;
+    Addresses literals_;
+    std::vector<Name> names_;
+    std::unique_ptr<SeedResolver> resolver_;
+    std::uint64_t lookups_ = 0;
+    std::uint64_t failures_ = 0;
+};
+
+}  // namespace weir::cluster
