@@ -1,0 +1,111 @@
+#include "net/listener.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace weir::net {
+namespace {
+
+/// Removes a unix socket's file if connecting to it says that nobody listens.
+void remove_if_abandoned(const SocketAddress& address) {
+    sockaddr_un local{};
+    std::memcpy(&local, &address.storage, sizeof(local));
+    if (local.sun_path[0] == '\0') return;  // abstract: there is no file
+    const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(probe.get(), address.get(), address.length) == 0) return;
+    if (errno == ECONNREFUSED) ::unlink(local.sun_path);
+}
+
+void configure(int descriptor, const SocketAddress& address) {
+    if (address.is_unix()) return;
+    const int on = 1;
+    ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+    // Accepted connections inherit both.
+    ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+}
+
+bool out_of_resources(int problem) {
+    return problem == EMFILE || problem == ENFILE || problem == ENOBUFS || problem == ENOMEM;
+}
+
+}  // namespace
+
+Result<FileDescriptor> listen_on(const SocketAddress& address) {
+    FileDescriptor descriptor(
+        ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!descriptor.is_open()) return system_error("socket", errno);
+    configure(descriptor.get(), address);
+    if (address.is_unix()) remove_if_abandoned(address);
+    if (::bind(descriptor.get(), address.get(), address.length) != 0) {
+        return system_error("bind", errno);
+    }
+    if (::listen(descriptor.get(), SOMAXCONN) != 0) return system_error("listen", errno);
+    return descriptor;
+}
+
+Listener::Listener(EventLoop& loop, FileDescriptor descriptor, MayAccept may_accept,
+                   Accepted accepted)
+    : loop_(loop),
+      descriptor_(std::move(descriptor)),
+      may_accept_(std::move(may_accept)),
+      accepted_(std::move(accepted)) {}
+
+Listener::~Listener() { stop(); }
+
+Result<void> Listener::start() { return loop_.add(descriptor_.get(), EPOLLIN, *this); }
+
+void Listener::stop() {
+    if (!is_open()) return;
+    loop_.timers().cancel(*this);
+    loop_.remove(descriptor_.get(), *this);
+    descriptor_.reset();
+}
+
+void Listener::on_events(std::uint32_t) {
+    if (!armed()) accept_waiting();
+}
+
+void Listener::expired() { accept_waiting(); }
+
+void Listener::accept_waiting() {
+    for (int i = 0; i < kAcceptsPerTurn && is_open(); ++i) {
+        if (!may_accept_()) {
+            loop_.timers().arm(*this, loop_.now() + kPause);
+            return;
+        }
+        if (!accept_one()) return;
+    }
+    // The edge has passed and more may wait: go on in the next turn.
+    if (is_open()) loop_.timers().arm(*this, loop_.now());
+}
+
+bool Listener::accept_one() {
+    SocketAddress peer;
+    peer.length = sizeof(peer.storage);
+    FileDescriptor accepted(
+        ::accept4(descriptor_.get(), peer.get(), &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (accepted.is_open()) {
+        ++counters_.accepted;
+        accepted_(std::move(accepted), to_endpoint(peer));
+        return true;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
+    if (out_of_resources(errno)) {
+        ++counters_.paused_descriptors;
+        loop_.timers().arm(*this, loop_.now() + kPause);
+        return false;
+    }
+    ++counters_.errors;
+    return true;
+}
+
+}  // namespace weir::net
