@@ -1,0 +1,45 @@
+#pragma once
+// What the generator is to do, read from a JSON document (tests/tools/README.md shows one).
+// Plain values; parse_plan throws std::runtime_error with the reason.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/arrivals.h"
+
+namespace weir::tools {
+
+struct LoadTarget {
+    std::string name;
+    std::string address;
+};
+
+struct LoadStream {
+    std::string name;
+    std::string method = "GET";
+    std::string path = "/";
+    std::string host = "app";
+    std::size_t body_bytes = 0;
+    Arrivals::Kind arrivals = Arrivals::Kind::constant;
+    std::vector<RateStep> rate;
+    Spread::Kind spread = Spread::Kind::turns;
+    std::vector<ShareStep> shares;
+};
+
+struct LoadPlan {
+    std::uint64_t seed = 1;
+    double duration_s = 10;
+    /// How long answers are waited for after the last arrival.
+    double linger_s = 2;
+    double timeout_s = 10;
+    std::size_t connections_per_target = 128;
+    /// Arrivals that wait for a free connection of their target; more are skipped and counted.
+    std::size_t queue_per_target = 1024;
+    std::vector<LoadTarget> targets;
+    std::vector<LoadStream> streams;
+};
+
+[[nodiscard]] LoadPlan parse_plan(const std::string& text);
+
+}  // namespace weir::tools

@@ -1,0 +1,73 @@
+#pragma once
+// Reads HTTP/1.1 messages one after another from a stream of bytes: enough for the test tools,
+// which only ever meet well-formed peers or must count the rest as failed. It is no proxy's
+// parser: no strict gate. Not thread-safe; owns what it keeps.
+//
+// Invariant: once complete() or failed(), feed() takes nothing more until next().
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weir::tools {
+
+class MessageReader {
+  public:
+    enum class Kind { request, response };
+    static constexpr std::size_t kHeadLimit = 64 * 1024;
+
+    explicit MessageReader(Kind kind) : kind_(kind) {}
+
+    /// Takes bytes up to the end of the current message and returns how many it took.
+    std::size_t feed(std::string_view bytes);
+    /// The peer closed: a response that runs until the end is complete now.
+    void finish();
+    /// Makes ready for the next message. `body_expected` is false for an answer to HEAD.
+    void next(bool body_expected = true);
+
+    [[nodiscard]] bool complete() const { return state_ == State::complete; }
+    [[nodiscard]] bool failed() const { return state_ == State::failed; }
+    [[nodiscard]] bool head_complete() const { return state_ > State::head; }
+    /// Whether any byte of the current message has come.
+    [[nodiscard]] bool begun() const { return !head_.empty(); }
+    /// The message's first line.
+    [[nodiscard]] std::string_view start_line() const;
+    /// A response's status; 0 when it has none.
+    [[nodiscard]] int status() const;
+    [[nodiscard]] bool keep_alive() const { return keep_alive_; }
+    /// A request that waits for 100 (Continue).
+    [[nodiscard]] bool expects_continue() const { return expects_continue_; }
+    /// A field's value, empty when absent.
+    [[nodiscard]] std::string_view field(std::string_view name) const;
+
+  private:
+    enum class State {
+        head,
+        body,
+        until_close,
+        chunk_line,
+        chunk,
+        chunk_end,
+        trailer,
+        complete,
+        failed
+    };
+
+    std::size_t feed_head(std::string_view bytes);
+    std::size_t feed_counted(std::string_view bytes);
+    std::size_t feed_line(std::string_view bytes);
+    void begin_body();
+    void end_line();
+
+    Kind kind_;
+    State state_ = State::head;
+    bool body_expected_ = true;
+    bool keep_alive_ = true;
+    bool expects_continue_ = false;
+    std::string head_;
+    std::string line_;
+    std::uint64_t left_ = 0;
+};
+
+}  // namespace weir::tools

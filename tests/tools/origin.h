@@ -1,0 +1,71 @@
+#pragma once
+// The counting origin: the app behind weir in tests. Answers every request 200 with a small body
+// and counts its arrival by listener and first path segment; a control listener reports and
+// resets the counts. Cheap on purpose: one thread, one write per batch of pipelined requests.
+// Not thread-safe. Owns its sockets; the poller must outlive it.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/arrival_counts.h"
+#include "tools/poller.h"
+
+namespace weir::tools {
+
+struct OriginOptions {
+    struct Listen {
+        std::string name;
+        std::string address;
+    };
+    std::vector<Listen> listen;
+    std::string control = "127.0.0.1:0";
+    std::size_t body_bytes = 3;
+    /// Every answer waits this long.
+    std::int64_t delay_ns = 0;
+};
+
+class Origin {
+  public:
+    Origin(Poller& poller, const OriginOptions& options);
+    ~Origin();
+    Origin(const Origin&) = delete;
+    Origin& operator=(const Origin&) = delete;
+
+    /// One line of JSON with the addresses that were bound.
+    [[nodiscard]] std::string ready_line() const;
+    /// Runs one turn of the loop.
+    void turn();
+    [[nodiscard]] const ArrivalCounts& counts() const { return counts_; }
+
+  private:
+    class Listener;
+    class Connection;
+    struct Delayed {
+        std::int64_t due_ns;
+        std::uint64_t connection;
+    };
+
+    void accept(const Listener& listener);
+    void close(Connection& connection);
+    /// The whole answer to a message that was read, or none when it is sent later.
+    [[nodiscard]] std::string answer(Connection& connection);
+    [[nodiscard]] std::string control_answer(std::string_view request_line);
+    void send_due();
+
+    Poller& poller_;
+    std::string answer_;
+    std::int64_t delay_ns_;
+    std::int64_t now_ns_ = 0;
+    ArrivalCounts counts_;
+    std::vector<std::unique_ptr<Listener>> listeners_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
+    std::uint64_t next_connection_ = 0;
+    std::deque<Delayed> delayed_;
+    std::vector<char> input_;
+};
+
+}  // namespace weir::tools

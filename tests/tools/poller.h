@@ -1,0 +1,42 @@
+#pragma once
+// A bare epoll loop for the test tools: level-triggered descriptors with a handler each, and a
+// wait with nanosecond time-outs (epoll_pwait2). Single-threaded. The poller does not own
+// handlers; one that must die while events of the same turn may still name it is given to
+// retire(), which keeps it alive until the turn is over and lets it see no further event.
+
+#include <cstdint>
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+namespace weir::tools {
+
+class EventHandler {
+  public:
+    virtual ~EventHandler() = default;
+    /// `events` is epoll's mask (EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR).
+    virtual void on_events(std::uint32_t events) = 0;
+};
+
+class Poller {
+  public:
+    Poller();
+    ~Poller();
+    Poller(const Poller&) = delete;
+    Poller& operator=(const Poller&) = delete;
+
+    void add(int descriptor, std::uint32_t events, EventHandler* handler);
+    void change(int descriptor, std::uint32_t events, EventHandler* handler);
+    void remove(int descriptor);
+    void retire(std::unique_ptr<EventHandler> handler);
+
+    /// Waits at most `timeout_ns` (below 0: without end) and calls the handlers that are ready.
+    void turn(std::int64_t timeout_ns);
+
+  private:
+    int epoll_;
+    std::vector<std::unique_ptr<EventHandler>> retired_;
+    std::unordered_set<EventHandler*> retired_addresses_;
+};
+
+}  // namespace weir::tools
