@@ -1,0 +1,65 @@
+#pragma once
+// The head of a response from the upstream, parsed in place with the same strictness as requests;
+// one that is rejected becomes a 502 and its connection is not used again. 1xx responses are heads
+// of their own: parse again behind them. Reusable, not thread-safe; views as in request_head.h.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "http/body_framing.h"
+#include "http/fields.h"
+#include "http/head_scanner.h"
+#include "http/rejection.h"
+#include "http/request_head.h"
+
+namespace weir::http {
+
+struct ResponsePolicy {
+    std::size_t max_head = 64 * 1024;
+    std::size_t max_fields = 200;
+};
+
+class ResponseHead {
+  public:
+    void reset();
+
+    /// As RequestHead::parse. The framing depends on the method that is being answered.
+    ParseState parse(std::string_view buffered, Method request_method,
+                     const ResponsePolicy& policy);
+
+    [[nodiscard]] Rejection rejection() const { return rejection_; }
+
+    // Valid when complete.
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] unsigned status() const { return status_; }
+    /// 100 to 199: another head follows. 101 is always rejected (weir asks for no upgrade yet).
+    [[nodiscard]] bool is_interim() const { return status_ < 200; }
+    [[nodiscard]] unsigned minor_version() const { return minor_version_; }
+    /// The upstream keeps the connection after this response (never with until_close).
+    [[nodiscard]] bool keep_alive() const { return keep_alive_; }
+    /// none for HEAD, 1xx, 204 and 304, whatever the fields say.
+    [[nodiscard]] const BodyFraming& body() const { return body_; }
+    [[nodiscard]] const Fields& fields() const { return fields_; }
+    [[nodiscard]] std::string_view bytes() const { return {base_, size_}; }
+    [[nodiscard]] std::size_t first_line_size() const { return first_line_size_; }
+
+    void rebase(const char* base);
+
+  private:
+    friend class ResponseParser;
+    friend class ResponseGate;
+
+    HeadScanner scanner_;
+    Fields fields_;
+    const char* base_ = "";
+    std::size_t size_ = 0;
+    std::size_t first_line_size_ = 0;
+    BodyFraming body_;
+    unsigned status_ = 0;
+    std::uint8_t minor_version_ = 1;
+    bool keep_alive_ = true;
+    Rejection rejection_ = Rejection::none;
+};
+
+}  // namespace weir::http
