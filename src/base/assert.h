@@ -7,6 +7,6 @@ namespace weir {
 }
 
 // A macro for the sake of the expression's text and place.
-#define WEIR_ASSERT(expression)                                          \
-    (static_cast<bool>(expression) ? static_cast<void>(0)                \
+#define WEIR_ASSERT(expression)                           \
+    (static_cast<bool>(expression) ? static_cast<void>(0) \
                                    : ::weir::assertion_failed(#expression, __FILE__, __LINE__))
