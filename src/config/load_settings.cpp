@@ -1,0 +1,233 @@
+#include "config/load_settings.h"
+
+#include <algorithm>
+#include <set>
+
+#include "config/parse.h"
+#include "config/reader.h"
+#include "config/settings_fields.h"
+#include "config/tree_builder.h"
+#include "config/values.h"
+
+namespace weir::config {
+namespace {
+
+bool starts_with(std::string_view text, std::string_view start) {
+    return text.substr(0, start.size()) == start;
+}
+
+/// Reads the file's tree along the table of fields.
+class SettingsReader {
+  public:
+    SettingsReader(Settings& settings, Diagnostics& diagnostics)
+        : settings_(settings), diagnostics_(diagnostics) {}
+
+    void read_file(NodeRef root) { read_section(root, ""); }
+
+    void read_override(const Override& override_, NodeRef value) {
+        for (const SettingField& field : setting_fields()) {
+            if (field.key == override_.key) {
+                read(field, value);
+            }
+        }
+    }
+
+    [[nodiscard]] bool was_given(std::string_view key) const { return given_.contains(key); }
+
+  private:
+    void read(const SettingField& field, NodeRef value) {
+        given_.insert(field.key);
+        field.read(value, settings_, diagnostics_);
+    }
+
+    void read_section(NodeRef map, const std::string& prefix) {
+        MapReader reader(map, diagnostics_);
+        if (!reader.is_map()) {
+            return;
+        }
+        std::set<std::string_view> sections;
+        for (const SettingField& field : setting_fields()) {
+            if (!starts_with(field.key, prefix)) {
+                continue;
+            }
+            const std::string_view rest = field.key.substr(prefix.size());
+            const std::size_t dot = rest.find('.');
+            if (dot != std::string_view::npos) {
+                sections.insert(rest.substr(0, dot));
+            } else if (const auto value = reader.take(rest)) {
+                read(field, *value);
+            }
+        }
+        for (const std::string_view section : sections) {
+            if (const auto value = reader.take(section)) {
+                given_.insert(section);
+                read_section(*value, std::string(section) + ".");
+            }
+        }
+        reader.finish();
+    }
+
+    Settings& settings_;
+    Diagnostics& diagnostics_;
+    std::set<std::string_view> given_;
+};
+
+/// A flag's or variable's text as a document of one value, so that it is read as the file is.
+std::optional<Document> as_document(const Override& override_, bool is_list,
+                                    Diagnostics& diagnostics) {
+    static const ParseLimits limits;
+    constexpr Place kNowhere{};
+    TreeBuilder builder(override_.source, limits, diagnostics);
+    if (!is_list) {
+        return builder.scalar(NodeKind::quoted, override_.text, kNowhere)
+                   ? std::optional(builder.take())
+                   : std::nullopt;
+    }
+    bool good = builder.open(NodeKind::list, kNowhere);
+    std::string_view rest = override_.text;
+    while (good && !rest.empty()) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        good = builder.scalar(NodeKind::quoted, rest.substr(0, comma), kNowhere);
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    return good && builder.close() ? std::optional(builder.take()) : std::nullopt;
+}
+
+void read_override(SettingsReader& reader, const Override& override_, Diagnostics& diagnostics) {
+    for (const SettingField& field : setting_fields()) {
+        if (field.key == override_.key) {
+            if (const auto document = as_document(override_, field.is_list, diagnostics)) {
+                reader.read_override(override_, document->root());
+            }
+        }
+    }
+}
+
+bool is_loopback(const Endpoint& endpoint) {
+    constexpr std::size_t kV4 = 12;
+    if (endpoint.is_v4()) {
+        return endpoint.address[kV4] == 127;
+    }
+    const bool zeros = std::all_of(endpoint.address.begin(), endpoint.address.end() - 1,
+                                   [](std::uint8_t byte) { return byte == 0; });
+    return zeros && endpoint.address.back() == 1;
+}
+
+/// Names what a person would: the machine itself.
+bool is_local_upstream(const UpstreamAddress& upstream) {
+    if (upstream.is_unix() || upstream.host == "localhost") {
+        return true;
+    }
+    const bool is_v6 = upstream.host.find(':') != std::string::npos;
+    const auto endpoint =
+        parse_endpoint((is_v6 ? "[" + upstream.host + "]" : upstream.host) + ":0");
+    return endpoint && is_loopback(*endpoint);
+}
+
+Settings defaults() {
+    Settings settings;
+    settings.listen.endpoint = Endpoint::v4(0, 8080);
+    constexpr std::uint32_t kLoopback = 0x7f000001;
+    settings.admin.endpoint = Endpoint::v4(kLoopback, 9901);
+    settings.status.endpoint = Endpoint::v4(0, 9902);
+    return settings;
+}
+
+/// What concerns several keys at once.
+class CrossCheck {
+  public:
+    CrossCheck(std::string file, const Settings& settings, const SettingsReader& reader,
+               Diagnostics& diagnostics)
+        : file_(std::move(file)), settings_(settings), reader_(reader), diagnostics_(diagnostics) {}
+
+    void run() {
+        if (!reader_.was_given("upstream")) {
+            report("upstream", "is missing: say where requests go, like http://127.0.0.1:3000");
+        }
+        if (!is_local(settings_.admin) && settings_.admin_token_file.empty()) {
+            report("admin", "listens beyond this machine: that needs 'admin_token_file'");
+        }
+        if (settings_.cluster) {
+            check_cluster(*settings_.cluster);
+        }
+        if (settings_.limits.request_line > settings_.limits.request_head) {
+            report("limits.request_line", "is larger than limits.request_head");
+        }
+        check_ports();
+    }
+
+  private:
+    void report(std::string path, std::string what) {
+        diagnostics_.add({Severity::error, file_, {}, std::move(path), std::move(what), {}});
+    }
+
+    void check_cluster(const ClusterSettings& cluster) {
+        if (cluster.key_file.empty() && !cluster.insecure) {
+            report("cluster", "needs 'key_file', or 'insecure: true' to gossip without a key");
+        }
+        if (!cluster.key_file.empty() && cluster.insecure) {
+            report("cluster.insecure", "contradicts 'key_file': drop one of them");
+        }
+    }
+
+    void check_ports() {
+        const auto same = [](const ListenAddress& one, const ListenAddress& other) {
+            const bool any_port = !one.is_unix() && one.endpoint.port == 0;
+            return one == other && !any_port;
+        };
+        if (same(settings_.listen, settings_.admin) || same(settings_.listen, settings_.status)) {
+            report("listen", "is the address of admin or status, too");
+        }
+        if (same(settings_.admin, settings_.status)) {
+            report("admin", "is the address of status, too");
+        }
+    }
+
+    std::string file_;
+    const Settings& settings_;
+    const SettingsReader& reader_;
+    Diagnostics& diagnostics_;
+};
+
+std::vector<Document> parse_file(const std::optional<SourceText>& file, Diagnostics& diagnostics) {
+    if (!file) {
+        return {};
+    }
+    std::vector<Document> documents =
+        parse_documents(file->text, file->file, ParseLimits{}, diagnostics);
+    if (documents.size() > 1) {
+        diagnostics.error(documents[1].root(), "the settings must be one document");
+    }
+    return documents;
+}
+
+}  // namespace
+
+bool is_local(const ListenAddress& address) {
+    return address.is_unix() || is_loopback(address.endpoint);
+}
+
+Settings load_settings(const std::optional<SourceText>& file,
+                       const std::vector<Override>& overrides, Diagnostics& diagnostics) {
+    Settings settings = defaults();
+    const std::vector<Document> documents = parse_file(file, diagnostics);
+    if (diagnostics.has_errors()) {
+        return settings;  // without a readable file everything else would be noise
+    }
+    SettingsReader reader(settings, diagnostics);
+    if (!documents.empty()) {
+        reader.read_file(documents.front().root());
+    }
+    for (const Override& override_ : overrides) {
+        read_override(reader, override_, diagnostics);
+    }
+    if (!reader.was_given("timeouts.connect") && !is_local_upstream(settings.upstream)) {
+        settings.timeouts.connect = std::chrono::seconds(5);
+    }
+    if (!diagnostics.has_errors()) {
+        CrossCheck(file ? file->file : "settings", settings, reader, diagnostics).run();
+    }
+    return settings;
+}
+
+}  // namespace weir::config

@@ -1,0 +1,130 @@
+#include "config/parse.h"
+
+#include <optional>
+
+#include "config/parsers.h"
+
+namespace weir::config {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+/// How many bytes the UTF-8 character at the front has; 0 when it is none (RFC 3629: no overlong
+/// forms, no surrogates, nothing above U+10FFFF).
+std::size_t character_length(std::string_view text) {
+    const auto byte = [&](std::size_t i) {
+        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+    };
+    const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
+    const unsigned lead = byte(0);
+    if (lead < 0x80) {
+        return 1;
+    }
+    if (lead >= 0xc2 && lead < 0xe0) {
+        return follows(1) ? 2 : 0;
+    }
+    if (lead >= 0xe0 && lead < 0xf0) {
+        const bool fits = (lead != 0xe0 || byte(1) >= 0xa0) && (lead != 0xed || byte(1) < 0xa0);
+        return fits && follows(1) && follows(2) ? 3 : 0;
+    }
+    if (lead >= 0xf0 && lead < 0xf5) {
+        const bool fits = (lead != 0xf0 || byte(1) >= 0x90) && (lead != 0xf4 || byte(1) < 0x90);
+        return fits && follows(1) && follows(2) && follows(3) ? 4 : 0;
+    }
+    return 0;
+}
+
+bool is_allowed_control(char c) { return c == '\t' || c == '\n' || c == '\r'; }
+
+/// The offset of the first byte that no text of ours may hold, and why not.
+struct BadByte {
+    std::size_t offset;
+    const char* what;
+};
+
+std::optional<BadByte> find_bad_byte(std::string_view text) {
+    for (std::size_t at = 0; at < text.size();) {
+        const auto byte = static_cast<unsigned char>(text[at]);
+        if ((byte < 0x20 && !is_allowed_control(text[at])) || byte == 0x7f) {
+            return BadByte{at, "a control character"};
+        }
+        const std::size_t length = character_length(text.substr(at));
+        if (length == 0) {
+            return BadByte{at, "not valid UTF-8"};
+        }
+        at += length;
+    }
+    return std::nullopt;
+}
+
+Place place_of(std::string_view text, std::size_t offset) {
+    Place place{1, 1};
+    for (const char c : text.substr(0, offset)) {
+        place.line += c == '\n' ? 1 : 0;
+        place.column = c == '\n' ? 1 : place.column + 1;
+    }
+    return place;
+}
+
+bool ends_with(std::string_view text, std::string_view end) {
+    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// A brace and then a quote: JSON, or YAML's flow style, which JSON's parser refuses or takes
+/// alike.
+bool looks_like_json(std::string_view text) {
+    constexpr std::string_view kBlanks = " \t\r\n";
+    const std::size_t brace = text.find_first_not_of(kBlanks);
+    if (brace == std::string_view::npos || text[brace] != '{') {
+        return false;
+    }
+    const std::size_t next = text.find_first_not_of(kBlanks, brace + 1);
+    return next != std::string_view::npos && (text[next] == '"' || text[next] == '}');
+}
+
+bool too_large(std::string_view text, std::size_t limit, const std::string& file,
+               std::string_view advice, Diagnostics& diagnostics) {
+    if (text.size() <= limit) {
+        return false;
+    }
+    diagnostics.add({Severity::error,
+                     file,
+                     {},
+                     {},
+                     "larger than " + std::to_string(limit) + " bytes" + std::string(advice),
+                     {}});
+    return true;
+}
+
+}  // namespace
+
+std::vector<Document> parse_documents(std::string_view text, const std::string& file,
+                                      const ParseLimits& limits, Diagnostics& diagnostics) {
+    if (too_large(text, limits.json_bytes, file, "", diagnostics)) {
+        return {};
+    }
+    if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
+        text.remove_prefix(kByteOrderMark.size());
+    }
+    if (const auto bad = find_bad_byte(text)) {
+        diagnostics.add({Severity::error, file, place_of(text, bad->offset), {}, bad->what, {}});
+        return {};
+    }
+    if (ends_with(file, ".json")) {
+        return parse_json(text, file, limits, diagnostics);
+    }
+    if (looks_like_json(text)) {
+        Diagnostics as_json;
+        std::vector<Document> documents = parse_json(text, file, limits, as_json);
+        if (!as_json.has_errors()) {
+            return documents;
+        }
+    }
+    if (too_large(text, limits.yaml_bytes, file, " of YAML; write large sets as JSON",
+                  diagnostics)) {
+        return {};
+    }
+    return parse_yaml(text, file, limits, diagnostics);
+}
+
+}  // namespace weir::config

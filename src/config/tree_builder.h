@@ -1,0 +1,57 @@
+#pragma once
+// Builds one Document from the events of a YAML or JSON parser and holds it to the ParseLimits.
+// Every function returns whether building may go on; what stopped it is in the diagnostics.
+// Internal to config.
+
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "config/parse.h"
+
+namespace weir::config {
+
+class TreeBuilder {
+  public:
+    TreeBuilder(const std::string& file, const ParseLimits& limits, Diagnostics& diagnostics);
+
+    [[nodiscard]] bool open(NodeKind kind, Place place);
+    [[nodiscard]] bool close();
+    [[nodiscard]] bool key(std::string_view text, Place place);
+    [[nodiscard]] bool scalar(NodeKind kind, std::string_view text, Place place);
+    /// Adds a copy of a finished node and all below it (an alias).
+    [[nodiscard]] bool copy(NodeIndex source, Place place);
+    /// A mistake that ends the building.
+    [[nodiscard]] bool fail(Place place, std::string what);
+
+    /// Whether the next scalar is to be a key.
+    [[nodiscard]] bool wants_key() const;
+    /// The node that the last open(), scalar() or copy() added.
+    [[nodiscard]] NodeIndex last_added() const { return last_added_; }
+    [[nodiscard]] Document take() { return std::move(document_); }
+
+  private:
+    struct Frame {
+        NodeIndex node = kNoNode;
+        NodeIndex last_child = kNoNode;
+        std::string_view key;
+        Place key_place;
+        bool key_given = false;
+        std::vector<std::string_view> few_keys;
+        std::set<std::string_view> many_keys;  // ordered: nothing to choose colliding keys for
+    };
+
+    bool append(Node node);
+    bool copy_children(NodeIndex source);
+    bool is_duplicate(Frame& frame, std::string_view key);
+    bool text_is_fit(std::string_view text, Place place);
+
+    Document document_;
+    const ParseLimits& limits_;
+    Diagnostics& diagnostics_;
+    std::vector<Frame> frames_;
+    NodeIndex last_added_ = kNoNode;
+    std::size_t copied_ = 0;
+};
+
+}  // namespace weir::config

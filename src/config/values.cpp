@@ -1,0 +1,320 @@
+#include "config/values.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace weir::config {
+namespace {
+
+Error bad(std::string message) { return error(ErrorCode::invalid_argument, std::move(message)); }
+
+std::string quoted(std::string_view text) {
+    constexpr std::size_t kShown = 80;
+    const std::string shown(text.substr(0, kShown));
+    return "'" + shown + (text.size() > kShown ? "…'" : "'");
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Where the number at the front ends: digits, then maybe a point and digits.
+std::size_t number_length(std::string_view text) {
+    std::size_t at = 0;
+    while (at < text.size() && is_digit(text[at])) {
+        ++at;
+    }
+    if (at == 0 || at + 1 >= text.size() || text[at] != '.' || !is_digit(text[at + 1])) {
+        return at;
+    }
+    ++at;
+    while (at < text.size() && is_digit(text[at])) {
+        ++at;
+    }
+    return at;
+}
+
+/// A number and the letters behind it.
+struct Quantity {
+    double number = 0;
+    std::string_view unit;
+    bool valid = false;
+};
+
+Quantity split_quantity(std::string_view text) {
+    const std::size_t length = number_length(text);
+    if (length == 0) {
+        return {};
+    }
+    Quantity quantity;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + length, quantity.number,
+                                             std::chars_format::fixed);
+    quantity.unit = text.substr(length);
+    quantity.valid =
+        code == std::errc{} && end == text.data() + length && std::isfinite(quantity.number);
+    return quantity;
+}
+
+struct NamedScale {
+    std::string_view name;
+    double scale;
+};
+
+constexpr std::array<NamedScale, 6> kSeconds = {
+    {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}}};
+
+constexpr std::array<NamedScale, 7> kBytes = {{{"B", 1},
+                                               {"KiB", 1024},
+                                               {"MiB", 1048576},
+                                               {"GiB", 1073741824},
+                                               {"kB", 1e3},
+                                               {"MB", 1e6},
+                                               {"GB", 1e9}}};
+
+template <std::size_t count>
+const NamedScale* find_scale(const std::array<NamedScale, count>& scales, std::string_view name) {
+    for (const NamedScale& scale : scales) {
+        if (scale.name == name) {
+            return &scale;
+        }
+    }
+    return nullptr;
+}
+
+/// An amount with its unit; measure none when the unit is none of ours.
+struct Amount {
+    double value = 0;
+    Measure measure = Measure::none;
+};
+
+Amount read_amount(const Quantity& quantity) {
+    if (quantity.unit == "r") {
+        return {quantity.number, Measure::requests};
+    }
+    if (quantity.unit == "c") {
+        return {quantity.number, Measure::cost};
+    }
+    const NamedScale* scale = find_scale(kBytes, quantity.unit);
+    if (scale == nullptr) {
+        return {};
+    }
+    return {quantity.number * scale->scale, Measure::bytes};
+}
+
+/// The part of a rate behind the slash: "s", "m" or "10s".
+std::optional<double> read_period(std::string_view text) {
+    if (const NamedScale* scale = find_scale(kSeconds, text)) {
+        return scale->scale;
+    }
+    const Quantity quantity = split_quantity(text);
+    const NamedScale* scale = find_scale(kSeconds, quantity.unit);
+    if (!quantity.valid || scale == nullptr) {
+        return std::nullopt;
+    }
+    return quantity.number * scale->scale;
+}
+
+/// Shortest text that reads back as the same number, never with an exponent.
+std::string format_number(double number) {
+    std::array<char, 400> buffer{};
+    const auto [end, code] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number,
+                                           std::chars_format::fixed);
+    return code == std::errc{} ? std::string(buffer.data(), end) : "0";
+}
+
+bool is_multiple(double number, double of) { return std::fmod(number, of) == 0; }
+
+std::string format_bytes(double bytes) {
+    for (const std::string_view name : {"GiB", "MiB", "KiB"}) {
+        const double scale = find_scale(kBytes, name)->scale;
+        if (bytes >= scale && is_multiple(bytes, scale)) {
+            return format_number(bytes / scale) + std::string(name);
+        }
+    }
+    return format_number(bytes) + "B";
+}
+
+std::string format_amount(double amount, limiter::Unit unit) {
+    switch (measure_of(unit)) {
+        case Measure::bytes:
+            return format_bytes(amount);
+        case Measure::cost:
+            return format_number(amount) + "c";
+        case Measure::requests:
+        case Measure::none:
+            break;
+    }
+    return format_number(amount) + "r";
+}
+
+constexpr const char* kRateGrammar =
+    "a rate is an amount and a unit per time, like 100r/s, 30r/m, 1500r/10s, 5MiB/s or 20c/s";
+
+Error wrong_amount(std::string_view unit, std::string_view text) {
+    if (unit == "k" || unit == "K" || unit == "kr" || unit == "Kr" || unit == "Mr") {
+        return bad(quoted(text) + ": write thousands out, as 20000r/s");
+    }
+    return bad(quoted(text) + ": " + kRateGrammar);
+}
+
+}  // namespace
+
+Result<double> parse_number(std::string_view text) {
+    const Quantity quantity = split_quantity(text);
+    if (!quantity.valid || !quantity.unit.empty()) {
+        return bad(quoted(text) + " is not a number like 3 or 0.5");
+    }
+    return quantity.number;
+}
+
+Result<Duration> parse_duration(std::string_view text) {
+    const Quantity quantity = split_quantity(text);
+    const NamedScale* scale = find_scale(kSeconds, quantity.unit);
+    if (!quantity.valid || scale == nullptr) {
+        return bad(quoted(text) + " is not a duration like 250ms, 10s, 5m or 2h");
+    }
+    const double seconds = quantity.number * scale->scale;
+    constexpr double kLongest = 100.0 * 366 * 86400;
+    if (!(seconds <= kLongest)) {
+        return bad(quoted(text) + " is longer than a hundred years");
+    }
+    return Duration(static_cast<Duration::rep>(std::llround(seconds * 1e9)));
+}
+
+Result<std::uint64_t> parse_size(std::string_view text) {
+    const Quantity quantity = split_quantity(text);
+    const NamedScale* scale = find_scale(kBytes, quantity.unit);
+    if (!quantity.valid || scale == nullptr) {
+        return bad(quoted(text) + " is not a size like 4096B, 32KiB or 1MiB");
+    }
+    const double bytes = std::round(quantity.number * scale->scale);
+    constexpr double kLargest = 9e18;
+    if (!(bytes <= kLargest)) {
+        return bad(quoted(text) + " is too large");
+    }
+    return static_cast<std::uint64_t>(bytes);
+}
+
+Result<bool> parse_boolean(std::string_view text) {
+    if (text == "true" || text == "false") {
+        return text == "true";
+    }
+    return bad(quoted(text) + " is neither true nor false");
+}
+
+Result<std::uint64_t> parse_unsigned(std::string_view text) {
+    std::uint64_t number = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (text.empty() || end != text.data() + text.size() || code == std::errc::invalid_argument) {
+        return bad(quoted(text) + " is not a whole number");
+    }
+    if (code != std::errc{}) {
+        return bad(quoted(text) + " is too large");
+    }
+    return number;
+}
+
+Measure measure_of(limiter::Unit unit) {
+    switch (unit) {
+        case limiter::Unit::requests:
+            return Measure::requests;
+        case limiter::Unit::request_bytes:
+        case limiter::Unit::response_bytes:
+            return Measure::bytes;
+        case limiter::Unit::cost:
+            return Measure::cost;
+    }
+    return Measure::none;
+}
+
+Result<Rate> parse_rate(std::string_view text) {
+    if (text == "0") {
+        return Rate{};
+    }
+    const Quantity quantity = split_quantity(text.substr(0, text.find('/')));
+    const Amount amount = read_amount(quantity);
+    if (!quantity.valid || amount.measure == Measure::none) {
+        return wrong_amount(quantity.unit, text);
+    }
+    const std::size_t slash = text.find('/');
+    if (slash == std::string_view::npos) {
+        return bad(quoted(text) + " lacks its time: " + kRateGrammar);
+    }
+    const auto seconds = read_period(text.substr(slash + 1));
+    if (!seconds) {
+        return bad(quoted(text) + ": the time behind the slash is like s, m, h, d or 10s");
+    }
+    constexpr double kLongest = 366.0 * 86400;
+    if (!(*seconds >= 1e-3 && *seconds <= kLongest)) {
+        return bad(quoted(text) + ": the time behind the slash must be from 1ms to 366d");
+    }
+    const auto nanoseconds = static_cast<Duration::rep>(std::llround(*seconds * 1e9));
+    return Rate{amount.value, Duration(nanoseconds), amount.measure};
+}
+
+Result<Burst> parse_burst(std::string_view text) {
+    const Quantity quantity = split_quantity(text);
+    if (quantity.valid && quantity.unit.empty()) {
+        if (quantity.number == 0) {
+            return Burst{};
+        }
+        return bad(quoted(text) + " lacks its unit: an amount is like " + std::string(text) +
+                   "r, seconds of the rate are like " + std::string(text) + "s");
+    }
+    const NamedScale* seconds = find_scale(kSeconds, quantity.unit);
+    if (quantity.valid && seconds != nullptr) {
+        return Burst{{limiter::BurstSpec::Kind::seconds, quantity.number * seconds->scale},
+                     Measure::none};
+    }
+    const Amount amount = read_amount(quantity);
+    if (!quantity.valid || amount.measure == Measure::none) {
+        return bad(quoted(text) +
+                   " is neither an amount like 50r, 10MiB or 20c nor seconds of the rate like 2s");
+    }
+    return Burst{{limiter::BurstSpec::Kind::amount, amount.value}, amount.measure};
+}
+
+std::string format_duration(Duration duration) {
+    using namespace std::chrono_literals;
+    const auto whole = [&](Duration unit, const char* name) -> std::string {
+        return std::to_string(duration / unit) + name;
+    };
+    if (duration.count() == 0) {
+        return "0s";
+    }
+    if (duration % 24h == 0s) {
+        return whole(24h, "d");
+    }
+    if (duration % 1h == 0s) {
+        return whole(1h, "h");
+    }
+    if (duration % 1min == 0s) {
+        return whole(1min, "m");
+    }
+    if (duration % 1s == 0s) {
+        return whole(1s, "s");
+    }
+    if (duration % 1ms == 0s) {
+        return whole(1ms, "ms");
+    }
+    return format_number(to_seconds(duration)) + "s";
+}
+
+std::string format_size(std::uint64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
+
+std::string format_rate(const limiter::RateLimit& limit) {
+    std::string period = format_duration(limit.period);
+    if (period.size() == 2 && period[0] == '1') {
+        period.erase(0, 1);
+    }
+    return format_amount(limit.amount, limit.unit) + "/" + period;
+}
+
+std::string format_burst(const limiter::BurstSpec& burst, limiter::Unit unit) {
+    if (burst.kind == limiter::BurstSpec::Kind::seconds) {
+        return format_number(burst.value) + "s";
+    }
+    return format_amount(burst.value, unit);
+}
+
+}  // namespace weir::config
