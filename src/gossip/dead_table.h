@@ -39,7 +39,7 @@ class DeadTable {
     void make_room(const Endpoint& address);
 
     std::map<MemberId, DeadMember> by_id_;  // ordered by address first
-    std::deque<MemberId> by_age_;           // oldest first; may name some that are gone
+    std::deque<MemberId> by_age_;           // oldest first
 };
 
 }  // namespace weir::gossip

@@ -9,8 +9,12 @@
 // - A member is (address, incarnation). Nobody becomes one by saying so: whoever is met anew is
 //   pinged and has to repeat the ping's random number, or is told of by a member. So captured
 //   traffic cannot bring anybody back.
-// - An incarnation that is dead, left or replaced never returns (remembered for an hour). A process
-//   that finds itself declared dead (a stop, a split) takes a new incarnation: event `renewed`.
+// - An incarnation that is dead, left or replaced never returns (remembered for an hour). When a
+//   split heals, the smaller side (of equal ones the one without the lowest address) takes new
+//   incarnations and forgets whom it had given up, as if its processes had just started; so does a
+//   process that finds itself declared dead after a stop. Event `renewed`.
+// - A death that others tell of only ends a suspicion that has lasted its least time here, and only
+//   while nothing is heard of the suspect: one sidecar with a broken network kills nobody.
 // - Any fresh datagram of a member is proof of its life.
 // - Whoever hears a suspicion probes the suspect next, which confirms or refutes it sooner.
 // - A state machine that finds itself paused forgets the probes under way and gives every suspicion
@@ -20,16 +24,15 @@
 // the dead, rumours and pings; each bound has a counter. Not thread-safe.
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
-#include <span>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/instant.h"
 #include "base/random.h"
+#include "gossip/budget.h"
 #include "gossip/dead_table.h"
 #include "gossip/member.h"
 #include "gossip/membership_messages.h"
@@ -75,6 +78,8 @@ struct MembershipCounters {
     std::uint64_t conflicts = 0;
     std::uint64_t dropped_rumours = 0;
     std::uint64_t dropped_challenges = 0;
+    std::uint64_t dropped_pings = 0;
+    std::uint64_t refused_members = 0;  // the table of members was full
 };
 
 /// What stands in the way of accepting a datagram of this sender.
@@ -83,9 +88,9 @@ enum class Standing : std::uint8_t { member, unknown, dead };
 /// Where a message of membership came from.
 struct Origin {
     MemberId sender;
-    Endpoint from;             // where the datagram really came from
-    bool addressed = false;    // it named our incarnation
-    std::size_t datagram = 0;  // its size on the wire, which no answer may exceed
+    Endpoint from;                // where the datagram really came from
+    bool addressed = false;       // it named our incarnation
+    std::size_t answer_room = 0;  // bytes of messages that an answer may have to stay no larger
 };
 
 class Membership {
@@ -133,7 +138,116 @@ class Membership {
     [[nodiscard]] std::size_t dead_table_size() const { return dead_.size(); }
 
   private:
-    // filled in with the implementation
+    struct Peer {
+        Member member;
+        std::optional<Suspicion> suspicion;
+    };
+    enum class PingKind : std::uint8_t { probe, favour, seed, challenge };
+    struct PendingPing {
+        PingKind kind{};
+        Endpoint to;
+        MemberId target;     // whom we expect; incarnation 0: anybody
+        MemberId requester;  // of a favour
+        std::uint64_t requester_nonce = 0;
+        Instant sent{};
+        Instant expires{};
+    };
+    struct Probe {
+        MemberId target;
+        std::uint64_t nonce = 0;
+        Instant began{};
+        Instant indirect_at{};
+        Instant ends{};
+        bool indirect = false;
+        std::uint32_t failures_wanted = 0;
+        std::uint32_t failures = 0;
+    };
+    class Body;
+
+    // membership.cpp: time, members, leaving
+    void notice_pause(Instant now);
+    void join(const MemberId& id, MemberFlags flags, std::uint64_t counter, Instant now);
+    void remove(MemberId id, MemberState cause, Instant now);
+    void prove(const MemberId& id, const Answer& answer, Instant now);
+    void resolve_dead(const DeadMember& dead, Instant now);
+    void renew(Instant now, bool forget_dead);
+    [[nodiscard]] bool larger_side() const;
+    void report(MembershipEvent::Kind kind, const MemberId& member);
+    void conflict(const MemberId& member, Instant now);
+    [[nodiscard]] std::uint64_t digest();
+    [[nodiscard]] Peer* peer(const MemberId& id);
+    [[nodiscard]] std::vector<MemberId> pick(std::size_t count, const Endpoint& except);
+    [[nodiscard]] std::uint32_t rumour_limit() const;
+    [[nodiscard]] MemberUpdate own_update(MemberState state) const;
+
+    // membership_probes.cpp: pings, probes, seeds
+    std::uint64_t send_ping(PendingPing ping, Instant now);
+    void send_addressed_ping(const MemberId& to, std::uint64_t nonce);
+    void send_open_ping(const Endpoint& to, std::uint64_t nonce);
+    void challenge(const MemberId& claimed, Instant now);
+    void tick_pings(Instant now);
+    void tick_probe(Instant now);
+    void start_probe(Instant now);
+    void ask_others(Instant now);
+    void probe_failed(Instant now);
+    void probe_succeeded(Instant now);
+    [[nodiscard]] std::optional<MemberId> next_target();
+    void tick_seeds(Instant now);
+    void ping_seed(const Endpoint& address, Instant now);
+    std::optional<Rejection> on_ping(const Origin& origin, const Ping& ping, Instant now);
+    std::optional<Rejection> on_answer(const Origin& origin, const Answer& answer, Instant now);
+    void on_ping_request(const MemberId& sender, const PingRequest& request, Instant now);
+    std::optional<Rejection> on_indirect(std::uint64_t nonce, bool answered, Instant now);
+
+    // membership_updates.cpp: what is told, suspicions, lists
+    void apply(const MemberUpdate& update, const MemberId& sender, Instant now);
+    void apply_to_self(const MemberUpdate& update, Instant now);
+    void apply_live(const MemberUpdate& update, Instant now);
+    void apply_alive(Peer& known, const MemberUpdate& update);
+    void apply_suspicion(Peer& known, const MemberUpdate& update, Instant now);
+    void apply_death(const MemberUpdate& update, const MemberId& sender, Instant now);
+    void suspect(Peer& known, std::uint64_t counter, Incarnation by, Instant now);
+    void refute(std::uint64_t counter, Instant now);
+    void tick_suspicions(Instant now);
+    void tick_rumours(Instant now);
+    void spread(const MemberUpdate& update);
+    void compare_digest(const MemberId& sender, std::uint64_t digest, Instant now);
+    void ask_list(const MemberId& sender, const Endpoint& after);
+    void send_list(const MemberId& to, const Endpoint& after);
+    void on_list(const MemberId& sender, const MemberList& list, Instant now);
+
+    MembershipSettings settings_;
+    MemberId self_;
+    MemberFlags flags_;
+    std::uint64_t counter_ = 0;
+    Random random_;
+    std::map<Endpoint, Peer> members_;
+    DeadTable dead_;
+    Rumours rumours_;
+    std::vector<Endpoint> seeds_;
+    std::vector<std::byte> hints_;
+    std::map<std::uint64_t, PendingPing> pings_;
+    std::optional<Probe> probe_;
+    std::vector<Endpoint> probe_order_;
+    std::deque<MemberId> probe_soon_;
+    std::uint32_t health_ = 0;
+    std::size_t suspects_ = 0;
+    std::uint64_t digest_ = 0;
+    bool digest_known_ = false;
+    bool gone_ = false;
+    Budget answers_;
+    Budget open_answers_;
+    Instant last_tick_{};
+    Instant next_tick_{};
+    Instant next_probe_{};
+    Instant next_seeds_{};
+    Instant next_rumours_{};
+    Instant next_list_{};
+    Instant next_conflict_{};
+    std::optional<Instant> last_renewal_;
+    std::vector<MembershipDatagram> datagrams_;
+    std::vector<MembershipEvent> events_;
+    MembershipCounters counters_;
 };
 
 }  // namespace weir::gossip

@@ -22,6 +22,8 @@ struct Ping {
 struct Answer {
     std::uint64_t nonce = 0;
     std::uint64_t digest = 0;
+    MemberFlags flags;
+    std::uint64_t counter = 0;
     friend bool operator==(const Answer&, const Answer&) = default;
 };
 

@@ -18,7 +18,7 @@ struct MembershipSettings {
     /// How long a direct answer may take before others are asked.
     Duration probe_timeout = std::chrono::milliseconds(150);
     std::uint32_t indirect_probes = 3;
-    /// Suspicion lasts at least factor * max(1, log10(members)) * period, at most six times that;
+    /// Suspicion lasts at least factor * max(1, log10(members)) * period, at most four times that;
     /// three independent confirmations bring it down to the least. Long enough for a refutation
     /// to arrive through 30 % loss, short enough that ten peers know a death within five seconds.
     double suspicion_factor = 3;

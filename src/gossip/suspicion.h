@@ -21,6 +21,8 @@ class Suspicion {
 
     /// Another member suspects it too. False when it was counted before, or enough have.
     bool confirm(Incarnation by);
+    /// Another member holds it for dead: as good as all confirmations.
+    void confirm_death() { told_dead_ = true; }
     [[nodiscard]] Instant deadline() const;
     /// Gives it its whole time again, as after a pause of our own.
     void restart(Instant now) { began_ = now; }
@@ -32,6 +34,7 @@ class Suspicion {
     std::size_t wanted_;
     std::vector<Incarnation> by_;
     Instant began_;
+    bool told_dead_ = false;
 };
 
 }  // namespace weir::gossip

@@ -11,9 +11,10 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -112,7 +113,49 @@ class Transport final : public MessageSink {
     [[nodiscard]] const TransportCounters& counters() const { return counters_; }
 
   private:
-    // filled in with the implementation
+    struct PeerSession {
+        Session session;
+        std::optional<Instant> left_at;  // it said goodbye; hand-overs may still be on their way
+    };
+    struct QueuedBody {
+        MemberId to;
+        std::vector<std::byte> bytes;
+    };
+    using Queue = std::vector<QueuedBody>;
+
+    void reject(Rejection reason) { counters_.rejected.add(reason); }
+    [[nodiscard]] std::optional<Rejection> check(const Envelope& envelope, ByteSpan body) const;
+    void receive_open(const Origin& origin, ByteSpan body, Instant now);
+    void receive_addressed(const Origin& origin, const Envelope& envelope, ByteSpan body,
+                           Instant now);
+    void receive_late(const Origin& origin, const Envelope& envelope, ByteSpan body,
+                      PeerSession& peer, Instant now);
+    void deliver(const Origin& origin, const Message& message, Duration age, Instant now);
+    void count_in(MessageType type);
+    [[nodiscard]] std::optional<Duration> admit(PeerSession& peer, const Envelope& envelope,
+                                                Instant now);
+    [[nodiscard]] std::size_t answer_room(std::size_t datagram) const;
+    void pump(Instant now);
+    void follow(const MembershipEvent& event, Instant now);
+    void recompute_owners();
+    [[nodiscard]] std::uint64_t next_sequence(const MemberId& to);
+    void emit(const MemberId& to, ByteSpan body, Lane lane, Instant now,
+              std::vector<OutgoingDatagram>& out);
+
+    TransportSettings settings_;
+    std::uint32_t cluster_;
+    Sealer sealer_;
+    Membership membership_;
+    Owners owners_;
+    std::map<MemberId, PeerSession> sessions_;
+    std::array<Queue, kLanes> queues_;  // counters and definitions
+    std::map<std::pair<MemberId, Lane>, std::size_t> open_bodies_;
+    std::size_t queued_bytes_ = 0;
+    std::array<Budget, kLanes> budgets_;
+    std::vector<Received> received_;
+    std::vector<MembershipEvent> events_;
+    std::vector<OwnerChange> owner_changes_;
+    TransportCounters counters_;
 };
 
 }  // namespace weir::gossip

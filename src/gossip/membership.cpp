@@ -1,0 +1,407 @@
+#include "gossip/membership.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/hash.h"
+#include "gossip/membership_body.h"
+
+namespace weir::gossip {
+namespace {
+
+/// The granularity of ticks; every deadline is at most this late.
+constexpr Duration kTick = std::chrono::milliseconds(20);
+constexpr std::size_t kGoodbyes = 64;
+constexpr std::size_t kRenewalPings = 16;
+constexpr std::size_t kMaximumSeeds = 4096;
+
+Incarnation draw_incarnation(Random& random) {
+    Incarnation incarnation = 0;
+    while (incarnation == 0) {
+        incarnation = random.next();
+    }
+    return incarnation;
+}
+
+std::uint64_t member_hash(const MemberId& id, MemberFlags flags) {
+    std::uint64_t hash = mix(id.incarnation ^ id.address.port);
+    for (std::uint8_t byte : id.address.address) {
+        hash = mix(hash + byte);
+    }
+    return mix(hash + (flags.leaving ? 1 : 0) + (flags.anchor ? 2 : 0));
+}
+
+}  // namespace
+
+Membership::Membership(const MembershipSettings& settings, const Endpoint& self, MemberFlags flags,
+                       Random random)
+    : settings_(settings),
+      self_{self, 0},
+      flags_(flags),
+      random_(random),
+      answers_({settings.answers_per_second, settings.answers_per_second}),
+      open_answers_({settings.open_answers_per_second, settings.open_answers_per_second}) {
+    self_.incarnation = draw_incarnation(random_);
+}
+
+void Membership::start(Instant now) {
+    last_tick_ = now;
+    next_tick_ = now;
+    next_seeds_ = now;
+    next_rumours_ = now;
+    next_list_ = now;
+    next_probe_ = now + from_seconds(random_.unit() * to_seconds(settings_.probe_period));
+}
+
+void Membership::set_seeds(std::vector<Endpoint> seeds) {
+    std::sort(seeds.begin(), seeds.end());
+    seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
+    seeds.resize(std::min(seeds.size(), kMaximumSeeds));
+    seeds_ = std::move(seeds);
+}
+
+void Membership::set_hints(ByteSpan payload) {
+    const ByteSpan kept = payload.size() <= kMaximumHints ? payload : ByteSpan{};
+    hints_.assign(kept.begin(), kept.end());
+}
+
+void Membership::tick(Instant now) {
+    notice_pause(now);
+    last_tick_ = now;
+    next_tick_ = now + kTick;
+    if (gone_) {
+        return;
+    }
+    dead_.forget_old(now);
+    tick_pings(now);
+    tick_probe(now);
+    tick_suspicions(now);
+    tick_seeds(now);
+    tick_rumours(now);
+}
+
+/// After a stop, what was under way says nothing about the others.
+void Membership::notice_pause(Instant now) {
+    if (now - last_tick_ <= settings_.pause_threshold) {
+        return;
+    }
+    ++counters_.pauses;
+    last_tick_ = now;
+    pings_.clear();
+    probe_.reset();
+    next_probe_ = now + settings_.probe_period;
+    for (auto& [address, known] : members_) {
+        if (known.suspicion) {
+            known.suspicion->restart(now);
+        }
+    }
+}
+
+std::optional<Rejection> Membership::receive(const Origin& origin, const Message& message,
+                                             Instant now) {
+    if (gone_) {
+        return std::nullopt;
+    }
+    notice_pause(now);
+    ByteReader reader(message.payload);
+    std::optional<Rejection> rejection;
+    switch (message.type) {
+        case MessageType::ping:
+            if (const Ping ping = decode_ping(reader); reader.ok()) {
+                rejection = on_ping(origin, ping, now);
+            }
+            break;
+        case MessageType::answer:
+            if (const Answer answer = decode_answer(reader); reader.ok()) {
+                rejection = on_answer(origin, answer, now);
+            }
+            break;
+        case MessageType::ping_request:
+            if (const PingRequest request = decode_ping_request(reader); reader.ok()) {
+                on_ping_request(origin.sender, request, now);
+            }
+            break;
+        case MessageType::indirect_answer:
+        case MessageType::indirect_failure:
+            if (const IndirectAnswer answer = decode_indirect_answer(reader); reader.ok()) {
+                rejection =
+                    on_indirect(answer.nonce, message.type == MessageType::indirect_answer, now);
+            }
+            break;
+        case MessageType::member_updates:
+            while (reader.ok() && reader.remaining() > 0) {
+                if (const MemberUpdate update = decode_member_update(reader); reader.ok()) {
+                    apply(update, origin.sender, now);
+                }
+            }
+            break;
+        case MessageType::member_list_ask:
+            if (const MemberListAsk ask = decode_member_list_ask(reader); reader.ok()) {
+                send_list(origin.sender, ask.after);
+            }
+            break;
+        case MessageType::member_list:
+            if (const MemberList list = decode_member_list(reader); reader.ok()) {
+                on_list(origin.sender, list, now);
+            }
+            break;
+        case MessageType::obituary:
+            if (const Obituary obituary = decode_obituary(reader);
+                reader.ok() && obituary.dead == self_.incarnation) {
+                renew(now, !larger_side());
+            }
+            break;
+        default:
+            return Rejection::unknown_message;
+    }
+    return reader.ok() ? rejection : Rejection::bad_message;
+}
+
+void Membership::heard(const MemberId& sender, Instant now) {
+    if (Peer* known = peer(sender)) {
+        known->member.last_heard = now;
+    }
+}
+
+void Membership::met(const Origin& origin, Instant now) {
+    if (gone_) {
+        return;
+    }
+    if (origin.sender.address == self_.address) {
+        conflict(origin.sender, now);
+    } else {
+        challenge(origin.sender, now);
+    }
+}
+
+Standing Membership::standing(const MemberId& id) const {
+    if (find(id) != nullptr) {
+        return Standing::member;
+    }
+    return dead_.find(id) != nullptr ? Standing::dead : Standing::unknown;
+}
+
+void Membership::join(const MemberId& id, MemberFlags flags, std::uint64_t counter, Instant now) {
+    if (members_.size() >= kMaximumMembers) {
+        ++counters_.refused_members;
+        return;
+    }
+    members_[id.address] =
+        Peer{{id, MemberState::alive, flags, counter, now, now, Duration::zero()}, {}};
+    const auto place = static_cast<std::ptrdiff_t>(random_.below(probe_order_.size() + 1));
+    probe_order_.insert(probe_order_.begin() + place, id.address);
+    digest_known_ = false;
+    report(MembershipEvent::Kind::joined, id);
+    spread({id, MemberState::alive, flags, counter, 0});
+}
+
+void Membership::remove(MemberId id, MemberState cause, Instant now) {
+    const auto found = members_.find(id.address);
+    const std::uint64_t counter = found->second.member.counter;
+    if (found->second.suspicion) {
+        --suspects_;
+    }
+    members_.erase(found);
+    std::erase(probe_order_, id.address);
+    if (probe_ && probe_->target == id) {
+        probe_.reset();
+    }
+    dead_.add({id, cause, now});
+    digest_known_ = false;
+    if (cause == MemberState::dead) {
+        ++counters_.deaths;
+        report(MembershipEvent::Kind::dead, id);
+    } else {
+        report(cause == MemberState::left ? MembershipEvent::Kind::left
+                                          : MembershipEvent::Kind::replaced,
+               id);
+    }
+    spread({id, cause, {}, counter, 0});
+}
+
+/// Somebody repeated the random number of a ping of ours: this incarnation lives, and lives there.
+void Membership::prove(const MemberId& id, const Answer& answer, Instant now) {
+    if (id.address == self_.address) {
+        conflict(id, now);
+        return;
+    }
+    if (const DeadMember* dead = dead_.find(id)) {
+        resolve_dead(DeadMember(*dead), now);
+        return;
+    }
+    const auto found = members_.find(id.address);
+    if (found != members_.end() && found->second.member.id == id) {
+        found->second.member.last_heard = now;
+        return;
+    }
+    if (found != members_.end()) {
+        remove(found->second.member.id, MemberState::replaced, now);
+    }
+    join(id, answer.flags, answer.counter, now);
+    send_ping({PingKind::probe, id.address, id, {}, 0, {}, {}}, now);
+}
+
+/// One that we had given up lives after all: one of the two must take a new incarnation.
+void Membership::resolve_dead(const DeadMember& dead, Instant now) {
+    if (dead.cause == MemberState::replaced) {
+        conflict(dead.id, now);
+        return;
+    }
+    if (dead.cause == MemberState::dead && !larger_side()) {
+        renew(now, true);
+        return;
+    }
+    Body body;
+    body.add(MessageType::obituary, Obituary{dead.id.incarnation});
+    datagrams_.push_back({dead.id.address, dead.id.incarnation, body.bytes()});
+}
+
+/// Whether those who live here are more than those given up; of equal halves the one with the
+/// lowest address. Both sides of a healed split come to opposite answers.
+bool Membership::larger_side() const {
+    std::size_t lost = 0;
+    Endpoint lowest_lost = self_.address;
+    for (const DeadMember& dead : dead_.since(Instant::min())) {
+        if (dead.cause == MemberState::dead && !members_.contains(dead.id.address) &&
+            dead.id.address != self_.address) {
+            ++lost;
+            lowest_lost = std::min(lowest_lost, dead.id.address);
+        }
+    }
+    const std::size_t here = members_.size() + 1;
+    if (here != lost) {
+        return here > lost;
+    }
+    const Endpoint lowest_here =
+        members_.empty() ? self_.address : std::min(self_.address, members_.begin()->first);
+    return lowest_here <= lowest_lost;
+}
+
+void Membership::renew(Instant now, bool forget_dead) {
+    if (last_renewal_ && now - *last_renewal_ < settings_.renewal_interval) {
+        return;
+    }
+    last_renewal_ = now;
+    ++counters_.renewals;
+    self_.incarnation = draw_incarnation(random_);
+    counter_ = 0;
+    pings_.clear();
+    probe_.reset();
+    rumours_.clear();
+    digest_known_ = false;
+    if (forget_dead) {
+        dead_ = DeadTable{};
+    }
+    report(MembershipEvent::Kind::renewed, self_);
+    for (const MemberId& id : pick(kRenewalPings, self_.address)) {
+        send_ping({PingKind::probe, id.address, id, {}, 0, {}, {}}, now);
+    }
+    next_seeds_ = now;
+}
+
+void Membership::report(MembershipEvent::Kind kind, const MemberId& member) {
+    events_.push_back({kind, member});
+}
+
+void Membership::conflict(const MemberId& member, Instant now) {
+    ++counters_.conflicts;
+    if (now >= next_conflict_) {
+        next_conflict_ = now + std::chrono::seconds(1);
+        report(MembershipEvent::Kind::conflict, member);
+    }
+}
+
+std::uint64_t Membership::digest() {
+    if (!digest_known_) {
+        digest_ = member_hash(self_, flags_);
+        for (const auto& [address, known] : members_) {
+            digest_ ^= member_hash(known.member.id, known.member.flags);
+        }
+        digest_ = std::max<std::uint64_t>(digest_, 1);  // 0 means: not told
+        digest_known_ = true;
+    }
+    return digest_;
+}
+
+const Member* Membership::find(const MemberId& id) const {
+    const auto found = members_.find(id.address);
+    return found != members_.end() && found->second.member.id == id ? &found->second.member
+                                                                    : nullptr;
+}
+
+Membership::Peer* Membership::peer(const MemberId& id) {
+    const auto found = members_.find(id.address);
+    return found != members_.end() && found->second.member.id == id ? &found->second : nullptr;
+}
+
+/// Random different live members.
+std::vector<MemberId> Membership::pick(std::size_t count, const Endpoint& except) {
+    std::vector<MemberId> all;
+    all.reserve(members_.size());
+    for (const auto& [address, known] : members_) {
+        if (address != except) {
+            all.push_back(known.member.id);
+        }
+    }
+    count = std::min(count, all.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        std::swap(all[i], all[i + random_.below(all.size() - i)]);
+    }
+    all.resize(count);
+    return all;
+}
+
+std::uint32_t Membership::rumour_limit() const {
+    const double members = static_cast<double>(members_.size() + 1);
+    return settings_.rumour_factor *
+           static_cast<std::uint32_t>(std::max(1.0, std::ceil(std::log10(members + 1))));
+}
+
+MemberUpdate Membership::own_update(MemberState state) const {
+    return {self_, state, flags_, counter_, 0};
+}
+
+void Membership::begin_leaving(Instant) {
+    flags_.leaving = true;
+    ++counter_;
+    digest_known_ = false;
+    spread(own_update(MemberState::alive));
+}
+
+void Membership::goodbye(Instant) {
+    for (const MemberId& id : pick(kGoodbyes, self_.address)) {
+        Body body;
+        body.add(MessageType::member_updates, own_update(MemberState::left));
+        datagrams_.push_back({id.address, id.incarnation, body.bytes()});
+    }
+    gone_ = true;
+}
+
+std::vector<MembershipDatagram> Membership::take_datagrams() {
+    return std::exchange(datagrams_, {});
+}
+std::vector<MembershipEvent> Membership::take_events() { return std::exchange(events_, {}); }
+
+std::vector<Member> Membership::live() const {
+    std::vector<Member> result;
+    result.reserve(members_.size());
+    for (const auto& [address, known] : members_) {
+        result.push_back(known.member);
+    }
+    return result;
+}
+
+std::vector<Member> Membership::recently_gone(Instant now) const {
+    std::vector<Member> result;
+    for (const DeadMember& dead : dead_.since(now - std::chrono::minutes(1))) {
+        Member member;
+        member.id = dead.id;
+        member.state = dead.cause;
+        member.since = dead.since;
+        result.push_back(member);
+    }
+    return result;
+}
+
+}  // namespace weir::gossip

@@ -1,0 +1,49 @@
+#include "gossip/session.h"
+
+#include <algorithm>
+
+namespace weir::gossip {
+
+std::optional<Rejection> SequenceWindow::accept(std::uint64_t sequence) {
+    if (!any_ || sequence > highest_) {
+        const std::uint64_t steps = any_ ? std::min(sequence - highest_, kSize) : kSize;
+        for (std::uint64_t i = 0; i < steps; ++i) {
+            seen_.reset((sequence - i) % kSize);
+        }
+        highest_ = sequence;
+        any_ = true;
+    } else if (highest_ - sequence >= kSize) {
+        return Rejection::too_old;
+    } else if (seen_.test(sequence % kSize)) {
+        return Rejection::duplicate;
+    }
+    seen_.set(sequence % kSize);
+    return std::nullopt;
+}
+
+void PacketAge::turn(Instant now) {
+    const Duration passed = now - half_began_;
+    if (smallest_us_ && passed < kHalfWindow) {
+        return;
+    }
+    previous_smallest_us_ = passed < 2 * kHalfWindow ? smallest_us_ : std::nullopt;
+    smallest_us_.reset();
+    half_began_ = now;
+}
+
+std::optional<Duration> PacketAge::age(std::uint64_t sent_at_us, Instant now) {
+    if (sent_at_us >= std::uint64_t{1} << 62) {
+        return std::nullopt;
+    }
+    turn(now);
+    const auto now_us =
+        std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
+    const std::int64_t difference = now_us - static_cast<std::int64_t>(sent_at_us);
+    smallest_us_ = std::min(smallest_us_.value_or(difference), difference);
+    const std::int64_t least = std::min(*smallest_us_, previous_smallest_us_.value_or(difference));
+    // A liar's leap must not overflow nanoseconds; a day is as old as an hour.
+    constexpr std::int64_t longest_us = 86'400'000'000;
+    return std::chrono::microseconds(std::min(difference - least, longest_us));
+}
+
+}  // namespace weir::gossip

@@ -1,0 +1,342 @@
+#include "gossip/transport.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace weir::gossip {
+namespace {
+
+constexpr Duration kLateHandover = std::chrono::seconds(2);
+
+std::uint64_t to_us(Instant now) {
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count());
+}
+
+std::size_t type_index(MessageType type) {
+    return is_known(type) ? static_cast<std::size_t>(type) : 0;
+}
+
+/// What anybody may send to us: it either changes nothing or carries its own proof.
+bool needs_no_membership(MessageType type) {
+    return type == MessageType::ping || type == MessageType::answer ||
+           type == MessageType::obituary;
+}
+
+}  // namespace
+
+Transport::Transport(const TransportSettings& settings, std::span<const Key> keys,
+                     NonceSource& nonces, Random random)
+    : settings_(settings),
+      cluster_(cluster_tag(settings.cluster_name)),
+      sealer_(keys, nonces),
+      membership_(settings.membership, settings.self, settings.flags, random.fork()),
+      budgets_{Budget(settings.membership_budget), Budget(settings.counter_budget),
+               Budget(settings.definition_budget)} {}
+
+void Transport::start(Instant now) {
+    membership_.start(now);
+    recompute_owners();
+    owner_changes_.clear();  // alone from the beginning is no change
+}
+
+void Transport::set_seeds(std::vector<Endpoint> seeds) { membership_.set_seeds(std::move(seeds)); }
+void Transport::set_keys(std::span<const Key> keys) { sealer_.set_keys(keys); }
+void Transport::set_hints(ByteSpan payload) { membership_.set_hints(payload); }
+
+std::span<const Received> Transport::receive(ByteSpan datagram, const Endpoint& from, Instant now) {
+    received_.clear();
+    ++counters_.datagrams_in;
+    counters_.bytes_in += datagram.size();
+    const Sealer::Opened opened = sealer_.open(datagram);
+    if (opened.rejection) {
+        reject(*opened.rejection);
+        return {};
+    }
+    ByteReader reader(opened.content);
+    const Envelope envelope = decode_envelope(reader);
+    const ByteSpan body = opened.content.last(reader.remaining());
+    if (!reader.ok() || !well_framed(body)) {
+        reject(Rejection::malformed);
+        return {};
+    }
+    if (const auto rejection = check(envelope, body)) {
+        reject(*rejection);
+        return {};
+    }
+    const bool addressed = envelope.receiver != 0;
+    const Origin origin{envelope.sender, from, addressed, answer_room(datagram.size())};
+    if (addressed) {
+        receive_addressed(origin, envelope, body, now);
+    } else {
+        receive_open(origin, body, now);
+    }
+    pump(now);
+    return received_;
+}
+
+std::optional<Rejection> Transport::check(const Envelope& envelope, ByteSpan body) const {
+    if (envelope.cluster != cluster_) {
+        return Rejection::other_cluster;
+    }
+    if (envelope.sender.incarnation == self().incarnation) {
+        return Rejection::own_packet;
+    }
+    if (envelope.receiver == 0) {
+        ByteReader reader(body);
+        const auto message = next_message(reader);
+        const bool lone_ping =
+            message && message->type == MessageType::ping && reader.remaining() == 0;
+        return lone_ping ? std::nullopt : std::optional(Rejection::unaddressed);
+    }
+    if (envelope.receiver != self().incarnation) {
+        return Rejection::other_receiver;
+    }
+    return std::nullopt;
+}
+
+/// A ping that does not name us: answered (within limits), and nothing else.
+void Transport::receive_open(const Origin& origin, ByteSpan body, Instant now) {
+    ByteReader reader(body);
+    const auto message = next_message(reader);
+    count_in(message->type);
+    if (const auto rejection = membership_.receive(origin, *message, now)) {
+        reject(*rejection);
+    }
+}
+
+void Transport::receive_addressed(const Origin& origin, const Envelope& envelope, ByteSpan body,
+                                  Instant now) {
+    Standing standing = membership_.standing(origin.sender);
+    Duration age{};
+    if (standing == Standing::dead) {
+        const auto found = sessions_.find(origin.sender);
+        if (found != sessions_.end() && found->second.left_at) {
+            receive_late(origin, envelope, body, found->second, now);
+            return;
+        }
+    }
+    if (standing == Standing::member) {
+        const auto admitted = admit(sessions_[origin.sender], envelope, now);
+        if (!admitted) {
+            return;
+        }
+        age = *admitted;
+        membership_.heard(origin.sender, now);
+    }
+    bool stranger = false;
+    ByteReader reader(body);
+    while (const auto message = next_message(reader)) {
+        if (standing != Standing::member) {
+            stranger = stranger || message->type != MessageType::answer;
+            if (!needs_no_membership(message->type)) {
+                continue;
+            }
+        }
+        deliver(origin, *message, age, now);
+        standing = membership_.standing(origin.sender);
+    }
+    if (stranger && standing != Standing::member) {
+        reject(standing == Standing::dead ? Rejection::dead_sender : Rejection::unknown_sender);
+        membership_.met(origin, now);
+    }
+}
+
+/// From a member that said goodbye a moment ago: what it handed over may have been overtaken.
+void Transport::receive_late(const Origin& origin, const Envelope& envelope, ByteSpan body,
+                             PeerSession& peer, Instant now) {
+    const auto age = admit(peer, envelope, now);
+    ByteReader reader(body);
+    while (const auto message = next_message(reader)) {
+        if (age && message->type == MessageType::handover) {
+            deliver(origin, *message, *age, now);
+        } else if (age) {
+            reject(Rejection::dead_sender);
+        }
+    }
+}
+
+void Transport::deliver(const Origin& origin, const Message& message, Duration age, Instant now) {
+    count_in(message.type);
+    if (!is_known(message.type)) {
+        reject(Rejection::unknown_message);
+        return;
+    }
+    if (lane_of(message.type) == Lane::membership && message.type != MessageType::hints) {
+        if (const auto rejection = membership_.receive(origin, message, now)) {
+            reject(*rejection);
+        }
+        return;
+    }
+    if (message.type == MessageType::total && age > settings_.oldest_total) {
+        reject(Rejection::stale);
+        return;
+    }
+    received_.push_back({origin.sender, message.type, message.payload, age});
+}
+
+void Transport::count_in(MessageType type) { ++counters_.messages_in[type_index(type)]; }
+
+/// The packet's age, if it is neither a replay nor beyond reason.
+std::optional<Duration> Transport::admit(PeerSession& peer, const Envelope& envelope, Instant now) {
+    if (const auto rejection = peer.session.window.accept(envelope.sequence)) {
+        reject(*rejection);
+        return std::nullopt;
+    }
+    const auto age = peer.session.age.age(envelope.sent_at_us, now);
+    if (!age) {
+        reject(Rejection::clock);
+    }
+    return age;
+}
+
+/// How many bytes of messages a datagram of this size could carry if we sent it.
+std::size_t Transport::answer_room(std::size_t datagram) const {
+    const std::size_t family = self().address.is_v4() ? 12 : 0;
+    const std::size_t overhead = sealer_.sealed_size(kMaximumEnvelope - family);
+    return datagram > overhead ? std::min(datagram - overhead, kMaximumBody) : 0;
+}
+
+bool Transport::send(const MemberId& to, MessageType type, ByteSpan payload) {
+    const Lane lane = lane_of(type);
+    const auto index = static_cast<std::size_t>(lane);
+    const std::size_t size = message_size(payload.size());
+    if (size > kMaximumBody || lane == Lane::membership || membership_.find(to) == nullptr ||
+        queued_bytes_ + size > settings_.maximum_queued_bytes) {
+        ++counters_.dropped[index];
+        return false;
+    }
+    Queue& queue = queues_[index];
+    const auto open = open_bodies_.find({to, lane});
+    if (open == open_bodies_.end() || queue[open->second].bytes.size() + size > kMaximumBody) {
+        open_bodies_[{to, lane}] = queue.size();
+        queue.push_back({to, {}});
+    }
+    std::vector<std::byte>& body = queue[open_bodies_[{to, lane}]].bytes;
+    const std::size_t before = body.size();
+    body.resize(before + size);
+    ByteWriter writer{std::span(body).subspan(before)};
+    write_message(writer, type, payload);
+    queued_bytes_ += size;
+    return true;
+}
+
+void Transport::tick(Instant now) {
+    membership_.tick(now);
+    std::erase_if(sessions_, [now](const auto& entry) {
+        return entry.second.left_at && now - *entry.second.left_at > kLateHandover;
+    });
+    pump(now);
+}
+
+Instant Transport::next_tick() const { return membership_.next_tick(); }
+
+void Transport::begin_leaving(Instant now) {
+    membership_.begin_leaving(now);
+    recompute_owners();
+}
+
+void Transport::goodbye(Instant now) { membership_.goodbye(now); }
+
+void Transport::pump(Instant now) {
+    for (const MembershipEvent& event : membership_.take_events()) {
+        follow(event, now);
+        events_.push_back(event);
+    }
+}
+
+void Transport::follow(const MembershipEvent& event, Instant now) {
+    using Kind = MembershipEvent::Kind;
+    switch (event.kind) {
+        case Kind::suspected:
+        case Kind::cleared:
+        case Kind::conflict:
+            return;
+        case Kind::left:
+            if (const auto found = sessions_.find(event.member); found != sessions_.end()) {
+                found->second.left_at = now;
+            }
+            break;
+        case Kind::dead:
+        case Kind::replaced:
+            sessions_.erase(event.member);
+            break;
+        case Kind::renewed:
+            sessions_.clear();  // whatever was addressed to our former incarnation is refused
+            break;
+        case Kind::joined:
+        case Kind::changed:
+            break;
+    }
+    recompute_owners();
+}
+
+void Transport::recompute_owners() {
+    std::vector<Candidate> candidates{{self(), membership_.flags()}};
+    for (const Member& member : membership_.live()) {
+        candidates.push_back({member.id, member.flags});
+    }
+    for (OwnerChange& change : owners_.recompute(candidates)) {
+        owner_changes_.push_back(std::move(change));
+    }
+}
+
+/// A session begins above every number used before, so that nobody who remembers an earlier one
+/// takes its datagrams for replays.
+std::uint64_t Transport::next_sequence(const MemberId& to) {
+    const std::uint64_t fresh = counters_.datagrams_out + 1;
+    if (membership_.find(to) == nullptr) {
+        return fresh;
+    }
+    std::uint64_t& next = sessions_[to].session.next_sequence;
+    next = next == 0 ? fresh : next + 1;
+    return next;
+}
+
+void Transport::emit(const MemberId& to, ByteSpan body, Lane lane, Instant now,
+                     std::vector<OutgoingDatagram>& out) {
+    const auto index = static_cast<std::size_t>(lane);
+    std::array<std::byte, kMaximumEnvelope + kMaximumBody> content{};
+    ByteWriter writer(content);
+    encode(writer, Envelope{cluster_, self(), to.incarnation, next_sequence(to), to_us(now)});
+    writer.bytes(body);
+    WEIR_ASSERT(writer.ok());
+    const std::size_t size = sealer_.sealed_size(writer.size());
+    if (!budgets_[index].take(size, now)) {
+        ++counters_.dropped[index];
+        return;
+    }
+    out.push_back({to.address, sealer_.seal(writer.written())});
+    ++counters_.datagrams_out;
+    counters_.bytes_out += size;
+    counters_.lane_bytes_out[index] += size;
+    ByteReader reader(body);
+    while (const auto message = next_message(reader)) {
+        ++counters_.messages_out[type_index(message->type)];
+    }
+}
+
+std::vector<OutgoingDatagram> Transport::flush(Instant now) {
+    std::vector<OutgoingDatagram> out;
+    for (const MembershipDatagram& datagram : membership_.take_datagrams()) {
+        emit({datagram.to, datagram.receiver}, datagram.body, Lane::membership, now, out);
+    }
+    for (const Lane lane : {Lane::counters, Lane::definitions}) {
+        for (const QueuedBody& queued : queues_[static_cast<std::size_t>(lane)]) {
+            emit(queued.to, queued.bytes, lane, now, out);
+        }
+        queues_[static_cast<std::size_t>(lane)].clear();
+    }
+    open_bodies_.clear();
+    queued_bytes_ = 0;
+    return out;
+}
+
+std::vector<MembershipEvent> Transport::take_events() { return std::exchange(events_, {}); }
+
+std::vector<OwnerChange> Transport::take_owner_changes() {
+    return std::exchange(owner_changes_, {});
+}
+
+}  // namespace weir::gossip
