@@ -5,6 +5,7 @@
 
 #include "config/parse.h"
 #include "config/reader.h"
+#include "config/route_reader.h"
 #include "config/settings_fields.h"
 #include "config/tree_builder.h"
 #include "config/values.h"
@@ -32,6 +33,8 @@ class SettingsReader {
         }
     }
 
+    /// Where the routes stand, if they do.
+    [[nodiscard]] std::optional<NodeRef> routes() const { return routes_; }
     [[nodiscard]] bool was_given(std::string_view key) const { return given_.contains(key); }
 
   private:
@@ -64,12 +67,19 @@ class SettingsReader {
                 read_section(*value, std::string(section) + ".");
             }
         }
+        if (prefix.empty()) {
+            if (const auto routes = reader.take("routes")) {
+                routes_ = routes;
+                settings_.routing.routes = read_routes(*routes, diagnostics_);
+            }
+        }
         reader.finish();
     }
 
     Settings& settings_;
     Diagnostics& diagnostics_;
     std::set<std::string_view> given_;
+    std::optional<NodeRef> routes_;
 };
 
 /// A flag's or variable's text as a document of one value, so that it is read as the file is.
@@ -220,6 +230,10 @@ Settings load_settings(const std::optional<SourceText>& file,
     }
     for (const Override& override_ : overrides) {
         read_override(reader, override_, diagnostics);
+    }
+    settings.routing.max_weight = settings.limiter.max_weight;
+    if (reader.routes() && !diagnostics.has_errors()) {
+        check_routes(settings.routing, *reader.routes(), diagnostics);
     }
     if (!reader.was_given("timeouts.connect") && !is_local_upstream(settings.upstream)) {
         settings.timeouts.connect = std::chrono::seconds(5);

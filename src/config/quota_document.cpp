@@ -19,33 +19,6 @@ struct LocatedSet {
     std::vector<bool> read_well;  ///< without an error of its own
 };
 
-/// The node behind "limits[0].low" below a quota, or the deepest one on the way that exists.
-NodeRef find_field(NodeRef quota, std::string_view path) {
-    NodeRef at = quota;
-    while (!path.empty()) {
-        const std::size_t end = std::min(path.find_first_of(".[", 1), path.size());
-        const std::string_view step = path.substr(0, end);
-        path.remove_prefix(end);
-        const std::vector<NodeRef> children = at.children();
-        std::size_t position = 0;
-        const NodeRef before = at;
-        for (const NodeRef child : children) {
-            const std::string name = at->kind == NodeKind::list
-                                         ? "[" + std::to_string(position) + "]"
-                                         : std::string(child->key);
-            if (step == name || step == "." + name) {
-                at = child;
-                break;
-            }
-            ++position;
-        }
-        if (&*at == &*before) {
-            break;
-        }
-    }
-    return at;
-}
-
 void check_constant(MapReader& reader, std::string_view key, std::string_view expected,
                     Diagnostics& diagnostics) {
     const auto node = reader.require(key);

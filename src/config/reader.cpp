@@ -48,6 +48,47 @@ std::string_view describe(NodeKind kind) {
     return "?";
 }
 
+namespace {
+
+/// Cuts the first step off: "limits" of "limits[0].low", then "[0]", then "low".
+std::string_view cut_step(std::string_view& path) {
+    const std::size_t end = std::min(path.find_first_of(".[", 1), path.size());
+    std::string_view step = path.substr(0, end);
+    path.remove_prefix(end);
+    if (step.substr(0, 1) == ".") {
+        step.remove_prefix(1);
+    }
+    return step;
+}
+
+std::optional<NodeRef> find_child(NodeRef parent, std::string_view step) {
+    std::size_t position = 0;
+    for (const NodeRef child : parent.children()) {
+        const bool found = parent->kind == NodeKind::list
+                               ? step == "[" + std::to_string(position) + "]"
+                               : step == child->key;
+        if (found) {
+            return child;
+        }
+        ++position;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+NodeRef find_field(NodeRef from, std::string_view path) {
+    NodeRef at = from;
+    while (!path.empty()) {
+        const auto child = find_child(at, cut_step(path));
+        if (!child) {
+            break;
+        }
+        at = *child;
+    }
+    return at;
+}
+
 std::optional<std::string_view> read_text(NodeRef node, Diagnostics& diagnostics) {
     if (!node.is_scalar()) {
         diagnostics.error(node, "must be a single value, is " + std::string(describe(node->kind)));

@@ -75,6 +75,9 @@ class MapReader {
 /// The elements of a list; anything else is an error.
 [[nodiscard]] std::vector<NodeRef> read_list(NodeRef node, Diagnostics& diagnostics);
 
+/// The node behind "limits[0].low" below `from`, or the deepest one on the way that exists.
+[[nodiscard]] NodeRef find_field(NodeRef from, std::string_view path);
+
 /// "a list", "a map", "text" …: for messages.
 [[nodiscard]] std::string_view describe(NodeKind kind);
 

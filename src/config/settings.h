@@ -12,6 +12,7 @@
 
 #include "base/endpoint.h"
 #include "base/instant.h"
+#include "routing/route_settings.h"
 
 namespace weir::config {
 
@@ -131,6 +132,7 @@ struct Settings {
     ListenAddress status;                    ///< health and metrics, read-only
     std::string admin_token_file;            ///< bearer token; needed unless admin is local
     std::vector<std::string> quotas;         ///< files, or directories of *.yaml, *.yml, *.json
+    routing::RoutingSettings routing;
     std::optional<ClusterSettings> cluster;  ///< nothing: alone
     unsigned workers = 0;                    ///< event loops of the proxy; 0: one per core
     TimeoutSettings timeouts;

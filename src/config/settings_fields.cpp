@@ -125,6 +125,13 @@ constexpr std::array kFields = {
         "Clients whose `X-Forwarded-…` fields are believed and extended; of others they are replaced.", true,
         WEIR_READ(read_all(node, settings.trusted_proxies, &parse_address_block, diagnostics))},
 
+    SettingField{"routing.resolve_dot_segments", "true or false", "true", "",
+        "Match routes with `.` and `..` resolved (never for the s3 preset).", false,
+        WEIR_BOOLEAN(routing.resolve_dot_segments)},
+    SettingField{"routing.merge_slashes", "true or false", "true", "",
+        "Match routes with `//` taken for `/` (never for the s3 preset).", false,
+        WEIR_BOOLEAN(routing.merge_slashes)},
+
     SettingField{"cluster.name", "text", "weir", "1 to 64 bytes",
         "Sidecars gossip only with those of the same name.", false, &read_cluster_name},
     SettingField{"cluster.listen", "address", "0.0.0.0:7946", "",

@@ -1,0 +1,206 @@
+#include "config/route_reader.h"
+
+#include <array>
+
+#include "config/reader.h"
+#include "config/values.h"
+#include "routing/router.h"
+
+namespace weir::config {
+namespace {
+
+using routing::RouteSettings;
+using routing::WeightSettings;
+using routing::WeightSource;
+
+constexpr double kMostWeight = 1e15;
+constexpr std::string_view kHeaderSource = "header:";
+
+void add_text(NodeRef node, std::vector<std::string>& texts, Diagnostics& diagnostics) {
+    const auto text = read_text(node, diagnostics);
+    if (text && text->empty()) {
+        diagnostics.error(node, "must not be empty");
+    } else if (text) {
+        texts.emplace_back(*text);
+    }
+}
+
+/// One text, or a list of them.
+std::vector<std::string> read_texts(std::optional<NodeRef> node, Diagnostics& diagnostics) {
+    std::vector<std::string> texts;
+    if (!node) {
+        return texts;
+    }
+    if ((*node)->kind != NodeKind::list) {
+        add_text(*node, texts, diagnostics);
+        return texts;
+    }
+    for (const NodeRef element : node->children()) {
+        add_text(element, texts, diagnostics);
+    }
+    if (texts.empty() && node->children().empty()) {
+        diagnostics.error(*node, "must not be empty");
+    }
+    return texts;
+}
+
+std::vector<routing::HeaderMatch> read_header_matches(NodeRef list, Diagnostics& diagnostics) {
+    std::vector<routing::HeaderMatch> matches;
+    for (const NodeRef element : read_list(list, diagnostics)) {
+        MapReader reader(element, diagnostics);
+        if (!reader.is_map()) {
+            continue;
+        }
+        routing::HeaderMatch match;
+        if (const auto name = reader.require("name")) {
+            match.name = std::string(read_text(*name, diagnostics).value_or(""));
+        }
+        if (const auto value = reader.take("value")) {
+            match.exact = true;
+            match.value = std::string(read_text(*value, diagnostics).value_or(""));
+        }
+        reader.finish();
+        matches.push_back(std::move(match));
+    }
+    return matches;
+}
+
+routing::MatchSettings read_match(NodeRef node, Diagnostics& diagnostics) {
+    routing::MatchSettings match;
+    MapReader reader(node, diagnostics);
+    if (!reader.is_map()) {
+        return match;
+    }
+    match.hosts = read_texts(reader.take("host"), diagnostics);
+    if (const auto path = reader.take("path")) {
+        match.path = std::string(read_text(*path, diagnostics).value_or(""));
+    }
+    match.methods = read_texts(reader.take("methods"), diagnostics);
+    if (const auto headers = reader.take("headers")) {
+        match.headers = read_header_matches(*headers, diagnostics);
+    }
+    reader.finish();
+    return match;
+}
+
+void read_weight_table(NodeRef node, WeightSettings& weight, Diagnostics& diagnostics) {
+    weight.source = WeightSource::table;
+    for (const NodeRef member : node.children()) {
+        const auto value = read_number(member, 0, kMostWeight, diagnostics);
+        if (!value) {
+            continue;
+        }
+        if (member->key == "default") {
+            weight.constant = *value;
+        } else {
+            weight.table.emplace_back(std::string(member->key), *value);
+        }
+    }
+}
+
+WeightSettings read_weight(NodeRef node, Diagnostics& diagnostics) {
+    WeightSettings weight;
+    if (node->kind == NodeKind::map) {
+        read_weight_table(node, weight, diagnostics);
+        return weight;
+    }
+    const auto text = read_text(node, diagnostics);
+    if (!text) {
+        return weight;
+    }
+    if (*text == "request-bytes") {
+        weight.source = WeightSource::request_bytes;
+    } else if (text->substr(0, kHeaderSource.size()) == kHeaderSource) {
+        weight.source = WeightSource::header;
+        weight.header = std::string(text->substr(kHeaderSource.size()));
+    } else if (parse_number(*text)) {
+        weight.constant = read_number(node, 0, kMostWeight, diagnostics).value_or(1);
+    } else {
+        diagnostics.error(node,
+                          "must be a number, request-bytes, header:<name> or a table like "
+                          "{ListObjectsV2: 10, default: 1}",
+                          closest(*text, {"request-bytes"}));
+    }
+    return weight;
+}
+
+RouteSettings read_route(NodeRef node, Diagnostics& diagnostics) {
+    RouteSettings route;
+    MapReader reader(node, diagnostics);
+    if (!reader.is_map()) {
+        return route;
+    }
+    if (const auto preset = reader.take("preset")) {
+        if (read_word(*preset, {"s3"}, diagnostics)) {
+            route.preset = "s3";
+        }
+    }
+    route.domains = read_texts(reader.take("domain"), diagnostics);
+    if (const auto match = reader.take("match")) {
+        route.match = read_match(*match, diagnostics);
+    }
+    route.quotas = read_texts(reader.take("quota"), diagnostics);
+    if (const auto weight = reader.take("weight")) {
+        route.weight = read_weight(*weight, diagnostics);
+    }
+    if (const auto ambiguous = reader.take("ambiguous_path")) {
+        route.allow_ambiguous_path = read_word(*ambiguous, {"refuse", "route"}, diagnostics) == 1U;
+    }
+    reader.finish();
+    return route;
+}
+
+/// The router's names of fields, and what they are in the file.
+struct FieldName {
+    std::string_view router;
+    std::string_view file;
+};
+constexpr std::array<FieldName, 6> kFieldNames = {{{"match.hosts", "match.host"},
+                                                   {"quotas", "quota"},
+                                                   {"domains", "domain"},
+                                                   {"weight.table", "weight"},
+                                                   {"weight.header", "weight"},
+                                                   {"weight.constant", "weight"}}};
+
+std::string file_field(const std::string& field) {
+    for (const FieldName& name : kFieldNames) {
+        if (field.substr(0, name.router.size()) == name.router) {
+            return std::string(name.file) + field.substr(name.router.size());
+        }
+    }
+    return field;
+}
+
+void report(const routing::RouteError& error, NodeRef list, Diagnostics& diagnostics) {
+    const NodeRef route = find_field(list, "[" + std::to_string(error.route) + "]");
+    const NodeRef at = find_field(route, file_field(error.field));
+    Place place = at->place;
+    if (error.column != 0 && at.is_scalar() && place.line != 0) {
+        const std::uint32_t quote = at->kind == NodeKind::quoted ? 1 : 0;
+        place.column += static_cast<std::uint32_t>(error.column) - 1 + quote;
+    }
+    diagnostics.add(
+        {Severity::error, at.document().file(), place, at.path(), error.message, error.suggestion});
+}
+
+}  // namespace
+
+std::vector<RouteSettings> read_routes(NodeRef list, Diagnostics& diagnostics) {
+    std::vector<RouteSettings> routes;
+    for (const NodeRef element : read_list(list, diagnostics)) {
+        routes.push_back(read_route(element, diagnostics));
+    }
+    return routes;
+}
+
+void check_routes(const routing::RoutingSettings& settings, NodeRef list,
+                  Diagnostics& diagnostics) {
+    const routing::Router::Compiled compiled = routing::Router::compile(settings);
+    if (const auto* errors = std::get_if<std::vector<routing::RouteError>>(&compiled)) {
+        for (const routing::RouteError& error : *errors) {
+            report(error, list, diagnostics);
+        }
+    }
+}
+
+}  // namespace weir::config
