@@ -108,7 +108,7 @@ http::response<http::string_body> to_message(Response response, bool head, bool 
         message.set(http::field::content_type, response.content_type);
     }
     message.set(http::field::cache_control, "no-store");
-    message.set(http::field::x_content_type_options, "nosniff");
+    message.set("X-Content-Type-Options", "nosniff");
     for (const auto& [name, value] : response.fields) message.set(name, value);
     const auto length = response.body.size();
     if (!head) message.body() = std::move(response.body);

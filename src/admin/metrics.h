@@ -7,10 +7,12 @@
 // The sources must outlive it.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "admin/sources.h"
+#include "base/instant.h"
 
 namespace prometheus {
 class Collectable;
@@ -18,11 +20,14 @@ class Collectable;
 
 namespace weir::admin {
 
-inline constexpr std::size_t kMaxLabelBytes = 512;
+/// A scrape that took longer than this is given again for ten times as long as it took, so that
+/// scraping cannot take more than a tenth of the control thread, however many quotas there are.
+inline constexpr Duration kCheapScrape = std::chrono::milliseconds(20);
 
 class Metrics {
   public:
-    explicit Metrics(MetricsSources sources);
+    /// `clock` gives the monotonic time: net::now but in tests.
+    explicit Metrics(MetricsSources sources, std::function<Instant()> clock);
     Metrics(const Metrics&) = delete;
     Metrics& operator=(const Metrics&) = delete;
     ~Metrics();

@@ -12,6 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
+#include "crdt/definition_map.h"
+#include "engine/definition_store.h"
+#include "engine/engine.h"
 #include "limiter/definition.h"
 
 namespace weir::admin {
@@ -52,12 +56,10 @@ struct ProxyFigures {
     std::uint64_t inflight_requests = 0;
     /// Open now, by side: client, upstream.
     std::map<std::string, std::uint64_t> connections;
-    /// Opened so far, by side.
-    std::map<std::string, std::uint64_t> connections_opened;
-    /// Not accepted or closed at once, by reason (limit, descriptors …).
-    std::map<std::string, std::uint64_t> connections_rejected;
-    /// Bytes by side and direction: {client, received} …
+    /// Bytes by side (client, upstream) and direction (in, out).
     std::map<std::pair<std::string, std::string>, std::uint64_t> bytes;
+    /// Everything else that the proxy counts, by a word of a fixed list.
+    std::map<std::string, std::uint64_t> events;
 };
 
 struct QuotaLimitFigures {
@@ -76,7 +78,7 @@ struct QuotaFigures {
     double shadow_refused = 0;
     double discard_probability = 0;
     double discard_probability_max = 0;
-    /// Level over high burst.
+    /// Level over low burst, of the fullest limit.
     double level_ratio = 0;
     double level_ratio_max = 0;
     std::uint64_t instances = 0;
@@ -88,12 +90,13 @@ struct QuotaFigures {
 struct LimiterFigures {
     std::vector<QuotaFigures> quotas;
     std::uint64_t live_instances = 0;
-    std::uint64_t max_instances = 0;
     std::uint64_t memory_bytes = 0;
-    /// Requests for which no quota exists.
-    std::uint64_t unlimited = 0;
-    /// Instances that made room for others, and those dropped when idle.
+    std::uint64_t created_instances = 0;
+    /// Made room for others.
     std::uint64_t replaced_instances = 0;
+    std::uint64_t idle_instances_dropped = 0;
+    /// Things that should be rare, by a word of a fixed list.
+    std::map<std::string, std::uint64_t> events;
 };
 
 struct PacketCount {
@@ -104,30 +107,35 @@ struct PacketCount {
 
 struct ClusterFigures {
     std::map<std::string, std::uint64_t> peers;  // by state
-    std::vector<PacketCount> packets;
+    std::vector<PacketCount> packets;            // messages by type
+    std::uint64_t datagrams_in = 0;
+    std::uint64_t datagrams_out = 0;
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
     std::map<std::string, std::uint64_t> rejected_packets;  // by reason
-    /// The longest time since an owner was heard, over the fleet's limits in use here; 0 if none.
+    /// The age of the oldest view that is believed.
     double staleness_seconds = 0;
-    std::uint64_t owned_shards = 0;
-    std::uint64_t fleet_limits = 0;  // limits that a fleet view is installed for
-    std::uint64_t send_errors = 0;
-    std::uint64_t receive_pauses = 0;
-    std::uint64_t discarded_datagrams = 0;
-    std::uint64_t detected_stops = 0;
-    std::uint64_t lookups = 0;
-    std::uint64_t lookup_failures = 0;
+    std::uint64_t synced_limits = 0;
+    std::uint64_t owned_limits = 0;
+    std::uint64_t cells = 0;
+    std::uint64_t hot_limits = 0;
+    /// The counter synchronisation's branches, by a word of a fixed list.
+    std::map<std::string, std::uint64_t> sync_events;
+    /// The exchange of definitions, likewise.
+    std::map<std::string, std::uint64_t> definition_events;
+    /// Filled by the composition root from the UDP driver (cluster::Statistics), by a word of a
+    /// fixed list: send_errors, receive_pauses, lookup_failures …
+    std::map<std::string, std::uint64_t> driver_events;
 };
 
 struct QuotaSetFigures {
     std::string name;
     std::uint64_t generation = 0;
+    bool has_generation = false;  // otherwise it holds for this sidecar only
     std::string hash;
-    /// The file it was read from, or `peer` if it came by gossip.
-    std::string source;
     std::uint64_t quotas = 0;
-    std::vector<std::string> errors;
+    /// A document of the same generation with other content was met.
+    bool conflict = false;
 };
 
 struct ConfigFigures {
@@ -139,10 +147,11 @@ struct ConfigFigures {
     double last_success_seconds = 0;
     std::uint64_t reloads = 0;
     std::uint64_t reload_failures = 0;
+    /// Of the last reload: file:line:column: path: what.
     std::vector<std::string> errors;
     std::vector<QuotaSetFigures> quota_sets;
-    /// Effective definitions by source: file, api.
-    std::map<std::string, std::uint64_t> quotas;
+    /// Of everything in force, for comparing peers.
+    std::string quotas_hash;
     /// The effective settings as JSON, without secrets; may be empty.
     std::string settings_json;
 };
@@ -166,113 +175,59 @@ struct MetricsSources {
 
 // ---- the admin API ---------------------------------------------------------------------------
 
-struct PeerReport {
-    std::string address;
-    std::string incarnation;
-    std::string state;  // self, alive, suspect, dead, left
-    /// Since the last packet of it; nothing for oneself or if none ever came.
-    std::optional<double> silent_seconds;
-    std::optional<double> round_trip_seconds;
-};
-
-/// Where an effective definition comes from.
-struct QuotaSource {
-    std::string layer;           // file, api
-    std::string set;             // the file layer's set
-    std::uint64_t version = 0;   // generation of the set, or epoch of the API's change
-    std::string writer;          // API: the sidecar that the change was made at
-    std::string who;             // API
-    std::string why;             // API
-    double expires_seconds = 0;  // API: unix time, 0 for never
-    /// API: the file layer has a definition of that name below.
-    bool overrides_file = false;
-};
-
-struct QuotaRow {
-    limiter::QuotaDefinition definition;
-    QuotaSource source;
-};
-
-/// One limit of a live quota or instance, now.
-struct LimitReport {
-    std::string unit;
-    std::string period;
-    double rate = 0;
-    double low = 0;
-    double high = 0;
-    double level = 0;
-    double local_level = 0;
-    double offered_rate = 0;
-    double local_offered_rate = 0;
-    double discard_probability = 0;
-    bool shedding = false;
-    /// The level is the fleet's; otherwise what this sidecar knows alone.
-    bool fleet = false;
-    std::optional<double> heard_seconds_ago;
-    std::vector<std::string> owners;
-};
-
-struct InstanceReport {
-    std::string name;
-    std::string definition;  // the template's name, or its own
-    std::vector<LimitReport> limits;
-};
+/// An effective definition, where it comes from, and who changed it.
+using QuotaRow = engine::ListedDefinition;
 
 struct QuotaReport {
-    /// The effective definition, that of the template for an instance's name.
+    /// The definition that the name falls under: of exactly this name or a template's.
     std::optional<QuotaRow> row;
-    /// Live limits; nothing for a template or an instance that is not live.
-    std::optional<InstanceReport> instance;
-    /// Sums over a template's instances.
+    /// Live limits; nothing unless an instance of exactly this name is live here.
+    std::optional<engine::QuotaStatus> instance;
+    /// Sums over the definition's instances.
     std::optional<QuotaFigures> figures;
 };
 
-struct Change {
-    std::string who;
-    std::string why;
-    /// Unix time; 0 for never.
-    double expires_seconds = 0;
-};
-
-struct Removal {
-    /// False when the API layer has no entry of that name.
-    bool found = false;
+/// What came of a change.
+struct ChangeOutcome {
+    /// The version that the change got; nothing when it was refused.
+    std::optional<crdt::Version> version;
+    ErrorCode code = ErrorCode::invalid_argument;
+    std::string message;
     std::vector<limiter::DefinitionError> errors;
 };
 
-/// The effective definitions and the API layer's changes to them.
+/// The effective definitions and the API layer's changes to them (engine_quotas.h has the real
+/// one).
 class QuotaDirectory {
   public:
     virtual ~QuotaDirectory() = default;
-    /// At most `count` effective definitions whose names start with `prefix` and come after
-    /// `after`, in the order of their names (bytes).
+    /// At most `count` definitions whose names start with `prefix` and come after `after`, in the
+    /// order of their names (bytes).
     [[nodiscard]] virtual std::vector<QuotaRow> page(std::string_view prefix,
                                                      std::string_view after,
                                                      std::size_t count) const = 0;
-    /// The effective definition of exactly this name.
+    /// The definition of exactly this name.
     [[nodiscard]] virtual std::optional<QuotaRow> find(std::string_view name) const = 0;
     /// All that is known of a definition's or an instance's name.
     [[nodiscard]] virtual QuotaReport report(std::string_view name) const = 0;
-    /// Validates the whole effective set with the definition in it; in force if there are no
-    /// errors, unchanged otherwise.
-    [[nodiscard]] virtual std::vector<limiter::DefinitionError> put(
-        const limiter::QuotaDefinition& definition, const Change& change) = 0;
+    /// In force at once and spreading, or refused whole with every reason.
+    [[nodiscard]] virtual ChangeOutcome put(const limiter::QuotaDefinition& definition,
+                                            const engine::Edit& edit) = 0;
     /// Hides the file layer's quota of that name.
-    [[nodiscard]] virtual std::vector<limiter::DefinitionError> hide(std::string_view name,
-                                                                     const Change& change) = 0;
+    [[nodiscard]] virtual ChangeOutcome hide(std::string_view name, const engine::Edit& edit) = 0;
     /// Takes the API layer's entry away, so that the file layer's definition holds again.
-    [[nodiscard]] virtual Removal remove(std::string_view name, const Change& change) = 0;
+    [[nodiscard]] virtual ChangeOutcome remove(std::string_view name, const engine::Edit& edit) = 0;
 };
 
 struct AdminSources {
     std::function<Health()> health;
     std::function<ConfigFigures()> config;
-    std::function<std::vector<PeerReport>()> peers;
+    std::function<std::vector<engine::PeerStatus>()> peers;
     BuildFigures build;
     /// The quota API; must outlive the server. Without one, /v1/quotas answers 404.
     QuotaDirectory* quotas = nullptr;
     std::function<void()> drain;
-    /// Levels: trace, debug, info, warning, error.
+    /// Levels: debug, info, warning, error, off.
     std::function<std::string()> log_level;
     /// False for an unknown level.
     std::function<bool(std::string_view)> set_log_level;

@@ -1,0 +1,58 @@
+#pragma once
+// Builds prometheus-cpp's metric families with as little ceremony as possible, and makes label
+// values safe: valid UTF-8 (one broken byte would lose the whole scrape) and bounded in length.
+
+#include <prometheus/metric_family.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "admin/sources.h"
+
+namespace weir::admin {
+
+inline constexpr std::size_t kMaxLabelBytes = 512;
+
+/// The text itself if it is valid and short; otherwise a repaired prefix of it with a hash of the
+/// whole behind it, so that different texts stay different.
+[[nodiscard]] std::string label_value(std::string_view text);
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+/// One metric; a handle into its Families.
+class Family {
+  public:
+    explicit Family(prometheus::MetricFamily& family) : family_(&family) {}
+    Family& add(double value) { return add({}, value); }
+    Family& add(const Labels& labels, double value);
+    Family& add(const Labels& labels, const HistogramFigures& figures);
+
+  private:
+    prometheus::ClientMetric& sample(const Labels& labels);
+    prometheus::MetricFamily* family_;
+};
+
+class Families {
+  public:
+    Families() { families_.reserve(kMostFamilies); }
+    Family counter(std::string_view name, std::string_view help);
+    Family gauge(std::string_view name, std::string_view help);
+    Family histogram(std::string_view name, std::string_view help);
+    [[nodiscard]] std::vector<prometheus::MetricFamily> take() { return std::move(families_); }
+
+  private:
+    // Handles point into the vector, which must not grow past this.
+    static constexpr std::size_t kMostFamilies = 128;
+    Family add(std::string_view name, std::string_view help, prometheus::MetricType type);
+    std::vector<prometheus::MetricFamily> families_;
+};
+
+/// Counts become doubles in the text format anyway.
+template <class Integer>
+[[nodiscard]] double number(Integer value) {
+    return static_cast<double>(value);
+}
+
+}  // namespace weir::admin

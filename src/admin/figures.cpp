@@ -1,0 +1,125 @@
+#include "admin/figures.h"
+
+#include <array>
+#include <charconv>
+
+#include "config/values.h"
+
+namespace weir::admin {
+namespace {
+
+QuotaLimitFigures to_figures(const limiter::RateLimit& limit) {
+    return {.unit = std::string(to_string(limit.unit)),
+            .period = config::format_duration(limit.period),
+            .rate = limit.rate()};
+}
+
+std::map<std::string, std::uint64_t> sync_events(const engine::SyncStatistics& sync) {
+    return {{"deltas_resent", sync.deltas_resent},
+            {"publications", sync.publications},
+            {"handovers_sent", sync.handovers_sent},
+            {"handovers_received", sync.handovers_received},
+            {"names_asked", sync.names_asked},
+            {"names_told", sync.names_told},
+            {"baselines", sync.baselines},
+            {"late_lumps", sync.late_lumps},
+            {"ceiling_hits", sync.ceiling_hits},
+            {"stops", sync.stops},
+            {"splits", sync.splits},
+            {"silent_origins", sync.silent_origins},
+            {"discarded_after_stop", sync.discarded_after_stop},
+            {"refused_values", sync.refused_values},
+            {"refused_falling", sync.refused_falling},
+            {"refused_not_owner", sync.refused_not_owner},
+            {"refused_unknown", sync.refused_unknown},
+            {"refused_stale", sync.refused_stale},
+            {"dropped_synced_limits", sync.dropped_synced_limits},
+            {"dropped_owned_limits", sync.dropped_owned_limits},
+            {"dropped_cells", sync.dropped_cells},
+            {"dropped_entries", sync.dropped_entries}};
+}
+
+void add_messages(std::vector<PacketCount>& packets, const std::string& direction,
+                  const std::map<std::string, std::uint64_t>& messages) {
+    for (const auto& [type, count] : messages) packets.push_back({direction, type, count});
+}
+
+}  // namespace
+
+QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics) {
+    QuotaFigures figures{.name = std::string(statistics.quota),
+                         .offered = statistics.offered,
+                         .admitted = statistics.admitted,
+                         .refused = statistics.refused,
+                         .shadow_refused = statistics.shadow_refused,
+                         .discard_probability = statistics.discard_probability_mean,
+                         .discard_probability_max = statistics.discard_probability_max,
+                         .level_ratio = statistics.level_ratio_mean,
+                         .level_ratio_max = statistics.level_ratio_max,
+                         .instances = statistics.live_instances,
+                         .overflowed = statistics.overflowed,
+                         .limits = {}};
+    for (const auto& limit : statistics.limits) figures.limits.push_back(to_figures(limit));
+    return figures;
+}
+
+LimiterFigures to_figures(const limiter::Limiter& limiter, Instant now) {
+    const auto memory = limiter.memory();
+    const auto counters = limiter.counters();
+    LimiterFigures figures{.quotas = {},
+                           .live_instances = memory.instances,
+                           .memory_bytes = memory.bytes + memory.name_bytes,
+                           .created_instances = counters.created,
+                           .replaced_instances = counters.replaced,
+                           .idle_instances_dropped = counters.dropped_idle,
+                           .events = {{"overflowed", counters.overflowed},
+                                      {"contended", counters.contended},
+                                      {"active_dropped", counters.active_dropped},
+                                      {"clamped_weights", counters.clamped_weights},
+                                      {"bad_views", counters.bad_views}}};
+    limiter.for_each_statistics(now, [&](const limiter::DefinitionStatistics& statistics) {
+        figures.quotas.push_back(to_figures(statistics));
+    });
+    return figures;
+}
+
+ClusterFigures to_figures(const engine::Statistics& statistics) {
+    ClusterFigures figures{.peers = statistics.peers_by_state,
+                           .packets = {},
+                           .datagrams_in = statistics.datagrams_in,
+                           .datagrams_out = statistics.datagrams_out,
+                           .bytes_in = statistics.bytes_in,
+                           .bytes_out = statistics.bytes_out,
+                           .rejected_packets = statistics.rejected,
+                           .staleness_seconds = to_seconds(statistics.staleness),
+                           .synced_limits = statistics.synced_limits,
+                           .owned_limits = statistics.owned_limits,
+                           .cells = statistics.cells,
+                           .hot_limits = statistics.hot_limits,
+                           .sync_events = sync_events(statistics.sync),
+                           .definition_events = {},
+                           .driver_events = {}};
+    add_messages(figures.packets, "in", statistics.messages_in);
+    add_messages(figures.packets, "out", statistics.messages_out);
+    return figures;
+}
+
+QuotaSetFigures to_figures(const engine::SetStatus& set) {
+    return {.name = set.set,
+            .generation = set.generation.value_or(0),
+            .has_generation = set.generation.has_value(),
+            .hash = hash_text(set.content_hash),
+            .quotas = set.quotas,
+            .conflict = set.conflict};
+}
+
+std::string hash_text(std::uint64_t hash) {
+    std::string text(16, '0');
+    std::array<char, 16> digits{};
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash, 16).ptr;
+    const auto count = static_cast<std::size_t>(end - digits.data());
+    text.replace(text.size() - count, count, digits.data(), count);
+    return text;
+}
+
+}  // namespace weir::admin

@@ -1,0 +1,22 @@
+#pragma once
+// From what engine and limiter count to the plain figures that /metrics and the admin API show.
+// Control thread, like what they read.
+
+#include "admin/sources.h"
+#include "base/instant.h"
+#include "engine/statistics.h"
+#include "limiter/limiter.h"
+
+namespace weir::admin {
+
+[[nodiscard]] QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics);
+/// Scans the live instances once.
+[[nodiscard]] LimiterFigures to_figures(const limiter::Limiter& limiter, Instant now);
+/// Without driver_events, which engine does not know.
+[[nodiscard]] ClusterFigures to_figures(const engine::Statistics& statistics);
+[[nodiscard]] QuotaSetFigures to_figures(const engine::SetStatus& set);
+
+/// 16 hexadecimal digits.
+[[nodiscard]] std::string hash_text(std::uint64_t hash);
+
+}  // namespace weir::admin

@@ -1,0 +1,302 @@
+#include "admin/metrics.h"
+
+#include <prometheus/collectable.h>
+#include <prometheus/text_serializer.h>
+
+#include <utility>
+
+#include "admin/families.h"
+#include "admin/process_figures.h"
+#include "admin/quota_series.h"
+
+namespace weir::admin {
+namespace {
+
+using Counts = std::map<std::string, std::uint64_t>;
+
+void add_counts(Family family, const std::string& label, const Counts& counts) {
+    for (const auto& [value, count] : counts) family.add({{label, value}}, number(count));
+}
+
+void add_requests(Families& families, const ProxyFigures& proxy) {
+    auto requests =
+        families.counter("weir_requests_total",
+                         "Requests that ended, by what came of them and why. Each counts once.");
+    for (const auto& entry : proxy.requests) {
+        requests.add({{"outcome", entry.outcome}, {"reason", entry.reason}}, number(entry.count));
+    }
+    families
+        .histogram("weir_decision_duration_seconds",
+                   "Time taken by routing and limiter for one request; a sample of the requests.")
+        .add({}, proxy.decision_seconds);
+    auto durations = families.histogram(
+        "weir_request_duration_seconds",
+        "Time from the end of a request's head to the end of its answer, by class of status code.");
+    for (const auto& [code_class, figures] : proxy.request_seconds) {
+        durations.add({{"code_class", code_class}}, figures);
+    }
+    families
+        .histogram("weir_upstream_duration_seconds",
+                   "Time from sending a request to the head of the upstream's response.")
+        .add({}, proxy.upstream_seconds);
+    families.gauge("weir_inflight_requests", "Requests being served now.")
+        .add(number(proxy.inflight_requests));
+}
+
+void add_proxy(Families& families, const ProxyFigures& proxy) {
+    add_requests(families, proxy);
+    add_counts(families.gauge("weir_connections", "Open connections, by side."), "side",
+               proxy.connections);
+    auto bytes = families.counter("weir_proxy_bytes_total",
+                                  "Bytes read (in) and written (out) by the proxy, by side.");
+    for (const auto& [key, count] : proxy.bytes) {
+        bytes.add({{"side", key.first}, {"direction", key.second}}, number(count));
+    }
+    add_counts(families.counter("weir_proxy_events_total",
+                                "What else happened in the proxy: connections opened, closed, "
+                                "reused, timed out, retries, refunds and the like."),
+               "event", proxy.events);
+}
+
+/// One metric of the quotas: its value is a member of their figures.
+template <class Member>
+void add_quota_values(Family family, const std::vector<QuotaFigures>& quotas, Member member) {
+    for (const auto& quota : quotas) family.add({{"quota", quota.name}}, number(quota.*member));
+}
+
+void add_quota_counters(Families& families, const std::vector<QuotaFigures>& quotas) {
+    add_quota_values(families.counter("weir_quota_offered_total",
+                                      "Weight that arrived at the quota, in the unit of its first "
+                                      "limit, whatever became of it."),
+                     quotas, &QuotaFigures::offered);
+    add_quota_values(families.counter("weir_quota_admitted_total", "Weight that was let through."),
+                     quotas, &QuotaFigures::admitted);
+    add_quota_values(
+        families.counter("weir_quota_refused_total",
+                         "Weight that was refused with this quota named as the reason."),
+        quotas, &QuotaFigures::refused);
+    add_quota_values(families.counter("weir_quota_shadow_refused_total",
+                                      "Weight that this quota would have refused, were its mode "
+                                      "enforce."),
+                     quotas, &QuotaFigures::shadow_refused);
+    add_quota_values(families.counter("weir_quota_overflow_requests_total",
+                                      "Requests that shared the template's overflow instance since "
+                                      "its cap on live instances was reached."),
+                     quotas, &QuotaFigures::overflowed);
+}
+
+void add_quota_gauges(Families& families, const std::vector<QuotaFigures>& quotas) {
+    add_quota_values(
+        families.gauge("weir_quota_discard_probability",
+                       "Chance that the next request is refused; of a template the mean "
+                       "over its instances, weighted by what they are offered."),
+        quotas, &QuotaFigures::discard_probability);
+    add_quota_values(families.gauge("weir_quota_discard_probability_max",
+                                    "The largest discard probability of the template's instances."),
+                     quotas, &QuotaFigures::discard_probability_max);
+    add_quota_values(families.gauge("weir_quota_level_ratio",
+                                    "Level over low burst of the fullest limit; of a template the "
+                                    "mean over its instances, weighted by what they are offered."),
+                     quotas, &QuotaFigures::level_ratio);
+    add_quota_values(families.gauge("weir_quota_level_ratio_max",
+                                    "The largest level ratio of the template's instances."),
+                     quotas, &QuotaFigures::level_ratio_max);
+    add_quota_values(
+        families.gauge("weir_quota_instances", "Live instances of the quota on this sidecar."),
+        quotas, &QuotaFigures::instances);
+    auto limits = families.gauge("weir_quota_limit",
+                                 "The limit's rate in weight per second; period is the one that it "
+                                 "was written for.");
+    for (const auto& quota : quotas) {
+        for (const auto& limit : quota.limits) {
+            limits.add({{"quota", quota.name}, {"unit", limit.unit}, {"period", limit.period}},
+                       limit.rate);
+        }
+    }
+}
+
+void add_limiter(Families& families, LimiterFigures limiter, QuotaSeries& series) {
+    families.gauge("weir_quotas", "Quota definitions in force.").add(number(limiter.quotas.size()));
+    const auto quotas = series.bound(std::move(limiter.quotas));
+    add_quota_counters(families, quotas);
+    add_quota_gauges(families, quotas);
+    families
+        .counter("weir_metrics_series_dropped_total",
+                 "Quotas without series of their own since metrics.max_quota_series was reached; "
+                 "they are summed in quota=\"__other__\".")
+        .add(number(series.dropped()));
+    families.gauge("weir_limiter_instances", "Live quota instances on this sidecar.")
+        .add(number(limiter.live_instances));
+    families.gauge("weir_limiter_memory_bytes", "Memory of the limiter's instances and tables.")
+        .add(number(limiter.memory_bytes));
+    families.counter("weir_limiter_instances_created_total", "Quota instances made on first use.")
+        .add(number(limiter.created_instances));
+    families
+        .counter("weir_limiter_instances_replaced_total",
+                 "Idle instances that made room for others since a cap was reached.")
+        .add(number(limiter.replaced_instances));
+    families
+        .counter("weir_limiter_instances_dropped_total",
+                 "Instances dropped since they were idle and empty.")
+        .add(number(limiter.idle_instances_dropped));
+    add_counts(families.counter("weir_limiter_events_total",
+                                "What should be rare in the limiter: clamped weights, contention, "
+                                "refused views."),
+               "event", limiter.events);
+}
+
+void add_gossip_traffic(Families& families, const ClusterFigures& cluster) {
+    auto packets =
+        families.counter("weir_gossip_packets_total", "Gossip messages by direction and type.");
+    for (const auto& entry : cluster.packets) {
+        packets.add({{"direction", entry.direction}, {"type", entry.type}}, number(entry.count));
+    }
+    families.counter("weir_gossip_datagrams_total", "Datagrams, each of several messages.")
+        .add({{"direction", "in"}}, number(cluster.datagrams_in))
+        .add({{"direction", "out"}}, number(cluster.datagrams_out));
+    families
+        .counter("weir_gossip_bytes_total",
+                 "Bytes of gossip datagrams, without the IP and UDP headers.")
+        .add({{"direction", "in"}}, number(cluster.bytes_in))
+        .add({{"direction", "out"}}, number(cluster.bytes_out));
+    add_counts(families.counter("weir_gossip_rejected_packets_total",
+                                "Datagrams that were dropped unread, by reason."),
+               "reason", cluster.rejected_packets);
+}
+
+void add_cluster(Families& families, const ClusterFigures& cluster) {
+    add_counts(families.gauge("weir_peers", "Known peers by state, this sidecar not counted."),
+               "state", cluster.peers);
+    add_gossip_traffic(families, cluster);
+    families
+        .gauge("weir_gossip_staleness_seconds",
+               "Age of the oldest view of a fleet's limit that is believed here.")
+        .add(cluster.staleness_seconds);
+    families.gauge("weir_gossip_synced_limits", "Limits that this sidecar reports to their owners.")
+        .add(number(cluster.synced_limits));
+    families.gauge("weir_gossip_owned_limits", "Limits that this sidecar adds up for the fleet.")
+        .add(number(cluster.owned_limits));
+    families.gauge("weir_gossip_cells", "Counts of single origins kept for the owned limits.")
+        .add(number(cluster.cells));
+    families
+        .gauge("weir_gossip_hot_limits",
+               "Synchronised limits above half of their low burst or shedding.")
+        .add(number(cluster.hot_limits));
+    add_counts(families.counter("weir_gossip_sync_events_total",
+                                "What happened in the synchronisation of counters: baselines, late "
+                                "lumps, splits, stops, refused values and the like."),
+               "event", cluster.sync_events);
+    add_counts(families.counter("weir_gossip_definition_events_total",
+                                "What happened in the exchange of quota definitions."),
+               "event", cluster.definition_events);
+    add_counts(
+        families.counter("weir_gossip_driver_events_total",
+                         "What happened at the gossip socket: send errors, pauses of reading, "
+                         "look-ups of seeds and their failures and the like."),
+        "event", cluster.driver_events);
+}
+
+void add_quota_sets(Families& families, const ConfigFigures& config) {
+    auto generations = families.gauge("weir_quota_set_generation",
+                                      "Generation of the quota document in force, by set; 0 if the "
+                                      "document has none.");
+    auto info = families.gauge("weir_quota_set_info",
+                               "Always 1; the labels tell the content hash of the set in force.");
+    auto conflicts = families.gauge("weir_quota_set_conflict",
+                                    "1 if a document of the same generation with other content was "
+                                    "met.");
+    for (const auto& set : config.quota_sets) {
+        generations.add({{"set", set.name}}, number(set.generation));
+        info.add({{"set", set.name}, {"hash", set.hash}}, 1);
+        conflicts.add({{"set", set.name}}, set.conflict ? 1 : 0);
+    }
+}
+
+void add_config(Families& families, const ConfigFigures& config) {
+    families
+        .gauge("weir_config_info",
+               "Always 1; the labels tell the hashes of the effective settings and of all quota "
+               "definitions in force.")
+        .add({{"hash", config.hash}, {"quotas_hash", config.quotas_hash}}, 1);
+    families
+        .gauge("weir_config_last_reload_successful",
+               "1 if the last reload of settings and quota files succeeded.")
+        .add(config.last_reload_successful ? 1 : 0);
+    families
+        .gauge("weir_config_last_reload_success_timestamp_seconds",
+               "Unix time of the last successful reload.")
+        .add(config.last_success_seconds);
+    families.counter("weir_config_reloads_total", "Reloads of settings and quota files, by result.")
+        .add({{"result", "success"}}, number(config.reloads - config.reload_failures))
+        .add({{"result", "failure"}}, number(config.reload_failures));
+    add_quota_sets(families, config);
+}
+
+void add_process(Families& families) {
+    const auto process = read_process_figures();
+    if (!process) return;
+    families.counter("process_cpu_seconds_total", "User and system CPU time spent.")
+        .add(process->cpu_seconds);
+    families.gauge("process_resident_memory_bytes", "Resident memory size.")
+        .add(process->resident_bytes);
+    families.gauge("process_virtual_memory_bytes", "Virtual memory size.")
+        .add(process->virtual_bytes);
+    families.gauge("process_open_fds", "Open file descriptors.").add(process->open_descriptors);
+    families.gauge("process_max_fds", "Largest number of open file descriptors allowed.")
+        .add(process->max_descriptors);
+    families.gauge("process_start_time_seconds", "Unix time at which the process started.")
+        .add(process->start_time_seconds);
+}
+
+}  // namespace
+
+/// Stateful beneath a const interface, as prometheus::Collectable wants it: QuotaSeries remembers
+/// which quotas have series.
+class Metrics::Collector : public prometheus::Collectable {
+  public:
+    Collector(MetricsSources sources, std::function<Instant()> clock)
+        : sources_(std::move(sources)),
+          clock_(std::move(clock)),
+          series_(sources_.max_quota_series) {}
+
+    [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override {
+        Families families;
+        if (sources_.proxy) add_proxy(families, sources_.proxy());
+        if (sources_.limiter) add_limiter(families, sources_.limiter(), series_);
+        if (sources_.cluster) add_cluster(families, sources_.cluster());
+        if (sources_.config) add_config(families, sources_.config());
+        families.gauge("weir_build_info", "Always 1; the labels tell what is running.")
+            .add({{"version", sources_.build.version},
+                  {"revision", sources_.build.revision},
+                  {"compiler", sources_.build.compiler}},
+                 1);
+        add_process(families);
+        return families.take();
+    }
+
+    [[nodiscard]] const std::string& text() const {
+        const Instant begin = clock_();
+        if (begin < reuse_until_) return text_;
+        text_ = prometheus::TextSerializer().Serialize(Collect());
+        const Instant end = clock_();
+        const Duration cost = end - begin;
+        reuse_until_ = cost > kCheapScrape ? end + 10 * cost : end;
+        return text_;
+    }
+
+  private:
+    MetricsSources sources_;
+    std::function<Instant()> clock_;
+    mutable QuotaSeries series_;
+    mutable std::string text_;
+    mutable Instant reuse_until_{};
+};
+
+Metrics::Metrics(MetricsSources sources, std::function<Instant()> clock)
+    : collector_(std::make_unique<Collector>(std::move(sources), std::move(clock))) {}
+Metrics::~Metrics() = default;
+
+std::string Metrics::text() const { return collector_->text(); }
+const prometheus::Collectable& Metrics::collectable() const { return *collector_; }
+
+}  // namespace weir::admin

@@ -1,0 +1,33 @@
+#pragma once
+// What the kernel knows of this process (/proc/self), for the process_* metrics.
+
+#include <optional>
+#include <string_view>
+
+namespace weir::admin {
+
+struct ProcessFigures {
+    double cpu_seconds = 0;
+    double virtual_bytes = 0;
+    double resident_bytes = 0;
+    double start_time_seconds = 0;  // Unix time
+    double open_descriptors = 0;
+    double max_descriptors = 0;
+};
+
+struct KernelUnits {
+    double ticks_per_second = 100;
+    double page_bytes = 4096;
+    double boot_time_seconds = 0;
+};
+
+/// /proc/self/stat, whose second field may hold blanks and parentheses. Pure.
+[[nodiscard]] std::optional<ProcessFigures> parse_stat(std::string_view stat,
+                                                       const KernelUnits& units);
+/// The btime line of /proc/stat; 0 without one. Pure.
+[[nodiscard]] double parse_boot_time(std::string_view stat);
+
+/// Nothing when /proc cannot be read.
+[[nodiscard]] std::optional<ProcessFigures> read_process_figures();
+
+}  // namespace weir::admin

@@ -1,0 +1,23 @@
+#pragma once
+// The admin API's answers as JSON (docs/admin-api.md). Pure functions of plain values.
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "admin/sources.h"
+#include "config/diagnostics.h"
+
+namespace weir::admin {
+
+using Json = nlohmann::ordered_json;
+
+[[nodiscard]] Json to_json(const ConfigFigures& config);
+[[nodiscard]] Json to_json(const engine::PeerStatus& peer);
+[[nodiscard]] Json to_json(const Health& health);
+/// Name, source, definition (null when hidden), who, why, problem.
+[[nodiscard]] Json to_json(const QuotaRow& row);
+[[nodiscard]] Json to_json(const QuotaReport& report);
+[[nodiscard]] Json to_json(const std::vector<limiter::DefinitionError>& errors);
+[[nodiscard]] Json to_json(const std::vector<config::Diagnostic>& errors);
+
+}  // namespace weir::admin
