@@ -1,0 +1,63 @@
+"""Fixtures: a folder for each test's processes, kept when the test fails."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness.origin import Origin  # noqa: E402
+from harness.paths import RUNS  # noqa: E402
+from harness.sidecar import Fleet, names  # noqa: E402
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: not in CI (the full matrix has its own command)")
+    config.addinivalue_line("markers", "smoke: short; also run under the sanitizers")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    setattr(item, f"report_{report.when}", report)
+
+
+@pytest.fixture
+def folder(request):
+    """A fresh folder for logs and configuration; it stays when the test fails."""
+    name = request.node.name.replace("/", "-").replace("[", "-").replace("]", "")
+    path = RUNS / name
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    yield path
+    report = getattr(request.node, "report_call", None)
+    if report is not None and not report.failed:
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        print(f"logs are kept in {path}")
+
+
+class World:
+    """An origin and the fleets of one test; everything ends with the test."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.origin = None
+        self.ending = []
+
+    def fleet(self, count, quotas, routes=None, settings=None, start=True, **origin_options):
+        self.origin = Origin(self.folder, listeners=names(count), **origin_options)
+        self.ending.append(self.origin.stop)
+        fleet = Fleet(self.folder, count, quotas, self.origin, routes, settings)
+        self.ending.append(fleet.stop)
+        return fleet.start() if start else fleet
+
+
+@pytest.fixture
+def world(folder):
+    made = World(folder)
+    yield made
+    for end in reversed(made.ending):
+        end()

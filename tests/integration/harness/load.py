@@ -1,0 +1,117 @@
+"""Open-loop load from weir-load."""
+
+import json
+import threading
+from dataclasses import dataclass, field
+
+from .paths import program
+from .processes import Process
+
+SECOND = 1_000_000_000
+FIELDS = ("offered", "ok", "refused", "other", "errors", "skipped", "retried")
+
+
+@dataclass
+class LoadResult:
+    start_ns: int = 0
+    seed: int = 0
+    bins: list = field(default_factory=list)
+    rows: list = field(default_factory=list)
+
+    def total(self, what, stream=None, target=None):
+        return sum(row[what] for row in self.rows
+                   if stream in (None, row["stream"]) and target in (None, row["target"]))
+
+    def largest(self, what, stream=None, target=None):
+        return max((row[what] for row in self.rows
+                    if stream in (None, row["stream"]) and target in (None, row["target"])), default=0)
+
+    def between(self, what, from_s, to_s, stream=None, target=None):
+        return sum(row[what] for row in self.bins
+                   if from_s <= row["at_s"] + 1e-6 and row["at_s"] + 1e-6 < to_s
+                   and stream in (None, row["stream"]) and target in (None, row["target"]))
+
+    def lag_ms(self):
+        return max((row["lag_ms"] for row in self.bins), default=0)
+
+    def describe(self):
+        counts = ", ".join(f"{name} {self.total(name)}" for name in FIELDS)
+        return f"seed {self.seed}: {counts}, largest lag {self.lag_ms():.1f} ms"
+
+
+class Load:
+    """A run of weir-load; `result` grows while it runs and is whole after wait()."""
+
+    def __init__(self, folder, plan, name="load"):
+        self.result = LoadResult()
+        self._started = threading.Event()
+        path = folder / f"{name}-plan.json"
+        path.write_text(json.dumps(plan, indent=1))
+        self.duration_s = plan["duration_s"]
+        self.process = Process([program("weir-load"), "--plan", path, "--commands"],
+                               folder / f"{name}.log", pipe_output=True, pipe_input=True)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        if not self._started.wait(10):
+            raise RuntimeError("weir-load did not start: see " + str(folder))
+
+    def _read(self):
+        for line in self.process.popen.stdout:
+            record = json.loads(line)
+            if record["event"] == "start":
+                self.result.start_ns = record["start_ns"]
+                self.result.seed = record["seed"]
+                self._started.set()
+            elif record["event"] == "bin":
+                self.result.bins.append(record)
+            elif record["event"] == "summary":
+                self.result.rows = record["rows"]
+        self._started.set()
+
+    @property
+    def start_ns(self):
+        return self.result.start_ns
+
+    def command(self, line):
+        self.process.popen.stdin.write((line + "\n").encode())
+        self.process.popen.stdin.flush()
+
+    def pause(self, target):
+        self.command(f"pause {target}")
+
+    def resume(self, target):
+        self.command(f"resume {target}")
+
+    def wait(self):
+        self._reader.join(self.duration_s + 60)
+        self.process.popen.wait(10)
+        self.process.kill()
+        assert self.result.rows, f"weir-load ended without a summary: {self.process.log}"
+        return self.result
+
+    def stop(self):
+        if self.process.running():
+            self.command("stop")
+        return self.wait()
+
+
+def stream(name, rate, arrivals="constant", shares=None, **more):
+    """`rate`: a number or [(at_s, per_second)]; `shares`: numbers or [(at_s, [numbers])]."""
+    described = {"name": name, "path": f"/{name}/object", "arrivals": arrivals, **more}
+    if isinstance(rate, (int, float)):
+        described["rate"] = rate
+    else:
+        described["rate"] = [{"at_s": at_s, "per_second": value} for at_s, value in rate]
+    if shares is not None:
+        if isinstance(shares[0], (int, float)):
+            described["shares"] = list(shares)
+        else:
+            described["shares"] = [{"at_s": at_s, "shares": list(value)} for at_s, value in shares]
+    return described
+
+
+def plan(targets, streams, duration_s, seed=1, **more):
+    """`targets`: {name: address}."""
+    return {"seed": seed, "duration_s": duration_s, "streams": streams,
+            "targets": [{"name": name, "address": address} for name, address in targets.items()],
+            **more}

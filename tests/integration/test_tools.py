@@ -1,0 +1,81 @@
+"""The tools themselves: what the generator says it sent, the origin counts."""
+
+import pytest
+
+from harness import http
+from harness.load import Load, plan, stream
+from harness.origin import Origin
+from harness.processes import wait_until
+
+
+@pytest.fixture
+def origin(folder):
+    one = Origin(folder, listeners=("a", "b"))
+    yield one
+    one.stop()
+
+
+def targets(origin):
+    return {name: origin.addresses[name] for name in ("a", "b")}
+
+
+def test_generator_and_origin_agree(folder, origin):
+    streams = [stream("x", 1000, shares=[80, 20]), stream("y", 200, "poisson")]
+    result = Load(folder, plan(targets(origin), streams, 2)).wait()
+    arrivals = origin.arrivals()
+    for name in ("x", "y"):
+        assert arrivals.total(name) == result.total("offered", name) == result.total("ok", name)
+    assert result.total("offered", "x") == pytest.approx(2000, abs=1)
+    assert arrivals.total("x", "a") == pytest.approx(1600, abs=2)
+    seconds = arrivals.seconds(result.start_ns, 2, "x")
+    assert seconds[0] == pytest.approx(1000, abs=60)
+
+
+def test_rates_and_shares_change_and_targets_pause_on_time(folder, origin):
+    streams = [stream("x", [(0, 100), (1, 400)], shares=[(0, [1, 0]), (1, [1, 1])])]
+    load = Load(folder, plan(targets(origin), streams, 2.5))
+    result = load.result
+    assert load.process.running()
+    wait_until(lambda: any(row["at_s"] >= 1.5 for row in result.bins), 10, "1.5 s have passed")
+    load.pause("b")
+    load.wait()
+    assert result.between("offered", 0, 1, target="a") == pytest.approx(100, abs=12)
+    assert result.between("offered", 0, 1, target="b") == 0
+    assert result.between("offered", 1, 1.5, target="b") == pytest.approx(100, abs=40)
+    assert result.between("offered", 2, 2.5, target="b") == 0
+    assert result.between("offered", 2, 2.5, target="a") == pytest.approx(200, abs=45)
+
+
+def test_slow_answers_never_slow_the_schedule(folder):
+    origin = Origin(folder, delay_ms=600)
+    try:
+        many = plan({"a": origin.address}, [stream("x", 500)], 1, connections_per_target=100,
+                    queue_per_target=50)
+        result = Load(folder, many).wait()
+    finally:
+        origin.stop()
+    assert result.total("offered") == pytest.approx(500, abs=1)
+    assert result.total("skipped") > 0
+    assert result.total("errors") == 0
+    assert result.total("ok") + result.total("skipped") == result.total("offered")
+
+
+def test_a_dead_target_costs_errors_not_time(folder):
+    result = Load(folder, plan({"a": "127.0.0.1:1"}, [stream("x", 100)], 0.5)).wait()
+    assert result.total("errors") == result.total("offered") == pytest.approx(50, abs=1)
+
+
+def test_origin_on_a_unix_socket(folder):
+    origin = Origin(folder, unix_socket=folder / "s")
+    try:
+        result = Load(folder, plan({"a": f"unix:{folder}/s"}, [stream("x", 100)], 0.5)).wait()
+        assert result.total("ok") == origin.arrivals().total("x", "unix") == pytest.approx(50, abs=1)
+    finally:
+        origin.stop()
+
+
+def test_origin_resets_and_reports(folder, origin):
+    http.get(origin.addresses["a"], "/key/1")
+    assert origin.arrivals().keys() == ["key"]
+    origin.reset()
+    assert origin.arrivals().keys() == []
