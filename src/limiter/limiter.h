@@ -81,7 +81,8 @@ struct Decision {
     bool hide_headers = false;    // this quota must not be named
     Reason reason = Reason::none;
     Unit unit = Unit::requests;
-    std::string_view quota;          // instance name, valid until quiescent(); empty without quota
+    std::string_view quota;          // who refused, valid until quiescent(); empty if admitted
+    std::uint32_t instance = 0;      // see Limiter::quota_name
     double amount = 0;               // of the limit, as defined, per ...
     Duration period{};               // ... this period
     double remaining = 0;            // whole units left below low, after this request
@@ -199,6 +200,9 @@ class Limiter {
     /// The true weight of a unit is known now (response bytes, a cost stated by the app): charges
     /// or gives back the difference and remembers the true weight in the charge.
     void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now);
+
+    /// The instance that a decision describes, also of an admitted request; valid as its quota is.
+    [[nodiscard]] std::string_view quota_name(const Decision& decision) const;
 
     // --- control thread: the engine's side -------------------------------------------------------
     /// Visits the fleet-scoped limits touched since the last drain; costs by their number.

@@ -1,0 +1,419 @@
+#include "limiter/bucket.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "limiter/decay.h"
+
+namespace weir::limiter {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+double seconds_between(std::int64_t from, std::int64_t to) {
+    return to > from ? static_cast<double>(to - from) * 1e-9 : 0;
+}
+
+double slope_of(const Bucket& bucket) {
+    return bucket.view != nullptr ? bucket.view->slope.load(kRelaxed)
+                                  : -bucket.limit.parameters.rate;
+}
+
+double heaviest_of(const Bucket& bucket, double seconds) {
+    const double heaviest = static_cast<double>(bucket.record.heaviest.load(kRelaxed));
+    return std::max(0.0, heaviest - bucket.limit.parameters.rate * seconds);
+}
+
+double ceiling_of(const Bucket& bucket, double seconds) {
+    return ceiling(bucket.limit.parameters, typical_of(bucket.record),
+                   heaviest_of(bucket, seconds));
+}
+
+double floor_of(const Bucket& bucket) {
+    return level_floor(bucket.limit.parameters, typical_of(bucket.record));
+}
+
+bool view_installed(const Bucket& bucket) {
+    return bucket.view != nullptr && bucket.view->installed.load(kRelaxed);
+}
+
+void add_pending(LimitRecord& record, double offered, double admitted) {
+    std::uint64_t old = record.pending.load(kRelaxed);
+    for (;;) {
+        const Pending before = unpack_pending(old);
+        const Pending after{before.offered + static_cast<float>(offered),
+                            before.admitted + static_cast<float>(admitted)};
+        if (record.pending.compare_exchange_weak(old, pack(after), kRelaxed)) {
+            return;
+        }
+    }
+}
+
+/// Replaces the level by change(level), whatever is charged meanwhile. The value always changes,
+/// so that a charger that read the line before cannot take the new anchor's level for the old.
+template <class Change>
+double renew_level(LimitRecord& record, Change change) {
+    constexpr double kNudge = 1e-12;
+    double old = record.level.load(kRelaxed);
+    for (;;) {
+        double level = change(old);
+        if (level == old) {
+            level = old == 0 ? kNudge : old * (1 - 1e-15);
+        }
+        if (record.level.compare_exchange_weak(old, level, kRelaxed)) {
+            return level;
+        }
+    }
+}
+
+/// The offered weight decays; what came since the anchor came within the first 10 ms of it.
+void renew_offered(LimitRecord& record, double offered, std::int64_t nanoseconds) {
+    const double seconds = static_cast<double>(nanoseconds) * 1e-9;
+    const double spread = static_cast<double>(std::min(nanoseconds, kRenewAfterNanoseconds)) * 1e-9;
+    double sum = static_cast<double>(record.offered_sum.load(kRelaxed));
+    if (sum > 0) {
+        sum *= decay(seconds / kRateWindow);
+    }
+    if (offered > 0) {
+        sum += offered * decay((seconds - spread / 2) / kRateWindow);
+    }
+    constexpr double kNothing = 1e-12;
+    record.offered_sum.store(sum > kNothing ? static_cast<float>(sum) : 0.0F, kRelaxed);
+}
+
+LawState law_state(const Bucket& bucket, double level, double offered_rate) {
+    LawState state;
+    state.level = std::max(0.0, level);
+    state.offered_rate = offered_rate;
+    state.typical = typical_of(bucket.record);
+    if (view_installed(bucket)) {
+        state.tau = bucket.view->tau.load(kRelaxed);
+        // Alone there is no herd that fills one free slot at once: then the edge stays hard.
+        state.shedding = (bucket.record.control.load(kRelaxed) & kShedding) != 0;
+        if (state.shedding) {
+            state.level = level;  // runs below 0, see level_floor
+        }
+    }
+    return state;
+}
+
+double typical_probability(const Bucket& bucket, double level, double offered_rate) {
+    const LawState state = law_state(bucket, level, offered_rate);
+    return discard_probability(bucket.limit.parameters, state, state.typical);
+}
+
+/// Dead reckoning in steps short enough for p to follow the level.
+double reckon_view(const Bucket& bucket, double level, double seconds, double ceiling) {
+    constexpr double kStep = 0.02;
+    constexpr double kMaxSteps = 64;
+    const View& view = *bucket.view;
+    const double others = view.others_rate.load(kRelaxed);
+    const double offered = view.offered_rate.load(kRelaxed);
+    const double steps = std::clamp(std::ceil(seconds / kStep), 1.0, kMaxSteps);
+    const double step = seconds / steps;
+    const double floor = floor_of(bucket);
+    for (int i = 0; i < static_cast<int>(steps); ++i) {
+        const double p = typical_probability(bucket, level, offered);
+        level = reckon(bucket.limit.parameters, level, others * (1 - p), step, floor, ceiling);
+    }
+    return level;
+}
+
+void update_shedding(const Bucket& bucket, double level) {
+    LimitRecord& record = bucket.record;
+    if ((record.control.load(kRelaxed) & kShedding) != 0 &&
+        !next_shedding(bucket.limit.parameters, true, level, typical_of(record))) {
+        record.control.fetch_and(~kShedding, kRelaxed);
+    }
+}
+
+/// The slope from here on, with the larger of the two levels in force.
+void choose_line(const Bucket& bucket, bool in_force, double level) {
+    View& view = *bucket.view;
+    double inflow = 0;
+    if (in_force) {
+        const double offered = view.offered_rate.load(kRelaxed);
+        inflow =
+            view.others_rate.load(kRelaxed) * (1 - typical_probability(bucket, level, offered));
+    }
+    view.view_in_force.store(in_force, kRelaxed);
+    view.slope.store(inflow - bucket.limit.parameters.rate, kRelaxed);
+}
+
+/// Renews both levels of a synchronised limit; returns the larger one, which goes in force.
+double renew_view(const Bucket& bucket, double seconds, double admitted) {
+    View& view = *bucket.view;
+    const double refunded = view.refunded.load(kRelaxed);
+    const double own = admitted - (refunded - view.refunded_settled.load(kRelaxed));
+    view.refunded_settled.store(refunded, kRelaxed);
+    view.admitted.store(view.admitted.load(kRelaxed) + admitted, kRelaxed);
+
+    const double ceiling = ceiling_of(bucket, seconds);
+    const double floor = floor_of(bucket);
+    const double rate = bucket.limit.parameters.rate;
+    const bool installed = view.installed.load(kRelaxed);
+    const bool was_in_force = view.view_in_force.load(kRelaxed);
+    double view_level = -1;
+    double local_level = view.local_level.load(kRelaxed);
+    if (was_in_force || !installed) {
+        local_level = std::max(floor, local_level - rate * seconds);
+        local_level =
+            std::min(ceiling, own > 0 ? std::max(0.0, local_level) + own : local_level + own);
+    }
+    if (installed && !was_in_force) {
+        view_level = reckon_view(bucket, view.view_level.load(kRelaxed), seconds, ceiling);
+        view_level = std::min(ceiling, std::max(floor, view_level + own));
+    }
+    const double level = renew_level(bucket.record, [&](double old) {
+        if (was_in_force) {
+            view_level = reckon_view(bucket, old, seconds, ceiling);
+            return std::max(view_level, local_level);
+        }
+        local_level = std::min(ceiling, std::max(floor, old - rate * seconds));
+        return installed ? std::max(view_level, local_level) : local_level;
+    });
+    view.view_level.store(view_level, kRelaxed);
+    view.local_level.store(local_level, kRelaxed);
+    choose_line(bucket, installed && view_level >= local_level, level);
+    return level;
+}
+
+/// Puts `level` in place of the renewed one, and on it what has been charged since.
+double move_line(const Bucket& bucket, double renewed, double level) {
+    return renew_level(bucket.record, [&](double old) { return level + (old - renewed); });
+}
+
+double law_offered_rate(const Bucket& bucket, std::int64_t now) {
+    return view_installed(bucket) ? bucket.view->offered_rate.load(kRelaxed)
+                                  : own_offered_rate(bucket.record, now);
+}
+
+}  // namespace
+
+double renew(const Bucket& bucket, std::int64_t now) {
+    LimitRecord& record = bucket.record;
+    const std::int64_t anchor = record.anchor.load(kRelaxed);
+    const std::int64_t nanoseconds = std::max<std::int64_t>(0, now - anchor);
+    const double seconds = static_cast<double>(nanoseconds) * 1e-9;
+    const bool keep_admitted = bucket.view == nullptr && bucket.limit.fleet;
+    // Without a view the admitted weight stays pending: the engine's first look wants it.
+    Pending pending;
+    if (keep_admitted) {
+        std::uint64_t old = record.pending.load(kRelaxed);
+        do {
+            pending = unpack_pending(old);
+        } while (pending.offered != 0 &&
+                 !record.pending.compare_exchange_weak(old, pack({0, pending.admitted}), kRelaxed));
+    } else {
+        pending = unpack_pending(record.pending.exchange(0, kRelaxed));
+    }
+    const auto offered = static_cast<double>(pending.offered);
+    renew_offered(record, offered, nanoseconds);
+    double level = 0;
+    if (bucket.view != nullptr) {
+        View& view = *bucket.view;
+        view.offered.store(view.offered.load(kRelaxed) + offered, kRelaxed);
+        level = renew_view(bucket, seconds, static_cast<double>(pending.admitted));
+    } else {
+        const double floor = floor_of(bucket);
+        const double ceiling = ceiling_of(bucket, seconds);
+        const double drained = bucket.limit.parameters.rate * seconds;
+        level = renew_level(
+            record, [&](double old) { return std::min(ceiling, std::max(floor, old - drained)); });
+    }
+    if (record.heaviest.load(kRelaxed) > 0) {
+        record.heaviest.store(static_cast<float>(heaviest_of(bucket, seconds)), kRelaxed);
+    }
+    record.anchor.store(std::max(anchor, now), kRelaxed);
+    update_shedding(bucket, level);
+    if (bucket.view != nullptr) {
+        View& view = *bucket.view;
+        const double p = typical_probability(bucket, level, law_offered_rate(bucket, now));
+        view.open_time.store(view.open_time.load(kRelaxed) + (1 - p) * seconds, kRelaxed);
+    }
+    return level;
+}
+
+Reading look_at(const Bucket& bucket, std::int64_t now) {
+    LimitRecord& record = bucket.record;
+    Reading reading;
+    const std::uint32_t before = record.control.load(std::memory_order_acquire);
+    const double level = record.level.load(kRelaxed);
+    const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
+    const double slope = slope_of(bucket);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const std::uint32_t after = record.control.load(kRelaxed);
+    reading.version = before & kVersionMask;
+    reading.stable = (before & kLocked) == 0 && ((before ^ after) & kVersionMask) == 0;
+    reading.drift = reading.stable ? slope * seconds : 0;
+    reading.ceiling = ceiling_of(bucket, seconds);
+    reading.level = std::min(reading.ceiling, std::max(floor_of(bucket), level + reading.drift));
+    return reading;
+}
+
+Reading read_bucket(const Bucket& bucket, std::int64_t now) {
+    LimitRecord& record = bucket.record;
+    if (now - record.anchor.load(kRelaxed) > kRenewAfterNanoseconds && try_lock(record)) {
+        renew(bucket, now);
+        unlock(record);
+    }
+    return look_at(bucket, now);
+}
+
+double own_offered_rate(const LimitRecord& record, std::int64_t now) {
+    const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
+    const auto sum = static_cast<double>(record.offered_sum.load(kRelaxed));
+    const Pending pending = unpack_pending(record.pending.load(kRelaxed));
+    const double since =
+        static_cast<double>(pending.offered) * decay(std::max(0.0, seconds - 0.01) / kRateWindow);
+    return std::max(0.0, sum * decay(seconds / kRateWindow) + since) / kRateWindow;
+}
+
+double discard_probability(const Bucket& bucket, const Reading& reading, double weight,
+                           std::int64_t now) {
+    const LimitParameters& limit = bucket.limit.parameters;
+    const double judged = std::max(0.0, reading.level) + std::min(weight, limit.low);
+    if (judged <= limit.low && (!limit.edge() || !view_installed(bucket)) && !limit.zero()) {
+        return 0;  // the common case, without a look at rates
+    }
+    return discard_probability(
+        limit, law_state(bucket, reading.level, law_offered_rate(bucket, now)), weight);
+}
+
+void note_offered(const Bucket& bucket, double offered, double admitted, double weight,
+                  std::int64_t now) {
+    add_pending(bucket.record, offered, admitted);
+    if (bucket.view != nullptr && offered > 0) {
+        bucket.view->last_offered.store(now, kRelaxed);
+        bucket.view->last_weight.store(static_cast<float>(weight), kRelaxed);
+    }
+}
+
+void note_weight(const Bucket& bucket, double weight, std::int64_t now) {
+    LimitRecord& record = bucket.record;
+    const float typical = record.typical.load(kRelaxed);
+    const auto sample = static_cast<float>(weight);
+    if (sample != typical && sample > 0) {
+        constexpr float kShare = 1.0F / 32;
+        record.typical.store(typical > 0 ? typical + (sample - typical) * kShare : sample,
+                             kRelaxed);
+    }
+    // W only ever matters above the debt.
+    if (weight <= debt(bucket.limit.parameters, typical_of(record))) {
+        return;
+    }
+    const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
+    const double at_anchor = weight + bucket.limit.parameters.rate * seconds;
+    float old = record.heaviest.load(kRelaxed);
+    while (static_cast<double>(old) < at_anchor &&
+           !record.heaviest.compare_exchange_weak(old, static_cast<float>(at_anchor), kRelaxed)) {
+    }
+}
+
+bool charge(const Bucket& bucket, Reading reading, double weight, bool judge, std::int64_t now) {
+    LimitRecord& record = bucket.record;
+    const LimitParameters& limit = bucket.limit.parameters;
+    // The ceiling knows the weight before it is added (W includes it).
+    note_weight(bucket, weight, now);
+    const double ceiling = std::max(ceiling_of(bucket, 0), reading.ceiling);
+    double old = record.level.load(kRelaxed);
+    for (;;) {
+        const double level = std::min(ceiling, old + reading.drift);
+        if (judge && judged_level(limit, std::max(0.0, level), weight) > limit.low + kLevelSlack) {
+            return false;
+        }
+        const bool plain = level >= 0 && level + weight <= ceiling && level == old + reading.drift;
+        const double charged =
+            plain ? old + weight : std::min(ceiling, std::max(0.0, level) + weight) - reading.drift;
+        if (record.level.compare_exchange_weak(old, charged, kRelaxed)) {
+            return true;
+        }
+        if ((record.control.load(std::memory_order_acquire) & kVersionMask) != reading.version) {
+            reading = look_at(bucket, now);
+        }
+    }
+}
+
+void uncharge(const Bucket& bucket, double weight, std::int64_t now) {
+    Reading reading = look_at(bucket, now);
+    double old = bucket.record.level.load(kRelaxed);
+    while (!bucket.record.level.compare_exchange_weak(
+        old, old - std::min(weight, std::max(0.0, old + reading.drift)), kRelaxed)) {
+        reading = look_at(bucket, now);
+    }
+}
+
+void give_back(const Bucket& bucket, double weight, std::int64_t now) {
+    uncharge(bucket, weight, now);
+    if (bucket.view != nullptr) {
+        add(bucket.view->refunded, weight);
+    } else {
+        add_pending(bucket.record, 0, -weight);
+    }
+}
+
+void lock_waiting(LimitRecord& record) {
+    while (!try_lock(record)) {
+        std::this_thread::yield();
+    }
+}
+
+void install_view(const Bucket& bucket, const FleetView& fleet, double renewed) {
+    View& view = *bucket.view;
+    LimitRecord& record = bucket.record;
+    view.offered_rate.store(fleet.offered_rate, kRelaxed);
+    view.others_rate.store(std::max(0.0, fleet.others_rate), kRelaxed);
+    view.tau.store(settle_time(to_seconds(fleet.round_trip)), kRelaxed);
+    view.installed.store(true, kRelaxed);
+    if (fleet.shedding && bucket.limit.parameters.edge()) {
+        record.control.fetch_or(kShedding, kRelaxed);
+    }
+    if (fleet.heaviest > static_cast<double>(record.heaviest.load(kRelaxed))) {
+        record.heaviest.store(static_cast<float>(fleet.heaviest), kRelaxed);
+    }
+    const double net = view.admitted.load(kRelaxed) - view.refunded_settled.load(kRelaxed);
+    const double installed =
+        std::clamp(fleet.level + net - fleet.admitted_at, floor_of(bucket), ceiling_of(bucket, 0));
+    view.view_level.store(installed, kRelaxed);
+    const double local = view.local_level.load(kRelaxed);
+    const double level = move_line(bucket, renewed, std::max(installed, local));
+    choose_line(bucket, installed >= local, level);
+    update_shedding(bucket, level);
+}
+
+void remove_view(const Bucket& bucket, double renewed) {
+    View& view = *bucket.view;
+    view.installed.store(false, kRelaxed);
+    const double level = move_line(bucket, renewed, view.local_level.load(kRelaxed));
+    choose_line(bucket, false, level);
+}
+
+LocalCounts local_counts(const Bucket& bucket, std::int64_t now) {
+    const View& view = *bucket.view;
+    const Reading reading = look_at(bucket, now);
+    LocalCounts counts;
+    counts.admitted = view.admitted.load(kRelaxed);
+    counts.refunded = view.refunded_settled.load(kRelaxed);
+    counts.offered = view.offered.load(kRelaxed);
+    const std::int64_t last = view.last_offered.load(kRelaxed);
+    constexpr double kYoung = 0.05;
+    const double age = seconds_between(last, now);
+    const double newest = age < kYoung ? static_cast<double>(view.last_weight.load(kRelaxed)) *
+                                             decay(age / kRateWindow) / kRateWindow
+                                       : 0;
+    counts.offered_rate = std::max(0.0, own_offered_rate(bucket.record, now) - newest);
+    counts.open_time = view.open_time.load(kRelaxed);
+    counts.level = std::max(0.0, reading.level);
+    counts.local_level = view.local_level.load(kRelaxed);
+    counts.view_level = view.installed.load(kRelaxed) ? view.view_level.load(kRelaxed) : -1;
+    counts.heaviest = heaviest_of(bucket, 0);
+    counts.typical = typical_of(bucket.record);
+    counts.discard_probability =
+        typical_probability(bucket, reading.level, law_offered_rate(bucket, now));
+    counts.shedding = (bucket.record.control.load(kRelaxed) & kShedding) != 0;
+    counts.last_offered = Instant(Duration(last));
+    return counts;
+}
+
+}  // namespace weir::limiter

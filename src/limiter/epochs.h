@@ -1,0 +1,46 @@
+#pragma once
+// Quiescent-state reclamation: what has been unlinked may be reused once no thread can still hold
+// it. A thread enters before it looks anything up and leaves when it holds nothing any more; an
+// idle thread is outside and delays nobody.
+// enter/leave: by the slot's own thread. retire/oldest: any thread.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+namespace weir::limiter {
+
+class Epochs {
+  public:
+    static constexpr std::uint64_t kOutside = ~std::uint64_t{0};
+    struct alignas(64) Slot {
+        std::atomic<std::uint64_t> entered{kOutside};
+    };
+
+    void enter(Slot& slot) {
+        if (slot.entered.load(std::memory_order_relaxed) == kOutside) {
+            slot.entered.store(current_.load(std::memory_order_acquire), std::memory_order_relaxed);
+            // Either oldest() sees the store, or what we look up from here on sees the unlinking.
+            std::atomic_thread_fence(std::memory_order_seq_cst);
+        }
+    }
+    static void leave(Slot& slot) { slot.entered.store(kOutside, std::memory_order_release); }
+
+    /// To be called after unlinking: what was unlinked is free once oldest() exceeds the result.
+    std::uint64_t retire() { return current_.fetch_add(1, std::memory_order_seq_cst); }
+
+    template <class Slots>
+    [[nodiscard]] std::uint64_t oldest(const Slots& slots) const {
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        std::uint64_t oldest = current_.load(std::memory_order_acquire);
+        for (const Slot* slot : slots) {
+            oldest = std::min(oldest, slot->entered.load(std::memory_order_acquire));
+        }
+        return oldest;
+    }
+
+  private:
+    std::atomic<std::uint64_t> current_{0};
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,197 @@
+#include "limiter/instance_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include "base/assert.h"
+
+namespace weir::limiter {
+
+struct NameBlock {
+    std::uint32_t size;
+
+    [[nodiscard]] char* text() { return reinterpret_cast<char*>(this + 1); }
+};
+
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr std::size_t kFirstTable = 1024;
+
+NameBlock* make_name(std::string_view text) {
+    void* memory = std::malloc(sizeof(NameBlock) + text.size());
+    WEIR_ASSERT(memory != nullptr);
+    auto* block = ::new (memory) NameBlock{static_cast<std::uint32_t>(text.size())};
+    std::memcpy(block->text(), text.data(), text.size());
+    return block;
+}
+
+/// Room for instances that wait in limbo while their successors live already.
+std::uint32_t pool_size(std::uint32_t max_instances) {
+    constexpr std::uint32_t kSlack = 4096;
+    const std::uint64_t size = std::uint64_t{max_instances} + max_instances / 4 + kSlack;
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(size, InstanceStore::kMaxRecords - 1));
+}
+
+}  // namespace
+
+bool CreationLock::try_lock() {
+    // A creation takes a microsecond or two; longer than this the holder has been preempted.
+    constexpr int kTries = 4096;
+    for (int i = 0; i < kTries; ++i) {
+        if (!locked_.load(kRelaxed) && !locked_.exchange(true, std::memory_order_acquire)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void CreationLock::lock() {
+    while (!try_lock()) {
+        std::this_thread::yield();
+    }
+}
+
+InstanceStore::InstanceStore(std::uint32_t max_instances, std::uint32_t max_views)
+    : names(kFirstTable),
+      records_(pool_size(max_instances) + 1),
+      infos_(pool_size(max_instances) + 1),
+      views_(max_views + 1) {}
+
+InstanceStore::~InstanceStore() {
+    reclaim(Epochs::kOutside);
+    for (std::uint32_t id = 1; id <= high_water(); ++id) {
+        std::free(infos_[id].name.load(kRelaxed));
+    }
+}
+
+std::string_view InstanceStore::name(std::uint32_t id) const {
+    NameBlock* block = infos_[id].name.load(std::memory_order_acquire);
+    return block == nullptr ? std::string_view() : std::string_view(block->text(), block->size);
+}
+
+std::uint32_t InstanceStore::allocate_record(std::int64_t now) {
+    std::uint32_t id = high_water() + 1;
+    if (!free_records_.empty()) {
+        id = free_records_.back();
+        free_records_.pop_back();
+    } else if (id < records_.size()) {
+        high_water_.store(id, std::memory_order_release);
+    } else {
+        return 0;
+    }
+    LimitRecord& record = records_[id];
+    record.level.store(0, kRelaxed);
+    record.anchor.store(now, kRelaxed);
+    record.pending.store(0, kRelaxed);
+    record.lot.store(0, kRelaxed);
+    record.offered_sum.store(0, kRelaxed);
+    record.typical.store(-1, kRelaxed);
+    record.heaviest.store(0, kRelaxed);
+    record.control.store(0, kRelaxed);
+    record.view.store(0, kRelaxed);
+    record.owner.store(0, kRelaxed);
+    record.link.store(kNoIdentity, kRelaxed);
+    record.definition.store(0, kRelaxed);
+    ++records_in_use_;
+    return id;
+}
+
+void InstanceStore::make_instance(std::uint32_t id, std::string_view name) {
+    InstanceInfo& info = infos_[id];
+    info.name.store(make_name(name), std::memory_order_release);
+    info.generation.fetch_add(1, std::memory_order_release);
+    info.children = 0;
+    name_bytes_ += sizeof(NameBlock) + name.size();
+    ++instances_;
+}
+
+void InstanceStore::push(Retired retired) {
+    retired.epoch = epochs.retire();
+    limbo_.push_back(std::move(retired));
+}
+
+void InstanceStore::retire_instance(std::uint32_t id) {
+    InstanceInfo& info = infos_[id];
+    Retired retired;
+    retired.instance = id;
+    retired.name = info.name.exchange(nullptr, kRelaxed);
+    info.generation.fetch_add(1, std::memory_order_release);
+    name_bytes_ -= sizeof(NameBlock) + retired.name->size;
+    --instances_;
+    for (std::uint32_t i = id; i != 0; i = records_[i].next()) {
+        detach_view(i);
+    }
+    push(std::move(retired));
+}
+
+View* InstanceStore::attach_view(std::uint32_t id) {
+    std::uint32_t index = view_high_water_ + 1;
+    if (!free_views_.empty()) {
+        index = free_views_.back();
+        free_views_.pop_back();
+    } else if (index < views_.size()) {
+        view_high_water_ = index;
+    } else {
+        return nullptr;
+    }
+    View* view = ::new (&views_[index]) View();
+    view->record.store(id, kRelaxed);
+    records_[id].view.store(index, std::memory_order_release);
+    ++views_in_use_;
+    return view;
+}
+
+void InstanceStore::detach_view(std::uint32_t id) {
+    Retired retired;
+    retired.view = records_[id].view.exchange(0, kRelaxed);
+    if (retired.view != 0) {
+        --views_in_use_;
+        push(std::move(retired));
+    }
+}
+
+void InstanceStore::retire_slots(std::unique_ptr<NameTable::Slots> slots) {
+    retire_other(std::shared_ptr<const void>(std::move(slots)));
+}
+
+void InstanceStore::retire_other(std::shared_ptr<const void> object) {
+    Retired retired;
+    retired.other = std::move(object);
+    push(std::move(retired));
+}
+
+void InstanceStore::free_records(std::uint32_t head) {
+    for (std::uint32_t id = head; id != 0;) {
+        const std::uint32_t next = records_[id].next();
+        records_[id].definition.store(0, kRelaxed);
+        free_records_.push_back(id);
+        --records_in_use_;
+        id = next;
+    }
+}
+
+void InstanceStore::reclaim(std::uint64_t oldest) {
+    while (!limbo_.empty() && limbo_.front().epoch < oldest) {
+        const Retired& retired = limbo_.front();
+        if (retired.instance != 0) {
+            std::free(retired.name);
+            free_records(retired.instance);
+        }
+        if (retired.view != 0) {
+            free_views_.push_back(retired.view);
+        }
+        limbo_.pop_front();
+    }
+}
+
+std::size_t InstanceStore::bytes() const {
+    return std::size_t{high_water()} * (sizeof(LimitRecord) + sizeof(InstanceInfo)) +
+           names.bytes() + std::size_t{view_high_water_} * sizeof(View) +
+           free_records_.capacity() * sizeof(std::uint32_t);
+}
+
+}  // namespace weir::limiter

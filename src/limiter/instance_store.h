@@ -1,0 +1,131 @@
+#pragma once
+// Memory of instances: hot records, cold facts, names and views, from bounded pools; what is
+// dropped waits in limbo until no thread can see it. Nothing here knows definitions.
+//
+// records(), names().find: any thread inside an Epochs section. Everything that changes: under
+// the creation lock (`lock`), which workers only try.
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "limiter/epochs.h"
+#include "limiter/lazy_array.h"
+#include "limiter/name_table.h"
+#include "limiter/record.h"
+#include "limiter/view.h"
+
+namespace weir::limiter {
+
+/// A name in one allocation, made when its instance is.
+struct NameBlock;
+
+/// The cold part of an instance.
+struct InstanceInfo {
+    std::atomic<NameBlock*> name;           // null = not a live head
+    std::atomic<std::uint32_t> generation;  // counts births and deaths: odd = live
+    std::uint32_t children;
+    std::uint32_t previous;  // in the ring of its definition's instances
+    std::uint32_t next;
+};
+
+class CreationLock {
+  public:
+    [[nodiscard]] bool try_lock();
+    void lock();  // control thread only: yields until it has it
+    void unlock() { locked_.store(false, std::memory_order_release); }
+
+  private:
+    std::atomic<bool> locked_{false};
+};
+
+class InstanceStore {
+  public:
+    /// Ids fit in 24 bits; 0 is none.
+    static constexpr std::uint32_t kMaxRecords = (1U << 24) - 1;
+
+    InstanceStore(std::uint32_t max_instances, std::uint32_t max_views);
+    ~InstanceStore();
+    InstanceStore(const InstanceStore&) = delete;
+    InstanceStore& operator=(const InstanceStore&) = delete;
+
+    [[nodiscard]] LimitRecord& record(std::uint32_t id) { return records_[id]; }
+    [[nodiscard]] const LimitRecord& record(std::uint32_t id) const { return records_[id]; }
+    [[nodiscard]] InstanceInfo& info(std::uint32_t id) { return infos_[id]; }
+    [[nodiscard]] const InstanceInfo& info(std::uint32_t id) const { return infos_[id]; }
+    [[nodiscard]] View* view_of(const LimitRecord& record) {
+        const std::uint32_t index = record.view.load(std::memory_order_acquire);
+        return index == 0 ? nullptr : &views_[index];
+    }
+    [[nodiscard]] std::string_view name(std::uint32_t id) const;
+    [[nodiscard]] bool live(std::uint32_t id, std::uint32_t generation) const {
+        return id != 0 && id <= high_water() && (generation & 1) != 0 &&
+               this->generation(id) == generation;
+    }
+    /// The low byte: it travels in the name table beside the 24 bits of the id.
+    [[nodiscard]] std::uint32_t generation(std::uint32_t id) const {
+        return infos_[id].generation.load(std::memory_order_acquire) & 0xff;
+    }
+    /// Is it the head of a live instance?
+    [[nodiscard]] bool live_head(std::uint32_t id) const {
+        return infos_[id].name.load(std::memory_order_relaxed) != nullptr;
+    }
+    /// Records ever used: ids 1 .. high_water().
+    [[nodiscard]] std::uint32_t high_water() const {
+        return high_water_.load(std::memory_order_acquire);
+    }
+
+    /// A record fresh at `now`, or 0 when all are used.
+    [[nodiscard]] std::uint32_t allocate_record(std::int64_t now);
+    /// Makes the record the head of an instance. Publishes nothing.
+    void make_instance(std::uint32_t id, std::string_view name);
+    /// Unlinks nothing by itself: the caller has made it unreachable. Frees all its records and
+    /// views when no thread can see them.
+    void retire_instance(std::uint32_t id);
+    /// A view for the record, or null when there are no more.
+    View* attach_view(std::uint32_t id);
+    void detach_view(std::uint32_t id);
+    void retire_slots(std::unique_ptr<NameTable::Slots> slots);
+    void retire_other(std::shared_ptr<const void> object);
+    /// Makes everything reusable that was retired before `oldest` (see Epochs).
+    void reclaim(std::uint64_t oldest);
+
+    CreationLock lock;
+    Epochs epochs;
+    NameTable names;
+
+    [[nodiscard]] std::uint32_t instances() const { return instances_; }
+    [[nodiscard]] std::uint32_t records_in_use() const { return records_in_use_; }
+    [[nodiscard]] std::uint32_t views_in_use() const { return views_in_use_; }
+    [[nodiscard]] std::size_t name_bytes() const { return name_bytes_; }
+    [[nodiscard]] std::size_t bytes() const;
+
+  private:
+    struct Retired {
+        std::uint64_t epoch = 0;
+        std::uint32_t instance = 0;
+        std::uint32_t view = 0;
+        NameBlock* name = nullptr;
+        std::shared_ptr<const void> other;
+    };
+    void push(Retired retired);
+    void free_records(std::uint32_t head);
+
+    LazyArray<LimitRecord> records_;
+    LazyArray<InstanceInfo> infos_;
+    LazyArray<View> views_;
+    std::vector<std::uint32_t> free_records_;
+    std::vector<std::uint32_t> free_views_;
+    std::deque<Retired> limbo_;
+    std::atomic<std::uint32_t> high_water_{0};
+    std::uint32_t view_high_water_ = 0;
+    std::uint32_t instances_ = 0;
+    std::uint32_t records_in_use_ = 0;
+    std::uint32_t views_in_use_ = 0;
+    std::size_t name_bytes_ = 0;
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,402 @@
+#include <algorithm>
+
+#include "base/assert.h"
+#include "limiter/implementation.h"
+
+// Instances: finding them, making them on first use, making room for them, dropping them.
+
+namespace weir::limiter {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr std::uint32_t kIdMask = (1U << 24) - 1;
+
+/// An instance fuller than this is never replaced: nobody shall empty a bucket by inventing names.
+constexpr double kReplaceableFullness = 0.5;
+/// How many instances are looked at to find the emptiest, longest idle one.
+constexpr std::uint32_t kCandidates = 128;
+/// Records looked at by one maintain().
+constexpr std::uint32_t kSweepStep = 1024;
+/// Of these at most this many while workers wait for the lock.
+constexpr std::uint32_t kSweepHold = 32;
+constexpr double kGrowLoad = 0.6;
+constexpr double kFullLoad = 0.85;
+
+std::int64_t nanoseconds(Instant now) { return now.time_since_epoch().count(); }
+
+void prefetch(const LimitRecord& record) { __builtin_prefetch(&record, 1, 3); }
+
+}  // namespace
+
+ThreadContext& Limiter::Implementation::register_thread(std::uint64_t seed) {
+    const std::uint32_t index = thread_count_.load(kRelaxed);
+    WEIR_ASSERT(index < kMaxThreads);
+    threads_[index] = std::make_unique<ThreadContext>(seed, options_.max_statistics + 1);
+    thread_count_.store(index + 1, std::memory_order_release);
+    return *threads_[index];
+}
+
+LeafId Limiter::Implementation::leaf_of(NameEntry entry) const {
+    LeafId leaf;
+    leaf.instance = entry.value & kIdMask;
+    leaf.generation = entry.value >> 24;
+    return leaf;
+}
+
+LeafId Limiter::Implementation::find(ThreadContext& thread, std::string_view name, Instant now) {
+    store_.epochs.enter(thread.epoch);
+    const std::uint64_t key = hash(name);
+    if (const auto entry = store_.names.find(key)) {
+        const LeafId leaf = leaf_of(*entry);
+        prefetch(store_.record(leaf.instance));
+        prefetch(store_.record(entry->extra));
+        return leaf;
+    }
+    const std::uint32_t version = version_.load(std::memory_order_acquire);
+    if (thread.misses.contains(key, version)) {
+        return {};
+    }
+    if (name.size() > kMaxNameBytes || !match(name, key)) {
+        thread.misses.insert(key, version);
+        return {};
+    }
+    if (!store_.lock.try_lock()) {
+        thread.contended.add(1);
+        return overflow_without_lock(name, key);
+    }
+    const LeafId leaf = ensure(name, key, now);
+    store_.lock.unlock();
+    return leaf;
+}
+
+std::optional<std::uint32_t> Limiter::Implementation::match(std::string_view name,
+                                                            std::uint64_t hash) const {
+    if (const auto exact = exact_.find(hash)) {
+        return exact->value;
+    }
+    const TemplateIndex* templates = templates_.load(std::memory_order_acquire);
+    return templates == nullptr ? std::nullopt : templates->find(name);
+}
+
+LeafId Limiter::Implementation::ensure(std::string_view name, std::uint64_t hash, Instant now) {
+    if (const auto entry = store_.names.find(hash)) {
+        return leaf_of(*entry);  // another thread was quicker
+    }
+    const auto definition = match(name, hash);
+    return definition && name.size() <= kMaxNameBytes ? create(*definition, name, hash, now)
+                                                      : LeafId{};
+}
+
+LeafId Limiter::Implementation::ensure_parent(const CompiledDefinition& definition,
+                                              std::string_view name, Instant now) {
+    if (!definition.parent) {
+        return {};
+    }
+    const auto captures = definition.pattern.match(name);
+    const std::string parent = definition.parent->expand(captures ? *captures : Captures{});
+    return ensure(parent, hash(parent), now);
+}
+
+LeafId Limiter::Implementation::create(std::uint32_t definition, std::string_view name,
+                                       std::uint64_t hash, Instant now) {
+    const CompiledDefinition& compiled = *table_.get(definition);
+    const LeafId parent = ensure_parent(compiled, name, now);
+    if (parent.overflow_depth > 0) {
+        return overflow(definition, parent, now);
+    }
+    const std::uint32_t cap = compiled.source.max_instances != 0 ? compiled.source.max_instances
+                              : options_.max_instances_per_template != 0
+                                  ? options_.max_instances_per_template
+                                  : options_.max_instances;
+    // Exact names are bounded by the definitions; they have room beyond the templates' bound.
+    const bool full = compiled.has_captures && (members_[definition].live >= cap ||
+                                                store_.instances() >= options_.max_instances);
+    if (full && !make_room(definition, 0, now)) {
+        return overflow(definition, parent, now);
+    }
+    if (parent) {
+        const CompiledDefinition& above = *definition_of(store_.record(parent.instance));
+        const std::uint32_t most = above.source.max_children != 0 ? above.source.max_children
+                                   : options_.max_children_per_parent != 0
+                                       ? options_.max_children_per_parent
+                                       : options_.max_instances;
+        if (store_.info(parent.instance).children >= most &&
+            !make_room(definition, parent.instance, now)) {
+            return overflow(definition, parent, now);
+        }
+    }
+    if (store_.names.load() > kFullLoad) {
+        store_.retire_slots(store_.names.grow());
+    }
+    const std::uint32_t id = build(definition, name, parent, now);
+    if (id == 0) {
+        return overflow(definition, parent, now);
+    }
+    const NameEntry entry{id | store_.generation(id) << 24, parent.instance};
+    store_.names.insert(hash, entry);
+    created_.fetch_add(1, kRelaxed);
+    return leaf_of(entry);
+}
+
+std::uint32_t Limiter::Implementation::build(std::uint32_t definition, std::string_view name,
+                                             LeafId parent, Instant now) {
+    const std::uint32_t id = store_.allocate_record(nanoseconds(now));
+    if (id == 0) {
+        return 0;
+    }
+    store_.record(id).definition.store(definition, kRelaxed);
+    store_.make_instance(id, name);
+    join(definition, id);
+    if (parent) {
+        store_.record(id).owner.store(parent.instance, std::memory_order_release);
+        ++store_.info(parent.instance).children;
+    }
+    if (!add_missing_records(id, *table_.get(definition), now)) {
+        drop(id);
+        return 0;
+    }
+    return id;
+}
+
+/// Appends a record for each limit of the definition that the instance has none for yet.
+bool Limiter::Implementation::add_missing_records(std::uint32_t id,
+                                                  const CompiledDefinition& definition,
+                                                  Instant now) {
+    for (const CompiledLimit& limit : definition.limits) {
+        std::uint32_t last = id;
+        bool found = false;
+        for (std::uint32_t i = id; i != 0 && !found; i = store_.record(i).next()) {
+            found = store_.record(i).identity() == limit.identity;
+            last = i;
+        }
+        if (found) {
+            continue;
+        }
+        LimitRecord& head = store_.record(id);
+        if (head.identity() == kNoIdentity) {
+            head.link.store((head.next() << 8) | limit.identity, std::memory_order_release);
+            continue;
+        }
+        const std::uint32_t added = store_.allocate_record(nanoseconds(now));
+        if (added == 0) {
+            return false;
+        }
+        store_.record(added).link.store(limit.identity, kRelaxed);
+        store_.record(added).owner.store(id, kRelaxed);
+        LimitRecord& before = store_.record(last);
+        before.link.store((added << 8) | before.identity(), std::memory_order_release);
+    }
+    return true;
+}
+
+void Limiter::Implementation::set_parent(std::uint32_t id, LeafId parent) {
+    LimitRecord& record = store_.record(id);
+    const std::uint32_t old = record.owner.load(kRelaxed);
+    if (old == parent.instance) {
+        return;
+    }
+    if (parent) {
+        ++store_.info(parent.instance).children;
+    }
+    record.owner.store(parent.instance, std::memory_order_release);
+    if (old != 0) {
+        --store_.info(old).children;
+    }
+    store_.names.update(hash(store_.name(id)), {id | store_.generation(id) << 24, parent.instance});
+}
+
+void Limiter::Implementation::join(std::uint32_t definition, std::uint32_t id) {
+    Members& members = members_[definition];
+    InstanceInfo& info = store_.info(id);
+    ++members.live;
+    if (members.hand == 0) {
+        members.hand = id;
+        info.previous = info.next = id;
+        return;
+    }
+    // Behind the hand: the longest there come first.
+    InstanceInfo& hand = store_.info(members.hand);
+    info.next = members.hand;
+    info.previous = hand.previous;
+    store_.info(hand.previous).next = id;
+    hand.previous = id;
+}
+
+void Limiter::Implementation::part(std::uint32_t definition, std::uint32_t id) {
+    Members& members = members_[definition];
+    InstanceInfo& info = store_.info(id);
+    --members.live;
+    store_.info(info.previous).next = info.next;
+    store_.info(info.next).previous = info.previous;
+    if (members.hand == id) {
+        members.hand = info.next == id ? 0 : info.next;
+    }
+}
+
+void Limiter::Implementation::drop(std::uint32_t id) {
+    LimitRecord& record = store_.record(id);
+    const std::uint32_t parent = record.owner.load(kRelaxed);
+    part(record.definition.load(kRelaxed), id);
+    if (parent != 0) {
+        --store_.info(parent).children;
+    }
+    const std::uint64_t key = hash(store_.name(id));
+    const auto entry = store_.names.find(key);
+    if (entry && (entry->value & kIdMask) == id) {
+        store_.names.erase(key);
+    }
+    store_.retire_instance(id);
+}
+
+Limiter::Implementation::Idleness Limiter::Implementation::idleness(std::uint32_t id,
+                                                                    std::int64_t now) {
+    Idleness result;
+    const CompiledDefinition* definition = definition_of(store_.record(id));
+    for (std::uint32_t i = id; i != 0; i = store_.record(i).next()) {
+        LimitRecord& record = store_.record(i);
+        View* view = store_.view_of(record);
+        result.touched =
+            std::max(result.touched, view != nullptr ? view->last_offered.load(kRelaxed)
+                                                     : record.anchor.load(kRelaxed));
+        const CompiledLimit* limit =
+            definition == nullptr ? nullptr : definition->find(record.identity(), 0);
+        if (limit != nullptr && limit->parameters.low > 0) {
+            const Reading reading = look_at({record, view, *limit}, now);
+            result.fullness =
+                std::max(result.fullness, std::max(0.0, reading.level) * limit->inverse_low);
+        }
+    }
+    return result;
+}
+
+/// Drops the emptiest, longest idle instance of the definition (of one parent, if given).
+bool Limiter::Implementation::make_room(std::uint32_t definition, std::uint32_t parent,
+                                        Instant now) {
+    Members& members = members_[definition];
+    std::uint32_t best = 0;
+    Idleness best_idleness;
+    const std::uint32_t looks = std::min(members.live, kCandidates);
+    for (std::uint32_t i = 0; i < looks; ++i) {
+        const std::uint32_t id = members.hand;
+        members.hand = store_.info(id).next;
+        if (store_.info(id).children > 0 ||
+            (parent != 0 && store_.record(id).owner.load(kRelaxed) != parent)) {
+            continue;
+        }
+        const Idleness idle = idleness(id, nanoseconds(now));
+        const bool busy = nanoseconds(now) - idle.touched < options_.busy_for.count();
+        if (busy || idle.fullness > kReplaceableFullness) {
+            continue;
+        }
+        if (best == 0 || idle.fullness < best_idleness.fullness ||
+            (idle.fullness == best_idleness.fullness && idle.touched < best_idleness.touched)) {
+            best = id;
+            best_idleness = idle;
+        }
+    }
+    if (best == 0) {
+        return false;
+    }
+    drop(best);
+    replaced_.fetch_add(1, kRelaxed);
+    return true;
+}
+
+std::uint32_t Limiter::Implementation::overflow_instance(std::uint32_t definition, Instant now) {
+    Members& members = members_[definition];
+    if (members.overflow_instance != 0 || members.overflow_definition == 0) {
+        return members.overflow_instance;
+    }
+    const CompiledDefinition& compiled = *table_.get(members.overflow_definition);
+    // Above it lies the parent's overflow instance, or the parent if that is the same for all.
+    LeafId parent;
+    if (compiled.parent) {
+        // A template's own text falls under it.
+        const auto above = match(*compiled.source.parent, hash(*compiled.source.parent));
+        if (above && table_.get(*above)->has_captures) {
+            parent.instance = overflow_instance(*above, now);
+        } else {
+            parent = ensure(*compiled.source.parent, hash(*compiled.source.parent), now);
+        }
+    }
+    const std::string name = compiled.source.name + std::string(kOverflowSuffix);
+    const std::uint32_t id = build(members.overflow_definition, name, parent, now);
+    members_[definition].overflow_instance = id;
+    return id;
+}
+
+LeafId Limiter::Implementation::overflow(std::uint32_t definition, LeafId parent, Instant now) {
+    LeafId leaf;
+    leaf.instance = overflow_instance(definition, now);
+    if (leaf.instance == 0) {
+        // An exact name without room, or no record at all: its parents still count.
+        return parent;
+    }
+    leaf.generation = store_.generation(leaf.instance);
+    leaf.overflow_depth = parent.overflow_depth + 1;
+    leaf.resume = parent.overflow_depth > 0 ? parent.resume : parent.instance;
+    return leaf;
+}
+
+/// Another thread holds the lock and may have been preempted: what can be used as it is?
+LeafId Limiter::Implementation::overflow_without_lock(std::string_view name, std::uint64_t hash) {
+    const auto definition = match(name, hash);
+    if (!definition) {
+        return {};
+    }
+    const CompiledDefinition& compiled = *table_.get(*definition);
+    if (!compiled.parent) {
+        return {};
+    }
+    const auto captures = compiled.pattern.match(name);
+    const std::string parent = compiled.parent->expand(captures ? *captures : Captures{});
+    const std::uint64_t key = this->hash(parent);
+    if (const auto entry = store_.names.find(key)) {
+        return leaf_of(*entry);
+    }
+    return overflow_without_lock(parent, key);
+}
+
+void Limiter::Implementation::maintain(Instant now) {
+    store_.lock.lock();
+    reclaim();
+    if (store_.names.load() > kGrowLoad) {
+        store_.retire_slots(store_.names.grow());
+    }
+    store_.lock.unlock();
+    const std::uint32_t steps = std::min(kSweepStep, store_.high_water());
+    for (std::uint32_t done = 0; done < steps; done += kSweepHold) {
+        store_.lock.lock();
+        sweep(nanoseconds(now), std::min(kSweepHold, steps - done));
+        store_.lock.unlock();
+    }
+}
+
+void Limiter::Implementation::reclaim() {
+    std::array<const Epochs::Slot*, kMaxThreads> slots{};
+    const std::uint32_t count = thread_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        slots[i] = &threads_[i]->epoch;
+    }
+    store_.reclaim(store_.epochs.oldest(std::span(slots).first(count)));
+}
+
+void Limiter::Implementation::sweep(std::int64_t now, std::uint32_t records) {
+    const std::uint32_t end = store_.high_water();
+    for (std::uint32_t i = 0; i < records; ++i) {
+        sweep_hand_ = sweep_hand_ >= end ? 1 : sweep_hand_ + 1;
+        const std::uint32_t id = sweep_hand_;
+        if (!store_.live_head(id) || store_.info(id).children > 0 ||
+            definition_of(store_.record(id))->overflow) {
+            continue;
+        }
+        const Idleness idle = idleness(id, now);
+        constexpr double kEmpty = 1e-6;
+        if (now - idle.touched >= options_.idle_after.count() && idle.fullness <= kEmpty) {
+            drop(id);
+            ++dropped_idle_;
+        }
+    }
+}
+
+}  // namespace weir::limiter

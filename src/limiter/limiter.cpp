@@ -1,0 +1,114 @@
+#include "limiter/limiter.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "limiter/implementation.h"
+
+namespace weir::limiter {
+namespace {
+
+HashKey secret_key(std::uint64_t seed) {
+    Random random(seed);
+    HashKey key;
+    for (std::byte& byte : key.bytes) {
+        byte = static_cast<std::byte>(random.next() >> 56);
+    }
+    return key;
+}
+
+LimiterOptions bounded(LimiterOptions options) {
+    constexpr std::uint32_t kMostInstances = 12'000'000;  // with limbo below 2^24 records
+    options.max_instances = std::clamp<std::uint32_t>(options.max_instances, 1, kMostInstances);
+    return options;
+}
+
+}  // namespace
+
+Limiter::Implementation::Implementation(const LimiterOptions& options)
+    : options_(bounded(options)),
+      hash_key_(secret_key(options.seed)),
+      store_(options_.max_instances, options_.max_views) {
+    (void)table_.allocate();  // 0 is no definition
+    members_.resize(1);
+}
+
+Limiter::Limiter(const LimiterOptions& options)
+    : implementation_(std::make_unique<Implementation>(options)) {}
+Limiter::~Limiter() = default;
+
+std::vector<DefinitionError> Limiter::apply(std::span<const QuotaDefinition> definitions,
+                                            Instant now) {
+    return implementation_->apply(definitions, now);
+}
+std::vector<DefinitionError> Limiter::upsert(const QuotaDefinition& definition, Instant now) {
+    return implementation_->upsert(definition, now);
+}
+std::vector<DefinitionError> Limiter::erase(std::string_view name, Instant now) {
+    return implementation_->erase(name, now);
+}
+std::vector<QuotaDefinition> Limiter::definitions() const { return implementation_->definitions(); }
+std::optional<QuotaDefinition> Limiter::definition_for(std::string_view name) const {
+    const CompiledDefinition* definition = implementation_->definition_for(name);
+    return definition == nullptr ? std::nullopt : std::optional(definition->source);
+}
+
+void Limiter::maintain(Instant now) { implementation_->maintain(now); }
+Memory Limiter::memory() const { return implementation_->memory(); }
+LimiterCounters Limiter::counters() const { return implementation_->counters(); }
+std::vector<LimitStatus> Limiter::inspect(std::string_view quota, Instant now) const {
+    return implementation_->inspect(quota, now);
+}
+void Limiter::for_each_statistics(
+    Instant now, const std::function<void(const DefinitionStatistics&)>& visit) const {
+    implementation_->for_each_statistics(now, visit);
+}
+
+ThreadContext& Limiter::register_thread(std::uint64_t seed) {
+    return implementation_->register_thread(seed);
+}
+void Limiter::quiescent(ThreadContext& thread) { implementation_->leave(thread); }
+LeafId Limiter::find(ThreadContext& thread, std::string_view name, Instant now) {
+    return implementation_->find(thread, name, now);
+}
+Decision Limiter::check(ThreadContext& thread, LeafId leaf, const Weights& weights, Instant now,
+                        CheckMode mode) {
+    return implementation_->check(thread, leaf, weights, now, mode);
+}
+void Limiter::refund(ThreadContext& thread, const Charge& charge, Instant now) {
+    implementation_->refund(thread, charge, now);
+}
+void Limiter::correct(ThreadContext& thread, Charge& charge, Unit unit, double actual,
+                      Instant now) {
+    implementation_->correct(thread, charge, unit, actual, now);
+}
+std::string_view Limiter::quota_name(const Decision& decision) const {
+    return decision.instance == 0 ? std::string_view() : implementation_->name(decision.instance);
+}
+
+void Limiter::drain_active(const std::function<void(LimitRef)>& visit) {
+    implementation_->drain_active(visit);
+}
+std::optional<LocalCounts> Limiter::read(LimitRef limit, Instant now) {
+    return implementation_->read(limit, now);
+}
+bool Limiter::install(LimitRef limit, const FleetView& view, Instant now) {
+    return implementation_->install(limit, view, now);
+}
+void Limiter::uninstall(LimitRef limit, Instant now) { implementation_->uninstall(limit, now); }
+void Limiter::release(LimitRef limit, Instant now) { implementation_->release(limit, now); }
+std::optional<LimitIdentity> Limiter::identity(LimitRef limit) const {
+    return implementation_->identity(limit);
+}
+std::optional<LimitRef> Limiter::lookup(std::string_view quota, Unit unit, Duration period) const {
+    return implementation_->lookup(quota, unit, period);
+}
+std::optional<LimitParameters> Limiter::resolve_parameters(std::string_view quota, Unit unit,
+                                                           Duration period) const {
+    return implementation_->resolve_parameters(quota, unit, period);
+}
+std::vector<RateLimit> Limiter::limits_for(std::string_view quota) const {
+    return implementation_->limits_for(quota);
+}
+
+}  // namespace weir::limiter

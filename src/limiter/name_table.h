@@ -1,0 +1,61 @@
+#pragma once
+// From the keyed 64-bit hash of a name to two numbers: flat open addressing, 16 bytes a slot.
+// Names themselves are not compared: under a secret SipHash key two of 1,000,000 names meet with
+// chance 3e-8, and on the wire a quota is its 64-bit hash as well (design 5).
+//
+// find: any thread inside an Epochs section, never waits. Everything else: one writer at a time
+// (the caller's lock). A grown table's predecessor is given to the caller, to be freed when no
+// thread can still read it.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "limiter/lazy_array.h"
+
+namespace weir::limiter {
+
+struct NameEntry {
+    std::uint32_t value = 0;
+    std::uint32_t extra = 0;
+};
+
+class NameTable {
+  public:
+    struct Slots;
+
+    explicit NameTable(std::size_t minimum_capacity);
+    ~NameTable();
+
+    [[nodiscard]] std::optional<NameEntry> find(std::uint64_t hash) const;
+    /// The hash must not be in the table, and there must be room: load() below 0.9.
+    void insert(std::uint64_t hash, NameEntry entry);
+    /// Changes an entry in place; nothing if there is none.
+    void update(std::uint64_t hash, NameEntry entry);
+    void erase(std::uint64_t hash);
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] double load() const;
+    [[nodiscard]] std::size_t bytes() const;
+    /// Doubles the capacity (or only sweeps tombstones away) and returns the old slots.
+    [[nodiscard]] std::unique_ptr<Slots> grow();
+
+  private:
+    std::atomic<Slots*> slots_;
+    std::size_t size_ = 0;
+};
+
+/// What a reader may still be looking at after grow().
+struct NameTable::Slots {
+    struct Slot {
+        std::atomic<std::uint64_t> hash;
+        std::atomic<std::uint64_t> entry;
+    };
+    explicit Slots(std::size_t capacity) : mask(capacity - 1), slots(capacity) {}
+    std::size_t mask;
+    std::size_t used = 0;  // not empty: entries and tombstones
+    LazyArray<Slot> slots;
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,80 @@
+#pragma once
+// The hot record of one limit of one instance: one cache line of relaxed atomics.
+//
+// A level is a straight line: level(t) = level + slope*(t - anchor), slope = -rate for a bucket
+// that is alone, else that of the dead-reckoned view (view.h). Charging adds to `level` by compare
+// and swap. Renewing moves the anchor; it needs the record's lock bit, which request threads only
+// ever try. `control` counts renewals, so that a reader notices one that overlapped its reads: it
+// then uses `level` alone, which is right for the instant of the renewal.
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+namespace weir::limiter {
+
+/// Weight since the anchor, in one word: what was offered and what was admitted.
+struct Pending {
+    float offered = 0;
+    float admitted = 0;
+};
+
+struct alignas(64) LimitRecord {
+    std::atomic<double> level;              // at the anchor, + charged since
+    std::atomic<std::int64_t> anchor;       // nanoseconds of the monotonic time line
+    std::atomic<std::uint64_t> pending;     // a Pending, bit-cast
+    std::atomic<std::uint64_t> lot;         // head only: see lots.h
+    std::atomic<float> offered_sum;         // exponentially decayed, at the anchor
+    std::atomic<float> typical;             // running mean of admitted weights; below 0 = none yet
+    std::atomic<float> heaviest;            // W at the anchor
+    std::atomic<std::uint32_t> control;     // flags and renewal count, see below
+    std::atomic<std::uint32_t> view;        // index of the view, 0 = none
+    std::atomic<std::uint32_t> owner;       // head: the parent instance; others: the head
+    std::atomic<std::uint32_t> link;        // next record of the instance << 8 | identity
+    std::atomic<std::uint32_t> definition;  // head only: index of the definition
+
+    [[nodiscard]] std::uint32_t next() const { return link.load(std::memory_order_acquire) >> 8; }
+    [[nodiscard]] std::uint8_t identity() const {
+        return static_cast<std::uint8_t>(link.load(std::memory_order_relaxed));
+    }
+};
+static_assert(sizeof(LimitRecord) == 64);
+
+/// Identity of a head record whose quota has no limit at all.
+inline constexpr std::uint8_t kNoIdentity = 255;
+
+// control
+inline constexpr std::uint32_t kQueued = 1;    // is in an active list
+inline constexpr std::uint32_t kShedding = 2;  // a hard edge that has refused
+inline constexpr std::uint32_t kLocked = 4;    // being renewed
+inline constexpr std::uint32_t kRenewal = 8;   // counts from here
+inline constexpr std::uint32_t kVersionMask = ~(kQueued | kShedding);
+
+[[nodiscard]] inline std::uint64_t pack(Pending pending) {
+    return static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(pending.offered)) << 32 |
+           std::bit_cast<std::uint32_t>(pending.admitted);
+}
+[[nodiscard]] inline Pending unpack_pending(std::uint64_t word) {
+    return {std::bit_cast<float>(static_cast<std::uint32_t>(word >> 32)),
+            std::bit_cast<float>(static_cast<std::uint32_t>(word))};
+}
+
+/// Takes the lock bit if it is free.
+[[nodiscard]] inline bool try_lock(LimitRecord& record) {
+    std::uint32_t control = record.control.load(std::memory_order_relaxed);
+    return (control & kLocked) == 0 &&
+           record.control.compare_exchange_strong(
+               control, control | kLocked, std::memory_order_acquire, std::memory_order_relaxed);
+}
+/// Gives it back and counts the renewal (the sum carries from the lock bit into the count).
+inline void unlock(LimitRecord& record) {
+    record.control.fetch_add(kRenewal - kLocked, std::memory_order_release);
+}
+
+inline void add(std::atomic<double>& sum, double value) {
+    double old = sum.load(std::memory_order_relaxed);
+    while (!sum.compare_exchange_weak(old, old + value, std::memory_order_relaxed)) {
+    }
+}
+
+}  // namespace weir::limiter

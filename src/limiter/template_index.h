@@ -1,0 +1,53 @@
+#pragma once
+// Which template does a name fall under? A trie of segments, explored wherever the name fits; of
+// all templates that match the most literal one wins: more literal segments, then more literal
+// bytes, then the one that is literal earlier.
+// Immutable once built (readers on any thread); built by one thread.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limiter/name_pattern.h"
+
+namespace weir::limiter {
+
+class TemplateIndex {
+  public:
+    void add(const NamePattern& pattern, std::uint32_t value);
+    [[nodiscard]] std::optional<std::uint32_t> find(std::string_view name) const;
+    [[nodiscard]] bool empty() const { return nodes_.size() == 1 && !nodes_[0].value; }
+
+  private:
+    /// How literal a template is; the larger wins.
+    struct Literalness {
+        std::uint32_t segments = 0;
+        std::uint32_t bytes = 0;
+        std::uint32_t early = 0;  // bit 31 - i: segment i is literal
+        friend auto operator<=>(const Literalness&, const Literalness&) = default;
+    };
+    struct Branch {
+        Segment segment;
+        std::uint32_t node;
+    };
+    struct Node {
+        std::map<std::string, std::uint32_t, std::less<>> literals;
+        std::vector<Branch> captures;
+        std::optional<std::uint32_t> value;
+        Literalness literalness;
+    };
+    struct Best {
+        std::optional<std::uint32_t> value;
+        Literalness literalness;
+    };
+
+    std::uint32_t child(std::uint32_t node, const Segment& segment);
+    void explore(std::uint32_t node, std::string_view rest, bool more, Best& best) const;
+
+    std::vector<Node> nodes_ = std::vector<Node>(1);
+};
+
+}  // namespace weir::limiter

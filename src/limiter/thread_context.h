@@ -1,0 +1,101 @@
+#pragma once
+// What one worker thread has for itself: its generator, its place in the epochs, its figures, the
+// list of limits it touched, and the names it lately found to have no definition.
+// Written by its thread; the control thread reads the atomics and empties the list.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "base/random.h"
+#include "limiter/epochs.h"
+#include "limiter/lazy_array.h"
+
+namespace weir::limiter {
+
+/// A bounded queue with one writer and one reader.
+class ActiveList {
+  public:
+    static constexpr std::uint32_t kCapacity = 1 << 15;
+
+    [[nodiscard]] bool push(std::uint32_t record) {
+        const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
+        if (tail - head_.load(std::memory_order_acquire) == kCapacity) {
+            return false;
+        }
+        records_[tail % kCapacity] = record;
+        tail_.store(tail + 1, std::memory_order_release);
+        return true;
+    }
+    /// 0 = empty.
+    [[nodiscard]] std::uint32_t pop() {
+        const std::uint32_t head = head_.load(std::memory_order_relaxed);
+        if (head == tail_.load(std::memory_order_acquire)) {
+            return 0;
+        }
+        const std::uint32_t record = records_[head % kCapacity];
+        head_.store(head + 1, std::memory_order_release);
+        return record;
+    }
+
+  private:
+    LazyArray<std::uint32_t> records_{kCapacity};
+    alignas(64) std::atomic<std::uint32_t> head_{0};
+    alignas(64) std::atomic<std::uint32_t> tail_{0};
+};
+
+/// A number that one thread counts and others read.
+template <class T>
+struct Figure {
+    std::atomic<T> value{0};
+    void add(T amount) {
+        value.store(value.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+    }
+    [[nodiscard]] T get() const { return value.load(std::memory_order_relaxed); }
+};
+
+/// Figures of one definition on one thread.
+struct DefinitionFigures {
+    Figure<double> offered;
+    Figure<double> admitted;
+    Figure<double> refused;
+    Figure<double> shadow_refused;
+    Figure<std::uint64_t> overflowed;
+};
+
+/// Names that were looked up in vain: direct mapped, forgotten when definitions change.
+class MissCache {
+  public:
+    [[nodiscard]] bool contains(std::uint64_t hash, std::uint32_t version) const {
+        const Entry& entry = entries_[hash % kEntries];
+        return entry.hash == hash && entry.version == version;
+    }
+    void insert(std::uint64_t hash, std::uint32_t version) {
+        entries_[hash % kEntries] = {hash, version};
+    }
+
+  private:
+    static constexpr std::size_t kEntries = 1024;
+    struct Entry {
+        std::uint64_t hash = 0;
+        std::uint32_t version = 0;
+    };
+    std::array<Entry, kEntries> entries_{};
+};
+
+class ThreadContext {
+  public:
+    ThreadContext(std::uint64_t seed, std::size_t statistics) : random(seed), figures(statistics) {}
+
+    Epochs::Slot epoch;
+    Random random;
+    ActiveList active;
+    MissCache misses;
+    LazyArray<DefinitionFigures> figures;
+    Figure<std::uint64_t> overflowed;
+    Figure<std::uint64_t> contended;
+    Figure<std::uint64_t> active_dropped;
+    Figure<std::uint64_t> clamped_weights;
+};
+
+}  // namespace weir::limiter

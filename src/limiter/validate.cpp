@@ -1,0 +1,250 @@
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "limiter/definition.h"
+#include "limiter/name_pattern.h"
+#include "limiter/template_index.h"
+
+// All errors of a definition set at once, each with its place and, where one comes to mind, a
+// suggestion.
+
+namespace weir::limiter {
+namespace {
+
+/// Edit distance, for suggestions.
+std::size_t distance(std::string_view left, std::string_view right) {
+    std::vector<std::size_t> row(right.size() + 1);
+    for (std::size_t j = 0; j <= right.size(); ++j) {
+        row[j] = j;
+    }
+    for (std::size_t i = 1; i <= left.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i);
+        for (std::size_t j = 1; j <= right.size(); ++j) {
+            const std::size_t replace = diagonal + (left[i - 1] == right[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
+        }
+    }
+    return row.back();
+}
+
+class Validator {
+  public:
+    explicit Validator(std::span<const QuotaDefinition> definitions) : definitions_(definitions) {}
+
+    std::vector<DefinitionError> run() {
+        if (definitions_.size() > kMaxDefinitions) {
+            complain(0, "", "more than " + std::to_string(kMaxDefinitions) + " quotas");
+            return std::move(errors_);
+        }
+        patterns_.resize(definitions_.size());
+        for (std::size_t i = 0; i < definitions_.size(); ++i) {
+            check_name(i);
+            check_limits(i);
+        }
+        resolve_parents();
+        for (std::size_t i = 0; i < definitions_.size(); ++i) {
+            check_chain(i);
+        }
+        return std::move(errors_);
+    }
+
+  private:
+    static constexpr std::size_t kNone = ~std::size_t{0};
+
+    void complain(std::size_t index, std::string field, std::string message,
+                  std::string suggestion = "") {
+        std::string name = index < definitions_.size() ? definitions_[index].name : "";
+        errors_.push_back(
+            {index, std::move(name), std::move(field), std::move(message), std::move(suggestion)});
+    }
+
+    void check_name(std::size_t i) {
+        const std::string& name = definitions_[i].name;
+        if (name.empty()) {
+            return complain(i, "name", "a quota needs a name");
+        }
+        if (name.size() > kMaxNameBytes) {
+            return complain(i, "name", "longer than " + std::to_string(kMaxNameBytes) + " bytes");
+        }
+        if (std::any_of(name.begin(), name.end(),
+                        [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
+            return complain(i, "name", "has control characters");
+        }
+        Result<NamePattern> pattern = NamePattern::parse(name);
+        if (!pattern) {
+            return complain(i, "name", pattern.error().message);
+        }
+        const auto [first, added] = by_name_.try_emplace(shape(*pattern), i);
+        if (!added) {
+            const std::string& other = definitions_[first->second].name;
+            return complain(
+                i, "name",
+                other == name ? "defined twice" : "matches the same names as '" + other + "'");
+        }
+        if (pattern->has_captures()) {
+            templates_.add(*pattern, static_cast<std::uint32_t>(i));
+        }
+        patterns_[i] = std::move(*pattern);
+    }
+
+    /// The name with captures made anonymous: what it matches.
+    static std::string shape(const NamePattern& pattern) {
+        std::string text;
+        for (const Segment& segment : pattern.segments()) {
+            text += '/' + segment.prefix + (segment.literal ? "" : "{}") + segment.suffix;
+        }
+        return text;
+    }
+
+    void check_limits(std::size_t i) {
+        const std::vector<RateLimit>& limits = definitions_[i].limits;
+        if (limits.size() > kMaxLimitsPerQuota) {
+            complain(i, "limits",
+                     "more than " + std::to_string(kMaxLimitsPerQuota) + " limits in a quota");
+        }
+        for (std::size_t j = 0; j < limits.size(); ++j) {
+            const std::string field = "limits[" + std::to_string(j) + "]";
+            check_limit(i, field, limits[j]);
+            for (std::size_t k = 0; k < j; ++k) {
+                if (limits[k].unit == limits[j].unit && limits[k].period == limits[j].period) {
+                    complain(i, field,
+                             "the same unit and period as limits[" + std::to_string(k) + "]",
+                             "one of the two is enough: the lower amount");
+                }
+            }
+        }
+    }
+
+    void check_limit(std::size_t i, const std::string& field, const RateLimit& limit) {
+        constexpr double kMost = 1e15;
+        const auto ok = [](double value) {
+            return value >= 0 && value <= kMost;  // false for what is not a number
+        };
+        if (!ok(limit.amount)) {
+            return complain(i, field + ".rate", "the amount must be a number from 0 to 1e15");
+        }
+        if (limit.period < std::chrono::milliseconds(1) ||
+            limit.period > std::chrono::hours(24 * 366)) {
+            return complain(i, field + ".rate", "the period must be from 1 ms to 366 days");
+        }
+        for (const auto& [name, spec] :
+             {std::pair("low", &limit.low), std::pair("high", &limit.high),
+              std::pair("debt", &limit.debt)}) {
+            if (*spec && !ok((*spec)->value)) {
+                return complain(i, field + "." + name, "must be a number from 0 to 1e15");
+            }
+        }
+        const LimitParameters parameters = limit.resolved();
+        if (parameters.zero()) {
+            return;
+        }
+        if (!(parameters.low > 0)) {
+            complain(i, field + ".low", "must be above 0: nothing would ever pass");
+        } else if (parameters.low > parameters.high) {
+            complain(i, field + (limit.high ? ".high" : ".low"),
+                     "high (" + number(parameters.high) + ") is below low (" +
+                         number(parameters.low) + ")",
+                     "set high to at least low, or leave it out");
+        }
+    }
+
+    static std::string number(double value) {
+        std::string text = std::to_string(value);
+        text.erase(text.find_last_not_of('0') + 1);
+        if (text.ends_with('.')) {
+            text.pop_back();
+        }
+        return text;
+    }
+
+    void resolve_parents() {
+        parents_.assign(definitions_.size(), kNone);
+        for (std::size_t i = 0; i < definitions_.size(); ++i) {
+            if (definitions_[i].parent) {
+                resolve_parent(i, *definitions_[i].parent);
+            }
+        }
+    }
+
+    void resolve_parent(std::size_t i, const std::string& text) {
+        Result<NamePattern> pattern = NamePattern::parse(text);
+        if (!pattern || text.empty()) {
+            return complain(i, "parent", text.empty() ? "is empty" : pattern.error().message);
+        }
+        if (patterns_[i]) {
+            const auto own = patterns_[i]->capture_names();
+            for (const std::string_view capture : pattern->capture_names()) {
+                if (std::find(own.begin(), own.end(), capture) == own.end()) {
+                    complain(i, "parent",
+                             "{" + std::string(capture) + "} is not a capture of this quota");
+                }
+            }
+        }
+        const auto exact = by_name_.find(shape(*pattern));
+        // A template's text falls under the template that its instances fall under.
+        const auto found = exact != by_name_.end() ? std::optional(std::uint32_t(exact->second))
+                                                   : templates_.find(text);
+        if (!found) {
+            return complain(i, "parent", "there is no quota '" + text + "'", nearest(text));
+        }
+        parents_[i] = *found;
+    }
+
+    [[nodiscard]] std::string nearest(const std::string& text) const {
+        constexpr std::size_t kMostCompared = 10'000;  // a million names would take too long
+        constexpr std::size_t kFar = 3;
+        std::size_t best = kFar + 1;
+        std::string result;
+        for (std::size_t i = 0; i < std::min(definitions_.size(), kMostCompared); ++i) {
+            const std::string& name = definitions_[i].name;
+            const std::size_t apart =
+                std::max(name.size(), text.size()) - std::min(name.size(), text.size());
+            if (apart >= best || name.size() > kMaxNameBytes) {
+                continue;
+            }
+            const std::size_t edits = distance(name, text);
+            if (edits < best && edits < text.size()) {
+                best = edits;
+                result = name;
+            }
+        }
+        return result.empty() ? "" : "did you mean '" + result + "'?";
+    }
+
+    void check_chain(std::size_t i) {
+        std::size_t depth = 1;
+        std::size_t limits = definitions_[i].limits.size();
+        for (std::size_t at = parents_[i]; at != kNone; at = parents_[at]) {
+            if (at == i) {
+                return complain(i, "parent", "is its own ancestor");
+            }
+            limits += definitions_[at].limits.size();
+            if (++depth > kMaxChainDepth) {
+                return complain(i, "parent",
+                                "more than " + std::to_string(kMaxChainDepth) +
+                                    " quotas in a chain, or a cycle above this one");
+            }
+        }
+        if (limits > kMaxChainLimits) {
+            complain(i, "limits",
+                     "more than " + std::to_string(kMaxChainLimits) + " limits in a chain");
+        }
+    }
+
+    std::span<const QuotaDefinition> definitions_;
+    std::vector<std::optional<NamePattern>> patterns_;
+    std::unordered_map<std::string, std::size_t> by_name_;  // by shape
+    TemplateIndex templates_;
+    std::vector<std::size_t> parents_;
+    std::vector<DefinitionError> errors_;
+};
+
+}  // namespace
+
+std::vector<DefinitionError> validate(std::span<const QuotaDefinition> definitions) {
+    return Validator(definitions).run();
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,34 @@
+#pragma once
+// What a limit carries while the engine synchronises it: cumulative counts and the dead-reckoned
+// view of the fleet. Only limits in use have one. Written under the record's lock bit, but for the
+// fields marked; read by anyone.
+
+#include <atomic>
+#include <cstdint>
+
+namespace weir::limiter {
+
+struct alignas(64) View {
+    // The line in force: what check() reads.
+    std::atomic<double> slope{0};
+    std::atomic<double> offered_rate{0};  // lambda of the law, when installed
+    std::atomic<double> tau{0};
+    std::atomic<std::int64_t> last_offered{0};  // any thread: newest arrival, nanoseconds
+    std::atomic<float> last_weight{0};          // any thread
+    std::atomic<bool> installed{false};
+    std::atomic<bool> view_in_force{false};  // else the local level is the larger one
+
+    // Moved on by each renewal.
+    std::atomic<double> admitted{0};
+    std::atomic<double> offered{0};
+    std::atomic<double> refunded{0};  // any thread
+    std::atomic<double> refunded_settled{0};
+    std::atomic<double> open_time{0};
+    std::atomic<double> view_level{0};
+    std::atomic<double> local_level{0};
+    std::atomic<double> others_rate{0};
+    std::atomic<std::uint32_t> record{0};  // whose it is; 0 = free
+};
+static_assert(sizeof(View) <= 128);
+
+}  // namespace weir::limiter
