@@ -2,9 +2,9 @@
 // Follows a chunked body (RFC 9112, 7.1) through the bytes as they pass, so that they can be
 // forwarded as they came: which of them belong to the message, and is it finished? Sizes are 1 to
 // 16 hexadecimal digits without sign, blank or prefix; line ends are CRLF exactly; extensions and
-// trailers are checked and bounded. Each byte costs the same whatever the chunks are: payload is
-// skipped, framing goes through one state machine, and framing may not outweigh the payload for
-// long (max_overhead). The verdict depends on the bytes alone, not on how they were cut.
+// trailers are checked and bounded. Each byte costs the same whatever the chunks are (a million
+// chunks of one byte cost six million steps of one state machine), payload is skipped. The verdict
+// depends on the bytes alone, not on how they were cut.
 // Not thread-safe; owns nothing; no allocation.
 
 #include <cstddef>
@@ -63,11 +63,15 @@ class ChunkedScanner {
         failed,
     };
 
-    bool step(unsigned char byte);
-    bool size_byte(unsigned char byte);
-    bool extension_byte(unsigned char byte);
-    bool trailer_byte(unsigned char byte);
+    bool step(char byte);
+    bool size_byte(char byte);
+    bool extension_byte(char byte);
+    bool quoted_byte(char byte);
+    bool count_extension_byte();
     bool end_of_size_line();
+    bool trailer_byte(char byte);
+    bool trailer_name_byte(char byte);
+    bool expect(char byte, char wanted, Step next);
     bool go(Step next);
     bool fail(Rejection rejection);
 
@@ -83,14 +87,7 @@ class ChunkedScanner {
     unsigned digits_ = 0;
     Step step_ = Step::size_first;
     // Within an extension: what the grammar allows next.
-    enum class Part : std::uint8_t {
-        before_name,
-        name,
-        after_name,
-        before_value,
-        value,
-        after_value
-    };
+    enum class Part : std::uint8_t { before_name, name, before_value, value, after_value };
     Part part_ = Part::before_name;
     Rejection rejection_ = Rejection::none;
 };

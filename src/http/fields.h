@@ -18,6 +18,7 @@ enum class FieldId : std::uint8_t {
     connection,
     content_length,
     expect,
+    forwarded,
     host,
     keep_alive,
     proxy_authenticate,
@@ -75,6 +76,7 @@ class Fields {
         end_ = 0;
         present_ = 0;
     }
+    void rebase(const char* base) { base_ = base; }
     void add(const Field& field);
     void drop(std::size_t index) { fields_[index].dropped = true; }
     /// Where the empty line begins.

@@ -42,6 +42,10 @@ struct ResponseForwarding {
 
 class ForwardedHead {
   public:
+    ForwardedHead() = default;
+    ForwardedHead(const ForwardedHead&) = delete;
+    ForwardedHead& operator=(const ForwardedHead&) = delete;
+
     /// Towards the upstream. An absolute-form target is written in origin form; HTTP/1.0 stays
     /// HTTP/1.0 (so that the answer is never chunked) with Connection: keep-alive.
     void build(const RequestHead& head, const RequestForwarding& forwarding, Random& random);
@@ -60,17 +64,19 @@ class ForwardedHead {
     void original(std::string_view piece);
     void add(std::string_view text);
     void flush();
-    template <class Skip>
-    void fields(const Fields& fields, Skip skip);
-    void add_forwarded(const RequestHead& head, const RequestForwarding& forwarding);
-    void add_forwarded_for(const Fields& fields, const RequestForwarding& forwarding);
-    void add_request_id(const RequestHead& head, Random& random);
+    void request_line(const RequestHead& head);
+    void request_fields(const RequestHead& head, const RequestForwarding& forwarding);
+    void forwarded_fields(const RequestHead& head, const RequestForwarding& forwarding);
+    void forwarded_for(const Fields& fields, const RequestForwarding& forwarding);
+    void choose_request_id(const Fields& fields, Random& random);
 
     std::vector<std::string_view> pieces_;
     std::array<char, kTextCapacity> text_{};
     std::size_t text_size_ = 0;
     std::size_t text_start_ = 0;  // of what is not yet a piece
-    std::string_view request_id_;
+    std::array<char, 36> made_id_{};
+    std::string_view request_id_;  // in made_id_ or in the request's bytes
+    bool keep_request_id_ = false;
 };
 
 }  // namespace weir::http

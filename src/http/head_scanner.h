@@ -37,7 +37,7 @@ class HeadScanner {
   private:
     State reject(Rejection rejection);
     State check_limits(const ScanLimits& limits);
-    bool line_ended(std::string_view bytes, std::size_t line_feed, const ScanLimits& limits);
+    bool line_ended(const ScanLimits& limits);
 
     std::size_t position_ = 0;    // everything before it has been looked at
     std::size_t start_ = 0;       // of the first line

@@ -79,6 +79,7 @@ class RequestHead {
     friend class RequestParser;
     friend class RequestGate;
 
+    Rejection read(std::string_view buffered, const GatePolicy& policy);
     [[nodiscard]] std::string_view text(std::size_t offset, std::size_t length) const {
         return {base_ + offset, length};
     }

@@ -50,6 +50,8 @@ class ResponseHead {
     friend class ResponseParser;
     friend class ResponseGate;
 
+    Rejection read(std::string_view buffered, Method request_method);
+
     HeadScanner scanner_;
     Fields fields_;
     const char* base_ = "";

@@ -1,0 +1,325 @@
+#include "http/answer.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "http/characters.h"
+#include "http/fields.h"
+
+namespace weir::http {
+namespace {
+
+constexpr std::size_t kMaxShownName = 256;
+constexpr double kMaxStructuredInteger = 999'999'999'999'999;  // RFC 9651, 3.3.1
+
+void append_number(std::string& out, std::uint64_t value) {
+    std::array<char, 20> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+    out.append(digits.data(), end);
+}
+
+std::uint64_t to_integer(double value) {
+    if (!(value > 0)) return 0;
+    return static_cast<std::uint64_t>(std::min(value, kMaxStructuredInteger));
+}
+
+bool is_printable(char c) { return c >= 0x20 && c < 0x7f; }
+
+/// A name for a header field: printable ASCII stays, other bytes become %XX.
+template <class Escape>
+void append_name(std::string& out, std::string_view name, Escape escape) {
+    constexpr std::string_view kDigits = "0123456789ABCDEF";
+    for (const char c : name.substr(0, kMaxShownName)) {
+        if (is_printable(c)) {
+            if (escape(c)) out += '\\';
+            out += c;
+        } else {
+            const auto byte = static_cast<unsigned char>(c);
+            out += '%';
+            out += kDigits[byte >> 4U];
+            out += kDigits[byte & 15U];
+        }
+    }
+}
+
+/// The same, quoted: good for a structured string (RFC 9651, 3.3.3) and for JSON alike.
+void append_quoted(std::string& out, std::string_view name) {
+    out += '"';
+    append_name(out, name, [](char c) { return c == '"' || c == '\\'; });
+    out += '"';
+}
+
+void append_plain(std::string& out, std::string_view name) {
+    append_name(out, name, [](char) { return false; });
+}
+
+std::string_view unit_name(QuotaUnit unit) {
+    switch (unit) {
+        case QuotaUnit::content_bytes:
+            return "content-bytes";
+        case QuotaUnit::cost:
+            return "cost";
+        case QuotaUnit::requests:
+            break;
+    }
+    return "requests";
+}
+
+struct Policy {
+    std::uint64_t quota;
+    std::uint64_t window;  // seconds
+};
+
+/// The fields know whole numbers only: half a request a second is one in two seconds, a hundred in
+/// 100 ms are a thousand a second.
+Policy whole_policy(const LimitView& limit) {
+    const double period = std::max(to_seconds(limit.period), 1e-9);
+    if (!(limit.amount > 0)) return {0, to_integer(std::max(1.0, std::round(period)))};
+    if (limit.amount < 1) return {1, to_integer(std::max(1.0, std::round(period / limit.amount)))};
+    if (period < 1) return {to_integer(limit.amount / period), 1};
+    return {to_integer(limit.amount), to_integer(std::round(period))};
+}
+
+std::uint64_t whole_seconds(Duration duration) {
+    return to_integer(std::ceil(to_seconds(duration)));
+}
+
+void append_ietf(std::string& out, const LimitView& limit) {
+    const auto policy = whole_policy(limit);
+    out += "RateLimit-Policy: ";
+    append_quoted(out, limit.quota);
+    out += ";q=";
+    append_number(out, policy.quota);
+    if (limit.unit != QuotaUnit::requests) {
+        out += ";qu=\"";
+        out += unit_name(limit.unit);
+        out += '"';
+    }
+    out += ";w=";
+    append_number(out, policy.window);
+    out += "\r\nRateLimit: ";
+    append_quoted(out, limit.quota);
+    out += ";r=";
+    append_number(out, to_integer(limit.remaining));
+    out += ";t=";
+    append_number(out, whole_seconds(limit.reset));
+    out += "\r\n";
+}
+
+void append_x_ratelimit(std::string& out, const LimitView& limit) {
+    out += "X-RateLimit-Limit: ";
+    append_number(out, whole_policy(limit).quota);
+    out += "\r\nX-RateLimit-Remaining: ";
+    append_number(out, to_integer(limit.remaining));
+    out += "\r\nX-RateLimit-Reset: ";
+    append_number(out, whole_seconds(limit.reset));
+    out += "\r\n";
+}
+
+/// RFC 9110, 12.4.2: thousandths; 0 for what is malformed.
+int quality_of(std::string_view parameters) {
+    const auto at = parameters.find("q=");
+    if (at == std::string_view::npos) return 1000;
+    const auto text = trim(parameters.substr(at + 2));
+    if (text.empty() || (text[0] != '0' && text[0] != '1')) return 0;
+    int quality = text[0] == '1' ? 1000 : 0;
+    int unit = 100;
+    for (std::size_t i = 2; i < text.size() && i < 5 && is_digit(text[i]); ++i, unit /= 10) {
+        quality += (text[i] - '0') * unit;
+    }
+    return std::min(quality, 1000);
+}
+
+/// Plain text, when the client names it and ranks it above JSON.
+bool prefers_plain_text(std::string_view accept) {
+    int plain = 0;
+    int json = 0;
+    for_each_element(accept, [&](std::string_view range) {
+        const auto semicolon = range.find(';');
+        const auto type = trim(range.substr(0, semicolon));
+        const int quality =
+            semicolon == std::string_view::npos ? 1000 : quality_of(range.substr(semicolon + 1));
+        if (equals_ignoring_case(type, "text/plain") || equals_ignoring_case(type, "text/*")) {
+            plain = std::max(plain, quality);
+        } else if (equals_ignoring_case(type, "application/problem+json") ||
+                   equals_ignoring_case(type, "application/json") ||
+                   equals_ignoring_case(type, "application/*") ||
+                   equals_ignoring_case(type, "*/*")) {
+            json = std::max(json, quality);
+        }
+    });
+    return plain > json;
+}
+
+struct Problem {
+    unsigned status;
+    std::string_view type;
+    std::string_view title;
+    std::string_view detail;
+    std::string_view quota;  // empty: none is named
+};
+
+void append_problem_json(std::string& out, const Problem& problem) {
+    out += R"({"type":)";
+    append_quoted(out, problem.type);
+    out += R"(,"title":)";
+    append_quoted(out, problem.title);
+    out += R"(,"status":)";
+    append_number(out, problem.status);
+    out += R"(,"detail":)";
+    append_quoted(out, problem.detail);
+    if (!problem.quota.empty()) {
+        out += R"(,"violated-policies":[)";
+        append_quoted(out, problem.quota);
+        out += ']';
+    }
+    out += "}\n";
+}
+
+void append_problem_text(std::string& out, const Problem& problem) {
+    append_plain(out, problem.detail);
+    if (!problem.quota.empty()) {
+        out += " Quota: ";
+        append_plain(out, problem.quota);
+    }
+    out += '\n';
+}
+
+void begin_answer(std::string& out, unsigned status, const AnswerContext& context) {
+    out += "HTTP/1.1 ";
+    append_number(out, status);
+    out += ' ';
+    out += reason_phrase(status);
+    out += "\r\n";
+    const auto field = [&out](std::string_view name, std::string_view value) {
+        if (value.empty()) return;
+        out += name;
+        append_plain(out, value);
+        out += "\r\n";
+    };
+    field("Date: ", context.date);
+    field("X-Request-Id: ", context.request_id);
+    if (!context.keep_alive) {
+        out += "Connection: close\r\n";
+    } else if (context.client_minor_version == 0) {
+        out += "Connection: keep-alive\r\n";
+    }
+}
+
+/// The fields about the body, the empty line and the body.
+void finish_answer(std::string& out, const Problem& problem, const AnswerContext& context) {
+    const bool plain = prefers_plain_text(context.accept);
+    out += plain ? "Content-Type: text/plain; charset=utf-8\r\n"
+                 : "Content-Type: application/problem+json\r\n";
+    out += "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Length: ";
+    const std::size_t place = out.size();
+    out += "\r\n\r\n";
+    const std::size_t body = out.size();
+    plain ? append_problem_text(out, problem) : append_problem_json(out, problem);
+    std::array<char, 20> digits;
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), out.size() - body).ptr;
+    if (context.head_request) out.resize(body);
+    out.insert(place, digits.data(), static_cast<std::size_t>(end - digits.data()));
+}
+
+}  // namespace
+
+std::string_view reason_phrase(unsigned status) {
+    switch (status) {
+        case 400:
+            return "Bad Request";
+        case 403:
+            return "Forbidden";
+        case 404:
+            return "Not Found";
+        case 405:
+            return "Method Not Allowed";
+        case 408:
+            return "Request Timeout";
+        case 413:
+            return "Content Too Large";
+        case 414:
+            return "URI Too Long";
+        case 417:
+            return "Expectation Failed";
+        case 429:
+            return "Too Many Requests";
+        case 431:
+            return "Request Header Fields Too Large";
+        case 500:
+            return "Internal Server Error";
+        case 501:
+            return "Not Implemented";
+        case 502:
+            return "Bad Gateway";
+        case 503:
+            return "Service Unavailable";
+        case 504:
+            return "Gateway Timeout";
+        case 505:
+            return "HTTP Version Not Supported";
+        default:
+            return "Error";
+    }
+}
+
+std::uint64_t retry_after_seconds(Duration retry_after, Random& random) {
+    const auto base = std::max<std::uint64_t>(1, whole_seconds(retry_after));
+    const std::uint64_t spread = std::max<std::uint64_t>(1, base / 4);
+    return base + random.below(spread + 1);
+}
+
+void append_limit_fields(std::string& out, const LimitView& limit, const HeaderSwitches& headers) {
+    if (headers.ietf) append_ietf(out, limit);
+    if (headers.x_ratelimit) append_x_ratelimit(out, limit);
+}
+
+void append_refusal(std::string& out, const Refusal& refusal, const AnswerContext& context,
+                    Random& random) {
+    begin_answer(out, refusal.status, context);
+    out += "Retry-After: ";
+    append_number(out, retry_after_seconds(refusal.retry_after, random));
+    out += "\r\n";
+    const bool over_quota = refusal.status == 429;
+    if (over_quota) out += "x-envoy-ratelimited: true\r\n";
+    if (refusal.limit) {
+        append_limit_fields(out, *refusal.limit, refusal.headers);
+        if (refusal.headers.quota) {
+            out += "X-Weir-Quota: ";
+            append_plain(out, refusal.limit->quota);
+            out += "\r\n";
+        }
+    }
+    const std::string_view quota = refusal.limit ? refusal.limit->quota : std::string_view();
+    const Problem problem =
+        over_quota
+            ? Problem{429, "https://iana.org/assignments/http-problem-types#quota-exceeded",
+                      "Request cannot be satisfied as assigned quota has been exceeded",
+                      "Too many requests for now; Retry-After tells when to come back.", quota}
+            : Problem{refusal.status,
+                      "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+                      "Request cannot be satisfied due to temporary server capacity constraints",
+                      "The limiter cannot admit this request now; this is not the client's doing.",
+                      quota};
+    finish_answer(out, problem, context);
+}
+
+void append_error(std::string& out, unsigned status, std::string_view detail,
+                  const AnswerContext& context) {
+    begin_answer(out, status, context);
+    if (status == 405) out += "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
+    finish_answer(out, {status, "about:blank", reason_phrase(status), detail, {}}, context);
+}
+
+void append_rejection(std::string& out, Rejection rejection, const AnswerContext& context) {
+    AnswerContext closing = context;
+    closing.keep_alive = false;
+    append_error(out, status_of(rejection), explanation(rejection), closing);
+}
+
+std::string_view continue_response() { return "HTTP/1.1 100 Continue\r\n\r\n"; }
+
+}  // namespace weir::http

@@ -1,0 +1,48 @@
+#include "http/beast_error.h"
+
+#include <boost/beast/http/error.hpp>
+#include <limits>
+
+namespace weir::http {
+namespace {
+
+namespace beast = boost::beast::http;
+
+Rejection of_content_length(const Fields& fields) {
+    if (fields.contains(FieldId::transfer_encoding)) return Rejection::length_and_encoding;
+    if (fields.contains(FieldId::content_length)) return Rejection::length_repeated;
+    return Rejection::length_invalid;
+}
+
+Rejection of_transfer_encoding(const Fields& fields) {
+    if (fields.contains(FieldId::transfer_encoding)) return Rejection::encoding_repeated;
+    return Rejection::length_and_encoding;
+}
+
+}  // namespace
+
+Rejection rejection_of(const boost::system::error_code& failure, const Fields& fields) {
+    if (failure == beast::error::bad_content_length ||
+        failure == beast::error::multiple_content_length) {
+        return of_content_length(fields);
+    }
+    if (failure == beast::error::bad_transfer_encoding) return of_transfer_encoding(fields);
+    if (failure == beast::error::bad_method) return Rejection::bad_method;
+    if (failure == beast::error::bad_target) return Rejection::bad_target;
+    if (failure == beast::error::bad_version) return Rejection::bad_request_line;
+    // The only values that Beast looks into are those of Connection and Proxy-Connection.
+    if (failure == beast::error::bad_value) return Rejection::bad_connection_option;
+    return Rejection::bad_field;
+}
+
+bool add_field(Fields& fields, const char* base, std::string_view name, std::string_view value) {
+    if (name.size() > std::numeric_limits<std::uint16_t>::max()) return false;
+    fields.add({.name_offset = static_cast<std::uint32_t>(name.data() - base),
+                .value_offset = static_cast<std::uint32_t>(value.data() - base),
+                .value_length = static_cast<std::uint32_t>(value.size()),
+                .name_length = static_cast<std::uint16_t>(name.size()),
+                .id = identify(name)});
+    return true;
+}
+
+}  // namespace weir::http

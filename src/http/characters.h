@@ -1,0 +1,41 @@
+#pragma once
+// Character classes and lists of RFC 9110, 5.6, for this module's sources. Pure, thread-safe.
+
+#include <array>
+#include <string_view>
+
+namespace weir::http {
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+constexpr bool is_alphanumeric(char c) { return is_digit(c) || is_upper(c) || is_lower(c); }
+constexpr char to_lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/// RFC 9110, 5.6.2: a character of a token.
+constexpr bool is_token_character(char c) {
+    return is_alphanumeric(c) ||
+           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
+
+constexpr std::string_view trim(std::string_view text) {
+    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+    while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+    return text;
+}
+
+/// Calls visit(element) for each element of a comma-separated list, blanks around it removed,
+/// empty elements left out (RFC 9110, 5.6.1.2).
+template <class Visit>
+constexpr void for_each_element(std::string_view list, Visit visit) {
+    while (!list.empty()) {
+        const auto comma = list.find(',');
+        const auto element = trim(list.substr(0, comma));
+        if (!element.empty()) visit(element);
+        if (comma == std::string_view::npos) return;
+        list.remove_prefix(comma + 1);
+    }
+}
+
+}  // namespace weir::http

@@ -1,0 +1,198 @@
+#include "http/chunked_scanner.h"
+
+#include <algorithm>
+
+#include "http/characters.h"
+#include "http/fields.h"
+
+namespace weir::http {
+namespace {
+
+constexpr unsigned kMaxDigits = 16;
+
+int hexadecimal(char c) {
+    if (is_digit(c)) return c - '0';
+    const char lower = to_lower(c);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/// A byte of a field value or a quoted string (RFC 9110, 5.5): no control byte but the tab.
+bool is_text(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte >= 0x20 && byte != 0x7f) || byte == '\t';
+}
+
+/// RFC 9110, 6.5.1: fields that frame, route or authenticate are no trailers.
+bool is_forbidden_trailer(std::string_view name) {
+    constexpr std::string_view kOthers[] = {
+        "trailer",          "authorization", "content-type", "content-range", "set-cookie",
+        "content-encoding", "cache-control", "cookie",       "max-forwards",  "www-authenticate"};
+    if (identify(name) != FieldId::other) return true;
+    return std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
+}
+
+}  // namespace
+
+void ChunkedScanner::reset() { *this = ChunkedScanner(limits_); }
+
+bool ChunkedScanner::fail(Rejection rejection) {
+    rejection_ = rejection;
+    step_ = Step::failed;
+    return false;
+}
+
+bool ChunkedScanner::go(Step next) {
+    step_ = next;
+    return true;
+}
+
+bool ChunkedScanner::expect(char byte, char wanted, Step next) {
+    return byte == wanted ? go(next) : fail(Rejection::bad_chunk_end);
+}
+
+ChunkedScanner::Result ChunkedScanner::scan(std::string_view input) {
+    std::size_t position = 0;
+    while (position < input.size() && step_ != Step::done && step_ != Step::failed) {
+        if (step_ == Step::payload) {
+            const auto taken = std::min<std::uint64_t>(chunk_, input.size() - position);
+            chunk_ -= taken;
+            payload_ += taken;
+            position += static_cast<std::size_t>(taken);
+            if (chunk_ == 0) step_ = Step::payload_return;
+        } else if (step(input[position])) {
+            ++position;
+        }
+    }
+    const State state = step_ == Step::done     ? State::complete
+                        : step_ == Step::failed ? State::rejected
+                                                : State::need_more;
+    return {state, position};
+}
+
+bool ChunkedScanner::step(char byte) {
+    switch (step_) {
+        case Step::size_first:
+        case Step::size:
+            return size_byte(byte);
+        case Step::extension:
+            return count_extension_byte() && extension_byte(byte);
+        case Step::extension_quoted:
+        case Step::extension_escaped:
+            return count_extension_byte() && quoted_byte(byte);
+        case Step::size_line_feed:
+            return byte == '\n' ? end_of_size_line() : fail(Rejection::bad_chunk_size);
+        case Step::payload_return:
+            return expect(byte, '\r', Step::payload_line_feed);
+        case Step::payload_line_feed:
+            return expect(byte, '\n', Step::size_first);
+        case Step::final_line_feed:
+            return expect(byte, '\n', Step::done);
+        case Step::trailer_start:
+        case Step::trailer_name:
+        case Step::trailer_value:
+        case Step::trailer_line_feed:
+            return trailer_byte(byte);
+        case Step::payload:
+        case Step::done:
+        case Step::failed:
+            break;
+    }
+    return false;
+}
+
+bool ChunkedScanner::size_byte(char byte) {
+    if (step_ == Step::size_first) {
+        chunk_ = 0;
+        digits_ = 0;
+        extension_ = 0;
+    }
+    if (const int digit = hexadecimal(byte); digit >= 0) {
+        if (++digits_ > kMaxDigits) return fail(Rejection::bad_chunk_size);
+        chunk_ = chunk_ << 4U | static_cast<std::uint64_t>(digit);
+        return go(Step::size);
+    }
+    if (digits_ == 0) return fail(Rejection::bad_chunk_size);
+    if (byte == '\r') return go(Step::size_line_feed);
+    if (byte != ';') return fail(Rejection::bad_chunk_size);
+    part_ = Part::before_name;
+    return go(Step::extension);
+}
+
+bool ChunkedScanner::count_extension_byte() {
+    ++extensions_;
+    if (++extension_ > limits_.max_extension) return fail(Rejection::bad_chunk_extension);
+    if (extensions_ > limits_.max_extensions + payload_) return fail(Rejection::chunk_overhead);
+    return true;
+}
+
+/// chunk-ext = *( ";" token [ "=" ( token / quoted-string ) ] ), without the blanks that RFC 9112
+/// calls bad.
+bool ChunkedScanner::extension_byte(char byte) {
+    const bool token = is_token_character(byte);
+    const bool may_begin = part_ == Part::before_name || part_ == Part::before_value;
+    if (token && part_ != Part::after_value) {
+        if (part_ == Part::before_name) part_ = Part::name;
+        if (part_ == Part::before_value) part_ = Part::value;
+        return true;
+    }
+    if (byte == '"' && part_ == Part::before_value) return go(Step::extension_quoted);
+    if (may_begin) return fail(Rejection::bad_chunk_extension);
+    if (byte == '\r') return go(Step::size_line_feed);
+    if (byte == ';') {
+        part_ = Part::before_name;
+        return true;
+    }
+    if (byte != '=' || part_ != Part::name) return fail(Rejection::bad_chunk_extension);
+    part_ = Part::before_value;
+    return true;
+}
+
+bool ChunkedScanner::quoted_byte(char byte) {
+    if (!is_text(byte)) return fail(Rejection::bad_chunk_extension);
+    if (step_ == Step::extension_escaped) return go(Step::extension_quoted);
+    if (byte == '\\') return go(Step::extension_escaped);
+    if (byte != '"') return true;
+    part_ = Part::after_value;
+    return go(Step::extension);
+}
+
+bool ChunkedScanner::end_of_size_line() {
+    return go(chunk_ == 0 ? Step::trailer_start : Step::payload);
+}
+
+bool ChunkedScanner::trailer_byte(char byte) {
+    if (++trailer_ > limits_.max_trailer + 2) return fail(Rejection::trailer_too_large);
+    switch (step_) {
+        case Step::trailer_start:
+            if (byte == '\r') return go(Step::final_line_feed);
+            name_ = 0;
+            if (++trailer_fields_ > limits_.max_trailer_fields) {
+                return fail(Rejection::trailer_too_large);
+            }
+            return trailer_name_byte(byte);
+        case Step::trailer_name:
+            return trailer_name_byte(byte);
+        case Step::trailer_value:
+            if (byte == '\r') return go(Step::trailer_line_feed);
+            return is_text(byte) || fail(Rejection::bad_trailer);
+        default:
+            return byte == '\n' ? go(Step::trailer_start) : fail(Rejection::bad_trailer);
+    }
+}
+
+bool ChunkedScanner::trailer_name_byte(char byte) {
+    if (byte == ':') {
+        const bool long_name = name_ > sizeof name_text_;
+        if (name_ == 0 || (!long_name && is_forbidden_trailer({name_text_, name_}))) {
+            return fail(Rejection::bad_trailer);
+        }
+        return go(Step::trailer_value);
+    }
+    if (!is_token_character(byte)) return fail(Rejection::bad_trailer);
+    // Kept as an application that turns names into variables would read them.
+    if (name_ < sizeof name_text_) name_text_[name_] = byte == '_' ? '-' : to_lower(byte);
+    ++name_;
+    return go(Step::trailer_name);
+}
+
+}  // namespace weir::http

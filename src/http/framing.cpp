@@ -1,0 +1,113 @@
+#include "http/framing.h"
+
+#include <limits>
+
+#include "http/characters.h"
+
+namespace weir::http {
+namespace {
+
+constexpr std::size_t kMaxConnectionOptions = 32;
+
+/// 1*DIGIT up to 2^63 - 1; nothing otherwise.
+std::optional<std::uint64_t> parse_length(std::string_view value) {
+    constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
+    if (value.empty() || value.size() > 19) return std::nullopt;
+    std::uint64_t length = 0;
+    for (const char c : value) {
+        if (!is_digit(c)) return std::nullopt;
+        length = length * 10 + static_cast<std::uint64_t>(c - '0');
+    }
+    return length <= kMax ? std::optional(length) : std::nullopt;
+}
+
+bool is_token(std::string_view text) {
+    for (const char c : text) {
+        if (!is_token_character(c)) return false;
+    }
+    return !text.empty();
+}
+
+/// A list of tokens, "chunked" none of them: well-formed, but a coding that is not served.
+bool is_list_of_other_codings(std::string_view value) {
+    bool chunked = false;
+    bool well_formed = true;
+    std::size_t count = 0;
+    for_each_element(value, [&](std::string_view element) {
+        ++count;
+        well_formed = well_formed && is_token(element);
+        chunked = chunked || equals_ignoring_case(element, "chunked");
+    });
+    return well_formed && count > 0 && !(chunked && count == 1);
+}
+
+Rejection check_encoding(const Fields& fields, unsigned minor_version) {
+    const auto index = fields.find(FieldId::transfer_encoding);
+    if (fields.find(FieldId::transfer_encoding, index + 1) != Fields::kNone) {
+        return Rejection::encoding_repeated;
+    }
+    if (fields.contains(FieldId::content_length)) return Rejection::length_and_encoding;
+    if (minor_version == 0) return Rejection::encoding_in_http_1_0;
+    const auto value = fields.value(index);
+    if (equals_ignoring_case(value, "chunked")) return Rejection::none;
+    std::size_t chunked = 0;
+    for_each_element(value, [&](std::string_view element) {
+        chunked += equals_ignoring_case(element, "chunked") ? 1U : 0U;
+    });
+    return chunked < 2 && is_list_of_other_codings(value) ? Rejection::encoding_unsupported
+                                                          : Rejection::encoding_invalid;
+}
+
+/// Fields that no Connection option may take away: the meaning of the message depends on them.
+bool is_indispensable(FieldId id) {
+    return id == FieldId::host || id == FieldId::content_length || id == FieldId::transfer_encoding;
+}
+
+}  // namespace
+
+DeclaredFraming declared_framing(const Fields& fields, unsigned minor_version) {
+    DeclaredFraming framing;
+    if (fields.contains(FieldId::transfer_encoding)) {
+        framing.rejection = check_encoding(fields, minor_version);
+        framing.chunked = framing.rejection == Rejection::none;
+        return framing;
+    }
+    const auto index = fields.find(FieldId::content_length);
+    if (index == Fields::kNone) return framing;
+    if (fields.find(FieldId::content_length, index + 1) != Fields::kNone) {
+        framing.rejection = Rejection::length_repeated;
+        return framing;
+    }
+    framing.length = parse_length(fields.value(index));
+    if (!framing.length) framing.rejection = Rejection::length_invalid;
+    return framing;
+}
+
+ConnectionOptions connection_options(const Fields& fields) {
+    ConnectionOptions options;
+    std::size_t count = 0;
+    for (auto i = fields.find(FieldId::connection); i != Fields::kNone;
+         i = fields.find(FieldId::connection, i + 1)) {
+        for_each_element(fields.value(i), [&](std::string_view option) {
+            options.valid = options.valid && is_token(option) && ++count <= kMaxConnectionOptions &&
+                            !is_indispensable(identify(option));
+            options.close = options.close || equals_ignoring_case(option, "close");
+            options.keep_alive = options.keep_alive || equals_ignoring_case(option, "keep-alive");
+            options.upgrade = options.upgrade || equals_ignoring_case(option, "upgrade");
+        });
+    }
+    return options;
+}
+
+bool is_connection_option(const Fields& fields, std::string_view name) {
+    bool found = false;
+    for (auto i = fields.find(FieldId::connection); i != Fields::kNone;
+         i = fields.find(FieldId::connection, i + 1)) {
+        for_each_element(fields.value(i), [&](std::string_view option) {
+            found = found || equals_ignoring_case(option, name);
+        });
+    }
+    return found;
+}
+
+}  // namespace weir::http

@@ -1,0 +1,34 @@
+#include "http/response_gate.h"
+
+#include "http/framing.h"
+
+namespace weir::http {
+
+/// RFC 9112, 6.3, rule 1.
+bool ResponseGate::never_has_body() const {
+    return request_method_ == Method::head || head_.status_ < 200 || head_.status_ == 204 ||
+           head_.status_ == 304;
+}
+
+Rejection ResponseGate::judge() {
+    if (head_.status_ < 100 || head_.status_ > 599) return Rejection::bad_status_line;
+    if (head_.status_ == 101) return Rejection::unexpected_upgrade;
+    const auto declared = declared_framing(head_.fields_, head_.minor_version_);
+    if (declared.rejection != Rejection::none) return declared.rejection;
+    const auto options = connection_options(head_.fields_);
+    if (!options.valid) return Rejection::bad_connection_option;
+    head_.keep_alive_ = !options.close && (head_.minor_version_ == 1 || options.keep_alive);
+    if (never_has_body() || declared.length == 0U) {
+        head_.body_ = {};
+    } else if (declared.chunked) {
+        head_.body_ = {BodyKind::chunked, 0};
+    } else if (declared.length) {
+        head_.body_ = {BodyKind::length, *declared.length};
+    } else {
+        head_.body_ = {BodyKind::until_close, 0};
+        head_.keep_alive_ = false;
+    }
+    return Rejection::none;
+}
+
+}  // namespace weir::http
