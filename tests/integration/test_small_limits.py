@@ -1,0 +1,43 @@
+"""Limits of a few requests a minute, shared by three."""
+
+from harness import http
+from harness.load import Load, plan, stream
+from harness.sidecar import quota
+
+
+def test_five_a_minute_in_turn_admits_five_to_seven_then_none(world, folder):
+    fleet = world.fleet(3, [quota("few", "5r/m")])
+    # Ten requests a second in turn: one more token falls due after 12 s.
+    result = Load(folder, plan(fleet.targets(), [stream("few", 10)], 11.5, seed=5)).wait()
+    early = result.between("ok", 0, 1.0)
+    admitted = world.origin.arrivals().total("few")
+    print(result.describe(), "in the first second", early)
+    assert 5 <= admitted <= 7
+    assert result.between("ok", 2, 11) == 0
+    assert result.total("refused") == result.total("offered") - admitted
+
+
+def test_six_a_minute_never_refuses_a_second_request(world):
+    quotas = [quota(f"six{i}", "6r/m") for i in range(30)]
+    fleet = world.fleet(3, quotas)
+    for i in range(30):
+        first, second = fleet[i % 3], fleet[(i + i // 3) % 3]
+        assert http.get(first.address, f"/six{i}/1").status == 200
+        assert http.get(second.address, f"/six{i}/2").status == 200, f"six{i}"
+
+
+def test_a_refusal_names_its_quota_and_says_when_to_come_back(world):
+    fleet = world.fleet(1, [quota("none", "0r/s"), quota("few", "2r/m")])
+    answer = http.get(fleet[0].address, "/none/1")
+    assert answer.status == 429
+    assert answer.headers["x-weir-quota"] == "none"
+    assert int(answer.headers["retry-after"]) >= 1
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["status"] == 429
+    for _ in range(2):
+        assert http.get(fleet[0].address, "/few/1").status == 200
+    refused = http.get(fleet[0].address, "/few/1")
+    assert refused.status == 429
+    assert refused.headers["ratelimit"].startswith('"few";r=0;t=')
+    assert refused.headers["ratelimit-policy"].startswith('"few";q=2;w=60')
+    assert world.origin.arrivals().total("none") == 0
