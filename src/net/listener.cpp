@@ -63,6 +63,11 @@ Listener::~Listener() { stop(); }
 
 Result<void> Listener::start() { return loop_.add(descriptor_.get(), EPOLLIN, *this); }
 
+void Listener::accept_rest() {
+    while (is_open() && may_accept_() && accept_one()) {
+    }
+}
+
 void Listener::stop() {
     if (!is_open()) return;
     loop_.timers().cancel(*this);

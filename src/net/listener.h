@@ -39,6 +39,8 @@ class Listener final : private EventSink, private TimerEntry {
     ~Listener() override;
 
     [[nodiscard]] Result<void> start();
+    /// Accepts what waits in the backlog, before stop().
+    void accept_rest();
     /// Closes the socket; waiting connections are reset by the kernel unless others share it.
     void stop();
     [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }

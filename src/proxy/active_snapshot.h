@@ -1,0 +1,26 @@
+#pragma once
+// A worker's own copy of the snapshot in force, with what the request path needs ready-made.
+// Immutable. References are counted by a shared_ptr that belongs to one worker alone, so that
+// counting never touches another thread's cache line.
+
+#include <memory>
+
+#include "http/chunked_scanner.h"
+#include "http/gate_policy.h"
+#include "http/response_head.h"
+#include "proxy/settings.h"
+
+namespace weir::proxy {
+
+struct ActiveSnapshot {
+    explicit ActiveSnapshot(const Snapshot& snapshot);
+
+    Snapshot settings;
+    http::GatePolicy gate;
+    http::ResponsePolicy response;
+    http::ChunkedLimits chunked;
+};
+
+using SnapshotReference = std::shared_ptr<const ActiveSnapshot>;
+
+}  // namespace weir::proxy

@@ -1,0 +1,409 @@
+#include "proxy/client_connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "http/answer.h"
+#include "proxy/access_log.h"
+
+namespace weir::proxy {
+namespace {
+
+/// How long a client may take to read our last answer before the connection is closed for good,
+/// and how much it may still send meanwhile: each gets this or that, whatever comes first.
+constexpr Duration kLingerTotal = std::chrono::seconds(5);
+constexpr Duration kLingerIdle = std::chrono::seconds(1);
+
+Ending ending_of(http::Rejection rejection) {
+    using enum http::Rejection;
+    switch (rejection) {
+        case method_not_allowed:
+        case bad_method:
+            return Ending::rejected_method;
+        case target_too_long:
+            return Ending::rejected_target_too_long;
+        case bad_version:
+        case unsupported_version:
+            return Ending::rejected_version;
+        case head_too_large:
+        case too_many_fields:
+            return Ending::rejected_head_too_large;
+        case host_missing:
+        case host_repeated:
+        case host_invalid:
+        case host_mismatch:
+            return Ending::rejected_host;
+        case length_repeated:
+        case length_invalid:
+        case length_and_encoding:
+        case encoding_repeated:
+        case encoding_invalid:
+        case encoding_unsupported:
+        case encoding_in_http_1_0:
+            return Ending::rejected_framing;
+        case bad_expectation:
+            return Ending::rejected_expectation;
+        case upgrade_unsupported:
+        case unexpected_upgrade:
+            return Ending::rejected_upgrade;
+        case bad_chunk_size:
+        case bad_chunk_extension:
+        case bad_chunk_end:
+        case bad_trailer:
+        case trailer_too_large:
+        case chunk_overhead:
+            return Ending::rejected_body;
+        default:
+            return Ending::rejected_syntax;
+    }
+}
+
+std::string_view explanation_of(Ending ending) {
+    switch (ending) {
+        case Ending::upstream_refused:
+            return "The service behind this proxy cannot be reached.";
+        case Ending::upstream_connect_timeout:
+            return "The service behind this proxy did not accept a connection in time.";
+        case Ending::upstream_response_timeout:
+            return "The service behind this proxy did not answer in time.";
+        case Ending::upstream_invalid_response:
+            return "The service behind this proxy sent an invalid response.";
+        case Ending::rejected_body_timeout:
+            return "The request's body did not arrive in time.";
+        case Ending::client_closed:
+            return "The request ended before its body was complete.";
+        default:
+            return "The service behind this proxy closed the connection without an answer.";
+    }
+}
+
+}  // namespace
+
+void ClientConnection::start(Worker& worker, net::FileDescriptor descriptor,
+                             const Endpoint& client) {
+    auto* connection = new ClientConnection(worker, client);  // deletes itself in serve()
+    if (connection->client_.stream.adopt(worker.loop(), std::move(descriptor))) {
+        connection->serve();
+    } else {
+        delete connection;
+    }
+}
+
+ClientConnection::ClientConnection(Worker& worker, const Endpoint& client)
+    : client_(worker, client) {
+    worker.add(*this);
+}
+
+ClientConnection::~ClientConnection() {
+    auto& worker = client_.worker;
+    if (reset_) {
+        worker.mutable_counters().count(Event::client_reset);
+        client_.stream.reset();
+    }
+    client_.stream.close();
+    client_.in.release();
+    client_.out.release();
+    worker.remove(*this);
+}
+
+void ClientConnection::wake() {
+    if (client_.waiting == nullptr) return;
+    if (client_.worker.aborting() || (idle_ && client_.worker.finishing())) {
+        client_.waiting->interrupt();
+    }
+}
+
+net::Flow ClientConnection::serve() {
+    bool more = true;
+    while (more && !client_.worker.aborting()) {
+        switch (co_await read_head()) {
+            case HeadResult::complete:
+                begin_request();
+                more = co_await serve_request();
+                break;
+            case HeadResult::rejected:
+                begin_request();
+                more = co_await answer_rejection(client_.head.rejection());
+                break;
+            case HeadResult::timed_out:
+                begin_request();
+                more =
+                    co_await answer_error(408, "The request's head did not arrive in time.", false);
+                finish_request(Ending::rejected_head_timeout, 408);
+                break;
+            case HeadResult::closed:
+                more = false;
+                linger_ = false;
+                break;
+        }
+    }
+    if (linger_ && !reset_ && !client_.worker.aborting()) co_await linger();
+    delete this;
+}
+
+Instant ClientConnection::head_deadline(bool begun) {
+    const auto& timeouts = client_.worker.snapshot()->settings.timeouts;
+    const bool idle = !begun && !first_request_;
+    return client_.worker.loop().now() + (idle ? timeouts.keep_alive_idle : timeouts.request_head);
+}
+
+net::Task<ClientConnection::HeadResult> ClientConnection::read_head() {
+    auto& counters = client_.worker.mutable_counters();
+    client_.head.reset();
+    bool begun = !client_.in.empty();
+    if (begun) counters.count(Event::request_pipelined);
+    auto deadline = head_deadline(begun);
+    for (bool fresh = begun;;) {
+        if (fresh) {
+            // Each head is judged by the snapshot that was in force when it was complete.
+            snapshot_ = client_.worker.snapshot();
+            const auto parsed = client_.head.parse(client_.in.view(), snapshot_->gate);
+            if (parsed == http::ParseState::complete) co_return HeadResult::complete;
+            if (parsed == http::ParseState::rejected) co_return HeadResult::rejected;
+            if (!std::exchange(begun, true)) deadline = head_deadline(true);
+        }
+        const auto got = client_.read_more();
+        fresh = got.status == net::IoStatus::ok;
+        if (fresh) continue;
+        if (got.status != net::IoStatus::would_block) co_return HeadResult::closed;
+        idle_ = !begun;
+        if (idle_ && client_.worker.finishing()) co_return HeadResult::closed;
+        const auto waited = co_await wait_for_client(net::Stream::kRead, deadline);
+        idle_ = false;
+        if (waited == net::WaitResult::interrupted) co_return HeadResult::closed;
+        if (waited == net::WaitResult::ready) continue;
+        if (begun) co_return HeadResult::timed_out;
+        counters.count(Event::client_idle_timeout);
+        co_return HeadResult::closed;
+    }
+}
+
+void ClientConnection::begin_request() {
+    started_ = client_.worker.loop().now();
+    first_request_ = false;
+    body_bytes_in_ = bytes_out_ = 0;
+    quota_.clear();
+    linger_ = true;
+    client_.worker.mutable_counters().count(Event::request_started);
+}
+
+void ClientConnection::finish_request(Ending ending, unsigned status) {
+    auto& worker = client_.worker;
+    auto& counters = worker.mutable_counters();
+    const auto duration = worker.loop().now() - started_;
+    counters.count(Event::request_finished);
+    counters.count(ending);
+    counters.record_request(status, duration);
+    if (worker.access_log() != nullptr) log_request(ending, status, duration);
+}
+
+void ClientConnection::log_request(Ending ending, unsigned status, Duration duration) {
+    const auto mode = snapshot_->settings.access_log;
+    if (mode == AccessLogMode::off) return;
+    if (mode == AccessLogMode::limited && outcome(ending) != "refused") return;
+    const auto& head = client_.head;
+    const bool readable = head.size() > 0 && head.rejection() == http::Rejection::none;
+    client_.worker.access_log()->record(
+        {.method = readable ? head.method_text() : std::string_view(),
+         .target = readable ? head.target() : std::string_view(),
+         .host = readable ? head.host() : std::string_view(),
+         .quota = quota_,
+         .request_id = {},
+         .client = client_.endpoint,
+         .status = status,
+         .ending = ending,
+         .duration = duration,
+         .bytes_in = (readable ? head.size() : 0) + body_bytes_in_,
+         .bytes_out = bytes_out_});
+}
+
+bool ClientConnection::client_trusted() const {
+    const auto& blocks = snapshot_->settings.trusted_proxies;
+    return std::any_of(blocks.begin(), blocks.end(), [this](const config::AddressBlock& block) {
+        return block.contains(client_.endpoint);
+    });
+}
+
+net::Task<bool> ClientConnection::serve_request() {
+    // The head stays readable where it is; what follows in the buffer is body, or the next head.
+    client_.in.consume(client_.head.size());
+    client_.in.pin();
+    const bool trusted = client_trusted();
+    Upload upload(client_, *snapshot_, trusted);
+    bool stays = false;
+    if (!upload.check_what_came()) {
+        stays = co_await answer_rejection(upload.body().rejection());
+    } else {
+        auto admission = admit(client_, *snapshot_, trusted);
+        if (client_.worker.access_log() != nullptr) quota_ = admission.decision.quota;
+        switch (admission.verdict) {
+            case Verdict::ambiguous:
+                stays = co_await answer_error(400, admission.explanation, false);
+                finish_request(Ending::rejected_path, 400);
+                break;
+            case Verdict::refused:
+                stays = co_await refuse(admission);
+                break;
+            case Verdict::admitted:
+            case Verdict::unlimited:
+                stays = co_await forward(admission, upload);
+                break;
+        }
+    }
+    client_.in.unpin();
+    upload.leave_rest_to_client();
+    if (client_.in.empty()) client_.in.release();
+    co_return stays;
+}
+
+net::Task<bool> ClientConnection::forward(Admission& admission, Upload& upload) {
+    std::string extra_fields;
+    append_success_fields(extra_fields, *snapshot_, admission);
+    Exchange exchange(client_, snapshot_, upload, extra_fields);
+    const auto result = co_await exchange.run();
+    body_bytes_in_ = upload.body().payload();
+    bytes_out_ = exchange.download().bytes_sent();
+    if (result.reached_upstream) {
+        correct(client_, admission, body_bytes_in_, exchange.download().body().payload());
+    } else {
+        refund(client_, admission.decision.charge);
+    }
+    const bool unlimited = admission.verdict == Verdict::unlimited;
+    const auto ending =
+        result.ending == Ending::admitted && unlimited ? Ending::unlimited : result.ending;
+    if (result.error_status == 0) {
+        // A response that broke off must not look like one that ended.
+        if (result.ending != Ending::admitted) reset_ = true;
+        finish_request(ending, result.status);
+        co_return result.client_stays;
+    }
+    const bool keep = upload.body().done() && client_.head.keep_alive();
+    bool stays = false;
+    if (result.ending == Ending::rejected_body) {
+        stays = co_await answer_rejection(upload.body().rejection());
+        co_return stays;
+    }
+    stays = co_await answer_error(result.error_status, explanation_of(result.ending), keep);
+    finish_request(ending, result.error_status);
+    co_return stays;
+}
+
+bool ClientConnection::body_can_be_drained() const {
+    const auto& head = client_.head;
+    if (head.body().kind == http::BodyKind::none) return true;
+    // The body of a client that waits for "100 Continue" may never come.
+    if (head.expects_continue()) return false;
+    return head.body().kind == http::BodyKind::chunked ||
+           head.body().length <= snapshot_->settings.limits.refused_body;
+}
+
+net::Task<bool> ClientConnection::refuse(Admission& admission) {
+    const bool zero = admission.decision.reason == limiter::Reason::zero;
+    const bool keep =
+        client_.head.keep_alive() && !client_.worker.draining() && body_can_be_drained();
+    write_refusal(client_, *snapshot_, admission, keep);
+    const bool sent = co_await send_text();
+    finish_request(zero ? Ending::refused_zero : Ending::refused_limit, 429);
+    if (!sent || !keep) co_return false;
+    co_return co_await drain_body();
+}
+
+net::Task<bool> ClientConnection::answer_error(unsigned status, std::string_view detail,
+                                               bool keep_alive) {
+    const bool known = client_.head.size() > 0;
+    const bool keep = keep_alive && !client_.worker.draining();
+    auto& text = client_.worker.text();
+    text.clear();
+    http::append_error(text, status, detail,
+                       {.head_request = known && client_.head.method() == http::Method::head,
+                        .keep_alive = keep,
+                        .client_minor_version = known ? client_.head.minor_version() : 1,
+                        .accept = {},
+                        .date = client_.worker.date(),
+                        .request_id = {}});
+    const bool sent = co_await send_text();
+    co_return sent&& keep;
+}
+
+net::Task<bool> ClientConnection::answer_rejection(http::Rejection rejection) {
+    auto& text = client_.worker.text();
+    text.clear();
+    http::append_rejection(
+        text, rejection,
+        {.keep_alive = false, .accept = {}, .date = client_.worker.date(), .request_id = {}});
+    co_await send_text();
+    finish_request(ending_of(rejection), http::status_of(rejection));
+    co_return false;
+}
+
+net::Task<bool> ClientConnection::send_text() {
+    bytes_out_ = client_.worker.text().size();
+    auto status = client_.send(client_.worker.text());
+    const auto deadline =
+        client_.worker.loop().now() + client_.worker.snapshot()->settings.timeouts.body_idle;
+    while (status != net::IoStatus::failed && !client_.out.empty()) {
+        const auto waited = co_await wait_for_client(net::Stream::kWrite, deadline);
+        if (waited != net::WaitResult::ready) {
+            reset_ = true;
+            co_return false;
+        }
+        status = client_.send_rest();
+    }
+    co_return status != net::IoStatus::failed;
+}
+
+net::Task<bool> ClientConnection::drain_body() {
+    auto& counters = client_.worker.mutable_counters();
+    BodyProgress body(client_.head.body(), snapshot_->chunked);
+    if (body.done()) co_return true;
+    // The head is not needed any more.
+    client_.in.unpin();
+    std::size_t read_away = 0;
+    const auto deadline = client_.worker.loop().now() + snapshot_->settings.timeouts.body_idle;
+    for (;;) {
+        const auto step = body.pass(client_.in.view());
+        read_away += step.used;
+        client_.in.consume(step.used);
+        if (step.bad || read_away > snapshot_->settings.limits.refused_body) break;
+        if (body.done()) {
+            counters.count(Event::request_bodies_drained);
+            co_return true;
+        }
+        const auto got = client_.read_more();
+        if (got.status == net::IoStatus::ok) continue;
+        if (got.status != net::IoStatus::would_block) break;
+        if (co_await wait_for_client(net::Stream::kRead, deadline) != net::WaitResult::ready) break;
+    }
+    counters.count(Event::request_bodies_abandoned);
+    co_return false;
+}
+
+net::Task<void> ClientConnection::linger() {
+    client_.in.unpin();
+    client_.stream.shut_down_sending();
+    auto& loop = client_.worker.loop();
+    const auto last = loop.now() + kLingerTotal;
+    while (loop.now() < last) {
+        client_.in.release();
+        const auto got = client_.read_more();
+        if (got.status == net::IoStatus::ok) {
+            co_await loop.next_turn();
+            if (client_.worker.aborting()) break;
+            continue;
+        }
+        if (got.status != net::IoStatus::would_block) break;
+        const auto deadline = std::min(last, loop.now() + kLingerIdle);
+        if (co_await wait_for_client(net::Stream::kRead, deadline) != net::WaitResult::ready) break;
+    }
+}
+
+net::Task<net::WaitResult> ClientConnection::wait_for_client(std::uint8_t interest,
+                                                             Instant deadline) {
+    net::Wait wait(client_.worker.loop(), deadline, {&client_.stream, interest});
+    client_.waiting = &wait;
+    const auto result = co_await wait;
+    client_.waiting = nullptr;
+    co_return result;
+}
+
+}  // namespace weir::proxy

@@ -1,0 +1,126 @@
+#include "proxy/client_side.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace weir::proxy {
+namespace {
+
+/// More pieces than this are copied together first: such heads are rare.
+constexpr std::size_t kMaxPieces = 48;
+
+std::string address_text(const Endpoint& client) {
+    if (client == Endpoint{}) return {};
+    auto text = to_string(client);
+    text.resize(text.rfind(':'));
+    if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
+    return text;
+}
+
+iovec piece_of(std::string_view text) {
+    return {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
+}
+
+void append(Buffer& buffer, std::string_view text, std::size_t total) {
+    if (buffer.room().size() < text.size()) {
+        buffer.reserve(std::max(kSmallBuffer, buffer.size() + total));
+    }
+    std::memcpy(buffer.room().data(), text.data(), text.size());
+    buffer.filled(text.size());
+}
+
+/// What was not sent of the pieces goes to `rest`.
+void keep_unsent(std::span<const std::string_view> pieces, std::size_t sent, Buffer& rest) {
+    std::size_t left = 0;
+    for (const auto piece : pieces) left += piece.size();
+    left -= sent;
+    for (const auto piece : pieces) {
+        const auto skipped = std::min(sent, piece.size());
+        sent -= skipped;
+        if (skipped == piece.size()) continue;
+        append(rest, piece.substr(skipped), left);
+        left -= piece.size() - skipped;
+    }
+}
+
+}  // namespace
+
+ClientSide::ClientSide(Worker& owner, const Endpoint& client)
+    : worker(owner),
+      endpoint(client),
+      address(address_text(client)),
+      in(owner.buffers()),
+      out(owner.buffers()) {}
+
+net::IoResult ClientSide::read_more() {
+    if (!stream.maybe_readable()) return {};
+    const bool fresh = in.capacity() == 0;
+    if (fresh) {
+        in.reserve(worker.buffers().large());
+    } else if (in.room().empty()) {
+        in.compact();
+        if (in.room().empty()) in.reserve(std::max(worker.buffers().large(), 2 * in.size()));
+    }
+    const auto result = stream.read(in.room());
+    if (result.status == net::IoStatus::ok) {
+        in.filled(result.bytes);
+        worker.mutable_counters().add(Event::client_bytes_in, result.bytes);
+    }
+    if (fresh) in.shrink();
+    return result;
+}
+
+net::IoStatus ClientSide::send(std::string_view text) {
+    const std::array pieces{text};
+    const auto written = write_gathered(stream, pieces, {}, false, out);
+    worker.mutable_counters().add(Event::client_bytes_out, written.bytes);
+    return written.status;
+}
+
+net::IoStatus ClientSide::send_rest() {
+    const auto written = write_rest(stream, out, {}, false);
+    worker.mutable_counters().add(Event::client_bytes_out, written.bytes);
+    return written.status;
+}
+
+GatheredWrite write_gathered(net::Stream& stream, std::span<const std::string_view> pieces,
+                             std::string_view body, bool more, Buffer& rest) {
+    GatheredWrite result;
+    if (pieces.size() > kMaxPieces || !rest.empty()) {
+        keep_unsent(pieces, 0, rest);
+        return write_rest(stream, rest, body, more);
+    }
+    std::array<iovec, kMaxPieces + 1> vectors;
+    std::size_t count = 0;
+    std::size_t head = 0;
+    for (const auto piece : pieces) {
+        vectors[count++] = piece_of(piece);
+        head += piece.size();
+    }
+    if (!body.empty()) vectors[count++] = piece_of(body);
+    const auto written = stream.write({vectors.data(), count}, more);
+    result.status = written.status;
+    result.bytes = written.bytes;
+    if (written.status == net::IoStatus::failed) return result;
+    if (written.bytes < head) {
+        keep_unsent(pieces, written.bytes, rest);
+    } else {
+        result.body_bytes = written.bytes - head;
+    }
+    return result;
+}
+
+GatheredWrite write_rest(net::Stream& stream, Buffer& rest, std::string_view body, bool more) {
+    std::array<iovec, 2> vectors{piece_of(rest.view()), piece_of(body)};
+    const auto written = stream.write(vectors, more);
+    GatheredWrite result{.status = written.status, .bytes = written.bytes};
+    if (written.status != net::IoStatus::ok) return result;
+    const auto head = std::min(rest.size(), written.bytes);
+    rest.consume(head);
+    if (rest.empty()) rest.release();
+    result.body_bytes = written.bytes - head;
+    return result;
+}
+
+}  // namespace weir::proxy

@@ -1,0 +1,39 @@
+#include "proxy/counters.h"
+
+#include <algorithm>
+
+namespace weir::proxy {
+
+void HistogramCounters::record(Duration duration) {
+    const auto clamped = std::max(duration, Duration(0));
+    const auto place = std::lower_bound(bounds_->begin(), bounds_->end(), to_seconds(clamped));
+    counts_[static_cast<std::size_t>(place - bounds_->begin())].add(1);
+    nanoseconds_.add(static_cast<std::uint64_t>(clamped.count()));
+}
+
+void HistogramCounters::add_to(Histogram& sum) const {
+    for (std::size_t i = 0; i < counts_.size(); ++i) sum.counts[i] += counts_[i].get();
+    sum.sum_seconds += static_cast<double>(nanoseconds_.get()) * 1e-9;
+}
+
+Counters::Counters()
+    : request_{HistogramCounters(kDurationBounds), HistogramCounters(kDurationBounds),
+               HistogramCounters(kDurationBounds), HistogramCounters(kDurationBounds),
+               HistogramCounters(kDurationBounds)},
+      upstream_(kDurationBounds),
+      decision_(kDecisionBounds) {}
+
+void Counters::record_request(unsigned status, Duration duration) {
+    if (status < 100 || status > 599) return;
+    request_[status / 100 - 1].record(duration);
+}
+
+void Counters::add_to(Statistics& sum) const {
+    for (std::size_t i = 0; i < kEndings; ++i) sum.requests[i] += requests_[i].get();
+    for (std::size_t i = 0; i < kEvents; ++i) sum.events[i] += events_[i].get();
+    for (std::size_t i = 0; i < request_.size(); ++i) request_[i].add_to(sum.request_seconds[i]);
+    upstream_.add_to(sum.upstream_seconds);
+    decision_.add_to(sum.decision_seconds);
+}
+
+}  // namespace weir::proxy

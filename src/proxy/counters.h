@@ -1,0 +1,62 @@
+#pragma once
+// The counters of one worker thread. Written by that thread only, read by any: relaxed loads and
+// stores, no locked instruction.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "proxy/statistics.h"
+
+namespace weir::proxy {
+
+class Counter {
+  public:
+    void add(std::uint64_t amount) {
+        value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+  private:
+    std::atomic<std::uint64_t> value_ = 0;
+};
+
+class HistogramCounters {
+  public:
+    using Bounds = std::array<double, kDurationBounds.size()>;
+    explicit HistogramCounters(const Bounds& bounds) : bounds_(&bounds) {}
+
+    void record(Duration duration);
+    void add_to(Histogram& sum) const;
+
+  private:
+    const Bounds* bounds_;
+    std::array<Counter, kDurationBounds.size() + 1> counts_;
+    Counter nanoseconds_;
+};
+
+class Counters {
+  public:
+    Counters();
+
+    void count(Event event) { add(event, 1); }
+    void add(Event event, std::uint64_t amount) {
+        events_[static_cast<std::size_t>(event)].add(amount);
+    }
+    void count(Ending ending) { requests_[static_cast<std::size_t>(ending)].add(1); }
+    /// Status 0 (nothing answered) is in no histogram.
+    void record_request(unsigned status, Duration duration);
+    void record_upstream(Duration duration) { upstream_.record(duration); }
+    void record_decision(Duration duration) { decision_.record(duration); }
+
+    void add_to(Statistics& sum) const;
+
+  private:
+    std::array<Counter, kEndings> requests_;
+    std::array<Counter, kEvents> events_;
+    std::array<HistogramCounters, 5> request_;
+    HistogramCounters upstream_;
+    HistogramCounters decision_;
+};
+
+}  // namespace weir::proxy

@@ -1,0 +1,177 @@
+#include "proxy/download.h"
+
+#include <algorithm>
+
+namespace weir::proxy {
+
+Download::Download(ClientSide& client, const ActiveSnapshot& snapshot,
+                   std::string_view extra_fields)
+    : client_(client),
+      snapshot_(snapshot),
+      extra_fields_(extra_fields),
+      buffer_(client.worker.buffers()),
+      head_rest_(client.worker.buffers()),
+      body_({}, snapshot.chunked) {}
+
+void Download::begin(net::Stream& upstream) {
+    upstream_ = &upstream;
+    state_ = DownloadState::head;
+}
+
+bool Download::advance(bool request_sent) {
+    if (!active()) return false;
+    request_sent_ = request_sent;
+    if (has_unsent()) return send_unsent();
+    return read();
+}
+
+bool Download::read() {
+    if (!upstream_->maybe_readable()) {
+        if (buffer_.empty()) buffer_.release();
+        return false;
+    }
+    if (buffer_.capacity() == 0) {
+        buffer_.reserve(client_.worker.buffers().large());
+    } else if (buffer_.room().empty()) {
+        // Only a head can fill it: what is read of a body is sent before the next read.
+        buffer_.reserve(std::max(buffer_.size() + 1, 2 * buffer_.capacity()));
+    }
+    const auto result = upstream_->read(buffer_.room());
+    if (result.status == net::IoStatus::would_block) {
+        if (buffer_.empty()) buffer_.release();
+        return false;
+    }
+    if (result.status != net::IoStatus::ok) {
+        ended(result.status);
+        return true;
+    }
+    received_ += result.bytes;
+    buffer_.filled(result.bytes);
+    client_.worker.mutable_counters().add(Event::upstream_bytes_in, result.bytes);
+    if (state_ == DownloadState::head) {
+        parse_heads(request_sent_);
+    } else {
+        take_body();
+        if (unsent_ > 0) {
+            send_unsent();
+        } else {
+            finish_if_complete();
+        }
+    }
+    return true;
+}
+
+void Download::ended(net::IoStatus status) {
+    if (state_ == DownloadState::head) {
+        state_ = DownloadState::closed;
+    } else if (body_.kind() == http::BodyKind::until_close && status == net::IoStatus::end) {
+        state_ = DownloadState::done;
+    } else {
+        state_ = DownloadState::truncated;
+    }
+    buffer_.release();
+}
+
+void Download::parse_heads(bool request_sent) {
+    auto& head = client_.worker.response_head();
+    while (state_ == DownloadState::head && !buffer_.empty()) {
+        head.reset();
+        const auto parsed = head.parse(buffer_.view(), client_.head.method(), snapshot_.response);
+        if (parsed == http::ParseState::need_more) return;
+        if (parsed == http::ParseState::rejected) {
+            state_ = DownloadState::invalid;
+        } else if (head.is_interim()) {
+            pass_interim();
+        } else {
+            pass_final(request_sent);
+        }
+    }
+}
+
+void Download::pass_interim() {
+    auto& worker = client_.worker;
+    worker.mutable_counters().count(Event::upstream_informational);
+    if (++interim_ > kMaxInterim) {
+        state_ = DownloadState::invalid;
+        return;
+    }
+    const auto size = worker.response_head().size();
+    if (client_.head.minor_version() > 0) {  // HTTP/1.0 knows no interim responses
+        worker.forwarded_head().build(
+            worker.response_head(),
+            {.method = client_.head.method(), .via = snapshot_.settings.headers.via, .extra = {}});
+        written(write_gathered(client_.stream, worker.forwarded_head().pieces(), {}, false,
+                               head_rest_));
+    }
+    buffer_.consume(size);
+}
+
+void Download::pass_final(bool request_sent) {
+    auto& worker = client_.worker;
+    const auto& head = worker.response_head();
+    const auto kind = head.body().kind;
+    if (kind == http::BodyKind::chunked && client_.head.minor_version() == 0) {
+        state_ = DownloadState::invalid;  // it would not understand
+        return;
+    }
+    body_ = BodyProgress(head.body(), snapshot_.chunked);
+    buffer_.consume(head.size());  // its bytes stay in place until the next read
+    take_body();
+    if (state_ != DownloadState::head) {
+        state_ = DownloadState::invalid;
+        return;
+    }
+    upstream_stays_ = head.keep_alive() && request_sent;
+    client_stays_ = client_.head.keep_alive() && request_sent && !worker.draining() &&
+                    kind != http::BodyKind::until_close;
+    status_ = head.status();
+    started_at_ = worker.loop().now();
+    worker.forwarded_head().build(head, {.method = client_.head.method(),
+                                         .client_minor_version = client_.head.minor_version(),
+                                         .keep_alive = client_stays_,
+                                         .via = snapshot_.settings.headers.via,
+                                         .extra = extra_fields_});
+    state_ = DownloadState::body;
+    const auto body = buffer_.view().substr(0, unsent_);
+    written(write_gathered(client_.stream, worker.forwarded_head().pieces(), body,
+                           body_.length_to_come(), head_rest_));
+}
+
+void Download::take_body() {
+    const auto step = body_.pass(buffer_.view());
+    if (step.bad) {
+        state_ = DownloadState::truncated;
+        return;
+    }
+    unsent_ = step.used;
+}
+
+bool Download::send_unsent() {
+    const auto body = buffer_.view().substr(0, unsent_);
+    return written(write_rest(client_.stream, head_rest_, body, body_.length_to_come()));
+}
+
+bool Download::written(const GatheredWrite& result) {
+    if (result.status == net::IoStatus::failed) {
+        state_ = DownloadState::client_failed;
+        return true;
+    }
+    client_.worker.mutable_counters().add(Event::client_bytes_out, result.bytes);
+    bytes_sent_ += result.bytes;
+    buffer_.consume(result.body_bytes);
+    unsent_ -= result.body_bytes;
+    finish_if_complete();
+    return result.status == net::IoStatus::ok;
+}
+
+void Download::finish_if_complete() {
+    if (state_ != DownloadState::body || has_unsent() || !body_.done()) return;
+    state_ = DownloadState::done;
+    if (!buffer_.empty()) {
+        client_.worker.mutable_counters().count(Event::upstream_extra_bytes);
+        upstream_stays_ = false;
+    }
+    buffer_.release();
+}
+
+}  // namespace weir::proxy

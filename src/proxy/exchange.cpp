@@ -1,0 +1,224 @@
+#include "proxy/exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::proxy {
+namespace {
+
+/// Steps in a row before other connections get their turn: about half a megabyte.
+constexpr int kStepsPerTurn = 32;
+
+}  // namespace
+
+Exchange::Exchange(ClientSide& client, const SnapshotReference& snapshot, Upload& upload,
+                   std::string_view extra_fields)
+    : client_(client),
+      snapshot_(snapshot),
+      upload_(upload),
+      download_(client, *snapshot_, extra_fields) {}
+
+bool Exchange::idempotent() const {
+    switch (client_.head.method()) {
+        case http::Method::get:
+        case http::Method::head:
+        case http::Method::put:
+        case http::Method::delete_:
+        case http::Method::options:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool Exchange::may_retry() const {
+    const bool nothing_came =
+        !download_.anything_came() && (download_.state() == DownloadState::closed ||
+                                       upload_.state() == UploadState::upstream_failed);
+    return nothing_came && upstream_->reused && !retried_ && idempotent() &&
+           upload_.body_bytes_sent() == 0 && interrupted_ == Interrupted::no;
+}
+
+net::Task<ExchangeResult> Exchange::run() {
+    auto& worker = client_.worker;
+    for (;;) {
+        // What must not be sent twice is worth a system call that asks if the connection stands.
+        if (!retried_) upstream_ = worker.upstreams().take(!idempotent());
+        if (!upstream_) {
+            const auto failure = co_await connect();
+            if (failure != Ending::admitted) {
+                const bool late = failure == Ending::upstream_connect_timeout;
+                const unsigned status = failure == Ending::client_closed ? 0 : late ? 504 : 502;
+                co_return ExchangeResult{.ending = failure, .error_status = status};
+            }
+        }
+        co_await transfer();
+        if (!may_retry()) break;
+        retried_ = true;
+        worker.mutable_counters().count(Event::upstream_retried);
+        worker.upstreams().discard(std::move(upstream_));
+    }
+    part_with_upstream();
+    co_return result();
+}
+
+net::Task<Ending> Exchange::connect() {
+    auto ending = Ending::upstream_refused;
+    for (const auto& address : snapshot_->settings.upstream) {
+        ending = co_await connect_to(address);
+        if (ending == Ending::admitted || ending == Ending::client_closed) break;
+    }
+    co_return ending;
+}
+
+net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address) {
+    auto& worker = client_.worker;
+    auto& counters = worker.mutable_counters();
+    upstream_ = worker.upstreams().make();
+    auto& stream = upstream_->stream;
+    auto status = stream.connect(worker.loop(), address);
+    auto ending = Ending::upstream_refused;
+    if (status == net::IoStatus::would_block) {
+        net::Wait wait(worker.loop(), worker.loop().now() + snapshot_->settings.timeouts.connect,
+                       {&stream, net::Stream::kWrite}, {&client_.stream, net::Stream::kFailure});
+        client_.waiting = &wait;
+        const auto waited = co_await wait;
+        client_.waiting = nullptr;
+        if (waited == net::WaitResult::timed_out) {
+            counters.count(Event::upstream_connect_timeouts);
+            ending = Ending::upstream_connect_timeout;
+        } else if (waited == net::WaitResult::interrupted || client_.stream.failed()) {
+            ending = Ending::client_closed;
+        } else if (stream.finish_connect()) {
+            status = net::IoStatus::ok;
+        }
+    }
+    if (status == net::IoStatus::ok) co_return Ending::admitted;
+    if (ending == Ending::upstream_refused) counters.count(Event::upstream_connect_errors);
+    worker.upstreams().discard(std::move(upstream_));
+    co_return ending;
+}
+
+net::Task<void> Exchange::transfer() {
+    auto& loop = client_.worker.loop();
+    upload_.begin(upstream_->stream);
+    download_.begin(upstream_->stream);
+    last_progress_ = last_from_client_ = loop.now();
+    for (int steps = 0; !finished();) {
+        const bool from_client = upload_.advance();
+        if (upload_.head_sent() && !std::exchange(reached_upstream_, true)) sent_at_ = loop.now();
+        const bool from_upstream =
+            !finished() && download_.advance(upload_.state() == UploadState::done);
+        if (from_client) last_from_client_ = loop.now();
+        if (from_client || from_upstream) {
+            last_progress_ = loop.now();
+            if (++steps % kStepsPerTurn == 0) {
+                co_await loop.next_turn();
+                if (client_.worker.aborting()) interrupted_ = Interrupted::aborted;
+            }
+            continue;
+        }
+        net::Wait wait(loop, deadline(), client_item(), upstream_item());
+        client_.waiting = &wait;
+        const auto waited = co_await wait;
+        client_.waiting = nullptr;
+        if (waited == net::WaitResult::timed_out) timed_out();
+        if (waited == net::WaitResult::interrupted) interrupted_ = Interrupted::aborted;
+    }
+}
+
+bool Exchange::finished() const {
+    if (interrupted_ != Interrupted::no || client_.stream.failed()) return true;
+    const auto upload = upload_.state();
+    if (upload == UploadState::client_ended || upload == UploadState::bad_body) return true;
+    return !download_.active();
+}
+
+net::Wait::Item Exchange::client_item() {
+    std::uint8_t interest = net::Stream::kFailure;
+    if (upload_.waits_for_client()) interest |= net::Stream::kRead;
+    if (download_.waits_for_client()) interest |= net::Stream::kWrite;
+    return {&client_.stream, interest};
+}
+
+net::Wait::Item Exchange::upstream_item() {
+    std::uint8_t interest = net::Stream::kNothing;
+    if (download_.waits_for_upstream()) interest |= net::Stream::kRead;
+    if (upload_.waits_for_upstream()) interest |= net::Stream::kWrite;
+    return {&upstream_->stream, interest};
+}
+
+Instant Exchange::deadline() const {
+    const auto& timeouts = snapshot_->settings.timeouts;
+    const auto idle = last_progress_ + timeouts.stream_idle;
+    // A client that waits for "100 Continue" is not slow.
+    const bool body_due = upload_.waits_for_client() &&
+                          !(client_.head.expects_continue() && upload_.body_bytes_sent() == 0);
+    return body_due ? std::min(idle, last_from_client_ + timeouts.body_idle) : idle;
+}
+
+void Exchange::timed_out() {
+    const auto idle = last_progress_ + snapshot_->settings.timeouts.stream_idle;
+    if (client_.worker.loop().now() < idle) {
+        interrupted_ = Interrupted::client_slow;
+    } else {
+        interrupted_ =
+            download_.waits_for_client() ? Interrupted::client_stalled : Interrupted::upstream_slow;
+    }
+}
+
+ExchangeResult Exchange::result() const {
+    ExchangeResult result{.status = download_.status(), .reached_upstream = reached_upstream_};
+    const auto end = [&](Ending ending, unsigned error_status) {
+        result.ending = ending;
+        result.error_status = download_.started() ? 0 : error_status;
+        return result;
+    };
+    switch (interrupted_) {
+        case Interrupted::aborted:
+            return end(Ending::client_closed, 0);
+        case Interrupted::client_slow:
+            return end(Ending::rejected_body_timeout, 408);
+        case Interrupted::client_stalled:
+            return end(Ending::client_stalled, 0);
+        case Interrupted::upstream_slow:
+            return download_.started() ? end(Ending::upstream_truncated, 0)
+                                       : end(Ending::upstream_response_timeout, 504);
+        case Interrupted::no:
+            break;
+    }
+    if (download_.state() == DownloadState::done) {
+        result.client_stays = download_.client_stays();
+        return result;
+    }
+    if (client_.stream.failed() || download_.state() == DownloadState::client_failed) {
+        return end(Ending::client_closed, 0);
+    }
+    if (upload_.state() == UploadState::bad_body) return end(Ending::rejected_body, 400);
+    if (upload_.state() == UploadState::client_ended) return end(Ending::client_closed, 400);
+    switch (download_.state()) {
+        case DownloadState::invalid:
+            return end(Ending::upstream_invalid_response, 502);
+        case DownloadState::truncated:
+            return end(Ending::upstream_truncated, 502);
+        default:
+            return end(Ending::upstream_closed, 502);
+    }
+}
+
+void Exchange::part_with_upstream() {
+    auto& worker = client_.worker;
+    if (download_.started()) {
+        worker.mutable_counters().record_upstream(download_.started_at() - sent_at_);
+    }
+    const bool stays = download_.state() == DownloadState::done && download_.upstream_stays() &&
+                       interrupted_ == Interrupted::no;
+    if (stays) {
+        const auto keep = snapshot_->settings.limits.upstream_idle_connections;
+        worker.upstreams().give_back(std::move(upstream_), keep, worker.loop().now());
+    } else {
+        worker.upstreams().discard(std::move(upstream_));
+    }
+}
+
+}  // namespace weir::proxy

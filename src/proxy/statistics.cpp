@@ -1,0 +1,109 @@
+#include "proxy/statistics.h"
+
+#include <numeric>
+
+namespace weir::proxy {
+namespace {
+
+struct EndingName {
+    std::string_view outcome;
+    std::string_view reason;
+};
+
+/// In the order of Ending.
+constexpr std::array<EndingName, kEndings> kEndingNames = {{
+    {"admitted", "quota"},
+    {"admitted", "unlimited"},
+    {"refused", "limit"},
+    {"refused", "zero"},
+    {"rejected", "syntax"},
+    {"rejected", "framing"},
+    {"rejected", "host"},
+    {"rejected", "path"},
+    {"rejected", "version"},
+    {"rejected", "method"},
+    {"rejected", "target_too_long"},
+    {"rejected", "head_too_large"},
+    {"rejected", "expectation"},
+    {"rejected", "upgrade"},
+    {"rejected", "head_timeout"},
+    {"rejected", "body"},
+    {"rejected", "body_timeout"},
+    {"failed", "overloaded"},
+    {"failed", "upstream_refused"},
+    {"failed", "upstream_connect_timeout"},
+    {"failed", "upstream_response_timeout"},
+    {"failed", "upstream_invalid_response"},
+    {"failed", "upstream_closed"},
+    {"failed", "upstream_truncated"},
+    {"aborted", "client_closed"},
+    {"aborted", "client_stalled"},
+}};
+static_assert(!kEndingNames.back().reason.empty());
+
+/// In the order of Event.
+constexpr std::array<std::string_view, kEvents> kEventNames = {
+    "client_accepted",
+    "client_closed",
+    "client_reset",
+    "client_idle_timeout",
+    "client_bytes_in",
+    "client_bytes_out",
+    "accept_errors",
+    "accept_paused_descriptors",
+    "accept_paused_connections",
+    "upstream_opened",
+    "upstream_closed",
+    "upstream_reused",
+    "upstream_bytes_in",
+    "upstream_bytes_out",
+    "upstream_connect_errors",
+    "upstream_connect_timeouts",
+    "upstream_stale",
+    "upstream_retried",
+    "upstream_idle_closed",
+    "upstream_extra_bytes",
+    "upstream_informational",
+    "upstream_errors_write",
+    "request_started",
+    "request_finished",
+    "request_bodies_drained",
+    "request_bodies_abandoned",
+    "request_pipelined",
+    "refunds",
+    "corrections",
+    "shadow_refused",
+    "template_overflow",
+    "reloads",
+};
+static_assert(!kEventNames.back().empty());
+
+}  // namespace
+
+std::string_view outcome(Ending ending) {
+    return kEndingNames[static_cast<std::size_t>(ending)].outcome;
+}
+
+std::string_view reason(Ending ending) {
+    return kEndingNames[static_cast<std::size_t>(ending)].reason;
+}
+
+std::string_view name(Event event) { return kEventNames[static_cast<std::size_t>(event)]; }
+
+std::uint64_t Histogram::total() const {
+    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+std::uint64_t Statistics::client_connections() const {
+    return (*this)[Event::client_accepted] - (*this)[Event::client_closed];
+}
+
+std::uint64_t Statistics::upstream_connections() const {
+    return (*this)[Event::upstream_opened] - (*this)[Event::upstream_closed];
+}
+
+std::uint64_t Statistics::inflight_requests() const {
+    return (*this)[Event::request_started] - (*this)[Event::request_finished];
+}
+
+}  // namespace weir::proxy

@@ -1,0 +1,82 @@
+#pragma once
+// An upstream that does what a test tells it, byte by byte. Each connection is served by a script
+// on a thread of its own. Counts connections and requests: a test asserts that nothing arrived.
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/address.h"
+#include "proxy/http_text.h"
+#include "proxy/socket_io.h"
+
+namespace weir::proxy::testing {
+
+class FakeUpstream {
+  public:
+    class Session {
+      public:
+        Session(FakeUpstream& upstream, SocketIo& socket) : upstream_(upstream), io(socket) {}
+        /// The next request with its body; nothing when the proxy has closed.
+        std::optional<Message> request();
+        /// Its head only; counts as a request.
+        std::optional<Message> head();
+        bool send(std::string_view bytes) { return io.send(bytes); }
+        /// "HTTP/1.1 <status> X" with a Content-Length and this body.
+        bool answer(int status, std::string_view body);
+
+      private:
+        FakeUpstream& upstream_;
+
+      public:
+        SocketIo& io;
+    };
+    using Script = std::function<void(Session&)>;
+
+    /// Serves 200 "ok" on kept-alive connections until another script is set.
+    FakeUpstream();
+    /// On a unix socket.
+    explicit FakeUpstream(const std::string& path);
+    ~FakeUpstream();
+
+    /// For connections accepted from now on.
+    void set_script(Script script);
+    [[nodiscard]] const net::Address& address() const { return address_; }
+    [[nodiscard]] int connections() const { return connections_; }
+    [[nodiscard]] int requests() const { return requests_; }
+    /// All heads that arrived.
+    [[nodiscard]] std::vector<Message> heads() const;
+    /// Connections whose script has ended.
+    [[nodiscard]] int ended() const { return ended_; }
+    /// Stops listening, so that connecting is refused; again() listens on the same port.
+    void stop_listening();
+    void listen_again();
+
+    /// Answers each request with 200 and "ok".
+    static void serve(Session& session);
+
+  private:
+    void listen();
+    void accept_loop();
+    void run_session(net::FileDescriptor descriptor);
+
+    net::Address address_;
+    net::FileDescriptor listener_;
+    std::atomic<bool> stopping_ = false;
+    std::atomic<int> connections_ = 0;
+    std::atomic<int> requests_ = 0;
+    std::atomic<int> ended_ = 0;
+    mutable std::mutex mutex_;  ///< guards script_, heads_, sessions_, open_
+    Script script_ = serve;
+    std::vector<Message> heads_;
+    std::list<std::thread> sessions_;
+    std::vector<int> open_;
+    std::thread acceptor_;
+};
+
+}  // namespace weir::proxy::testing

@@ -1,0 +1,57 @@
+#pragma once
+// Blocking socket input and output with deadlines, for the raw client and the fake upstream: they
+// send any bytes, however wrong, at any pace. A deadline that passes is a result, never a hang.
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/address.h"
+#include "net/file_descriptor.h"
+
+namespace weir::proxy::testing {
+
+/// What a busy machine may need; no test waits that long unless it fails.
+inline constexpr std::chrono::milliseconds kPatience{8000};
+
+/// How the other side ended the connection.
+enum class Closing { open, orderly, reset };
+
+class SocketIo {
+  public:
+    explicit SocketIo(net::FileDescriptor descriptor);
+
+    /// False when the other side has closed.
+    bool send(std::string_view bytes);
+    /// As much as the socket takes within `patience`; gives the number of bytes.
+    std::size_t send_some(std::string_view bytes, std::chrono::milliseconds patience);
+    /// Reads until `buffered()` holds at least one byte more; false at an end, reset or deadline.
+    bool receive_more(std::chrono::milliseconds patience = kPatience);
+    /// Reads until the text is there; gives everything up to and with it and takes it off.
+    std::optional<std::string> take_until(std::string_view text);
+    std::optional<std::string> take(std::size_t bytes);
+    /// Everything up to the end of the connection, however it ends.
+    std::string take_all(std::chrono::milliseconds patience = kPatience);
+    /// True if the other side closes within that time (bytes before it are kept).
+    bool closed_within(std::chrono::milliseconds patience);
+
+    void shut_down_sending();
+    void close();
+    /// Closes with a reset.
+    void reset();
+    void set_receive_buffer(int bytes);
+
+    [[nodiscard]] Closing closing() const { return closing_; }
+    [[nodiscard]] const std::string& buffered() const { return buffered_; }
+    [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }
+
+  private:
+    net::FileDescriptor descriptor_;
+    std::string buffered_;
+    Closing closing_ = Closing::open;
+};
+
+[[nodiscard]] net::FileDescriptor connect_to(const net::Address& address);
+
+}  // namespace weir::proxy::testing
