@@ -164,11 +164,11 @@ struct BuildFigures {
 
 /// Any callback may be empty: its metrics are then left out.
 struct MetricsSources {
-    std::function<ProxyFigures()> proxy;
-    std::function<LimiterFigures()> limiter;
-    std::function<ClusterFigures()> cluster;
-    std::function<ConfigFigures()> config;
-    BuildFigures build;
+    std::function<ProxyFigures()> proxy = {};
+    std::function<LimiterFigures()> limiter = {};
+    std::function<ClusterFigures()> cluster = {};
+    std::function<ConfigFigures()> config = {};
+    BuildFigures build = {};
     /// metrics.max_quota_series: further quotas are summed in quota="__other__".
     std::size_t max_quota_series = 1000;
 };
@@ -220,19 +220,19 @@ class QuotaDirectory {
 };
 
 struct AdminSources {
-    std::function<Health()> health;
-    std::function<ConfigFigures()> config;
-    std::function<std::vector<engine::PeerStatus>()> peers;
-    BuildFigures build;
+    std::function<Health()> health = {};
+    std::function<ConfigFigures()> config = {};
+    std::function<std::vector<engine::PeerStatus>()> peers = {};
+    BuildFigures build = {};
     /// The quota API; must outlive the server. Without one, /v1/quotas answers 404.
     QuotaDirectory* quotas = nullptr;
-    std::function<void()> drain;
+    std::function<void()> drain = {};
     /// Levels: debug, info, warning, error, off.
-    std::function<std::string()> log_level;
+    std::function<std::string()> log_level = {};
     /// False for an unknown level.
-    std::function<bool(std::string_view)> set_log_level;
+    std::function<bool(std::string_view)> set_log_level = {};
     /// Seconds since the process started.
-    std::function<double()> uptime_seconds;
+    std::function<double()> uptime_seconds = {};
 };
 
 }  // namespace weir::admin
