@@ -63,7 +63,9 @@ class SettingsReader {
         }
         for (const std::string_view section : sections) {
             if (const auto value = reader.take(section)) {
-                given_.insert(section);
+                if (section == "cluster" && !settings_.cluster) {
+                    settings_.cluster.emplace();  // even if empty: it was asked for
+                }
                 read_section(*value, std::string(section) + ".");
             }
         }

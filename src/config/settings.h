@@ -60,8 +60,8 @@ struct AddressBlock {
 };
 
 struct ClusterSettings {
-    std::string name = "weir";          ///< packets of another cluster are refused
-    Endpoint listen;                    ///< UDP and TCP; port 7946 unless given
+    std::string name = "weir";  ///< packets of another cluster are refused
+    Endpoint listen = Endpoint::v4(0, 7946);
     std::optional<Endpoint> advertise;  ///< what peers are told; nothing: found out at start
     std::vector<Seed> join;
     std::string key_file;   ///< empty only with `insecure`
@@ -76,6 +76,8 @@ struct TimeoutSettings {
     Duration connect = std::chrono::milliseconds(250);    ///< 5 s when upstream is not local
     Duration stream_idle = std::chrono::seconds(300);     ///< no byte either way during a response
     Duration upstream_idle = std::chrono::seconds(60);    ///< a pooled upstream connection
+
+    friend bool operator==(const TimeoutSettings&, const TimeoutSettings&) = default;
 };
 
 /// How big things may get. Sizes in bytes.
@@ -92,6 +94,8 @@ struct LimitSettings {
     std::size_t upstream_connections = 10'000;    ///< all workers together
     std::size_t upstream_idle_connections = 256;  ///< kept by each worker
     std::size_t pipelined_requests = 100;         ///< read ahead on one connection
+
+    friend bool operator==(const LimitSettings&, const LimitSettings&) = default;
 };
 
 enum class Underscores { pass, drop, reject };
@@ -105,6 +109,8 @@ struct HeaderSettings {
     bool forwarded = true;  ///< X-Forwarded-For, -Proto, -Host
     bool request_id = true;
     Underscores underscores = Underscores::drop;  ///< request fields whose name holds one
+
+    friend bool operator==(const HeaderSettings&, const HeaderSettings&) = default;
 };
 
 enum class LogLevel { debug, info, warning, error, off };
@@ -113,25 +119,31 @@ enum class LogFormat { json, text };
 struct LogSettings {
     LogLevel level = LogLevel::info;
     LogFormat format = LogFormat::text;
+
+    friend bool operator==(const LogSettings&, const LogSettings&) = default;
 };
 
 struct DrainSettings {
     Duration grace = std::chrono::seconds(20);          ///< for what is in flight after SIGTERM
     Duration keep_accepting = std::chrono::seconds(3);  ///< new connections after a drain begins
+
+    friend bool operator==(const DrainSettings&, const DrainSettings&) = default;
 };
 
 struct LimiterSettings {
     std::size_t max_instances = 1'000'000;
     double max_weight = 1e12;  ///< one request's weight is clamped to it
+
+    friend bool operator==(const LimiterSettings&, const LimiterSettings&) = default;
 };
 
 struct Settings {
     ListenAddress listen;  ///< clients
     UpstreamAddress upstream;
-    ListenAddress admin;                     ///< changes and debugging
-    ListenAddress status;                    ///< health and metrics, read-only
-    std::string admin_token_file;            ///< bearer token; needed unless admin is local
-    std::vector<std::string> quotas;         ///< files, or directories of *.yaml, *.yml, *.json
+    ListenAddress admin;              ///< changes and debugging
+    ListenAddress status;             ///< health and metrics, read-only
+    std::string admin_token_file;     ///< bearer token; needed unless admin is local
+    std::vector<std::string> quotas;  ///< files, or directories of *.yaml, *.yml, *.json
     routing::RoutingSettings routing;
     std::optional<ClusterSettings> cluster;  ///< nothing: alone
     unsigned workers = 0;                    ///< event loops of the proxy; 0: one per core

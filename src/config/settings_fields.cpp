@@ -16,7 +16,6 @@ constexpr std::uint64_t kMiB = 1024 * kKiB;
 ClusterSettings& cluster_of(Settings& settings) {
     if (!settings.cluster) {
         settings.cluster.emplace();
-        settings.cluster->listen = Endpoint::v4(0, 7946);
     }
     return *settings.cluster;
 }

@@ -60,8 +60,9 @@ struct NamedScale {
     double scale;
 };
 
-constexpr std::array<NamedScale, 6> kSeconds = {
-    {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}}};
+/// In nanoseconds, so that whole numbers of any unit stay exact.
+constexpr std::array<NamedScale, 6> kTimes = {
+    {{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"w", 604800e9}}};
 
 constexpr std::array<NamedScale, 7> kBytes = {{{"B", 1},
                                                {"KiB", 1024},
@@ -101,13 +102,13 @@ Amount read_amount(const Quantity& quantity) {
     return {quantity.number * scale->scale, Measure::bytes};
 }
 
-/// The part of a rate behind the slash: "s", "m" or "10s".
+/// The part of a rate behind the slash: "s", "m" or "10s"; nanoseconds.
 std::optional<double> read_period(std::string_view text) {
-    if (const NamedScale* scale = find_scale(kSeconds, text)) {
+    if (const NamedScale* scale = find_scale(kTimes, text)) {
         return scale->scale;
     }
     const Quantity quantity = split_quantity(text);
-    const NamedScale* scale = find_scale(kSeconds, quantity.unit);
+    const NamedScale* scale = find_scale(kTimes, quantity.unit);
     if (!quantity.valid || scale == nullptr) {
         return std::nullopt;
     }
@@ -169,16 +170,16 @@ Result<double> parse_number(std::string_view text) {
 
 Result<Duration> parse_duration(std::string_view text) {
     const Quantity quantity = split_quantity(text);
-    const NamedScale* scale = find_scale(kSeconds, quantity.unit);
+    const NamedScale* scale = find_scale(kTimes, quantity.unit);
     if (!quantity.valid || scale == nullptr) {
         return bad(quoted(text) + " is not a duration like 250ms, 10s, 5m or 2h");
     }
-    const double seconds = quantity.number * scale->scale;
-    constexpr double kLongest = 100.0 * 366 * 86400;
-    if (!(seconds <= kLongest)) {
+    const double nanoseconds = quantity.number * scale->scale;
+    constexpr double kLongest = 100.0 * 366 * 86400e9;
+    if (!(nanoseconds <= kLongest)) {
         return bad(quoted(text) + " is longer than a hundred years");
     }
-    return Duration(static_cast<Duration::rep>(std::llround(seconds * 1e9)));
+    return Duration(static_cast<Duration::rep>(std::llround(nanoseconds)));
 }
 
 Result<std::uint64_t> parse_size(std::string_view text) {
@@ -240,15 +241,16 @@ Result<Rate> parse_rate(std::string_view text) {
     if (slash == std::string_view::npos) {
         return bad(quoted(text) + " lacks its time: " + kRateGrammar);
     }
-    const auto seconds = read_period(text.substr(slash + 1));
-    if (!seconds) {
+    const auto period = read_period(text.substr(slash + 1));
+    if (!period) {
         return bad(quoted(text) + ": the time behind the slash is like s, m, h, d or 10s");
     }
-    constexpr double kLongest = 366.0 * 86400;
-    if (!(*seconds >= 1e-3 && *seconds <= kLongest)) {
+    constexpr double kShortest = 1e6;
+    constexpr double kLongest = 366.0 * 86400e9;
+    if (!(*period >= kShortest && *period <= kLongest)) {
         return bad(quoted(text) + ": the time behind the slash must be from 1ms to 366d");
     }
-    const auto nanoseconds = static_cast<Duration::rep>(std::llround(*seconds * 1e9));
+    const auto nanoseconds = static_cast<Duration::rep>(std::llround(*period));
     return Rate{amount.value, Duration(nanoseconds), amount.measure};
 }
 
@@ -261,9 +263,9 @@ Result<Burst> parse_burst(std::string_view text) {
         return bad(quoted(text) + " lacks its unit: an amount is like " + std::string(text) +
                    "r, seconds of the rate are like " + std::string(text) + "s");
     }
-    const NamedScale* seconds = find_scale(kSeconds, quantity.unit);
-    if (quantity.valid && seconds != nullptr) {
-        return Burst{{limiter::BurstSpec::Kind::seconds, quantity.number * seconds->scale},
+    const NamedScale* time = find_scale(kTimes, quantity.unit);
+    if (quantity.valid && time != nullptr) {
+        return Burst{{limiter::BurstSpec::Kind::seconds, quantity.number * (time->scale / 1e9)},
                      Measure::none};
     }
     const Amount amount = read_amount(quantity);

@@ -1,0 +1,253 @@
+#include "config/load_settings.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "config/helpers.h"
+#include "config/settings_fields.h"
+
+namespace weir::config {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Lines;
+using testing::lines;
+using testing::settings_errors;
+
+const std::string kUpstream = "upstream: http://127.0.0.1:3000\n";
+
+Settings load(const std::string& text, const std::vector<Override>& overrides) {
+    Diagnostics diagnostics;
+    Settings settings = load_settings(SourceText{"weir.yaml", text}, overrides, diagnostics);
+    CHECK(lines(diagnostics) == Lines{});
+    return settings;
+}
+
+Lines override_errors(const std::vector<Override>& overrides) {
+    Diagnostics diagnostics;
+    const Settings settings =
+        load_settings(SourceText{"weir.yaml", kUpstream}, overrides, diagnostics);
+    return lines(diagnostics);
+}
+
+TEST_CASE("defaults") {
+    const Settings settings = load(kUpstream, {});
+    CHECK(to_string(settings.listen) == "0.0.0.0:8080");
+    CHECK(to_string(settings.admin) == "127.0.0.1:9901");
+    CHECK(to_string(settings.status) == "0.0.0.0:9902");
+    CHECK(settings.timeouts.connect == 250ms);
+    CHECK(settings.limits.request_head == 32 * 1024);
+    CHECK_FALSE(settings.cluster.has_value());
+    CHECK(settings.headers.ietf);
+    CHECK(load("upstream: http://app:80\n", {}).timeouts.connect == 5s);
+    CHECK(load("upstream: unix:/run/a.sock\n", {}).timeouts.connect == 250ms);
+    CHECK(load("upstream: http://[::1]:80\n", {}).timeouts.connect == 250ms);
+    CHECK(load("upstream: app:80\ntimeouts: {connect: 1s}\n", {}).timeouts.connect == 1s);
+}
+
+TEST_CASE("everything that can be said") {
+    const Settings settings = load(R"(
+listen: 0.0.0.0:8081
+upstream: unix:/run/app.sock
+admin: unix:/run/weir/admin.sock
+status: "[::]:9902"
+quotas: [config/quotas.yaml, /etc/weir/quotas]
+workers: 2
+trusted_proxies: [10.0.0.0/8, "::1"]
+routes:
+  - preset: s3
+    domain: [s3.example.net, s3.local]
+  - match: {host: "*.example.net", path: "/api/{tenant}/**", methods: [GET, HEAD],
+            headers: [{name: x-tier, value: gold}, {name: x-debug}]}
+    quota: ["api/{tenant}/read", "api/{tenant}"]
+    weight: {GET: 2.5, default: 1}
+  - match: {path: "/up/**"}
+    quota: up
+    weight: request-bytes
+    ambiguous_path: route
+  - quota: rest
+    weight: header:x-cost
+cluster:
+  name: storage
+  listen: 0.0.0.0:7947
+  advertise: 10.0.0.3:7947
+  join: [dns://weir-peers:7946, 10.0.0.1:7946]
+  key_file: /etc/weir/gossip.key
+timeouts: {request_head: 5s, stream_idle: 10m}
+limits: {request_line: 4KiB, buffer: 64KiB, connections: 50}
+headers: {rate_limit: [ietf, x-ratelimit], on_success: true, quota: false, underscores: reject}
+log: {level: debug, format: json}
+drain: {grace: 5s, keep_accepting: 0s}
+limiter: {max_instances: 5000, max_weight: 1000}
+metrics: {max_quota_series: 10}
+routing: {merge_slashes: false}
+)",
+                                   {});
+    CHECK(settings.admin.path == "/run/weir/admin.sock");
+    CHECK(settings.quotas == std::vector<std::string>{"config/quotas.yaml", "/etc/weir/quotas"});
+    CHECK(settings.workers == 2);
+    CHECK(settings.trusted_proxies.size() == 2);
+    const auto& routes = settings.routing.routes;
+    REQUIRE(routes.size() == 4);
+    CHECK(routes[0].preset == "s3");
+    CHECK(routes[0].domains == std::vector<std::string>{"s3.example.net", "s3.local"});
+    CHECK(routes[1].match.hosts == std::vector<std::string>{"*.example.net"});
+    CHECK(routes[1].match.path == "/api/{tenant}/**");
+    CHECK(routes[1].match.methods.size() == 2);
+    REQUIRE(routes[1].match.headers.size() == 2);
+    CHECK(routes[1].match.headers[0].exact);
+    CHECK_FALSE(routes[1].match.headers[1].exact);
+    CHECK(routes[1].weight.source == routing::WeightSource::table);
+    CHECK(routes[1].weight.table[0].second == 2.5);
+    CHECK(routes[2].quotas == std::vector<std::string>{"up"});
+    CHECK(routes[2].weight.source == routing::WeightSource::request_bytes);
+    CHECK(routes[2].allow_ambiguous_path);
+    CHECK(routes[3].weight.header == "x-cost");
+    REQUIRE(settings.cluster.has_value());
+    CHECK(settings.cluster->join.size() == 2);
+    CHECK(settings.cluster->advertise.has_value());
+    CHECK(settings.timeouts.request_head == 5s);
+    CHECK(settings.timeouts.body_idle == 30s);
+    CHECK(settings.limits.connections == 50);
+    CHECK(settings.headers.x_ratelimit);
+    CHECK_FALSE(settings.headers.quota);
+    CHECK(settings.headers.underscores == Underscores::reject);
+    CHECK(settings.log.level == LogLevel::debug);
+    CHECK(settings.log.format == LogFormat::json);
+    CHECK(settings.drain.keep_accepting == 0s);
+    CHECK(settings.limiter.max_instances == 5000);
+    CHECK(settings.routing.max_weight == 1000);
+    CHECK(settings.max_quota_series == 10);
+    CHECK_FALSE(settings.routing.merge_slashes);
+    CHECK(settings.routing.resolve_dot_segments);
+}
+
+TEST_CASE("errors have place, path and suggestion, all at once") {
+    CHECK(settings_errors("lisen: 0.0.0.0:80\nupstream: 5\ncluster:\n  jion: [x]\n  join: [y]\n"
+                          "workers: many\ntimeouts: {connect: 0s}\nlog: loud\n") ==
+          Lines{"weir.yaml:1:1: lisen: unknown field, did you mean 'listen'?",
+                "weir.yaml:2:11: upstream: '5' is not an upstream, like http://127.0.0.1:3000, "
+                "app:3000 or unix:/run/app.sock",
+                "weir.yaml:4:3: cluster.jion: unknown field, did you mean 'join'?",
+                "weir.yaml:5:10: cluster.join[0]: 'y' is a name: write dns://y",
+                "weir.yaml:6:10: workers: 'many' is not a whole number",
+                "weir.yaml:7:21: timeouts.connect: must be from 1ms to 5m",
+                "weir.yaml:8:6: log: must be a map, is a single value"});
+    CHECK(settings_errors("upstream: a:1\n---\nlisten: b\n") ==
+          Lines{"weir.yaml:3:1: the settings must be one document"});
+    CHECK(settings_errors("[]") == Lines{"weir.yaml:1:1: must be a map, is a list"});
+}
+
+TEST_CASE("what concerns several keys") {
+    CHECK(settings_errors("listen: 0.0.0.0:80\n") ==
+          Lines{"weir.yaml: upstream: is missing: say where requests go, like "
+                "http://127.0.0.1:3000"});
+    CHECK(settings_errors("") == settings_errors("listen: 0.0.0.0:80\n"));
+    CHECK(settings_errors(kUpstream + "admin: 0.0.0.0:9901\n") ==
+          Lines{"weir.yaml: admin: listens beyond this machine: that needs 'admin_token_file'"});
+    CHECK(settings_errors(kUpstream + "admin: 0.0.0.0:9901\nadmin_token_file: /t\n").empty());
+    CHECK(settings_errors(kUpstream + "admin: 127.1.2.3:9901\n").empty());
+    CHECK(settings_errors(kUpstream + "admin: \"[::1]:9901\"\n").empty());
+    CHECK(settings_errors(kUpstream + "cluster: {name: a}\n") ==
+          Lines{"weir.yaml: cluster: needs 'key_file', or 'insecure: true' to gossip without a "
+                "key"});
+    CHECK(settings_errors(kUpstream + "cluster: {}\n") ==
+          settings_errors(kUpstream + "cluster: {name: a}\n"));
+    CHECK(settings_errors(kUpstream + "cluster: {key_file: a, insecure: true}\n") ==
+          Lines{"weir.yaml: cluster.insecure: contradicts 'key_file': drop one of them"});
+    CHECK(settings_errors(kUpstream + "status: 127.0.0.1:9901\n") ==
+          Lines{"weir.yaml: admin: is the address of status, too"});
+    CHECK(settings_errors(kUpstream + "listen: 127.0.0.1:9901\n") ==
+          Lines{"weir.yaml: listen: is the address of admin or status, too"});
+    CHECK(settings_errors(kUpstream + "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n").empty());
+    CHECK(settings_errors(kUpstream + "limits: {request_line: 64KiB}\n") ==
+          Lines{"weir.yaml: limits.request_line: is larger than limits.request_head"});
+    CHECK(settings_errors(kUpstream + "headers: {rate_limit: [none, ietf]}\n") ==
+          Lines{"weir.yaml:2:23: headers.rate_limit: 'none' must stand alone"});
+}
+
+TEST_CASE("routes") {
+    CHECK(settings_errors(kUpstream +
+                          "routes:\n  - preset: s4\n    weight: lots\n  - math: {}\n"
+                          "    match: {headers: [{value: 1}], path: []}\n    quota: []\n"
+                          "    ambiguous_path: maybe\n") ==
+          Lines{"weir.yaml:3:13: routes[0].preset: 's4' must be s3, did you mean 's3'?",
+                "weir.yaml:4:13: routes[0].weight: must be a number, request-bytes, header:<name> "
+                "or a table like {ListObjectsV2: 10, default: 1}",
+                "weir.yaml:5:5: routes[1].math: unknown field, did you mean 'match'?",
+                "weir.yaml:6:23: routes[1].match.headers[0]: 'name' is missing",
+                "weir.yaml:6:42: routes[1].match.path: must be a single value, is a list",
+                "weir.yaml:7:12: routes[1].quota: must not be empty",
+                "weir.yaml:8:21: routes[1].ambiguous_path: 'maybe' must be refuse or route"});
+    CHECK(settings_errors(kUpstream + "routes: [{quota: a, weight: -1}]\n").size() == 1);
+    CHECK(settings_errors(kUpstream + "routes: [{quota: a, weight: {GET: 1e5}}]\n").size() == 1);
+}
+
+TEST_CASE("flags and variables win over the file, later ones over earlier ones") {
+    const Settings settings =
+        load(kUpstream + "workers: 1\nquotas: [a]\n",
+             {{"workers", "WEIR_WORKERS", "2"},
+              {"workers", "--workers", "3"},
+              {"quotas", "--quotas", "b,c"},
+              {"cluster.insecure", "--cluster-insecure", "true"},
+              {"cluster.join", "WEIR_CLUSTER_JOIN", "10.0.0.1:1,dns://peers"}});
+    CHECK(settings.workers == 3);
+    CHECK(settings.quotas == std::vector<std::string>{"b", "c"});
+    REQUIRE(settings.cluster.has_value());
+    CHECK(settings.cluster->join.size() == 2);
+    CHECK(settings.cluster->listen == Endpoint::v4(0, 7946));
+
+    CHECK(override_errors({{"listen", "--listen", "here"}})
+              .at(0)
+              .find("--listen: 'here' is not an address to listen on") == 0);
+    CHECK(override_errors({{"cluster.join", "WEIR_CLUSTER_JOIN", "10.0.0.1:1,peers"}}) ==
+          Lines{"WEIR_CLUSTER_JOIN: [1]: 'peers' is a name: write dns://peers"});
+    CHECK(override_errors({{"workers", "--workers", std::string("1\0", 2)}}) ==
+          Lines{"--workers: a text holds a control character"});
+}
+
+TEST_CASE("settings without a file") {
+    Diagnostics diagnostics;
+    const Settings settings =
+        load_settings(std::nullopt, {{"upstream", "--upstream", "app:3000"}}, diagnostics);
+    CHECK(lines(diagnostics) == Lines{});
+    CHECK(settings.upstream.host == "app");
+}
+
+TEST_CASE("names of flags and variables follow the key") {
+    CHECK(flag_name("cluster.key_file") == "--cluster-key-file");
+    CHECK(variable_name("cluster.key_file") == "WEIR_CLUSTER_KEY_FILE");
+}
+
+TEST_CASE("the defaults that the table tells are the defaults that hold") {
+    for (const SettingField& field : setting_fields()) {
+        CAPTURE(field.key);
+        const bool is_prose = field.default_text == "required" || field.default_text == "none" ||
+                              field.default_text.find(' ') != std::string_view::npos;
+        if (is_prose || field.key.substr(0, 8) == "cluster.") {
+            continue;
+        }
+        // Given explicitly, the default must be accepted and change nothing.
+        Diagnostics diagnostics;
+        const Settings given = load_settings(
+            SourceText{"weir.yaml", kUpstream},
+            {{std::string(field.key), "--x", std::string(field.default_text)}}, diagnostics);
+        CHECK(lines(diagnostics) == Lines{});
+        const Settings plain = load(kUpstream, {});
+        CHECK(given.listen == plain.listen);
+        CHECK(given.admin == plain.admin);
+        CHECK(given.status == plain.status);
+        CHECK(given.workers == plain.workers);
+        CHECK(given.timeouts == plain.timeouts);
+        CHECK(given.limits == plain.limits);
+        CHECK(given.headers == plain.headers);
+        CHECK(given.log == plain.log);
+        CHECK(given.drain == plain.drain);
+        CHECK(given.limiter == plain.limiter);
+        CHECK(given.max_quota_series == plain.max_quota_series);
+    }
+}
+
+}  // namespace
+}  // namespace weir::config
