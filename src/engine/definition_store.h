@@ -4,7 +4,7 @@
 // API (crdt::DefinitionMap). A document without generation holds for this sidecar only; of the
 // others the newest generation wins and spreads (definition_sync.h); an older one changes nothing;
 // the same generation with other content is a conflict: what was in force stays, it is counted and
-// shown. If two sets define one name, the set whose name sorts first wins.
+// shown. If two sets define one name, the local set wins, then the set whose name sorts first.
 //
 // A definition whose chain is not valid (its parent was removed at the other side of a split, say)
 // is listed with the problem but is not in force, until the chain is whole again.
@@ -61,7 +61,8 @@ inline constexpr std::size_t kMaximumWho = 64;
 inline constexpr std::size_t kMaximumWhy = 256;
 
 /// One change of what is in force, for the limiter. Within one batch parents are put before
-/// children, and after all of them children are taken away before parents.
+/// children, and after all of them children are taken away before parents, as far as parents are
+/// named exactly. Should the limiter refuse one, give it in_force() whole.
 struct DefinitionChange {
     std::string name;
     std::optional<limiter::QuotaDefinition> definition;  // nothing: taken away
@@ -129,16 +130,16 @@ class DefinitionStore {
 
     // --- what is in force -----------------------------------------------------------------------
     /// Every name of either layer, sorted.
-    [[nodiscard]] std::vector<ListedDefinition> list(Instant now) const;
-    [[nodiscard]] std::optional<ListedDefinition> find(std::string_view name, Instant now) const;
-    /// The whole set in force, parents before children.
-    [[nodiscard]] std::vector<limiter::QuotaDefinition> in_force() const;
+    [[nodiscard]] std::vector<ListedDefinition> list(Instant now);
+    [[nodiscard]] std::optional<ListedDefinition> find(std::string_view name, Instant now);
+    /// The whole set in force, sorted by name; a valid set.
+    [[nodiscard]] std::vector<limiter::QuotaDefinition> in_force();
     /// What changed since the last call.
     [[nodiscard]] std::vector<DefinitionChange> take_changes();
     /// Ends expired overrides and drops old tombstones. Call it about every 100 ms.
     void tick(Instant now);
     /// A hash over everything in force: for weir_config_info and for comparing peers.
-    [[nodiscard]] std::uint64_t content_hash() const;
+    [[nodiscard]] std::uint64_t content_hash();
     [[nodiscard]] const DefinitionStoreCounters& counters() const { return counters_; }
 
     // --- for definition_sync --------------------------------------------------------------------
@@ -149,13 +150,62 @@ class DefinitionStore {
     /// The encoded document of a set with generation; nothing if there is none.
     [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> document_bytes(
         std::string_view set) const;
+    /// A peer has the same generation with other content.
+    void note_conflict(std::string_view set);
     /// A document that a peer sent whole.
     DocumentReport apply_encoded(std::string_view set, std::uint64_t generation,
                                  std::span<const std::byte> bytes, Instant now);
 
   private:
-    // filled in with the implementation
+    /// Local documents sort first and win.
+    struct SetKey {
+        bool of_fleet = false;
+        std::string set;
+        friend auto operator<=>(const SetKey&, const SetKey&) = default;
+    };
+    struct SetState {
+        std::optional<std::uint64_t> generation;
+        std::uint64_t content_hash = 0;
+        std::shared_ptr<const std::vector<std::byte>> bytes;
+        std::map<std::string, limiter::QuotaDefinition, std::less<>> quotas;
+        bool conflict = false;
+    };
+    struct Effective {
+        limiter::QuotaDefinition definition;
+        bool valid = true;
+        std::string problem;
+        bool given = false;  // take_changes() has handed it out
+    };
+
+    [[nodiscard]] DocumentReport refuse(DocumentReport report);
+    [[nodiscard]] std::vector<limiter::DefinitionError> document_errors(
+        const FileDocument& document, const SetKey& key);
+    void install(const SetKey& key, SetState state, Instant now);
+    [[nodiscard]] const limiter::QuotaDefinition* in_files(std::string_view name,
+                                                           const SetKey** key) const;
+    [[nodiscard]] std::optional<limiter::QuotaDefinition> desired(const std::string& name,
+                                                                  Instant now) const;
+    void update(const std::string& name, Instant now);
+    [[nodiscard]] bool chain_valid(const limiter::QuotaDefinition& definition) const;
+    [[nodiscard]] bool same_shape(const limiter::QuotaDefinition& definition) const;
+    void settle();
+    Result<crdt::Version> edit(crdt::DefinitionEntry entry,
+                               const std::optional<limiter::QuotaDefinition>& outcome,
+                               const Edit& by, Instant now);
+    [[nodiscard]] std::string candidate_errors(
+        const std::string& name, const std::optional<limiter::QuotaDefinition>& outcome);
+    [[nodiscard]] ListedDefinition listed(const std::string& name, Instant now) const;
+    [[nodiscard]] std::size_t depth_of(std::string_view name) const;
+
+    std::uint64_t writer_;
     crdt::DefinitionMap overrides_{kMaximumOverrides};
+    std::map<SetKey, SetState> sets_;
+    std::map<std::string, Effective, std::less<>> effective_;
+    std::set<std::string> touched_;
+    std::map<std::string, std::optional<std::string>, std::less<>> gone_;  // name, parent
+    std::vector<std::string> edited_;
+    bool revalidate_ = false;
+    std::optional<std::uint64_t> content_hash_;
     DefinitionStoreCounters counters_;
 };
 

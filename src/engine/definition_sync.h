@@ -55,8 +55,61 @@ class DefinitionSync {
     [[nodiscard]] const DefinitionSyncCounters& counters() const { return counters_; }
 
   private:
-    // filled in with the implementation
+    struct Push {
+        std::string name;
+        crdt::Version version;
+        std::set<gossip::MemberId> waiting;
+        std::uint32_t tries = 0;
+        Instant next{};
+    };
+    struct Fetch {
+        std::uint64_t generation = 0;
+        gossip::MemberId from;
+        std::uint64_t content = 0;  // as announced
+        std::vector<std::vector<std::byte>> pages;
+        std::size_t have = 0;
+        std::uint32_t idle_tries = 0;
+        Instant next{};
+    };
+
+    void adopt_edits(Instant now, std::span<const gossip::MemberId> peers);
+    void greet(std::span<const gossip::MemberId> peers, gossip::MessageSink& sink);
+    void tick_pushes(Instant now, gossip::MessageSink& sink);
+    void tick_fetches(Instant now, gossip::MessageSink& sink);
+    void send_digest(const gossip::MemberId& to, bool with_buckets, gossip::MessageSink& sink);
+    void ask_bucket(const gossip::MemberId& to, std::uint8_t bucket, bool mutual,
+                    gossip::MessageSink& sink);
+    void ask_pages(const std::string& set, Fetch& fetch, Instant now, gossip::MessageSink& sink);
+    void remember(const std::string& name);
+    bool on_push(const gossip::MemberId& from, ByteReader& reader, Instant now,
+                 gossip::MessageSink& sink);
+    bool on_acknowledge(const gossip::MemberId& from, ByteReader& reader);
+    bool on_digest(const gossip::MemberId& from, ByteReader& reader, Instant now,
+                   gossip::MessageSink& sink);
+    bool on_bucket_ask(const gossip::MemberId& from, ByteReader& reader, Instant now,
+                       gossip::MessageSink& sink);
+    bool on_bucket(const gossip::MemberId& from, ByteReader& reader, Instant now,
+                   gossip::MessageSink& sink);
+    bool on_document_ask(const gossip::MemberId& from, ByteReader& reader,
+                         gossip::MessageSink& sink);
+    bool on_document_page(const gossip::MemberId& from, ByteReader& reader, Instant now,
+                          gossip::MessageSink& sink);
+    void push_recent(const gossip::MemberId& to, const std::vector<crdt::Version>& known,
+                     Instant now, gossip::MessageSink& sink);
+    /// True when we have a newer document than they.
+    bool compare_sets(const gossip::MemberId& from, const std::vector<std::string>& named,
+                      const std::vector<std::pair<std::uint64_t, std::uint64_t>>& versions,
+                      Instant now, gossip::MessageSink& sink);
+    void finish(const std::string& set, Instant now);
+
     DefinitionStore& store_;
+    Random random_;
+    std::deque<Push> pushes_;
+    std::deque<std::string> recent_;
+    std::map<std::string, Fetch, std::less<>> fetches_;
+    std::set<gossip::MemberId> greeted_;
+    std::vector<std::pair<std::string, std::uint64_t>> announced_;
+    Instant next_digest_{};
     DefinitionSyncCounters counters_;
 };
 

@@ -30,6 +30,9 @@
 namespace weir::limiter {
 class Limiter;
 }
+namespace weir::gossip {
+class NonceSource;
+}
 
 namespace weir::engine {
 
@@ -52,6 +55,11 @@ struct Options {
     std::vector<GossipKey> keys;
     /// Without a cluster every limit is local, nothing is ever sent.
     bool clustered = true;
+    /// Preferred as owner.
+    bool anchor = false;
+    /// Where the seal's nonces come from. nullptr: the system's generator, the only choice for real
+    /// traffic; the simulator gives a seeded one. Must outlive the engine.
+    gossip::NonceSource* nonces = nullptr;
     SyncSettings sync;
 };
 

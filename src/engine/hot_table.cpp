@@ -1,0 +1,62 @@
+#include "engine/hot_table.h"
+
+#include <algorithm>
+
+namespace weir::engine {
+
+bool HotTable::note(const gossip::HotEntry& entry, Instant now) {
+    if (entry.age > kLongestAge) return false;
+    const Instant as_of = now - entry.age;
+    const auto known = std::find_if(known_.begin(), known_.end(),
+                                    [&](const Known& each) { return each.entry.key == entry.key; });
+    if (known != known_.end()) {
+        if (as_of <= known->as_of) return false;
+        *known = {entry, as_of};
+    } else if (known_.size() < capacity_) {
+        known_.push_back({entry, as_of});
+    } else if (!known_.empty() && entry.rate > known_.back().entry.rate) {
+        known_.back() = {entry, as_of};
+    } else {
+        return false;
+    }
+    std::stable_sort(known_.begin(), known_.end(), [](const Known& one, const Known& other) {
+        return one.entry.rate > other.entry.rate;
+    });
+    return true;
+}
+
+void HotTable::forget_old(Instant now) {
+    std::erase_if(known_, [now](const Known& each) { return now - each.as_of > kLongestAge; });
+}
+
+std::vector<gossip::HotEntry> HotTable::entries(Instant now) const {
+    std::vector<gossip::HotEntry> entries;
+    for (const Known& each : known_) {
+        entries.push_back(each.entry);
+        entries.back().age = now - each.as_of;
+    }
+    return entries;
+}
+
+const gossip::HotEntry* HotTable::find(const gossip::LimitKey& key) const {
+    for (const Known& each : known_) {
+        if (each.entry.key == key) return &each.entry;
+    }
+    return nullptr;
+}
+
+std::vector<std::byte> HotTable::encode(Instant now, std::size_t limit, std::size_t offset) const {
+    const std::vector<gossip::HotEntry> all = entries(now);
+    std::vector<std::byte> body(limit);
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        ByteWriter writer(std::span<std::byte>(body).subspan(size));
+        gossip::encode(writer, all[(offset + i) % all.size()]);
+        if (!writer.ok()) break;
+        size += writer.size();
+    }
+    body.resize(size);
+    return body;
+}
+
+}  // namespace weir::engine

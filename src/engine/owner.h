@@ -1,0 +1,113 @@
+#pragma once
+// The owner's side of the counter synchronisation: the limits of the shards that this sidecar owns.
+// Answers deltas with totals, publishes when users reckon too wrongly, hands over when owners
+// change, asks to be filled when it begins. Costs by limits in use: idle ones sleep, then go.
+// Belongs to the control thread. Borrows everything it is given.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/random.h"
+#include "engine/hot_table.h"
+#include "engine/owned_limit.h"
+#include "engine/silence.h"
+#include "engine/statistics.h"
+#include "gossip/owners.h"
+
+namespace weir::engine {
+
+/// Takes what an owner says. The receiver may be ourselves.
+class OwnerSink {
+  public:
+    virtual ~OwnerSink() = default;
+    virtual void send_total(const gossip::MemberId& to, const gossip::TotalEntry& entry) = 0;
+    virtual void send_handover(const gossip::MemberId& to, const gossip::HandoverEntry& entry) = 0;
+    virtual void ask_name(const gossip::MemberId& to, const gossip::LimitKey& key) = 0;
+    /// Please fill these shards (a bit each).
+    virtual void ask_owner(const gossip::MemberId& to, std::uint16_t shards) = 0;
+};
+
+/// Finds name and parameters of a limit that this sidecar knows by itself, as reporter or by its
+/// definitions; `name` may be empty (not told yet).
+using Resolver = std::function<bool(const gossip::LimitKey& key, std::string& name,
+                                    limiter::LimitParameters& parameters)>;
+
+class Owner {
+  public:
+    Owner(const SyncSettings& settings, Silence& silence, Random random, Resolver resolver,
+          SyncStatistics& statistics);
+
+    void set_self(const gossip::MemberId& self) { self_ = self; }
+    void start(const gossip::Owners& owners, Instant now);
+    void receive(const gossip::MemberId& from, MemberNumber number, const gossip::DeltaEntry& delta,
+                 Instant now, OwnerSink& sink);
+    void receive(const gossip::HandoverEntry& entry, Instant now);
+    void name_told(const gossip::NameEntry& entry, Instant now);
+    /// Another owner of these shards asks to be filled.
+    void owner_asked(const gossip::MemberId& from, std::uint16_t shards, Instant now,
+                     OwnerSink& sink);
+    void shard_changed(const gossip::OwnerChange& change, Instant now, OwnerSink& sink);
+    /// What a view of ours knows of a limit whose shard has just become ours.
+    void fill(const gossip::HandoverEntry& entry, const std::string& name,
+              const limiter::LimitParameters& parameters, Instant now);
+    /// Hands everything over to the owners that remain.
+    void leave(const gossip::Owners& owners, Instant now, OwnerSink& sink);
+    void stopped(Instant now, const gossip::Owners& owners, OwnerSink& sink);
+    void refresh_parameters();
+    void tick(Instant now, OwnerSink& sink);
+
+    /// The hottest shedding limits, as rumours.
+    void note_hot(HotTable& hot, Instant now) const;
+    [[nodiscard]] const OwnedLimit* find(const gossip::LimitKey& key) const;
+    [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    [[nodiscard]] std::size_t cells() const;
+    [[nodiscard]] bool owns(gossip::Shard shard) const { return shards_[shard].owned; }
+    /// Datagrams with counters that went in or out in the last second.
+    void note_load(std::uint64_t datagrams_per_second);
+    [[nodiscard]] std::uint8_t pace() const { return pace_; }
+
+  private:
+    struct ShardState {
+        bool owned = false;
+        bool filled = false;  // somebody handed over
+        std::uint8_t asks_left = 0;
+        Instant born{};
+        Instant lost{};
+        gossip::OwnerList others;
+    };
+    struct KeyHash {
+        std::size_t operator()(const gossip::LimitKey& key) const { return gossip::hash(key); }
+    };
+    OwnedLimit* obtain(const gossip::LimitKey& key, Instant now);
+    void resolve(OwnedLimit& limit);
+    void wake(std::uint32_t slot);
+    void look_at(OwnedLimit& limit, Instant now, OwnerSink& sink);
+    void publish(OwnedLimit& limit, Instant now, OwnerSink& sink);
+    void hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now, OwnerSink& sink);
+    void ask_again(Instant now, OwnerSink& sink);
+    void begin_shard(gossip::Shard shard, const gossip::OwnerList& owners, Instant now);
+    void remove(std::uint32_t slot);
+    [[nodiscard]] std::uint32_t draw_life();
+
+    const SyncSettings& settings_;
+    Silence& silence_;
+    Random random_;
+    Resolver resolver_;
+    SyncStatistics& statistics_;
+    gossip::MemberId self_;
+
+    std::array<ShardState, gossip::kShards> shards_;
+    std::vector<OwnedLimit> slots_;
+    std::vector<bool> awake_flag_;
+    std::vector<std::uint32_t> free_;
+    std::vector<std::uint32_t> awake_;
+    std::unordered_map<gossip::LimitKey, std::uint32_t, KeyHash> by_key_;
+    std::uint64_t ticks_ = 0;
+    Instant asked_at_{};
+    std::uint8_t pace_ = 0;
+};
+
+}  // namespace weir::engine

@@ -1,0 +1,86 @@
+#pragma once
+// What the silence of members means. One silent origin is taken for dead: its reckoned rate fades.
+// Two or more whose last packets came within a second of each other are taken for a split: their
+// rates are kept for the hold time (mode `safe`), so that each side stays with the share it had.
+// It is provisional: when a second member falls silent so, the first one's rate is put back.
+// A goodbye is never silence.
+//
+// Members are known here by small numbers, so that cells stay small. Belongs to the control thread.
+// Bounded: a member that is gone is forgotten after two minutes, when no cell can name it any more.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/instant.h"
+#include "engine/statistics.h"
+#include "engine/sync_settings.h"
+#include "gossip/member.h"
+
+namespace weir::engine {
+
+enum class Presence : std::uint8_t {
+    heard,   // its word holds
+    fading,  // taken for dead
+    held,    // taken for cut off: its share is kept
+    gone     // said goodbye, or another incarnation is at its address
+};
+
+using MemberNumber = std::uint32_t;
+
+class Silence {
+  public:
+    Silence(const SyncSettings& settings, SyncStatistics& statistics)
+        : settings_(settings), statistics_(statistics) {}
+
+    /// Its number; given when first asked for.
+    MemberNumber number(const gossip::MemberId& member, Instant now);
+    [[nodiscard]] const gossip::MemberId& id(MemberNumber member) const {
+        return members_[member].id;
+    }
+    /// A packet of it was opened.
+    void heard(MemberNumber member, Instant now);
+    /// It said goodbye or was replaced.
+    void gone(const gossip::MemberId& member, Instant now);
+    /// Counter values of it were refused.
+    void refused(MemberNumber member) { ++members_[member].refusals; }
+
+    /// What to make of a cell that was heard last so long ago, its origin having promised to be
+    /// heard every `keep_alive`.
+    Presence judge(MemberNumber member, Duration age, Duration keep_alive, Instant now);
+    [[nodiscard]] Duration silent_after(Duration keep_alive) const;
+    /// What is left of the hold of a member that is held.
+    [[nodiscard]] Duration hold_left(MemberNumber member, Instant now) const;
+
+    void forget_old(Instant now);
+    /// After a stop of our own the clock stood still: nobody was silent meanwhile.
+    void restart(Instant now);
+    [[nodiscard]] std::size_t size() const { return numbers_.size(); }
+    /// The member of whom the most values were refused; nullptr when of nobody.
+    [[nodiscard]] const gossip::MemberId* most_refused(std::uint64_t& count) const;
+
+  private:
+    struct Known {
+        gossip::MemberId id;
+        Instant last_packet{};
+        Duration keep_alive{};  // that held when it fell silent
+        Instant hold_until{};
+        std::uint64_t refusals = 0;
+        bool silent = false;
+        bool split = false;  // has had its hold for this silence
+        bool gone = false;
+        Instant gone_at{};
+    };
+    void fall_silent(Known& member, Duration keep_alive, Instant now);
+    void hold(Known& member, Instant now);
+
+    const SyncSettings& settings_;
+    SyncStatistics& statistics_;
+    std::vector<Known> members_;
+    std::vector<MemberNumber> free_;
+    std::vector<MemberNumber> silent_;
+    std::map<gossip::MemberId, MemberNumber> numbers_;
+};
+
+}  // namespace weir::engine

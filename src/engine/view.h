@@ -1,0 +1,127 @@
+#pragma once
+// What a sidecar believes of one limit from one owner: a leaky bucket that runs the owner's model,
+// corrected by each total, together with the deltas that the owner has not acknowledged yet.
+// Belongs to the control thread; owned by a SyncedLimit.
+//
+// Invariants: the flights are ordered by sending time and bounded; `known` is what the owner last
+// acknowledged, to the bit.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/instant.h"
+#include "engine/reckoning.h"
+#include "engine/sync_settings.h"
+#include "gossip/counter_messages.h"
+#include "gossip/member.h"
+
+namespace weir::engine {
+
+/// The origin's own figures at one instant, since its run of the cell began.
+struct OriginCounts {
+    double admitted = 0;
+    double refunded = 0;
+    double offered = 0;
+    double rate = 0;
+    double open_time = 0;
+    double heaviest = 0;
+    double typical = 1;
+    double believed_level = 0;
+    bool shedding = false;
+    Instant since{};  // the newest of it was admitted after this
+    [[nodiscard]] double net() const { return admitted - refunded; }
+};
+
+/// Thresholds which the limit and the size of the fleet give, shared by all views of a limit.
+struct Thresholds {
+    double admitted = 0;  // this origin's share of the error budget
+    double offered = 0;
+};
+
+[[nodiscard]] Thresholds thresholds_of(const SyncSettings& settings,
+                                       const limiter::LimitParameters& limit, double typical,
+                                       double fleet_rate, std::uint32_t origins, std::uint8_t pace);
+
+/// Whether a delta has to go out: now, when a packet goes anyway, or not.
+enum class Need : std::uint8_t { none, ride_along, must };
+
+class View {
+  public:
+    explicit View(const gossip::MemberId& owner) : owner_(owner) {}
+
+    [[nodiscard]] const gossip::MemberId& owner() const { return owner_; }
+
+    /// Reckons up to `now`; what we admitted since the last call is added as it is.
+    void advance(const limiter::LimitParameters& limit, const OriginCounts& own, Instant now);
+
+    [[nodiscard]] Need need(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                            const OriginCounts& own, const Thresholds& thresholds,
+                            Instant now) const;
+    /// Whether the level is worth asking for although we have nothing to tell.
+    [[nodiscard]] bool matters(const limiter::LimitParameters& limit) const;
+    /// Remembers what is being sent. `counts` must be quantised.
+    void sent(const OriginCounts& counts, Instant now);
+
+    /// Takes a total in. False when it is older than what is known.
+    bool receive(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                 const gossip::TotalEntry& total, std::uint32_t run, const OriginCounts& own,
+                 Instant now);
+    /// The origin begins a new run: nothing is acknowledged any more.
+    void begin_run(const OriginCounts& own);
+    /// After a stop of our own: what was heard is not believed any more, the owner is asked anew.
+    void forget();
+    /// A stand-in until the first total comes: a rumour from membership gossip.
+    void rumour(const gossip::HotEntry& hot, const OriginCounts& own, Instant now);
+
+    [[nodiscard]] bool heard() const { return heard_.has_value(); }
+    /// Heard lately enough to be believed.
+    [[nodiscard]] bool fresh(const SyncSettings& settings, Instant now) const;
+    /// Heard within `hold` after it ceased to be fresh.
+    [[nodiscard]] bool within_hold(const SyncSettings& settings, Duration hold, Instant now) const;
+    [[nodiscard]] bool filled() const { return filled_; }
+    [[nodiscard]] bool asked() const { return sent_at_.has_value(); }
+    [[nodiscard]] bool awaiting() const { return unanswered_ > 0; }
+    [[nodiscard]] bool resending() const { return unanswered_ > 1; }
+    [[nodiscard]] const Bucket& bucket() const { return bucket_; }
+    [[nodiscard]] double others_rate() const;
+    [[nodiscard]] double known_rate() const { return known_.rate; }
+    [[nodiscard]] std::uint32_t origins() const { return origins_; }
+    [[nodiscard]] std::uint8_t pace() const { return pace_; }
+    [[nodiscard]] std::optional<Instant> heard_at() const { return heard_; }
+    [[nodiscard]] Duration round_trip() const { return round_trip_; }
+    /// The age of the oldest weight that is not acknowledged.
+    [[nodiscard]] Duration oldest_age(Instant now) const;
+    /// The keep-alive that holds between us and this owner.
+    [[nodiscard]] Duration keep_alive(const SyncSettings& settings, double rate) const;
+
+  private:
+    struct Flight {
+        OriginCounts counts;
+        Instant at;
+    };
+    void acknowledge(const gossip::TotalEntry& total, const OriginCounts& own, Instant now);
+    void note_round_trip(Duration measured);
+    [[nodiscard]] Duration resend_wait(const SyncSettings& settings) const;
+    [[nodiscard]] bool quiet(const OriginCounts& own) const;
+
+    gossip::MemberId owner_;
+    Bucket bucket_;
+    OriginCounts known_;
+    double net_seen_ = 0;  // own net admitted weight that is in the bucket
+    std::vector<Flight> flights_;
+    std::uint32_t unanswered_ = 0;
+    std::uint32_t life_ = 0;
+    std::uint32_t origins_ = 1;
+    std::uint8_t pace_ = 0;
+    bool filled_ = false;
+    std::optional<Instant> heard_;
+    std::optional<Instant> sent_at_;
+    std::optional<Instant> known_at_;
+    std::optional<Instant> first_unacknowledged_;
+    Instant advanced_{};
+    Duration round_trip_{};
+    Duration owner_keep_alive_{};
+};
+
+}  // namespace weir::engine
