@@ -14,9 +14,9 @@ namespace weir::admin {
 
 struct AccessRules {
     /// Empty: none is asked for.
-    std::string token;
+    std::string token = {};
     /// Host names that may be used besides literal addresses and localhost.
-    std::vector<std::string> allowed_hosts;
+    std::vector<std::string> allowed_hosts = {};
 };
 
 /// The answer of a refusal; nothing when the request may go on.

@@ -14,12 +14,12 @@
 namespace weir::admin {
 
 struct AdminOptions {
-    config::ListenAddress listen;
+    config::ListenAddress listen = {};
     /// A file whose first line is the token; needed unless `listen` is local.
-    std::string token_file;
+    std::string token_file = {};
     /// Host names that may be used besides addresses and localhost.
-    std::vector<std::string> allowed_hosts;
-    HttpLimits limits;
+    std::vector<std::string> allowed_hosts = {};
+    HttpLimits limits = {};
 };
 
 /// The answers without the sockets; what the sources point to must outlive it.
