@@ -45,10 +45,8 @@ void FakeUpstream::serve(Session& session) {
     }
 }
 
-FakeUpstream::FakeUpstream() : address_{.host = "127.0.0.1", .port = 0, .path = {}} { listen(); }
-
 FakeUpstream::FakeUpstream(const std::string& path)
-    : address_{.host = {}, .port = 0, .path = path} {
+    : address_{.host = path.empty() ? "127.0.0.1" : "", .port = 0, .path = path} {
     listen();
 }
 

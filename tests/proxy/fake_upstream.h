@@ -38,10 +38,9 @@ class FakeUpstream {
     };
     using Script = std::function<void(Session&)>;
 
-    /// Serves 200 "ok" on kept-alive connections until another script is set.
-    FakeUpstream();
-    /// On a unix socket.
-    explicit FakeUpstream(const std::string& path);
+    /// Serves 200 "ok" on kept-alive connections until another script is set. On a unix socket if a
+    /// path is given.
+    explicit FakeUpstream(const std::string& path = {});
     ~FakeUpstream();
 
     /// For connections accepted from now on.

@@ -1,0 +1,69 @@
+#pragma once
+// A proxy in front of a fake upstream, on loopback with ports of the kernel's choice. One worker
+// unless a test wants more, so that counters and the pool are easy to foretell.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "limiter/limiter.h"
+#include "proxy/fake_upstream.h"
+#include "proxy/http_text.h"
+#include "proxy/server.h"
+#include "proxy/socket_io.h"
+#include "routing/router.h"
+
+namespace weir::proxy::testing {
+
+/// Waits until the condition holds; false after kPatience.
+bool eventually(const std::function<bool()>& condition);
+
+class Fixture {
+  public:
+    struct Options {
+        ServerSettings server;
+        Snapshot snapshot;
+        std::vector<limiter::QuotaDefinition> quotas;
+        routing::RoutingSettings routing;
+        /// Instead of the fake upstream.
+        std::vector<net::SocketAddress> upstream;
+        std::string upstream_path;  ///< the fake upstream listens on this unix socket
+    };
+
+    Fixture() : Fixture(Options{}) {}
+    explicit Fixture(Options options);
+    ~Fixture();
+
+    [[nodiscard]] SocketIo connect() const;
+    /// Sends one request on a connection of its own and reads the whole answer.
+    [[nodiscard]] Message ask(std::string_view request) const;
+    [[nodiscard]] Message get(std::string_view path) const;
+
+    [[nodiscard]] Statistics statistics() const { return server->statistics(); }
+    [[nodiscard]] std::uint64_t operator[](Ending ending) const { return statistics()[ending]; }
+    [[nodiscard]] std::uint64_t operator[](Event event) const { return statistics()[event]; }
+    /// What the quota has admitted and refused, in weight.
+    [[nodiscard]] double admitted(std::string_view quota) const;
+    [[nodiscard]] double refused(std::string_view quota) const;
+    /// Waits until that many requests have ended.
+    [[nodiscard]] bool finished(std::uint64_t requests) const;
+    [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const { return snapshot_; }
+
+    FakeUpstream upstream;
+    limiter::Limiter limiter;
+
+  private:
+    std::shared_ptr<const Snapshot> snapshot_;
+
+  public:
+    std::unique_ptr<Server> server;
+};
+
+/// A quota `name` with so many requests per period (a hard edge unless the rate is high).
+[[nodiscard]] limiter::QuotaDefinition quota(std::string name, double amount, Duration period);
+/// Every request goes to this quota.
+[[nodiscard]] routing::RoutingSettings route_all_to(std::string quota);
+
+}  // namespace weir::proxy::testing
