@@ -58,11 +58,12 @@ struct DefinitionEntry {
 
 enum class MergeOutcome : std::uint8_t {
     applied,
-    known,  // the very same entry is here
-    older,  // a newer one is here
-    epoch,  // more than 2^32 above the highest epoch known: refused
-    stale,  // a tombstone at the end of its time: refused
-    full    // no room for another name: refused
+    known,   // the very same entry is here
+    older,   // a newer one is here
+    epoch,   // more than 2^32 above the highest epoch known: refused
+    stale,   // a tombstone at the end of its time: refused
+    full,    // no room for another name: refused
+    invalid  // its value does not decode (the store says so): refused
 };
 
 class DefinitionMap {
