@@ -17,13 +17,28 @@ namespace {
 
 constexpr std::size_t kInputBytes = 256 * 1024;
 
-std::string request_bytes(const LoadStream& stream) {
-    std::string bytes = stream.method + " " + stream.path + " HTTP/1.1\r\nHost: " + stream.host +
+std::string request_bytes(const LoadStream& stream, std::size_t variant) {
+    std::string path = stream.path;
+    if (const std::size_t place = path.find("{}"); place != std::string::npos) {
+        path.replace(place, 2, std::to_string(variant));
+    }
+    std::string bytes = stream.method + " " + path + " HTTP/1.1\r\nHost: " + stream.host +
                         "\r\nUser-Agent: weir-load\r\nAccept: */*\r\n";
+    for (const auto& [name, value] : stream.headers) {
+        bytes += name + ": " + value + "\r\n";
+    }
     if (stream.body_bytes > 0) {
         bytes += "Content-Length: " + std::to_string(stream.body_bytes) + "\r\n";
     }
     return bytes + "\r\n" + std::string(stream.body_bytes, 'b');
+}
+
+std::vector<std::string> all_variants(const LoadStream& stream) {
+    std::vector<std::string> requests;
+    for (std::size_t variant = 0; variant < stream.variants; ++variant) {
+        requests.push_back(request_bytes(stream, variant));
+    }
+    return requests;
 }
 
 nlohmann::json to_json(const LoadCounts& counts) {
@@ -56,7 +71,7 @@ Load::Load(Poller& poller, LoadPlan plan, std::ostream& output)
         targets_.push_back({target, {}, {}, {}});
     }
     for (const LoadStream& stream : plan_.streams) {
-        streams_.push_back({stream, request_bytes(stream),
+        streams_.push_back({stream, all_variants(stream), 0,
                             Arrivals(stream.arrivals, stream.rate, random.fork()),
                             Spread(stream.spread, stream.shares, random.fork())});
     }
@@ -136,9 +151,7 @@ void Load::dispatch(std::size_t target_index, const Request& request) {
     if (!request.retry && !target.idle.empty()) {
         Connection* connection = target.idle.back();
         target.idle.pop_back();
-        ++in_flight_;
-        const Stream& stream = streams_[request.stream];
-        connection->send(request, stream.bytes, stream.plan.method != "HEAD");
+        send(*connection, request);
     } else if (target.connections.size() < plan_.connections_per_target) {
         open_and_send(target_index, request);
     } else if (target.queue.size() < plan_.queue_per_target) {
@@ -146,6 +159,14 @@ void Load::dispatch(std::size_t target_index, const Request& request) {
     } else {
         ++cell(target_index, request.stream).bin.skipped;
     }
+}
+
+void Load::send(Connection& connection, const Request& request) {
+    Stream& stream = streams_[request.stream];
+    const std::string& bytes = stream.variants[stream.next_variant];
+    stream.next_variant = (stream.next_variant + 1) % stream.variants.size();
+    ++in_flight_;
+    connection.send(request, bytes, stream.plan.method != "HEAD");
 }
 
 void Load::open_and_send(std::size_t target_index, const Request& request) {
@@ -158,9 +179,7 @@ void Load::open_and_send(std::size_t target_index, const Request& request) {
     auto made = std::make_unique<Connection>(*this, target_index, descriptor);
     Connection* connection = made.get();
     target.connections.emplace(connection, std::move(made));
-    ++in_flight_;
-    const Stream& stream = streams_[request.stream];
-    connection->send(request, stream.bytes, stream.plan.method != "HEAD");
+    send(*connection, request);
 }
 
 void Load::ended(Connection& connection, Outcome outcome) {

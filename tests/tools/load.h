@@ -49,7 +49,9 @@ class Load {
     };
     struct Stream {
         LoadStream plan;
-        std::string bytes;
+        /// One request for each variant, sent in turn.
+        std::vector<std::string> variants;
+        std::size_t next_variant;
         Arrivals arrivals;
         Spread spread;
     };
@@ -62,6 +64,7 @@ class Load {
     void send_due();
     void arrive(Stream& stream, std::size_t index, double at_s);
     void dispatch(std::size_t target, const Request& request);
+    void send(Connection& connection, const Request& request);
     void open_and_send(std::size_t target, const Request& request);
     void ended(Connection& connection, Outcome outcome);
     void count_answer(LoadCounts& counts, int status);

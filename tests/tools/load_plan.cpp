@@ -40,6 +40,9 @@ void check_steps(const LoadStream& stream, std::size_t targets) {
     if (stream.rate.empty() || stream.rate.front().at_s > 0) {
         throw std::runtime_error("stream " + stream.name + ": the first rate must be at 0 s");
     }
+    if (stream.variants < 1 || stream.variants > 1'000'000) {
+        throw std::runtime_error("stream " + stream.name + ": 1 to 1000000 variants");
+    }
     for (const ShareStep& step : stream.shares) {
         if (step.shares.size() != targets) {
             throw std::runtime_error("stream " + stream.name + ": one share for each target");
@@ -52,8 +55,12 @@ LoadStream parse_stream(const Json& json, std::size_t targets) {
     stream.name = json.at("name");
     stream.method = json.value("method", stream.method);
     stream.path = json.value("path", stream.path);
+    stream.variants = json.value("variants", stream.variants);
     stream.host = json.value("host", stream.host);
     stream.body_bytes = json.value("body_bytes", stream.body_bytes);
+    for (const auto& [name, value] : json.value("headers", Json::object()).items()) {
+        stream.headers.emplace_back(name, value);
+    }
     stream.rate = parse_rate(json.at("rate"));
     stream.shares = parse_shares(json, targets);
     const std::string arrivals = json.value("arrivals", "constant");

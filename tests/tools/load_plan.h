@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/arrivals.h"
@@ -18,8 +19,11 @@ struct LoadTarget {
 struct LoadStream {
     std::string name;
     std::string method = "GET";
+    /// "{}" in it becomes 0 … variants - 1 in turn: so many buckets of one stream.
     std::string path = "/";
+    std::size_t variants = 1;
     std::string host = "app";
+    std::vector<std::pair<std::string, std::string>> headers;
     std::size_t body_bytes = 0;
     Arrivals::Kind arrivals = Arrivals::Kind::constant;
     std::vector<RateStep> rate;

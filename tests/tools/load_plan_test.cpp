@@ -34,6 +34,7 @@ TEST_CASE("a bad plan says what is wrong") {
         return parse_plan(text + "}");
     };
     CHECK_NOTHROW(static_cast<void>(with(R"({"name": "s", "rate": 1})")));
+    CHECK_THROWS(static_cast<void>(with(R"({"name": "s", "rate": 1, "variants": 0})")));
     CHECK_THROWS(static_cast<void>(with(R"({"name": "s", "rate": 1, "shares": [1, 2]})")));
     CHECK_THROWS(static_cast<void>(with(R"({"name": "s", "rate": 1, "arrivals": "x"})")));
     CHECK_THROWS(
