@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <cmath>
+
+#include "routing/compiled_routes.h"
+#include "routing/s3_operations.h"
+#include "routing/suggestion.h"
+
+namespace weir::routing {
+namespace {
+
+constexpr std::size_t kMaxQuotaNames = 16;
+
+bool is_token(std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+               std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+    });
+}
+
+std::string indexed(std::string_view field, std::size_t index) {
+    return std::string(field) + "[" + std::to_string(index) + "]";
+}
+
+/// Compiles one route and collects its errors.
+class RouteCompiler {
+  public:
+    RouteCompiler(const RoutingSettings& all, std::size_t index, std::vector<RouteError>& errors)
+        : all_(all), settings_(all.routes[index]), index_(index), errors_(errors) {}
+
+    CompiledRoute compile() {
+        route_.allow_ambiguous_path = settings_.allow_ambiguous_path;
+        settings_.preset.empty() ? pattern_route() : preset_route();
+        headers();
+        quotas();
+        weight();
+        return std::move(route_);
+    }
+
+  private:
+    void fail(std::string field, std::size_t column, std::string message,
+              std::string suggestion = {}) {
+        errors_.push_back(
+            {index_, std::move(field), column, std::move(message), std::move(suggestion)});
+    }
+
+    void pattern_route() {
+        if (!settings_.domains.empty()) fail("domain", 0, "only the preset s3 has domains");
+        hosts();
+        if (!settings_.match.path.empty()) {
+            auto compiled = compile_path(settings_.match.path, names_);
+            if (const auto* failure = std::get_if<PatternError>(&compiled)) {
+                fail("match.path", failure->column, failure->message);
+            } else {
+                route_.path = std::move(std::get<PathPattern>(compiled));
+            }
+        }
+        for (std::size_t i = 0; i < settings_.match.methods.size(); ++i) {
+            if (!is_token(settings_.match.methods[i])) {
+                fail(indexed("match.methods", i), 0, "not a method");
+            }
+        }
+        route_.methods = settings_.match.methods;
+    }
+
+    /// A capture of one host must be one of all: names are filled whichever host matched.
+    void hosts() {
+        for (std::size_t i = 0; i < settings_.match.hosts.size(); ++i) {
+            CaptureNames own;
+            auto compiled = compile_host(settings_.match.hosts[i], own);
+            if (const auto* failure = std::get_if<PatternError>(&compiled)) {
+                fail(indexed("match.hosts", i), failure->column, failure->message);
+                continue;
+            }
+            if (i == 0) names_ = own;
+            if (own != names_) {
+                fail(indexed("match.hosts", i), 1,
+                     "all hosts of a route must capture the same names in the same order");
+                continue;
+            }
+            route_.hosts.push_back(std::move(std::get<HostPattern>(compiled)));
+        }
+    }
+
+    void preset_route() {
+        if (settings_.preset != "s3") {
+            const std::vector<std::string> presets{"s3"};
+            fail("preset", 1, "unknown preset \"" + settings_.preset + "\"",
+                 suggest(settings_.preset, presets));
+            return;
+        }
+        const auto& match = settings_.match;
+        if (!match.hosts.empty() || !match.path.empty() || !match.methods.empty()) {
+            fail("match", 0, "a preset matches by itself; only match.headers may be added");
+        }
+        route_.s3 = true;
+        names_ = {"bucket", "operation", "access"};
+        for (std::size_t i = 0; i < settings_.domains.size(); ++i) {
+            const auto& domain = settings_.domains[i];
+            if (const auto at = domain.find_first_of("/:{}* "); at != std::string::npos) {
+                fail(indexed("domain", i), at + 1,
+                     "a domain is a plain host name without scheme, port and path");
+            }
+            std::string normal;
+            append_normal_host(normal, domain);
+            if (normal.empty()) fail(indexed("domain", i), 1, "a domain must not be empty");
+            route_.domains.push_back(std::move(normal));
+        }
+    }
+
+    void headers() {
+        for (std::size_t i = 0; i < settings_.match.headers.size(); ++i) {
+            if (!is_token(settings_.match.headers[i].name)) {
+                fail(indexed("match.headers", i), 0, "not a header name");
+            }
+        }
+        route_.headers = settings_.match.headers;
+    }
+
+    void quotas() {
+        auto wanted = settings_.quotas;
+        if (wanted.empty() && route_.s3) {
+            wanted = {"s3/{bucket}/{operation}", "s3/{bucket}/{access}", "s3/{bucket}", "s3"};
+        }
+        if (wanted.empty() && settings_.preset.empty()) fail("quota", 0, "a route names its quota");
+        if (wanted.size() > kMaxQuotaNames) {
+            fail("quota", 0, "at most " + std::to_string(kMaxQuotaNames) + " names");
+        }
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+            auto compiled = NameTemplate::compile(wanted[i], names_);
+            if (const auto* failure = std::get_if<PatternError>(&compiled)) {
+                fail(indexed("quota", i), failure->column, failure->message,
+                     suggested_capture(wanted[i], failure->column));
+            } else {
+                route_.quotas.push_back(std::move(std::get<NameTemplate>(compiled)));
+            }
+        }
+    }
+
+    [[nodiscard]] std::string suggested_capture(std::string_view text, std::size_t column) const {
+        const auto rest = text.substr(column);
+        const auto found = suggest(rest.substr(0, rest.find('}')), names_);
+        return found.empty() ? found : "{" + found + "}";
+    }
+
+    void weight() {
+        const auto& weight = settings_.weight;
+        if (!is_weight(weight.constant)) fail("weight", 0, "a weight is finite and not negative");
+        if (weight.source == WeightSource::header && !is_token(weight.header)) {
+            fail("weight", 0, "not a header name: \"" + weight.header + "\"");
+        }
+        for (const auto& [operation, value] : weight.table) {
+            if (!is_weight(value)) {
+                fail("weight." + operation, 0, "a weight is finite and not negative");
+            }
+            if (route_.s3) known_operation(operation);
+        }
+        route_.weight = WeightRule(weight, all_.max_weight);
+    }
+
+    static bool is_weight(double value) { return std::isfinite(value) && value >= 0; }
+
+    void known_operation(const std::string& operation) {
+        std::vector<std::string> known;
+        for (const auto& entry : s3_operations()) known.emplace_back(entry.name);
+        if (std::find(known.begin(), known.end(), operation) != known.end()) return;
+        fail("weight." + operation, 0, "S3 has no operation \"" + operation + "\"",
+             suggest(operation, known));
+    }
+
+    const RoutingSettings& all_;
+    const RouteSettings& settings_;
+    std::size_t index_;
+    std::vector<RouteError>& errors_;
+    CaptureNames names_;
+    CompiledRoute route_;
+};
+
+}  // namespace
+
+std::variant<std::unique_ptr<CompiledRoutes>, std::vector<RouteError>> compile_routes(
+    const RoutingSettings& settings) {
+    auto compiled = std::make_unique<CompiledRoutes>();
+    compiled->rules = {settings.resolve_dot_segments, settings.merge_slashes};
+    std::vector<RouteError> errors;
+    for (std::size_t i = 0; i < settings.routes.size(); ++i) {
+        compiled->routes.push_back(RouteCompiler(settings, i, errors).compile());
+    }
+    if (!errors.empty()) return errors;
+    return compiled;
+}
+
+}  // namespace weir::routing

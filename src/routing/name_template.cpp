@@ -1,0 +1,67 @@
+#include "routing/name_template.h"
+
+#include <algorithm>
+
+#include "routing/escapes.h"
+
+namespace weir::routing {
+namespace {
+
+std::string in_braces(const CaptureNames& names) {
+    std::string list;
+    for (const auto& name : names) list += (list.empty() ? "{" : ", {") + name + "}";
+    return list.empty() ? "this route captures nothing" : "this route captures " + list;
+}
+
+}  // namespace
+
+std::variant<NameTemplate, PatternError> NameTemplate::compile(std::string_view text,
+                                                               const CaptureNames& names) {
+    NameTemplate result;
+    if (text.empty()) return PatternError{1, "a quota's name must not be empty"};
+    std::size_t position = 0;
+    while (position < text.size()) {
+        const auto brace = std::min(text.find_first_of("{}", position), text.size());
+        Piece piece{std::string(text.substr(position, brace - position)), std::nullopt};
+        position = brace;
+        if (brace < text.size()) {
+            const auto end = text.find('}', brace);
+            if (text[brace] == '}') return PatternError{brace + 1, "'}' without '{'"};
+            if (end == std::string_view::npos) return PatternError{brace + 1, "'{' without '}'"};
+            const auto name = text.substr(brace + 1, end - brace - 1);
+            const auto known = std::find(names.begin(), names.end(), name);
+            if (known == names.end()) {
+                return PatternError{
+                    brace + 1, "unknown capture {" + std::string(name) + "}; " + in_braces(names)};
+            }
+            piece.capture = static_cast<std::size_t>(known - names.begin());
+            position = end + 1;
+        }
+        result.pieces_.push_back(std::move(piece));
+    }
+    return result;
+}
+
+bool NameTemplate::append(std::string& out, const Captures& captures) const {
+    const std::size_t begin = out.size();
+    for (const auto& piece : pieces_) {
+        out += piece.literal;
+        if (!piece.capture) continue;
+        if (captures[*piece.capture].empty()) {
+            out.resize(begin);
+            return false;
+        }
+        append_safe(out, captures[*piece.capture]);
+    }
+    return true;
+}
+
+std::vector<std::size_t> NameTemplate::captures() const {
+    std::vector<std::size_t> used;
+    for (const auto& piece : pieces_) {
+        if (piece.capture) used.push_back(*piece.capture);
+    }
+    return used;
+}
+
+}  // namespace weir::routing

@@ -1,0 +1,124 @@
+#include "routing/normal_path.h"
+
+#include "routing/escapes.h"
+
+namespace weir::routing {
+namespace {
+
+bool is_dot_segment(std::string_view segment) { return segment == "." || segment == ".."; }
+
+bool is_control(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7f;
+}
+
+}  // namespace
+
+std::string_view explanation(Ambiguity ambiguity) {
+    switch (ambiguity) {
+        case Ambiguity::bad_escape:
+            return "The path holds a malformed escape or an escaped control byte.";
+        case Ambiguity::escaped_dot_segment:
+            return "The path holds an escaped dot segment.";
+        case Ambiguity::escaped_backslash:
+            return "The path holds an escaped backslash.";
+        case Ambiguity::above_root:
+            return "The path climbs above its root.";
+        case Ambiguity::none:
+            break;
+    }
+    return "";
+}
+
+void NormalPath::begin() {
+    text_.clear();
+    segments_.clear();
+    ambiguity_ = Ambiguity::none;
+    escaped_slash_ = false;
+    rooted_ = false;
+}
+
+void NormalPath::found(Ambiguity ambiguity) {
+    if (ambiguity_ == Ambiguity::none) ambiguity_ = ambiguity;
+}
+
+void NormalPath::build(std::string_view raw, PathRules rules) {
+    begin();
+    split(raw, rules, true);
+}
+
+void NormalPath::build_decoded_first(std::string_view raw, PathRules rules) {
+    begin();
+    decoded_.clear();
+    append_decoded(decoded_, raw);
+    for (char& c : decoded_) {
+        if (c == '\\') c = '/';
+    }
+    split(decoded_, rules, false);
+}
+
+void NormalPath::split(std::string_view raw, PathRules rules, bool decode) {
+    if (!raw.starts_with('/')) return;
+    rooted_ = true;
+    while (!raw.empty()) {
+        raw.remove_prefix(1);
+        const auto slash = raw.find('/');
+        const bool last = slash == std::string_view::npos;
+        add(raw.substr(0, slash), last, rules, decode);
+        raw = last ? std::string_view() : raw.substr(slash);
+    }
+}
+
+void NormalPath::add(std::string_view raw, bool last, PathRules rules, bool decode) {
+    if (raw.empty() && (last || rules.merge_slashes)) return;
+    if (rules.resolve_dot_segments && is_dot_segment(raw)) {
+        if (raw == ".") return;
+        if (segments_.empty()) return found(Ambiguity::above_root);
+        text_.resize(segments_.back().begin);
+        segments_.pop_back();
+        return;
+    }
+    segments_.push_back({static_cast<std::uint32_t>(text_.size()), 0, false});
+    decode ? decode_segment(raw) : static_cast<void>(text_.append(raw));
+    auto& segment = segments_.back();
+    segment.size = static_cast<std::uint32_t>(text_.size() - segment.begin);
+    if (segment.size != raw.size()) look_for_hidden_dots((*this)[segments_.size() - 1]);
+}
+
+void NormalPath::decode_segment(std::string_view raw) {
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+        if (raw[i] != '%') {
+            text_ += raw[i];
+            continue;
+        }
+        const auto decoded = decode_escape(raw.substr(i));
+        const char c = decoded.value_or('%');
+        text_ += c;
+        i += decoded ? 2U : 0U;
+        if (!decoded || is_control(c)) found(Ambiguity::bad_escape);
+        if (c == '\\') found(Ambiguity::escaped_backslash);
+        if (c == '/') segments_.back().escaped_slash = escaped_slash_ = true;
+    }
+}
+
+/// Of a segment that was written with escapes.
+void NormalPath::look_for_hidden_dots(std::string_view segment) {
+    for (;;) {
+        const auto slash = segment.find('/');
+        if (is_dot_segment(segment.substr(0, slash))) found(Ambiguity::escaped_dot_segment);
+        if (slash == std::string_view::npos) return;
+        segment.remove_prefix(slash + 1);
+    }
+}
+
+void append_normal_host(std::string& out, std::string_view host) {
+    const auto bracket = host.rfind(']');
+    const auto colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
+    host = host.substr(0, colon);
+    if (host.ends_with('.')) host.remove_suffix(1);
+    for (const char c : host) {
+        out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+}
+
+}  // namespace weir::routing

@@ -1,0 +1,194 @@
+#include "routing/router.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "http/fields.h"
+#include "http/request_head.h"
+#include "routing/compiled_routes.h"
+#include "routing/s3.h"
+
+namespace weir::routing {
+namespace {
+
+constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
+constexpr std::string_view kEscapedSlash =
+    "The path holds an escaped slash where it decides about the route.";
+
+/// One request on its way through the routes.
+class Matcher {
+  public:
+    Matcher(const CompiledRoutes& compiled, const http::RequestHead& head, bool client_trusted,
+            ScratchState& scratch)
+        : compiled_(compiled), head_(head), client_trusted_(client_trusted), scratch_(scratch) {}
+
+    RouteResult run() {
+        scratch_.host.clear();
+        append_normal_host(scratch_.host, head_.host());
+        scratch_.path.build(head_.path(), compiled_.rules);
+        const std::size_t found = first_match(scratch_.path);
+        RouteResult result = found == kNoRoute ? unrouted() : routed(found);
+        result.request_bytes = request_bytes();
+        return result;
+    }
+
+  private:
+    /// Fills captures and, for S3, the recognised request.
+    std::size_t first_match(const NormalPath& path) {
+        for (std::size_t i = 0; i < compiled_.routes.size(); ++i) {
+            const auto& route = compiled_.routes[i];
+            if (!matches_headers(route)) continue;
+            if (route.s3 ? matches_s3(route) : matches_pattern(route, path)) return i;
+        }
+        return kNoRoute;
+    }
+
+    [[nodiscard]] bool matches_headers(const CompiledRoute& route) const {
+        return std::all_of(route.headers.begin(), route.headers.end(), [this](const auto& wanted) {
+            const auto index = head_.fields().find(wanted.name);
+            if (index == http::Fields::kNone) return false;
+            return !wanted.exact || head_.fields().value(index) == wanted.value;
+        });
+    }
+
+    bool matches_s3(const CompiledRoute& route) {
+        const auto request = recognise_s3(head_, scratch_.host, route.domains, scratch_.bucket);
+        if (!request) return false;
+        s3_ = *request;
+        const bool known = s3_.operation != nullptr;
+        scratch_.captures[kBucket] = s3_.bucket;
+        scratch_.captures[kOperation] = known ? s3_.operation->name : std::string_view();
+        scratch_.captures[kAccess] = s3_.read ? "read" : "write";
+        return true;
+    }
+
+    bool matches_pattern(const CompiledRoute& route, const NormalPath& path) {
+        const auto& methods = route.methods;
+        if (!methods.empty() &&
+            std::find(methods.begin(), methods.end(), head_.method_text()) == methods.end()) {
+            return false;
+        }
+        const bool host =
+            route.hosts.empty() ||
+            std::any_of(route.hosts.begin(), route.hosts.end(), [this](const HostPattern& pattern) {
+                return pattern.match(scratch_.host, scratch_.captures);
+            });
+        return host && (!route.path || route.path->match(path, scratch_.captures));
+    }
+
+    RouteResult routed(std::size_t index) {
+        const auto& route = compiled_.routes[index];
+        if (!route.allow_ambiguous_path) {
+            const auto why = route.s3 ? explanation(s3_.ambiguity) : ambiguity_of(index);
+            if (!why.empty()) return ambiguous(why);
+        }
+        RouteResult result;
+        result.outcome = Outcome::routed;
+        result.route = index;
+        result.operation = !route.s3                  ? head_.method_text()
+                           : s3_.operation != nullptr ? s3_.operation->name
+                                                      : std::string_view();
+        result.weight = route.weight.weigh(head_, result.operation, client_trusted_);
+        result.weight_is_request_bytes = route.weight.is_request_bytes();
+        result.names = names(route);
+        return result;
+    }
+
+    /// No route matches. If another reading of the path matches one, passing it without a quota
+    /// would be a way around that quota.
+    RouteResult unrouted() {
+        if (!any_path_route()) return {};
+        if (scratch_.path.ambiguity() != Ambiguity::none) {
+            return ambiguous(explanation(scratch_.path.ambiguity()));
+        }
+        if (scratch_.path.has_escaped_slash() && other_reading() != kNoRoute) {
+            return ambiguous(kEscapedSlash);
+        }
+        return {};
+    }
+
+    /// Empty if the matched route's path has one meaning.
+    std::string_view ambiguity_of(std::size_t index) {
+        const auto& path = scratch_.path;
+        const auto& pattern = compiled_.routes[index].path;
+        if (!any_path_route()) return {};
+        if (path.ambiguity() != Ambiguity::none) return explanation(path.ambiguity());
+        if (!path.has_escaped_slash()) return {};
+        const std::size_t routed = pattern ? pattern->segments.size() : 0;
+        for (std::size_t i = 0; i < routed; ++i) {
+            if (path.has_escaped_slash(i)) return kEscapedSlash;
+        }
+        const auto kept = scratch_.captures;
+        const bool same = other_reading() == index;
+        scratch_.captures = kept;
+        return same ? std::string_view() : kEscapedSlash;
+    }
+
+    std::size_t other_reading() {
+        scratch_.decoded_first.build_decoded_first(head_.path(), compiled_.rules);
+        return first_match(scratch_.decoded_first);
+    }
+
+    [[nodiscard]] bool any_path_route() const {
+        return std::any_of(compiled_.routes.begin(), compiled_.routes.end(),
+                           [](const auto& route) { return route.path.has_value(); });
+    }
+
+    std::span<const std::string_view> names(const CompiledRoute& route) {
+        scratch_.names.clear();
+        scratch_.name_ends.clear();
+        scratch_.name_views.clear();
+        for (const auto& quota : route.quotas) {
+            if (quota.append(scratch_.names, scratch_.captures)) {
+                scratch_.name_ends.push_back(scratch_.names.size());
+            }
+        }
+        std::size_t begin = 0;
+        for (const std::size_t end : scratch_.name_ends) {
+            scratch_.name_views.emplace_back(scratch_.names.data() + begin, end - begin);
+            begin = end;
+        }
+        return scratch_.name_views;
+    }
+
+    [[nodiscard]] std::optional<std::uint64_t> request_bytes() const {
+        if (head_.body().kind == http::BodyKind::none) return 0;
+        if (head_.body().kind == http::BodyKind::length) return head_.body().length;
+        return std::nullopt;
+    }
+
+    static RouteResult ambiguous(std::string_view why) {
+        RouteResult result;
+        result.outcome = Outcome::ambiguous;
+        result.explanation = why;
+        return result;
+    }
+
+    const CompiledRoutes& compiled_;
+    const http::RequestHead& head_;
+    bool client_trusted_;
+    ScratchState& scratch_;
+    S3Request s3_;
+};
+
+}  // namespace
+
+Scratch::Scratch() : state_(std::make_unique<ScratchState>()) {}
+Scratch::~Scratch() = default;
+
+Router::Router(std::unique_ptr<CompiledRoutes> routes) : routes_(std::move(routes)) {}
+Router::~Router() = default;
+
+Router::Compiled Router::compile(const RoutingSettings& settings) {
+    auto compiled = compile_routes(settings);
+    if (auto* errors = std::get_if<std::vector<RouteError>>(&compiled)) return std::move(*errors);
+    auto& routes = std::get<std::unique_ptr<CompiledRoutes>>(compiled);
+    return std::shared_ptr<const Router>(new Router(std::move(routes)));
+}
+
+RouteResult Router::route(const http::RequestHead& head, bool client_trusted,
+                          Scratch& scratch) const {
+    return Matcher(*routes_, head, client_trusted, scratch.state()).run();
+}
+
+}  // namespace weir::routing

@@ -1,0 +1,138 @@
+#include "routing/s3.h"
+
+#include <algorithm>
+
+#include "http/fields.h"
+#include "routing/escapes.h"
+
+namespace weir::routing {
+namespace {
+
+constexpr std::size_t kMaxParameters = 128;
+
+/// The bucket in front of the longest domain that fits; empty: in the path; nothing: other host.
+std::optional<std::string_view> bucket_in_host(std::string_view host,
+                                               std::span<const std::string> domains) {
+    if (domains.empty()) return std::string_view();
+    std::optional<std::string_view> bucket;
+    for (const auto& domain : domains) {
+        if (!host.ends_with(domain)) continue;
+        const auto rest = host.substr(0, host.size() - domain.size());
+        if (!rest.empty() && (rest.size() < 2 || rest.back() != '.')) continue;
+        const auto candidate = rest.substr(0, rest.empty() ? 0 : rest.size() - 1);
+        if (!bucket || candidate.size() < bucket->size()) bucket = candidate;
+    }
+    return bucket;
+}
+
+std::uint64_t markers_of(std::string_view name, std::string_view value) {
+    const auto markers = s3_markers();
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < markers.size(); ++i) {
+        if (equals_decoded(name, markers[i].name) &&
+            (markers[i].value.empty() || equals_decoded(value, markers[i].value))) {
+            bits |= std::uint64_t{1} << i;
+        }
+    }
+    return bits;
+}
+
+std::uint64_t markers_in(std::string_view query) {
+    std::uint64_t bits = 0;
+    for (std::size_t count = 0; !query.empty() && count < kMaxParameters; ++count) {
+        const auto ampersand = std::min(query.find('&'), query.size());
+        const auto parameter = query.substr(0, ampersand);
+        const auto equals = std::min(parameter.find('='), parameter.size());
+        bits |= markers_of(parameter.substr(0, equals),
+                           parameter.substr(std::min(equals + 1, parameter.size())));
+        query.remove_prefix(std::min(ampersand + 1, query.size()));
+    }
+    return bits;
+}
+
+std::uint8_t headers_in(const http::Fields& fields) {
+    const auto headers = s3_headers();
+    unsigned bits = 0;
+    for (std::size_t i = 0; i < headers.size(); ++i) {
+        if (fields.find(headers[i]) != http::Fields::kNone) bits |= 1U << i;
+    }
+    return static_cast<std::uint8_t>(bits);
+}
+
+struct Facts {
+    std::string_view method;
+    std::string_view path;
+    S3Level level;
+    std::uint64_t markers;
+    std::uint8_t headers;
+};
+
+bool fits(const S3Operation& operation, const Facts& facts) {
+    return operation.level == facts.level && operation.method == facts.method &&
+           (operation.markers & facts.markers) == operation.markers &&
+           (operation.headers & facts.headers) == operation.headers &&
+           (operation.path.empty() || operation.path == facts.path);
+}
+
+const S3Operation* find_operation(const Facts& facts) {
+    const auto operations = s3_operations();
+    const auto found = std::find_if(operations.begin(), operations.end(),
+                                    [&](const auto& operation) { return fits(operation, facts); });
+    return found == operations.end() ? nullptr : &*found;
+}
+
+/// The first segment is the bucket; it must have one meaning.
+std::string_view decode_bucket(std::string_view segment, std::string& buffer,
+                               Ambiguity& ambiguity) {
+    buffer.clear();
+    const bool good = append_decoded(buffer, segment);
+    const bool control = std::any_of(buffer.begin(), buffer.end(), [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    });
+    if (!good || control) ambiguity = Ambiguity::bad_escape;
+    if (buffer == "." || buffer == ".." || buffer.find('/') != std::string::npos) {
+        ambiguity = Ambiguity::escaped_dot_segment;
+    }
+    if (buffer.find('\\') != std::string::npos) ambiguity = Ambiguity::escaped_backslash;
+    return buffer;
+}
+
+}  // namespace
+
+std::optional<S3Request> recognise_s3(const http::RequestHead& head, std::string_view host,
+                                      std::span<const std::string> domains, std::string& buffer) {
+    const auto in_host = bucket_in_host(host, domains);
+    if (!in_host) return std::nullopt;
+    S3Request request;
+    auto path = head.path();
+    Facts facts{.method = head.method_text(),
+                .path = path,
+                .level = S3Level::service,
+                .markers = head.has_query() ? markers_in(head.query()) : 0,
+                .headers = headers_in(head.fields())};
+    // The few operations without bucket that have a path of their own come before any bucket, but
+    // never take a bucket's name away that the host tells.
+    const bool own_path = path == "/" ? in_host->empty() : facts.markers == 0;
+    request.operation = own_path ? find_operation(facts) : nullptr;
+    request.bucket = *in_host;
+    if (request.operation == nullptr) {
+        if (path.starts_with('/')) path.remove_prefix(1);
+        if (request.bucket.empty()) {
+            // "//key" has an empty bucket; whoever merges slashes takes "key" for it.
+            if (path.starts_with('/')) request.ambiguity = Ambiguity::escaped_dot_segment;
+            const auto slash = std::min(path.find('/'), path.size());
+            request.bucket = decode_bucket(path.substr(0, slash), buffer, request.ambiguity);
+            path.remove_prefix(std::min(slash + 1, path.size()));
+        }
+        facts.level = path.empty() ? S3Level::bucket : S3Level::object;
+        if (!request.bucket.empty()) request.operation = find_operation(facts);
+    }
+    const auto method = head.method();
+    request.read = request.operation != nullptr
+                       ? request.operation->read
+                       : method == http::Method::get || method == http::Method::head ||
+                             method == http::Method::options;
+    return request;
+}
+
+}  // namespace weir::routing

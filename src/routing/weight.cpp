@@ -1,0 +1,42 @@
+#include "routing/weight.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "http/fields.h"
+
+namespace weir::routing {
+
+bool parse_weight(std::string_view text, double& weight) {
+    double value = 0;
+    const auto* end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+    if (failure != std::errc() || stop != end || !std::isfinite(value) || value < 0) return false;
+    weight = value;
+    return true;
+}
+
+WeightRule::WeightRule(const WeightSettings& settings, double max_weight)
+    : settings_(settings),
+      table_(settings.table.begin(), settings.table.end()),
+      max_weight_(max_weight) {}
+
+double WeightRule::weigh(const http::RequestHead& head, std::string_view operation,
+                         bool client_trusted) const {
+    double weight = settings_.constant;
+    if (settings_.source == WeightSource::table) {
+        if (const auto found = table_.find(operation); found != table_.end()) {
+            weight = found->second;
+        }
+    } else if (settings_.source == WeightSource::header && client_trusted) {
+        const auto index = head.fields().find(settings_.header);
+        double stated = 0;
+        if (index != http::Fields::kNone && parse_weight(head.fields().value(index), stated)) {
+            weight = stated;
+        }
+    }
+    return std::min(weight, max_weight_);
+}
+
+}  // namespace weir::routing
