@@ -15,11 +15,6 @@ double seconds_between(std::int64_t from, std::int64_t to) {
     return to > from ? static_cast<double>(to - from) * 1e-9 : 0;
 }
 
-double slope_of(const Bucket& bucket) {
-    return bucket.view != nullptr ? bucket.view->slope.load(kRelaxed)
-                                  : -bucket.limit.parameters.rate;
-}
-
 double heaviest_of(const Bucket& bucket, double seconds) {
     const double heaviest = static_cast<double>(bucket.record.heaviest.load(kRelaxed));
     return std::max(0.0, heaviest - bucket.limit.parameters.rate * seconds);
@@ -65,21 +60,6 @@ double renew_level(LimitRecord& record, Change change) {
             return level;
         }
     }
-}
-
-/// The offered weight decays; what came since the anchor came within the first 10 ms of it.
-void renew_offered(LimitRecord& record, double offered, std::int64_t nanoseconds) {
-    const double seconds = static_cast<double>(nanoseconds) * 1e-9;
-    const double spread = static_cast<double>(std::min(nanoseconds, kRenewAfterNanoseconds)) * 1e-9;
-    double sum = static_cast<double>(record.offered_sum.load(kRelaxed));
-    if (sum > 0) {
-        sum *= decay(seconds / kRateWindow);
-    }
-    if (offered > 0) {
-        sum += offered * decay((seconds - spread / 2) / kRateWindow);
-    }
-    constexpr double kNothing = 1e-12;
-    record.offered_sum.store(sum > kNothing ? static_cast<float>(sum) : 0.0F, kRelaxed);
 }
 
 LawState law_state(const Bucket& bucket, double level, double offered_rate) {
@@ -194,26 +174,12 @@ double law_offered_rate(const Bucket& bucket, std::int64_t now) {
 double renew(const Bucket& bucket, std::int64_t now) {
     LimitRecord& record = bucket.record;
     const std::int64_t anchor = record.anchor.load(kRelaxed);
-    const std::int64_t nanoseconds = std::max<std::int64_t>(0, now - anchor);
-    const double seconds = static_cast<double>(nanoseconds) * 1e-9;
-    const bool keep_admitted = bucket.view == nullptr && bucket.limit.fleet;
-    // Without a view the admitted weight stays pending: the engine's first look wants it.
-    Pending pending;
-    if (keep_admitted) {
-        std::uint64_t old = record.pending.load(kRelaxed);
-        do {
-            pending = unpack_pending(old);
-        } while (pending.offered != 0 &&
-                 !record.pending.compare_exchange_weak(old, pack({0, pending.admitted}), kRelaxed));
-    } else {
-        pending = unpack_pending(record.pending.exchange(0, kRelaxed));
-    }
-    const auto offered = static_cast<double>(pending.offered);
-    renew_offered(record, offered, nanoseconds);
+    const double seconds = seconds_between(anchor, now);
     double level = 0;
     if (bucket.view != nullptr) {
         View& view = *bucket.view;
-        view.offered.store(view.offered.load(kRelaxed) + offered, kRelaxed);
+        const Pending pending = unpack_pending(record.pending.exchange(0, kRelaxed));
+        add(view.offered, static_cast<double>(pending.offered));
         level = renew_view(bucket, seconds, static_cast<double>(pending.admitted));
     } else {
         const double floor = floor_of(bucket);
@@ -235,53 +201,33 @@ double renew(const Bucket& bucket, std::int64_t now) {
     return level;
 }
 
-Reading look_at(const Bucket& bucket, std::int64_t now) {
-    LimitRecord& record = bucket.record;
-    Reading reading;
-    const std::uint32_t before = record.control.load(std::memory_order_acquire);
-    const double level = record.level.load(kRelaxed);
-    const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
-    const double slope = slope_of(bucket);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    const std::uint32_t after = record.control.load(kRelaxed);
-    reading.version = before & kVersionMask;
-    reading.stable = (before & kLocked) == 0 && ((before ^ after) & kVersionMask) == 0;
-    reading.drift = reading.stable ? slope * seconds : 0;
-    reading.ceiling = ceiling_of(bucket, seconds);
-    reading.level = std::min(reading.ceiling, std::max(floor_of(bucket), level + reading.drift));
-    return reading;
+void renew_if_free(const Bucket& bucket, std::int64_t now) {
+    if (try_lock(bucket.record)) {
+        (void)renew(bucket, now);
+        unlock(bucket.record);
+    }
 }
 
-Reading read_bucket(const Bucket& bucket, std::int64_t now) {
-    LimitRecord& record = bucket.record;
-    if (now - record.anchor.load(kRelaxed) > kRenewAfterNanoseconds && try_lock(record)) {
-        renew(bucket, now);
-        unlock(record);
-    }
-    return look_at(bucket, now);
+double clamp_level(const Bucket& bucket, double level, std::int64_t now) {
+    const double seconds = seconds_between(bucket.record.anchor.load(kRelaxed), now);
+    return std::min(ceiling_of(bucket, seconds), std::max(floor_of(bucket), level));
 }
 
 double own_offered_rate(const LimitRecord& record, std::int64_t now) {
-    const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
-    const auto sum = static_cast<double>(record.offered_sum.load(kRelaxed));
-    const Pending pending = unpack_pending(record.pending.load(kRelaxed));
-    const double since =
-        static_cast<double>(pending.offered) * decay(std::max(0.0, seconds - 0.01) / kRateWindow);
-    return std::max(0.0, sum * decay(seconds / kRateWindow) + since) / kRateWindow;
+    const Recent recent = unpack_recent(record.recent.load(kRelaxed));
+    const auto ticks = static_cast<std::int32_t>(tick_of(now) - recent.tick);
+    return static_cast<double>(recent.sum) *
+           decay(std::max(0, ticks) * (kTickSeconds / kRateWindow)) / kRateWindow;
 }
 
-double discard_probability(const Bucket& bucket, const Reading& reading, double weight,
-                           std::int64_t now) {
-    const LimitParameters& limit = bucket.limit.parameters;
-    const double judged = std::max(0.0, reading.level) + std::min(weight, limit.low);
-    if (judged <= limit.low && (!limit.edge() || !view_installed(bucket)) && !limit.zero()) {
-        return 0;  // the common case, without a look at rates
-    }
-    return discard_probability(
-        limit, law_state(bucket, reading.level, law_offered_rate(bucket, now)), weight);
+double law_probability(const Bucket& bucket, const Reading& reading, double weight,
+                       std::int64_t now) {
+    return discard_probability(bucket.limit.parameters,
+                               law_state(bucket, reading.level, law_offered_rate(bucket, now)),
+                               weight);
 }
 
-void note_offered(const Bucket& bucket, double offered, double admitted, double weight,
+void note_pending(const Bucket& bucket, double offered, double admitted, double weight,
                   std::int64_t now) {
     add_pending(bucket.record, offered, admitted);
     if (bucket.view != nullptr && offered > 0) {
@@ -303,6 +249,10 @@ void note_weight(const Bucket& bucket, double weight, std::int64_t now) {
     if (weight <= debt(bucket.limit.parameters, typical_of(record))) {
         return;
     }
+    constexpr std::int64_t kFar = 1'000'000'000;
+    if (now - record.anchor.load(kRelaxed) > kFar) {
+        renew_if_free(bucket, now);  // W is a float that counts from the anchor
+    }
     const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
     const double at_anchor = weight + bucket.limit.parameters.rate * seconds;
     float old = record.heaviest.load(kRelaxed);
@@ -311,22 +261,31 @@ void note_weight(const Bucket& bucket, double weight, std::int64_t now) {
     }
 }
 
-bool charge(const Bucket& bucket, Reading reading, double weight, bool judge, std::int64_t now) {
+bool charge_slowly(const Bucket& bucket, Reading reading, double weight, bool judge,
+                   std::int64_t now) {
     LimitRecord& record = bucket.record;
     const LimitParameters& limit = bucket.limit.parameters;
-    // The ceiling knows the weight before it is added (W includes it).
-    note_weight(bucket, weight, now);
-    const double ceiling = std::max(ceiling_of(bucket, 0), reading.ceiling);
+    if (!judge) {
+        note_weight(bucket, weight, now);  // the ceiling's W includes it
+    }
+    reading = look_at(bucket, now);
     double old = record.level.load(kRelaxed);
     for (;;) {
+        const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
+        const double ceiling = ceiling_of(bucket, seconds);
         const double level = std::min(ceiling, old + reading.drift);
         if (judge && judged_level(limit, std::max(0.0, level), weight) > limit.low + kLevelSlack) {
             return false;
         }
         const bool plain = level >= 0 && level + weight <= ceiling && level == old + reading.drift;
         const double charged =
-            plain ? old + weight : std::min(ceiling, std::max(0.0, level) + weight) - reading.drift;
+            plain ? old + weight
+                  : std::min(std::max(ceiling, weight), std::max(0.0, level) + weight) -
+                        reading.drift;
         if (record.level.compare_exchange_weak(old, charged, kRelaxed)) {
+            if (judge) {
+                note_weight(bucket, weight, now);
+            }
             return true;
         }
         if ((record.control.load(std::memory_order_acquire) & kVersionMask) != reading.version) {

@@ -3,9 +3,11 @@
 // All but renew() may run on any number of threads at once; renew() needs the record's lock bit,
 // install and uninstall take it. No clock, no randomness, nothing allocated.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "limiter/compiled.h"
+#include "limiter/decay.h"
 #include "limiter/record.h"
 #include "limiter/sync.h"
 #include "limiter/view.h"
@@ -24,11 +26,9 @@ struct Bucket {
 
 /// A level at one instant, with what is needed to charge it.
 struct Reading {
-    double level = 0;  // clamped to [floor, ceiling]
-    double drift = 0;  // level - record.level, before clamping
-    double ceiling = 0;
-    std::uint32_t version = 0;  // of control; odd one out = a renewal overlapped
-    bool stable = false;        // the drift counts
+    double level = 0;           // clamped to [floor, ceiling]
+    double drift = 0;           // level - record.level, before clamping
+    std::uint32_t version = 0;  // of control
 };
 
 [[nodiscard]] inline double typical_of(const LimitRecord& record) {
@@ -36,25 +36,27 @@ struct Reading {
     return typical > 0 ? static_cast<double>(typical) : 1.0;
 }
 
-/// Renews if due (and nobody else does), then reads.
-[[nodiscard]] Reading read_bucket(const Bucket& bucket, std::int64_t now);
 /// Reads without ever writing.
-[[nodiscard]] Reading look_at(const Bucket& bucket, std::int64_t now);
+[[nodiscard]] inline Reading look_at(const Bucket& bucket, std::int64_t now);
+/// Renews a view's line if that is due (and nobody else does), then reads.
+[[nodiscard]] inline Reading read_bucket(const Bucket& bucket, std::int64_t now);
 
 /// Chance that a request of this weight is refused at this reading.
-[[nodiscard]] double discard_probability(const Bucket& bucket, const Reading& reading,
-                                         double weight, std::int64_t now);
+[[nodiscard]] inline double discard_probability(const Bucket& bucket, const Reading& reading,
+                                                double weight, std::int64_t now);
 /// Own offered rate per second, at `now`.
 [[nodiscard]] double own_offered_rate(const LimitRecord& record, std::int64_t now);
 
-/// Counts weight that arrived (and, if it was admitted, how much).
-void note_offered(const Bucket& bucket, double offered, double admitted, double weight,
+/// Counts weight that arrived for the rate.
+inline void note_offered(LimitRecord& record, double offered, std::int64_t now);
+/// Counts weight for the engine: what arrived and how much of it was admitted.
+void note_pending(const Bucket& bucket, double offered, double admitted, double weight,
                   std::int64_t now);
 
 /// Adds weight to the level. false, and nothing changed, when a hard edge has been reached in the
 /// meantime and `judge` is set.
-[[nodiscard]] bool charge(const Bucket& bucket, Reading reading, double weight, bool judge,
-                          std::int64_t now);
+[[nodiscard]] inline bool charge(const Bucket& bucket, const Reading& reading, double weight,
+                                 bool judge, std::int64_t now);
 /// Takes weight back off the level (not below 0), without counting it as refunded.
 void uncharge(const Bucket& bucket, double weight, std::int64_t now);
 /// uncharge, and counted.
@@ -73,5 +75,97 @@ void lock_waiting(LimitRecord& record);
 void install_view(const Bucket& bucket, const FleetView& view, double renewed);
 void remove_view(const Bucket& bucket, double renewed);
 [[nodiscard]] LocalCounts local_counts(const Bucket& bucket, std::int64_t now);
+
+/// When it was last offered anything, to a tick.
+[[nodiscard]] inline std::int64_t touched_at(const LimitRecord& record, std::int64_t now) {
+    const Recent recent = unpack_recent(record.recent.load(std::memory_order_relaxed));
+    const auto ticks = static_cast<std::int32_t>(tick_of(now) - recent.tick);
+    return now - (std::int64_t{ticks > 0 ? ticks : 0} << 20);
+}
+
+// --- the quick halves, inline; the slow ones are in bucket.cpp -----------------------------------
+
+[[nodiscard]] double clamp_level(const Bucket& bucket, double level, std::int64_t now);
+[[nodiscard]] double law_probability(const Bucket& bucket, const Reading& reading, double weight,
+                                     std::int64_t now);
+[[nodiscard]] bool charge_slowly(const Bucket& bucket, Reading reading, double weight, bool judge,
+                                 std::int64_t now);
+void renew_if_free(const Bucket& bucket, std::int64_t now);
+
+inline Reading look_at(const Bucket& bucket, std::int64_t now) {
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    LimitRecord& record = bucket.record;
+    const std::uint32_t before = record.control.load(std::memory_order_acquire);
+    const double level = record.level.load(kRelaxed);
+    const std::int64_t age = now - record.anchor.load(kRelaxed);
+    const double slope =
+        bucket.view != nullptr ? bucket.view->slope.load(kRelaxed) : -bucket.limit.parameters.rate;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const std::uint32_t after = record.control.load(kRelaxed);
+    const bool stable = (before & kLocked) == 0 && ((before ^ after) & kVersionMask) == 0;
+    Reading reading;
+    reading.version = before & kVersionMask;
+    // While somebody renews, `level` is taken as of now.
+    reading.drift = stable && age > 0 ? slope * (static_cast<double>(age) * 1e-9) : 0;
+    reading.level = level + reading.drift;
+    const LimitParameters& limit = bucket.limit.parameters;
+    if (reading.level < 0 && !limit.edge()) {
+        reading.level = 0;
+    } else if (reading.level < 0 || reading.level > limit.high) {
+        reading.level = clamp_level(bucket, reading.level, now);
+    }
+    return reading;
+}
+
+inline Reading read_bucket(const Bucket& bucket, std::int64_t now) {
+    if (bucket.view != nullptr &&
+        now - bucket.record.anchor.load(std::memory_order_relaxed) > kRenewAfterNanoseconds) {
+        renew_if_free(bucket, now);
+    }
+    return look_at(bucket, now);
+}
+
+inline double discard_probability(const Bucket& bucket, const Reading& reading, double weight,
+                                  std::int64_t now) {
+    const LimitParameters& limit = bucket.limit.parameters;
+    const double judged = std::max(0.0, reading.level) + std::min(weight, limit.low);
+    if (judged <= limit.low && (!limit.edge() || bucket.view == nullptr) && !limit.zero()) {
+        return 0;  // the common case, without a look at rates
+    }
+    return law_probability(bucket, reading, weight, now);
+}
+
+inline void note_offered(LimitRecord& record, double offered, std::int64_t now) {
+    std::uint64_t old = record.recent.load(std::memory_order_relaxed);
+    std::uint64_t fresh = 0;
+    do {
+        Recent recent = unpack_recent(old);
+        const auto ticks = static_cast<std::int32_t>(tick_of(now) - recent.tick);
+        if (ticks > 0) {
+            recent.sum *= static_cast<float>(decay(ticks * (kTickSeconds / kRateWindow)));
+            recent.tick = tick_of(now);
+        }
+        recent.sum += static_cast<float>(offered);
+        fresh = pack(recent);
+    } while (!record.recent.compare_exchange_weak(old, fresh, std::memory_order_relaxed));
+}
+
+inline bool charge(const Bucket& bucket, const Reading& reading, double weight, bool judge,
+                   std::int64_t now) {
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    LimitRecord& record = bucket.record;
+    const LimitParameters& limit = bucket.limit.parameters;
+    double old = record.level.load(kRelaxed);
+    const double level = std::max(0.0, old + reading.drift);
+    const double charged = level > 0 ? old + weight : weight - reading.drift;
+    // A weight like all others below a default debt moves neither the mean nor W.
+    const bool usual = static_cast<double>(record.typical.load(kRelaxed)) == weight;
+    if (usual && limit.debt < 0 && !judge && level + weight <= limit.high &&
+        record.control.load(kRelaxed) >> kVersionShift == reading.version >> kVersionShift &&
+        record.level.compare_exchange_strong(old, charged, kRelaxed)) {
+        return true;
+    }
+    return charge_slowly(bucket, reading, weight, judge, now);
+}
 
 }  // namespace weir::limiter

@@ -174,13 +174,15 @@ void describe(const Level& level, Decision& decision) {
         decision.retry_after = kZeroRetry;
         return;
     }
-    decision.remaining = std::floor(std::max(0.0, limit.low - judged + kLevelSlack));
+    // Whole units, by a conversion: cheaper than floor(), and no low reaches 2^63.
+    decision.remaining = static_cast<double>(
+        static_cast<std::int64_t>(std::max(0.0, limit.low - judged + kLevelSlack)));
     decision.reset = bounded_seconds((judged - limit.low) / limit.rate);
     decision.retry_after = std::max<Duration>(std::chrono::seconds(1), decision.reset);
 }
 
 /// The lot of the first quota of the chain that enforces anything.
-std::atomic<std::uint64_t>* lot_of(Levels& levels, InstanceStore& store) {
+std::atomic<std::uint32_t>* lot_of(Levels& levels, InstanceStore& store) {
     for (const Level& level : levels.level) {
         if (level.enforce) {
             return &store.record(level.head).lot;
@@ -327,11 +329,16 @@ void Limiter::Implementation::settle_shadow(ThreadContext& thread, Levels& level
     }
 }
 
-void Limiter::Implementation::report_offered(ThreadContext&, const Levels& levels, bool admitted,
+void Limiter::Implementation::report_offered(const Levels& levels, bool admitted,
                                              std::int64_t now) {
+    const bool tracking = tracking_.load(kRelaxed);
     for (const Level& level : levels.level) {
-        note_offered(level.bucket(), level.weight * level.others,
-                     admitted && level.charged ? level.weight : 0, level.weight, now);
+        const double offered = level.weight * level.others;
+        note_offered(*level.record, offered, now);
+        if ((tracking && level.limit->fleet) || level.view != nullptr) {
+            note_pending(level.bucket(), offered, admitted && level.charged ? level.weight : 0,
+                         level.weight, now);
+        }
     }
 }
 
@@ -372,7 +379,7 @@ Decision Limiter::Implementation::check(ThreadContext& thread, LeafId leaf, cons
     decision.discard_probability = 1 - levels.pass;
     std::size_t named = largest_p(levels);
     if (mode != CheckMode::charge_without_judging && named != kNone) {
-        std::atomic<std::uint64_t>* lot = lot_of(levels, store_);
+        std::atomic<std::uint32_t>* lot = lot_of(levels, store_);
         decision.admitted = !draw_refusal(*lot, decision.discard_probability, thread.random);
     }
     settle_shadow(thread, levels, decision);
@@ -380,7 +387,7 @@ Decision Limiter::Implementation::check(ThreadContext& thread, LeafId leaf, cons
         decision.admitted = charge_levels(levels, mode, now, named);
     }
     if (!decision.admitted || mode != CheckMode::peek) {
-        report_offered(thread, levels, decision.admitted, now);
+        report_offered(levels, decision.admitted, now);
         count_figures(thread, levels, decision, decision.admitted ? kNone : named);
     }
     if (!decision.admitted) {
@@ -469,7 +476,7 @@ void Limiter::Implementation::correct(ThreadContext& thread, Charge& charge, Uni
         } else if (actual > before) {
             const Reading reading = look_at(bucket, now);
             (void)limiter::charge(bucket, reading, actual - before, false, now);
-            note_offered(bucket, 0, actual - before, actual, now);
+            note_pending(bucket, 0, actual - before, actual, now);
         }
         note_weight(bucket, actual, now);
     });

@@ -52,9 +52,9 @@ struct RateLimit {
     Unit unit = Unit::requests;
     double amount = 0;
     Duration period = std::chrono::seconds(1);
-    std::optional<BurstSpec> low;
-    std::optional<BurstSpec> high;
-    std::optional<BurstSpec> debt;
+    std::optional<BurstSpec> low{};
+    std::optional<BurstSpec> high{};
+    std::optional<BurstSpec> debt{};
     Law law = Law::adaptive;
     Scope scope = Scope::fleet;
 
@@ -70,9 +70,9 @@ struct RateLimit {
 /// `parent` may use the captures of the name. An exact name beats templates, the more literal
 /// template wins.
 struct QuotaDefinition {
-    std::string name;
-    std::optional<std::string> parent;
-    std::vector<RateLimit> limits;
+    std::string name{};
+    std::optional<std::string> parent{};
+    std::vector<RateLimit> limits{};
     Mode mode = Mode::enforce;
     /// Most live instances of this template; 0 = the limiter's default.
     std::uint32_t max_instances = 0;

@@ -105,8 +105,7 @@ class Limiter::Implementation {
     void note_active(ThreadContext& thread, std::uint32_t id, LimitRecord& record);
     bool charge_levels(Levels& levels, CheckMode mode, std::int64_t now, std::size_t& failed);
     void settle_shadow(ThreadContext& thread, Levels& levels, Decision& decision);
-    void report_offered(ThreadContext& thread, const Levels& levels, bool admitted,
-                        std::int64_t now);
+    void report_offered(const Levels& levels, bool admitted, std::int64_t now);
     void count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
                        std::size_t named);
     Weights clamp(ThreadContext& thread, const Weights& weights) const;
@@ -172,7 +171,7 @@ class Limiter::Implementation {
         const CompiledDefinition* definition = nullptr;
     };
     [[nodiscard]] Found resolve(LimitRef limit) const;
-    bool with_view(std::uint32_t id);
+    bool with_view(std::uint32_t id, Instant now);
     [[nodiscard]] std::optional<LimitRef> reference(std::uint32_t record) const;
 
     LimiterOptions options_;

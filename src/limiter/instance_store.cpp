@@ -88,7 +88,7 @@ std::uint32_t InstanceStore::allocate_record(std::int64_t now) {
     record.anchor.store(now, kRelaxed);
     record.pending.store(0, kRelaxed);
     record.lot.store(0, kRelaxed);
-    record.offered_sum.store(0, kRelaxed);
+    record.recent.store(pack(Recent{0, tick_of(now)}), kRelaxed);
     record.typical.store(-1, kRelaxed);
     record.heaviest.store(0, kRelaxed);
     record.control.store(0, kRelaxed);

@@ -3,6 +3,8 @@
 // are used (the C library maps large zeroed blocks lazily). Elements must be valid as all zeros
 // and need no destructor. As thread-safe as its elements; owned by whoever holds it.
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -25,6 +27,15 @@ class LazyArray {
         const std::size_t offset = (kLine - address % kLine) % kLine;
         void* aligned = static_cast<std::byte*>(block_.get()) + offset;
         data_ = static_cast<T*>(aligned);
+        // Random access over tens of megabytes: half of the cost would be the page table's.
+        constexpr std::size_t kHugePage = std::size_t{1} << 21;
+        if (size * sizeof(T) >= 4 * kHugePage) {
+            const std::uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
+            const std::uintptr_t end = (address + size * sizeof(T)) / kHugePage * kHugePage;
+            // A hint: without it everything works as well, only slower.
+            (void)::madvise(static_cast<std::byte*>(block_.get()) + (begin - address), end - begin,
+                            MADV_HUGEPAGE);
+        }
     }
 
     [[nodiscard]] T& operator[](std::size_t index) { return data_[index]; }

@@ -5,8 +5,9 @@
 namespace weir::limiter {
 namespace {
 
-constexpr double kUnit = 4294967296.0;  // 2^32, one unit of the position
+constexpr std::uint32_t kUnit = 1 << 16;  // one unit of the position
 constexpr std::uint32_t kPassed = 1;
+constexpr std::uint64_t kRedrawOneIn = 64;
 
 struct Lot {
     std::uint32_t position;
@@ -15,34 +16,38 @@ struct Lot {
     [[nodiscard]] bool passed() const { return (point & kPassed) != 0; }
 };
 
-std::uint64_t word(Lot lot) { return static_cast<std::uint64_t>(lot.position) << 32 | lot.point; }
-Lot lot_of(std::uint64_t state) {
-    return {static_cast<std::uint32_t>(state >> 32), static_cast<std::uint32_t>(state)};
+std::uint32_t word(Lot lot) { return lot.position << 16 | lot.point; }
+Lot lot_of(std::uint32_t state) { return {state >> 16, state & (kUnit - 1)}; }
+
+std::uint32_t random_point(std::uint64_t bits) {
+    return static_cast<std::uint32_t>(bits % kUnit) & ~kPassed;
 }
 
-std::uint32_t random_point(Random& random) {
-    return static_cast<std::uint32_t>(random.next() >> 32) & ~kPassed;
-}
-
-Lot fresh(Random& random) {
-    Lot lot{static_cast<std::uint32_t>(random.next() >> 32), random_point(random)};
+Lot fresh(std::uint64_t bits) {
+    Lot lot{static_cast<std::uint32_t>(bits >> 48), random_point(bits)};
     if (lot.point < lot.position) {
         lot.point |= kPassed;
     }
     return lot;
 }
 
-/// Advances by h and tells whether a point was passed.
-bool advance(Lot& lot, double h, Random& random) {
+/// h in units of the position, rounded up with the chance of its fraction.
+std::uint32_t step(double h, std::uint64_t bits) {
+    const double dither = static_cast<double>(bits % kUnit) / kUnit;
+    return static_cast<std::uint32_t>(h * kUnit + dither);
+}
+
+/// Advances and tells whether a point was passed.
+bool advance(Lot& lot, std::uint32_t step, Random& random) {
     bool hit = false;
-    const std::uint64_t position = lot.position + static_cast<std::uint64_t>(h * kUnit);
-    if (!lot.passed() && position >= lot.point) {
+    lot.position += step;
+    if (!lot.passed() && lot.position >= lot.point && step > 0) {
         hit = true;
         lot.point |= kPassed;
     }
-    lot.position = static_cast<std::uint32_t>(position);
-    if (position >> 32 != 0) {  // into the next unit, which has a point of its own
-        lot.point = random_point(random);
+    if (lot.position >= kUnit) {  // into the next unit, which has a point of its own
+        lot.position -= kUnit;
+        lot.point = random_point(random.next());
         if (!hit && lot.position >= lot.point) {
             hit = true;
             lot.point |= kPassed;
@@ -53,19 +58,19 @@ bool advance(Lot& lot, double h, Random& random) {
 
 }  // namespace
 
-bool draw_refusal(std::atomic<std::uint64_t>& state, double p, Random& random) {
+bool draw_refusal(std::atomic<std::uint32_t>& state, double p, Random& random) {
     if (p <= 0) {
         return false;
     }
     if (p >= 1) {
         return true;
     }
-    constexpr std::uint64_t kRedrawOneIn = 64;
-    std::uint64_t old = state.load(std::memory_order_relaxed);
+    std::uint32_t old = state.load(std::memory_order_relaxed);
     for (;;) {
-        const bool redraw = old == 0 || random.next() % kRedrawOneIn == 0;
-        Lot lot = redraw ? fresh(random) : lot_of(old);
-        const bool hit = advance(lot, std::min(p, 1 - p), random);
+        const std::uint64_t bits = random.next();
+        const bool redraw = old == 0 || (bits >> 58) % kRedrawOneIn == 0;
+        Lot lot = redraw ? fresh(random.next()) : lot_of(old);
+        const bool hit = advance(lot, step(std::min(p, 1 - p), bits), random);
         if (state.compare_exchange_weak(old, word(lot), std::memory_order_relaxed)) {
             return p <= 0.5 ? hit : !hit;
         }

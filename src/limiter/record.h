@@ -3,9 +3,10 @@
 //
 // A level is a straight line: level(t) = level + slope*(t - anchor), slope = -rate for a bucket
 // that is alone, else that of the dead-reckoned view (view.h). Charging adds to `level` by compare
-// and swap. Renewing moves the anchor; it needs the record's lock bit, which request threads only
-// ever try. `control` counts renewals, so that a reader notices one that overlapped its reads: it
-// then uses `level` alone, which is right for the instant of the renewal.
+// and swap. Alone the line holds for ever; with a view it is renewed every 10 ms. Renewing moves
+// the anchor; it needs the record's lock bit, which request threads only ever try. `control` counts
+// renewals, so that a reader notices one that overlapped its reads: it then uses `level` alone,
+// which is right for the instant of the renewal.
 
 #include <atomic>
 #include <bit>
@@ -13,18 +14,29 @@
 
 namespace weir::limiter {
 
-/// Weight since the anchor, in one word: what was offered and what was admitted.
+/// Weight since the last renewal, in one word: what was offered and what was admitted. Only kept
+/// while an engine listens.
 struct Pending {
     float offered = 0;
     float admitted = 0;
 };
 
+/// Weight offered lately, in one word: decayed with kRateWindow up to a tick of 2^20 ns.
+struct Recent {
+    float sum = 0;
+    std::uint32_t tick = 0;
+};
+[[nodiscard]] inline std::uint32_t tick_of(std::int64_t nanoseconds) {
+    return static_cast<std::uint32_t>(nanoseconds >> 20);
+}
+inline constexpr double kTickSeconds = 1048576e-9;
+
 struct alignas(64) LimitRecord {
     std::atomic<double> level;              // at the anchor, + charged since
     std::atomic<std::int64_t> anchor;       // nanoseconds of the monotonic time line
     std::atomic<std::uint64_t> pending;     // a Pending, bit-cast
-    std::atomic<std::uint64_t> lot;         // head only: see lots.h
-    std::atomic<float> offered_sum;         // exponentially decayed, at the anchor
+    std::atomic<std::uint64_t> recent;      // a Recent, bit-cast
+    std::atomic<std::uint32_t> lot;         // head only: see lots.h
     std::atomic<float> typical;             // running mean of admitted weights; below 0 = none yet
     std::atomic<float> heaviest;            // W at the anchor
     std::atomic<std::uint32_t> control;     // flags and renewal count, see below
@@ -49,6 +61,7 @@ inline constexpr std::uint32_t kShedding = 2;  // a hard edge that has refused
 inline constexpr std::uint32_t kLocked = 4;    // being renewed
 inline constexpr std::uint32_t kRenewal = 8;   // counts from here
 inline constexpr std::uint32_t kVersionMask = ~(kQueued | kShedding);
+inline constexpr std::uint32_t kVersionShift = 2;
 
 [[nodiscard]] inline std::uint64_t pack(Pending pending) {
     return static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(pending.offered)) << 32 |
@@ -57,6 +70,14 @@ inline constexpr std::uint32_t kVersionMask = ~(kQueued | kShedding);
 [[nodiscard]] inline Pending unpack_pending(std::uint64_t word) {
     return {std::bit_cast<float>(static_cast<std::uint32_t>(word >> 32)),
             std::bit_cast<float>(static_cast<std::uint32_t>(word))};
+}
+
+[[nodiscard]] inline std::uint64_t pack(Recent recent) {
+    return static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(recent.sum)) << 32 | recent.tick;
+}
+[[nodiscard]] inline Recent unpack_recent(std::uint64_t word) {
+    return {std::bit_cast<float>(static_cast<std::uint32_t>(word >> 32)),
+            static_cast<std::uint32_t>(word)};
 }
 
 /// Takes the lock bit if it is free.

@@ -74,7 +74,7 @@ std::optional<LocalCounts> Limiter::Implementation::read(LimitRef limit, Instant
     if (found.limit == nullptr) {
         return std::nullopt;
     }
-    if (!with_view(limit.record)) {
+    if (!with_view(limit.record, now)) {
         return std::nullopt;
     }
     const Bucket bucket{*found.record, store_.view_of(*found.record), *found.limit};
@@ -89,7 +89,7 @@ std::optional<LocalCounts> Limiter::Implementation::read(LimitRef limit, Instant
 }
 
 /// Gives the limit a view if it has none; false when there are no more.
-bool Limiter::Implementation::with_view(std::uint32_t id) {
+bool Limiter::Implementation::with_view(std::uint32_t id, Instant now) {
     LimitRecord& record = store_.record(id);
     if (store_.view_of(record) != nullptr) {
         return true;
@@ -103,7 +103,7 @@ bool Limiter::Implementation::with_view(std::uint32_t id) {
         // Offered before now was not kept; what was admitted was certainly offered.
         view->offered.store(std::max(0.0, static_cast<double>(pending.admitted - pending.offered)),
                             kRelaxed);
-        view->last_offered.store(record.anchor.load(kRelaxed), kRelaxed);
+        view->last_offered.store(touched_at(record, nanoseconds(now)), kRelaxed);
     }
     unlock(record);
     return view != nullptr;
@@ -115,7 +115,7 @@ bool Limiter::Implementation::install(LimitRef limit, const FleetView& view, Ins
         return false;
     }
     const Found found = resolve(limit);
-    if (found.limit == nullptr || !found.limit->fleet || !with_view(limit.record)) {
+    if (found.limit == nullptr || !found.limit->fleet || !with_view(limit.record, now)) {
         return false;
     }
     const Bucket bucket{*found.record, store_.view_of(*found.record), *found.limit};

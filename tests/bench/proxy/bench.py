@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""weir, HAProxy and nginx side by side: CPU time per request (scheduler run time of the proxy over
+answers) and memory, in interleaved rounds with the same origin and load. Ratios are paired within a
+round; the table shows medians and the spread. Nothing absolute is asserted.
+
+bench.py [--rounds N] [--seconds S] [--rate R] [--only WORKLOAD] [--output FILE]"""
+
+import argparse
+import os
+import random
+import shutil
+import statistics
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from contenders import PLENTY, WeirContender, haproxy, nginx  # first: it sets the path
+
+from harness.load import Load, plan, stream
+from harness.origin import Origin
+from harness.paths import RUNS
+from harness.processes import cpu_ns
+
+# About 330 bytes of head in 7 fields, as a browser or SDK sends.
+HEADERS = {
+    "Accept-Encoding": "gzip, deflate",
+    "Authorization": "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/us-east-1/s3/aws4_request",
+    "X-Amz-Date": "20260101T000000Z",
+    "X-Request-Source": "benchmark-of-the-proxies-side-by-side-0123456789",
+}
+BUCKETS = 1024
+NGINX_PLENTY = "100000r/s"
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    what: str
+    rate_share: float = 1.0
+    body_bytes: int = 3
+    request_bytes: int = 0
+    refused: bool = False
+    baseline: str = "haproxy-http-table"
+
+
+WORKLOADS = [
+    Workload("small-get", "small GET, forwarded"),
+    Workload("get-64k", "GET of 64 KiB", rate_share=0.25, body_bytes=65536),
+    Workload("put-64k", "PUT of 64 KiB", rate_share=0.25, request_bytes=65536),
+    Workload("refused", "GET refused with 429", refused=True, baseline="haproxy-http-table"),
+]
+
+
+def pin(pids, core):
+    for pid in pids:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            os.sched_setaffinity(int(thread), {core})
+
+
+def start_contenders(workload, folder, origin, unix_path):
+    address = origin.addresses["tcp"]
+    if workload.refused:
+        return [WeirContender("weir", folder, address, 0),
+                haproxy("haproxy-http-table", folder, address, rate=0),
+                nginx("nginx-limit", folder, address, "1r/m", 0)]
+    return [
+        WeirContender("weir", folder, address, PLENTY),
+        WeirContender("weir-no-quotas", folder, address, PLENTY, limits=False),
+        WeirContender("weir-unix-upstream", folder, f"unix:{unix_path}", PLENTY),
+        haproxy("haproxy-http-table", folder, address, rate=PLENTY),
+        haproxy("haproxy-http", folder, address),
+        haproxy("haproxy-tcp", folder, address, tcp=True),
+        nginx("nginx-limit", folder, address, NGINX_PLENTY, 10000),
+    ]
+
+
+def run_load(folder, address, workload, options, seconds, **more):
+    method = "PUT" if workload.request_bytes else "GET"
+    requests = stream("b", options.rate * workload.rate_share, path="/b{}/object", method=method,
+                      variants=BUCKETS, headers=HEADERS, body_bytes=workload.request_bytes)
+    load = Load(folder, plan({"proxy": address}, [requests], seconds, linger_s=1,
+                             connections_per_target=options.connections, **more))
+    pin([load.process.pid], options.load_core)
+    return load
+
+
+def microseconds_per_answer(contender, folder, workload, options):
+    before = sum(map(cpu_ns, contender.pids))
+    result = run_load(folder, contender.address, workload, options, options.seconds).wait()
+    used = sum(map(cpu_ns, contender.pids)) - before
+    answers = result.total("refused") if workload.refused else result.total("ok")
+    other = result.total("offered") - answers
+    if other > 0.005 * result.total("offered"):
+        print(f"    {contender.name}: {result.describe()}", file=sys.stderr)
+    return used / 1e3 / max(1, answers)
+
+
+def measure(workload, folder, options):
+    """{contender: [µs of each round]}"""
+    folder.mkdir(parents=True)
+    unix_path = folder / "origin.sock"
+    origin = Origin(folder, listeners=("tcp",), body_bytes=workload.body_bytes, unix_socket=unix_path)
+    contenders = []
+    try:
+        contenders = start_contenders(workload, folder, origin, unix_path)
+        pin([origin.process.pid], options.load_core)
+        for contender in contenders:
+            pin(contender.pids, options.proxy_core)
+        figures = {contender.name: [] for contender in contenders}
+        for number in range(options.rounds + 1):
+            order = random.Random(number).sample(contenders, len(contenders))
+            for contender in order:
+                cost = microseconds_per_answer(contender, folder, workload, options)
+                if number > 0:  # round 0 warms up
+                    figures[contender.name].append(cost)
+        return figures
+    finally:
+        for contender in contenders:
+            contender.stop()
+        origin.stop()
+
+
+def spread(values):
+    return f"{statistics.median(values):.2f} ({min(values):.2f}–{max(values):.2f})"
+
+
+def table(workload, figures):
+    baseline = figures[workload.baseline]
+    lines = [f"| {workload.what} | CPU µs per request | ratio to {workload.baseline} |", "|---|---|---|"]
+    for name, values in figures.items():
+        ratios = [value / base for value, base in zip(values, baseline)]
+        lines.append(f"| {name} | {spread(values)} | {spread(ratios)} |")
+    if "weir-no-quotas" in figures:
+        ratios = [on / off for on, off in zip(figures["weir"], figures["weir-no-quotas"])]
+        lines.append(f"| *weir, quotas on against off* | | {spread(ratios)} |")
+        ratios = [unix / tcp for unix, tcp in zip(figures["weir-unix-upstream"], figures["weir"])]
+        lines.append(f"| *weir, unix-socket against TCP upstream* | | {spread(ratios)} |")
+        ratios = [ours / theirs for ours, theirs in zip(figures["weir"], figures["nginx-limit"])]
+        lines.append(f"| *weir against nginx-limit* | | {spread(ratios)} |")
+    return "\n".join(lines)
+
+
+def memory(folder, options):
+    """Resident memory at 1,000 requests in flight, each on a connection of its own."""
+    folder.mkdir(parents=True)
+    unix_path = folder / "origin.sock"
+    origin = Origin(folder, listeners=("tcp",), delay_ms=1000, unix_socket=unix_path)
+    workload = Workload("memory", "", rate_share=1000 / options.rate)
+    lines = ["| 1,000 busy connections | MiB resident | of them before the load |", "|---|---|---|"]
+    contenders = []
+    try:
+        contenders = start_contenders(workload, folder, origin, unix_path)
+        for contender in contenders:
+            idle = contender.process.resident_bytes()
+            load = run_load(folder, contender.address, workload,
+                            argparse.Namespace(**{**vars(options), "connections": 1200}), 3)
+            time.sleep(2.5)
+            busy = contender.process.resident_bytes()
+            load.wait()
+            lines.append(f"| {contender.name} | {busy / 2**20:.1f} | {idle / 2**20:.1f} |")
+        return "\n".join(lines)
+    finally:
+        for contender in contenders:
+            contender.stop()
+        origin.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--rate", type=int, default=20_000)
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--proxy-core", type=int, default=0)
+    parser.add_argument("--load-core", type=int, default=max(0, (os.cpu_count() or 1) - 1))
+    parser.add_argument("--only", default="")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    folder = RUNS / "bench-proxy"
+    shutil.rmtree(folder, ignore_errors=True)
+    parts = []
+    for workload in WORKLOADS:
+        if options.only in workload.name:
+            parts.append(table(workload, measure(workload, folder / workload.name, options)))
+            print(parts[-1] + "\n", flush=True)
+    if options.only in "memory":
+        parts.append(memory(folder / "memory", options))
+        print(parts[-1])
+    if options.output:
+        options.output.write_text("\n\n".join(parts) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
