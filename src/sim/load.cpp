@@ -1,0 +1,67 @@
+#include "sim/load.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace weir::sim {
+
+Load::Load(const LoadPlan& plan, std::uint32_t sidecars, Random random)
+    : plan_(plan), sidecars_(sidecars), random_(random) {
+    if (plan_.shares.empty()) plan_.shares.assign(plan_.quotas.size(), 1.0);
+    share_sum_ = std::accumulate(plan_.shares.begin(), plan_.shares.end(), 0.0);
+}
+
+double Load::rate_at(double at) const {
+    double rate = 0;
+    for (const Phase& phase : plan_.phases) {
+        if (phase.from <= at) rate = phase.rate;
+    }
+    return rate;
+}
+
+double Load::next_phase(double at) const {
+    for (const Phase& phase : plan_.phases) {
+        if (phase.from > at) return phase.from;
+    }
+    return std::numeric_limits<double>::infinity();
+}
+
+Arrival Load::next() {
+    while (true) {
+        const double rate = rate_at(at_);
+        const double change = next_phase(at_);
+        double wait = std::numeric_limits<double>::infinity();
+        if (rate > 0) wait = plan_.constant_rate ? 1 / rate : random_.exponential(rate);
+        if (at_ + wait < change) {
+            at_ += wait;
+            break;
+        }
+        // Without memory: what is left of the waiting time is drawn anew at the new rate.
+        at_ = change;
+        if (change == std::numeric_limits<double>::infinity()) break;
+    }
+    return {at_, pick_sidecar(at_), pick_quota()};
+}
+
+std::uint32_t Load::pick_sidecar(double at) {
+    if (plan_.move_every > 0) {
+        return static_cast<std::uint32_t>(std::min(at, 1e9) / plan_.move_every) % sidecars_;
+    }
+    if (plan_.skew > 0 && random_.unit() < plan_.skew) return sidecars_ - 1;
+    const std::uint32_t among = plan_.skew > 0 ? sidecars_ - 1 : sidecars_;
+    return static_cast<std::uint32_t>(random_.below(std::max(1u, among)));
+}
+
+std::uint32_t Load::any_sidecar() { return static_cast<std::uint32_t>(random_.below(sidecars_)); }
+
+std::uint32_t Load::pick_quota() {
+    double position = random_.unit() * share_sum_;
+    for (std::uint32_t i = 0; i + 1 < plan_.shares.size(); ++i) {
+        if (position < plan_.shares[i]) return i;
+        position -= plan_.shares[i];
+    }
+    return static_cast<std::uint32_t>(plan_.shares.size() - 1);
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,37 @@
+#pragma once
+// Counts offered and admitted requests of a story in bins of 10 ms. Not thread-safe.
+
+#include <cstdint>
+#include <vector>
+
+namespace weir::sim {
+
+class Recorder {
+  public:
+    Recorder(std::size_t quotas, double seconds);
+    void offered(std::uint32_t quota, double at) { ++bin(offered_, quota, at); }
+    void admitted(std::uint32_t quota, double at) { ++bin(admitted_, quota, at); }
+
+    /// Between two times in seconds, of one quota or (any_quota) of all.
+    static constexpr std::uint32_t kAnyQuota = ~0u;
+    [[nodiscard]] double offered_between(double from, double to, std::uint32_t quota) const;
+    [[nodiscard]] double admitted_between(double from, double to, std::uint32_t quota) const;
+
+    struct Range {
+        double least = 0;
+        double most = 0;
+    };
+    /// Admitted in sliding windows of one second (a step each 0.1 s) within the times.
+    [[nodiscard]] Range admitted_seconds(double from, double to, std::uint32_t quota) const;
+
+  private:
+    using Bins = std::vector<std::vector<std::uint32_t>>;
+    [[nodiscard]] std::uint32_t& bin(Bins& bins, std::uint32_t quota, double at);
+    [[nodiscard]] static double sum(const Bins& bins, double from, double to, std::uint32_t quota);
+
+    std::size_t size_;
+    Bins offered_;
+    Bins admitted_;
+};
+
+}  // namespace weir::sim

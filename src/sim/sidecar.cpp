@@ -1,0 +1,89 @@
+#include "sim/sidecar.h"
+
+#include "base/assert.h"
+
+namespace weir::sim {
+namespace {
+
+constexpr std::uint16_t kPort = 7946;
+constexpr std::uint32_t kNetwork = 0x0a00'0001;  // 10.0.0.1
+constexpr std::uint64_t kMaintainEvery = 100;    // ticks
+
+engine::GossipKey shared_key() {
+    engine::GossipKey key;
+    for (std::size_t i = 0; i < key.size(); ++i) key[i] = std::byte(i * 7 + 3);
+    return key;
+}
+
+}  // namespace
+
+Endpoint Sidecar::address_of(std::uint32_t number) {
+    return Endpoint::v4(kNetwork + number, kPort);
+}
+
+std::optional<std::uint32_t> Sidecar::number_of(const Endpoint& address) {
+    std::uint32_t host = 0;
+    for (std::size_t i = 12; i < 16; ++i) host = host << 8 | address.address[i];
+    if (address.port != kPort || host < kNetwork) return std::nullopt;
+    return host - kNetwork;
+}
+
+void Sidecar::start(const SidecarSettings& settings, std::vector<Endpoint> seeds, Instant now,
+                    Random random) {
+    kill();
+    ++epoch_;
+    stopped_until.reset();
+    socket.clear();
+    began_ = now;
+    offset_ = from_seconds(1 + random.unit() * 1e6);
+    drift_ = (2 * random.unit() - 1) * settings.clock_drift;
+    nonces_ = std::make_unique<gossip::SeededNonces>(random.fork());
+    limiter::LimiterOptions limits;
+    limits.max_instances = 64;
+    limits.seed = random.next();
+    limiter_ = std::make_unique<limiter::Limiter>(limits);
+    const auto errors = limiter_->apply(settings.definitions, local(now));
+    WEIR_ASSERT(errors.empty());
+    thread_ = &limiter_->register_thread(random.next());
+    engine::Options options;
+    options.cluster_name = "simulated";
+    options.advertise = address_of(number_);
+    options.keys = {shared_key()};
+    options.sync = settings.sync;
+    options.nonces = nonces_.get();
+    engine_ = std::make_unique<engine::Engine>(std::move(options), *limiter_, random.next());
+    engine_->set_seeds(std::move(seeds));
+    engine_->start(local(now));
+}
+
+void Sidecar::kill() {
+    engine_.reset();
+    limiter_.reset();
+    nonces_.reset();
+    thread_ = nullptr;
+}
+
+Instant Sidecar::local(Instant now) const {
+    const double drifted = to_seconds(now - began_) * drift_;
+    return now + offset_ + from_seconds(drifted);
+}
+
+bool Sidecar::offer(std::string_view quota, Instant now) {
+    const Instant at = local(now);
+    const limiter::LeafId leaf = limiter_->find(*thread_, quota, at);
+    const limiter::Decision decision =
+        limiter_->check(*thread_, leaf, limiter::Weights{}, at, limiter::CheckMode::charge);
+    limiter_->quiescent(*thread_);
+    return decision.admitted;
+}
+
+void Sidecar::receive(ByteSpan datagram, const Endpoint& from, Instant now) {
+    engine_->receive(datagram, from, local(now));
+}
+
+void Sidecar::tick(Instant now) {
+    if (++ticks_ % kMaintainEvery == 0) limiter_->maintain(local(now));
+    engine_->tick(local(now));
+}
+
+}  // namespace weir::sim

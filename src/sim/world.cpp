@@ -1,0 +1,238 @@
+#include "sim/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/hash.h"
+
+namespace weir::sim {
+namespace {
+
+constexpr Duration kTick = std::chrono::milliseconds(10);
+/// What a kernel keeps of a stopped process's socket, in datagrams.
+constexpr std::size_t kSocketBuffer = 256;
+constexpr std::uint32_t kSeeds = 3;
+/// How often it is checked whether everybody knows everybody.
+constexpr Duration kMeetingStep = std::chrono::milliseconds(500);
+constexpr Instant kBegin = Instant(std::chrono::seconds(1000));
+
+std::uint64_t hash_of(std::uint64_t before, ByteSpan bytes) {
+    return mix(before ^ keyed_hash(as_text(bytes), HashKey{}));
+}
+
+}  // namespace
+
+World::World(WorldPlan plan)
+    : plan_(std::move(plan)),
+      random_(plan_.seed),
+      network_(plan_.faults, random_.fork()),
+      load_(plan_.load, plan_.sidecars, random_.fork()),
+      recorder_(plan_.load.quotas.size(), plan_.seconds),
+      now_(kBegin),
+      began_(kBegin) {
+    for (std::uint32_t i = 0; i < plan_.sidecars; ++i) sidecars_.emplace_back(i);
+}
+
+void World::at(double seconds, Action action) { actions_.emplace_back(seconds, std::move(action)); }
+
+void World::start(std::uint32_t number) {
+    std::vector<Endpoint> seeds;
+    for (std::uint32_t i = 0; i < std::min(kSeeds, plan_.sidecars); ++i) {
+        seeds.push_back(Sidecar::address_of(i));
+    }
+    const SidecarSettings settings{plan_.definitions, plan_.sync, plan_.clock_drift};
+    Sidecar& sidecar = sidecars_[number];
+    sidecar.start(settings, std::move(seeds), now_, random_.fork());
+    const auto phase = from_seconds(to_seconds(kTick) * random_.unit());
+    queue_.push(now_ + phase, EventKind::tick, number, sidecar.epoch());
+    collect(number);
+}
+
+bool World::everybody_met() {
+    return std::all_of(sidecars_.begin(), sidecars_.end(), [&](Sidecar& sidecar) {
+        const auto states = sidecar.engine().statistics().peers_by_state;
+        const auto alive = states.find("alive");
+        return plan_.sidecars == 1 ||
+               (alive != states.end() && alive->second == plan_.sidecars - 1);
+    });
+}
+
+bool World::run(double longest_meeting) {
+    for (std::uint32_t i = 0; i < plan_.sidecars; ++i) start(i);
+    // With the whole network in order, so that a story begins with what it is about.
+    network_.set_faults(NetworkFaults{});
+    const Instant latest = now_ + from_seconds(longest_meeting);
+    bool met = false;
+    while (!met && now_ < latest) {
+        run_until(now_ + kMeetingStep);
+        met = everybody_met();
+    }
+    // Owners have to be past their first second.
+    run_until(now_ + std::chrono::milliseconds(1500));
+    network_.set_faults(plan_.faults);
+    began_ = now_;
+    for (std::uint32_t i = 0; i < actions_.size(); ++i) {
+        queue_.push(began_ + from_seconds(actions_[i].first), EventKind::action, i, 0);
+    }
+    schedule_arrival();
+    run_until(began_ + from_seconds(plan_.seconds));
+    return met;
+}
+
+void World::run_until(Instant end) {
+    while (!queue_.empty() && queue_.next().at <= end) {
+        const Event event = queue_.pop();
+        now_ = event.at;
+        handle(event);
+    }
+    now_ = end;
+}
+
+void World::handle(const Event& event) {
+    switch (event.kind) {
+        case EventKind::tick:
+            handle_tick(event);
+            break;
+        case EventKind::datagram:
+            handle_datagram(event);
+            break;
+        case EventKind::arrival:
+            handle_arrival();
+            break;
+        case EventKind::action:
+            actions_[event.subject].second(*this);
+            break;
+    }
+}
+
+void World::handle_tick(const Event& event) {
+    Sidecar& sidecar = sidecars_[event.subject];
+    if (event.epoch != sidecar.epoch() || !sidecar.running()) return;
+    if (sidecar.stopped_until) {
+        if (now_ < *sidecar.stopped_until) {
+            queue_.push(*sidecar.stopped_until, EventKind::tick, event.subject, event.epoch);
+            return;
+        }
+        resume(event.subject);
+    }
+    sidecar.tick(now_);
+    collect(event.subject);
+    // Timers are never exact.
+    const auto late = from_seconds(to_seconds(kTick) * 0.02 * random_.unit());
+    queue_.push(now_ + kTick + late, EventKind::tick, event.subject, event.epoch);
+}
+
+void World::resume(std::uint32_t number) {
+    Sidecar& sidecar = sidecars_[number];
+    sidecar.stopped_until.reset();
+    // The event loop reads what waits in the socket before or after its timer.
+    if (random_.unit() < 0.5) sidecar.tick(now_);
+    for (const Sidecar::Waiting& waiting : std::exchange(sidecar.socket, {})) {
+        sidecar.receive(waiting.bytes, waiting.from, now_);
+        collect(number);
+    }
+}
+
+void World::handle_datagram(const Event& event) {
+    const Flight flight = std::move(flights_[event.subject]);
+    free_flights_.push_back(event.subject);
+    deliver(flight.to, flight.from, flight.bytes);
+}
+
+void World::deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes) {
+    Sidecar& sidecar = sidecars_[to];
+    if (!sidecar.running()) return;
+    if (sidecar.stopped_until) {
+        if (sidecar.socket.size() < kSocketBuffer) {
+            sidecar.socket.push_back({{bytes.begin(), bytes.end()}, from});
+        }
+        return;
+    }
+    sidecar.receive(bytes, from, now_);
+    collect(to);
+}
+
+void World::collect(std::uint32_t from) {
+    for (engine::Outgoing& outgoing : sidecars_[from].engine().take_outgoing()) {
+        ++sent_;
+        bytes_ += outgoing.bytes.size();
+        fingerprint_ = hash_of(fingerprint_, outgoing.bytes);
+        const auto to = Sidecar::number_of(outgoing.to);
+        if (!to || *to >= plan_.sidecars) continue;
+        if (tap_) tap_(from, *to, outgoing.bytes);
+        for (const Instant at : network_.deliveries(from, *to, now_)) {
+            if (free_flights_.empty()) {
+                free_flights_.push_back(static_cast<std::uint32_t>(flights_.size()));
+                flights_.emplace_back();
+            }
+            const std::uint32_t flight = free_flights_.back();
+            free_flights_.pop_back();
+            flights_[flight] = {*to, Sidecar::address_of(from), outgoing.bytes};
+            queue_.push(at, EventKind::datagram, flight, 0);
+        }
+    }
+}
+
+void World::inject(std::uint32_t to, const Endpoint& from, std::vector<std::byte> bytes) {
+    deliver(to, from, bytes);
+}
+
+void World::schedule_arrival() {
+    arrival_ = load_.next();
+    if (arrival_.at > plan_.seconds) return;
+    queue_.push(began_ + from_seconds(arrival_.at), EventKind::arrival, 0, 0);
+}
+
+void World::handle_arrival() {
+    const Arrival arrival = arrival_;
+    schedule_arrival();
+    std::uint32_t number = arrival.sidecar;
+    // A load balancer knows who is gone, but not who is stopped.
+    for (int i = 0; i < 100 && !sidecars_[number].running(); ++i) number = load_.any_sidecar();
+    Sidecar& sidecar = sidecars_[number];
+    if (!sidecar.running() || sidecar.stopped_until) {
+        ++lost_requests_;
+        return;
+    }
+    const bool admitted = sidecar.offer(plan_.load.quotas[arrival.quota], now_);
+    recorder_.offered(arrival.quota, arrival.at);
+    if (admitted) recorder_.admitted(arrival.quota, arrival.at);
+    if (observer_) observer_(arrival.at, number, arrival.quota, admitted);
+}
+
+void World::stop(std::uint32_t number, double seconds) {
+    if (sidecars_[number].running()) sidecars_[number].stopped_until = now_ + from_seconds(seconds);
+}
+
+void World::kill(std::uint32_t number) { sidecars_[number].kill(); }
+
+void World::restart(std::uint32_t number) {
+    sidecars_[number].kill();
+    start(number);
+}
+
+void World::say_goodbye(std::uint32_t number) {
+    sidecars_[number].engine().goodbye(sidecars_[number].local(now_));
+    collect(number);
+    sidecars_[number].kill();
+}
+
+void World::cut(std::vector<bool> side, double seconds, bool one_way) {
+    network_.add({now_, now_ + from_seconds(seconds), std::move(side), one_way});
+}
+
+std::vector<std::uint32_t> World::owners_of(std::string_view quota) {
+    std::vector<std::uint32_t> owners;
+    for (Sidecar& sidecar : sidecars_) {
+        if (!sidecar.running()) continue;
+        const auto status = sidecar.engine().quota_status(quota, sidecar.local(now_));
+        if (!status || status->limits.empty() || status->limits[0].owners.empty()) continue;
+        for (const Endpoint& owner : status->limits[0].owners) {
+            if (const auto number = Sidecar::number_of(owner)) owners.push_back(*number);
+        }
+        return owners;
+    }
+    return owners;
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,117 @@
+#pragma once
+// A virtual fleet: sidecars with production limiter and engine, a network with faults, load, and
+// actions at given times, all driven from one seed. Every datagram is encoded, sealed, opened and
+// decoded by the code that ships. The same seed gives the same run, byte for byte: fingerprint()
+// hashes every datagram that was sent. Not thread-safe.
+//
+// Times of a story are in seconds from its beginning, which is when everybody knows everybody.
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+#include "engine/sync_settings.h"
+#include "limiter/definition.h"
+#include "sim/event_queue.h"
+#include "sim/load.h"
+#include "sim/network.h"
+#include "sim/recorder.h"
+#include "sim/sidecar.h"
+
+namespace weir::sim {
+
+struct WorldPlan {
+    std::uint32_t sidecars = 3;
+    std::vector<limiter::QuotaDefinition> definitions;
+    LoadPlan load;
+    NetworkFaults faults;
+    engine::SyncSettings sync;
+    double clock_drift = 0;
+    double seconds = 40;
+    std::uint64_t seed = 1;
+};
+
+class World {
+  public:
+    using Action = std::function<void(World&)>;
+    /// Sees each request: (time, sidecar, quota, admitted).
+    using Observer = std::function<void(double, std::uint32_t, std::uint32_t, bool)>;
+
+    explicit World(WorldPlan plan);
+
+    /// Runs the action at that time of the story.
+    void at(double seconds, Action action);
+    void observe(Observer observer) { observer_ = std::move(observer); }
+    /// Lets the members find each other (at most `longest` seconds), then runs the story.
+    /// False when they did not find each other.
+    bool run(double longest_meeting);
+
+    // --- for actions -----------------------------------------------------------------------------
+    void stop(std::uint32_t sidecar, double seconds);
+    void kill(std::uint32_t sidecar);
+    void restart(std::uint32_t sidecar);
+    void say_goodbye(std::uint32_t sidecar);
+    /// Nothing passes between the sides for so long.
+    void cut(std::vector<bool> side, double seconds, bool one_way);
+    /// A datagram that somebody else puts on the wire.
+    void inject(std::uint32_t to, const Endpoint& from, std::vector<std::byte> bytes);
+    /// Sees every datagram as it is sent.
+    using Tap = std::function<void(std::uint32_t from, std::uint32_t to, ByteSpan bytes)>;
+    void tap(Tap tap) { tap_ = std::move(tap); }
+
+    [[nodiscard]] double now() const { return to_seconds(now_ - began_); }
+    [[nodiscard]] Sidecar& sidecar(std::uint32_t number) { return sidecars_[number]; }
+    [[nodiscard]] std::uint32_t size() const { return plan_.sidecars; }
+    /// The sidecars that own the quota, as a sidecar which uses it knows them.
+    [[nodiscard]] std::vector<std::uint32_t> owners_of(std::string_view quota);
+    [[nodiscard]] Instant instant() const { return now_; }
+
+    [[nodiscard]] const Recorder& recorder() const { return recorder_; }
+    [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
+    [[nodiscard]] std::uint64_t datagrams() const { return sent_; }
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    /// Requests that met nobody: their sidecar was stopped.
+    [[nodiscard]] std::uint64_t lost_requests() const { return lost_requests_; }
+
+  private:
+    struct Flight {
+        std::uint32_t to = 0;
+        Endpoint from;
+        std::vector<std::byte> bytes;
+    };
+    void start(std::uint32_t sidecar);
+    [[nodiscard]] bool everybody_met();
+    void run_until(Instant end);
+    void handle(const Event& event);
+    void handle_tick(const Event& event);
+    void handle_datagram(const Event& event);
+    void handle_arrival();
+    void schedule_arrival();
+    void collect(std::uint32_t from);
+    void resume(std::uint32_t sidecar);
+    void deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes);
+
+    WorldPlan plan_;
+    Random random_;
+    Network network_;
+    Load load_;
+    Recorder recorder_;
+    EventQueue queue_;
+    std::vector<Sidecar> sidecars_;
+    std::vector<Flight> flights_;
+    std::vector<std::uint32_t> free_flights_;
+    std::vector<std::pair<double, Action>> actions_;
+    Arrival arrival_;
+    Observer observer_;
+    Tap tap_;
+    Instant now_{};
+    Instant began_{};
+    std::uint64_t fingerprint_ = 0;
+    std::uint64_t sent_ = 0;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t lost_requests_ = 0;
+};
+
+}  // namespace weir::sim

@@ -1,0 +1,126 @@
+// Runs the stories of the simulator and prints their table beside the reference model's figures.
+//   fleet_table [--seeds N] [--first-seed S] [--story NAME]... [--seconds] [--list]
+// Exits with 1 when a story is further from the reference than docs/cluster.md allows.
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "sim/story.h"
+
+namespace {
+
+using weir::sim::Story;
+using weir::sim::StoryResult;
+using weir::sim::Summary;
+
+struct Arguments {
+    std::uint64_t seeds = 3;
+    std::uint64_t first_seed = 1;
+    std::vector<std::string> stories;
+    bool single_seconds = false;
+    bool list = false;
+};
+
+bool parse(int count, char** values, Arguments& arguments) {
+    for (int i = 1; i < count; ++i) {
+        const std::string flag = values[i];
+        const bool more = i + 1 < count;
+        if (flag == "--seeds" && more) {
+            arguments.seeds = std::strtoull(values[++i], nullptr, 10);
+        } else if (flag == "--first-seed" && more) {
+            arguments.first_seed = std::strtoull(values[++i], nullptr, 10);
+        } else if (flag == "--story" && more) {
+            arguments.stories.emplace_back(values[++i]);
+        } else if (flag == "--seconds") {
+            arguments.single_seconds = true;
+        } else if (flag == "--list") {
+            arguments.list = true;
+        } else {
+            std::fprintf(stderr, "unknown argument %s\n", flag.c_str());
+            return false;
+        }
+    }
+    return arguments.seeds > 0;
+}
+
+bool wanted(const Arguments& arguments, const Story& story) {
+    if (arguments.stories.empty()) return true;
+    for (const std::string& name : arguments.stories) {
+        if (story.name == name) return true;
+    }
+    return false;
+}
+
+std::string figures(const Story& story, const Summary& summary) {
+    char text[256];
+    std::string out;
+    if (story.reference.steady) {
+        std::snprintf(text, sizeof text, "%.3f–%.3f; %.2f … %.2f", summary.mean_least,
+                      summary.mean_most, summary.second_least, summary.second_most);
+        out += text;
+    }
+    if (story.reference.nothing_refused) {
+        std::snprintf(text, sizeof text, "%.0f refused", summary.refused);
+        out += text;
+    }
+    for (std::size_t i = 0; i < summary.single_seconds.size(); ++i) {
+        std::snprintf(text, sizeof text, "%s%.2f", i == 0 ? "" : ", ", summary.single_seconds[i]);
+        out += text;
+    }
+    return out;
+}
+
+bool run_story(const Story& story, const Arguments& arguments) {
+    std::vector<StoryResult> results;
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::uint64_t i = 0; i < arguments.seeds; ++i) {
+        results.push_back(weir::sim::run(story, arguments.first_seed + i));
+        const StoryResult& last = results.back();
+        std::fprintf(stderr, "  %s seed %llu: mean %.4f, seconds %.3f … %.3f, refused %.0f%s\n",
+                     story.name.c_str(), static_cast<unsigned long long>(last.seed), last.mean,
+                     last.second_least, last.second_most, last.refused,
+                     last.met ? "" : " (NOT ALL MET)");
+        if (arguments.single_seconds) {
+            for (const double second : last.single_seconds) std::fprintf(stderr, " %.2f", second);
+            std::fprintf(stderr, "\n");
+        }
+    }
+    const double took =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const Summary summary = weir::sim::summarise(results);
+    const auto faults = weir::sim::judge(story, summary);
+    std::printf("| %s | %s | %u, %g/s | %s | %s | %.1f, %.1f | %.1f | %s |\n", story.name.c_str(),
+                story.text.c_str(), story.plan.sidecars, story.limit, story.reference.text.c_str(),
+                figures(story, summary).c_str(), summary.deltas, summary.totals,
+                summary.bytes / 1000, faults.empty() ? "ok" : "OFF");
+    for (const std::string& fault : faults)
+        std::printf("  %s: %s\n", story.name.c_str(), fault.c_str());
+    std::fprintf(stderr, "  %s took %.1f s\n", story.name.c_str(), took);
+    std::fflush(stdout);
+    return faults.empty();
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+    Arguments arguments;
+    if (!parse(count, values, arguments)) return 2;
+    if (!arguments.list) {
+        std::printf("| story | what | N, limit | reference | weir | deltas, totals | KB/s | |\n");
+        std::printf("|---|---|---|---|---|---|---|---|\n");
+    }
+    bool good = true;
+    for (const Story& story : weir::sim::all_stories()) {
+        if (!wanted(arguments, story)) continue;
+        if (arguments.list) {
+            std::printf("%s: %s\n", story.name.c_str(), story.text.c_str());
+        } else {
+            good = run_story(story, arguments) && good;
+        }
+    }
+    return good ? 0 : 1;
+}
