@@ -1,0 +1,237 @@
+// Definitions over the real transport in a virtual network with loss and splits.
+#include "engine/definition_sync.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+#include "engine/definition_store.h"
+#include "gossip/virtual_network.h"
+
+namespace weir::engine {
+namespace {
+
+using namespace gossip::test;
+using gossip::Member;
+using gossip::MemberId;
+using gossip::Received;
+using limiter::QuotaDefinition;
+
+QuotaDefinition quota(std::string name, double amount) {
+    QuotaDefinition definition;
+    definition.name = std::move(name);
+    limiter::RateLimit limit;
+    limit.amount = amount;
+    definition.limits.push_back(limit);
+    return definition;
+}
+
+const Edit kEdit{"ann", "test", std::nullopt};
+
+/// A fleet of sidecars that only exchange definitions.
+class Fleet {
+  public:
+    Fleet(std::size_t size, std::uint64_t seed) : world(seed) {
+        world.start_all(size);
+        for (std::size_t i = 0; i < size; ++i) {
+            add(i);
+        }
+        world.on_tick = [this](std::size_t number, gossip::test::Node& node) {
+            std::vector<MemberId> peers;
+            for (const Member& member : node.transport.membership().live()) {
+                peers.push_back(member.id);
+            }
+            stores[number]->tick(world.now());
+            syncs[number]->tick(world.now(), peers, node.transport);
+        };
+    }
+    void add(std::size_t number) {
+        stores[number] = std::make_unique<DefinitionStore>(number + 1);
+        syncs[number] = std::make_unique<DefinitionSync>(*stores[number], world.random().fork());
+        world.node(number).on_message = [this, number](const Received& message) {
+            syncs[number]->receive(message.sender, message.type, message.payload, world.now(),
+                                   world.at(number));
+        };
+    }
+    void join() {
+        REQUIRE(world.run_until(20s, [&] { return world.complete(); }));
+    }
+    bool everywhere(const std::string& name, double amount) {
+        for (auto& [number, store] : stores) {
+            const auto found = store->find(name, world.now());
+            if (!found || !found->definition || found->definition->limits[0].amount != amount) {
+                return false;
+            }
+        }
+        return true;
+    }
+    bool equal() {
+        for (auto& [number, store] : stores) {
+            if (store->content_hash() != stores[0]->content_hash()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    VirtualNetwork world;
+    std::map<std::size_t, std::unique_ptr<DefinitionStore>> stores;
+    std::map<std::size_t, std::unique_ptr<DefinitionSync>> syncs;
+};
+
+TEST_CASE("an edit is in force everywhere within a second, with 30 % loss too") {
+    for (const double loss : {0.0, 0.3}) {
+        Duration worst{};
+        for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+            CAPTURE(seed);
+            Fleet fleet(20, seed);
+            fleet.join();
+            fleet.world.loss = loss;
+            REQUIRE(fleet.stores[3]->set(quota("s3", 50), kEdit, fleet.world.now()).has_value());
+            const Instant edited = fleet.world.now();
+            CHECK(fleet.world.run_until(5s, [&] { return fleet.everywhere("s3", 50); }));
+            worst = std::max(worst, fleet.world.now() - edited);
+        }
+        MESSAGE("loss ", loss, ": worst of 15 fleets of 20: ", to_seconds(worst), " s");
+        CHECK(worst <= 1s);
+    }
+}
+
+TEST_CASE("pushes end when all have acknowledged") {
+    Fleet fleet(5, 3);
+    fleet.join();
+    REQUIRE(fleet.stores[0]->set(quota("s3", 50), kEdit, fleet.world.now()).has_value());
+    fleet.world.run(300ms);
+    CHECK(fleet.syncs[0]->settled());
+    CHECK(fleet.syncs[0]->counters().pushes_sent == 4);
+}
+
+TEST_CASE("the last edit wins at all, whoever made it") {
+    Fleet fleet(5, 4);
+    fleet.join();
+    REQUIRE(fleet.stores[0]->set(quota("s3", 1), kEdit, fleet.world.now()).has_value());
+    REQUIRE(fleet.stores[4]->set(quota("s3", 2), kEdit, fleet.world.now()).has_value());
+    fleet.world.run(2s);
+    CHECK(fleet.equal());
+    REQUIRE(fleet.stores[2]->set(quota("s3", 3), kEdit, fleet.world.now()).has_value());
+    fleet.world.run(1s);
+    CHECK(fleet.everywhere("s3", 3));
+    REQUIRE(fleet.stores[1]->remove("s3", kEdit, fleet.world.now()).has_value());
+    fleet.world.run(1s);
+    CHECK(fleet.equal());
+    CHECK_FALSE(fleet.stores[4]->find("s3", fleet.world.now()));
+}
+
+TEST_CASE("edits of both sides of a split all arrive after it") {
+    Fleet fleet(6, 5);
+    fleet.join();
+    REQUIRE(fleet.stores[0]->set(quota("both", 1), kEdit, fleet.world.now()).has_value());
+    fleet.world.run(1s);
+    fleet.world.passes = [](const Endpoint& a, const Endpoint& b) {
+        return (a >= address_of(3)) == (b >= address_of(3));
+    };
+    fleet.world.run(20s);
+    // More than are pushed or remembered as recent: the buckets have to find the rest.
+    for (int i = 0; i < 300; ++i) {
+        REQUIRE(fleet.stores[1]
+                    ->set(quota("left" + std::to_string(i), i), kEdit, fleet.world.now())
+                    .has_value());
+        REQUIRE(fleet.stores[5]
+                    ->set(quota("right" + std::to_string(i), i), kEdit, fleet.world.now())
+                    .has_value());
+    }
+    REQUIRE(fleet.stores[1]->set(quota("both", 2), kEdit, fleet.world.now()).has_value());
+    fleet.world.run(20s);
+    fleet.world.passes = [](const Endpoint&, const Endpoint&) { return true; };
+    const Instant healed = fleet.world.now();
+    CHECK(fleet.world.run_until(30s, [&] { return fleet.equal(); }));
+    MESSAGE("600 edits equal everywhere after ", to_seconds(fleet.world.now() - healed), " s");
+    CHECK(fleet.stores[0]->list(fleet.world.now()).size() == 601);
+    CHECK(fleet.everywhere("both", 2));
+    CHECK(fleet.everywhere("left299", 299));
+    CHECK(fleet.everywhere("right299", 299));
+}
+
+TEST_CASE("a sidecar that joins learns everything") {
+    Fleet fleet(4, 6);
+    fleet.join();
+    for (int i = 0; i < 1000; ++i) {
+        REQUIRE(fleet.stores[0]
+                    ->set(quota("q" + std::to_string(i), i), kEdit, fleet.world.now())
+                    .has_value());
+    }
+    fleet.world.run(15s);
+    REQUIRE(fleet.equal());
+    fleet.world.start(4, {address_of(0)});
+    fleet.add(4);
+    CHECK(fleet.world.run_until(15s, [&] { return fleet.equal(); }));
+}
+
+TEST_CASE("the newest document spreads, the older changes nothing") {
+    Fleet fleet(8, 7);
+    fleet.join();
+    FileDocument document{"storage", 7, {}};
+    for (int i = 0; i < 3000; ++i) {
+        document.quotas.push_back(quota("bucket-with-a-name-" + std::to_string(i), i));
+    }
+    fleet.world.loss = 0.1;
+    CHECK(fleet.stores[2]->apply_document(document, fleet.world.now()).outcome ==
+          DocumentOutcome::applied);
+    const Instant began = fleet.world.now();
+    CHECK(fleet.world.run_until(60s, [&] { return fleet.equal(); }));
+    MESSAGE("3000 quotas at 8 sidecars after ", to_seconds(fleet.world.now() - began), " s");
+    for (auto& [number, store] : fleet.stores) {
+        REQUIRE(store->sets().size() == 1);
+        CHECK(store->sets()[0].generation == 7U);
+    }
+    document.generation = 6;
+    document.quotas.resize(1);
+    CHECK(fleet.stores[5]->apply_document(document, fleet.world.now()).outcome ==
+          DocumentOutcome::older);
+    fleet.world.run(5s);
+    CHECK(fleet.stores[0]->in_force().size() == 3000);
+}
+
+TEST_CASE("one generation with two contents is seen by both and spreads nowhere") {
+    Fleet fleet(3, 8);
+    fleet.join();
+    fleet.stores[0]->apply_document({"storage", 7, {quota("a", 1)}}, fleet.world.now());
+    fleet.stores[1]->apply_document({"storage", 7, {quota("a", 2)}}, fleet.world.now());
+    fleet.world.run(5s);
+    CHECK(fleet.stores[0]->find("a", fleet.world.now())->definition->limits[0].amount == 1);
+    CHECK(fleet.stores[1]->find("a", fleet.world.now())->definition->limits[0].amount == 2);
+    CHECK(fleet.stores[0]->sets()[0].conflict);
+    CHECK(fleet.stores[1]->sets()[0].conflict);
+}
+
+TEST_CASE("a local document stays at home") {
+    Fleet fleet(3, 9);
+    fleet.join();
+    fleet.stores[0]->apply_document({"storage", std::nullopt, {quota("a", 1)}}, fleet.world.now());
+    fleet.world.run(5s);
+    CHECK_FALSE(fleet.stores[1]->find("a", fleet.world.now()));
+}
+
+TEST_CASE("definition messages that do not decode are counted and change nothing") {
+    struct Nowhere final : gossip::MessageSink {
+        bool send(const MemberId&, gossip::MessageType, ByteSpan) override { return true; }
+    } sink;
+    Random random(10);
+    DefinitionStore store(1);
+    DefinitionSync sync(store, Random(11));
+    const MemberId peer{address_of(1), 1};
+    const std::uint64_t before = store.content_hash();
+    for (int i = 0; i < 20'000; ++i) {
+        std::vector<std::byte> payload(random.below(400));
+        for (std::byte& byte : payload) {
+            byte = static_cast<std::byte>(random.next());
+        }
+        const auto type = static_cast<gossip::MessageType>(32 + random.below(7));
+        sync.receive(peer, type, payload, Instant{1h}, sink);
+    }
+    CHECK(sync.counters().bad_messages > 10'000);
+    CHECK(store.content_hash() == before);
+}
+
+}  // namespace
+}  // namespace weir::engine

@@ -1,0 +1,148 @@
+// Datagrams as an attacker sends them (before opening) and as somebody with the key may (after it:
+// the fuzzer's bytes become the messages of a sealed datagram of a member). Nothing may crash, and
+// whatever is answered is no larger than what came.
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <vector>
+
+#include "gossip/counter_messages.h"
+#include "gossip/definition_messages.h"
+#include "gossip/transport.h"
+
+namespace {
+
+using namespace weir;
+using namespace weir::gossip;
+
+constexpr Instant kStart{std::chrono::hours(1)};
+
+Endpoint address(std::uint32_t number) { return Endpoint::v4(0x0a000000 + number, 7946); }
+
+TransportSettings settings(std::uint32_t number) {
+    TransportSettings result;
+    result.cluster_name = "fuzz";
+    result.self = address(number);
+    return result;
+}
+
+/// A transport under test and a member of it.
+struct World {
+    World()
+        : nonces(Random(1)),
+          target(settings(1), keys, nonces, Random(2)),
+          peer(settings(2), keys, nonces, Random(3)) {
+        target.start(kStart);
+        peer.start(kStart);
+        target.set_seeds({address(2)});
+        for (int i = 0; i < 100; ++i) {
+            now += std::chrono::milliseconds(10);
+            exchange();
+        }
+        if (target.membership().live_count() != 1) {
+            std::abort();
+        }
+    }
+    void exchange() {
+        target.tick(now);
+        peer.tick(now);
+        for (const OutgoingDatagram& datagram : target.flush(now)) {
+            peer.receive(datagram.bytes, address(1), now);
+        }
+        for (const OutgoingDatagram& datagram : peer.flush(now)) {
+            target.receive(datagram.bytes, address(2), now);
+        }
+    }
+
+    std::vector<Key> keys{Key{}};
+    SeededNonces nonces;
+    Instant now = kStart;
+    Transport target;
+    Transport peer;
+};
+
+template <class Decode>
+void read_all(ByteSpan payload, Decode decode) {
+    ByteReader reader(payload);
+    while (reader.ok() && reader.remaining() > 0) {
+        (void)decode(reader);
+    }
+}
+
+void decode_application(const Received& message) {
+    switch (message.type) {
+        case MessageType::delta:
+            return read_all(message.payload, decode_delta);
+        case MessageType::total:
+            return read_all(message.payload, decode_total);
+        case MessageType::handover:
+            return read_all(message.payload, decode_handover);
+        case MessageType::name_ask:
+            return read_all(message.payload, decode_key);
+        case MessageType::name_tell:
+            return read_all(message.payload, decode_name);
+        case MessageType::hints:
+            return read_all(message.payload, decode_hot);
+        case MessageType::definition_push:
+            return read_all(message.payload,
+                            [](ByteReader& reader) { return decode_entry(reader, kStart); });
+        case MessageType::definition_digest:
+            return read_all(message.payload, decode_digest);
+        case MessageType::definition_bucket_ask:
+            return read_all(message.payload, decode_bucket_ask);
+        case MessageType::document_ask:
+            return read_all(message.payload, decode_document_ask);
+        case MessageType::document_page:
+            return read_all(message.payload, decode_document_page);
+        default:
+            return;
+    }
+}
+
+void give(World& world, ByteSpan datagram) {
+    for (const Received& message : world.target.receive(datagram, address(2), world.now)) {
+        decode_application(message);
+    }
+    world.now += std::chrono::milliseconds(7);
+    world.target.tick(world.now);
+    for (const OutgoingDatagram& answer : world.target.flush(world.now)) {
+        if (answer.bytes.size() > kMaximumDatagram) {
+            std::abort();
+        }
+    }
+}
+
+std::vector<std::byte> seal(World& world, ByteSpan content) {
+    Sealer sealer(world.keys, world.nonces);
+    return sealer.seal(content);
+}
+
+/// The bytes as messages of a member's datagram.
+void give_body(World& world, ByteSpan body, std::uint64_t sequence) {
+    std::vector<std::byte> content(kMaximumEnvelope + body.size());
+    ByteWriter writer(content);
+    const auto sent = static_cast<std::uint64_t>(world.now.time_since_epoch().count() / 1000);
+    encode(writer, Envelope{cluster_tag("fuzz"), world.peer.self(), world.target.self().incarnation,
+                            sequence, sent});
+    writer.bytes(body);
+    give(world, seal(world, writer.written()));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static std::optional<World> world;
+    static std::uint64_t inputs = 0;
+    if (inputs++ % 512 == 0) {
+        world.emplace();  // some state carries over, and not for ever
+    }
+    const ByteSpan bytes = std::as_bytes(std::span(data, size));
+    give(*world, bytes);
+    if (size <= kMaximumBody) {
+        give(*world, seal(*world, bytes));
+        give_body(*world, bytes, 1'000'000 + inputs);
+    }
+    (void)decode_document(bytes);
+    (void)decode_definition("quota", as_text(bytes));
+    return 0;
+}

@@ -1,0 +1,149 @@
+#include "gossip/seal.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "gossip/virtual_network.h"
+
+namespace weir::gossip {
+namespace {
+
+using test::test_key;
+
+std::vector<std::byte> text(std::string_view content) {
+    const ByteSpan bytes = as_bytes(content);
+    return {bytes.begin(), bytes.end()};
+}
+
+struct Side {
+    explicit Side(std::vector<Key> keys, std::uint64_t seed = 1)
+        : nonces(Random(seed)), sealer(keys, nonces) {}
+    SeededNonces nonces;
+    Sealer sealer;
+};
+
+Rejection refused(Side& side, ByteSpan datagram) {
+    const auto opened = side.sealer.open(datagram);
+    REQUIRE(opened.rejection);
+    CHECK(opened.content.empty());
+    return *opened.rejection;
+}
+
+TEST_CASE("what one sealed another with the key opens") {
+    CHECK(rc::check([](const std::string& content) {
+        RC_PRE(content.size() < 1000u);
+        Side one({test_key(1)});
+        Side two({test_key(1)}, 2);
+        const auto datagram = one.sealer.seal(as_bytes(content));
+        RC_ASSERT(datagram.size() == one.sealer.sealed_size(content.size()));
+        const auto opened = two.sealer.open(datagram);
+        RC_ASSERT(!opened.rejection);
+        RC_ASSERT(as_text(opened.content) == content);
+    }));
+}
+
+TEST_CASE("any flipped bit is refused") {
+    Side one({test_key(1)});
+    const auto datagram = one.sealer.seal(text("hello"));
+    for (std::size_t bit = 0; bit < datagram.size() * 8; ++bit) {
+        auto altered = datagram;
+        altered[bit / 8] ^= std::byte{static_cast<unsigned char>(1U << (bit % 8))};
+        CHECK(one.sealer.open(altered).rejection);
+    }
+}
+
+TEST_CASE("refusals have their reasons") {
+    Side one({test_key(1)});
+    Side other({test_key(2)});
+    Side open_side({});
+    const auto datagram = one.sealer.seal(text("hello"));
+    CHECK(refused(other, datagram) == Rejection::unknown_key);
+    CHECK(refused(open_side, datagram) == Rejection::sealed);
+    CHECK(refused(one, open_side.sealer.seal(text("hello"))) == Rejection::unsealed);
+    CHECK(refused(one, {}) == Rejection::too_short);
+    CHECK(refused(one, std::vector<std::byte>(1)) == Rejection::too_short);
+    CHECK(refused(one, std::vector<std::byte>(65507)) == Rejection::too_long);
+    CHECK(refused(one, std::vector<std::byte>(100)) == Rejection::not_weir);
+    for (std::size_t length = 0; length < datagram.size(); ++length) {
+        const Rejection reason = refused(one, ByteSpan(datagram).first(length));
+        CHECK((reason == Rejection::too_short || reason == Rejection::forged));
+    }
+    auto later = datagram;
+    later[2] = std::byte{2};
+    CHECK(refused(one, later) == Rejection::version);
+    later[2] = std::byte{1};
+    later[3] = std::byte{9};
+    CHECK(refused(one, later) == Rejection::version);
+    auto altered = datagram;
+    altered.back() ^= std::byte{1};
+    CHECK(refused(one, altered) == Rejection::forged);
+}
+
+TEST_CASE("a rotation: first accept the new key, then send with it, then drop the old one") {
+    Side one({test_key(1)});
+    Side two({test_key(1)}, 2);
+    const auto passes = [&](Side& from, Side& to) {
+        return !to.sealer.open(from.sealer.seal(text("x"))).rejection;
+    };
+    const std::vector<Key> before{test_key(1), test_key(2)};
+    const std::vector<Key> after{test_key(2), test_key(1)};
+    const std::vector<Key> done{test_key(2)};
+    for (const auto& ring : {before, after, done}) {
+        one.sealer.set_keys(ring);
+        CHECK(passes(one, two));
+        CHECK(passes(two, one));
+        two.sealer.set_keys(ring);
+        CHECK(passes(one, two));
+        CHECK(passes(two, one));
+    }
+    Side old({test_key(1)}, 3);
+    CHECK(refused(one, old.sealer.seal(text("x"))) == Rejection::unknown_key);
+}
+
+TEST_CASE("a third key is ignored") {
+    Side one({test_key(1), test_key(2), test_key(3)});
+    Side third({test_key(3)});
+    CHECK(refused(one, third.sealer.seal(text("x"))) == Rejection::unknown_key);
+}
+
+TEST_CASE("nonces do not repeat; a seeded source repeats from its seed") {
+    Side one({test_key(1)});
+    CHECK(one.sealer.seal(text("x")) != one.sealer.seal(text("x")));
+    CHECK(Side({test_key(1)}, 5).sealer.seal(text("x")) ==
+          Side({test_key(1)}, 5).sealer.seal(text("x")));
+    SystemNonces system;
+    std::array<std::byte, 24> a{};
+    std::array<std::byte, 24> b{};
+    system.fill(a);
+    system.fill(b);
+    CHECK(a != b);
+}
+
+TEST_CASE("without a key nothing is sealed, and it says so") {
+    Side one({});
+    CHECK(one.sealer.insecure());
+    const auto datagram = one.sealer.seal(text("hello"));
+    CHECK(datagram.size() == kClearHeader + 5);
+    CHECK(as_text(one.sealer.open(datagram).content) == "hello");
+}
+
+TEST_CASE("key files hold 64 hexadecimal digits or base64") {
+    const std::string digits = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+    const auto key = parse_key("  " + digits + "\n");
+    REQUIRE(key.has_value());
+    CHECK((*key)[31] == std::byte{31});
+    const auto base64 = parse_key("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n");
+    REQUIRE(base64.has_value());
+    CHECK(*base64 == *key);
+    for (const std::string& bad : {std::string(), std::string("secret"), digits.substr(1),
+                                   digits + "00", std::string(64, 'g'), std::string(44, '!')}) {
+        const auto result = parse_key(bad);
+        REQUIRE_FALSE(result.has_value());
+        CHECK((bad.empty() || result.error().message.find(bad) == std::string::npos));
+    }
+}
+
+}  // namespace
+}  // namespace weir::gossip

@@ -1,0 +1,85 @@
+#include "gossip/session.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <set>
+
+namespace weir::gossip {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::uint64_t us(Duration duration) { return static_cast<std::uint64_t>(duration / 1us); }
+
+TEST_CASE("the window accepts each number once, like a dumb model") {
+    CHECK(rc::check([](const std::vector<std::uint16_t>& numbers, std::uint64_t base) {
+        base = base / 2 + SequenceWindow::kSize;
+        SequenceWindow window;
+        std::set<std::uint64_t> seen;
+        std::uint64_t highest = 0;
+        for (std::uint16_t step : numbers) {
+            const std::uint64_t sequence = base + step % 3000;
+            highest = seen.empty() ? sequence : highest;
+            const auto rejection = window.accept(sequence);
+            if (sequence + SequenceWindow::kSize <= highest) {
+                RC_ASSERT(rejection == Rejection::too_old);
+                continue;
+            }
+            RC_ASSERT(rejection.has_value() == seen.contains(sequence));
+            seen.insert(sequence);
+            highest = std::max(highest, sequence);
+        }
+    }));
+}
+
+TEST_CASE("the window's edges") {
+    SequenceWindow window;
+    CHECK_FALSE(window.accept(5000));
+    CHECK(window.accept(5000) == Rejection::duplicate);
+    CHECK_FALSE(window.accept(5000 - 1023));
+    CHECK(window.accept(5000 - 1024) == Rejection::too_old);
+    CHECK_FALSE(window.accept(~std::uint64_t{0}));  // a liar locks out itself only
+    CHECK(window.accept(5001) == Rejection::too_old);
+}
+
+TEST_CASE("age is the clock difference above the smallest") {
+    PacketAge age;
+    const Instant start{1h};
+    CHECK(age.age(us(5h), start) == 0s);  // clocks of different processes have nothing in common
+    CHECK(age.age(us(5h + 1s), start + 1s + 30ms) == 30ms);
+    CHECK(age.age(us(5h + 2s), start + 2s - 10ms) == 0s);
+    CHECK(age.age(us(5h + 3s), start + 3s) == 10ms);
+}
+
+TEST_CASE("clocks that drift do not make packets old") {
+    PacketAge age;
+    Duration worst{};
+    for (int second = 0; second < 7200; ++second) {
+        // The sender's clock loses 200 microseconds a second.
+        const Duration sent = second * (1s - 200us);
+        worst = std::max(worst, *age.age(us(sent), Instant{1h} + second * 1s));
+    }
+    CHECK(worst <= 20 * 200us);
+}
+
+TEST_CASE("after a pause of the receiver all smallest ones are forgotten") {
+    PacketAge age;
+    (void)age.age(us(1s), Instant{1h});
+    CHECK(age.age(us(2s), Instant{1h} + 31s) == 0s);
+}
+
+TEST_CASE("a liar's clock harms itself for 20 seconds at most") {
+    PacketAge age;
+    const Instant start{1h};
+    CHECK(age.age(us(1s), start) == 0s);
+    CHECK(age.age((std::uint64_t{1} << 62) - 1, start + 1s) == 0s);
+    CHECK(*age.age(us(3s), start + 2s) > 1s);
+    CHECK_FALSE(age.age(std::uint64_t{1} << 62, start + 2s));
+    CHECK_FALSE(age.age(~std::uint64_t{0}, start + 2s));
+    (void)age.age(us(12s), start + 11s);
+    CHECK(*age.age(us(23s), start + 22s) == 0s);
+}
+
+}  // namespace
+}  // namespace weir::gossip

@@ -1,0 +1,387 @@
+// One transport and what it refuses. Robustness 44, 45, 46 (its single packets), 47 and 49.
+#include "gossip/transport.h"
+
+#include <doctest/doctest.h>
+
+#include "gossip/virtual_network.h"
+
+namespace weir::gossip {
+namespace {
+
+using namespace test;
+
+/// Two sidecars that know each other; the first one is under test, the second one can be made to
+/// say anything that somebody with the key can say.
+class Pair {
+  public:
+    Pair() : world(7) {
+        world.start_all(2);
+        REQUIRE(world.run_until(5s, [&] { return world.complete(); }));
+        world.run(1s);
+        world.node(0).on_message = [this](const Received& message) {
+            received.emplace_back(message.type, message.age);
+        };
+    }
+    Transport& target() { return world.at(0); }
+    Transport& liar() { return world.at(1); }
+    std::uint64_t count(Rejection reason) { return target().counters().rejected[reason]; }
+
+    Envelope envelope() {
+        return {cluster_tag("test"), liar().self(), target().self().incarnation, next_sequence++,
+                static_cast<std::uint64_t>(world.now().time_since_epoch() / 1us)};
+    }
+    std::vector<std::byte> sealed(const Envelope& head, ByteSpan body,
+                                  std::vector<Key> keys = {test_key(1)}) {
+        std::vector<std::byte> content(kMaximumEnvelope + body.size());
+        ByteWriter writer(content);
+        encode(writer, head);
+        writer.bytes(body);
+        content.resize(writer.size());
+        Sealer sealer(keys, nonces);
+        return sealer.seal(content);
+    }
+    std::vector<std::byte> message(MessageType type, std::string_view payload) {
+        std::vector<std::byte> body(message_size(payload.size()));
+        ByteWriter writer(body);
+        write_message(writer, type, as_bytes(payload));
+        return body;
+    }
+    std::span<const Received> give(ByteSpan datagram) {
+        return target().receive(datagram, liar().self().address, world.now());
+    }
+
+    VirtualNetwork world;
+    SeededNonces nonces{Random(77)};
+    std::uint64_t next_sequence = 1'000'000;
+    std::vector<std::pair<MessageType, Duration>> received;
+};
+
+TEST_CASE("messages reach the member they were sent to") {
+    Pair pair;
+    REQUIRE(pair.liar().send(pair.target().self(), MessageType::delta, as_bytes("one")));
+    REQUIRE(pair.liar().send(pair.target().self(), MessageType::name_ask, as_bytes("two")));
+    const std::uint64_t before = pair.world.datagrams;
+    pair.world.run(20ms);
+    REQUIRE(pair.received.size() == 2);
+    CHECK(pair.received[0].first == MessageType::delta);
+    CHECK(pair.world.datagrams - before <= 3);  // both in one, beside membership's own
+    CHECK(pair.target().counters().messages_in[16] == 1);
+    CHECK(pair.liar().counters().messages_out[16] == 1);
+}
+
+TEST_CASE("robustness 44: junk is dropped, counted and never answered") {
+    Pair pair;
+    Random random(3);
+    const std::uint64_t before = pair.target().counters().rejected.total();
+    (void)pair.target().flush(pair.world.now());
+    for (const std::size_t size : {0U, 1U, 7U, 8U, 47U, 48U, 100U, 1232U, 1233U, 65507U}) {
+        for (int i = 0; i < 100; ++i) {
+            std::vector<std::byte> junk(size);
+            for (std::byte& byte : junk) {
+                byte = static_cast<std::byte>(random.next());
+            }
+            CHECK(pair.give(junk).empty());
+        }
+    }
+    CHECK(pair.target().counters().rejected.total() == before + 1000);
+    CHECK(pair.target().flush(pair.world.now()).empty());
+}
+
+TEST_CASE("robustness 44: sealed, and still not well-formed") {
+    Pair pair;
+    const auto good = pair.message(MessageType::delta, "payload");
+    CHECK(pair.give(pair.sealed(pair.envelope(), good)).size() == 1);
+    for (std::size_t cut = 0; cut < good.size(); ++cut) {
+        CHECK(pair.give(pair.sealed(pair.envelope(), ByteSpan(good).first(cut))).empty());
+    }
+    CHECK(pair.count(Rejection::malformed) == good.size());
+    Envelope nobody = pair.envelope();
+    nobody.sender.incarnation = 0;
+    CHECK(pair.give(pair.sealed(nobody, good)).empty());
+    CHECK(pair.count(Rejection::malformed) == good.size() + 1);
+    CHECK(pair.give(pair.sealed(pair.envelope(), pair.message(MessageType::member_updates, "x")))
+              .empty());
+    CHECK(pair.count(Rejection::bad_message) == 1);
+    CHECK(
+        pair.give(pair.sealed(pair.envelope(), pair.message(static_cast<MessageType>(99), "later")))
+            .empty());
+    CHECK(pair.count(Rejection::unknown_message) == 1);
+}
+
+TEST_CASE("robustness 45: wrong key, other cluster, other modes") {
+    Pair pair;
+    const auto body = pair.message(MessageType::delta, "x");
+    CHECK(pair.give(pair.sealed(pair.envelope(), body, {test_key(9)})).empty());
+    CHECK(pair.count(Rejection::unknown_key) == 1);
+    CHECK(pair.give(pair.sealed(pair.envelope(), body, {})).empty());
+    CHECK(pair.count(Rejection::unsealed) == 1);
+    Envelope other = pair.envelope();
+    other.cluster = cluster_tag("another");
+    CHECK(pair.give(pair.sealed(other, body)).empty());
+    CHECK(pair.count(Rejection::other_cluster) == 1);
+    auto flipped = pair.sealed(pair.envelope(), body);
+    flipped[60] ^= std::byte{4};
+    CHECK(pair.give(flipped).empty());
+    CHECK(pair.count(Rejection::forged) == 1);
+    pair.target().set_keys(std::vector<Key>{test_key(2)});
+    CHECK(pair.give(pair.sealed(pair.envelope(), body)).empty());
+    CHECK(pair.count(Rejection::unknown_key) == 2);
+}
+
+TEST_CASE("robustness 46: replays, other incarnations, strangers") {
+    Pair pair;
+    const auto body = pair.message(MessageType::delta, "x");
+    const auto datagram = pair.sealed(pair.envelope(), body);
+    CHECK(pair.give(datagram).size() == 1);
+    CHECK(pair.give(datagram).empty());
+    CHECK(pair.count(Rejection::duplicate) == 1);
+    pair.next_sequence += 5000;
+    CHECK(pair.give(pair.sealed(pair.envelope(), body)).size() == 1);
+    pair.next_sequence -= 4000;
+    CHECK(pair.give(pair.sealed(pair.envelope(), body)).empty());
+    CHECK(pair.count(Rejection::too_old) == 1);
+    pair.next_sequence += 5000;
+
+    Envelope former = pair.envelope();
+    former.receiver ^= 1;
+    CHECK(pair.give(pair.sealed(former, body)).empty());
+    CHECK(pair.count(Rejection::other_receiver) == 1);
+    Envelope nobody = pair.envelope();
+    nobody.receiver = 0;
+    CHECK(pair.give(pair.sealed(nobody, body)).empty());
+    CHECK(pair.count(Rejection::unaddressed) == 1);
+    Envelope stranger = pair.envelope();
+    stranger.sender.address = address_of(77);
+    CHECK(pair.give(pair.sealed(stranger, body)).empty());
+    CHECK(pair.count(Rejection::unknown_sender) == 1);
+    Envelope mirror = pair.envelope();
+    mirror.sender = pair.target().self();
+    CHECK(pair.give(pair.sealed(mirror, body)).empty());
+    CHECK(pair.count(Rejection::own_packet) == 1);
+    CHECK(pair.target().membership().live_count() == 1);
+}
+
+TEST_CASE("totals older than a second are refused, deltas are not") {
+    Pair pair;
+    pair.world.run(2s);
+    const auto late = [&](MessageType type, Duration age) {
+        Envelope head = pair.envelope();
+        head.sent_at_us -= static_cast<std::uint64_t>(age / 1us);
+        return pair.give(pair.sealed(head, pair.message(type, "x"))).size();
+    };
+    CHECK(late(MessageType::total, 0ms) == 1);
+    CHECK(late(MessageType::total, 900ms) == 1);
+    CHECK(late(MessageType::total, 1100ms) == 0);
+    CHECK(pair.count(Rejection::stale) == 1);
+    CHECK(late(MessageType::delta, 1100ms) == 1);
+}
+
+TEST_CASE("robustness 47: clocks and counters beyond reason are refused and harm nobody else") {
+    Pair pair;
+    Envelope head = pair.envelope();
+    head.sent_at_us = ~std::uint64_t{0};
+    CHECK(pair.give(pair.sealed(head, pair.message(MessageType::delta, "x"))).empty());
+    CHECK(pair.count(Rejection::clock) == 1);
+
+    const auto say = [&](const MemberUpdate& update) {
+        std::array<std::byte, kMaximumUpdate> payload{};
+        ByteWriter writer(payload);
+        encode(writer, update);
+        pair.give(pair.sealed(
+            pair.envelope(), pair.message(MessageType::member_updates, as_text(writer.written()))));
+    };
+    const MemberId self = pair.target().self();
+    say({self, MemberState::suspect, {}, ~std::uint64_t{0}, 5});
+    CHECK(pair.target().membership().counters().refutations == 0);
+    say({self, MemberState::suspect, {}, 3, 5});
+    CHECK(pair.target().membership().counters().refutations == 1);
+    say({pair.liar().self(), MemberState::alive, {}, ~std::uint64_t{0}, 0});
+    CHECK(pair.target().membership().find(pair.liar().self())->counter < 1000);
+    say({self, MemberState::dead, {}, 10, 0});
+    CHECK(pair.target().self() == self);  // what others say only makes us refute
+}
+
+TEST_CASE("a full table of members refuses more, counted") {
+    Pair pair;
+    for (std::size_t i = 0; i < kMaximumMembers + 10; ++i) {
+        std::array<std::byte, kMaximumUpdate> payload{};
+        ByteWriter writer(payload);
+        encode(writer, MemberUpdate{{address_of(1000 + i), 1 + i}, MemberState::alive, {}, 0, 0});
+        pair.give(pair.sealed(
+            pair.envelope(), pair.message(MessageType::member_updates, as_text(writer.written()))));
+    }
+    CHECK(pair.target().membership().live_count() == kMaximumMembers);
+    CHECK(pair.target().membership().counters().refused_members == 11);
+}
+
+TEST_CASE("robustness 49: an answer goes where the ping came from, is no larger, and is limited") {
+    Pair pair;
+    (void)pair.target().flush(pair.world.now());
+    const Endpoint forged = Endpoint::v4(0x01020304, 53);
+    std::array<std::byte, 128> payload{};
+    ByteWriter writer(payload);
+    encode(writer, Ping{42, 0, 40});
+    Envelope open = pair.envelope();
+    open.receiver = 0;
+    open.sender.address = address_of(66);
+    const auto ping = pair.sealed(open, pair.message(MessageType::ping, as_text(writer.written())));
+    std::size_t answers = 0;
+    for (int i = 0; i < 1000; ++i) {
+        CHECK(pair.target().receive(ping, forged, pair.world.now()).empty());
+        for (const OutgoingDatagram& answer : pair.target().flush(pair.world.now())) {
+            CHECK(answer.to == forged);
+            CHECK(answer.bytes.size() <= ping.size());
+            ++answers;
+        }
+    }
+    CHECK(answers <= 200);
+    CHECK(answers > 100);
+    CHECK(pair.count(Rejection::ping_limit) == 1000 - answers);
+    CHECK(pair.target().membership().live_count() == 1);
+
+    // A ping that is too small for its answer gets none.
+    std::array<std::byte, 16> small{};
+    const auto tiny = pair.sealed(open, pair.message(MessageType::ping, as_text(small)));
+    pair.world.run(1s);
+    (void)pair.target().receive(tiny, forged, pair.world.now());
+    CHECK(pair.count(Rejection::amplification) == 1);
+}
+
+TEST_CASE("answers that were not asked for are refused") {
+    Pair pair;
+    std::array<std::byte, 64> payload{};
+    ByteWriter writer(payload);
+    encode(writer, Answer{42, 0, {}, 0});
+    Envelope stranger = pair.envelope();
+    stranger.sender = {address_of(9), 99};
+    pair.give(pair.sealed(stranger, pair.message(MessageType::answer, as_text(writer.written()))));
+    CHECK(pair.count(Rejection::unknown_answer) == 1);
+    CHECK(pair.target().membership().live_count() == 1);
+}
+
+TEST_CASE("lanes have budgets of their own") {
+    TransportSettings settings;
+    settings.cluster_name = "test";
+    settings.self = address_of(0);
+    settings.definition_budget = {1000, 3000};
+    VirtualNetwork world(9);
+    world.start(1, {address_of(0)});
+    SeededNonces nonces(Random(1));
+    Transport sender(settings, world.keys, nonces, Random(2));
+    sender.start(world.now());
+    world.on_tick = [&](std::size_t, Node&) {
+        sender.tick(world.now());
+        for (OutgoingDatagram& datagram : sender.flush(world.now())) {
+            world.inject(address_of(0), datagram.to, std::move(datagram.bytes));
+        }
+    };
+    world.tap = [&](const Endpoint& from, const Endpoint& to, ByteSpan bytes) {
+        if (to == address_of(0)) {
+            (void)sender.receive(bytes, from, world.now());
+        }
+    };
+    world.run(3s);
+    REQUIRE(sender.membership().live_count() == 1);
+    const MemberId peer = world.at(1).self();
+    const std::string large(1000, 'x');
+    for (int i = 0; i < 10; ++i) {
+        sender.send(peer, MessageType::document_page, as_bytes(large));
+        sender.send(peer, MessageType::delta, as_bytes(large));
+    }
+    const std::size_t sent = sender.flush(world.now()).size();
+    CHECK(sent == 12);  // all ten deltas, and what the budget of definitions allows
+    CHECK(sender.counters().dropped[static_cast<std::size_t>(Lane::definitions)] == 8);
+    CHECK(sender.counters().dropped[static_cast<std::size_t>(Lane::counters)] == 0);
+}
+
+TEST_CASE("what cannot be sent is refused and counted") {
+    Pair pair;
+    const MemberId self = pair.target().self();
+    CHECK_FALSE(pair.liar().send({address_of(9), 9}, MessageType::delta, as_bytes("x")));
+    CHECK_FALSE(pair.liar().send(self, MessageType::ping, as_bytes("x")));
+    const std::string large(kMaximumPayload + 1, 'x');
+    CHECK_FALSE(pair.liar().send(self, MessageType::delta, as_bytes(large)));
+    CHECK(pair.liar().send(self, MessageType::delta, as_bytes(large).first(kMaximumPayload)));
+    for (const OutgoingDatagram& datagram : pair.liar().flush(pair.world.now())) {
+        CHECK(datagram.bytes.size() <= kMaximumDatagram);
+    }
+}
+
+TEST_CASE("hints travel with pings") {
+    Pair pair;
+    pair.liar().set_hints(as_bytes("hot limits"));
+    pair.world.run(3s);
+    std::size_t hints = 0;
+    for (const auto& [type, age] : pair.received) {
+        hints += type == MessageType::hints ? 1 : 0;
+    }
+    CHECK(hints >= 2);
+    pair.received.clear();
+    pair.liar().set_hints({});
+    pair.world.run(3s);
+    CHECK(pair.received.empty());
+}
+
+TEST_CASE("a hand-over that the goodbye overtook is still taken, and nothing else") {
+    Pair pair;
+    const Envelope late = pair.envelope();
+    const Envelope later = pair.envelope();
+    pair.liar().goodbye(pair.world.now());
+    for (const OutgoingDatagram& datagram : pair.liar().flush(pair.world.now())) {
+        pair.give(datagram.bytes);
+    }
+    REQUIRE(pair.target().membership().live_count() == 0);
+    CHECK(pair.give(pair.sealed(late, pair.message(MessageType::handover, "x"))).size() == 1);
+    CHECK(pair.give(pair.sealed(later, pair.message(MessageType::delta, "x"))).empty());
+    CHECK(pair.count(Rejection::dead_sender) == 1);
+    pair.world.kill(1);
+    pair.world.run(3s);
+    Envelope too_late = late;
+    too_late.sequence += 10;
+    const auto datagram = pair.sealed(too_late, pair.message(MessageType::handover, "x"));
+    CHECK(pair.target().receive(datagram, address_of(1), pair.world.now()).empty());
+}
+
+TEST_CASE("robustness 58: keys are rotated without a gap") {
+    VirtualNetwork world(12);
+    world.start_all(5);
+    REQUIRE(world.run_until(5s, [&] { return world.complete(); }));
+    Duration longest{};
+    std::map<std::size_t, Instant> heard;
+    for (auto& [number, node] : world.nodes()) {
+        heard[number] = world.now();
+        node->on_message = [&, n = number](const Received&) {
+            longest = std::max(longest, world.now() - heard[n]);
+            heard[n] = world.now();
+        };
+    }
+    world.on_tick = [&](std::size_t number, Node& node) {
+        node.transport.send(world.at((number + 1) % 5).self(), MessageType::delta, as_bytes("x"));
+    };
+    for (const auto& ring : {std::vector{test_key(1), test_key(2)},
+                             std::vector{test_key(2), test_key(1)}, std::vector{test_key(2)}}) {
+        for (std::size_t i = 0; i < 5; ++i) {
+            world.at(i).set_keys(ring);
+            world.run(300ms);
+        }
+    }
+    CHECK(longest < 50ms);
+    CHECK(world.count(MembershipEvent::Kind::suspected) == 0);
+    CHECK(world.at(0).counters().rejected[Rejection::unknown_key] == 0);
+}
+
+TEST_CASE("a cluster without keys works, and does not mix with one that has some") {
+    VirtualNetwork world(13);
+    world.keys.clear();
+    world.start(0, {address_of(1)});
+    world.start(1, {});
+    CHECK(world.run_until(5s, [&] { return world.complete(); }));
+    world.keys = {test_key(1)};
+    world.start(2, {address_of(0)});
+    world.run(5s);
+    CHECK(world.at(2).membership().live_count() == 0);
+    CHECK(world.at(0).counters().rejected[Rejection::sealed] > 0);
+}
+
+}  // namespace
+}  // namespace weir::gossip
