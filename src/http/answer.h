@@ -19,9 +19,9 @@ struct AnswerContext {
     bool head_request = false;  ///< no body, but the fields that it would have
     bool keep_alive = true;     ///< else Connection: close
     unsigned client_minor_version = 1;
-    std::string_view accept;      ///< the request's Accept
-    std::string_view date;        ///< an IMF-fixdate for Date; empty: none
-    std::string_view request_id;  ///< X-Request-Id of the answer; empty: none
+    std::string_view accept{};      ///< the request's Accept
+    std::string_view date{};        ///< an IMF-fixdate for Date; empty: none
+    std::string_view request_id{};  ///< X-Request-Id of the answer; empty: none
 };
 
 /// What is counted, named as in the RateLimit fields' "qu".
@@ -29,7 +29,7 @@ enum class QuotaUnit : std::uint8_t { requests, content_bytes, cost };
 
 /// The limit that an answer tells of; all from one decision.
 struct LimitView {
-    std::string_view quota;  ///< as named to clients
+    std::string_view quota{};  ///< as named to clients
     QuotaUnit unit = QuotaUnit::requests;
     double amount = 0;  ///< per period
     Duration period = std::chrono::seconds(1);
@@ -48,9 +48,9 @@ struct Refusal {
     unsigned status = 429;
     /// Nothing when no limit is to be told of (hidden quotas, 503 without quota): then no name
     /// appears anywhere in the answer.
-    std::optional<LimitView> limit;
+    std::optional<LimitView> limit{};
     Duration retry_after{};  ///< before jitter
-    HeaderSwitches headers;
+    HeaderSwitches headers{};
 };
 
 /// Retry-After in whole seconds, rounded up, at least 1, with up to a quarter (at least a chance

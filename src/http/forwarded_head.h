@@ -20,7 +20,7 @@
 namespace weir::http {
 
 struct RequestForwarding {
-    std::string_view client_address;   ///< without port and brackets; at most 64 bytes; empty: none
+    std::string_view client_address{};   ///< without port and brackets; at most 64 bytes; empty: none
     std::string_view scheme = "http";  ///< of the listener
     /// The client is one of trusted_proxies: its X-Forwarded-* fields are kept (-For appended to).
     bool client_trusted = false;
@@ -37,7 +37,7 @@ struct ResponseForwarding {
     bool keep_alive = true;
     bool via = true;
     /// Complete field lines to add, each with CRLF, e.g. RateLimit.
-    std::string_view extra;
+    std::string_view extra{};
 };
 
 class ForwardedHead {

@@ -1,0 +1,176 @@
+#include "http/forwarded_head.h"
+
+#include <doctest/doctest.h>
+
+#include "http/heads.h"
+
+namespace weir::http {
+namespace {
+
+using namespace std::string_literals;
+
+std::string joined(const ForwardedHead& forwarded) {
+    std::string text;
+    for (const auto piece : forwarded.pieces()) text += piece;
+    CHECK(text.size() == forwarded.size());
+    return text;
+}
+
+const RequestForwarding kBare{.forwarded = false, .via = false, .request_id = false};
+
+std::string forward(std::string_view text, const RequestForwarding& forwarding,
+                    const GatePolicy& policy = {}) {
+    RequestHead head;
+    REQUIRE(parse_whole(head, text, policy).state == ParseState::complete);
+    Random random(1);
+    ForwardedHead forwarded;
+    forwarded.build(head, forwarding, random);
+    return joined(forwarded);
+}
+
+std::string answer(std::string_view text, ResponseForwarding forwarding) {
+    ResponseHead head;
+    REQUIRE(head.parse(text, forwarding.method, {}) == ParseState::complete);
+    ForwardedHead forwarded;
+    forwarded.build(head, forwarding);
+    return joined(forwarded);
+}
+
+TEST_CASE("with nothing to add or take away the bytes stay as they are, in one piece") {
+    const auto text =
+        "GET /a%2Fb//../c?q=%zz HTTP/1.1\r\nhOsT:a\r\nX:  1 \t\r\nTraceparent: 00-x\r\n\r\n"s;
+    CHECK(forward(text, kBare) == text);
+    RequestHead head;
+    REQUIRE(parse_whole(head, text).state == ParseState::complete);
+    Random random(1);
+    ForwardedHead forwarded;
+    forwarded.build(head, kBare, random);
+    CHECK(forwarded.pieces().size() == 2);  // the fields, and the empty line
+}
+
+TEST_CASE("hop-by-hop fields and what Connection names stay here") {
+    CHECK(forward(with("Connection: keep-alive, X-Own\r\nKeep-Alive: 5\r\nX-Own: 1\r\n"
+                       "Proxy-Connection: x\r\nProxy-Authorization: x\r\nUpgrade: h2c\r\nA: b\r\n"),
+                  kBare) == with("A: b\r\n"));
+    CHECK(forward(with("TE: gzip, trailers\r\nConnection: TE\r\n"), kBare) ==
+          with("TE: trailers\r\nConnection: TE\r\n"));
+    CHECK(forward(with("Transfer-Encoding: chunked\r\nTrailer: x\r\n"), kBare) ==
+          with("Transfer-Encoding: chunked\r\nTrailer: x\r\n"));
+    CHECK(forward(with("A_B: 1\r\n"), kBare) == with(""));
+}
+
+TEST_CASE("a target in absolute form is forwarded in origin form") {
+    CHECK(forward("GET http://a/x?y HTTP/1.1\r\nHost: a\r\n\r\n", kBare) ==
+          "GET /x?y HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(forward("GET http://a?y HTTP/1.1\r\nHost: a\r\n\r\n", kBare) ==
+          "GET /?y HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(forward("GET http://a HTTP/1.1\r\nHost: a\r\n\r\n", kBare) ==
+          "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(forward("\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", kBare) ==
+          "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(forward("GET / HTTP/1.0\r\nHost: a\r\n\r\n", kBare) ==
+          "GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n");
+}
+
+TEST_CASE("X-Forwarded fields of clients that are not trusted are replaced") {
+    RequestForwarding forwarding{.client_address = "10.0.0.9", .via = false, .request_id = false};
+    const auto text = with(
+        "X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\n"
+        "x-forwarded-host: evil\r\nForwarded: for=1.1.1.1\r\n");
+    CHECK(forward(text, forwarding) ==
+          with("X-Forwarded-For: 10.0.0.9\r\nX-Forwarded-Proto: http\r\n"
+               "X-Forwarded-Host: a.example\r\n"));
+    forwarding.client_trusted = true;
+    CHECK(forward(text, forwarding) ==
+          with("X-Forwarded-Proto: https\r\nx-forwarded-host: evil\r\nForwarded: for=1.1.1.1\r\n"
+               "X-Forwarded-For: 1.1.1.1, 10.0.0.9\r\n"));
+    CHECK(forward(with("X-Forwarded-For: a\r\nX-Forwarded-For: b, c\r\nX-Forwarded-For:\r\n"),
+                  forwarding) ==
+          with("X-Forwarded-For: a, b, c, 10.0.0.9\r\nX-Forwarded-Proto: http\r\n"
+               "X-Forwarded-Host: a.example\r\n"));
+    forwarding.client_address = {};
+    forwarding.client_trusted = false;
+    CHECK(forward(with(""), forwarding).find("X-Forwarded-For") == std::string::npos);
+}
+
+TEST_CASE("a valid X-Request-Id is kept, another one replaced") {
+    RequestForwarding forwarding{.forwarded = false, .via = true};
+    CHECK(forward(with("X-Request-Id: abc-1\r\n"), forwarding) ==
+          with("X-Request-Id: abc-1\r\nVia: 1.1 weir\r\n"));
+    for (const auto& lines : {""s, "X-Request-Id: a b\r\n"s, "X-Request-Id:\r\n"s,
+                              "X-Request-Id: a\r\nX-Request-Id: b\r\n"s,
+                              "X-Request-Id: " + std::string(129, 'a') + "\r\n",
+                              "X-Request-Id: a\r\nConnection: x-request-id\r\n"s}) {
+        CAPTURE(lines);
+        const auto text = forward(with(lines), forwarding);
+        const auto at = text.find("X-Request-Id: ");
+        REQUIRE(at != std::string::npos);
+        CHECK(text.find("X-Request-Id: ", at + 1) == std::string::npos);
+        const auto id = text.substr(at + 14, text.find("\r\n", at) - at - 14);
+        CHECK(id.size() == 36);
+        CHECK(id[14] == '4');
+        CHECK("89ab"s.find(id[19]) != std::string::npos);
+    }
+}
+
+TEST_CASE("made ids differ and come from the seed") {
+    RequestHead head;
+    const auto text = with("");
+    REQUIRE(parse_whole(head, text).state == ParseState::complete);
+    Random first(7);
+    Random second(7);
+    ForwardedHead a;
+    ForwardedHead b;
+    a.build(head, {}, first);
+    b.build(head, {}, second);
+    const std::string id(a.request_id());
+    CHECK(id == b.request_id());
+    a.build(head, {}, first);
+    CHECK(id != a.request_id());
+}
+
+TEST_CASE("the longest valid heads fit") {
+    const auto host = std::string(255, 'h') + ":65535";
+    GatePolicy policy;
+    RequestForwarding forwarding{.client_address = "0123456789012345678901234567890123456789012345",
+                                 .scheme = "https"};
+    const auto text =
+        forward("GET / HTTP/1.1\r\nHost: " + host + "\r\nTE: trailers\r\n\r\n", forwarding, policy);
+    CHECK(text.find("X-Forwarded-Host: " + host + "\r\n") != std::string::npos);
+}
+
+TEST_CASE("responses lose hop-by-hop fields and speak HTTP/1.1") {
+    ResponseForwarding plain{.via = false};
+    CHECK(answer("HTTP/1.1 200 Fine\r\nConnection: keep-alive, X\r\nX: 1\r\nKeep-Alive: 5\r\n"
+                 "Content-Length: 3\r\nSet-Cookie: a\r\n\r\n",
+                 plain) == "HTTP/1.1 200 Fine\r\nContent-Length: 3\r\nSet-Cookie: a\r\n\r\n");
+    CHECK(answer("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\n", plain) ==
+          "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
+    CHECK(answer("HTTP/1.1 200 OK\r\n\r\n", plain) ==
+          "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+    plain.extra = "RateLimit: x\r\n";
+    plain.via = true;
+    plain.client_minor_version = 0;
+    CHECK(answer("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", plain) ==
+          "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nVia: 1.1 weir\r\nRateLimit: x\r\n"
+          "Connection: keep-alive\r\n\r\n");
+    plain.keep_alive = false;
+    CHECK(answer("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", plain)
+              .ends_with("Connection: close\r\n\r\n"));
+}
+
+TEST_CASE("31: answers without body announce none where none may be") {
+    ResponseForwarding plain{.via = false};
+    CHECK(answer("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", plain) ==
+          "HTTP/1.1 204 No Content\r\n\r\n");
+    CHECK(answer("HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", plain) ==
+          "HTTP/1.1 304 Not Modified\r\n\r\n");
+    CHECK(answer("HTTP/1.1 103 Early Hints\r\nLink: x\r\nConnection: close\r\n\r\n", plain) ==
+          "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n");
+    plain.method = Method::head;
+    CHECK(answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", plain) ==
+          "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+}
+
+}  // namespace
+}  // namespace weir::http

@@ -1,0 +1,97 @@
+#pragma once
+// Parses texts for tests: in one piece, and cut at every byte, which must come to the same end.
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+#include <string>
+#include <string_view>
+
+#include "http/request_head.h"
+#include "http/response_head.h"
+
+namespace weir::http {
+
+/// What a parse came to, comparable.
+struct Ending {
+    ParseState state = ParseState::need_more;
+    Rejection rejection = Rejection::none;
+    std::size_t size = 0;
+    BodyFraming body;
+
+    friend bool operator==(const Ending&, const Ending&) = default;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Ending& ending) {
+    return out << "state " << static_cast<int>(ending.state) << " "
+               << counter_name(ending.rejection) << " size " << ending.size << " body "
+               << static_cast<int>(ending.body.kind) << "/" << ending.body.length;
+}
+
+template <class Head>
+Ending ending_of(const Head& head, ParseState state) {
+    if (state != ParseState::complete) return {state, head.rejection(), 0, {}};
+    return {state, Rejection::none, head.size(), head.body()};
+}
+
+inline Ending parse_whole(RequestHead& head, std::string_view text, const GatePolicy& policy = {}) {
+    head.reset();
+    return ending_of(head, head.parse(text, policy));
+}
+
+/// One byte more at each call, each time at another address, as a growing buffer may be.
+inline Ending parse_bytewise(RequestHead& head, std::string_view text,
+                             const GatePolicy& policy = {}) {
+    head.reset();
+    auto state = ParseState::need_more;
+    std::string copy;
+    for (std::size_t size = 1; size <= text.size() && state == ParseState::need_more; ++size) {
+        copy = std::string(text.substr(0, size));
+        state = head.parse(copy, policy);
+    }
+    head.rebase(text.data());
+    return ending_of(head, state);
+}
+
+/// Cut in two at every place, and bytewise, it must end as in one piece.
+inline Ending parse_all_ways(RequestHead& head, std::string_view text,
+                             const GatePolicy& policy = {}) {
+    const Ending whole = parse_whole(head, text, policy);
+    for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+        RequestHead other;
+        const std::string first(text.substr(0, cut));
+        auto state = other.parse(first, policy);
+        if (state == ParseState::need_more) state = other.parse(text, policy);
+        const Ending ending = ending_of(other, state);
+        if (!(ending == whole)) {
+            FAIL("cut at " << cut << " gives " << ending << ", whole " << whole << ": "
+                           << std::string(text.substr(0, 200)));
+        }
+    }
+    RequestHead other;
+    CHECK(parse_bytewise(other, text, policy) == whole);
+    return whole;
+}
+
+inline Ending parse_response_all_ways(ResponseHead& head, std::string_view text,
+                                      Method method = Method::get,
+                                      const ResponsePolicy& policy = {}) {
+    head.reset();
+    const Ending whole = ending_of(head, head.parse(text, method, policy));
+    for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+        ResponseHead other;
+        const std::string first(text.substr(0, cut));
+        auto state = other.parse(first, method, policy);
+        if (state == ParseState::need_more) state = other.parse(text, method, policy);
+        const Ending ending = ending_of(other, state);
+        if (!(ending == whole)) FAIL("cut at " << cut << ": " << ending << ", whole " << whole);
+    }
+    return whole;
+}
+
+inline std::string with(std::string_view lines) {
+    return "GET / HTTP/1.1\r\nHost: a.example\r\n" + std::string(lines) + "\r\n";
+}
+
+}  // namespace weir::http

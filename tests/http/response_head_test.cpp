@@ -1,0 +1,87 @@
+#include "http/response_head.h"
+
+#include <doctest/doctest.h>
+
+#include "http/heads.h"
+
+namespace weir::http {
+namespace {
+
+using namespace std::string_literals;
+
+std::string response(std::string_view lines, std::string_view status = "200 OK") {
+    return "HTTP/1.1 " + std::string(status) + "\r\n" + std::string(lines) + "\r\n";
+}
+
+Rejection reject(std::string_view text) {
+    ResponseHead head;
+    const Ending ending = parse_response_all_ways(head, text);
+    return ending.state == ParseState::rejected ? ending.rejection : Rejection::none;
+}
+
+BodyFraming body_of(std::string_view text, Method method = Method::get) {
+    ResponseHead head;
+    const Ending ending = parse_response_all_ways(head, text, method);
+    REQUIRE(ending.state == ParseState::complete);
+    return ending.body;
+}
+
+TEST_CASE("framing follows fields, status and method") {
+    CHECK(body_of(response("Content-Length: 5\r\n")) == BodyFraming{BodyKind::length, 5});
+    CHECK(body_of(response("Content-Length: 0\r\n")).kind == BodyKind::none);
+    CHECK(body_of(response("Transfer-Encoding: chunked\r\n")).kind == BodyKind::chunked);
+    CHECK(body_of(response("")).kind == BodyKind::until_close);
+    CHECK(body_of(response("Content-Length: 5\r\n"), Method::head).kind == BodyKind::none);
+    CHECK(body_of(response("Content-Length: 5\r\n", "204 No Content")).kind == BodyKind::none);
+    CHECK(body_of(response("Content-Length: 5\r\n", "304 Not Modified")).kind == BodyKind::none);
+    CHECK(body_of(response("", "103 Early Hints")).kind == BodyKind::none);
+}
+
+TEST_CASE("27, 30: what is refused of an upstream") {
+    CHECK(reject("garbage\r\n\r\n") == Rejection::bad_status_line);
+    CHECK(reject("HTTP/2.0 200 OK\r\n\r\n") == Rejection::bad_status_line);
+    CHECK(reject("HTTP/1.1 20 OK\r\n\r\n") == Rejection::bad_status_line);
+    CHECK(reject("HTTP/1.1 099 X\r\n\r\n") == Rejection::bad_status_line);
+    CHECK(reject("HTTP/1.1 600 X\r\n\r\n") == Rejection::bad_status_line);
+    CHECK(reject("\r\n" + response("")) == Rejection::bad_status_line);
+    CHECK(reject(response("Content-Length: 5\r\nContent-Length: 6\r\n")) ==
+          Rejection::length_repeated);
+    CHECK(reject(response("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n")) ==
+          Rejection::length_and_encoding);
+    CHECK(reject(response("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n")) ==
+          Rejection::length_and_encoding);
+    CHECK(reject(response("Transfer-Encoding: gzip\r\n")) == Rejection::encoding_unsupported);
+    CHECK(reject(response("Content-Length: -5\r\n")) == Rejection::length_invalid);
+    CHECK(reject(response("X: a\rb\r\n")) == Rejection::bare_line_ending);
+    CHECK(reject(response("X: a\nb\r\n")) == Rejection::bare_line_ending);
+    CHECK(reject(response("X: a\r\n b\r\n")) == Rejection::folded_field);
+    CHECK(reject(response("X : a\r\n")) == Rejection::bad_field);
+    CHECK(reject(response("Connection: Content-Length\r\n")) == Rejection::bad_connection_option);
+    CHECK(reject("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n") ==
+          Rejection::encoding_in_http_1_0);
+    CHECK(reject(response("Upgrade: x\r\n", "101 Switching Protocols")) ==
+          Rejection::unexpected_upgrade);
+}
+
+TEST_CASE("27: huge heads are bounded") {
+    ResponseHead head;
+    CHECK(head.parse(response("X: " + std::string(200'000, 'a') + "\r\n"), Method::get, {}) ==
+          ParseState::rejected);
+    CHECK(head.rejection() == Rejection::head_too_large);
+}
+
+TEST_CASE("the upstream's connection is kept as it says") {
+    const auto keeps = [](std::string_view text) {
+        ResponseHead head;
+        REQUIRE(parse_response_all_ways(head, text).state == ParseState::complete);
+        return head.keep_alive();
+    };
+    CHECK(keeps(response("Content-Length: 5\r\n")));
+    CHECK_FALSE(keeps(response("Content-Length: 5\r\nConnection: close\r\n")));
+    CHECK_FALSE(keeps(response("")));
+    CHECK_FALSE(keeps("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n"));
+    CHECK(keeps("HTTP/1.0 200 OK\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\n"));
+}
+
+}  // namespace
+}  // namespace weir::http
