@@ -137,7 +137,8 @@ class RouteCompiler {
     }
 
     [[nodiscard]] std::string suggested_capture(std::string_view text, std::size_t column) const {
-        const auto rest = text.substr(column);
+        if (column >= text.size()) return {};
+        const auto rest = text.substr(column);  // behind the brace
         const auto found = suggest(rest.substr(0, rest.find('}')), names_);
         return found.empty() ? found : "{" + found + "}";
     }

@@ -1,0 +1,135 @@
+#include "routing/router.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "routing/routes.h"
+
+namespace weir::routing {
+namespace {
+
+RouteSettings route(std::string path, std::vector<std::string> quotas) {
+    RouteSettings settings;
+    settings.match.path = std::move(path);
+    settings.quotas = std::move(quotas);
+    return settings;
+}
+
+std::string names(const std::vector<RouteSettings>& routes, const std::string& text) {
+    RoutingSettings settings;
+    settings.routes = routes;
+    return Routed(*compile(settings), text).names();
+}
+
+TEST_CASE("captures fill names in order") {
+    const std::vector<RouteSettings> routes{
+        route("/api/{tenant}/**", {"api/{tenant}/read", "api/{tenant}"})};
+    CHECK(names(routes, request("/api/t1/x?y")) == "api/t1/read, api/t1");
+    CHECK(names(routes, request("/api/%741//x/../y")) == "api/t1/read, api/t1");
+    CHECK(names(routes, request("/api/t1")) == "api/t1/read, api/t1");
+    CHECK(names(routes, request("/api/a%252Fb/x")) == "api/a%252Fb/read, api/a%252Fb");
+    CHECK(names(routes, request("/other")) == "(unrouted)");
+    CHECK(names({}, request("/%2e%2e/%zz")) == "(unrouted)");
+}
+
+TEST_CASE("the first route that matches counts: host, path, method, headers") {
+    auto by_method = route("/x", {"methods"});
+    by_method.match.methods = {"PUT", "POST"};
+    auto by_host = route("/x", {"shop/{shop}"});
+    by_host.match.hosts = {"{shop}.shops.example", "{shop}.Shops.Test"};
+    auto by_header = route("/x", {"header"});
+    by_header.match.headers = {{"X-Plan", true, "gold"}, {"X-Any", false, ""}};
+    auto any = route("", {"any"});
+    const std::vector<RouteSettings> routes{by_method, by_host, by_header, any};
+    CHECK(names(routes, request("/x", "PUT")) == "methods");
+    CHECK(names(routes, request("/x", "GET", "S1.shops.TEST:80")) == "shop/s1");
+    CHECK(names(routes, request("/x", "GET", "a", "x-plan: gold\r\nx-any:\r\n")) == "header");
+    CHECK(names(routes, request("/x", "GET", "a", "x-plan: golden\r\nx-any:\r\n")) == "any");
+    CHECK(names(routes, request("/x", "GET", "a", "x-plan: gold\r\n")) == "any");
+    CHECK(names(routes, request("*", "OPTIONS")) == "any");
+}
+
+TEST_CASE("ambiguous paths are refused unless the route allows them") {
+    auto api = route("/api/{tenant}/**", {"api/{tenant}"});
+    for (const auto* target : {"/api/%2e%2e/x", "/api/a%2Fb/x", "/api%2Ft/x", "/api/t/%zz",
+                               "/../api/t", "/api/t/x%5Cy", "/x%2F..%2Fapi/t/", "/%2e%2e/y"}) {
+        CAPTURE(target);
+        CHECK(names({api}, request(target)) == "(ambiguous)");
+    }
+    CHECK(names({api}, request("/api/t/x%2Fy")) == "api/t");
+    CHECK(names({api}, request("/static/x%2Fy")) == "(unrouted)");
+    api.allow_ambiguous_path = true;
+    CHECK(names({api}, request("/api/a%2Fb/x")) == "api/a%2Fb");
+    CHECK(names({api}, request("/api/%2e%2e/x")) == "api/..");
+}
+
+TEST_CASE("an escaped slash may not lead around a narrower route") {
+    const std::vector<RouteSettings> routes{route("/api/*/admin/**", {"admin"}),
+                                            route("/api/**", {"api"})};
+    CHECK(names(routes, request("/api/t/admin/x")) == "admin");
+    CHECK(names(routes, request("/api/t%2Fadmin/x")) == "(ambiguous)");
+    CHECK(names(routes, request("/api/t%2Fother/x")) == "api");
+}
+
+TEST_CASE("weights") {
+    auto weighed = route("/**", {"q"});
+    const auto result = [&](const std::string& text, bool trusted = false) {
+        RoutingSettings settings;
+        settings.max_weight = 1000;
+        settings.routes = {weighed};
+        return Routed(*compile(settings), text, trusted).result;
+    };
+    weighed.weight.constant = 2.5;
+    CHECK(result(request("/")).weight == 2.5);
+    weighed.weight = {WeightSource::table, 1, {{"GET", 7}}, ""};
+    CHECK(result(request("/")).weight == 7);
+    CHECK(result(request("/", "PUT")).weight == 1);
+    weighed.weight = {WeightSource::header, 1, {}, "X-Cost"};
+    const auto cost = [](const std::string& value) {
+        return request("/", "GET", "a", "x-cost: " + value + "\r\n");
+    };
+    CHECK(result(cost("5.5"), true).weight == 5.5);
+    CHECK(result(cost("5.5"), false).weight == 1);
+    CHECK(result(cost("99999"), true).weight == 1000);
+    CHECK(result(cost("0"), true).weight == 0);
+    for (const auto* bad : {"-1", "nan", "inf", "1e400", "", "5x", "0x5", "+5", "5 5"}) {
+        CAPTURE(bad);
+        CHECK(result(cost(bad), true).weight == 1);
+    }
+    CHECK(result(request("/"), true).weight == 1);
+    weighed.weight = {WeightSource::request_bytes, 1, {}, ""};
+    CHECK(result(request("/")).weight_is_request_bytes);
+}
+
+TEST_CASE("request bytes are known before the body, or not") {
+    const std::vector<RouteSettings> routes{route("/**", {"q"})};
+    RoutingSettings settings;
+    settings.routes = routes;
+    const auto router = compile(settings);
+    const auto bytes = [&](const std::string& lines) {
+        return Routed(*router, request("/", "PUT", "a", lines)).result.request_bytes;
+    };
+    CHECK(bytes("") == 0U);
+    CHECK(bytes("Content-Length: 77\r\n") == 77U);
+    CHECK_FALSE(bytes("Transfer-Encoding: chunked\r\n").has_value());
+}
+
+TEST_CASE("a scratch can be used for one request after another") {
+    RoutingSettings settings;
+    settings.routes = {route("/{a}/{b}", {"x/{a}/{b}", "x/{a}"}), route("/{a}", {"y/{a}"})};
+    const auto router = compile(settings);
+    Scratch scratch;
+    for (const auto* expected : {"x/1/2", "y/3"}) {
+        const bool two = expected[0] == 'x';
+        const auto text = request(two ? "/1/2" : "/3");
+        http::RequestHead head;
+        REQUIRE(head.parse(text, {}) == http::ParseState::complete);
+        const auto result = router->route(head, false, scratch);
+        CHECK(result.names.size() == (two ? 2 : 1));
+        CHECK(result.names[0] == expected);
+    }
+}
+
+}  // namespace
+}  // namespace weir::routing

@@ -1,0 +1,60 @@
+#pragma once
+// Routes a request's text for tests; owns everything that the result points into.
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "http/request_head.h"
+#include "routing/router.h"
+
+namespace weir::routing {
+
+inline std::shared_ptr<const Router> compile(const RoutingSettings& settings) {
+    auto compiled = Router::compile(settings);
+    if (auto* errors = std::get_if<std::vector<RouteError>>(&compiled)) {
+        FAIL("route " << errors->front().route << ": " << errors->front().field << ": "
+                      << errors->front().message);
+    }
+    return std::get<std::shared_ptr<const Router>>(compiled);
+}
+
+inline std::vector<RouteError> errors_of(const RoutingSettings& settings) {
+    auto compiled = Router::compile(settings);
+    auto* errors = std::get_if<std::vector<RouteError>>(&compiled);
+    return errors != nullptr ? *errors : std::vector<RouteError>();
+}
+
+struct Routed {
+    std::string text;
+    http::RequestHead head;
+    Scratch scratch;
+    RouteResult result;
+
+    Routed(const Router& router, std::string request, bool trusted = false)
+        : text(std::move(request)) {
+        http::GatePolicy policy;
+        policy.host_optional_in_http_1_0 = true;
+        REQUIRE(head.parse(text, policy) == http::ParseState::complete);
+        result = router.route(head, trusted, scratch);
+    }
+
+    /// "a, b"; "(unrouted)", "(ambiguous)".
+    [[nodiscard]] std::string names() const {
+        if (result.outcome == Outcome::unrouted) return "(unrouted)";
+        if (result.outcome == Outcome::ambiguous) return "(ambiguous)";
+        std::string list;
+        for (const auto name : result.names) list += (list.empty() ? "" : ", ") + std::string(name);
+        return list;
+    }
+};
+
+inline std::string request(const std::string& target, const std::string& method = "GET",
+                           const std::string& host = "a.example", const std::string& lines = "") {
+    return method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\n" + lines + "\r\n";
+}
+
+}  // namespace weir::routing
