@@ -249,10 +249,6 @@ void note_weight(const Bucket& bucket, double weight, std::int64_t now) {
     if (weight <= debt(bucket.limit.parameters, typical_of(record))) {
         return;
     }
-    constexpr std::int64_t kFar = 1'000'000'000;
-    if (now - record.anchor.load(kRelaxed) > kFar) {
-        renew_if_free(bucket, now);  // W is a float that counts from the anchor
-    }
     const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
     const double at_anchor = weight + bucket.limit.parameters.rate * seconds;
     float old = record.heaviest.load(kRelaxed);
@@ -265,6 +261,11 @@ bool charge_slowly(const Bucket& bucket, Reading reading, double weight, bool ju
                    std::int64_t now) {
     LimitRecord& record = bucket.record;
     const LimitParameters& limit = bucket.limit.parameters;
+    constexpr std::int64_t kFar = 1'000'000'000;
+    const bool heavy = weight > debt(limit, typical_of(record));
+    if (heavy && now - record.anchor.load(kRelaxed) > kFar) {
+        renew_if_free(bucket, now);  // W is a float that counts from the anchor
+    }
     if (!judge) {
         note_weight(bucket, weight, now);  // the ceiling's W includes it
     }
@@ -278,10 +279,10 @@ bool charge_slowly(const Bucket& bucket, Reading reading, double weight, bool ju
             return false;
         }
         const bool plain = level >= 0 && level + weight <= ceiling && level == old + reading.drift;
-        const double charged =
-            plain ? old + weight
-                  : std::min(std::max(ceiling, weight), std::max(0.0, level) + weight) -
-                        reading.drift;
+        const double charged = plain ? old + weight
+                                     : std::min(std::max(ceiling, limit.high + weight),
+                                                std::max(0.0, level) + weight) -
+                                           reading.drift;
         if (record.level.compare_exchange_weak(old, charged, kRelaxed)) {
             if (judge) {
                 note_weight(bucket, weight, now);
