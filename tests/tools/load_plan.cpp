@@ -58,7 +58,8 @@ LoadStream parse_stream(const Json& json, std::size_t targets) {
     stream.variants = json.value("variants", stream.variants);
     stream.host = json.value("host", stream.host);
     stream.body_bytes = json.value("body_bytes", stream.body_bytes);
-    for (const auto& [name, value] : json.value("headers", Json::object()).items()) {
+    const Json headers = json.value("headers", Json::object());
+    for (const auto& [name, value] : headers.items()) {
         stream.headers.emplace_back(name, value);
     }
     stream.rate = parse_rate(json.at("rate"));

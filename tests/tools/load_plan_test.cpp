@@ -12,13 +12,14 @@ TEST_CASE("a plan with steps of rate and of shares") {
         "seed": 9, "duration_s": 3,
         "targets": [{"name": "a", "address": "127.0.0.1:1"}, {"name": "b", "address": "unix:/b"}],
         "streams": [
-            {"name": "s", "path": "/s", "rate": 5},
+            {"name": "s", "path": "/s", "rate": 5, "headers": {"X-A": "b"}},
             {"name": "t", "arrivals": "poisson", "rate": [{"at_s": 0, "per_second": 1}, {"at_s": 2, "per_second": 9}],
              "shares": [{"at_s": 0, "shares": [1, 0]}, {"at_s": 2, "shares": [0, 1]}]}]})");
     CHECK(plan.seed == 9);
     CHECK(plan.targets[1].address == "unix:/b");
     CHECK(plan.streams[0].shares[0].shares == std::vector<double>{1, 1});
     CHECK(plan.streams[0].rate[0].per_second == 5);
+    CHECK(plan.streams[0].headers == decltype(LoadStream::headers){{"X-A", "b"}});
     CHECK(plan.streams[1].arrivals == Arrivals::Kind::poisson);
     CHECK(plan.streams[1].rate[1].at_s == 2);
     CHECK(plan.streams[1].shares[1].shares == std::vector<double>{0, 1});

@@ -52,7 +52,7 @@ class WeirContender(Contender):
 HAPROXY = """
 global
     nbthread 1
-    maxconn 20000
+    maxconn 4000
 defaults
     mode {mode}
     timeout connect 5s
@@ -93,7 +93,7 @@ daemon off;
 master_process off;
 pid {folder}/{name}.pid;
 error_log {folder}/{name}.log crit;
-events {{ worker_connections 20000; }}
+events {{ worker_connections 8000; }}
 http {{
     access_log off;
     client_body_temp_path {folder}/{name}-body;
