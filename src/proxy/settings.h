@@ -26,26 +26,26 @@ enum class AccessLogMode { off, limited, all };
 
 /// Everything that a reload may change. Requests in flight keep what they began with.
 struct Snapshot {
-    std::shared_ptr<const routing::Router> router;
+    std::shared_ptr<const routing::Router> router{};
     /// Where requests go: the addresses of one service, tried in this order when one refuses.
-    std::vector<net::SocketAddress> upstream;
-    config::TimeoutSettings timeouts;
-    config::LimitSettings limits;
-    config::HeaderSettings headers;
-    std::vector<config::AddressBlock> trusted_proxies;
+    std::vector<net::SocketAddress> upstream{};
+    config::TimeoutSettings timeouts{};
+    config::LimitSettings limits{};
+    config::HeaderSettings headers{};
+    std::vector<config::AddressBlock> trusted_proxies{};
     AccessLogMode access_log = AccessLogMode::off;
 };
 
 struct ServerSettings {
     /// TCP (port 0: the kernel chooses) or a unix socket. A host name is looked up by start().
-    net::Address listen;
+    net::Address listen{};
     /// Event loops, each on a thread of its own; 0: one per core that this process may use.
     unsigned workers = 0;
     /// Clients, all workers together; further ones wait in the kernel's backlog.
     std::size_t connections = 10'000;
     /// Descriptors that the proxy leaves to others (admin, gossip, files).
     std::size_t spare_descriptors = 32;
-    config::DrainSettings drain;
+    config::DrainSettings drain{};
     /// Feeds the generators of the workers.
     std::uint64_t seed = 0;
     /// Called on the worker threads; nullptr: none. Must outlive the server.

@@ -72,10 +72,13 @@ Worker::Worker(SharedState& shared, std::unique_ptr<net::EventLoop> loop,
 
 Worker::~Worker() { upstreams_.retire_all(); }
 
-Result<void> Worker::start() { return listener_.start(); }
+Result<void> Worker::start() {
+    // Here and not on the worker's thread: workers would register at the same time.
+    limiter_context_ = &shared_.limiter.register_thread(random_.next());
+    return listener_.start();
+}
 
 void Worker::run() {
-    limiter_context_ = &shared_.limiter.register_thread(random_.next());
     loop_->timers().arm(*sweep_alarm_, loop_->now() + kSweepInterval);
     loop_->run([this] { shared_.limiter.quiescent(*limiter_context_); });
 }

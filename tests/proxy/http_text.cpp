@@ -90,7 +90,8 @@ void read_body(SocketIo& socket, Message& message, bool to_end) {
     if (lower(message.field("transfer-encoding")) == "chunked") {
         read_chunks(socket, message);
     } else if (message.has("content-length")) {
-        const std::size_t length = std::strtoull(message.field("content-length").c_str(), nullptr, 10);
+        const std::size_t length =
+            std::strtoull(message.field("content-length").c_str(), nullptr, 10);
         while (message.body.size() < length) {
             if (socket.buffered().empty() && !socket.receive_more()) break;
             const auto part =

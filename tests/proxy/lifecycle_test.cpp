@@ -1,0 +1,248 @@
+// Start, reload, draining, stopping, running out of descriptors.
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/resolve.h"
+#include "proxy/access_log.h"
+#include "proxy/fixture.h"
+
+using namespace std::chrono_literals;
+using namespace weir::proxy;
+using namespace weir::proxy::testing;
+
+namespace {
+
+constexpr const char* kGet = "GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n";
+
+}  // namespace
+
+TEST_CASE("an address in use is an error, not a crash") {
+    FakeUpstream somebody;
+    weir::limiter::Limiter limiter{weir::limiter::LimiterOptions{.max_instances = 100}};
+    Fixture fixture;
+    Server second({.listen = {.host = "192.0.2.1", .port = 80, .path = {}}, .workers = 2}, limiter,
+                  fixture.snapshot());
+    CHECK(!second.start());
+    Server nowhere({.listen = {.host = "no.such.host.invalid", .port = 80, .path = {}}}, limiter,
+                   fixture.snapshot());
+    CHECK(!nowhere.start());
+}
+
+TEST_CASE("a new snapshot holds for the requests that follow") {
+    Fixture proxy;
+    FakeUpstream other;
+    other.set_script([](FakeUpstream::Session& session) {
+        while (session.request()) session.answer(200, "other");
+    });
+    auto client = proxy.connect();
+    client.send(kGet);
+    CHECK(read_response(client)->body == "ok");
+    auto changed = std::make_shared<Snapshot>(*proxy.snapshot());
+    changed->upstream = *weir::net::resolve(other.address());
+    proxy.server->replace(changed);
+    REQUIRE(eventually([&] { return proxy[Event::reloads] == 1; }));
+    client.send(kGet);
+    CHECK(read_response(client)->body == "other");
+    CHECK(proxy.upstream.requests() == 1);
+}
+
+TEST_CASE("draining: accepts and serves, each answer closes its connection") {
+    Fixture proxy;
+    auto before = proxy.connect();
+    before.send(kGet);
+    CHECK(read_response(before)->field("Connection") != "close");
+    proxy.server->drain();
+    CHECK(proxy.server->draining());
+    auto after = proxy.connect();
+    for (auto* client : {&before, &after}) {
+        client->send(kGet);
+        const auto answer = read_response(*client);
+        REQUIRE(answer);
+        CHECK(answer->status() == 200);
+        CHECK(answer->field("Connection") == "close");
+        CHECK(client->closed_within(kPatience));
+    }
+}
+
+TEST_CASE("stopping lets requests in flight end, closes idle connections, then refuses") {
+    Fixture::Options options;
+    options.server.workers = 2;
+    options.server.drain = {.grace = 10s, .keep_accepting = 200ms};
+    Fixture proxy(std::move(options));
+    std::atomic<bool> go = false;
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.request();
+        eventually([&] { return go.load(); });
+        session.answer(200, "late");
+    });
+    auto busy = proxy.connect();
+    busy.send(kGet);
+    auto idle = proxy.connect();
+    REQUIRE(eventually([&] { return proxy.upstream.requests() == 1; }));
+    std::atomic<bool> stopped = false;
+    proxy.server->stop([&] { stopped = true; });
+    // Still accepting for a while.
+    CHECK_NOTHROW((void)proxy.connect());
+    CHECK(idle.closed_within(kPatience));
+    CHECK(idle.closing() == Closing::orderly);
+    CHECK(!stopped);
+    go = true;
+    const auto answer = read_response(busy);
+    REQUIRE(answer);
+    CHECK(answer->body == "late");
+    CHECK(eventually([&] { return stopped.load(); }));
+    proxy.server->join();
+    CHECK_THROWS((void)proxy.connect());
+    CHECK(proxy.statistics().client_connections() == 0);
+    CHECK(proxy.statistics().upstream_connections() == 0);
+}
+
+TEST_CASE("the grace is over: what is left is cut off") {
+    Fixture::Options options;
+    options.server.drain = {.grace = 200ms, .keep_accepting = 0ms};
+    Fixture proxy(std::move(options));
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.request();
+        session.io.closed_within(kPatience);
+    });
+    auto busy = proxy.connect();
+    busy.send(kGet);
+    REQUIRE(eventually([&] { return proxy.upstream.requests() == 1; }));
+    proxy.server->stop([] {});
+    proxy.server->join();
+    CHECK(busy.closed_within(kPatience));
+    CHECK(busy.buffered().empty());
+    CHECK(proxy[Ending::client_closed] == 1);
+}
+
+TEST_CASE("41: no request fails while a loaded server stops") {
+    Fixture::Options options;
+    options.server.workers = 2;
+    options.server.drain = {.grace = 10s, .keep_accepting = 500ms};
+    Fixture proxy(std::move(options));
+    std::atomic<int> answered = 0;
+    std::atomic<int> failed = 0;
+    std::atomic<bool> stopping = false;
+    const auto load = [&] {
+        // Connections that were told to close are replaced until new ones are refused.
+        while (!stopping) {
+            auto client = proxy.connect();
+            for (bool stays = true; stays && !stopping;) {
+                client.send(kGet);
+                const auto answer = read_response(client);
+                if (!answer || answer->status() != 200) {
+                    ++failed;
+                    return;
+                }
+                ++answered;
+                stays = answer->field("Connection") != "close";
+            }
+        }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back(load);
+    REQUIRE(eventually([&] { return answered > 100; }));
+    proxy.server->stop([] {});
+    std::this_thread::sleep_for(200ms);
+    stopping = true;
+    for (auto& thread : threads) thread.join();
+    proxy.server->join();
+    CHECK(failed == 0);
+    CHECK(answered > 200);
+}
+
+TEST_CASE("35: without descriptors accepting pauses, and goes on when there are some again") {
+    Fixture proxy;
+    CHECK(proxy.get("/").status() == 200);
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    auto client = SocketIo(connect_to(proxy.server->listening()));  // known to be accepted below
+    REQUIRE(eventually([&] { return proxy[Event::client_accepted] == 2; }));
+    std::vector<weir::net::FileDescriptor> files;
+    rlimit tight = before;
+    tight.rlim_cur = 256;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &tight) == 0);
+    weir::net::FileDescriptor mine(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    for (;;) {
+        weir::net::FileDescriptor file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        if (!file.is_open()) break;
+        files.push_back(std::move(file));
+    }
+    const auto address = weir::net::resolve(proxy.server->listening())->front();
+    REQUIRE(::connect(mine.get(), address.get(), address.length) == 0);
+    CHECK(eventually([&] { return proxy[Event::accept_paused_descriptors] > 0; }));
+    // What is connected goes on being served meanwhile (over a pooled upstream connection).
+    client.send(kGet);
+    CHECK(read_response(client)->status() == 200);
+    files.clear();
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    SocketIo waiting(std::move(mine));
+    waiting.send(kGet);
+    CHECK(read_response(waiting)->status() == 200);
+}
+
+TEST_CASE("at the limit of connections others wait until one ends") {
+    Fixture::Options options;
+    options.server.connections = 2;
+    Fixture proxy(std::move(options));
+    auto first = proxy.connect();
+    auto second = proxy.connect();
+    for (auto* client : {&first, &second}) {
+        client->send(kGet);
+        CHECK(read_response(*client)->status() == 200);
+    }
+    auto third = proxy.connect();
+    third.send(kGet);
+    CHECK(eventually([&] { return proxy[Event::accept_paused_connections] > 0; }));
+    CHECK(proxy.statistics().client_connections() == 2);
+    first.close();
+    CHECK(read_response(third)->status() == 200);
+}
+
+TEST_CASE("the hook for the access log gets each finished request") {
+    struct Log final : AccessLog {
+        void record(const AccessRecord& record) override {
+            const std::lock_guard lock(mutex);
+            lines.push_back(std::string(record.method) + " " + std::string(record.target) + " " +
+                            std::string(record.host) + " " + std::to_string(record.status) + " " +
+                            std::string(outcome(record.ending)) + " " + std::string(record.quota) +
+                            " " + std::to_string(record.bytes_out));
+        }
+        std::mutex mutex;
+        std::vector<std::string> lines;
+    } log;
+    Fixture::Options options;
+    options.server.access_log = &log;
+    options.snapshot.access_log = AccessLogMode::all;
+    Fixture proxy(std::move(options));
+    CHECK(proxy.get("/a?b").status() == 200);
+    CHECK(proxy.ask("nonsense\r\n\r\n").status() == 400);
+    REQUIRE(proxy.finished(2));
+    const std::lock_guard lock(log.mutex);
+    REQUIRE(log.lines.size() == 2);
+    CHECK(log.lines[0].starts_with("GET /a?b a.test 200 admitted  "));
+    CHECK(log.lines[1].starts_with("   400 rejected  "));
+}
+
+TEST_CASE("histograms and gauges") {
+    Fixture proxy;
+    for (int i = 0; i < 32; ++i) CHECK(proxy.get("/").status() == 200);
+    REQUIRE(proxy.finished(32));
+    const auto statistics = proxy.statistics();
+    CHECK(statistics.request_seconds[1].total() == 32);
+    CHECK(statistics.upstream_seconds.total() == 32);
+    CHECK(statistics.decision_seconds.total() == 2);
+    CHECK(statistics.inflight_requests() == 0);
+    CHECK(statistics[Event::client_bytes_in] > 0);
+    CHECK(statistics[Event::upstream_bytes_out] > statistics[Event::client_bytes_in]);
+    CHECK(eventually([&] { return proxy.statistics().client_connections() == 0; }));
+    CHECK(proxy.statistics().upstream_connections() == 1);
+}

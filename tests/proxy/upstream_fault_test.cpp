@@ -1,0 +1,373 @@
+// What an upstream may do wrong, and what comes of it for the client.
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/listener.h"
+#include "net/resolve.h"
+#include "proxy/fixture.h"
+
+using namespace std::chrono_literals;
+using namespace weir::proxy;
+using namespace weir::proxy::testing;
+
+namespace {
+
+constexpr const char* kGet = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+
+void answer_with(Fixture& proxy, const std::string& text) {
+    proxy.upstream.set_script([text](FakeUpstream::Session& session) {
+        session.request();
+        session.send(text);
+        session.io.closed_within(kPatience);
+    });
+}
+
+}  // namespace
+
+TEST_CASE("26: connecting is refused: 502 at once, healthy as soon as it is back") {
+    Fixture proxy;
+    proxy.upstream.stop_listening();
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(proxy.get("/").status() == 502);
+    CHECK(std::chrono::steady_clock::now() - begin < 1s);
+    // The client's connection stays usable.
+    auto client = proxy.connect();
+    client.send(kGet);
+    CHECK(read_response(client)->status() == 502);
+    proxy.upstream.listen_again();
+    client.send(kGet);
+    CHECK(read_response(client)->status() == 200);
+    REQUIRE(proxy.finished(3));
+    CHECK(proxy[Ending::upstream_refused] == 2);
+    CHECK(proxy[Event::upstream_connect_errors] == 2);
+}
+
+TEST_CASE("26: an upstream whose backlog is full: 504 at the connect timeout") {
+    auto listener = weir::net::listen_on(
+        weir::net::resolve({.host = "127.0.0.1", .port = 0, .path = {}})->front());
+    REQUIRE(listener.has_value());
+    REQUIRE(::listen(listener->get(), 0) == 0);
+    const auto address = *weir::net::local_address(listener->get());
+    const auto target = weir::net::Address::from(weir::net::to_endpoint(address));
+    // Connections that nobody accepts: the kernel then drops further SYNs.
+    std::vector<weir::net::FileDescriptor> fill;
+    for (int i = 0; i < 4; ++i) {
+        weir::net::FileDescriptor one(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+        (void)::connect(one.get(), address.get(), address.length);
+        fill.push_back(std::move(one));
+    }
+    Fixture::Options options;
+    options.upstream = {address};
+    options.snapshot.timeouts.connect = 250ms;
+    Fixture proxy(std::move(options));
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(proxy.get("/").status() == 504);
+    CHECK(std::chrono::steady_clock::now() - begin >= 250ms);
+    CHECK(proxy[Ending::upstream_connect_timeout] == 1);
+    CHECK(proxy[Event::upstream_connect_timeouts] == 1);
+}
+
+TEST_CASE("the next address is tried when the first refuses") {
+    FakeUpstream other;
+    FakeUpstream gone;
+    gone.stop_listening();
+    Fixture::Options options;
+    options.upstream = {weir::net::resolve(gone.address())->front(),
+                        weir::net::resolve(other.address())->front()};
+    Fixture proxy(std::move(options));
+    CHECK(proxy.get("/").status() == 200);
+    CHECK(other.requests() == 1);
+}
+
+TEST_CASE("27, 30: invalid responses become 502, their connection is not used again") {
+    std::string flood;
+    for (int i = 0; i < 1000; ++i) flood += "HTTP/1.1 103 X\r\n\r\n";
+    const std::vector<std::string> responses = {
+        "garbage\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX: a\nb\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX: " + std::string(20 << 20, 'a') + "\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x2\r\nok\r\n0\r\n\r\n",
+    };
+    Fixture proxy;
+    for (const auto& response : responses) {
+        CAPTURE(response.substr(0, 60));
+        answer_with(proxy, response);
+        CHECK(proxy.get("/").status() == 502);
+    }
+    CHECK(proxy.upstream.connections() == static_cast<int>(responses.size()));
+    REQUIRE(proxy.finished(responses.size()));
+    CHECK(proxy[Ending::upstream_invalid_response] == responses.size());
+    CHECK(proxy.statistics().upstream_connections() == 0);
+
+    answer_with(proxy, flood + "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    auto client = proxy.connect();
+    client.send("GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n");
+    const auto all = client.take_all();
+    CHECK(all.find("HTTP/1.1 200") == std::string::npos);
+    CHECK(all.find(" 502 ") != std::string::npos);
+}
+
+TEST_CASE("closing before an answer is a 502") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) { session.request(); });
+    CHECK(proxy.get("/").status() == 502);
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.request();
+        session.send("HTTP/1.1 200 OK\r\nContent-");
+    });
+    CHECK(proxy.get("/").status() == 502);
+    REQUIRE(proxy.finished(2));
+    CHECK(proxy[Ending::upstream_closed] == 2);
+    CHECK(proxy[Event::upstream_retried] == 0);
+}
+
+TEST_CASE("28: a response that breaks off is seen as broken off") {
+    Fixture proxy;
+    for (const std::string response :
+         {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
+          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"}) {
+        CAPTURE(response);
+        proxy.upstream.set_script([response](FakeUpstream::Session& session) {
+            session.request();
+            session.send(response);
+        });
+        auto client = proxy.connect();
+        client.send(kGet);
+        const auto answer = read_response(client);
+        if (answer) CHECK(!answer->complete);
+        CHECK(client.closed_within(kPatience));
+        CHECK(client.buffered().find("0\r\n\r\n") == std::string::npos);
+    }
+    REQUIRE(proxy.finished(3));
+    CHECK(proxy[Ending::upstream_truncated] == 3);
+}
+
+TEST_CASE("28: a reset within a response without framing resets the client's connection too") {
+    Fixture proxy;
+    std::atomic<bool> go = false;
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.request();
+        session.send("HTTP/1.1 200 OK\r\n\r\nhello");
+        eventually([&] { return go.load(); });
+        session.io.reset();
+    });
+    auto client = proxy.connect();
+    client.send(kGet);
+    CHECK(client.take_until("hello"));
+    go = true;
+    CHECK(client.closed_within(kPatience));
+    CHECK(client.closing() == Closing::reset);
+    CHECK(proxy[Event::client_reset] == 1);
+}
+
+TEST_CASE("28: a bad chunk in the middle of a response breaks the answer off") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.request();
+        session.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+        std::this_thread::sleep_for(50ms);
+        session.send("zz\r\n0\r\n\r\n");
+        session.io.closed_within(kPatience);
+    });
+    auto client = proxy.connect();
+    client.send(kGet);
+    const auto answer = read_response(client);
+    if (answer) CHECK(!answer->complete);
+    CHECK(client.closed_within(kPatience));
+    CHECK(proxy[Ending::upstream_truncated] == 1);
+}
+
+TEST_CASE("29: bytes behind a response are discarded with the connection") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        while (session.request()) {
+            if (!session.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+                              "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")) {
+                return;
+            }
+        }
+    });
+    auto client = proxy.connect();
+    for (int i = 0; i < 3; ++i) {
+        client.send(kGet);
+        CHECK(read_response(client)->body == "ok");
+    }
+    CHECK(proxy.upstream.connections() == 3);
+    CHECK(eventually([&] { return proxy[Event::upstream_extra_bytes] == 3; }));
+}
+
+TEST_CASE("29: bytes that come later make a pooled connection unusable") {
+    Fixture proxy;
+    std::atomic<bool> sent = false;
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.request();
+        session.answer(200, "ok");
+        std::this_thread::sleep_for(50ms);
+        session.answer(200, "evil");
+        sent = true;
+        session.io.closed_within(kPatience);
+    });
+    auto client = proxy.connect();
+    client.send(kGet);
+    CHECK(read_response(client)->body == "ok");
+    REQUIRE(eventually([&] { return sent.load(); }));
+    client.send(kGet);
+    CHECK(read_response(client)->body == "ok");
+    CHECK(proxy.upstream.connections() == 2);
+    CHECK(proxy[Event::upstream_stale] == 1);
+}
+
+namespace {
+
+/// Answers one request, then closes as the next one arrives, unread.
+void stale(FakeUpstream::Session& session) {
+    session.request();
+    session.answer(200, "first");
+    session.io.receive_more();
+    session.io.reset();
+}
+
+}  // namespace
+
+TEST_CASE("32: a reset on a reused connection is retried once, if the method is idempotent") {
+    Fixture proxy;
+    proxy.upstream.set_script(stale);
+    auto client = proxy.connect();
+    client.send(kGet);
+    CHECK(read_response(client)->body == "first");
+    client.send(kGet);
+    CHECK(read_response(client)->body == "first");
+    CHECK(proxy.upstream.connections() == 2);
+    CHECK(proxy[Event::upstream_retried] == 1);
+
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    CHECK(read_response(client)->status() == 502);
+    CHECK(proxy[Event::upstream_retried] == 1);
+}
+
+TEST_CASE("32: no retry once something of the body was sent") {
+    Fixture proxy;
+    proxy.upstream.set_script(stale);
+    auto client = proxy.connect();
+    client.send(kGet);
+    CHECK(read_response(client)->body == "first");
+    client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+    CHECK(read_response(client)->status() == 502);
+    CHECK(proxy[Event::upstream_retried] == 0);
+}
+
+TEST_CASE("32: no second retry, and none on a new connection") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.io.receive_more();
+        session.io.reset();
+    });
+    CHECK(proxy.get("/").status() == 502);
+    CHECK(proxy.upstream.connections() == 1);
+    CHECK(proxy[Event::upstream_retried] == 0);
+}
+
+TEST_CASE("33: a response that stands still ends at the idle timeout: 504 before, cut off within") {
+    Fixture::Options options;
+    options.snapshot.timeouts.stream_idle = 300ms;
+    Fixture proxy(std::move(options));
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.request();
+        session.io.closed_within(kPatience);
+    });
+    CHECK(proxy.get("/").status() == 504);
+    answer_with(proxy, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
+    auto client = proxy.connect();
+    client.send(kGet);
+    const auto answer = read_response(client);
+    if (answer) CHECK(!answer->complete);
+    REQUIRE(proxy.finished(2));
+    CHECK(proxy[Ending::upstream_response_timeout] == 1);
+    CHECK(proxy[Ending::upstream_truncated] == 1);
+}
+
+TEST_CASE("a client that takes no byte for too long is let go") {
+    Fixture::Options options;
+    options.snapshot.timeouts.stream_idle = 400ms;
+    Fixture proxy(std::move(options));
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.request();
+        session.answer(200, std::string(30'000'000, 'x'));
+    });
+    auto client = proxy.connect();
+    client.set_receive_buffer(16 * 1024);
+    client.send(kGet);
+    CHECK(proxy.finished(1));
+    CHECK(proxy[Ending::client_stalled] == 1);
+}
+
+TEST_CASE("34: an early 413 is relayed while the client still sends, then the connection closes") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.head();
+        session.answer(413, "too much");
+        session.io.closed_within(kPatience);
+    });
+    auto client = proxy.connect();
+    client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n");
+    std::thread sender([&] {
+        const std::string part(100'000, 'x');
+        for (int i = 0; i < 100 && client.send_some(part, 200ms) == part.size(); ++i) {
+        }
+    });
+    sender.join();
+    const auto answer = read_response(client);
+    REQUIRE(answer);
+    CHECK(answer->status() == 413);
+    CHECK(answer->body == "too much");
+    CHECK(answer->field("Connection") == "close");
+    CHECK(client.closed_within(kPatience));
+    CHECK(proxy[Ending::unlimited] == 1);
+}
+
+TEST_CASE("34: an upstream that answers and resets while the client still sends") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.head();
+        session.answer(413, "too much");
+        std::this_thread::sleep_for(50ms);  // the answer is there before the reset
+    });
+    auto client = proxy.connect();
+    client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n");
+    const auto answer = read_response(client);
+    REQUIRE(answer);
+    CHECK(answer->status() == 413);
+}
+
+TEST_CASE("the pool keeps no more than its bound and nothing idle for too long") {
+    Fixture::Options options;
+    options.snapshot.limits.upstream_idle_connections = 2;
+    options.snapshot.timeouts.upstream_idle = 100ms;
+    Fixture proxy(std::move(options));
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        while (session.request()) {
+            std::this_thread::sleep_for(100ms);
+            if (!session.answer(200, "ok")) return;
+        }
+    });
+    std::vector<SocketIo> clients;
+    for (int i = 0; i < 5; ++i) {
+        clients.push_back(proxy.connect());
+        clients.back().send(kGet);
+    }
+    for (auto& client : clients) CHECK(read_response(client)->status() == 200);
+    CHECK(proxy.upstream.connections() == 5);
+    CHECK(eventually([&] { return proxy[Event::upstream_idle_closed] == 5; }));
+    CHECK(proxy.statistics().upstream_connections() == 0);
+}
