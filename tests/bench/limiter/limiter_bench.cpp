@@ -122,7 +122,7 @@ void chain_of_three(benchmark::State& state) {
         shared = &world(static_cast<std::size_t>(state.range(0)));
     }
     weir::Random random(7 + static_cast<std::uint64_t>(state.thread_index()));
-    double now = 10;
+    static thread_local double now = 10;  // never backwards, whatever runs are repeated
     ThreadContext* thread = nullptr;
     std::size_t admitted = 0;
     for (auto _ : state) {
