@@ -9,7 +9,7 @@
 namespace weir::gossip {
 
 inline constexpr std::size_t kMaximumMembers = 4096;
-inline constexpr std::size_t kMaximumHints = 900;
+inline constexpr std::size_t kMaximumHints = 1000;
 
 struct MembershipSettings {
     /// One probe per period. Half a second finds a dead peer among ten within about one second,

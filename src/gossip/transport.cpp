@@ -240,19 +240,31 @@ void Transport::begin_leaving(Instant now) {
 void Transport::goodbye(Instant now) { membership_.goodbye(now); }
 
 void Transport::pump(Instant now) {
+    const MembershipCounters& seen = membership_.counters();
+    for (; counted_conflicts_ < seen.conflicts; ++counted_conflicts_) {
+        reject(Rejection::address_conflict);
+    }
+    for (; counted_refusals_ < seen.refused_members; ++counted_refusals_) {
+        reject(Rejection::member_table_full);
+    }
+    bool moved = false;
     for (const MembershipEvent& event : membership_.take_events()) {
-        follow(event, now);
+        moved = follow(event, now) || moved;
         events_.push_back(event);
+    }
+    if (moved) {
+        recompute_owners();  // once, however many came or went
     }
 }
 
-void Transport::follow(const MembershipEvent& event, Instant now) {
+/// Keeps the sessions in step; true when owners may have changed.
+bool Transport::follow(const MembershipEvent& event, Instant now) {
     using Kind = MembershipEvent::Kind;
     switch (event.kind) {
         case Kind::suspected:
         case Kind::cleared:
         case Kind::conflict:
-            return;
+            return false;
         case Kind::left:
             if (const auto found = sessions_.find(event.member); found != sessions_.end()) {
                 found->second.left_at = now;
@@ -269,7 +281,7 @@ void Transport::follow(const MembershipEvent& event, Instant now) {
         case Kind::changed:
             break;
     }
-    recompute_owners();
+    return true;
 }
 
 void Transport::recompute_owners() {

@@ -136,7 +136,7 @@ class Transport final : public MessageSink {
                                                 Instant now);
     [[nodiscard]] std::size_t answer_room(std::size_t datagram) const;
     void pump(Instant now);
-    void follow(const MembershipEvent& event, Instant now);
+    bool follow(const MembershipEvent& event, Instant now);
     void recompute_owners();
     [[nodiscard]] std::uint64_t next_sequence(const MemberId& to);
     void emit(const MemberId& to, ByteSpan body, Lane lane, Instant now,
@@ -156,6 +156,8 @@ class Transport final : public MessageSink {
     std::vector<MembershipEvent> events_;
     std::vector<OwnerChange> owner_changes_;
     TransportCounters counters_;
+    std::uint64_t counted_conflicts_ = 0;  // of membership's counters, as rejections
+    std::uint64_t counted_refusals_ = 0;
 };
 
 }  // namespace weir::gossip

@@ -219,6 +219,7 @@ TEST_CASE("robustness 55: two processes with one address are seen, and nothing e
     const std::size_t before = world.events.size();
     world.run(30s);
     CHECK(world.at(0).membership().counters().conflicts > 0);
+    CHECK(world.at(0).counters().rejected[Rejection::address_conflict] > 0);
     CHECK(world.complete());
     for (std::size_t i = before; i < world.events.size(); ++i) {
         CHECK(world.events[i].event.kind == Kind::conflict);

@@ -203,15 +203,21 @@ TEST_CASE("robustness 47: clocks and counters beyond reason are refused and harm
 
 TEST_CASE("a full table of members refuses more, counted") {
     Pair pair;
-    for (std::size_t i = 0; i < kMaximumMembers + 10; ++i) {
-        std::array<std::byte, kMaximumUpdate> payload{};
+    std::size_t told = 0;
+    while (told < kMaximumMembers + 10) {
+        std::array<std::byte, 40 * kMaximumUpdate> payload{};
         ByteWriter writer(payload);
-        encode(writer, MemberUpdate{{address_of(1000 + i), 1 + i}, MemberState::alive, {}, 0, 0});
-        pair.give(pair.sealed(
-            pair.envelope(), pair.message(MessageType::member_updates, as_text(writer.written()))));
+        for (int i = 0; i < 40 && told < kMaximumMembers + 10; ++i, ++told) {
+            encode(writer,
+                   MemberUpdate{{address_of(1000 + told), 1 + told}, MemberState::alive, {}, 0, 0});
+        }
+        const std::string text(as_text(writer.written()));
+        REQUIRE(text.size() <= kMaximumPayload);
+        pair.give(pair.sealed(pair.envelope(), pair.message(MessageType::member_updates, text)));
     }
     CHECK(pair.target().membership().live_count() == kMaximumMembers);
     CHECK(pair.target().membership().counters().refused_members == 11);
+    CHECK(pair.count(Rejection::member_table_full) == 11);
 }
 
 TEST_CASE("robustness 49: an answer goes where the ping came from, is no larger, and is limited") {
