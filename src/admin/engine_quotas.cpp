@@ -33,14 +33,22 @@ std::optional<QuotaFigures> figures_of(const limiter::Limiter& limiter, std::str
     return found;
 }
 
+ChangeOutcome outcome_of(const Result<crdt::Version>& result) {
+    ChangeOutcome outcome;
+    if (result) {
+        outcome.version = *result;
+    } else {
+        outcome.code = result.error().code;
+        outcome.message = result.error().message;
+    }
+    return outcome;
+}
+
 }  // namespace
 
 EngineQuotas::EngineQuotas(engine::Engine& engine, limiter::Limiter& limiter,
-                           std::function<Instant()> clock, std::function<void()> changed)
-    : engine_(&engine),
-      limiter_(&limiter),
-      clock_(std::move(clock)),
-      changed_(std::move(changed)) {}
+                           std::function<Instant()> clock)
+    : engine_(&engine), limiter_(&limiter), clock_(std::move(clock)) {}
 
 std::vector<QuotaRow> EngineQuotas::page(std::string_view prefix, std::string_view after,
                                          std::size_t count) const {
@@ -71,29 +79,17 @@ QuotaReport EngineQuotas::report(std::string_view name) const {
 
 ChangeOutcome EngineQuotas::put(const limiter::QuotaDefinition& definition,
                                 const engine::Edit& edit) {
-    auto result = outcome(engine_->definitions().set(definition, edit, clock_()));
-    if (!result.version) result.errors = errors_with(limiter_->definitions(), definition);
+    auto result = outcome_of(engine_->definitions().set(definition, edit, clock_()));
+    if (!result.version) result.errors = errors_with(engine_->definitions().in_force(), definition);
     return result;
 }
 
 ChangeOutcome EngineQuotas::hide(std::string_view name, const engine::Edit& edit) {
-    return outcome(engine_->definitions().set_absent(name, edit, clock_()));
+    return outcome_of(engine_->definitions().set_absent(name, edit, clock_()));
 }
 
 ChangeOutcome EngineQuotas::remove(std::string_view name, const engine::Edit& edit) {
-    return outcome(engine_->definitions().remove(name, edit, clock_()));
-}
-
-ChangeOutcome EngineQuotas::outcome(Result<crdt::Version> result) const {
-    ChangeOutcome outcome;
-    if (result) {
-        outcome.version = *result;
-        if (changed_) changed_();
-    } else {
-        outcome.code = result.error().code;
-        outcome.message = result.error().message;
-    }
-    return outcome;
+    return outcome_of(engine_->definitions().remove(name, edit, clock_()));
 }
 
 }  // namespace weir::admin

@@ -15,11 +15,9 @@ namespace weir::admin {
 
 class EngineQuotas : public QuotaDirectory {
   public:
-    /// `clock` is net::now but in tests; `changed` is called after every accepted change, so that
-    /// it can be given to the limiter at once (the engine would do it at its next tick); it may be
-    /// empty.
-    EngineQuotas(engine::Engine& engine, limiter::Limiter& limiter, std::function<Instant()> clock,
-                 std::function<void()> changed);
+    /// `clock` is net::now but in tests. What changes is given to the limiter by the engine's next
+    /// tick.
+    EngineQuotas(engine::Engine& engine, limiter::Limiter& limiter, std::function<Instant()> clock);
 
     [[nodiscard]] std::vector<QuotaRow> page(std::string_view prefix, std::string_view after,
                                              std::size_t count) const override;
@@ -31,12 +29,9 @@ class EngineQuotas : public QuotaDirectory {
     [[nodiscard]] ChangeOutcome remove(std::string_view name, const engine::Edit& edit) override;
 
   private:
-    [[nodiscard]] ChangeOutcome outcome(Result<crdt::Version> result) const;
-
     engine::Engine* engine_;
     limiter::Limiter* limiter_;
     std::function<Instant()> clock_;
-    std::function<void()> changed_;
 };
 
 }  // namespace weir::admin

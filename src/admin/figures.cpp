@@ -39,6 +39,20 @@ std::map<std::string, std::uint64_t> sync_events(const engine::SyncStatistics& s
             {"dropped_entries", sync.dropped_entries}};
 }
 
+std::map<std::string, std::uint64_t> definition_events(
+    const engine::DefinitionStoreCounters& counters) {
+    return {{"documents_applied", counters.documents_applied},
+            {"documents_older", counters.documents_older},
+            {"document_conflicts", counters.document_conflicts},
+            {"documents_invalid", counters.documents_invalid},
+            {"edits", counters.edits},
+            {"edits_refused", counters.edits_refused},
+            {"merged", counters.merged},
+            {"refused_epochs", counters.refused_epochs},
+            {"refused_full", counters.refused_full},
+            {"refused_entries", counters.refused_entries}};
+}
+
 void add_messages(std::vector<PacketCount>& packets, const std::string& direction,
                   const std::map<std::string, std::uint64_t>& messages) {
     for (const auto& [type, count] : messages) packets.push_back({direction, type, count});
@@ -101,6 +115,12 @@ ClusterFigures to_figures(const engine::Statistics& statistics) {
                            .driver_events = {}};
     add_messages(figures.packets, "in", statistics.messages_in);
     add_messages(figures.packets, "out", statistics.messages_out);
+    return figures;
+}
+
+ClusterFigures to_figures(engine::Engine& engine) {
+    ClusterFigures figures = to_figures(engine.statistics());
+    figures.definition_events = definition_events(engine.definitions().counters());
     return figures;
 }
 

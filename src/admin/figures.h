@@ -12,7 +12,8 @@ namespace weir::admin {
 [[nodiscard]] QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics);
 /// Scans the live instances once.
 [[nodiscard]] LimiterFigures to_figures(const limiter::Limiter& limiter, Instant now);
-/// Without driver_events, which engine does not know.
+/// Without driver_events, which the engine does not know.
+[[nodiscard]] ClusterFigures to_figures(engine::Engine& engine);
 [[nodiscard]] ClusterFigures to_figures(const engine::Statistics& statistics);
 [[nodiscard]] QuotaSetFigures to_figures(const engine::SetStatus& set);
 
