@@ -48,6 +48,12 @@ void DeadTable::forget_old(Instant now) {
     }
 }
 
+void DeadTable::forget_silent() {
+    std::erase_if(by_age_, [this](const MemberId& id) {
+        return by_id_.at(id).cause == MemberState::dead && by_id_.erase(id) > 0;
+    });
+}
+
 std::vector<DeadMember> DeadTable::since(Instant from) const {
     std::vector<DeadMember> result;
     for (auto it = by_age_.rbegin(); it != by_age_.rend(); ++it) {

@@ -31,6 +31,8 @@ class DeadTable {
     bool add(const DeadMember& member);
     [[nodiscard]] const DeadMember* find(const MemberId& id) const;
     void forget_old(Instant now);
+    /// Forgets those that were only silent: the ones of cause `dead`.
+    void forget_silent();
     [[nodiscard]] std::size_t size() const { return by_id_.size(); }
     /// Newest first.
     [[nodiscard]] std::vector<DeadMember> since(Instant from) const;

@@ -291,7 +291,7 @@ void Membership::renew(Instant now, bool forget_dead) {
     rumours_.clear();
     digest_known_ = false;
     if (forget_dead) {
-        dead_ = DeadTable{};
+        dead_.forget_silent();
     }
     report(MembershipEvent::Kind::renewed, self_);
     for (const MemberId& id : pick(kRenewalPings, self_.address)) {

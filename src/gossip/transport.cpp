@@ -224,9 +224,10 @@ bool Transport::send(const MemberId& to, MessageType type, ByteSpan payload) {
 
 void Transport::tick(Instant now) {
     membership_.tick(now);
-    std::erase_if(sessions_, [now](const auto& entry) {
-        return entry.second.left_at && now - *entry.second.left_at > kLateHandover;
-    });
+    while (!leavers_.empty() && now - leavers_.front().first > kLateHandover) {
+        sessions_.erase(leavers_.front().second);
+        leavers_.pop_front();
+    }
     pump(now);
 }
 
@@ -268,6 +269,7 @@ bool Transport::follow(const MembershipEvent& event, Instant now) {
         case Kind::left:
             if (const auto found = sessions_.find(event.member); found != sessions_.end()) {
                 found->second.left_at = now;
+                leavers_.emplace_back(now, event.member);
             }
             break;
         case Kind::dead:

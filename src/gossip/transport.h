@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -148,7 +149,8 @@ class Transport final : public MessageSink {
     Membership membership_;
     Owners owners_;
     std::map<MemberId, PeerSession> sessions_;
-    std::array<Queue, kLanes> queues_;  // counters and definitions
+    std::deque<std::pair<Instant, MemberId>> leavers_;  // oldest first
+    std::array<Queue, kLanes> queues_;                  // counters and definitions
     std::map<std::pair<MemberId, Lane>, std::size_t> open_bodies_;
     std::size_t queued_bytes_ = 0;
     std::array<Budget, kLanes> budgets_;
