@@ -8,6 +8,7 @@
 #include "admin/families.h"
 #include "admin/process_figures.h"
 #include "admin/quota_series.h"
+#include "net/clock.h"
 
 namespace weir::admin {
 namespace {
@@ -292,6 +293,7 @@ class Metrics::Collector : public prometheus::Collectable {
     mutable Instant reuse_until_{};
 };
 
+Metrics::Metrics(MetricsSources sources) : Metrics(std::move(sources), net::now) {}
 Metrics::Metrics(MetricsSources sources, std::function<Instant()> clock)
     : collector_(std::make_unique<Collector>(std::move(sources), std::move(clock))) {}
 Metrics::~Metrics() = default;

@@ -26,8 +26,9 @@ inline constexpr Duration kCheapScrape = std::chrono::milliseconds(20);
 
 class Metrics {
   public:
-    /// `clock` gives the monotonic time: net::now but in tests.
-    explicit Metrics(MetricsSources sources, std::function<Instant()> clock);
+    explicit Metrics(MetricsSources sources);
+    /// For tests: `clock` instead of net::now tells how long a scrape took.
+    Metrics(MetricsSources sources, std::function<Instant()> clock);
     Metrics(const Metrics&) = delete;
     Metrics& operator=(const Metrics&) = delete;
     ~Metrics();

@@ -297,18 +297,6 @@ class Cluster::Driver {
     bool running_ = false;
 };
 
-std::map<std::string, std::uint64_t> named_events(const Statistics& statistics) {
-    return {{"send_errors", statistics.send_errors},
-            {"send_would_block", statistics.send_would_block},
-            {"receive_errors", statistics.receive_errors},
-            {"oversized_datagrams", statistics.oversized_datagrams},
-            {"receive_pauses", statistics.receive_pauses},
-            {"discarded_datagrams", statistics.discarded_datagrams},
-            {"detected_stops", statistics.detected_stops},
-            {"lookups", statistics.lookups},
-            {"lookup_failures", statistics.lookup_failures}};
-}
-
 Result<std::unique_ptr<Cluster>> Cluster::open(asio::io_context& control, limiter::Limiter& limiter,
                                                Options options, std::uint64_t seed) {
     auto prepared = prepare(options);

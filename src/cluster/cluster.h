@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -80,9 +79,6 @@ struct Statistics {
     /// Distinct seed addresses known now.
     std::uint64_t seeds = 0;
 };
-
-/// What is worth a metric, under the words that docs/metrics.md shows.
-[[nodiscard]] std::map<std::string, std::uint64_t> named_events(const Statistics& statistics);
 
 class Cluster {
   public:
