@@ -20,6 +20,9 @@ constexpr Duration kTickInterval = std::chrono::milliseconds(10);
 /// After a stop, what waited in the socket is read in this time.
 constexpr Duration kDiscardTime = std::chrono::milliseconds(30);
 constexpr std::uint64_t kDefinitionsEvery = 10;  // ticks
+/// In a large fleet going through all peers costs: only edits are pushed at once.
+constexpr std::size_t kLargeFleet = 64;
+constexpr std::uint64_t kDefinitionsEveryInLargeFleet = 50;
 constexpr std::uint64_t kHintsEvery = 25;
 constexpr std::uint64_t kSecond = 100;
 /// Up to so many changed definitions are applied one by one.
@@ -101,6 +104,7 @@ class Engine::Implementation final : public DeltaSink, public OwnerSink {
     bool left_ = false;
     std::uint64_t ticks_ = 0;
     std::uint64_t load_at_ = 0;
+    std::uint64_t edits_seen_ = 0;
     std::size_t hint_offset_ = 0;
     std::vector<Outgoing> outgoing_;
 };
@@ -429,6 +433,13 @@ void Engine::Implementation::tick_definitions() {
         peers_changed_ = false;
     }
     store_.tick(now_);
+    const std::uint64_t edits = store_.counters().edits;
+    const bool large = peers_.size() > kLargeFleet;
+    if (large && edits == edits_seen_ && definition_sync_.settled() &&
+        ticks_ % kDefinitionsEveryInLargeFleet != 0) {
+        return;
+    }
+    edits_seen_ = edits;
     definition_sync_.tick(now_, peers_, transport_);
 }
 
