@@ -66,6 +66,8 @@ struct ClusterSettings {
     std::vector<Seed> join;
     std::string key_file;   ///< empty only with `insecure`
     bool insecure = false;  ///< gossip unsealed
+
+    friend bool operator==(const ClusterSettings&, const ClusterSettings&) = default;
 };
 
 /// How long things may take (robustness against slow or dead ends).

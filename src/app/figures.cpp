@@ -1,0 +1,85 @@
+#include "app/figures.h"
+
+#include <array>
+
+#include "app/version.h"
+
+namespace weir::app {
+namespace {
+
+template <std::size_t count>
+admin::HistogramFigures histogram(const proxy::Histogram& from,
+                                  const std::array<double, count>& bounds) {
+    return {.upper_bounds = {bounds.begin(), bounds.end()},
+            .counts = {from.counts.begin(), from.counts.end()},
+            .sum = from.sum_seconds};
+}
+
+void add_requests(const proxy::Statistics& statistics, admin::ProxyFigures& figures) {
+    for (std::size_t i = 0; i < proxy::kEndings; ++i) {
+        const auto ending = static_cast<proxy::Ending>(i);
+        figures.requests.push_back({std::string(proxy::outcome(ending)),
+                                    std::string(proxy::reason(ending)), statistics[ending]});
+    }
+}
+
+void add_durations(const proxy::Statistics& statistics, admin::ProxyFigures& figures) {
+    constexpr std::array<const char*, 5> kClasses = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+    for (std::size_t i = 0; i < kClasses.size(); ++i) {
+        figures.request_seconds[kClasses[i]] =
+            histogram(statistics.request_seconds[i], proxy::kDurationBounds);
+    }
+    figures.upstream_seconds = histogram(statistics.upstream_seconds, proxy::kDurationBounds);
+    figures.decision_seconds = histogram(statistics.decision_seconds, proxy::kDecisionBounds);
+}
+
+void add_traffic(const proxy::Statistics& statistics, admin::ProxyFigures& figures) {
+    using proxy::Event;
+    figures.inflight_requests = statistics.inflight_requests();
+    figures.connections = {{"client", statistics.client_connections()},
+                           {"upstream", statistics.upstream_connections()}};
+    figures.bytes = {{{"client", "in"}, statistics[Event::client_bytes_in]},
+                     {{"client", "out"}, statistics[Event::client_bytes_out]},
+                     {{"upstream", "in"}, statistics[Event::upstream_bytes_in]},
+                     {{"upstream", "out"}, statistics[Event::upstream_bytes_out]}};
+}
+
+bool is_shown_otherwise(proxy::Event event) {
+    using proxy::Event;
+    return event == Event::client_bytes_in || event == Event::client_bytes_out ||
+           event == Event::upstream_bytes_in || event == Event::upstream_bytes_out;
+}
+
+}  // namespace
+
+admin::ProxyFigures to_figures(const proxy::Statistics& statistics) {
+    admin::ProxyFigures figures;
+    add_requests(statistics, figures);
+    add_durations(statistics, figures);
+    add_traffic(statistics, figures);
+    for (std::size_t i = 0; i < proxy::kEvents; ++i) {
+        const auto event = static_cast<proxy::Event>(i);
+        if (!is_shown_otherwise(event)) {
+            figures.events[std::string(proxy::name(event))] = statistics[event];
+        }
+    }
+    return figures;
+}
+
+std::map<std::string, std::uint64_t> driver_events(const cluster::Statistics& statistics) {
+    return {{"send_errors", statistics.send_errors},
+            {"send_would_block", statistics.send_would_block},
+            {"receive_errors", statistics.receive_errors},
+            {"oversized_datagrams", statistics.oversized_datagrams},
+            {"receive_pauses", statistics.receive_pauses},
+            {"discarded_datagrams", statistics.discarded_datagrams},
+            {"detected_stops", statistics.detected_stops},
+            {"lookups", statistics.lookups},
+            {"lookup_failures", statistics.lookup_failures}};
+}
+
+admin::BuildFigures build_figures() {
+    return {std::string(kVersion), std::string(kRevision), std::string(kCompiler)};
+}
+
+}  // namespace weir::app

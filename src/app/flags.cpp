@@ -1,0 +1,127 @@
+#include "app/flags.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "config/settings_fields.h"
+#include "config/values.h"
+
+namespace weir::app {
+namespace {
+
+std::string group_of(std::string_view key) {
+    const std::size_t dot = key.find('.');
+    return dot == std::string_view::npos ? "Main settings"
+                                         : "Section " + std::string(key.substr(0, dot));
+}
+
+std::string describe(const config::SettingField& field) {
+    std::string text(field.meaning);
+    text.erase(std::remove(text.begin(), text.end(), '`'), text.end());
+    return text + " [" + std::string(field.default_text) + "]";
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+    std::string text;
+    for (const std::string& part : parts) {
+        text += (text.empty() ? "" : ",") + part;
+    }
+    return text;
+}
+
+/// `--cluster-insecure` alone means true.
+std::string flag_text(const config::SettingField& field, const std::vector<std::string>& values) {
+    const bool bare = field.type == "true or false" && (values.empty() || values.back().empty());
+    if (bare) return "true";
+    return field.is_list ? joined(values) : values.back();
+}
+
+}  // namespace
+
+void ConfigFlags::add_to(CLI::App& command) {
+    command.add_option("--config", config_, "The sidecar's own file (YAML or JSON)")
+        ->envname("WEIR_CONFIG")
+        ->type_name("FILE");
+    for (const config::SettingField& field : config::setting_fields()) {
+        auto& values = given_[std::string(field.key)];
+        auto* option = command.add_option(config::flag_name(field.key), values, describe(field));
+        option->group(group_of(field.key))->type_name("")->allow_extra_args(false);
+        if (field.type == "true or false") {
+            option->expected(0, 1);
+        } else {
+            option->expected(1);
+            option->multi_option_policy(field.is_list ? CLI::MultiOptionPolicy::TakeAll
+                                                      : CLI::MultiOptionPolicy::TakeLast);
+        }
+        option->each([](const std::string&) {});
+    }
+}
+
+ConfigSource ConfigFlags::source() const {
+    ConfigSource source;
+    if (!config_.empty()) source.file = config_;
+    for (const config::SettingField& field : config::setting_fields()) {
+        const std::string variable = config::variable_name(field.key);
+        if (const char* value = std::getenv(variable.c_str())) {
+            source.overrides.push_back({std::string(field.key), variable, value});
+        }
+    }
+    for (const config::SettingField& field : config::setting_fields()) {
+        const auto& values = given_.at(std::string(field.key));
+        if (!values.empty()) {
+            source.overrides.push_back(
+                {std::string(field.key), config::flag_name(field.key), flag_text(field, values)});
+        }
+    }
+    return source;
+}
+
+void RemoteFlags::add_to(CLI::App& command) {
+    command
+        .add_option("--admin", admin_,
+                    "The sidecar's admin listener: address and port, or unix: and a path "
+                    "[127.0.0.1:9901]")
+        ->envname("WEIR_ADMIN")
+        ->type_name("ADDRESS");
+    command.add_option("--admin-token-file", token_file_, "File with the listener's bearer token")
+        ->envname("WEIR_ADMIN_TOKEN_FILE")
+        ->type_name("FILE");
+    command.add_option("--output,-o", output_, "table or json [table]")
+        ->envname("WEIR_OUTPUT")
+        ->type_name("FORMAT");
+}
+
+Result<RemoteOptions> RemoteFlags::options() const {
+    RemoteOptions options;
+    const auto address = config::parse_listen_address(admin_);
+    if (!address) return error(ErrorCode::invalid_argument, "--admin: " + address.error().message);
+    if (output_ != "table" && output_ != "json") {
+        return error(ErrorCode::invalid_argument,
+                     "--output: '" + output_ + "' must be table or json");
+    }
+    options.admin = *address;
+    options.token_file = token_file_;
+    options.output = output_ == "json" ? OutputFormat::json : OutputFormat::table;
+    return options;
+}
+
+void NoteFlags::add_to(CLI::App& command) {
+    note_.who = current_user();
+    command.add_option("--who", note_.who, "Who changes it [the user]")->envname("WEIR_WHO");
+    command.add_option("--why", note_.why, "Why, for whoever looks later")->envname("WEIR_WHY");
+    command
+        .add_option("--expires-in", note_.expires_in,
+                    "Take the change back by itself after this long, like 30m or 7d")
+        ->envname("WEIR_EXPIRES_IN");
+}
+
+ChangeNote NoteFlags::note() const { return note_; }
+
+std::string current_user() {
+    const char* user = std::getenv("USER");
+    return user != nullptr && *user != '\0' ? user : "uid " + std::to_string(::getuid());
+}
+
+}  // namespace weir::app

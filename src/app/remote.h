@@ -1,0 +1,45 @@
+#pragma once
+// The commands that ask a running sidecar through its admin listener. Each prints to standard
+// output and gives the process' exit code: 0, or 1 with the reason on standard error.
+
+#include <optional>
+#include <string>
+
+#include "app/quota_edit.h"
+#include "config/settings.h"
+
+namespace weir::app {
+
+enum class OutputFormat { table, json };
+
+/// Where the sidecar is asked, and how the answer is shown.
+struct RemoteOptions {
+    config::ListenAddress admin;
+    std::string token_file;  ///< may be empty
+    OutputFormat output = OutputFormat::table;
+};
+
+/// Who changes a quota, why, and for how long.
+struct ChangeNote {
+    std::string who;
+    std::string why;
+    std::string expires_in;  ///< a duration; empty: for ever
+};
+
+struct QuotaSetCommand {
+    std::string name;
+    QuotaEdit edit;
+    bool absent = false;   ///< hide the file's quota
+    bool dry_run = false;  ///< show before and after, change nothing
+    ChangeNote note;
+};
+
+[[nodiscard]] int quota_list(const RemoteOptions& options, const std::string& prefix);
+[[nodiscard]] int quota_get(const RemoteOptions& options, const std::string& name);
+[[nodiscard]] int quota_set(const RemoteOptions& options, const QuotaSetCommand& command);
+[[nodiscard]] int quota_remove(const RemoteOptions& options, const std::string& name,
+                               const ChangeNote& note);
+[[nodiscard]] int status(const RemoteOptions& options);
+[[nodiscard]] int drain(const RemoteOptions& options);
+
+}  // namespace weir::app

@@ -1,0 +1,117 @@
+#include "app/run.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <csignal>
+#include <cstdio>
+#include <random>
+
+#include "admin/access.h"
+#include "app/files.h"
+#include "app/sidecar.h"
+#include "cluster/key_file.h"
+#include "net/file_descriptor.h"
+#include "net/socket_address.h"
+
+namespace weir::app {
+namespace {
+
+void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
+/// From the system's entropy; everything random in this process grows from it.
+std::uint64_t draw_seed() {
+    std::random_device device;
+    return (std::uint64_t{device()} << 32) | device();
+}
+
+/// Each connection takes two descriptors; the soft limit of 1,024 is for programs with select().
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    constexpr rlim_t kEnough = 1'048'576;
+    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY ? kEnough : limit.rlim_max;
+    static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+/// The proxy's listeners share their port among themselves (SO_REUSEPORT), so that a second weir
+/// would silently take half of the first one's clients. Asking without sharing shows it.
+Result<void> check_free(const char* key, const Endpoint& endpoint, int type) {
+    if (endpoint.port == 0) return {};
+    const net::SocketAddress address = net::to_socket_address(endpoint);
+    const net::FileDescriptor descriptor(::socket(address.family(), type | SOCK_CLOEXEC, 0));
+    const int yes = 1;
+    if (type == SOCK_STREAM) {
+        ::setsockopt(descriptor.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    }
+    if (::bind(descriptor.get(), address.get(), address.length) != 0) {
+        const std::string where = std::string(key) + ": cannot listen on " + to_string(endpoint);
+        return net::system_error(where, errno);
+    }
+    return {};
+}
+
+Result<void> check_free(const char* key, const config::ListenAddress& address) {
+    return address.is_unix() ? Result<void>{} : check_free(key, address.endpoint, SOCK_STREAM);
+}
+
+std::vector<std::string> environment_errors(const config::Settings& settings) {
+    std::vector<std::string> errors;
+    const auto note = [&](const auto& result) {
+        if (!result) errors.push_back(result.error().message);
+    };
+    note(check_free("listen", settings.listen));
+    note(check_free("admin", settings.admin));
+    note(check_free("status", settings.status));
+    if (!settings.admin_token_file.empty()) note(admin::read_token(settings.admin_token_file));
+    if (settings.cluster) {
+        note(check_free("cluster.listen", settings.cluster->listen, SOCK_DGRAM));
+        if (!settings.cluster->key_file.empty()) {
+            note(cluster::read_key_file(settings.cluster->key_file));
+        }
+    }
+    return errors;
+}
+
+/// What can be read is read and said; whether it is good.
+bool load_and_tell(const ConfigSource& source, Loaded& loaded) {
+    loaded = load(source);
+    say(loaded.diagnostics.text());
+    if (!loaded.good()) {
+        say("weir: " + std::to_string(loaded.diagnostics.error_count()) +
+            " error(s), not started\n");
+    }
+    return loaded.good();
+}
+
+}  // namespace
+
+int run(const ConfigSource& source) {
+    Loaded loaded;
+    if (!load_and_tell(source, loaded)) return 1;
+    std::signal(SIGPIPE, SIG_IGN);
+    raise_descriptor_limit();
+    if (const auto is_free = check_free("listen", loaded.settings.listen); !is_free) {
+        say("weir: " + is_free.error().message + "\n");
+        return 1;
+    }
+    Sidecar sidecar(source, std::move(loaded), draw_seed());
+    if (const auto started = sidecar.start(); !started) {
+        say("weir: " + started.error().message + "\n");
+        return 1;
+    }
+    return sidecar.run();
+}
+
+int check(const ConfigSource& source) {
+    Loaded loaded;
+    if (!load_and_tell(source, loaded)) return 1;
+    const std::vector<std::string> errors = environment_errors(loaded.settings);
+    for (const std::string& error : errors) {
+        say("weir: " + error + "\n");
+    }
+    if (errors.empty()) std::puts("weir could start here");
+    return errors.empty() ? 0 : 1;
+}
+
+}  // namespace weir::app

@@ -1,0 +1,51 @@
+#pragma once
+// The upstream's addresses: at once for literal ones and unix sockets; names are looked up on a
+// helper thread, again every few seconds for ever, and keep what the last good look-up gave.
+//
+// Thread-safety: none, all on the io_context's thread.
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/endpoint.h"
+#include "cluster/seed_resolver.h"
+#include "config/settings.h"
+#include "net/socket_address.h"
+
+namespace weir::app {
+
+class UpstreamLookup {
+  public:
+    static constexpr std::chrono::seconds kInterval{5};
+    static constexpr std::chrono::milliseconds kRetry{500};
+
+    using Found = std::function<void(std::vector<net::SocketAddress>)>;
+    using Failed = std::function<void(const std::string& message)>;
+
+    /// `found` is called whenever the addresses are others than before; `failed` when a look-up
+    /// fails after one that had not.
+    UpstreamLookup(boost::asio::io_context& control, Found found, Failed failed);
+
+    void set(const config::UpstreamAddress& upstream);
+    void stop();
+
+  private:
+    void look_up();
+    void answered(Result<cluster::Addresses> result);
+    void again(std::chrono::milliseconds after);
+
+    cluster::SeedResolver resolver_;
+    boost::asio::steady_timer timer_;
+    Found found_;
+    Failed failed_;
+    std::optional<config::UpstreamAddress> upstream_;
+    cluster::Addresses known_;
+    std::uint64_t round_ = 0;  ///< answers to an earlier set() are ignored
+    bool failing_ = false;
+};
+
+}  // namespace weir::app

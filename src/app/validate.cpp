@@ -1,0 +1,51 @@
+#include "app/validate.h"
+
+#include <cstdio>
+
+#include "app/files.h"
+
+namespace weir::app {
+namespace {
+
+std::size_t count_quotas(const std::vector<config::QuotaSet>& sets) {
+    std::size_t count = 0;
+    for (const config::QuotaSet& set : sets) {
+        count += set.quotas.size();
+    }
+    return count;
+}
+
+/// Tells what was found; whether it was good.
+bool tell(const config::Diagnostics& diagnostics, const std::vector<config::QuotaSet>& sets) {
+    std::fputs(diagnostics.text().c_str(), stderr);
+    if (diagnostics.has_errors()) {
+        std::fprintf(stderr, "weir: %zu error(s)\n", diagnostics.error_count());
+        return false;
+    }
+    std::printf("valid: %zu quota set(s), %zu quota(s)\n", sets.size(), count_quotas(sets));
+    return true;
+}
+
+bool validate_documents(const std::vector<std::string>& paths) {
+    config::Diagnostics diagnostics;
+    const std::vector<std::string> files = expand_quota_paths(paths, diagnostics);
+    const std::vector<config::QuotaSet> sets =
+        config::parse_quota_sets(read_sources(files, diagnostics), diagnostics);
+    return tell(diagnostics, sets);
+}
+
+bool validate_settings(const ConfigSource& source) {
+    const Loaded loaded = load(source);
+    return tell(loaded.diagnostics, loaded.sets);
+}
+
+}  // namespace
+
+int validate(const ConfigSource& source, const std::vector<std::string>& documents) {
+    bool good = true;
+    if (source.file || documents.empty()) good = validate_settings(source);
+    if (!documents.empty()) good = validate_documents(documents) && good;
+    return good ? 0 : 1;
+}
+
+}  // namespace weir::app
