@@ -61,7 +61,7 @@ def test_a_bad_document_leaves_the_old_one_in_force_and_is_counted(world):
     fleet[0].write_quotas([quota("bucket", "1000r/s")], generation=3)
     fleet[0].reload()
     wait_until(lambda: fleet[0].metric("weir_config_last_reload_successful") == 1, 5, "it recovers")
-    assert not refuses(fleet[0])
+    wait_until(lambda: not refuses(fleet[0]), 1, "the good document is in force")
 
 
 def write_config_map(directory, revision, quotas, generation):
