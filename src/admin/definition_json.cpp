@@ -34,13 +34,15 @@ std::vector<config::Diagnostic> errors_of(const config::Diagnostics& diagnostics
     return all;
 }
 
+/// Adds the name as the last member, so that the places of the others stay right. The body is known
+/// to be one JSON object.
 std::string with_name(std::string_view body, std::string_view name) {
-    const auto brace = body.find('{');
-    std::string text(body.substr(0, brace + 1));
-    text += "\"name\": ";
+    const auto brace = body.rfind('}');
+    const bool is_empty = body.find_first_not_of(" \t\r\n{") == brace;
+    std::string text(body.substr(0, brace));
+    text += is_empty ? "\"name\": " : ", \"name\": ";
     text += Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (body.find_first_not_of(" \t\r\n}", brace + 1) != std::string_view::npos) text += ", ";
-    text += body.substr(brace + 1);
+    text += body.substr(brace);
     return text;
 }
 
@@ -96,7 +98,11 @@ ParsedDefinition patch_definition(const limiter::QuotaDefinition& current, std::
     if (!changes.is_object()) return failed(body_error("", "a merge patch is a JSON object"));
     Json value = definition_to_json(current);
     value.merge_patch(changes);
-    return parse_named(value.dump(-1, ' ', false, Json::error_handler_t::replace), current.name);
+    auto result =
+        parse_named(value.dump(-1, ' ', false, Json::error_handler_t::replace), current.name);
+    // Places in the patched whole mean nothing to whoever sent the patch.
+    for (auto& error : result.errors) error.place = {};
+    return result;
 }
 
 }  // namespace weir::admin

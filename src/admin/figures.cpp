@@ -113,6 +113,8 @@ ClusterFigures to_figures(const engine::Statistics& statistics) {
                            .sync_events = sync_events(statistics.sync),
                            .definition_events = {},
                            .driver_events = {}};
+    // A state without peers is a 0, not a missing series: alerts compare with it.
+    for (const auto* state : {"alive", "suspect", "dead", "left"}) figures.peers[state];
     add_messages(figures.packets, "in", statistics.messages_in);
     add_messages(figures.packets, "out", statistics.messages_out);
     return figures;

@@ -8,6 +8,7 @@
 
 #include "admin/answers.h"
 #include "admin/definition_json.h"
+#include "admin/figures.h"
 #include "admin/report_json.h"
 #include "config/values.h"
 
@@ -104,7 +105,7 @@ Response accepted(std::string_view name, const ChangeOutcome& outcome,
                   const std::optional<QuotaRow>& row) {
     Json answer = row ? to_json(*row) : Json{{"name", name}};
     answer["epoch"] = outcome.version->epoch;
-    answer["writer"] = std::to_string(outcome.version->writer);
+    answer["writer"] = hash_text(outcome.version->writer);
     return json_answer(200, answer);
 }
 

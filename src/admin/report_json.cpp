@@ -130,10 +130,11 @@ Json to_json(const std::vector<limiter::DefinitionError>& errors) {
 Json to_json(const std::vector<config::Diagnostic>& errors) {
     Json list = Json::array();
     for (const auto& one : errors) {
-        Json value{{"path", one.path},
-                   {"message", one.what},
-                   {"line", one.place.line},
-                   {"column", one.place.column}};
+        Json value{{"path", one.path}, {"message", one.what}};
+        if (one.place.line != 0) {
+            value["line"] = one.place.line;
+            value["column"] = one.place.column;
+        }
         if (!one.suggestion.empty()) value["suggestion"] = one.suggestion;
         list.push_back(std::move(value));
     }

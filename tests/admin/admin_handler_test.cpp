@@ -173,7 +173,7 @@ TEST_CASE("a quota is set, shown, patched and removed") {
     REQUIRE(put.status == 200);
     const Json accepted = Json::parse(put.body);
     CHECK(accepted["epoch"] == 1);
-    CHECK(accepted["writer"] == "18446744073709551615");
+    CHECK(accepted["writer"] == "ffffffffffffffff");
     CHECK(world.directory.last_edit.who == "ada");
     CHECK(world.directory.last_edit.why == "test");
     CHECK(world.directory.last_edit.lifetime == std::chrono::seconds(90));

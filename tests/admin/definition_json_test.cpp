@@ -75,6 +75,19 @@ TEST_CASE("all errors at once, each with its path") {
     CHECK(mentions(parsed, "limits[1]"));
 }
 
+TEST_CASE("places are those of the body as it was sent; a patch has none") {
+    const auto whole = parse_definition("{\n  \"limits\": [{\"rate\": \"5r\"}]\n}", "s3");
+    REQUIRE(whole.errors.size() == 1);
+    CHECK(whole.errors.front().place == config::Place{.line = 2, .column = 23});
+    const auto one_line = parse_definition(R"({"limits": [{"rate": "5r"}]})", "s3");
+    REQUIRE(one_line.errors.size() == 1);
+    CHECK(one_line.errors.front().place == config::Place{.line = 1, .column = 22});
+    const auto patch = patch_definition(definition(), R"({"mode": "maybe"})");
+    REQUIRE(patch.errors.size() == 1);
+    CHECK(patch.errors.front().place.line == 0);
+    CHECK(parse_definition(" { } ", "s3").definition.has_value());
+}
+
 TEST_CASE("what is not a JSON object is an error, however deep or broken") {
     for (const auto& body :
          {std::string(), std::string("null"), std::string("[]"), std::string("7"), std::string("{"),

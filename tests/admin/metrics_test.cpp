@@ -115,6 +115,7 @@ TEST_CASE("figures come out under their labels") {
              R"(weir_quota_limit{quota="s3",unit="requests",period="1m"} 50)",
              R"(weir_quotas 2)",
              R"(weir_peers{state="alive"} 2)",
+             R"(weir_peers{state="dead"} 0)",
              R"(weir_gossip_packets_total{direction="out",type="ping"} 6)",
              R"(weir_gossip_bytes_total{direction="out"} 1000)",
              R"(weir_gossip_rejected_packets_total{reason="seal"} 7)",
