@@ -52,6 +52,14 @@ Result<FileDescriptor> listen_on(const SocketAddress& address) {
     return descriptor;
 }
 
+bool in_use(const SocketAddress& address) {
+    if (address.is_unix()) return false;  // listen_on() finds out
+    const FileDescriptor probe(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    return ::bind(probe.get(), address.get(), address.length) != 0 && errno == EADDRINUSE;
+}
+
 Listener::Listener(EventLoop& loop, FileDescriptor descriptor, MayAccept may_accept,
                    Accepted accepted)
     : loop_(loop),

@@ -20,9 +20,13 @@ namespace weir::net {
 /// is removed first; one that somebody does listen on is an error.
 [[nodiscard]] Result<FileDescriptor> listen_on(const SocketAddress& address);
 
+/// SO_REUSEPORT would share a TCP port with any process of the same user: true if one listens there
+/// already. Port 0 never is in use.
+[[nodiscard]] bool in_use(const SocketAddress& address);
+
 class Listener final : private EventSink, private TimerEntry {
   public:
-    static constexpr int kAcceptsPerTurn = 64;
+    static constexpr int kAcceptsPerTurn = 1024;
     static constexpr Duration kPause = std::chrono::milliseconds(100);
 
     struct Counters {

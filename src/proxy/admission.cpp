@@ -42,6 +42,7 @@ limiter::Weights weights_of(const routing::RouteResult& route) {
 
 Admission decide(ClientSide& client, const ActiveSnapshot& snapshot, bool trusted) {
     auto& worker = client.worker;
+    if (!snapshot.settings.router) return {};  // no routes yet: everything passes
     const auto route =
         snapshot.settings.router->route(client.head, trusted, worker.routing_scratch());
     if (route.outcome == routing::Outcome::ambiguous) {

@@ -121,6 +121,9 @@ class Server::Implementation {
         auto resolved = net::resolve(shared_.settings.listen);
         if (!resolved) return resolved.error();
         auto address = resolved->front();
+        if (net::in_use(address)) {
+            return error(ErrorCode::conflict, to_string(shared_.settings.listen) + " is in use");
+        }
         listening_ = shared_.settings.listen;
         for (unsigned i = 0; i < count; ++i) {
             auto listener = make_listener(address);
@@ -139,6 +142,7 @@ class Server::Implementation {
             auto started = workers_.back()->start();
             if (!started) return started;
         }
+        unix_listener_.reset();  // the workers have copies
         return {};
     }
 

@@ -29,7 +29,6 @@ constexpr std::array<EndingName, kEndings> kEndingNames = {{
     {"rejected", "head_timeout"},
     {"rejected", "body"},
     {"rejected", "body_timeout"},
-    {"failed", "overloaded"},
     {"failed", "upstream_refused"},
     {"failed", "upstream_connect_timeout"},
     {"failed", "upstream_response_timeout"},

@@ -31,7 +31,6 @@ enum class Ending : std::uint8_t {
     rejected_head_timeout,      ///< 408: the head took too long
     rejected_body,              ///< 400: malformed chunks
     rejected_body_timeout,      ///< 408: the body stood still
-    overloaded,                 ///< 503: a bound of our own
     upstream_refused,           ///< 502: connecting failed
     upstream_connect_timeout,   ///< 504
     upstream_response_timeout,  ///< 504: no answer in time

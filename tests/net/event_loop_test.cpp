@@ -23,7 +23,7 @@ namespace {
 
 /// A loop that runs in the test's own thread until somebody stops it, or for 8 s at most.
 struct Running {
-    Running() : loop(std::move(EventLoop::create().value())) {}
+    Running() : loop(EventLoop::create().value()) {}
     void run() {
         struct Guard final : TimerEntry {
             explicit Guard(EventLoop& guarded) : loop(guarded) {}

@@ -71,6 +71,11 @@ Message Fixture::get(std::string_view path) const {
     return ask("GET " + std::string(path) + " HTTP/1.1\r\nHost: a.test\r\n\r\n");
 }
 
+std::uint64_t Fixture::operator[](Ending ending) const {
+    eventually([&] { return statistics().inflight_requests() == 0; });
+    return statistics()[ending];
+}
+
 double Fixture::admitted(std::string_view quota) const {
     return figure(limiter, quota, &limiter::DefinitionStatistics::admitted);
 }

@@ -42,7 +42,8 @@ class Fixture {
     [[nodiscard]] Message get(std::string_view path) const;
 
     [[nodiscard]] Statistics statistics() const { return server->statistics(); }
-    [[nodiscard]] std::uint64_t operator[](Ending ending) const { return statistics()[ending]; }
+    /// Waits until no request is in flight: an answer reaches its client before it is counted.
+    [[nodiscard]] std::uint64_t operator[](Ending ending) const;
     [[nodiscard]] std::uint64_t operator[](Event event) const { return statistics()[event]; }
     /// What the quota has admitted and refused, in weight.
     [[nodiscard]] double admitted(std::string_view quota) const;

@@ -124,8 +124,8 @@ TEST_CASE("a body that arrives in single bytes goes through as it came") {
 }
 
 TEST_CASE("chunks, extensions and trailers pass both ways as they came") {
-    Fixture proxy;
     const std::string sent = "5;a=b\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n";
+    Fixture proxy;
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         while (const auto got = session.request()) {
             session.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -194,8 +194,8 @@ TEST_CASE("pipelined requests with bodies, and one behind a chunked body") {
 }
 
 TEST_CASE("31: the answers to HEAD, 204 and 304 have no body, whatever the upstream sends") {
-    Fixture proxy;
     std::string answer_text;
+    Fixture proxy;
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         while (session.head()) {
             if (!session.send(answer_text)) return;
@@ -278,8 +278,8 @@ TEST_CASE("23: an answer instead of 100 Continue ends the connection behind it")
 }
 
 TEST_CASE("25: a client that half-closes after its request gets the full answer") {
-    Fixture proxy;
     const auto body = pattern(500'000);
+    Fixture proxy;
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         session.request();
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -356,9 +356,9 @@ TEST_CASE("several workers share one port") {
 }
 
 TEST_CASE("33: a stalled reader holds the upstream back, and gets everything in the end") {
-    Fixture proxy;
     const auto body = pattern(30'000'000);
     std::atomic<std::size_t> sent = 0;
+    Fixture proxy;
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         session.request();
         session.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) +
@@ -388,8 +388,8 @@ TEST_CASE("33: a stalled reader holds the upstream back, and gets everything in 
 }
 
 TEST_CASE("a stalled upstream holds the client's upload back") {
-    Fixture proxy;
     std::atomic<bool> go = false;
+    Fixture proxy;
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         auto head = session.head();
         eventually([&] { return go.load(); });

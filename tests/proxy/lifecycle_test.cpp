@@ -25,7 +25,6 @@ constexpr const char* kGet = "GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n";
 }  // namespace
 
 TEST_CASE("an address in use is an error, not a crash") {
-    FakeUpstream somebody;
     weir::limiter::Limiter limiter{weir::limiter::LimiterOptions{.max_instances = 100}};
     Fixture fixture;
     Server second({.listen = {.host = "192.0.2.1", .port = 80, .path = {}}, .workers = 2}, limiter,
@@ -34,6 +33,11 @@ TEST_CASE("an address in use is an error, not a crash") {
     Server nowhere({.listen = {.host = "no.such.host.invalid", .port = 80, .path = {}}}, limiter,
                    fixture.snapshot());
     CHECK(!nowhere.start());
+    Server same({.listen = fixture.server->listening()}, limiter, fixture.snapshot());
+    const auto started = same.start();
+    REQUIRE(started.has_error());
+    CHECK(started.error().code == weir::ErrorCode::conflict);
+    CHECK(fixture.get("/").status() == 200);
 }
 
 TEST_CASE("a new snapshot holds for the requests that follow") {
@@ -73,11 +77,12 @@ TEST_CASE("draining: accepts and serves, each answer closes its connection") {
 }
 
 TEST_CASE("stopping lets requests in flight end, closes idle connections, then refuses") {
+    std::atomic<bool> go = false;
+    std::atomic<bool> stopped = false;
     Fixture::Options options;
     options.server.workers = 2;
     options.server.drain = {.grace = 10s, .keep_accepting = 200ms};
     Fixture proxy(std::move(options));
-    std::atomic<bool> go = false;
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         session.request();
         eventually([&] { return go.load(); });
@@ -87,7 +92,6 @@ TEST_CASE("stopping lets requests in flight end, closes idle connections, then r
     busy.send(kGet);
     auto idle = proxy.connect();
     REQUIRE(eventually([&] { return proxy.upstream.requests() == 1; }));
-    std::atomic<bool> stopped = false;
     proxy.server->stop([&] { stopped = true; });
     // Still accepting for a while.
     CHECK_NOTHROW((void)proxy.connect());
@@ -124,13 +128,13 @@ TEST_CASE("the grace is over: what is left is cut off") {
 }
 
 TEST_CASE("41: no request fails while a loaded server stops") {
+    std::atomic<int> answered = 0;
+    std::atomic<int> failed = 0;
+    std::atomic<bool> stopping = false;
     Fixture::Options options;
     options.server.workers = 2;
     options.server.drain = {.grace = 10s, .keep_accepting = 500ms};
     Fixture proxy(std::move(options));
-    std::atomic<int> answered = 0;
-    std::atomic<int> failed = 0;
-    std::atomic<bool> stopping = false;
     const auto load = [&] {
         // Connections that were told to close are replaced until new ones are refused.
         while (!stopping) {
