@@ -236,10 +236,8 @@ class CommandLine {
     }
 
     static std::string path_of(CLI::App& command) {
-        const CLI::App* parent = command.get_parent();
-        if (parent == nullptr) return "weir";
-        return (parent->get_parent() == nullptr ? "weir " : parent->get_name() + " ") +
-               command.get_name();
+        CLI::App* parent = command.get_parent();
+        return parent == nullptr ? "weir" : path_of(*parent) + " " + command.get_name();
     }
 
     int unknown() {
@@ -262,8 +260,11 @@ class CommandLine {
     }
 
     int wrong(const CLI::ParseError& failure) {
-        return complain_usage(std::string(failure.what()) + "\n(see '" + path_of(*deepest(app_)) +
-                              " --help')");
+        std::string what = failure.what();
+        if (const auto at = what.find(": 1 required"); at != std::string::npos) {
+            what.replace(at, std::string::npos, " needs a value");
+        }
+        return complain_usage(what + "\n(see '" + path_of(*deepest(app_)) + " --help')");
     }
 
     CLI::App app_;

@@ -14,6 +14,8 @@ namespace {
 std::string problem_text(const Json& problem) {
     std::string text = text_of(problem, "detail");
     if (!problem.is_object() || !problem.contains("errors")) return text;
+    // The store's own summary names each error as well; once is enough.
+    if (text.find(": ") != std::string::npos) text = "the definition is not valid";
     for (const Json& error : problem["errors"]) {
         const std::string path = text_of(error, "path");
         text += "\n  " + (path.empty() ? "" : path + ": ") + text_of(error, "message");

@@ -37,8 +37,9 @@ std::string peers_text(const Json& peers) {
 }
 
 std::string reload_text(const Json& config) {
-    if (config.value("last_reload_successful", true)) return "good";
-    std::string text = "FAILED, what was in force stays";
+    const std::string hash = " (hash " + text_of(config, "hash") + ")";
+    if (config.value("last_reload_successful", true)) return "good" + hash;
+    std::string text = "FAILED, what was in force stays" + hash;
     for (const Json& error : config.value("errors", Json::array())) {
         text += "\n  " + error.get<std::string>();
     }
@@ -58,11 +59,11 @@ int status(const RemoteOptions& options) {
         std::puts(all.dump(2).c_str());
         return 0;
     }
-    std::printf("weir      %s, up %ss\nstate     %s\nconfig    %s (hash %s)\nquotas    hash %s\n",
+    std::printf("weir      %s, up %ss\nstate     %s\nconfig    %s\nquotas    hash %s\n",
                 text_of(*status, "version").c_str(),
                 short_number(number_of(*status, "uptime_seconds")).c_str(),
                 health_text(*status).c_str(), reload_text(*config).c_str(),
-                text_of(*config, "hash").c_str(), text_of(*config, "quotas_hash").c_str());
+                text_of(*config, "quotas_hash").c_str());
     std::fputs((sets_text(*config) + peers_text(*peers)).c_str(), stdout);
     return 0;
 }

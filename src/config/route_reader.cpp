@@ -44,22 +44,21 @@ std::vector<std::string> read_texts(std::optional<NodeRef> node, Diagnostics& di
     return texts;
 }
 
-std::vector<routing::HeaderMatch> read_header_matches(NodeRef list, Diagnostics& diagnostics) {
+/// Name to value; without a value the field must only be present.
+std::vector<routing::HeaderMatch> read_header_matches(NodeRef map, Diagnostics& diagnostics) {
     std::vector<routing::HeaderMatch> matches;
-    for (const NodeRef element : read_list(list, diagnostics)) {
-        MapReader reader(element, diagnostics);
-        if (!reader.is_map()) {
-            continue;
-        }
+    if (map->kind != NodeKind::map) {
+        diagnostics.error(
+            map, "must be a map of names and values, is " + std::string(describe(map->kind)));
+        return matches;
+    }
+    for (const NodeRef member : map.children()) {
         routing::HeaderMatch match;
-        if (const auto name = reader.require("name")) {
-            match.name = std::string(read_text(*name, diagnostics).value_or(""));
+        match.name = std::string(member->key);
+        match.exact = member->kind != NodeKind::null;
+        if (match.exact) {
+            match.value = std::string(read_text(member, diagnostics).value_or(""));
         }
-        if (const auto value = reader.take("value")) {
-            match.exact = true;
-            match.value = std::string(read_text(*value, diagnostics).value_or(""));
-        }
-        reader.finish();
         matches.push_back(std::move(match));
     }
     return matches;
@@ -144,7 +143,7 @@ RouteSettings read_route(NodeRef node, Diagnostics& diagnostics) {
         route.weight = read_weight(*weight, diagnostics);
     }
     if (const auto ambiguous = reader.take("ambiguous_path")) {
-        route.allow_ambiguous_path = read_word(*ambiguous, {"refuse", "route"}, diagnostics) == 1U;
+        route.allow_ambiguous_path = read_word(*ambiguous, {"refuse", "allow"}, diagnostics) == 1U;
     }
     reader.finish();
     return route;

@@ -59,13 +59,13 @@ routes:
   - preset: s3
     domain: [s3.example.net, s3.local]
   - match: {host: "*.example.net", path: "/api/{tenant}/**", methods: [GET, HEAD],
-            headers: [{name: x-tier, value: gold}, {name: x-debug}]}
+            headers: {x-tier: gold, x-debug: ~}}
     quota: ["api/{tenant}/read", "api/{tenant}"]
     weight: {GET: 2.5, default: 1}
   - match: {path: "/up/**"}
     quota: up
     weight: request-bytes
-    ambiguous_path: route
+    ambiguous_path: allow
   - quota: rest
     weight: header:x-cost
 cluster:
@@ -168,18 +168,18 @@ TEST_CASE("what concerns several keys") {
 }
 
 TEST_CASE("routes") {
-    CHECK(settings_errors(kUpstream +
-                          "routes:\n  - preset: s4\n    weight: lots\n  - math: {}\n"
-                          "    match: {headers: [{value: 1}], path: []}\n    quota: []\n"
-                          "    ambiguous_path: maybe\n") ==
+    CHECK(settings_errors(kUpstream + "routes:\n  - preset: s4\n    weight: lots\n  - math: {}\n"
+                                      "    match: {headers: [x-a], path: []}\n    quota: []\n"
+                                      "    ambiguous_path: maybe\n") ==
           Lines{"weir.yaml:3:13: routes[0].preset: 's4' must be s3, did you mean 's3'?",
                 "weir.yaml:4:13: routes[0].weight: must be a number, request-bytes, header:<name> "
                 "or a table like {ListObjectsV2: 10, default: 1}",
                 "weir.yaml:5:5: routes[1].math: unknown field, did you mean 'match'?",
-                "weir.yaml:6:23: routes[1].match.headers[0]: 'name' is missing",
-                "weir.yaml:6:42: routes[1].match.path: must be a single value, is a list",
+                "weir.yaml:6:22: routes[1].match.headers: must be a map of names and values, is "
+                "a list",
+                "weir.yaml:6:35: routes[1].match.path: must be a single value, is a list",
                 "weir.yaml:7:12: routes[1].quota: must not be empty",
-                "weir.yaml:8:21: routes[1].ambiguous_path: 'maybe' must be refuse or route"});
+                "weir.yaml:8:21: routes[1].ambiguous_path: 'maybe' must be refuse or allow"});
     CHECK(settings_errors(kUpstream + "routes: [{quota: a, weight: -1}]\n").size() == 1);
     CHECK(settings_errors(kUpstream + "routes: [{quota: a, weight: {GET: 1e5}}]\n").size() == 1);
 }
