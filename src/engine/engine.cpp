@@ -398,7 +398,7 @@ void Engine::Implementation::stopped() {
     ++counters_.stops;
     discard_until_ = now_ + kDiscardTime;
     silence_.restart(now_);
-    reporter_.stopped(now_);
+    reporter_.stopped();
     owner_.stopped(now_, transport_.owners(), *this);
 }
 

@@ -9,7 +9,7 @@ namespace {
 /// A silent origin's rate falls to a third in this time.
 constexpr double kFadeTime = 0.1;
 /// Handed-over rates end when the origins have had the time to speak.
-constexpr Duration kHandedTime = std::chrono::milliseconds(2500);
+constexpr Duration kHandedTime = std::chrono::milliseconds(1200);
 /// W beyond this many seconds of the rate is not believed from others: it bounds the harm of a lie.
 constexpr double kLongestDebt = 60;
 /// How fast the owner's mean of typical weights follows.
@@ -88,11 +88,10 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
     if (cell.counts.run != delta.run) {
         // Rule 1, first sight: a baseline, unless the run is younger than our ownership.
         const bool young = delta.run_age < settings.fresh_run && now - delta.run_age > born;
-        bucket.offered_rate -= cell.reckoned_rate();
+        bucket.offered_rate = std::max(0.0, bucket.offered_rate - cell.reckoned_rate());
         cell.counts = {delta.run, 0, 0, 0};
         cell.rate = 0;
         cell.open_time = open_time;
-        handed_rate = std::max(0.0, handed_rate - delta.rate);
         take_state(delta);
         if (young) {
             count(settings, cell, delta, counts, statistics);
@@ -126,7 +125,8 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell,
     double reckoned = cell.reckoned_rate() * (open_time - cell.open_time);
     // Rule 2, late lumps: only the last second's share counts, the rest has drained or is forgiven.
     const double age = to_seconds(delta.oldest_age);
-    if (age > settings.silence_factor * to_seconds(settings.keep_alive)) {
+    const bool late = age > settings.silence_factor * to_seconds(settings.keep_alive);
+    if (late) {
         increase /= age;
         reckoned = std::min(reckoned, increase);
         ++statistics.late_lumps;
@@ -135,18 +135,31 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell,
         bucket.level = std::max(0.0, bucket.level + increase);
         return;
     }
+    double change = increase - reckoned;
+    if (late) {
+        // It tells of seconds that are over: it may fill the bucket to where shedding is in
+        // balance, not beyond. Two healed halves would else pay for their split a second time.
+        const double balance = 0.5 * (parameters->low + parameters->high);
+        change = std::min(change, std::max(0.0, balance - bucket.level));
+    }
     // Rule 3, the ceiling, is in Bucket::add.
-    if (bucket.level + increase - reckoned > bucket.ceiling(*parameters)) ++statistics.ceiling_hits;
-    bucket.add(*parameters, increase - reckoned);
+    if (bucket.level + change > bucket.ceiling(*parameters)) ++statistics.ceiling_hits;
+    bucket.add(*parameters, change);
 }
 
 void OwnedLimit::take_rate(OwnedCell& cell, const gossip::DeltaEntry& delta, Instant now) {
-    bucket.offered_rate = std::max(0.0, bucket.offered_rate + delta.rate - cell.reckoned_rate());
+    const double before = cell.reckoned_rate();
     cell.rate = delta.rate;
     cell.fade = 1;
     cell.open_time = open_time;
     cell.keep_alive = delta.keep_alive;
     cell.heard = now;
+    // While rates are handed over, what is heard replaces them instead of adding to them.
+    if (handed_rate > 0) {
+        add_rates(now);
+    } else {
+        bucket.offered_rate = std::max(0.0, bucket.offered_rate + delta.rate - before);
+    }
 }
 
 void OwnedLimit::take_state(const gossip::DeltaEntry& delta) {
@@ -164,14 +177,14 @@ void OwnedLimit::take_state(const gossip::DeltaEntry& delta) {
 void OwnedLimit::receive(const SyncSettings& settings, const gossip::HandoverEntry& entry,
                          Instant now) {
     advance(now);
+    // What an owner knows replaces what our own views believed.
+    if (!handed_over) handed_rate = held_rate = 0;
     handed_over = true;
     if (now - born > settings.refill_time) return;  // we know better by now
     bucket.level = std::max(bucket.level, entry.level);
     bucket.shedding = bucket.shedding || entry.shedding;
     bucket.typical = std::max(1e-6, entry.typical);
-    double heard_rate = 0;
-    for (const OwnedCell& cell : cells) heard_rate += cell.reckoned_rate();
-    handed_rate = std::max(handed_rate, std::max(0.0, entry.rate - heard_rate));
+    handed_rate = std::max(handed_rate, entry.rate);
     handed_until = now + kHandedTime;
     held_rate = std::max(held_rate, entry.held_rate);
     held_until = now + std::min(entry.hold_left, settings.split_hold);
@@ -186,9 +199,9 @@ void OwnedLimit::receive(const SyncSettings& settings, const gossip::HandoverEnt
 void OwnedLimit::add_rates(Instant now) {
     if (now >= handed_until) handed_rate = 0;
     if (now >= held_until) held_rate = 0;
-    double sum = handed_rate + held_rate;
+    double sum = 0;
     for (const OwnedCell& cell : cells) sum += cell.reckoned_rate();
-    bucket.offered_rate = sum;
+    bucket.offered_rate = std::max(sum, handed_rate) + held_rate;
 }
 
 void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, Instant now) {
@@ -202,8 +215,11 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
         const Presence presence = silence.judge(cell.member, missed, cell.keep_alive, now);
         if (presence == Presence::fading) cell.fade *= fading;
         if (presence == Presence::held || presence == Presence::heard) cell.fade = 1;
-        // Kept for a while longer than an origin goes on with its run.
-        return presence == Presence::gone || age > settings.user_memory * 5 / 4;
+        // Its rate goes at once. Its counts stay: another incarnation may go on with the run, and
+        // must not be taken for one that was never heard of.
+        if (presence == Presence::gone) cell.rate = 0;
+        // Kept for longer than an origin goes on with its run, and than a run counts as young.
+        return age > settings.user_memory * 5 / 4;
     });
     origins = 0;
     const Duration lately = from_seconds(settings.silence_factor * to_seconds(settings.keep_alive));
@@ -269,7 +285,6 @@ gossip::HandoverEntry OwnedLimit::handover(const Silence& silence, Instant now) 
     entry.heaviest = bucket.heaviest;
     entry.typical = bucket.typical;
     entry.shedding = bucket.shedding;
-    entry.rate = handed_rate;
     entry.held_rate = held_rate;
     entry.hold_left = held_rate > 0 ? held_until - now : Duration::zero();
     for (const OwnedCell& cell : cells) {
@@ -277,6 +292,7 @@ gossip::HandoverEntry OwnedLimit::handover(const Silence& silence, Instant now) 
         (left > Duration::zero() ? entry.held_rate : entry.rate) += cell.reckoned_rate();
         entry.hold_left = std::max(entry.hold_left, left);
     }
+    entry.rate = std::max(entry.rate, handed_rate);
     return entry;
 }
 

@@ -289,7 +289,7 @@ void Owner::publish(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     // Copied: a total to ourselves may come back as a delta at once.
     const std::vector<OwnedCell> cells = limit.cells;
     for (const OwnedCell& cell : cells) {
-        if (now - cell.heard >= settings_.user_memory) continue;
+        if (now - cell.heard >= settings_.user_memory || silence_.is_gone(cell.member)) continue;
         sink.send_total(silence_.id(cell.member), limit.total(settings_, &cell, pace_, now));
     }
 }

@@ -259,12 +259,9 @@ void Reporter::shard_changed(gossip::Shard shard, const gossip::OwnerList& owner
     }
 }
 
-void Reporter::stopped(Instant now) {
+void Reporter::stopped() {
     for (const auto& [key, slot] : by_key_) {
-        SyncedLimit& limit = slots_[slot];
-        for (View& view : limit.views) view.forget();
-        if (limit.installed) limiter_.uninstall(limit.ref, now);
-        limit.installed = false;
+        for (View& view : slots_[slot].views) view.ask_anew();
     }
 }
 

@@ -41,8 +41,8 @@ class Reporter {
     /// A rumour about a limit that nobody here has used lately.
     void rumour(const gossip::HotEntry& entry, Instant now);
     void shard_changed(gossip::Shard shard, const gossip::OwnerList& owners, Instant now);
-    /// After a stop of the process: nothing that was heard holds, everybody is asked anew.
-    void stopped(Instant now);
+    /// After a stop of the process: everybody is asked anew.
+    void stopped();
     /// Definitions changed: parameters are read again.
     void refresh_parameters();
 

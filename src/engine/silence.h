@@ -39,6 +39,7 @@ class Silence {
     [[nodiscard]] const gossip::MemberId& id(MemberNumber member) const {
         return members_[member].id;
     }
+    [[nodiscard]] bool is_gone(MemberNumber member) const { return members_[member].gone; }
     /// A packet of it was opened.
     void heard(MemberNumber member, Instant now);
     /// It said goodbye or was replaced.

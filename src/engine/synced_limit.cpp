@@ -12,7 +12,7 @@ void SyncedLimit::begin_run(std::uint32_t new_run, const limiter::LocalCounts& c
     base = counts;
     own = {};
     own.open_time = counts.open_time;
-    for (View& view : views) view.begin_run(own);
+    for (View& view : views) view.begin_run(own, now);
 }
 
 void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, Instant now) {
@@ -51,7 +51,7 @@ bool SyncedLimit::set_owners(const gossip::OwnerList& owners) {
         } else {
             opened = true;
             next.emplace_back(owner);
-            next.back().begin_run(own);
+            next.back().begin_run(own, run_began);
         }
     }
     views = std::move(next);
@@ -59,25 +59,24 @@ bool SyncedLimit::set_owners(const gossip::OwnerList& owners) {
 }
 
 const View* SyncedLimit::believed(const SyncSettings& settings, Instant now) const {
-    const auto largest = [](const View* best, const View& view) {
-        if (best == nullptr || view.filled() != best->filled()) {
-            return best == nullptr || view.filled() ? &view : best;
+    const auto largest = [this](const auto& eligible) {
+        const View* best = nullptr;
+        for (const View& view : views) {
+            if (!eligible(view)) continue;
+            if (best == nullptr || view.bucket().level > best->bucket().level) best = &view;
         }
-        return view.bucket().level > best->bucket().level ? &view : best;
+        return best;
     };
-    const View* best = nullptr;
-    for (const View& view : views) {
-        if (view.fresh(settings, now)) best = largest(best, view);
-    }
+    const View* best =
+        largest([&](const View& view) { return view.filled() && view.fresh(settings, now); });
     if (best != nullptr) return best;
-    // All owners of the shard are silent: a split or an isolation. Until the hold is over the
-    // others are reckoned to go on as they did, so that each side keeps the share that it had.
-    for (const View& view : views) {
-        if (view.filled() && view.within_hold(settings, settings.split_hold, now)) {
-            best = largest(best, view);
-        }
-    }
-    return best;
+    // All owners of the shard are silent: a split, an isolation, a stop of our own. Until the hold
+    // is over the others are reckoned to go on as they did: each side keeps the share that it had.
+    best = largest([&](const View& view) {
+        return view.filled() && view.within_hold(settings, settings.split_hold, now);
+    });
+    if (best != nullptr) return best;
+    return largest([&](const View& view) { return view.fresh(settings, now); });
 }
 
 std::uint32_t SyncedLimit::origins() const {

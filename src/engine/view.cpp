@@ -167,23 +167,23 @@ void View::note_round_trip(Duration measured) {
         first || measured < round_trip_ ? measured : round_trip_ + (measured - round_trip_) / 16;
 }
 
-void View::begin_run(const OriginCounts& own) {
+void View::begin_run(const OriginCounts& own, Instant run_began) {
     known_ = {};
     known_.open_time = own.open_time;
     known_at_.reset();
     first_unacknowledged_.reset();
+    // A new owner may hold an old state of this run: what it lacks may be as old as the run.
+    if (own.net() != 0) first_unacknowledged_ = run_began;
     flights_.clear();
     unanswered_ = 0;
     sent_at_.reset();
     net_seen_ = own.net();
 }
 
-void View::forget() {
-    heard_.reset();
+void View::ask_anew() {
     sent_at_.reset();
     flights_.clear();
     unanswered_ = 0;
-    filled_ = false;
 }
 
 void View::rumour(const gossip::HotEntry& hot, const OriginCounts& own, Instant now) {

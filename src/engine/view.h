@@ -67,10 +67,11 @@ class View {
     bool receive(const SyncSettings& settings, const limiter::LimitParameters& limit,
                  const gossip::TotalEntry& total, std::uint32_t run, const OriginCounts& own,
                  Instant now);
-    /// The origin begins a new run: nothing is acknowledged any more.
-    void begin_run(const OriginCounts& own);
-    /// After a stop of our own: what was heard is not believed any more, the owner is asked anew.
-    void forget();
+    /// The origin begins a new run, or meets a new owner: nothing is acknowledged yet.
+    void begin_run(const OriginCounts& own, Instant run_began);
+    /// After a stop of our own: the owner is asked at once. What it said goes on being reckoned
+    /// with for as long as a hold would last: a better guess than an empty bucket.
+    void ask_anew();
     /// A stand-in until the first total comes: a rumour from membership gossip.
     void rumour(const gossip::HotEntry& hot, const OriginCounts& own, Instant now);
 

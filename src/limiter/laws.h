@@ -87,17 +87,28 @@ struct LawState {
     return std::max({limit.high - limit.low, limit.rate, 2 * typical});
 }
 
-/// How far down a level may drain. 0, except at a hard edge smaller than two typical requests:
-/// there it runs below 0 to where shedding ends. Add weight to max(0, level) always.
+/// Room below low at which a hard edge stops shedding: two typical requests, as the design has it,
+/// but at least kSheddingSeconds of the rate. At 1000/s two requests are far less than the noise of
+/// the level around its balance: shedding would end and begin again all the time, and each time
+/// every sidecar lets everything in at once (50 sidecars at 10x: seconds from 0.31 to 1.62 of the
+/// limit, with this 0.9 to 1.1).
+inline constexpr double kSheddingSeconds = 0.2;
+[[nodiscard]] inline double shedding_room(const LimitParameters& limit, double typical) {
+    return std::max(2 * typical, kSheddingSeconds * limit.rate);
+}
+
+/// How far down a level may drain. 0, except at a hard edge smaller than the room above: there it
+/// runs below 0 to where shedding ends. Add weight to max(0, level) always.
 [[nodiscard]] inline double level_floor(const LimitParameters& limit, double typical) {
-    return limit.edge() ? std::min(0.0, limit.low - 2 * typical) : 0.0;
+    return limit.edge() ? std::min(0.0, limit.low - shedding_room(limit, typical)) : 0.0;
 }
 
 /// The shedding state of a hard edge: begins with the first refusal (or when an owner says so),
-/// ends when the level is two typical requests below low. Always false for other limits.
+/// ends when the level is shedding_room() below low. Always false for other limits.
 [[nodiscard]] inline bool next_shedding(const LimitParameters& limit, bool shedding, double level,
                                         double typical) {
-    return shedding && limit.edge() && level > limit.low - 2 * typical + kLevelSlack;
+    return shedding && limit.edge() &&
+           level > limit.low - shedding_room(limit, typical) + kLevelSlack;
 }
 
 /// One step of dead reckoning: drains, then clamps to [floor, ceiling]. inflow = weight per second
