@@ -50,7 +50,11 @@ std::uint32_t Load::pick_sidecar(double at) {
     }
     if (plan_.skew > 0 && random_.unit() < plan_.skew) return sidecars_ - 1;
     const std::uint32_t among = plan_.skew > 0 ? sidecars_ - 1 : sidecars_;
-    return static_cast<std::uint32_t>(random_.below(std::max(1u, among)));
+    std::uint32_t sidecar = 0;
+    do {
+        sidecar = static_cast<std::uint32_t>(random_.below(std::max(1u, among)));
+    } while (plan_.idle == sidecar && among > 1);
+    return sidecar;
 }
 
 std::uint32_t Load::any_sidecar() { return static_cast<std::uint32_t>(random_.below(sidecars_)); }

@@ -3,6 +3,7 @@
 // sidecars. Plain values and a seeded generator; not thread-safe.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,13 @@ struct Phase {
 };
 
 struct LoadPlan {
-    std::vector<Phase> phases;        // in order of time; nothing before the first
-    std::vector<std::string> quotas;  // leaves
-    std::vector<double> shares;       // of each leaf; empty: even
-    bool constant_rate = false;       // else Poisson
-    double skew = 0;                  // share of the last sidecar; 0: even
-    double move_every = 0;            // all load on one sidecar, another one every so many seconds
+    std::vector<Phase> phases;          // in order of time; nothing before the first
+    std::vector<std::string> quotas;    // leaves
+    std::vector<double> shares;         // of each leaf; empty: even
+    bool constant_rate = false;         // else Poisson
+    double skew = 0;                    // share of the last sidecar; 0: even
+    std::optional<std::uint32_t> idle;  // a sidecar that gets nothing
+    double move_every = 0;  // all load on one sidecar, another one every so many seconds
 };
 
 struct Arrival {

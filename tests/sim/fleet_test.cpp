@@ -1,0 +1,237 @@
+// Faults of robustness 46 to 57 that concern counters, in whole simulated fleets. Every case runs
+// three seeds and prints the one that fails.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "sim/story.h"
+#include "sim/world.h"
+
+namespace weir::sim {
+namespace {
+
+constexpr std::uint64_t kSeeds = 3;
+constexpr double kMeeting = 30;
+
+limiter::QuotaDefinition quota(double amount, Duration period) {
+    limiter::QuotaDefinition definition;
+    definition.name = "q";
+    limiter::RateLimit limit;
+    limit.amount = amount;
+    limit.period = period;
+    definition.limits.push_back(limit);
+    return definition;
+}
+
+WorldPlan plan_of(std::uint32_t sidecars, double limit, double offered, double seconds,
+                  std::uint64_t seed) {
+    WorldPlan plan;
+    plan.sidecars = sidecars;
+    plan.definitions = {quota(limit, std::chrono::seconds(1))};
+    plan.load.quotas = {"q"};
+    plan.load.phases = {{0, offered}};
+    plan.seconds = seconds;
+    plan.seed = seed;
+    return plan;
+}
+
+double admitted(const World& world, double from, double to) {
+    return world.recorder().admitted_between(from, to, Recorder::kAnyQuota);
+}
+
+double refused(const World& world, double from, double to) {
+    return world.recorder().offered_between(from, to, Recorder::kAnyQuota) -
+           admitted(world, from, to);
+}
+
+TEST_CASE("the same seed gives the same run, byte for byte, and another seed another") {
+    const auto fingerprint = [](std::uint64_t seed) {
+        WorldPlan plan = plan_of(4, 100, 300, 5, seed);
+        plan.faults.loss = 0.1;
+        plan.faults.duplication = 0.1;
+        plan.faults.reordering = 0.1;
+        plan.clock_drift = 1e-4;
+        World world(plan);
+        world.at(2, [](World& w) { w.restart(1); });
+        CHECK(world.run(kMeeting));
+        return world.fingerprint();
+    };
+    CHECK(fingerprint(7) == fingerprint(7));
+    CHECK(fingerprint(7) != fingerprint(8));
+}
+
+TEST_CASE("5r/m shared by three: at most 60 in ten minutes at 100 a second") {
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        CAPTURE(seed);
+        WorldPlan plan = plan_of(3, 1, 100, 600, seed);
+        plan.definitions = {quota(5, std::chrono::minutes(1))};
+        World world(plan);
+        REQUIRE(world.run(kMeeting));
+        const double all = admitted(world, 0, 600);
+        CHECK(all <= 60);
+        CHECK(all >= 45);  // and it does not starve: 5 a minute, and the first burst
+    }
+}
+
+TEST_CASE("6r/m: a second request is never refused") {
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        CAPTURE(seed);
+        WorldPlan plan = plan_of(3, 1, 0, 20, seed);
+        plan.definitions = {quota(6, std::chrono::minutes(1))};
+        World world(plan);
+        int passed = 0;
+        for (const double at : {1.0, 1.0001}) {
+            world.at(at, [&passed](World& w) {
+                passed += w.sidecar(passed % 2 == 0 ? 0 : 2).offer("q", w.instant()) ? 1 : 0;
+            });
+        }
+        REQUIRE(world.run(kMeeting));
+        CHECK(passed == 2);
+    }
+}
+
+TEST_CASE("clusters of one and of two hold the limit") {
+    for (const std::uint32_t sidecars : {1u, 2u}) {
+        for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+            CAPTURE(sidecars);
+            CAPTURE(seed);
+            World world(plan_of(sidecars, 200, 1000, 20, seed));
+            REQUIRE(world.run(kMeeting));
+            CHECK(admitted(world, 5, 20) / (200 * 15) == doctest::Approx(1).epsilon(0.03));
+        }
+    }
+}
+
+TEST_CASE("loss, duplication and reordering by 2 s: nothing counts twice") {
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        CAPTURE(seed);
+        WorldPlan plan = plan_of(6, 500, 2500, 25, seed);
+        plan.faults.loss = 0.3;
+        plan.faults.duplication = 0.1;
+        plan.faults.reordering = 0.05;
+        World world(plan);
+        REQUIRE(world.run(kMeeting));
+        CHECK(admitted(world, 8, 25) / (500 * 17) == doctest::Approx(1).epsilon(0.03));
+    }
+}
+
+TEST_CASE("replayed traffic moves nothing, even at a restarted sidecar") {
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        CAPTURE(seed);
+        World world(plan_of(3, 500, 250, 20, seed));
+        struct Captured {
+            std::uint32_t to;
+            std::uint32_t from;
+            std::vector<std::byte> bytes;
+        };
+        std::vector<Captured> captured;
+        bool capturing = true;
+        world.tap([&](std::uint32_t from, std::uint32_t to, ByteSpan bytes) {
+            if (capturing && captured.size() < 20'000) {
+                captured.push_back({to, from, {bytes.begin(), bytes.end()}});
+            }
+        });
+        world.at(10, [&](World& w) {
+            capturing = false;
+            w.restart(1);
+        });
+        double before = 0;
+        const auto level = [](World& w) {
+            const auto status =
+                w.sidecar(1).engine().quota_status("q", w.sidecar(1).local(w.instant()));
+            return status && !status->limits.empty() ? status->limits[0].level : 0.0;
+        };
+        world.at(14, [&](World& w) {
+            before = level(w);
+            for (const Captured& each : captured) {
+                w.inject(each.to, Sidecar::address_of(each.from), each.bytes);
+            }
+            CHECK(level(w) <= before + 20);
+        });
+        REQUIRE(world.run(kMeeting));
+        CHECK(captured.size() > 100);
+        CHECK(refused(world, 0, 20) == 0);
+        const auto statistics = world.sidecar(1).engine().statistics();
+        const std::uint64_t rejections = std::accumulate(
+            statistics.rejected.begin(), statistics.rejected.end(), std::uint64_t{0},
+            [](std::uint64_t sum, const auto& each) { return sum + each.second; });
+        CHECK(rejections > 50);
+        CHECK(statistics.peers_by_state.at("alive") == 2);
+    }
+}
+
+TEST_CASE("a sidecar that restarts every 3 s: tables stay bounded, nothing is refused at 0.9x") {
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        CAPTURE(seed);
+        World world(plan_of(4, 1000, 900, 60, seed));
+        for (double at = 3; at < 60; at += 3) world.at(at, [](World& w) { w.restart(3); });
+        REQUIRE(world.run(kMeeting));
+        for (std::uint32_t i = 0; i < 3; ++i) {
+            const auto statistics = world.sidecar(i).engine().statistics();
+            CHECK(statistics.owned_limits <= 1);
+            CHECK(statistics.cells <= 4 + 60 / 3);
+            CHECK(statistics.synced_limits == 1);
+        }
+        CHECK(refused(world, 0, 60) == 0);
+    }
+}
+
+TEST_CASE("a one-way partition: nothing is refused at 0.9x, the limit holds at 3x") {
+    for (const double load : {0.9, 3.0}) {
+        for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+            CAPTURE(load);
+            CAPTURE(seed);
+            World world(plan_of(5, 500, 500 * load, 40, seed));
+            world.at(10, [](World& w) { w.cut({true, false, false, false, false}, 15, true); });
+            REQUIRE(world.run(kMeeting));
+            if (load < 1) {
+                CHECK(refused(world, 0, 40) == 0);
+            } else {
+                CHECK(admitted(world, 30, 40) / (500 * 10) == doctest::Approx(1).epsilon(0.05));
+            }
+        }
+    }
+}
+
+TEST_CASE("a sidecar paused for 20 s suspects nobody wrongly and finds back") {
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        CAPTURE(seed);
+        World world(plan_of(5, 500, 450, 45, seed));
+        world.at(10, [](World& w) { w.stop(2, 20); });
+        REQUIRE(world.run(kMeeting));
+        CHECK(refused(world, 0, 45) == 0);
+        CHECK(world.sidecar(2).engine().statistics().sync.stops >= 1);
+        for (std::uint32_t i = 0; i < 5; ++i) {
+            CHECK(world.sidecar(i).engine().statistics().peers_by_state.at("alive") == 4);
+        }
+    }
+}
+
+TEST_CASE("a goodbye is never silence: the rest carries the limit at once") {
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        CAPTURE(seed);
+        World world(plan_of(4, 1000, 3000, 25, seed));
+        world.at(12, [](World& w) { w.say_goodbye(1); });
+        REQUIRE(world.run(kMeeting));
+        CHECK(admitted(world, 12, 25) / (1000 * 13) == doctest::Approx(1).epsilon(0.03));
+        CHECK(world.recorder().admitted_seconds(11, 20, Recorder::kAnyQuota).least > 850);
+        CHECK(world.sidecar(0).engine().statistics().sync.splits == 0);
+    }
+}
+
+TEST_CASE("nobody can be reached: local limits only") {
+    World world(plan_of(3, 100, 600, 40, 3));
+    world.at(5, [](World& w) {
+        w.cut({true, false, false}, 100, false);
+        w.cut({false, true, false}, 100, false);
+    });
+    REQUIRE(world.run(kMeeting));
+    // After the hold each one is alone and lets the whole limit through.
+    CHECK(admitted(world, 30, 40) / (100 * 10) == doctest::Approx(3).epsilon(0.1));
+}
+
+}  // namespace
+}  // namespace weir::sim
