@@ -1,7 +1,6 @@
 #include "http/beast_error.h"
 
 #include <boost/beast/http/error.hpp>
-#include <limits>
 
 namespace weir::http {
 namespace {
@@ -33,16 +32,6 @@ Rejection rejection_of(const boost::system::error_code& failure, const Fields& f
     // The only values that Beast looks into are those of Connection and Proxy-Connection.
     if (failure == beast::error::bad_value) return Rejection::bad_connection_option;
     return Rejection::bad_field;
-}
-
-bool add_field(Fields& fields, const char* base, std::string_view name, std::string_view value) {
-    if (name.size() > std::numeric_limits<std::uint16_t>::max()) return false;
-    fields.add({.name_offset = static_cast<std::uint32_t>(name.data() - base),
-                .value_offset = static_cast<std::uint32_t>(value.data() - base),
-                .value_length = static_cast<std::uint32_t>(value.size()),
-                .name_length = static_cast<std::uint16_t>(name.size()),
-                .id = identify(name)});
-    return true;
 }
 
 }  // namespace weir::http

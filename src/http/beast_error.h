@@ -2,6 +2,7 @@
 // Translates what Beast's parser refused into our reasons. For this module's sources.
 
 #include <boost/system/error_code.hpp>
+#include <limits>
 
 #include "http/fields.h"
 #include "http/rejection.h"
@@ -12,9 +13,12 @@ namespace weir::http {
 [[nodiscard]] Rejection rejection_of(const boost::system::error_code& failure,
                                      const Fields& fields);
 
-/// Adds a field whose name and value lie in the bytes that begin at `base`. False when the name is
-/// too long for the table.
-[[nodiscard]] bool add_field(Fields& fields, const char* base, std::string_view name,
-                             std::string_view value);
+/// Adds a field whose name and value lie in the bytes that the fields begin with. False when the
+/// name is too long for the table.
+[[nodiscard]] inline bool add_field(Fields& fields, std::string_view name, std::string_view value) {
+    if (name.size() > std::numeric_limits<std::uint16_t>::max()) return false;
+    fields.add(name, value);
+    return true;
+}
 
 }  // namespace weir::http

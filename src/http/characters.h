@@ -2,6 +2,7 @@
 // Character classes and lists of RFC 9110, 5.6, for this module's sources. Pure, thread-safe.
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace weir::http {
@@ -13,11 +14,31 @@ constexpr bool is_alphanumeric(char c) { return is_digit(c) || is_upper(c) || is
 constexpr char to_lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-/// RFC 9110, 5.6.2: a character of a token.
-constexpr bool is_token_character(char c) {
-    return is_alphanumeric(c) ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
+/// A set of characters as a table.
+class CharacterSet {
+  public:
+    /// Letters, digits and these.
+    explicit constexpr CharacterSet(std::string_view others) {
+        for (unsigned c = 0; c < 128; ++c) member_[c] = is_alphanumeric(static_cast<char>(c));
+        for (const char c : others) member_[static_cast<unsigned char>(c)] = true;
+    }
+    [[nodiscard]] constexpr bool contains(char c) const {
+        return member_[static_cast<unsigned char>(c)];
+    }
+    [[nodiscard]] constexpr bool contains_all(std::string_view text) const {
+        for (const char c : text) {
+            if (!contains(c)) return false;
+        }
+        return true;
+    }
+
+  private:
+    std::array<bool, 256> member_{};
+};
+
+/// RFC 9110, 5.6.2: the characters of a token.
+inline constexpr CharacterSet kTokenCharacters("!#$%&'*+-.^_`|~");
+constexpr bool is_token_character(char c) { return kTokenCharacters.contains(c); }
 
 constexpr std::string_view trim(std::string_view text) {
     while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);

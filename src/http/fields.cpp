@@ -1,15 +1,19 @@
 #include "http/fields.h"
 
-#include <array>
-#include <utility>
+#include <algorithm>
 
 #include "http/characters.h"
+#include "http/words.h"
 
 namespace weir::http {
 namespace {
 
-using Known = std::pair<std::string_view, FieldId>;
+struct Known {
+    std::string_view name;
+    FieldId id;
+};
 
+/// By length.
 constexpr std::array kKnown{
     Known{"te", FieldId::te},
     Known{"host", FieldId::host},
@@ -29,15 +33,47 @@ constexpr std::array kKnown{
     Known{"proxy-authenticate", FieldId::proxy_authenticate},
     Known{"proxy-authorization", FieldId::proxy_authorization},
 };
+static_assert(kKnown.size() + 1 == kFieldIds);
 
-/// A bit for each length that a known name has: most names need no further look.
-constexpr std::uint32_t known_lengths() {
-    std::uint32_t lengths = 0;
-    for (const auto& [name, id] : kKnown) lengths |= 1U << name.size();
-    return lengths;
+constexpr bool shorter(const Known& left, const Known& right) {
+    return left.name.size() < right.name.size();
+}
+static_assert(std::is_sorted(kKnown.begin(), kKnown.end(), shorter));
+static_assert(kKnown.back().name.size() <= kMaxPacked);
+
+constexpr auto pack_names() {
+    std::array<PackedName, kKnown.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = PackedName(kKnown[i].name);
+    return names;
+}
+constexpr auto kNames = pack_names();
+
+/// For each length the first name that is not shorter.
+constexpr auto index_lengths() {
+    std::array<std::uint8_t, kMaxPacked + 2> begin{};
+    for (std::size_t length = 0; length < begin.size(); ++length) {
+        while (begin[length] < kKnown.size() && kKnown[begin[length]].name.size() < length) {
+            ++begin[length];
+        }
+    }
+    return begin;
+}
+constexpr auto kBegin = index_lengths();
+
+/// `packed`: the name, if it is not too long for that.
+inline FieldId identify_packed(std::string_view name, const PackedText& packed) {
+    const std::size_t end = kBegin[name.size() + 1];
+    for (std::size_t i = kBegin[name.size()]; i < end; ++i) {
+        if (kNames[i].equals(packed)) return kKnown[i].id;
+    }
+    return FieldId::other;
 }
 
-constexpr std::uint32_t bit(FieldId id) { return 1U << static_cast<unsigned>(id); }
+bool holds_underscore(const PackedText& packed) {
+    constexpr std::uint64_t kUnderscores = kOnes * '_';
+    return holds_zero(packed.first ^ kUnderscores) || holds_zero(packed.last ^ kUnderscores) ||
+           holds_zero(packed.middle ^ kUnderscores);
+}
 
 }  // namespace
 
@@ -50,15 +86,7 @@ bool equals_ignoring_case(std::string_view left, std::string_view right) {
 }
 
 FieldId identify(std::string_view name) {
-    constexpr std::uint32_t kLengths = known_lengths();
-    if (name.size() > 31 || (kLengths >> name.size() & 1U) == 0) return FieldId::other;
-    for (const auto& [known, id] : kKnown) {
-        if (known.size() == name.size() && known[0] == to_lower(name[0]) &&
-            equals_ignoring_case(known, name)) {
-            return id;
-        }
-    }
-    return FieldId::other;
+    return name.size() > kMaxPacked ? FieldId::other : identify_packed(name, pack(name));
 }
 
 std::string_view Fields::line(std::size_t index) const {
@@ -68,7 +96,7 @@ std::string_view Fields::line(std::size_t index) const {
 }
 
 std::size_t Fields::find(FieldId id, std::size_t from) const {
-    if ((present_ & bit(id)) == 0) return kNone;
+    if (!contains(id)) return kNone;
     for (std::size_t i = from; i < fields_.size(); ++i) {
         if (fields_[i].id == id) return i;
     }
@@ -77,14 +105,11 @@ std::size_t Fields::find(FieldId id, std::size_t from) const {
 
 std::size_t Fields::find(std::string_view wanted, std::size_t from) const {
     for (std::size_t i = from; i < fields_.size(); ++i) {
-        if (equals_ignoring_case(name(i), wanted)) return i;
+        if (fields_[i].name_length == wanted.size() && equals_ignoring_case(name(i), wanted)) {
+            return i;
+        }
     }
     return kNone;
-}
-
-std::string_view Fields::first(FieldId id) const {
-    const auto index = find(id);
-    return index == kNone ? std::string_view() : value(index);
 }
 
 std::string_view Fields::first(std::string_view wanted) const {
@@ -92,9 +117,30 @@ std::string_view Fields::first(std::string_view wanted) const {
     return index == kNone ? std::string_view() : value(index);
 }
 
-void Fields::add(const Field& field) {
+void Fields::add(std::string_view name, std::string_view value) {
+    Field field{.name_offset = static_cast<std::uint32_t>(name.data() - base_),
+                .value_offset = static_cast<std::uint32_t>(value.data() - base_),
+                .value_length = static_cast<std::uint32_t>(value.size()),
+                .name_length = static_cast<std::uint16_t>(name.size())};
+    if (name.size() <= kMaxPacked) {
+        const PackedText packed = pack(name);
+        field.id = identify_packed(name, packed);
+        field.holds_underscore = holds_underscore(packed);
+    } else {
+        field.holds_underscore = name.find('_') != std::string_view::npos;
+    }
+    const FieldIds id = bit(field.id);
+    if ((present_ & id) == 0) {
+        first_[static_cast<std::size_t>(field.id)] = static_cast<std::uint32_t>(fields_.size());
+    }
+    repeated_ |= present_ & id;
+    present_ |= id;
+    any_underscore_ |= field.holds_underscore;
     fields_.push_back(field);
-    present_ |= bit(field.id);
+}
+
+void Fields::drop(std::string_view name) {
+    for (auto i = find(name); i != kNone; i = find(name, i + 1)) drop(i);
 }
 
 }  // namespace weir::http

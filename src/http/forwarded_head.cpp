@@ -1,11 +1,10 @@
 #include "http/forwarded_head.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/assert.h"
 #include "http/characters.h"
-#include "http/framing.h"
+#include "http/words.h"
 
 namespace weir::http {
 namespace {
@@ -15,77 +14,67 @@ constexpr std::size_t kMaxAddress = 64;
 constexpr std::size_t kMaxScheme = 8;
 constexpr std::size_t kMaxRequestId = 128;
 
+constexpr CharacterSet kRequestIdCharacters("-_.:/+=@~");
+
 bool is_valid_request_id(std::string_view id) {
-    if (id.empty() || id.size() > kMaxRequestId) return false;
-    return std::all_of(id.begin(), id.end(), [](char c) {
-        return is_alphanumeric(c) ||
-               std::string_view("-_.:/+=@~").find(c) != std::string_view::npos;
-    });
+    return !id.empty() && id.size() <= kMaxRequestId && kRequestIdCharacters.contains_all(id);
+}
+
+/// Sixteen hexadecimal digits, as bytes in memory's order: each nibble of 32 bits becomes a byte.
+std::array<char, 8> hexadecimal(std::uint32_t bits) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::array<char, 8> digits;
+    for (char& digit : digits) {
+        digit = kDigits[bits & 15U];
+        bits >>= 4U;
+    }
+    return digits;
 }
 
 /// RFC 9562, 5.4: a random UUID.
 void write_uuid(std::array<char, 36>& out, Random& random) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::uint64_t bits = 0;
-    unsigned left = 0;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        if (i == 8 || i == 13 || i == 18 || i == 23) {
-            out[i] = '-';
-            continue;
-        }
-        if (left == 0) {
-            bits = random.next();
-            left = 16;
-        }
-        unsigned digit = bits & 15U;
-        bits >>= 4U;
-        --left;
-        if (i == 14) digit = 4;                  // version
-        if (i == 19) digit = 8U | (digit & 3U);  // variant
-        out[i] = kDigits[digit];
-    }
+    // Where eight digits go, with a gap for the dash behind the fourth of some.
+    const std::uint64_t high = random.next();
+    const std::uint64_t low = random.next();
+    const std::array digits{hexadecimal(static_cast<std::uint32_t>(high)),
+                            hexadecimal(static_cast<std::uint32_t>(high >> 32U)),
+                            hexadecimal(static_cast<std::uint32_t>(low)),
+                            hexadecimal(static_cast<std::uint32_t>(low >> 32U))};
+    constexpr std::string_view kVariants = "89ab";
+    char* const to = out.data();
+    std::memcpy(to, digits[0].data(), 8);
+    std::memcpy(to + 9, digits[1].data(), 4);
+    std::memcpy(to + 14, digits[1].data() + 4, 4);
+    std::memcpy(to + 19, digits[2].data(), 4);
+    std::memcpy(to + 24, digits[2].data() + 4, 4);
+    std::memcpy(to + 28, digits[3].data(), 8);
+    to[8] = to[13] = to[18] = to[23] = '-';
+    to[14] = '4';
+    to[19] = kVariants[low & 3U];
 }
 
 /// RFC 9110, 7.6.1, and what others took for hop-by-hop before it.
-bool is_hop_by_hop(FieldId id) {
-    switch (id) {
-        case FieldId::connection:
-        case FieldId::keep_alive:
-        case FieldId::proxy_connection:
-        case FieldId::proxy_authenticate:
-        case FieldId::proxy_authorization:
-        case FieldId::te:
-        case FieldId::upgrade:
-            return true;
-        default:
-            return false;
-    }
-}
+constexpr FieldIds kHopByHop = bit(FieldId::connection) | bit(FieldId::keep_alive) |
+                               bit(FieldId::proxy_connection) | bit(FieldId::proxy_authenticate) |
+                               bit(FieldId::proxy_authorization) | bit(FieldId::te) |
+                               bit(FieldId::upgrade);
 
-bool is_named_by_connection(const Fields& fields, std::size_t index) {
-    return fields.contains(FieldId::connection) && is_connection_option(fields, fields.name(index));
-}
-
-/// Is this field of the client replaced by ours?
-bool is_replaced(FieldId id, const RequestForwarding& forwarding) {
-    if (!forwarding.forwarded) return false;
-    switch (id) {
-        case FieldId::x_forwarded_for:
-            return true;  // appended to, if trusted
-        case FieldId::x_forwarded_host:
-        case FieldId::x_forwarded_proto:
-        case FieldId::forwarded:
-            return !forwarding.client_trusted;
-        default:
-            return false;
-    }
+/// The client's fields that are replaced by ours.
+FieldIds replaced(const RequestForwarding& forwarding) {
+    if (!forwarding.forwarded) return 0;
+    const FieldIds appended_to = bit(FieldId::x_forwarded_for);
+    if (forwarding.client_trusted) return appended_to;
+    return appended_to | bit(FieldId::x_forwarded_host) | bit(FieldId::x_forwarded_proto) |
+           bit(FieldId::forwarded);
 }
 
 /// Content-Length and Transfer-Encoding where no body may be announced (RFC 9110, 8.6; RFC 9112,
 /// 6.1): a client could wait for one.
-bool is_misplaced_framing(FieldId id, unsigned status) {
-    if (id == FieldId::transfer_encoding) return status < 200 || status == 204 || status == 304;
-    return id == FieldId::content_length && (status < 200 || status == 204);
+FieldIds misplaced_framing(unsigned status) {
+    FieldIds misplaced = 0;
+    if (status < 200 || status == 204 || status == 304) misplaced = bit(FieldId::transfer_encoding);
+    if (status < 200 || status == 204) misplaced |= bit(FieldId::content_length);
+    return misplaced;
 }
 
 }  // namespace
@@ -118,8 +107,24 @@ void ForwardedHead::original(std::string_view piece) {
 /// Only for texts whose length is bounded; everything longer is a piece of its own.
 void ForwardedHead::add(std::string_view text) {
     WEIR_ASSERT(text.size() <= text_.size() - text_size_);
-    std::memcpy(text_.data() + text_size_, text.data(), text.size());
+    copy_bytes(text_.data() + text_size_, text);
     text_size_ += text.size();
+}
+
+/// What is not left out stays in as few pieces as possible.
+void ForwardedHead::original_fields(const Fields& fields, FieldIds left_out) {
+    if (!fields.any_dropped() && !fields.contains_any(left_out)) return original(fields.lines());
+    const auto lines = fields.lines();
+    std::size_t kept = 0;  // offset in `lines` where what is kept begins
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        const auto& field = fields[i];
+        if (!field.dropped && (bit(field.id) & left_out) == 0) continue;
+        const auto line = fields.line(i);
+        const auto begin = static_cast<std::size_t>(line.data() - lines.data());
+        original(lines.substr(kept, begin - kept));
+        kept = begin + line.size();
+    }
+    original(lines.substr(kept));
 }
 
 std::size_t ForwardedHead::size() const {
@@ -135,7 +140,8 @@ void ForwardedHead::build(const RequestHead& head, const RequestForwarding& forw
     request_id_ = {};
     if (forwarding.request_id) choose_request_id(head.fields(), random);
     request_line(head);
-    request_fields(head, forwarding);
+    const FieldIds own_id = keep_request_id_ ? 0 : bit(FieldId::x_request_id);
+    original_fields(head.fields(), kHopByHop | replaced(forwarding) | own_id);
     if (forwarding.forwarded) forwarded_fields(head, forwarding);
     if (forwarding.via) add(kVia);
     if (!keep_request_id_) {
@@ -164,17 +170,6 @@ void ForwardedHead::request_line(const RequestHead& head) {
     const auto rest = head.bytes().substr(head.path_offset(), line_end - head.path_offset());
     if (!rest.starts_with('/')) add("/");
     original(rest);
-}
-
-void ForwardedHead::request_fields(const RequestHead& head, const RequestForwarding& forwarding) {
-    const auto& fields = head.fields();
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-        const auto& field = fields[i];
-        if (field.dropped || is_hop_by_hop(field.id) || is_replaced(field.id, forwarding)) continue;
-        if (field.id == FieldId::x_request_id && !keep_request_id_) continue;
-        if (is_named_by_connection(fields, i)) continue;
-        original(fields.line(i));
-    }
 }
 
 void ForwardedHead::forwarded_fields(const RequestHead& head, const RequestForwarding& forwarding) {
@@ -218,8 +213,8 @@ void ForwardedHead::forwarded_for(const Fields& fields, const RequestForwarding&
 
 void ForwardedHead::choose_request_id(const Fields& fields, Random& random) {
     const auto index = fields.find(FieldId::x_request_id);
-    if (index != Fields::kNone && fields.find(FieldId::x_request_id, index + 1) == Fields::kNone &&
-        is_valid_request_id(fields.value(index)) && !is_named_by_connection(fields, index)) {
+    if (index != Fields::kNone && !fields.repeats(FieldId::x_request_id) &&
+        is_valid_request_id(fields.value(index)) && !fields[index].dropped) {
         request_id_ = fields.value(index);
         return;
     }
@@ -237,13 +232,7 @@ void ForwardedHead::build(const ResponseHead& head, const ResponseForwarding& fo
         add(kVersion);
         original(head.bytes().substr(kVersion.size(), head.first_line_size() - kVersion.size()));
     }
-    const auto& fields = head.fields();
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-        const auto id = fields[i].id;
-        if (is_hop_by_hop(id) || is_misplaced_framing(id, head.status())) continue;
-        if (is_named_by_connection(fields, i)) continue;
-        original(fields.line(i));
-    }
+    original_fields(head.fields(), kHopByHop | misplaced_framing(head.status()));
     if (forwarding.via) add(kVia);
     if (!head.is_interim()) {
         flush();

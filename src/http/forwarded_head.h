@@ -20,7 +20,8 @@
 namespace weir::http {
 
 struct RequestForwarding {
-    std::string_view client_address{};   ///< without port and brackets; at most 64 bytes; empty: none
+    std::string_view
+        client_address{};              ///< without port and brackets; at most 64 bytes; empty: none
     std::string_view scheme = "http";  ///< of the listener
     /// The client is one of trusted_proxies: its X-Forwarded-* fields are kept (-For appended to).
     bool client_trusted = false;
@@ -65,7 +66,7 @@ class ForwardedHead {
     void add(std::string_view text);
     void flush();
     void request_line(const RequestHead& head);
-    void request_fields(const RequestHead& head, const RequestForwarding& forwarding);
+    void original_fields(const Fields& fields, FieldIds left_out);
     void forwarded_fields(const RequestHead& head, const RequestForwarding& forwarding);
     void forwarded_for(const Fields& fields, const RequestForwarding& forwarding);
     void choose_request_id(const Fields& fields, Random& random);

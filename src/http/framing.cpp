@@ -22,10 +22,7 @@ std::optional<std::uint64_t> parse_length(std::string_view value) {
 }
 
 bool is_token(std::string_view text) {
-    for (const char c : text) {
-        if (!is_token_character(c)) return false;
-    }
-    return !text.empty();
+    return !text.empty() && kTokenCharacters.contains_all(text);
 }
 
 /// A list of tokens, "chunked" none of them: well-formed, but a coding that is not served.
@@ -42,13 +39,10 @@ bool is_list_of_other_codings(std::string_view value) {
 }
 
 Rejection check_encoding(const Fields& fields, unsigned minor_version) {
-    const auto index = fields.find(FieldId::transfer_encoding);
-    if (fields.find(FieldId::transfer_encoding, index + 1) != Fields::kNone) {
-        return Rejection::encoding_repeated;
-    }
+    if (fields.repeats(FieldId::transfer_encoding)) return Rejection::encoding_repeated;
     if (fields.contains(FieldId::content_length)) return Rejection::length_and_encoding;
     if (minor_version == 0) return Rejection::encoding_in_http_1_0;
-    const auto value = fields.value(index);
+    const auto value = fields.first(FieldId::transfer_encoding);
     if (equals_ignoring_case(value, "chunked")) return Rejection::none;
     std::size_t chunked = 0;
     for_each_element(value, [&](std::string_view element) {
@@ -72,18 +66,17 @@ DeclaredFraming declared_framing(const Fields& fields, unsigned minor_version) {
         framing.chunked = framing.rejection == Rejection::none;
         return framing;
     }
-    const auto index = fields.find(FieldId::content_length);
-    if (index == Fields::kNone) return framing;
-    if (fields.find(FieldId::content_length, index + 1) != Fields::kNone) {
+    if (!fields.contains(FieldId::content_length)) return framing;
+    if (fields.repeats(FieldId::content_length)) {
         framing.rejection = Rejection::length_repeated;
         return framing;
     }
-    framing.length = parse_length(fields.value(index));
+    framing.length = parse_length(fields.first(FieldId::content_length));
     if (!framing.length) framing.rejection = Rejection::length_invalid;
     return framing;
 }
 
-ConnectionOptions connection_options(const Fields& fields) {
+ConnectionOptions connection_options(Fields& fields) {
     ConnectionOptions options;
     std::size_t count = 0;
     for (auto i = fields.find(FieldId::connection); i != Fields::kNone;
@@ -91,23 +84,14 @@ ConnectionOptions connection_options(const Fields& fields) {
         for_each_element(fields.value(i), [&](std::string_view option) {
             options.valid = options.valid && is_token(option) && ++count <= kMaxConnectionOptions &&
                             !is_indispensable(identify(option));
+            if (!options.valid) return;
             options.close = options.close || equals_ignoring_case(option, "close");
             options.keep_alive = options.keep_alive || equals_ignoring_case(option, "keep-alive");
             options.upgrade = options.upgrade || equals_ignoring_case(option, "upgrade");
+            fields.drop(option);
         });
     }
     return options;
-}
-
-bool is_connection_option(const Fields& fields, std::string_view name) {
-    bool found = false;
-    for (auto i = fields.find(FieldId::connection); i != Fields::kNone;
-         i = fields.find(FieldId::connection, i + 1)) {
-        for_each_element(fields.value(i), [&](std::string_view option) {
-            found = found || equals_ignoring_case(option, name);
-        });
-    }
-    return found;
 }
 
 }  // namespace weir::http

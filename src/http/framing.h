@@ -26,9 +26,7 @@ struct ConnectionOptions {
     bool upgrade = false;
 };
 
-[[nodiscard]] ConnectionOptions connection_options(const Fields& fields);
-
-/// Whether a Connection field names this field.
-[[nodiscard]] bool is_connection_option(const Fields& fields, std::string_view name);
+/// Drops the fields that an option names.
+[[nodiscard]] ConnectionOptions connection_options(Fields& fields);
 
 }  // namespace weir::http

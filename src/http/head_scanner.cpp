@@ -1,44 +1,69 @@
 #include "http/head_scanner.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <cstring>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "http/characters.h"
+#include "http/words.h"
 
 namespace weir::http {
 namespace {
-
-constexpr std::uint64_t kOnes = 0x0101010101010101U;
-constexpr std::uint64_t kHighs = 0x8080808080808080U;
-
-/// Whether one of eight bytes is a control byte (a tab counts, the caller looks closer).
-bool may_hold_control(std::uint64_t word) {
-    const std::uint64_t below_space = (word - kOnes * 0x20U) & ~word & kHighs;
-    const std::uint64_t xored = word ^ (kOnes * 0x7fU);
-    return (below_space | ((xored - kOnes) & ~xored & kHighs)) != 0;
-}
 
 bool is_special(char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte < 0x20 && byte != '\t') || byte == 0x7f;
 }
 
-/// The first control byte other than a tab at or after `from`; the size without one.
-std::size_t find_special(std::string_view bytes, std::size_t from) {
-    std::size_t i = from;
-    while (i < bytes.size()) {
-        if (bytes.size() - i >= sizeof(std::uint64_t)) {
-            std::uint64_t word;
-            std::memcpy(&word, bytes.data() + i, sizeof word);
-            if (!may_hold_control(word)) {
-                i += sizeof word;
-                continue;
-            }
-        }
-        if (is_special(bytes[i])) return i;
-        ++i;
+#ifdef __SSE2__
+
+/// A bit for each of sixteen bytes that is a control byte other than a tab.
+unsigned specials(const char* bytes) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
+    const __m128i below_space = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1f)), block);
+    const __m128i tab = _mm_cmpeq_epi8(block, _mm_set1_epi8('\t'));
+    const __m128i del = _mm_cmpeq_epi8(block, _mm_set1_epi8(0x7f));
+    const __m128i found = _mm_or_si128(_mm_andnot_si128(tab, below_space), del);
+    return static_cast<unsigned>(_mm_movemask_epi8(found));
+}
+
+/// Goes on from `from` in whole blocks: the first special byte, or where less than a block is left.
+inline std::size_t skip_blocks(std::string_view bytes, std::size_t from) {
+    for (; bytes.size() - from >= 16; from += 16) {
+        const unsigned found = specials(bytes.data() + from);
+        if (found != 0) return from + static_cast<unsigned>(std::countr_zero(found));
     }
-    return bytes.size();
+    return from;
+}
+
+#else
+
+/// Whether one of eight bytes is a control byte (a tab counts, the caller looks closer).
+bool may_hold_control(std::uint64_t word) {
+    const std::uint64_t below_space = (word - kOnes * 0x20U) & ~word & kHighs;
+    return below_space != 0 || holds_zero(word ^ (kOnes * 0x7fU));
+}
+
+inline std::size_t skip_blocks(std::string_view bytes, std::size_t from) {
+    while (bytes.size() - from >= 8 &&
+           !may_hold_control(load<std::uint64_t>(bytes.data() + from))) {
+        from += 8;
+    }
+    return from;
+}
+
+#endif
+
+/// The first control byte other than a tab at or after `from`; the size without one.
+inline std::size_t find_special(std::string_view bytes, std::size_t from) {
+    for (std::size_t i = from;; ++i) {
+        i = skip_blocks(bytes, i);
+        if (i >= bytes.size() || is_special(bytes[i])) return i;
+    }
 }
 
 }  // namespace
@@ -79,11 +104,19 @@ bool HeadScanner::line_ended(const ScanLimits& limits) {
 
 HeadScanner::State HeadScanner::scan(std::string_view bytes, const ScanLimits& limits) {
     if (rejection_ != Rejection::none) return State::rejected;
+    // Up to here no limit but that of the fields can be met once the first line is known.
+    const std::size_t within_limits = std::min(bytes.size(), limits.max_head);
     while (!complete_) {
         if (position_ == line_start_ && position_ < bytes.size() && is_blank(bytes[position_])) {
             return reject(Rejection::folded_field);
         }
         const std::size_t special = find_special(bytes, position_);
+        if (first_line_end_ != 0 && special + 2 <= within_limits && bytes[special] == '\r' &&
+            bytes[special + 1] == '\n') {
+            position_ = special + 2;
+            if (!line_ended(limits)) return State::rejected;
+            continue;
+        }
         const bool found = special < bytes.size();
         position_ = found ? special + 1 : special;
         if (check_limits(limits) == State::rejected) return State::rejected;

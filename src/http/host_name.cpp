@@ -1,5 +1,8 @@
 #include "http/host_name.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "http/characters.h"
 
 namespace weir::http {
@@ -26,25 +29,31 @@ bool is_bracketed_address(std::string_view name) {
     return true;
 }
 
-bool is_name(std::string_view name) {
-    if (name.empty() || name.size() > kMaxName || name.front() == '.') return false;
-    char before = '\0';
-    for (const char c : name) {
-        if (!is_alphanumeric(c) && c != '-' && c != '.' && c != '_') return false;
-        if (c == '.' && before == '.') return false;
+constexpr CharacterSet kNameCharacters("-._");
+
+/// Where the name at the front ends; the size if all of it is one. Nothing if a dot is misplaced.
+std::optional<std::size_t> end_of_name(std::string_view host) {
+    char before = '.';
+    for (std::size_t i = 0; i < host.size(); ++i) {
+        const char c = host[i];
+        if (!kNameCharacters.contains(c)) return i;
+        if (c == '.' && before == '.') return std::nullopt;
         before = c;
     }
-    return true;
+    return host.size();
 }
 
 }  // namespace
 
 bool is_valid_host(std::string_view host) {
-    const auto bracket = host.rfind(']');
-    const auto colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
-    if (colon != std::string_view::npos && !is_valid_port(host.substr(colon + 1))) return false;
-    const auto name = host.substr(0, colon);
-    return is_name(name) || is_bracketed_address(name);
+    if (host.starts_with('[')) {
+        const auto colon = host.find(':', std::min(host.rfind(']'), host.size()));
+        if (colon != std::string_view::npos && !is_valid_port(host.substr(colon + 1))) return false;
+        return is_bracketed_address(host.substr(0, colon));
+    }
+    const auto end = end_of_name(host);
+    if (!end || *end == 0 || *end > kMaxName) return false;
+    return *end == host.size() || (host[*end] == ':' && is_valid_port(host.substr(*end + 1)));
 }
 
 }  // namespace weir::http

@@ -6,27 +6,33 @@
 #include "http/framing.h"
 #include "http/host_name.h"
 #include "http/target_characters.h"
+#include "http/words.h"
 
 namespace weir::http {
 namespace {
 
-struct NamedMethod {
-    std::string_view name;
-    Method method;
-};
-
-constexpr std::array kMethods{
-    NamedMethod{"GET", Method::get},         NamedMethod{"PUT", Method::put},
-    NamedMethod{"HEAD", Method::head},       NamedMethod{"POST", Method::post},
-    NamedMethod{"PATCH", Method::patch},     NamedMethod{"DELETE", Method::delete_},
-    NamedMethod{"OPTIONS", Method::options},
-};
+constexpr std::uint64_t word(std::string_view text) { return load(text.data(), text.size()); }
 
 Method method_of(std::string_view name) {
-    for (const auto& known : kMethods) {
-        if (known.name == name) return known.method;
+    if (name.size() > 8) return Method::other;
+    switch (word(name)) {
+        case word("GET"):
+            return Method::get;
+        case word("PUT"):
+            return Method::put;
+        case word("HEAD"):
+            return Method::head;
+        case word("POST"):
+            return Method::post;
+        case word("PATCH"):
+            return Method::patch;
+        case word("DELETE"):
+            return Method::delete_;
+        case word("OPTIONS"):
+            return Method::options;
+        default:
+            return Method::other;
     }
-    return Method::other;
 }
 
 bool is_conventional_method(std::string_view name) {
@@ -74,25 +80,23 @@ Rejection RequestGate::judge_version(std::string_view line) {
 }
 
 Rejection RequestGate::judge() {
-    using Check = Rejection (RequestGate::*)();
-    // RFC 9110, 9; RFC 9112, 3.2; RFC 9110, 7.2; RFC 9112, 6; RFC 9110, 7.6.1; 10.1.1; none.
-    constexpr std::array<Check, 7> kChecks{&RequestGate::method,     &RequestGate::host,
-                                           &RequestGate::target,     &RequestGate::framing,
-                                           &RequestGate::connection, &RequestGate::expectation,
-                                           &RequestGate::underscores};
-    for (const Check check : kChecks) {
-        const Rejection rejection = (this->*check)();
-        if (rejection != Rejection::none) return rejection;
-    }
-    return Rejection::none;
+    // RFC 9110, 9; RFC 9110, 7.2; RFC 9112, 3.2; RFC 9112, 6; RFC 9110, 7.6.1; 10.1.1; none.
+    Rejection rejection = method();
+    if (rejection == Rejection::none) rejection = host();
+    if (rejection == Rejection::none) rejection = target();
+    if (rejection == Rejection::none) rejection = framing();
+    if (rejection == Rejection::none) rejection = connection();
+    if (rejection == Rejection::none) rejection = expectation();
+    if (rejection == Rejection::none) rejection = underscores();
+    return rejection;
 }
 
 Rejection RequestGate::method() {
     const auto name = head_.method_text();
     if (!policy_.any_token_as_method && !is_conventional_method(name)) return Rejection::bad_method;
-    if (name == "CONNECT" || name == "TRACE") return Rejection::method_not_allowed;
     head_.method_ = method_of(name);
-    return Rejection::none;
+    const bool refused = head_.method_ == Method::other && (name == "CONNECT" || name == "TRACE");
+    return refused ? Rejection::method_not_allowed : Rejection::none;
 }
 
 Rejection RequestGate::host() {
@@ -101,9 +105,7 @@ Rejection RequestGate::host() {
         const bool optional = policy_.host_optional_in_http_1_0 && head_.minor_version_ == 0;
         return optional ? Rejection::none : Rejection::host_missing;
     }
-    if (head_.fields_.find(FieldId::host, index + 1) != Fields::kNone) {
-        return Rejection::host_repeated;
-    }
+    if (head_.fields_.repeats(FieldId::host)) return Rejection::host_repeated;
     if (!is_valid_host(head_.fields_.value(index))) return Rejection::host_invalid;
     head_.host_offset_ = head_.fields_[index].value_offset;
     head_.host_size_ = head_.fields_[index].value_length;
@@ -200,9 +202,10 @@ Rejection RequestGate::expectation() {
 }
 
 Rejection RequestGate::underscores() {
+    if (!head_.fields_.any_underscore()) return Rejection::none;
     for (std::size_t i = 0; i < head_.fields_.size(); ++i) {
+        if (!head_.fields_[i].holds_underscore) continue;
         const auto name = head_.fields_.name(i);
-        if (name.find('_') == std::string_view::npos) continue;
         if (policy_.underscores == Underscores::reject) return Rejection::underscore_field;
         if (policy_.underscores == Underscores::drop || imitates_known_field(name)) {
             head_.fields_.drop(i);

@@ -30,7 +30,7 @@ class RequestParser final : public beast::http::basic_parser<true> {
     }
     void on_field_impl(beast::http::field, beast::string_view name, beast::string_view value,
                        error_code& failure) override {
-        if (!add_field(head_.fields_, base_, name, value)) failure = beast::http::error::bad_field;
+        if (!add_field(head_.fields_, name, value)) failure = beast::http::error::bad_field;
     }
     void on_response_impl(int, beast::string_view, int, error_code&) override {}
     void on_header_impl(error_code&) override {}

@@ -26,7 +26,7 @@ class ResponseParser final : public beast::http::basic_parser<false> {
     }
     void on_field_impl(beast::http::field, beast::string_view name, beast::string_view value,
                        error_code& failure) override {
-        if (!add_field(head_.fields_, base_, name, value)) failure = beast::http::error::bad_field;
+        if (!add_field(head_.fields_, name, value)) failure = beast::http::error::bad_field;
     }
     void on_request_impl(beast::http::verb, beast::string_view, beast::string_view, int,
                          error_code&) override {}

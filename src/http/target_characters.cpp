@@ -30,11 +30,17 @@ constexpr std::array<std::uint8_t, 256> make_table() {
 
 constexpr auto kTable = make_table();
 
+unsigned classes_of(char c) { return kTable[static_cast<unsigned char>(c)]; }
+
 bool all_of_class(std::string_view text, unsigned wanted) {
-    for (const char c : text) {
-        if ((kTable[static_cast<unsigned char>(c)] & wanted) == 0) return false;
+    unsigned common = wanted;
+    std::size_t i = 0;
+    for (; i + 4 <= text.size(); i += 4) {
+        common &= classes_of(text[i]) & classes_of(text[i + 1]) & classes_of(text[i + 2]) &
+                  classes_of(text[i + 3]);
     }
-    return true;
+    for (; i < text.size(); ++i) common &= classes_of(text[i]);
+    return common != 0;
 }
 
 }  // namespace
