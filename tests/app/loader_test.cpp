@@ -1,0 +1,122 @@
+#include "app/loader.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "app/files.h"
+
+namespace weir::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A directory of its own, gone with the test.
+class Folder {
+  public:
+    Folder() {
+        std::string pattern = (fs::temp_directory_path() / "weir-loader-XXXXXX").string();
+        REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+        path_ = pattern;
+    }
+    ~Folder() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+
+    std::string write(const std::string& name, const std::string& text) const {
+        const std::string path = (path_ / name).string();
+        std::ofstream(path) << text;
+        return path;
+    }
+    [[nodiscard]] std::string path() const { return path_.string(); }
+
+  private:
+    fs::path path_;
+};
+
+std::string quota_set(const std::string& name, const std::string& quotas) {
+    return "apiVersion: weir/v1\nkind: QuotaSet\nname: " + name + "\nquotas: " + quotas + "\n";
+}
+
+TEST_CASE("settings and quota files are read together") {
+    const Folder folder;
+    const std::string quotas = folder.write("q.yaml", quota_set("a", "[{name: x}]"));
+    const std::string file = folder.write("weir.yaml", "upstream: a:1\nquotas: [" + quotas + "]\n");
+    const Loaded loaded = load({file, {}});
+    CHECK(loaded.diagnostics.text() == "");
+    CHECK(loaded.good());
+    REQUIRE(loaded.sets.size() == 1);
+    CHECK(loaded.sets[0].quotas[0].name == "x");
+
+    const Loaded same = load_quotas(loaded.settings, loaded.quotas_hash);
+    CHECK(same.quotas_unchanged);
+    folder.write("q.yaml", quota_set("a", "[{name: y}]"));
+    const Loaded other = load_quotas(loaded.settings, loaded.quotas_hash);
+    CHECK_FALSE(other.quotas_unchanged);
+    CHECK(other.sets[0].quotas[0].name == "y");
+}
+
+TEST_CASE("errors of both files are told at once") {
+    const Folder folder;
+    const std::string quotas = folder.write("q.yaml", quota_set("a", "[{nme: x}]"));
+    const std::string file =
+        folder.write("weir.yaml", "upstream: a:1\nworkers: x\nquotas: [" + quotas + "]\n");
+    const std::string text = load({file, {}}).diagnostics.text();
+    CHECK(text.find("weir.yaml:2:10: workers: ") != std::string::npos);
+    CHECK(text.find("q.yaml:4:10: quotas[0]: 'name' is missing") != std::string::npos);
+    CHECK(text.find("quotas[0].nme: unknown field, did you mean 'name'?") != std::string::npos);
+}
+
+TEST_CASE("files that cannot be read") {
+    const Folder folder;
+    CHECK(load({folder.path() + "/none.yaml", {}}).diagnostics.text() ==
+          folder.path() + "/none.yaml: No such file or directory\n");
+    CHECK(load({folder.path(), {}}).diagnostics.text() ==
+          folder.path() + ": is a directory, not a file\n");
+    const std::string file = folder.write("weir.yaml", "upstream: a:1\nquotas: [/nowhere.yaml]\n");
+    CHECK(load({file, {}}).diagnostics.text() == "/nowhere.yaml: No such file or directory\n");
+}
+
+TEST_CASE("a directory stands for its documents in order, a ConfigMap's machinery left out") {
+    const Folder folder;
+    for (const char* name : {"b.yaml", "a.json", "c.yml", ".hidden.yaml", "notes.txt", ".yaml"}) {
+        folder.write(name, "");
+    }
+    fs::create_directory(folder.path() + "/..data");
+    config::Diagnostics diagnostics;
+    CHECK(expand_quota_paths({folder.path(), "other.txt"}, diagnostics) ==
+          std::vector<std::string>{folder.path() + "/a.json", folder.path() + "/b.yaml",
+                                   folder.path() + "/c.yml", "other.txt"});
+}
+
+TEST_CASE("a fixed weight above low is a warning, not an error") {
+    const Folder folder;
+    const std::string quotas =
+        folder.write("q.yaml", quota_set("a", "[{name: x, limits: [{rate: 5r/s}]}]"));
+    const std::string file = folder.write(
+        "weir.yaml", "upstream: a:1\nquotas: [" + quotas +
+                         "]\nroutes:\n  - {match: {path: /x/**}, quota: x, weight: 6}\n"
+                         "  - {match: {path: /y/**}, quota: x, weight: {GET: 5}}\n");
+    const Loaded loaded = load({file, {}});
+    CHECK(loaded.good());
+    CHECK(loaded.diagnostics.text() ==
+          file +
+              ": warning: routes[0].weight: a weight of 6 exceeds the low burst of quota 'x': such "
+              "a request passes only when the bucket is nearly empty\n");
+}
+
+TEST_CASE("the hash of settings follows text and overrides") {
+    const Folder folder;
+    const std::string file = folder.write("weir.yaml", "upstream: a:1\n");
+    const auto hash = load({file, {}}).settings_hash;
+    CHECK(load({file, {}}).settings_hash == hash);
+    CHECK(load({file, {{"workers", "--workers", "2"}}}).settings_hash != hash);
+}
+
+}  // namespace
+}  // namespace weir::app

@@ -1,0 +1,137 @@
+#include "app/quota_edit.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace weir::app {
+namespace {
+
+using namespace std::chrono_literals;
+using limiter::BurstSpec;
+using limiter::QuotaDefinition;
+using limiter::RateLimit;
+using limiter::Unit;
+
+RateLimit limit_of(Unit unit, double amount, Duration period) {
+    RateLimit limit;
+    limit.unit = unit;
+    limit.amount = amount;
+    limit.period = period;
+    return limit;
+}
+
+QuotaDefinition with(std::vector<RateLimit> limits) {
+    QuotaDefinition quota;
+    quota.name = "q";
+    quota.parent = "p";
+    quota.limits = std::move(limits);
+    return quota;
+}
+
+std::string failure(const QuotaDefinition& quota, const QuotaEdit& edit) {
+    const auto edited = apply_edit(quota, edit);
+    return edited ? "" : edited.error().message;
+}
+
+TEST_CASE("only what is named changes") {
+    QuotaDefinition quota = with({limit_of(Unit::requests, 100, 1s)});
+    quota.limits[0].low = BurstSpec{BurstSpec::Kind::seconds, 2};
+    quota.limits[0].law = limiter::Law::linear;
+    QuotaEdit edit;
+    CHECK(edit.empty());
+    edit.rate = "200r/s";
+    CHECK_FALSE(edit.empty());
+    QuotaDefinition expected = quota;
+    expected.limits[0].amount = 200;
+    CHECK(apply_edit(quota, edit).value() == expected);
+
+    QuotaEdit bursts;
+    bursts.low = "default";
+    bursts.high = "500r";
+    bursts.debt = "1s";
+    expected = quota;
+    expected.limits[0].low.reset();
+    expected.limits[0].high = BurstSpec{BurstSpec::Kind::amount, 500};
+    expected.limits[0].debt = BurstSpec{BurstSpec::Kind::seconds, 1};
+    CHECK(apply_edit(quota, bursts).value() == expected);
+}
+
+TEST_CASE("a bare 0 keeps the period and with it the limit's identity") {
+    QuotaEdit edit;
+    edit.rate = "0";
+    const auto edited = apply_edit(with({limit_of(Unit::requests, 5, 1min)}), edit).value();
+    CHECK(edited.limits[0].amount == 0);
+    CHECK(edited.limits[0].period == 1min);
+}
+
+TEST_CASE("among several limits unit and period choose") {
+    const QuotaDefinition quota =
+        with({limit_of(Unit::requests, 10, 1s), limit_of(Unit::requests, 100, 1min),
+              limit_of(Unit::response_bytes, 1000, 1s)});
+    QuotaEdit edit;
+    edit.rate = "200r/m";
+    CHECK(apply_edit(quota, edit).value().limits[1].amount == 200);
+    edit.rate = "2KiB/s";
+    CHECK(apply_edit(quota, edit).value().limits[2].amount == 2048);
+    edit.rate = "5r/h";
+    CHECK(failure(quota, edit) ==
+          "--rate: there are several such limits (10r/s, 100r/m): give the rate with the period of "
+          "one of them");
+    QuotaEdit low;
+    low.low = "1s";
+    CHECK(failure(quota, low).find("--of: is needed") == 0);
+    low.of = "response-bytes";
+    CHECK(apply_edit(quota, low).value().limits[2].low.has_value());
+}
+
+TEST_CASE("a limit that is not there is made when it has a rate") {
+    QuotaEdit edit;
+    edit.rate = "10c/s";
+    const auto edited = apply_edit(with({limit_of(Unit::requests, 1, 1s)}), edit).value();
+    REQUIRE(edited.limits.size() == 2);
+    CHECK(edited.limits[1].unit == Unit::cost);
+    edit.rate = "1MiB/s";
+    CHECK(failure(with({}), edit).find("--of: is needed") == 0);
+    edit.of = "request-bytes";
+    CHECK(apply_edit(with({}), edit).value().limits[0].unit == Unit::request_bytes);
+    QuotaEdit law;
+    law.law = "linear";
+    CHECK(failure(with({}), law) == "--rate: is needed: the quota has no such limit yet");
+}
+
+TEST_CASE("fields of the quota itself") {
+    QuotaEdit edit;
+    edit.parent = "none";
+    edit.mode = "shadow";
+    edit.headers = "hidden";
+    edit.max_instances = "7";
+    const auto edited = apply_edit(with({}), edit).value();
+    CHECK_FALSE(edited.parent.has_value());
+    CHECK(edited.mode == limiter::Mode::shadow);
+    CHECK(edited.hide_headers);
+    CHECK(edited.max_instances == 7);
+    CHECK(edited.limits.empty());
+}
+
+TEST_CASE("errors name the flag") {
+    const QuotaDefinition quota = with({limit_of(Unit::requests, 10, 1s)});
+    const auto error_of = [&](std::optional<std::string> QuotaEdit::*flag, const char* text) {
+        QuotaEdit edit;
+        edit.*flag = text;
+        return failure(quota, edit);
+    };
+    CHECK(error_of(&QuotaEdit::rate, "fast").find("--rate: 'fast'") == 0);
+    CHECK(error_of(&QuotaEdit::low, "5").find("--low: '5' lacks its unit") == 0);
+    CHECK(error_of(&QuotaEdit::high, "5MiB") == "--high: '5MiB' is in another unit than the limit");
+    CHECK(error_of(&QuotaEdit::of, "bytes").find("--of: 'bytes' must be requests") == 0);
+    CHECK(error_of(&QuotaEdit::law, "hard") == "--law: 'hard' must be linear or adaptive");
+    CHECK(error_of(&QuotaEdit::scope, "pod") == "--scope: 'pod' must be fleet or sidecar");
+    CHECK(error_of(&QuotaEdit::mode, "on") == "--mode: 'on' must be enforce or shadow or off");
+    CHECK(error_of(&QuotaEdit::headers, "no") == "--headers: 'no' must be shown or hidden");
+    CHECK(error_of(&QuotaEdit::max_instances, "many") ==
+          "--max-instances: 'many' is not a whole number");
+}
+
+}  // namespace
+}  // namespace weir::app

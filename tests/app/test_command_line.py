@@ -1,0 +1,368 @@
+"""The real program's command line: exit codes, messages, help, and a sidecar of its own."""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+WEIR = Path(os.environ.get("WEIR_BIN_DIR", ROOT / "build" / "release" / "bin")) / "weir"
+
+QUOTAS = """\
+apiVersion: weir/v1
+kind: QuotaSet
+name: test
+generation: 1
+quotas:
+  - {name: all, limits: [{rate: 1000r/s}]}
+  - {name: "b/{bucket}", parent: all, limits: [{rate: 500r/s}]}
+"""
+
+
+def weir(*arguments, env=None, cwd=None):
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
+    return subprocess.run([WEIR, *arguments], capture_output=True, text=True, timeout=30,
+                          env={**clean, **(env or {})}, cwd=cwd)
+
+
+def free_port(kind=socket.SOCK_STREAM):
+    with socket.socket(socket.AF_INET, kind) as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def wait_until(condition, timeout_s=10):
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end, "in vain"
+        time.sleep(0.02)
+
+
+def status_of(address, path):
+    try:
+        return urllib.request.urlopen(f"http://{address}{path}", timeout=5).status
+    except urllib.error.HTTPError as answer:
+        return answer.code
+    except OSError:
+        return 0
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "quotas.yaml").write_text(QUOTAS)
+    path = tmp_path / "weir.yaml"
+    path.write_text(f"listen: 127.0.0.1:{free_port()}\nupstream: http://127.0.0.1:{free_port()}\n"
+                    f"admin: 127.0.0.1:{free_port()}\nstatus: 127.0.0.1:{free_port()}\n"
+                    f"quotas: [{tmp_path}/quotas.yaml]\nworkers: 1\n"
+                    "routes: [{match: {path: \"/{bucket}/**\"}, quota: \"b/{bucket}\"}]\n"
+                    "drain: {keep_accepting: 0s}\n")
+    return path
+
+
+def value(config, key):
+    return next(line.split(": ", 1)[1] for line in config.read_text().splitlines()
+                if line.startswith(key + ":"))
+
+
+class Running:
+    def __init__(self, config, *arguments):
+        self.config = config
+        self.log = config.parent / "log"
+        self.process = subprocess.Popen([WEIR, "run", "--config", config, *arguments],
+                                        stderr=self.log.open("w"), stdout=subprocess.DEVNULL)
+        self.admin = value(config, "admin")
+        self.status = value(config, "status")
+
+    def __enter__(self):
+        def up():
+            assert self.process.poll() is None, self.log.read_text()
+            return status_of(self.status, "/readyz") == 200
+        wait_until(up)
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def command(self, *arguments):
+        return weir(*arguments, "--admin", self.admin)
+
+
+# ---- usage: exit code 2 ------------------------------------------------------------------------
+
+@pytest.mark.parametrize("arguments,message", [
+    (["rnu"], "unknown command 'rnu' of 'weir', did you mean 'run'?"),
+    (["run", "--lisen", "x"], "unknown flag '--lisen' of 'weir run', did you mean '--listen'?"),
+    (["run", "--lisen=x"], "did you mean '--listen'?"),
+    (["run", "--cluster-keyfile", "x"], "did you mean '--cluster-key-file'?"),
+    (["quota", "lst"], "unknown command 'lst' of 'weir quota', did you mean 'list'?"),
+    (["status", "everything"], "unknown argument 'everything' of 'weir status'"),
+    (["--verbose"], "unknown flag '--verbose' of 'weir'"),
+    (["quota", "get"], "name is required\n(see 'weir quota get --help')"),
+    (["run", "--workers"], "--workers needs a value"),
+    (["validate"], "say what to validate"),
+    (["quota", "set", "a"], "say what to change, like --rate 200r/s"),
+    (["quota", "set", "a", "--absent", "--rate", "1r/s"], "--absent stands alone"),
+    (["status", "--admin", "nowhere"], "--admin: 'nowhere' is not an address"),
+    (["status", "-o", "xml"], "--output: 'xml' must be table or json"),
+])
+def test_a_wrong_command_line_exits_2_and_says_what_was_meant(arguments, message):
+    done = weir(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["simulate", "x.yaml"], ["top"], ["inject"], ["completion"],
+                                       ["quota", "apply", "-f", "x"]])
+def test_commands_of_later_versions_say_so(arguments):
+    done = weir(*arguments)
+    assert done.returncode == 2
+    assert "is not in this version" in done.stderr
+
+
+def test_without_a_command_the_help_is_shown():
+    done = weir()
+    assert done.returncode == 2 and "Examples:" in done.stderr
+
+
+@pytest.mark.parametrize("arguments,text", [
+    (["--help"], "weir quota set"),
+    (["run", "--help"], "--cluster-key-file"),
+    (["quota", "set", "--help"], "Only what is named changes"),
+    (["quota", "--help"], "list"),
+    (["validate", "-h"], "opens no socket"),
+])
+def test_help_teaches_and_exits_0(arguments, text):
+    done = weir(*arguments)
+    assert done.returncode == 0 and text in done.stdout and done.stderr == ""
+
+
+def test_version():
+    done = weir("version")
+    assert done.returncode == 0 and done.stdout.startswith("weir ")
+
+
+# ---- validate ----------------------------------------------------------------------------------
+
+def test_the_examples_are_valid():
+    done = weir("validate", "--config", "config/weir.yaml", cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "valid: 1 quota set(s), 5 quota(s)\n"
+    assert weir("validate", "config/quotas.yaml", cwd=ROOT).returncode == 0
+
+
+def test_validate_tells_every_error_with_its_place(config):
+    config.write_text("lisen: x\nworkers: y\n")
+    (config.parent / "q.yaml").write_text("kind: QuotaSet\n")
+    done = weir("validate", "--config", config, config.parent / "q.yaml")
+    assert done.returncode == 1
+    assert f"{config}:1:1: lisen: unknown field, did you mean 'listen'?" in done.stderr
+    assert f"{config}:2:10: workers: 'y' is not a whole number" in done.stderr
+    assert f"{config.parent}/q.yaml:1:1: 'apiVersion' is missing" in done.stderr
+
+
+def test_validate_maps_what_the_router_finds_to_places(config):
+    config.write_text("upstream: a:1\nroutes:\n  - match: {path: \"/a/{b\"}\n    quota: x\n")
+    done = weir("validate", "--config", config)
+    assert done.returncode == 1
+    assert f"{config}:3:" in done.stderr and "routes[0].match.path: " in done.stderr
+
+
+def test_validate_names_flags_and_variables():
+    done = weir("validate", "--upstream", "https://a", env={"WEIR_LISTEN": "here"})
+    assert done.returncode == 1
+    assert "--upstream: 'https://a' asks for TLS" in done.stderr
+    assert "WEIR_LISTEN: 'here' is not an address" in done.stderr
+
+
+def test_a_flag_wins_over_its_variable_and_both_over_the_file(config):
+    bad = {"WEIR_WORKERS": "many"}
+    assert weir("validate", "--config", config, env=bad).returncode == 1
+    text = weir("validate", "--config", config, "--workers", "few", env={"WEIR_WORKERS": "1"}).stderr
+    assert "--workers: 'few'" in text
+    assert weir("validate", env={"WEIR_CONFIG": str(config)}).returncode == 0
+
+
+def test_a_missing_file():
+    done = weir("validate", "--config", "/nowhere/weir.yaml")
+    assert done.returncode == 1
+    assert done.stderr.startswith("/nowhere/weir.yaml: No such file or directory")
+
+
+# ---- what keeps run from starting --------------------------------------------------------------
+
+def test_a_port_in_use(config):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", int(value(config, "listen").rsplit(":", 1)[1])))
+        other.listen()
+        for arguments in (["run"], ["run", "--check"]):
+            done = weir(*arguments, "--config", config)
+            assert done.returncode == 1
+            assert f"listen: cannot listen on {value(config, 'listen')}: Address already in use" \
+                in done.stderr
+
+
+@pytest.mark.parametrize("key", ["admin", "status"])
+def test_other_ports_in_use(config, key):
+    host, port = value(config, key).rsplit(":", 1)
+    with socket.socket() as other:
+        other.bind((host, int(port)))
+        other.listen()
+        done = weir("run", "--config", config)
+        assert done.returncode == 1
+        assert f"{key}:" in done.stderr and "already in use" in done.stderr
+
+
+@pytest.mark.parametrize("content,mode,message", [
+    (None, 0, "No such file"),
+    ("brief-secret\n", 0o600, "not a key of 32 bytes"),
+    (secrets.token_hex(32), 0o644, "chmod o-rw"),
+])
+def test_a_bad_key_file(config, content, mode, message):
+    key = config.parent / "gossip.key"
+    if content is not None:
+        key.write_text(content)
+        key.chmod(mode)
+    for arguments in (["run"], ["run", "--check"]):
+        done = weir(*arguments, "--config", config, "--cluster-key-file", key,
+                    "--cluster-listen", f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}")
+        assert done.returncode == 1
+        assert str(key) in done.stderr and message.lower() in done.stderr.lower(), done.stderr
+        assert content is None or content.strip() not in done.stderr
+
+
+def test_bad_settings_start_nothing(config):
+    config.write_text(config.read_text() + "nonsense: 1\n")
+    done = weir("run", "--config", config)
+    assert done.returncode == 1
+    assert "nonsense: unknown field" in done.stderr and "not started" in done.stderr
+
+
+def test_check_says_that_it_could_start(config):
+    done = weir("run", "--check", "--config", config)
+    assert (done.returncode, done.stdout) == (0, "weir could start here\n")
+
+
+def test_an_unreachable_admin_listener():
+    done = weir("status", "--admin", f"127.0.0.1:{free_port()}")
+    assert done.returncode == 1
+    assert "no answer from the admin listener" in done.stderr
+
+
+# ---- a running one -----------------------------------------------------------------------------
+
+def test_status_and_quotas(config):
+    with Running(config) as sidecar:
+        shown = sidecar.command("status")
+        assert shown.returncode == 0 and "ready" in shown.stdout
+        assert json.loads(sidecar.command("status", "-o", "json").stdout)["status"]["health"]["ready"]
+        listed = sidecar.command("quota", "list")
+        assert "b/{bucket}" in listed.stdout and "file test#1" in listed.stdout
+        changed = sidecar.command("quota", "set", "all", "--rate", "70r/s", "--why", "a test")
+        assert changed.returncode == 0
+        assert "before  1000r/s" in changed.stdout and "after   70r/s" in changed.stdout
+        got = sidecar.command("quota", "get", "all").stdout
+        assert "70r/s" in got and "a test" in got and "api epoch" in got
+        dry = sidecar.command("quota", "set", "all", "--rate", "1r/s", "--dry-run")
+        assert "nothing changed" in dry.stdout
+        assert "70r/s" in sidecar.command("quota", "get", "all").stdout
+        assert sidecar.command("quota", "rm", "all").stdout.split() == ["all", "now", "1000r/s"]
+        rows = json.loads(sidecar.command("quota", "list", "b/", "-o", "json").stdout)
+        assert [row["name"] for row in rows] == ["b/{bucket}"]
+
+
+def test_refused_changes_exit_1_with_the_reason(config):
+    with Running(config) as sidecar:
+        for arguments, message in [
+            (["set", "all", "--high", "2x"], "--high: '2x' is neither"),
+            (["set", "all", "--parent", "nobody"], "there is no quota 'nobody'"),
+            (["rm", "nobody"], "no override"),
+            (["get", "nobody"], "no quota of that name"),
+            (["set", "new", "--mode", "shadow", "--expires-in", "x"], "expires_in"),
+        ]:
+            done = sidecar.command("quota", *arguments)
+            assert done.returncode == 1 and message in done.stderr, (arguments, done.stderr)
+
+
+def test_a_template_s_instance_becomes_a_quota_of_its_own(config):
+    with Running(config) as sidecar:
+        assert sidecar.command("quota", "set", "b/hot", "--rate", "5r/s").returncode == 0
+        listed = sidecar.command("quota", "list", "b/hot").stdout
+        assert "5r/s" in listed and "all" in listed
+
+
+def test_drain_then_sigterm(config):
+    with Running(config) as sidecar:
+        assert sidecar.command("drain").returncode == 0
+        assert status_of(sidecar.status, "/readyz") == 503
+        assert status_of(sidecar.status, "/livez") == 200
+        assert "draining" in sidecar.command("status").stdout
+        sidecar.process.send_signal(signal.SIGTERM)
+        assert sidecar.process.wait(timeout=10) == 0
+
+
+def test_a_second_sigterm_ends_at_once(config):
+    config.write_text(config.read_text().replace("keep_accepting: 0s", "keep_accepting: 1m"))
+    with Running(config) as sidecar:
+        sidecar.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: status_of(sidecar.status, "/readyz") == 503)
+        assert sidecar.process.poll() is None
+        sidecar.process.send_signal(signal.SIGTERM)
+        assert sidecar.process.wait(timeout=5) == 1
+
+
+def test_reload_takes_over_routes_and_reports_what_needs_a_restart(config):
+    with Running(config) as sidecar:
+        text = config.read_text()
+        config.write_text(text.replace("workers: 1", "workers: 2").replace("quota: \"b", "quota: \"c"))
+        sidecar.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "reloaded" in sidecar.log.read_text())
+        assert "take a restart" in sidecar.log.read_text() and "workers" in sidecar.log.read_text()
+        config.write_text(text + "nonsense: 1\n")
+        sidecar.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "reload failed" in sidecar.log.read_text())
+        assert "FAILED" in sidecar.command("status").stdout
+        config.write_text(text)
+        sidecar.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "FAILED" not in sidecar.command("status").stdout)
+
+
+def test_a_changed_quota_file_is_noticed_and_a_bad_one_changes_nothing(config):
+    quotas = config.parent / "quotas.yaml"
+    with Running(config) as sidecar:
+        quotas.write_text(QUOTAS.replace("generation: 1", "generation: 2").replace("500r", "400r"))
+        wait_until(lambda: "400r/s" in sidecar.command("quota", "list").stdout)
+        quotas.write_text(QUOTAS.replace("generation: 1", "generation: 3").replace("500r", "x"))
+        wait_until(lambda: "FAILED" in sidecar.command("status").stdout)
+        assert "quotas.yaml:7:" in sidecar.command("status").stdout
+        assert "400r/s" in sidecar.command("quota", "list").stdout
+        # The same generation with other content is refused as well.
+        quotas.write_text(QUOTAS.replace("generation: 1", "generation: 2"))
+        wait_until(lambda: "quotas.yaml:7:" not in sidecar.command("status").stdout)
+        assert "FAILED" in sidecar.command("status").stdout
+        quotas.write_text(QUOTAS.replace("generation: 1", "generation: 4"))
+        wait_until(lambda: "FAILED" not in sidecar.command("status").stdout)
+
+
+def test_the_admin_listener_on_a_unix_socket(config):
+    path = config.parent / "admin.sock"
+    config.write_text("\n".join(line for line in config.read_text().splitlines()
+                                if not line.startswith("admin:")) + f"\nadmin: unix:{path}\n")
+    with Running(config) as sidecar:
+        assert sidecar.command("quota", "list").returncode == 0
+
+
+def test_json_logs_are_json(config):
+    with Running(config, "--log-format", "json") as sidecar:
+        lines = [json.loads(line) for line in sidecar.log.read_text().splitlines()]
+        assert lines and lines[0]["message"] == "serving" and lines[0]["level"] == "info"
