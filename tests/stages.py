@@ -143,6 +143,8 @@ def fuzz(stage):
 
 
 INTEGRATION = "tests/integration"
+# Most of these tests wait most of the time: two at once fit two cores.
+PARALLEL = ["-n", str(min(4, CORES))]
 ASAN = {"WEIR_BIN_DIR": str(BUILD / "asan" / "bin"), "ASAN_OPTIONS": "detect_leaks=1",
         "UBSAN_OPTIONS": "print_stacktrace=1"}
 RELEASE = {"WEIR_BIN_DIR": str(BUILD / "release" / "bin"),
@@ -157,7 +159,7 @@ STAGES = [
           ["build"]),
     Stage("sim", "simulator tests", 900, ctest("release", "sim"), ["build"]),
     Stage("integration", "real processes, the CI subset", 780,
-          pytest(INTEGRATION, "-m", "not long", env=RELEASE), ["build"]),
+          pytest(INTEGRATION, "-m", "not long", *PARALLEL, env=RELEASE), ["build"]),
     Stage("chart", "the Helm chart", 900, pytest("tests/chart", env=RELEASE), ["build"]),
     Stage("asan-build", "clang build with address and undefined behaviour sanitizers", 1800,
           build("asan")),

@@ -41,12 +41,17 @@ def cut_and_heal(fleet, load, victim):
         time.sleep(6)
 
 
-@pytest.mark.parametrize("index", [0, 1, 2])
-@pytest.mark.parametrize("fault", [
-    kill_and_restart,
-    stop_for_five_seconds,
-    pytest.param(cut_and_heal, marks=pytest.mark.skipif(not can_cut(), reason="needs root and nft")),
-])
+def every_fault_at_every_sidecar():
+    """CI takes each fault once, at another sidecar each; the rest is marked long."""
+    for number, fault in enumerate((kill_and_restart, stop_for_five_seconds, cut_and_heal)):
+        for index in range(3):
+            marks = [] if number == index else [pytest.mark.long]
+            if fault is cut_and_heal:
+                marks.append(pytest.mark.skipif(not can_cut(), reason="needs root and nft"))
+            yield pytest.param(fault, index, marks=marks, id=f"{fault.__name__}-{index}")
+
+
+@pytest.mark.parametrize("fault,index", every_fault_at_every_sidecar())
 def test_below_the_limit_nothing_is_refused(world, folder, fault, index):
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
     victim = fleet[index]
@@ -65,17 +70,21 @@ def test_below_the_limit_nothing_is_refused(world, folder, fault, index):
     assert max(result.largest("slowest_ms", target=name) for name in others) < WAIT_MS
 
 
-@pytest.mark.parametrize("index", [0, 2])
+@pytest.mark.parametrize("index", [0, pytest.param(2, marks=pytest.mark.long)])
 def test_above_the_limit_the_rest_carries_it_after_a_kill(world, folder, index):
-    """One of three killed: no second below 0.97 for what the others are offered, none far above."""
+    """The killed one's share stays reserved until it is taken for dead (that second falls short by
+    no more than the share), then the others carry the whole limit; it is never exceeded."""
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
-    load = Load(folder, plan(fleet.targets(), [stream("bucket", 3 * RATE)], 20, seed=200))
+    load = Load(folder, plan(fleet.targets(), [stream("bucket", 3 * RATE)], 18, seed=200))
     time.sleep(8)
     load.pause(fleet[index].name)
     fleet[index].kill()
+    killed_ns = time.monotonic_ns()
     result = load.wait()
     arrivals = world.origin.arrivals()
-    seconds = arrivals.seconds(result.start_ns + 4 * SECOND, 15, "bucket")
-    print(result.describe(), seconds)
-    assert min(seconds) >= 0.95 * RATE
-    assert max(seconds) <= 1.07 * RATE
+    before = arrivals.seconds(result.start_ns + 4 * SECOND, 3, "bucket")
+    after = arrivals.seconds(killed_ns, 9, "bucket")
+    print(result.describe(), before, after)
+    assert max(before + after) <= 1.05 * RATE
+    assert min(after[:2]) >= 0.63 * RATE
+    assert min(before + after[2:]) >= 0.95 * RATE
