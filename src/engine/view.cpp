@@ -55,11 +55,12 @@ Duration View::keep_alive(const SyncSettings& settings, double rate) const {
     return keep_alive_of(settings, std::max(known_.rate, rate), bucket_.offered_rate, pace_);
 }
 
-Duration View::resend_wait(const SyncSettings& settings) const {
+Duration View::resend_wait(const SyncSettings& settings, double rate) const {
     const Duration once = settings.resend_after + round_trip_;
     if (unanswered_ < settings.quick_resends) return once;
     const auto factor = static_cast<Duration::rep>(unanswered_ - settings.quick_resends + 2);
-    return std::min(Duration(1s), once * factor);
+    // Never so long that the owner would take us for silent: what it hears counts without answers.
+    return std::max(once, std::min(keep_alive(settings, rate), once * factor));
 }
 
 bool View::quiet(const OriginCounts& own) const {
@@ -75,7 +76,7 @@ bool View::matters(const limiter::LimitParameters& limit) const {
 Need View::need(const SyncSettings& settings, const limiter::LimitParameters& limit,
                 const OriginCounts& own, const Thresholds& thresholds, Instant now) const {
     if (!sent_at_) return Need::must;
-    if (unanswered_ > 0 && now - *sent_at_ < resend_wait(settings)) return Need::none;
+    if (unanswered_ > 0 && now - *sent_at_ < resend_wait(settings, own.rate)) return Need::none;
     if (quiet(own)) {
         // Nothing to tell; but a level that matters must not go stale.
         if (unanswered_ > 0) return Need::must;

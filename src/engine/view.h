@@ -103,7 +103,7 @@ class View {
     };
     void acknowledge(const gossip::TotalEntry& total, const OriginCounts& own, Instant now);
     void note_round_trip(Duration measured);
-    [[nodiscard]] Duration resend_wait(const SyncSettings& settings) const;
+    [[nodiscard]] Duration resend_wait(const SyncSettings& settings, double rate) const;
     [[nodiscard]] bool quiet(const OriginCounts& own) const;
 
     gossip::MemberId owner_;

@@ -8,6 +8,9 @@ namespace weir::gossip {
 namespace {
 
 constexpr Duration kLateHandover = std::chrono::seconds(2);
+/// In larger fleets owners are computed at most once per interval.
+constexpr std::size_t kSmallFleet = 64;
+constexpr Duration kOwnersInterval = std::chrono::milliseconds(100);
 
 std::uint64_t to_us(Instant now) {
     return static_cast<std::uint64_t>(
@@ -253,8 +256,12 @@ void Transport::pump(Instant now) {
         moved = follow(event, now) || moved;
         events_.push_back(event);
     }
-    if (moved) {
-        recompute_owners();  // once, however many came or went
+    owners_moved_ = owners_moved_ || moved;
+    // Once, however many came or went; while hundreds come at once, not for each of their packets.
+    if (owners_moved_ && (membership_.live_count() <= kSmallFleet || now >= next_owners_)) {
+        owners_moved_ = false;
+        next_owners_ = now + kOwnersInterval;
+        recompute_owners();
     }
 }
 

@@ -157,6 +157,8 @@ class Transport final : public MessageSink {
     std::vector<Received> received_;
     std::vector<MembershipEvent> events_;
     std::vector<OwnerChange> owner_changes_;
+    bool owners_moved_ = false;
+    Instant next_owners_{};
     TransportCounters counters_;
     std::uint64_t counted_conflicts_ = 0;  // of membership's counters, as rejections
     std::uint64_t counted_refusals_ = 0;
