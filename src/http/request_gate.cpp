@@ -6,34 +6,9 @@
 #include "http/framing.h"
 #include "http/host_name.h"
 #include "http/target_characters.h"
-#include "http/words.h"
 
 namespace weir::http {
 namespace {
-
-constexpr std::uint64_t word(std::string_view text) { return load(text.data(), text.size()); }
-
-Method method_of(std::string_view name) {
-    if (name.size() > 8) return Method::other;
-    switch (word(name)) {
-        case word("GET"):
-            return Method::get;
-        case word("PUT"):
-            return Method::put;
-        case word("HEAD"):
-            return Method::head;
-        case word("POST"):
-            return Method::post;
-        case word("PATCH"):
-            return Method::patch;
-        case word("DELETE"):
-            return Method::delete_;
-        case word("OPTIONS"):
-            return Method::options;
-        default:
-            return Method::other;
-    }
-}
 
 bool is_conventional_method(std::string_view name) {
     for (const char c : name) {

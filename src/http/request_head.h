@@ -17,13 +17,12 @@
 #include "http/fields.h"
 #include "http/gate_policy.h"
 #include "http/head_scanner.h"
+#include "http/method.h"
 #include "http/rejection.h"
 
 namespace weir::http {
 
 enum class ParseState : std::uint8_t { need_more, complete, rejected };
-
-enum class Method : std::uint8_t { other, get, head, post, put, delete_, options, patch };
 
 class RequestHead {
   public:

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes eight at a time, for this module's sources. Pure, thread-safe.
+// Bytes eight at a time, for the sources of http and routing. Pure, thread-safe.
 
 #include <array>
 #include <bit>

@@ -8,8 +8,6 @@
 namespace weir::routing {
 namespace {
 
-constexpr std::size_t kMaxQuotaNames = 16;
-
 bool is_token(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
         return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
@@ -33,6 +31,7 @@ class RouteCompiler {
         headers();
         quotas();
         weight();
+        measure_names();
         return std::move(route_);
     }
 
@@ -59,7 +58,7 @@ class RouteCompiler {
                 fail(indexed("match.methods", i), 0, "not a method");
             }
         }
-        route_.methods = settings_.match.methods;
+        for (const auto& method : settings_.match.methods) route_.methods.add(method);
     }
 
     /// A capture of one host must be one of all: names are filled whichever host matched.
@@ -136,6 +135,17 @@ class RouteCompiler {
         }
     }
 
+    void measure_names() {
+        auto& used = route_.captures;
+        for (const auto& quota : route_.quotas) {
+            const auto own = quota.captures();
+            used.insert(used.end(), own.begin(), own.end());
+            route_.max_names_size += quota.max_size();
+        }
+        std::sort(used.begin(), used.end());
+        used.erase(std::unique(used.begin(), used.end()), used.end());
+    }
+
     [[nodiscard]] std::string suggested_capture(std::string_view text, std::size_t column) const {
         if (column >= text.size()) return {};
         const auto rest = text.substr(column);  // behind the brace
@@ -178,6 +188,19 @@ class RouteCompiler {
 
 }  // namespace
 
+void MethodSet::add(std::string_view method) {
+    const auto known = http::method_of(method);
+    if (known != http::Method::other) {
+        known_ |= 1U << static_cast<unsigned>(known);
+    } else {
+        others_.emplace_back(method);
+    }
+}
+
+bool MethodSet::contains_other(std::string_view method) const {
+    return std::find(others_.begin(), others_.end(), method) != others_.end();
+}
+
 std::variant<std::unique_ptr<CompiledRoutes>, std::vector<RouteError>> compile_routes(
     const RoutingSettings& settings) {
     auto compiled = std::make_unique<CompiledRoutes>();
@@ -187,6 +210,11 @@ std::variant<std::unique_ptr<CompiledRoutes>, std::vector<RouteError>> compile_r
         compiled->routes.push_back(RouteCompiler(settings, i, errors).compile());
     }
     if (!errors.empty()) return errors;
+    for (const auto& route : compiled->routes) {
+        compiled->any_path = compiled->any_path || route.path.has_value();
+        compiled->any_host = compiled->any_host || !route.hosts.empty() || !route.domains.empty();
+    }
+    compiled->index.build(compiled->routes);
     return compiled;
 }
 

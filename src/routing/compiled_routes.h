@@ -2,11 +2,17 @@
 // Routes in the form that they are matched in. For this module's sources. Immutable after
 // compiling.
 
+#include <array>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "http/request_head.h"
+#include "routing/escapes.h"
 #include "routing/name_template.h"
 #include "routing/pattern.h"
+#include "routing/route_index.h"
 #include "routing/router.h"
 #include "routing/weight.h"
 
@@ -17,14 +23,33 @@ inline constexpr std::size_t kBucket = 0;
 inline constexpr std::size_t kOperation = 1;
 inline constexpr std::size_t kAccess = 2;
 
+/// A request's method against those of a route.
+class MethodSet {
+  public:
+    void add(std::string_view method);
+    /// An empty set holds all.
+    [[nodiscard]] bool contains(const http::RequestHead& head) const {
+        if ((known_ >> static_cast<unsigned>(head.method()) & 1U) != 0) return true;
+        return others_.empty() ? known_ == 0 : contains_other(head.method_text());
+    }
+
+  private:
+    [[nodiscard]] bool contains_other(std::string_view method) const;
+
+    unsigned known_ = 0;  // a bit for each http::Method but `other`
+    std::vector<std::string> others_;
+};
+
 struct CompiledRoute {
     bool s3 = false;
     std::vector<std::string> domains;  // normal
     std::vector<HostPattern> hosts;
     std::optional<PathPattern> path;
-    std::vector<std::string> methods;
+    MethodSet methods;
     std::vector<HeaderMatch> headers;
     std::vector<NameTemplate> quotas;
+    std::vector<std::size_t> captures;  // that the quotas' names use
+    std::size_t max_names_size = 0;     // of all quotas' names together
     WeightRule weight;
     bool allow_ambiguous_path = false;
 };
@@ -32,19 +57,28 @@ struct CompiledRoute {
 class CompiledRoutes {
   public:
     std::vector<CompiledRoute> routes;
+    RouteIndex index;
     PathRules rules;
+    // What no route looks at need not be made.
+    bool any_path = false;
+    bool any_host = false;
 };
+
+inline constexpr std::size_t kMaxQuotaNames = 16;  ///< of one route
 
 class ScratchState {
   public:
+    ScratchState() { escaped.reserve((kMaxCaptures + 1) * kMaxCapture); }
+
     std::string host;
     std::string bucket;
     NormalPath path;
     NormalPath decoded_first;
     Captures captures{};
-    std::string names;
-    std::vector<std::size_t> name_ends;
-    std::vector<std::string_view> name_views;
+    Captures safe{};      // the same, as they stand in names
+    std::string escaped;  // those that are not safe as they came; never grows
+    std::vector<char> names;
+    std::array<std::string_view, kMaxQuotaNames> name_views{};
 };
 
 /// The routes, or all errors.

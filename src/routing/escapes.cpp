@@ -1,5 +1,7 @@
 #include "routing/escapes.h"
 
+#include <array>
+
 #include "base/hash.h"
 
 namespace weir::routing {
@@ -13,10 +15,18 @@ int digit_of(char c) {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-bool is_safe(char c) {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return true;
-    return std::string_view("-._~!$&'()*+,;=:@").find(c) != std::string_view::npos;
+constexpr std::array<bool, 256> make_safe() {
+    std::array<bool, 256> safe{};
+    for (const char c :
+         std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                          "-._~!$&'()*+,;=:@")) {
+        safe[static_cast<unsigned char>(c)] = true;
+    }
+    return safe;
 }
+constexpr auto kSafe = make_safe();
+
+bool is_safe(char c) { return kSafe[static_cast<unsigned char>(c)]; }
 
 void append_escape(std::string& out, unsigned char byte) {
     out += '%';
@@ -58,6 +68,12 @@ bool equals_decoded(std::string_view encoded, std::string_view plain) {
         encoded.remove_prefix(decoded ? 3 : 1);
     }
     return encoded.empty();
+}
+
+bool is_safe(std::string_view value) {
+    bool safe = value.size() <= kMaxCapture;
+    for (const char c : value.substr(0, kMaxCapture)) safe &= is_safe(c);
+    return safe;
 }
 
 void append_safe(std::string& out, std::string_view value) {

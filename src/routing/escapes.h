@@ -16,6 +16,9 @@ bool append_decoded(std::string& out, std::string_view text);
 /// Whether `encoded`, decoded, is `plain`; without any copy.
 [[nodiscard]] bool equals_decoded(std::string_view encoded, std::string_view plain);
 
+/// Nothing in it needs the treatment of append_safe().
+[[nodiscard]] bool is_safe(std::string_view value);
+
 /// Appends a captured value such that it cannot be mistaken for anything else in a quota's name:
 /// '/', '%', braces, blanks, control bytes and everything beyond ASCII are escaped, and what is
 /// longer than 128 bytes then is cut and ends in a hash of the whole value.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "http/words.h"
 #include "routing/escapes.h"
 
 namespace weir::routing {
@@ -42,18 +43,23 @@ std::variant<NameTemplate, PatternError> NameTemplate::compile(std::string_view 
     return result;
 }
 
-bool NameTemplate::append(std::string& out, const Captures& captures) const {
-    const std::size_t begin = out.size();
+char* NameTemplate::write(char* out, const Captures& safe) const {
     for (const auto& piece : pieces_) {
-        out += piece.literal;
+        out = http::copy_bytes(out, piece.literal);
         if (!piece.capture) continue;
-        if (captures[*piece.capture].empty()) {
-            out.resize(begin);
-            return false;
-        }
-        append_safe(out, captures[*piece.capture]);
+        const auto value = safe[*piece.capture];
+        if (value.empty()) return nullptr;
+        out = http::copy_bytes(out, value);
     }
-    return true;
+    return out;
+}
+
+std::size_t NameTemplate::max_size() const {
+    std::size_t size = 0;
+    for (const auto& piece : pieces_) {
+        size += piece.literal.size() + (piece.capture ? kMaxCapture : 0);
+    }
+    return size;
 }
 
 std::vector<std::size_t> NameTemplate::captures() const {

@@ -16,8 +16,10 @@ class NameTemplate {
     [[nodiscard]] static std::variant<NameTemplate, PatternError> compile(
         std::string_view text, const CaptureNames& names);
 
-    /// Appends the name. False, with nothing appended, if one of its captures is empty.
-    bool append(std::string& out, const Captures& captures) const;
+    /// Writes the name, at most max_size() bytes, and returns its end; nothing if one of its
+    /// captures is empty. `safe` as append_safe() makes them.
+    [[nodiscard]] char* write(char* out, const Captures& safe) const;
+    [[nodiscard]] std::size_t max_size() const;
 
     /// Indexes of the captures in use.
     [[nodiscard]] std::vector<std::size_t> captures() const;

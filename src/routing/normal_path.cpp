@@ -1,5 +1,7 @@
 #include "routing/normal_path.h"
 
+#include <algorithm>
+
 #include "routing/escapes.h"
 
 namespace weir::routing {
@@ -60,26 +62,34 @@ void NormalPath::build_decoded_first(std::string_view raw, PathRules rules) {
 void NormalPath::split(std::string_view raw, PathRules rules, bool decode) {
     if (!raw.starts_with('/')) return;
     rooted_ = true;
-    while (!raw.empty()) {
-        raw.remove_prefix(1);
-        const auto slash = raw.find('/');
-        const bool last = slash == std::string_view::npos;
-        add(raw.substr(0, slash), last, rules, decode);
-        raw = last ? std::string_view() : raw.substr(slash);
+    decode = decode && raw.find('%') != std::string_view::npos;
+    if (!decode) text_ = raw;
+    for (std::size_t begin = 1; begin <= raw.size();) {
+        const auto end = std::min(raw.find('/', begin), raw.size());
+        const bool last = end == raw.size();
+        if (begin < end || (!last && !rules.merge_slashes)) {
+            add(raw.substr(begin, end - begin), begin, rules, decode);
+        }
+        begin = end + 1;
     }
 }
 
-void NormalPath::add(std::string_view raw, bool last, PathRules rules, bool decode) {
-    if (raw.empty() && (last || rules.merge_slashes)) return;
+/// `offset`: of the segment in the path.
+void NormalPath::add(std::string_view raw, std::size_t offset, PathRules rules, bool decode) {
     if (rules.resolve_dot_segments && is_dot_segment(raw)) {
         if (raw == ".") return;
         if (segments_.empty()) return found(Ambiguity::above_root);
-        text_.resize(segments_.back().begin);
+        if (decode) text_.resize(segments_.back().begin);
         segments_.pop_back();
         return;
     }
+    if (!decode) {
+        segments_.push_back(
+            {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(raw.size()), false});
+        return;
+    }
     segments_.push_back({static_cast<std::uint32_t>(text_.size()), 0, false});
-    decode ? decode_segment(raw) : static_cast<void>(text_.append(raw));
+    decode_segment(raw);
     auto& segment = segments_.back();
     segment.size = static_cast<std::uint32_t>(text_.size() - segment.begin);
     if (segment.size != raw.size()) look_for_hidden_dots((*this)[segments_.size() - 1]);
@@ -116,8 +126,11 @@ void append_normal_host(std::string& out, std::string_view host) {
     const auto colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
     host = host.substr(0, colon);
     if (host.ends_with('.')) host.remove_suffix(1);
-    for (const char c : host) {
-        out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const auto begin = out.size();
+    out += host;
+    for (std::size_t i = begin; i < out.size(); ++i) {
+        const char c = out[i];
+        out[i] = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     }
 }
 

@@ -54,12 +54,12 @@ class NormalPath {
 
     void begin();
     void split(std::string_view raw, PathRules rules, bool decode);
-    void add(std::string_view raw, bool last, PathRules rules, bool decode);
+    void add(std::string_view raw, std::size_t offset, PathRules rules, bool decode);
     void decode_segment(std::string_view raw);
     void look_for_hidden_dots(std::string_view segment);
     void found(Ambiguity ambiguity);
 
-    std::string text_;
+    std::string text_;  // decoded segments; the whole path where nothing is to be decoded
     std::string decoded_;
     std::vector<Segment> segments_;
     Ambiguity ambiguity_ = Ambiguity::none;

@@ -82,9 +82,7 @@ class SegmentCompiler {
 }  // namespace
 
 bool SegmentPattern::match(std::string_view segment, Captures& captures) const {
-    if (!wildcard) return segment == prefix;
-    if (segment.size() <= prefix.size() + suffix.size()) return false;
-    if (!segment.starts_with(prefix) || !segment.ends_with(suffix)) return false;
+    if (!fits(segment)) return false;
     if (capture) {
         captures[*capture] =
             segment.substr(prefix.size(), segment.size() - prefix.size() - suffix.size());

@@ -35,6 +35,11 @@ struct SegmentPattern {
     bool wildcard = false;
     std::optional<std::size_t> capture;
 
+    [[nodiscard]] bool fits(std::string_view segment) const {
+        if (!wildcard) return segment == prefix;
+        return segment.size() > prefix.size() + suffix.size() && segment.starts_with(prefix) &&
+               segment.ends_with(suffix);
+    }
     [[nodiscard]] bool match(std::string_view segment, Captures& captures) const;
 };
 

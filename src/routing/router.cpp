@@ -11,7 +11,6 @@
 namespace weir::routing {
 namespace {
 
-constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
 constexpr std::string_view kEscapedSlash =
     "The path holds an escaped slash where it decides about the route.";
 
@@ -23,11 +22,13 @@ class Matcher {
         : compiled_(compiled), head_(head), client_trusted_(client_trusted), scratch_(scratch) {}
 
     RouteResult run() {
-        scratch_.host.clear();
-        append_normal_host(scratch_.host, head_.host());
-        scratch_.path.build(head_.path(), compiled_.rules);
+        if (compiled_.any_host) {
+            scratch_.host.clear();
+            append_normal_host(scratch_.host, head_.host());
+        }
+        if (compiled_.any_path) scratch_.path.build(head_.path(), compiled_.rules);
         const std::size_t found = first_match(scratch_.path);
-        RouteResult result = found == kNoRoute ? unrouted() : routed(found);
+        RouteResult result = found == RouteIndex::kNone ? unrouted() : routed(found);
         result.request_bytes = request_bytes();
         return result;
     }
@@ -35,12 +36,19 @@ class Matcher {
   private:
     /// Fills captures and, for S3, the recognised request.
     std::size_t first_match(const NormalPath& path) {
-        for (std::size_t i = 0; i < compiled_.routes.size(); ++i) {
-            const auto& route = compiled_.routes[i];
-            if (!matches_headers(route)) continue;
-            if (route.s3 ? matches_s3(route) : matches_pattern(route, path)) return i;
-        }
-        return kNoRoute;
+        std::size_t filled = RouteIndex::kNone;
+        const auto found = compiled_.index.first(scratch_.host, path, [&](std::size_t route) {
+            filled = route;
+            return matches(compiled_.routes[route], path);
+        });
+        // One that was asked about later may have left captures of its own.
+        if (found != filled && found != RouteIndex::kNone) matches(compiled_.routes[found], path);
+        return found;
+    }
+
+    bool matches(const CompiledRoute& route, const NormalPath& path) {
+        if (!matches_headers(route)) return false;
+        return route.s3 ? matches_s3(route) : matches_pattern(route, path);
     }
 
     [[nodiscard]] bool matches_headers(const CompiledRoute& route) const {
@@ -63,11 +71,7 @@ class Matcher {
     }
 
     bool matches_pattern(const CompiledRoute& route, const NormalPath& path) {
-        const auto& methods = route.methods;
-        if (!methods.empty() &&
-            std::find(methods.begin(), methods.end(), head_.method_text()) == methods.end()) {
-            return false;
-        }
+        if (!route.methods.contains(head_)) return false;
         const bool host =
             route.hosts.empty() ||
             std::any_of(route.hosts.begin(), route.hosts.end(), [this](const HostPattern& pattern) {
@@ -97,11 +101,11 @@ class Matcher {
     /// No route matches. If another reading of the path matches one, passing it without a quota
     /// would be a way around that quota.
     RouteResult unrouted() {
-        if (!any_path_route()) return {};
+        if (!compiled_.any_path) return {};
         if (scratch_.path.ambiguity() != Ambiguity::none) {
             return ambiguous(explanation(scratch_.path.ambiguity()));
         }
-        if (scratch_.path.has_escaped_slash() && other_reading() != kNoRoute) {
+        if (scratch_.path.has_escaped_slash() && other_reading() != RouteIndex::kNone) {
             return ambiguous(kEscapedSlash);
         }
         return {};
@@ -111,7 +115,7 @@ class Matcher {
     std::string_view ambiguity_of(std::size_t index) {
         const auto& path = scratch_.path;
         const auto& pattern = compiled_.routes[index].path;
-        if (!any_path_route()) return {};
+        if (!compiled_.any_path) return {};
         if (path.ambiguity() != Ambiguity::none) return explanation(path.ambiguity());
         if (!path.has_escaped_slash()) return {};
         const std::size_t routed = pattern ? pattern->segments.size() : 0;
@@ -129,26 +133,33 @@ class Matcher {
         return first_match(scratch_.decoded_first);
     }
 
-    [[nodiscard]] bool any_path_route() const {
-        return std::any_of(compiled_.routes.begin(), compiled_.routes.end(),
-                           [](const auto& route) { return route.path.has_value(); });
+    /// Each capture is made safe once, whatever the number of names that it stands in.
+    void make_safe(const CompiledRoute& route) {
+        scratch_.escaped.clear();
+        for (const std::size_t i : route.captures) {
+            const auto value = scratch_.captures[i];
+            scratch_.safe[i] = value;
+            if (is_safe(value)) continue;
+            const auto begin = scratch_.escaped.size();
+            append_safe(scratch_.escaped, value);
+            scratch_.safe[i] = std::string_view(scratch_.escaped).substr(begin);
+        }
     }
 
     std::span<const std::string_view> names(const CompiledRoute& route) {
-        scratch_.names.clear();
-        scratch_.name_ends.clear();
-        scratch_.name_views.clear();
-        for (const auto& quota : route.quotas) {
-            if (quota.append(scratch_.names, scratch_.captures)) {
-                scratch_.name_ends.push_back(scratch_.names.size());
-            }
+        make_safe(route);
+        if (scratch_.names.size() < route.max_names_size) {
+            scratch_.names.resize(route.max_names_size);
         }
-        std::size_t begin = 0;
-        for (const std::size_t end : scratch_.name_ends) {
-            scratch_.name_views.emplace_back(scratch_.names.data() + begin, end - begin);
+        char* begin = scratch_.names.data();
+        std::size_t count = 0;
+        for (const auto& quota : route.quotas) {
+            char* const end = quota.write(begin, scratch_.safe);
+            if (end == nullptr) continue;
+            scratch_.name_views[count++] = {begin, static_cast<std::size_t>(end - begin)};
             begin = end;
         }
-        return scratch_.name_views;
+        return {scratch_.name_views.data(), count};
     }
 
     [[nodiscard]] std::optional<std::uint64_t> request_bytes() const {

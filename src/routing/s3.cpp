@@ -4,6 +4,7 @@
 
 #include "http/fields.h"
 #include "routing/escapes.h"
+#include "routing/s3_index.h"
 
 namespace weir::routing {
 namespace {
@@ -25,26 +26,14 @@ std::optional<std::string_view> bucket_in_host(std::string_view host,
     return bucket;
 }
 
-std::uint64_t markers_of(std::string_view name, std::string_view value) {
-    const auto markers = s3_markers();
-    std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < markers.size(); ++i) {
-        if (equals_decoded(name, markers[i].name) &&
-            (markers[i].value.empty() || equals_decoded(value, markers[i].value))) {
-            bits |= std::uint64_t{1} << i;
-        }
-    }
-    return bits;
-}
-
 std::uint64_t markers_in(std::string_view query) {
     std::uint64_t bits = 0;
     for (std::size_t count = 0; !query.empty() && count < kMaxParameters; ++count) {
         const auto ampersand = std::min(query.find('&'), query.size());
         const auto parameter = query.substr(0, ampersand);
         const auto equals = std::min(parameter.find('='), parameter.size());
-        bits |= markers_of(parameter.substr(0, equals),
-                           parameter.substr(std::min(equals + 1, parameter.size())));
+        bits |= s3_markers_of(parameter.substr(0, equals),
+                              parameter.substr(std::min(equals + 1, parameter.size())));
         query.remove_prefix(std::min(ampersand + 1, query.size()));
     }
     return bits;
@@ -59,31 +48,13 @@ std::uint8_t headers_in(const http::Fields& fields) {
     return static_cast<std::uint8_t>(bits);
 }
 
-struct Facts {
-    std::string_view method;
-    std::string_view path;
-    S3Level level;
-    std::uint64_t markers;
-    std::uint8_t headers;
-};
-
-bool fits(const S3Operation& operation, const Facts& facts) {
-    return operation.level == facts.level && operation.method == facts.method &&
-           (operation.markers & facts.markers) == operation.markers &&
-           (operation.headers & facts.headers) == operation.headers &&
-           (operation.path.empty() || operation.path == facts.path);
-}
-
-const S3Operation* find_operation(const Facts& facts) {
-    const auto operations = s3_operations();
-    const auto found = std::find_if(operations.begin(), operations.end(),
-                                    [&](const auto& operation) { return fits(operation, facts); });
-    return found == operations.end() ? nullptr : &*found;
-}
-
 /// The first segment is the bucket; it must have one meaning.
 std::string_view decode_bucket(std::string_view segment, std::string& buffer,
                                Ambiguity& ambiguity) {
+    if (segment.find_first_of("%\\") == std::string_view::npos) {  // the usual one
+        if (segment == "." || segment == "..") ambiguity = Ambiguity::escaped_dot_segment;
+        return segment;
+    }
     buffer.clear();
     const bool good = append_decoded(buffer, segment);
     const bool control = std::any_of(buffer.begin(), buffer.end(), [](char c) {
@@ -105,15 +76,15 @@ std::optional<S3Request> recognise_s3(const http::RequestHead& head, std::string
     if (!in_host) return std::nullopt;
     S3Request request;
     auto path = head.path();
-    Facts facts{.method = head.method_text(),
-                .path = path,
-                .level = S3Level::service,
-                .markers = head.has_query() ? markers_in(head.query()) : 0,
-                .headers = headers_in(head.fields())};
+    S3Facts facts{.method = head.method(),
+                  .level = S3Level::service,
+                  .path = path,
+                  .markers = head.has_query() ? markers_in(head.query()) : 0,
+                  .headers = headers_in(head.fields())};
     // The few operations without bucket that have a path of their own come before any bucket, but
     // never take a bucket's name away that the host tells.
     const bool own_path = path == "/" ? in_host->empty() : facts.markers == 0;
-    request.operation = own_path ? find_operation(facts) : nullptr;
+    request.operation = own_path ? find_s3_operation(facts) : nullptr;
     request.bucket = *in_host;
     if (request.operation == nullptr) {
         if (path.starts_with('/')) path.remove_prefix(1);
@@ -125,7 +96,7 @@ std::optional<S3Request> recognise_s3(const http::RequestHead& head, std::string
             path.remove_prefix(std::min(slash + 1, path.size()));
         }
         facts.level = path.empty() ? S3Level::bucket : S3Level::object;
-        if (!request.bucket.empty()) request.operation = find_operation(facts);
+        if (!request.bucket.empty()) request.operation = find_s3_operation(facts);
     }
     const auto method = head.method();
     request.read = request.operation != nullptr

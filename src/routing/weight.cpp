@@ -18,17 +18,18 @@ bool parse_weight(std::string_view text, double& weight) {
 }
 
 WeightRule::WeightRule(const WeightSettings& settings, double max_weight)
-    : settings_(settings),
-      table_(settings.table.begin(), settings.table.end()),
-      max_weight_(max_weight) {}
+    : settings_(settings), max_weight_(max_weight) {
+    for (const auto& [operation, weight] : settings.table) {
+        const auto next = static_cast<LiteralMap::Number>(weights_.size());
+        if (operations_.insert(operation, next) == next) weights_.push_back(weight);
+    }
+}
 
 double WeightRule::weigh(const http::RequestHead& head, std::string_view operation,
                          bool client_trusted) const {
     double weight = settings_.constant;
     if (settings_.source == WeightSource::table) {
-        if (const auto found = table_.find(operation); found != table_.end()) {
-            weight = found->second;
-        }
+        if (const auto found = operations_.find(operation)) weight = weights_[*found];
     } else if (settings_.source == WeightSource::header && client_trusted) {
         const auto index = head.fields().find(settings_.header);
         double stated = 0;

@@ -1,11 +1,12 @@
 #pragma once
 // A request's weight from its route's settings. Immutable, thread-safe.
 
-#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "http/request_head.h"
+#include "routing/literal_map.h"
 #include "routing/route_settings.h"
 
 namespace weir::routing {
@@ -26,7 +27,8 @@ class WeightRule {
 
   private:
     WeightSettings settings_;
-    std::map<std::string, double, std::less<>> table_;
+    LiteralMap operations_;
+    std::vector<double> weights_;  // of the operations
     double max_weight_ = 0;
 };
 
