@@ -14,7 +14,7 @@ using beast::error_code;
 /// As RequestParser.
 class ResponseParser final : public beast::http::basic_parser<false> {
   public:
-    ResponseParser(ResponseHead& head, const char* base) : head_(head), base_(base) {
+    explicit ResponseParser(ResponseHead& head) : head_(head) {
         eager(false);
         skip(true);
     }
@@ -40,7 +40,6 @@ class ResponseParser final : public beast::http::basic_parser<false> {
     void on_finish_impl(error_code&) override {}
 
     ResponseHead& head_;
-    const char* base_;
 };
 
 namespace {
@@ -83,7 +82,7 @@ Rejection ResponseHead::read(std::string_view buffered, Method request_method) {
     size_ = scanner_.head_size();
     first_line_size_ = scanner_.first_line_end();
     fields_.begin(base_);
-    ResponseParser parser(*this, base_);
+    ResponseParser parser(*this);
     parser.header_limit(static_cast<std::uint32_t>(size_));
     error_code failure;
     const std::size_t taken = parser.put(boost::asio::buffer(buffered.data(), size_), failure);
