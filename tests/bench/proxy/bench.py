@@ -97,7 +97,7 @@ def microseconds_per_answer(contender, folder, workload, options):
 
 
 def measure(workload, folder, options):
-    """{contender: [µs of each round]}"""
+    """({contender: [µs of each round]}, {contender: kernel's share})"""
     folder.mkdir(parents=True)
     unix_path = folder / "origin.sock"
     origin = Origin(folder, listeners=("tcp",), body_bytes=workload.body_bytes, unix_socket=unix_path)
@@ -114,30 +114,40 @@ def measure(workload, folder, options):
                 cost = microseconds_per_answer(contender, folder, workload, options)
                 if number > 0:  # round 0 warms up
                     figures[contender.name].append(cost)
-        return figures
+        return figures, {contender.name: kernel_share(contender) for contender in contenders}
     finally:
         for contender in contenders:
             contender.stop()
         origin.stop()
 
 
+def kernel_share(contender):
+    """How much of the process' CPU time so far was the kernel's."""
+    user = kernel = 0
+    for pid in contender.pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+        user, kernel = user + int(fields[11]), kernel + int(fields[12])
+    return kernel / max(1, user + kernel)
+
+
 def spread(values):
     return f"{statistics.median(values):.2f} ({min(values):.2f}–{max(values):.2f})"
 
 
-def table(workload, figures):
+def table(workload, figures, kernel):
     baseline = figures[workload.baseline]
-    lines = [f"| {workload.what} | CPU µs per request | ratio to {workload.baseline} |", "|---|---|---|"]
+    lines = [f"| {workload.what} | CPU µs per request | ratio to {workload.baseline} "
+             "| kernel's share |", "|---|---|---|---|"]
     for name, values in figures.items():
         ratios = [value / base for value, base in zip(values, baseline)]
-        lines.append(f"| {name} | {spread(values)} | {spread(ratios)} |")
+        lines.append(f"| {name} | {spread(values)} | {spread(ratios)} | {kernel[name]:.0%} |")
     if "weir-no-quotas" in figures:
         ratios = [on / off for on, off in zip(figures["weir"], figures["weir-no-quotas"])]
-        lines.append(f"| *weir, quotas on against off* | | {spread(ratios)} |")
+        lines.append(f"| *weir, quotas on against off* | | {spread(ratios)} | |")
         ratios = [unix / tcp for unix, tcp in zip(figures["weir-unix-upstream"], figures["weir"])]
-        lines.append(f"| *weir, unix-socket against TCP upstream* | | {spread(ratios)} |")
+        lines.append(f"| *weir, unix-socket against TCP upstream* | | {spread(ratios)} | |")
         ratios = [ours / theirs for ours, theirs in zip(figures["weir"], figures["nginx-limit"])]
-        lines.append(f"| *weir against nginx-limit* | | {spread(ratios)} |")
+        lines.append(f"| *weir against nginx-limit* | | {spread(ratios)} | |")
     return "\n".join(lines)
 
 
@@ -182,7 +192,7 @@ def main():
     parts = []
     for workload in WORKLOADS:
         if options.only in workload.name:
-            parts.append(table(workload, measure(workload, folder / workload.name, options)))
+            parts.append(table(workload, *measure(workload, folder / workload.name, options)))
             print(parts[-1] + "\n", flush=True)
     if options.only in "memory":
         parts.append(memory(folder / "memory", options))
