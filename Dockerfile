@@ -5,10 +5,7 @@ FROM ${BASE} AS build
 WORKDIR /src
 COPY scripts/install-deps scripts/
 RUN scripts/install-deps
-COPY CMakeLists.txt CMakePresets.json ./
-COPY cmake cmake
-COPY include include
-COPY src src
+COPY . .
 RUN cmake --preset release -DWEIR_BUILD_TESTS=OFF -DWEIR_BUILD_BENCH=OFF \
     && cmake --build --preset release --target weir \
     && strip build/release/bin/weir
