@@ -33,14 +33,23 @@ bool view_installed(const Bucket& bucket) {
     return bucket.view != nullptr && bucket.view->installed.load(kRelaxed);
 }
 
-void add_pending(LimitRecord& record, double offered, double admitted) {
+/// Floats are exact for 2^24 steps of one size; with fewer steps than this nothing is lost.
+constexpr double kExactSteps = 1 << 20;
+
+/// False, and nothing changed, when the sums are so much larger than the weight that a float would
+/// not take it exactly.
+bool add_pending(LimitRecord& record, double offered, double admitted, bool exactly) {
     std::uint64_t old = record.pending.load(kRelaxed);
+    const double step = std::max(offered, std::abs(admitted));
     for (;;) {
         const Pending before = unpack_pending(old);
+        if (exactly && static_cast<double>(before.offered) > kExactSteps * step && step > 0) {
+            return false;
+        }
         const Pending after{before.offered + static_cast<float>(offered),
                             before.admitted + static_cast<float>(admitted)};
         if (record.pending.compare_exchange_weak(old, pack(after), kRelaxed)) {
-            return;
+            return true;
         }
     }
 }
@@ -229,7 +238,12 @@ double law_probability(const Bucket& bucket, const Reading& reading, double weig
 
 void note_pending(const Bucket& bucket, double offered, double admitted, double weight,
                   std::int64_t now) {
-    add_pending(bucket.record, offered, admitted);
+    // A view has doubles to take them, and is renewed every 10 ms anyway. Without one the sums
+    // wait for the engine's first look, a tick away; if that never comes nobody misses them.
+    if (!add_pending(bucket.record, offered, admitted, bucket.view != nullptr)) {
+        renew_if_free(bucket, now);
+        (void)add_pending(bucket.record, offered, admitted, false);
+    }
     if (bucket.view != nullptr && offered > 0) {
         bucket.view->last_offered.store(now, kRelaxed);
         bucket.view->last_weight.store(static_cast<float>(weight), kRelaxed);
@@ -309,7 +323,7 @@ void give_back(const Bucket& bucket, double weight, std::int64_t now) {
     if (bucket.view != nullptr) {
         add(bucket.view->refunded, weight);
     } else {
-        add_pending(bucket.record, 0, -weight);
+        (void)add_pending(bucket.record, 0, -weight, false);
     }
 }
 

@@ -27,7 +27,8 @@ struct Bucket {
 /// A level at one instant, with what is needed to charge it.
 struct Reading {
     double level = 0;           // clamped to [floor, ceiling]
-    double drift = 0;           // level - record.level, before clamping
+    double raw = 0;             // record.level as read
+    double drift = 0;           // level - raw, before clamping
     std::uint32_t version = 0;  // of control
 };
 
@@ -53,6 +54,12 @@ inline void note_offered(LimitRecord& record, double offered, std::int64_t now);
 void note_pending(const Bucket& bucket, double offered, double admitted, double weight,
                   std::int64_t now);
 
+/// The usual charge: adds weight to the level that was read and counts `offered`, as
+/// note_offered does, in one step. false, and nothing changed, if anything is unusual or has
+/// changed since the reading: then charge() and note_offered() do it. As the level is still the
+/// one that was judged, an edge needs no second judging.
+[[nodiscard]] inline bool charge_and_note(const Bucket& bucket, const Reading& reading,
+                                          double weight, double offered, std::int64_t now);
 /// Adds weight to the level. false, and nothing changed, when a hard edge has been reached in the
 /// meantime and `judge` is set.
 [[nodiscard]] inline bool charge(const Bucket& bucket, const Reading& reading, double weight,
@@ -107,6 +114,7 @@ inline Reading look_at(const Bucket& bucket, std::int64_t now) {
     reading.version = before & kVersionMask;
     // While somebody renews, `level` is taken as of now.
     reading.drift = stable && age > 0 ? slope * (static_cast<double>(age) * 1e-9) : 0;
+    reading.raw = level;
     reading.level = level + reading.drift;
     const LimitParameters& limit = bucket.limit.parameters;
     if (reading.level < 0 && !limit.edge()) {
@@ -135,19 +143,42 @@ inline double discard_probability(const Bucket& bucket, const Reading& reading, 
     return law_probability(bucket, reading, weight, now);
 }
 
+/// The rate's sum with this much more in it.
+[[nodiscard]] inline std::uint64_t offered_more(std::uint64_t word, double offered,
+                                                std::int64_t now) {
+    Recent recent = unpack_recent(word);
+    const std::uint32_t tick = tick_of(now);
+    const auto ticks = static_cast<std::int32_t>(tick - recent.tick);
+    if (ticks > 0) {
+        recent.sum *= static_cast<float>(decay(ticks * (kTickSeconds / kRateWindow)));
+        recent.tick = tick;
+    }
+    recent.sum += static_cast<float>(offered);
+    return pack(recent);
+}
+
 inline void note_offered(LimitRecord& record, double offered, std::int64_t now) {
     std::uint64_t old = record.recent.load(std::memory_order_relaxed);
-    std::uint64_t fresh = 0;
-    do {
-        Recent recent = unpack_recent(old);
-        const auto ticks = static_cast<std::int32_t>(tick_of(now) - recent.tick);
-        if (ticks > 0) {
-            recent.sum *= static_cast<float>(decay(ticks * (kTickSeconds / kRateWindow)));
-            recent.tick = tick_of(now);
-        }
-        recent.sum += static_cast<float>(offered);
-        fresh = pack(recent);
-    } while (!record.recent.compare_exchange_weak(old, fresh, std::memory_order_relaxed));
+    while (!record.recent.compare_exchange_weak(old, offered_more(old, offered, now),
+                                                std::memory_order_relaxed)) {
+    }
+}
+
+inline bool charge_and_note(const Bucket& bucket, const Reading& reading, double weight,
+                            double offered, std::int64_t now) {
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    LimitRecord& record = bucket.record;
+    const LimitParameters& limit = bucket.limit.parameters;
+    const double level = std::max(0.0, reading.raw + reading.drift);
+    // A weight like all others below a default debt moves neither the mean nor W.
+    const bool usual = static_cast<double>(record.typical.load(kRelaxed)) == weight;
+    if (!usual || limit.debt >= 0 || level + weight > limit.high ||
+        record.control.load(kRelaxed) >> kVersionShift != reading.version >> kVersionShift) {
+        return false;
+    }
+    const std::uint64_t recent = record.recent.load(kRelaxed);
+    const double charged = level > 0 ? reading.raw + weight : weight - reading.drift;
+    return swap_both(record, {reading.raw, recent}, {charged, offered_more(recent, offered, now)});
 }
 
 inline bool charge(const Bucket& bucket, const Reading& reading, double weight, bool judge,

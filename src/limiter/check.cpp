@@ -16,24 +16,24 @@ namespace weir::limiter {
 
 /// One limit of the chain as this request met it.
 struct Level {
-    LimitRecord* record;
-    View* view;
-    const CompiledLimit* limit;
+    Bucket bucket;
+    Reading reading;
+    double weight;
+    double p;
     const CompiledDefinition* definition;
     std::uint32_t id;
     std::uint32_t head;
-    double weight;
-    Reading reading = {};
-    double p = 0;
-    double others = 1;            // what the other levels let through
-    bool enforce = true;          // else shadow
+    double others;                // what the other levels let through
+    bool enforce;                 // else shadow
     bool shadow_refused = false;  // its shadow quota would have refused
     bool charged = false;
+    bool noted = false;  // its offered weight is counted already
 
-    [[nodiscard]] Bucket bucket() const { return {*record, view, *limit}; }
+    [[nodiscard]] const CompiledLimit& limit() const { return bucket.limit; }
+    [[nodiscard]] LimitRecord& record() const { return bucket.record; }
     /// The level that the law judges.
     [[nodiscard]] double judged() const {
-        return judged_level(limit->parameters, std::max(0.0, reading.level), weight);
+        return judged_level(limit().parameters, std::max(0.0, reading.level), weight);
     }
 };
 
@@ -76,6 +76,8 @@ struct Levels {
     Fixed<Visited, kMaxChainDepth> quota;
     double response_bytes = -1;  // the mean that stands for them; below 0 = not asked for yet
     double pass = 1;             // product of the enforcing levels' (1 - p)
+    bool any_chance = false;     // some p is above 0
+    bool any_shadow = false;     // some quota only shadows
 };
 
 namespace {
@@ -108,19 +110,15 @@ double weight_of(Unit unit, const Weights& weights, double response_bytes) {
 }
 
 bool hard_edge_now(const Level& level) {
-    return level.limit->parameters.edge() &&
-           !(level.view != nullptr && level.view->installed.load(kRelaxed) &&
-             (level.record->control.load(kRelaxed) & kShedding) != 0);
+    return level.limit().parameters.edge() &&
+           !(level.bucket.view != nullptr && level.bucket.view->installed.load(kRelaxed) &&
+             (level.record().control.load(kRelaxed) & kShedding) != 0);
 }
 
 /// For each level the product of the other enforcing levels' (1 - p), and all of them in `pass`.
 /// A shadow level also counts the other limits of its own quota: together they are its decision.
 void combine(Levels& levels) {
-    bool any = false;
-    for (const Level& level : levels.level) {
-        any = any || level.p > 0;
-    }
-    if (!any) {
+    if (!levels.any_chance) {
         return;
     }
     for (Level& level : levels.level) {
@@ -138,7 +136,7 @@ void combine(Levels& levels) {
 
 std::size_t largest_p(const Levels& levels) {
     std::size_t best = kNone;
-    for (std::size_t i = 0; i < levels.level.size(); ++i) {
+    for (std::size_t i = 0; levels.any_chance && i < levels.level.size(); ++i) {
         const Level& level = levels.level[i];
         if (level.enforce && level.p > 0 && (best == kNone || level.p > levels.level[best].p)) {
             best = i;
@@ -153,7 +151,7 @@ std::size_t tightest(const Levels& levels) {
     double fullest = -1;
     for (std::size_t i = 0; i < levels.level.size(); ++i) {
         const Level& level = levels.level[i];
-        const double fullness = level.judged() * level.limit->inverse_low;
+        const double fullness = level.judged() * level.limit().inverse_low;
         if (level.enforce && fullness > fullest) {
             best = i;
             fullest = fullness;
@@ -163,10 +161,10 @@ std::size_t tightest(const Levels& levels) {
 }
 
 void describe(const Level& level, Decision& decision) {
-    const LimitParameters& limit = level.limit->parameters;
-    decision.unit = level.limit->unit;
-    decision.amount = level.limit->amount;
-    decision.period = level.limit->period;
+    const LimitParameters& limit = level.limit().parameters;
+    decision.unit = level.limit().unit;
+    decision.amount = level.limit().amount;
+    decision.period = level.limit().period;
     decision.instance = level.head;
     decision.hide_headers = level.definition->source.hide_headers;
     const double judged = level.judged();
@@ -221,22 +219,26 @@ void Limiter::Implementation::collect_instance(std::uint32_t head, const Weights
     if (definition->mode == Mode::off) {
         return;
     }
+    levels.any_shadow = levels.any_shadow || definition->mode == Mode::shadow;
     std::size_t hint = 0;
-    for (std::uint32_t id = head; id != 0 && !levels.level.full(); id = store_.record(id).next()) {
+    for (std::uint32_t id = head; id != 0 && !levels.level.full();) {
         LimitRecord& record = store_.record(id);
-        const CompiledLimit* limit = definition->find(record.identity(), hint++);
-        if (limit == nullptr) {
-            continue;
+        const std::uint32_t link = record.link.load(std::memory_order_acquire);
+        const CompiledLimit* limit = definition->find(static_cast<std::uint8_t>(link), hint++);
+        if (limit != nullptr) {
+            if (limit->unit == Unit::response_bytes && levels.response_bytes < 0) {
+                levels.response_bytes = typical_of(record);
+            }
+            // In locals until all is known: what has just been stored in halves is slow to load.
+            const Bucket bucket{record, store_.view_of(record), *limit};
+            const double weight = weight_of(limit->unit, weights, levels.response_bytes);
+            const Reading reading = read_bucket(bucket, now);
+            const double p = discard_probability(bucket, reading, weight, now);
+            levels.any_chance = levels.any_chance || p > 0;
+            levels.level.emplace(bucket, reading, weight, p, definition, id, head, 1.0,
+                                 definition->mode == Mode::enforce);
         }
-        if (limit->unit == Unit::response_bytes && levels.response_bytes < 0) {
-            levels.response_bytes = typical_of(record);
-        }
-        Level& level =
-            levels.level.emplace(&record, store_.view_of(record), limit, definition, id, head,
-                                 weight_of(limit->unit, weights, levels.response_bytes));
-        level.enforce = definition->mode == Mode::enforce;
-        level.reading = read_bucket(level.bucket(), now);
-        level.p = discard_probability(level.bucket(), level.reading, level.weight, now);
+        id = link >> 8;
     }
 }
 
@@ -256,8 +258,8 @@ void Limiter::Implementation::collect(ThreadContext& thread, LeafId leaf, const 
     }
     if (tracking_.load(kRelaxed)) {
         for (Level& level : levels.level) {
-            if (level.limit->fleet) {
-                note_active(thread, level.id, *level.record);
+            if (level.limit().fleet) {
+                note_active(thread, level.id, level.record());
             }
         }
     }
@@ -283,9 +285,15 @@ bool Limiter::Implementation::charge_levels(Levels& levels, CheckMode mode, std:
         if (level.shadow_refused) {
             continue;
         }
+        if (charge_and_note(level.bucket, level.reading, level.weight, level.weight * level.others,
+                            now)) {
+            level.charged = true;
+            level.noted = true;
+            continue;
+        }
         const bool judge =
             level.enforce && mode != CheckMode::charge_without_judging && hard_edge_now(level);
-        if (limiter::charge(level.bucket(), level.reading, level.weight, judge, now)) {
+        if (limiter::charge(level.bucket, level.reading, level.weight, judge, now)) {
             level.charged = true;
             continue;
         }
@@ -293,7 +301,7 @@ bool Limiter::Implementation::charge_levels(Levels& levels, CheckMode mode, std:
         level.p = 1;
         for (Level& done : std::span(levels.level.begin(), i)) {
             if (done.charged) {
-                uncharge(done.bucket(), done.weight, now);
+                uncharge(done.bucket, done.weight, now);
                 done.charged = false;
             }
         }
@@ -306,6 +314,9 @@ bool Limiter::Implementation::charge_levels(Levels& levels, CheckMode mode, std:
 /// charge, or its bucket would tell nonsense.
 void Limiter::Implementation::settle_shadow(ThreadContext& thread, Levels& levels,
                                             Decision& decision) {
+    if (!levels.any_shadow) {
+        return;
+    }
     for (Visited& quota : levels.quota) {
         if (quota.definition->mode != Mode::shadow) {
             continue;
@@ -321,8 +332,8 @@ void Limiter::Implementation::settle_shadow(ThreadContext& thread, Levels& level
         decision.shadow_refused = true;
         for (Level& level : levels.level) {
             if (level.head == quota.head) {
-                level.record->control.fetch_or(
-                    level.limit->parameters.edge() && level.p >= 1 ? kShedding : 0, kRelaxed);
+                level.record().control.fetch_or(
+                    level.limit().parameters.edge() && level.p >= 1 ? kShedding : 0, kRelaxed);
                 level.shadow_refused = true;
             }
         }
@@ -334,9 +345,11 @@ void Limiter::Implementation::report_offered(const Levels& levels, bool admitted
     const bool tracking = tracking_.load(kRelaxed);
     for (const Level& level : levels.level) {
         const double offered = level.weight * level.others;
-        note_offered(*level.record, offered, now);
-        if ((tracking && level.limit->fleet) || level.view != nullptr) {
-            note_pending(level.bucket(), offered, admitted && level.charged ? level.weight : 0,
+        if (!level.noted) {
+            note_offered(level.record(), offered, now);
+        }
+        if ((tracking && level.limit().fleet) || level.bucket.view != nullptr) {
+            note_pending(level.bucket, offered, admitted && level.charged ? level.weight : 0,
                          level.weight, now);
         }
     }
@@ -394,10 +407,10 @@ Decision Limiter::Implementation::check(ThreadContext& thread, LeafId leaf, cons
         const Level& level = levels.level[named];
         describe(level, decision);
         decision.quota = store_.name(level.head);
-        decision.reason = level.limit->parameters.zero() ? Reason::zero : Reason::limit;
+        decision.reason = level.limit().parameters.zero() ? Reason::zero : Reason::limit;
         decision.discard_probability = std::max(decision.discard_probability, level.p);
-        if (level.limit->parameters.edge()) {
-            level.record->control.fetch_or(kShedding, kRelaxed);
+        if (level.limit().parameters.edge()) {
+            level.record().control.fetch_or(kShedding, kRelaxed);
         }
         return decision;
     }

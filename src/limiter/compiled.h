@@ -37,11 +37,14 @@ struct CompiledDefinition {
     bool has_captures = false;
     bool overflow = false;  // of a template: its limits times kOverflowFactor
     std::uint32_t statistics = 0;
+    /// Of a template: its overflow instance, for workers that cannot wait to make another.
+    mutable std::atomic<std::uint32_t> overflow_instance{0};
 
     /// The limit of this identity. `hint` is where it lies unless definitions were edited.
     [[nodiscard]] const CompiledLimit* find(std::uint8_t identity, std::size_t hint) const {
-        if (hint < limits.size() && limits[hint].identity == identity) {
-            return &limits[hint];
+        const CompiledLimit* const guess = limits.data() + hint;
+        if (guess < limits.data() + limits.size() && guess->identity == identity) [[likely]] {
+            return guess;
         }
         for (const CompiledLimit& limit : limits) {
             if (limit.identity == identity) {

@@ -26,8 +26,8 @@ std::vector<DefinitionError> one_error(std::string_view quota, std::string messa
 template <class Visit>
 void Limiter::Implementation::for_each_member(std::uint32_t index, Visit visit) {
     const std::uint32_t end = store_.high_water();
+    store_.lock.lock();
     if (members_[index].live <= kHold) {
-        store_.lock.lock();
         std::uint32_t id = members_[index].hand;
         for (std::uint32_t left = members_[index].live; left > 0; --left) {
             const std::uint32_t next = store_.info(id).next;
@@ -37,6 +37,7 @@ void Limiter::Implementation::for_each_member(std::uint32_t index, Visit visit) 
         store_.lock.unlock();
         return;
     }
+    store_.lock.unlock();
     for (std::uint32_t begin = 1; begin <= end; begin += kHold) {
         store_.lock.lock();
         for (std::uint32_t id = begin; id < std::min(begin + kHold, end + 1); ++id) {
@@ -144,6 +145,12 @@ void Limiter::Implementation::put(const QuotaDefinition& definition, Instant now
     }
     auto fresh = compile(definition, identities_, false);
     const bool has_captures = fresh->has_captures;
+    if (index != 0) {
+        const CompiledDefinition& old = *table_.get(index);
+        count_child(old.source.parent, -1);
+        fresh->overflow_instance.store(old.overflow_instance.load(kRelaxed), kRelaxed);
+    }
+    count_child(definition.parent, 1);
     const std::uint32_t statistics = index != 0 ? table_.get(index)->statistics : take_statistics();
     fresh->statistics = statistics;
     const std::uint32_t placed = place(index, std::move(fresh), now);
@@ -180,6 +187,7 @@ void Limiter::Implementation::take_away(const std::string& name, Touched& touche
         exact_.erase(hash(name));
         store_.lock.unlock();
     }
+    count_child(table_.get(known->second)->source.parent, -1);
     removed_.push_back(known->second);
     registry_.erase(known);
 }
@@ -199,6 +207,28 @@ void Limiter::Implementation::rebuild_templates() {
     templates_owner_ = index;
     templates_.store(index.get(), std::memory_order_release);
     store_.lock.unlock();
+}
+
+void Limiter::Implementation::count_child(const std::optional<std::string>& parent, int change) {
+    if (!parent) {
+        return;
+    }
+    const auto place = children_.try_emplace(*parent, 0).first;
+    place->second += static_cast<std::uint32_t>(change);
+    if (place->second == 0) {
+        children_.erase(place);
+    }
+}
+
+/// For workers that meet a new name while another thread makes an instance.
+void Limiter::Implementation::make_overflow_instances(Instant now) {
+    for (const auto& [name, index] : registry_) {
+        if (table_.get(index)->has_captures) {
+            store_.lock.lock();
+            (void)overflow_instance(index, now);
+            store_.lock.unlock();
+        }
+    }
 }
 
 /// Moves an instance to the definition that its name falls under now; to 0 if there is none.
@@ -247,6 +277,7 @@ void Limiter::Implementation::remove(std::uint32_t index) {
     const std::uint32_t overflow = members.overflow_definition;
     if (members.overflow_instance != 0) {
         drop(members.overflow_instance);
+        --overflow_instances_;
     }
     const std::uint32_t statistics = table_.get(index)->statistics;
     members = {};
@@ -291,6 +322,9 @@ void Limiter::Implementation::finish(const Touched& touched, Instant now) {
         remove(index);
     }
     removed_.clear();
+    if (touched.templates) {
+        make_overflow_instances(now);
+    }
 }
 
 std::vector<DefinitionError> Limiter::Implementation::apply(
@@ -330,18 +364,28 @@ std::vector<DefinitionError> Limiter::Implementation::apply(
 }
 
 bool Limiter::Implementation::has_child_definitions(std::uint32_t index) const {
-    return std::any_of(registry_.begin(), registry_.end(), [&](const auto& entry) {
-        const std::optional<std::string>& parent = table_.get(entry.second)->source.parent;
-        return parent && match(*parent, hash(*parent)) == index;
+    const CompiledDefinition& definition = *table_.get(index);
+    if (!definition.has_captures) {
+        return children_.contains(definition.source.name);
+    }
+    // Texts of many kinds may fall under a template; such changes look at all instances anyway.
+    return std::any_of(children_.begin(), children_.end(), [&](const auto& entry) {
+        return match(entry.first, hash(entry.first)) == index;
     });
 }
 
-/// The definition with those above it; with the whole set if it has children itself.
+/// The definition with those above it; with the whole set if its children may object.
 std::vector<DefinitionError> Limiter::Implementation::validate_change(
     const QuotaDefinition& definition) const {
     std::vector<QuotaDefinition> set{definition};
     const auto known = registry_.find(definition.name);
-    if (known != registry_.end() && has_child_definitions(known->second)) {
+    // What a child's chain may object to: another parent above, or more limits in it.
+    const auto concerns_children = [&] {
+        const QuotaDefinition& old = table_.get(known->second)->source;
+        return (old.parent != definition.parent || definition.limits.size() > old.limits.size()) &&
+               has_child_definitions(known->second);
+    };
+    if (known != registry_.end() && concerns_children()) {
         for (const auto& [name, index] : registry_) {
             if (name != definition.name) {
                 set.push_back(table_.get(index)->source);

@@ -164,7 +164,7 @@ std::vector<LimitStatus> Limiter::Implementation::inspect(std::string_view quota
 
 Memory Limiter::Implementation::memory() const {
     Memory memory;
-    memory.instances = store_.instances();
+    memory.instances = store_.instances() - overflow_instances_;
     memory.records = store_.records_in_use();
     memory.bytes = store_.bytes() + members_.capacity() * sizeof(Members);
     memory.name_bytes = store_.name_bytes();

@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/hash.h"
 #include "limiter/bucket.h"
 #include "limiter/compiled.h"
 #include "limiter/instance_store.h"
 #include "limiter/limiter.h"
+#include "limiter/name_hash.h"
 #include "limiter/template_index.h"
 #include "limiter/thread_context.h"
 
@@ -91,7 +91,7 @@ class Limiter::Implementation {
     static constexpr std::string_view kOverflowSuffix = "#overflow";
 
     [[nodiscard]] std::uint64_t hash(std::string_view name) const {
-        return keyed_hash(name, hash_key_);
+        return name_hash(name, hash_key_);
     }
     [[nodiscard]] const CompiledDefinition* definition_of(const LimitRecord& head) const {
         return table_.get(head.definition.load(std::memory_order_acquire));
@@ -119,7 +119,9 @@ class Limiter::Implementation {
     std::uint32_t build(std::uint32_t definition, std::string_view name, LeafId parent,
                         Instant now);
     LeafId overflow(std::uint32_t definition, LeafId parent, Instant now);
-    LeafId overflow_without_lock(std::string_view name, std::uint64_t hash);
+    LeafId above_parent(std::uint32_t overflow, LeafId parent) const;
+    LeafId overflow_without_lock(std::string_view name, std::uint64_t hash, Instant now);
+    LeafId ensure_waiting(std::string_view name, std::uint64_t hash, Instant now);
     std::uint32_t overflow_instance(std::uint32_t definition, Instant now);
     LeafId ensure_parent(const CompiledDefinition& definition, std::string_view name, Instant now);
     bool make_room(std::uint32_t definition, std::uint32_t parent, Instant now);
@@ -153,6 +155,8 @@ class Limiter::Implementation {
                         Instant now);
     void remove(std::uint32_t index);
     void rebuild_templates();
+    void make_overflow_instances(Instant now);
+    void count_child(const std::optional<std::string>& parent, int change);
     template <class Visit>
     void for_each_member(std::uint32_t index, Visit visit);
     template <class Visit>
@@ -175,7 +179,7 @@ class Limiter::Implementation {
     [[nodiscard]] std::optional<LimitRef> reference(std::uint32_t record) const;
 
     LimiterOptions options_;
-    HashKey hash_key_;
+    NameKey hash_key_;
     InstanceStore store_;
     DefinitionTable table_;
     IdentityTable identities_;
@@ -185,14 +189,17 @@ class Limiter::Implementation {
     std::atomic<std::uint32_t> version_{1};                    // of the definitions
     std::vector<Members> members_;                             // by definition; under store_.lock
     std::unordered_map<std::string, std::uint32_t> registry_;  // control thread only
-    std::vector<std::uint32_t> removed_;                       // waiting for finish()
+    /// How many definitions name this text as their parent; control thread only.
+    std::unordered_map<std::string, std::uint32_t> children_;
+    std::vector<std::uint32_t> removed_;  // waiting for finish()
     std::vector<std::uint32_t> free_statistics_;
     std::uint32_t statistics_used_ = 1;               // 0 is everybody else's
     std::vector<DefinitionFigureSums> figures_base_;  // what former users of an index counted
 
     std::array<std::unique_ptr<ThreadContext>, kMaxThreads> threads_;
     std::atomic<std::uint32_t> thread_count_{0};
-    std::atomic<bool> tracking_{false};  // an engine drains the active lists
+    std::atomic<bool> tracking_{false};     // an engine drains the active lists
+    std::uint32_t overflow_instances_ = 0;  // live; under store_.lock
     std::uint32_t sweep_hand_ = 0;
     std::atomic<std::uint64_t> created_{0};
     std::atomic<std::uint64_t> replaced_{0};

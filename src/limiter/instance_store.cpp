@@ -1,5 +1,7 @@
 #include "limiter/instance_store.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -28,6 +30,9 @@ NameBlock* make_name(std::string_view text) {
     return block;
 }
 
+/// What the C library takes for it: the block and its own word.
+std::size_t bytes_of(NameBlock* block) { return ::malloc_usable_size(block) + sizeof(std::size_t); }
+
 /// Room for instances that wait in limbo while their successors live already.
 std::uint32_t pool_size(std::uint32_t max_instances) {
     constexpr std::uint32_t kSlack = 4096;
@@ -38,10 +43,8 @@ std::uint32_t pool_size(std::uint32_t max_instances) {
 
 }  // namespace
 
-bool CreationLock::try_lock() {
-    // A creation takes a microsecond or two; longer than this the holder has been preempted.
-    constexpr int kTries = 4096;
-    for (int i = 0; i < kTries; ++i) {
+bool CreationLock::try_lock(std::uint32_t tries) {
+    for (std::uint32_t i = 0; i < tries; ++i) {
         if (!locked_.load(kRelaxed) && !locked_.exchange(true, std::memory_order_acquire)) {
             return true;
         }
@@ -50,7 +53,8 @@ bool CreationLock::try_lock() {
 }
 
 void CreationLock::lock() {
-    while (!try_lock()) {
+    constexpr std::uint32_t kTries = 4096;
+    while (!try_lock(kTries)) {
         std::this_thread::yield();
     }
 }
@@ -102,10 +106,11 @@ std::uint32_t InstanceStore::allocate_record(std::int64_t now) {
 
 void InstanceStore::make_instance(std::uint32_t id, std::string_view name) {
     InstanceInfo& info = infos_[id];
-    info.name.store(make_name(name), std::memory_order_release);
+    NameBlock* block = make_name(name);
+    info.name.store(block, std::memory_order_release);
     info.generation.fetch_add(1, std::memory_order_release);
     info.children = 0;
-    name_bytes_ += sizeof(NameBlock) + name.size();
+    name_bytes_ += bytes_of(block);
     ++instances_;
 }
 
@@ -120,7 +125,7 @@ void InstanceStore::retire_instance(std::uint32_t id) {
     retired.instance = id;
     retired.name = info.name.exchange(nullptr, kRelaxed);
     info.generation.fetch_add(1, std::memory_order_release);
-    name_bytes_ -= sizeof(NameBlock) + retired.name->size;
+    name_bytes_ -= bytes_of(retired.name);
     --instances_;
     for (std::uint32_t i = id; i != 0; i = records_[i].next()) {
         detach_view(i);

@@ -34,8 +34,8 @@ struct InstanceInfo {
 
 class CreationLock {
   public:
-    [[nodiscard]] bool try_lock();
-    void lock();  // control thread only: yields until it has it
+    [[nodiscard]] bool try_lock(std::uint32_t tries);
+    void lock();  // yields until it has it
     void unlock() { locked_.store(false, std::memory_order_release); }
 
   private:

@@ -60,13 +60,13 @@ LeafId Limiter::Implementation::find(ThreadContext& thread, std::string_view nam
         thread.misses.insert(key, version);
         return {};
     }
-    if (!store_.lock.try_lock()) {
-        thread.contended.add(1);
-        return overflow_without_lock(name, key);
+    if (store_.lock.try_lock(options_.creation_tries)) {
+        const LeafId leaf = ensure(name, key, now);
+        store_.lock.unlock();
+        return leaf;
     }
-    const LeafId leaf = ensure(name, key, now);
-    store_.lock.unlock();
-    return leaf;
+    thread.contended.add(1);
+    return overflow_without_lock(name, key, now);
 }
 
 std::optional<std::uint32_t> Limiter::Implementation::match(std::string_view name,
@@ -109,9 +109,19 @@ LeafId Limiter::Implementation::create(std::uint32_t definition, std::string_vie
                                   ? options_.max_instances_per_template
                                   : options_.max_instances;
     // Exact names are bounded by the definitions; they have room beyond the templates' bound.
-    const bool full = compiled.has_captures && (members_[definition].live >= cap ||
-                                                store_.instances() >= options_.max_instances);
-    if (full && !make_room(definition, 0, now)) {
+    const auto full = [&] {
+        return compiled.has_captures &&
+               (members_[definition].live >= cap ||
+                store_.instances() - overflow_instances_ >= options_.max_instances);
+    };
+    // More than one may have to go: erasing an exact name moves its instance under the template.
+    constexpr int kMostReplaced = 4;
+    for (int i = 0; i < kMostReplaced && full(); ++i) {
+        if (!make_room(definition, 0, now)) {
+            break;
+        }
+    }
+    if (full()) {
         return overflow(definition, parent, now);
     }
     if (parent) {
@@ -255,9 +265,7 @@ Limiter::Implementation::Idleness Limiter::Implementation::idleness(std::uint32_
     for (std::uint32_t i = id; i != 0; i = store_.record(i).next()) {
         LimitRecord& record = store_.record(i);
         View* view = store_.view_of(record);
-        result.touched =
-            std::max(result.touched, view != nullptr ? view->last_offered.load(kRelaxed)
-                                                     : record.anchor.load(kRelaxed));
+        result.touched = std::max(result.touched, touched_at(record, now));
         const CompiledLimit* limit =
             definition == nullptr ? nullptr : definition->find(record.identity(), 0);
         if (limit != nullptr && limit->parameters.low > 0) {
@@ -308,53 +316,72 @@ std::uint32_t Limiter::Implementation::overflow_instance(std::uint32_t definitio
         return members.overflow_instance;
     }
     const CompiledDefinition& compiled = *table_.get(members.overflow_definition);
-    // Above it lies the parent's overflow instance, or the parent if that is the same for all.
+    // Above it lies the overflow instance of a parent that is a template; any other parent is
+    // named by the LeafId that leads here.
     LeafId parent;
     if (compiled.parent) {
         // A template's own text falls under it.
         const auto above = match(*compiled.source.parent, hash(*compiled.source.parent));
         if (above && table_.get(*above)->has_captures) {
             parent.instance = overflow_instance(*above, now);
-        } else {
-            parent = ensure(*compiled.source.parent, hash(*compiled.source.parent), now);
         }
     }
     const std::string name = compiled.source.name + std::string(kOverflowSuffix);
     const std::uint32_t id = build(members.overflow_definition, name, parent, now);
     members_[definition].overflow_instance = id;
+    overflow_instances_ += id != 0 ? 1 : 0;
+    table_.get(definition)->overflow_instance.store(id, std::memory_order_release);
     return id;
 }
 
 LeafId Limiter::Implementation::overflow(std::uint32_t definition, LeafId parent, Instant now) {
+    const std::uint32_t instance = overflow_instance(definition, now);
+    // An exact name without room, or no record at all: its parents still count.
+    return instance == 0 ? parent : above_parent(instance, parent);
+}
+
+LeafId Limiter::Implementation::above_parent(std::uint32_t overflow, LeafId parent) const {
     LeafId leaf;
-    leaf.instance = overflow_instance(definition, now);
-    if (leaf.instance == 0) {
-        // An exact name without room, or no record at all: its parents still count.
-        return parent;
-    }
+    leaf.instance = overflow;
     leaf.generation = store_.generation(leaf.instance);
     leaf.overflow_depth = parent.overflow_depth + 1;
     leaf.resume = parent.overflow_depth > 0 ? parent.resume : parent.instance;
     return leaf;
 }
 
-/// Another thread holds the lock and may have been preempted: what can be used as it is?
-LeafId Limiter::Implementation::overflow_without_lock(std::string_view name, std::uint64_t hash) {
-    const auto definition = match(name, hash);
-    if (!definition) {
-        return {};
-    }
-    const CompiledDefinition& compiled = *table_.get(*definition);
-    if (!compiled.parent) {
-        return {};
-    }
-    const auto captures = compiled.pattern.match(name);
-    const std::string parent = compiled.parent->expand(captures ? *captures : Captures{});
-    const std::uint64_t key = this->hash(parent);
-    if (const auto entry = store_.names.find(key)) {
+/// Another thread holds the lock and may have been preempted: the template's overflow instance,
+/// and above it what lives already or the parents' overflow instances.
+LeafId Limiter::Implementation::overflow_without_lock(std::string_view name, std::uint64_t hash,
+                                                      Instant now) {
+    if (const auto entry = store_.names.find(hash)) {
         return leaf_of(*entry);
     }
-    return overflow_without_lock(parent, key);
+    const auto definition = match(name, hash);
+    const CompiledDefinition* compiled = definition ? table_.get(*definition) : nullptr;
+    if (compiled == nullptr) {
+        return {};
+    }
+    const std::uint32_t instance = compiled->overflow_instance.load(std::memory_order_acquire);
+    if (instance == 0) {
+        return ensure_waiting(name, hash, now);
+    }
+    LeafId parent;
+    if (compiled->parent) {
+        const auto captures = compiled->pattern.match(name);
+        const std::string above = compiled->parent->expand(captures ? *captures : Captures{});
+        parent = overflow_without_lock(above, this->hash(above), now);
+    }
+    return above_parent(instance, parent);
+}
+
+/// For an exact name, which has no overflow instance: waits for the lock. Happens once in the life
+/// of a definition; whoever holds the lock gives it back after a bounded piece of work.
+LeafId Limiter::Implementation::ensure_waiting(std::string_view name, std::uint64_t hash,
+                                               Instant now) {
+    store_.lock.lock();
+    const LeafId leaf = ensure(name, hash, now);
+    store_.lock.unlock();
+    return leaf;
 }
 
 void Limiter::Implementation::maintain(Instant now) {

@@ -8,13 +8,9 @@
 namespace weir::limiter {
 namespace {
 
-HashKey secret_key(std::uint64_t seed) {
+NameKey secret_key(std::uint64_t seed) {
     Random random(seed);
-    HashKey key;
-    for (std::byte& byte : key.bytes) {
-        byte = static_cast<std::byte>(random.next() >> 56);
-    }
-    return key;
+    return {random.next(), random.next()};
 }
 
 LimiterOptions bounded(LimiterOptions options) {

@@ -6,7 +6,10 @@
 // to kMaxThreads), each with its own ThreadContext, call find, check, refund, correct and
 // quiescent at the same time as that. check() takes no lock, allocates nothing and makes no system
 // call; find() of a known quota neither. Making an instance on first use is serialised by a lock
-// that is tried a bounded number of times; who does not get it uses the overflow instance once.
+// that is tried a bounded number of times; who does not get it uses the template's overflow
+// instance this once, with the name's own parents as far as they live. It is made with its
+// template, so that there always is one. The first request of an exact name waits for the lock:
+// once in the definition's life, and never does a request pass without its limits.
 //
 // Lifetime. A LeafId and the name in a Decision stay valid until the thread's next quiescent().
 // A Charge may be kept for as long as the request takes: it carries a generation, and refunding
@@ -111,7 +114,7 @@ struct DefinitionStatistics {
 };
 
 struct Memory {
-    std::size_t instances = 0;  // live
+    std::size_t instances = 0;  // live, overflow instances of templates apart
     std::size_t records = 0;    // limits of live instances
     std::size_t bytes = 0;      // touched by instances, tables and views, names apart
     std::size_t name_bytes = 0;
@@ -139,6 +142,9 @@ struct LimiterOptions {
     std::uint32_t max_children_per_parent = 0;       // 0 = max_instances
     std::uint32_t max_statistics = 4096;             // definitions with figures of their own
     std::uint32_t max_views = 1'000'000;             // limits that carry a view
+    /// How often a worker tries the lock for making an instance before it uses the overflow
+    /// instance. Making one takes a microsecond or two; with 0 (tests) it never gets the lock.
+    std::uint32_t creation_tries = 4096;
 };
 
 /// One limit of a live instance as it stands, for people: admin API and dashboard.

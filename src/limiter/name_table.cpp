@@ -7,17 +7,11 @@
 namespace weir::limiter {
 namespace {
 
-constexpr std::uint64_t kEmpty = 0;
-constexpr std::uint64_t kTombstone = 1;
-
-/// The two marks are not hashes.
-std::uint64_t key_of(std::uint64_t hash) { return hash > kTombstone ? hash : hash + 2; }
+constexpr std::uint64_t kEmpty = NameTable::kEmpty;
+constexpr std::uint64_t kTombstone = NameTable::kTombstone;
 
 std::uint64_t word(NameEntry entry) {
     return static_cast<std::uint64_t>(entry.extra) << 32 | entry.value;
-}
-NameEntry entry_of(std::uint64_t word) {
-    return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
 }
 
 using Slots = NameTable::Slots;
@@ -55,27 +49,6 @@ NameTable::NameTable(std::size_t minimum_capacity)
     : slots_(std::make_unique<Slots>(std::bit_ceil(minimum_capacity)).release()) {}
 
 NameTable::~NameTable() { delete slots_.load(std::memory_order_relaxed); }
-
-std::optional<NameEntry> NameTable::find(std::uint64_t hash) const {
-    const Slots& table = *slots_.load(std::memory_order_acquire);
-    const std::uint64_t key = key_of(hash);
-    for (std::size_t i = key & table.mask, probes = 0; probes <= table.mask; ++probes) {
-        const Slots::Slot& slot = table.slots[i];
-        const std::uint64_t found = slot.hash.load(std::memory_order_acquire);
-        if (found == key) {
-            const std::uint64_t entry = slot.entry.load(std::memory_order_acquire);
-            if (slot.hash.load(std::memory_order_relaxed) == key) {
-                return entry_of(entry);
-            }
-            return std::nullopt;  // erased under our eyes
-        }
-        if (found == kEmpty) {
-            return std::nullopt;
-        }
-        i = (i + 1) & table.mask;
-    }
-    return std::nullopt;
-}
 
 void NameTable::insert(std::uint64_t hash, NameEntry entry) {
     Slots& table = *slots_.load(std::memory_order_relaxed);

@@ -25,6 +25,9 @@ struct NameEntry {
 class NameTable {
   public:
     struct Slots;
+    /// Marks of slots without an entry.
+    static constexpr std::uint64_t kEmpty = 0;
+    static constexpr std::uint64_t kTombstone = 1;
 
     explicit NameTable(std::size_t minimum_capacity);
     ~NameTable();
@@ -42,6 +45,9 @@ class NameTable {
     [[nodiscard]] std::unique_ptr<Slots> grow();
 
   private:
+    /// The two marks are not hashes.
+    static std::uint64_t key_of(std::uint64_t hash) { return hash > kTombstone ? hash : hash + 2; }
+
     std::atomic<Slots*> slots_;
     std::size_t size_ = 0;
 };
@@ -57,5 +63,27 @@ struct NameTable::Slots {
     std::size_t used = 0;  // not empty: entries and tombstones
     LazyArray<Slot> slots;
 };
+
+inline std::optional<NameEntry> NameTable::find(std::uint64_t hash) const {
+    const Slots& table = *slots_.load(std::memory_order_acquire);
+    const std::uint64_t key = key_of(hash);
+    for (std::size_t i = key & table.mask, probes = 0; probes <= table.mask; ++probes) {
+        const Slots::Slot& slot = table.slots[i];
+        const std::uint64_t found = slot.hash.load(std::memory_order_acquire);
+        if (found == key) {
+            const std::uint64_t entry = slot.entry.load(std::memory_order_acquire);
+            if (slot.hash.load(std::memory_order_relaxed) == key) {
+                return NameEntry{static_cast<std::uint32_t>(entry),
+                                 static_cast<std::uint32_t>(entry >> 32)};
+            }
+            return std::nullopt;  // erased under our eyes
+        }
+        if (found == kEmpty) {
+            return std::nullopt;
+        }
+        i = (i + 1) & table.mask;
+    }
+    return std::nullopt;
+}
 
 }  // namespace weir::limiter

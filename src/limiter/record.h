@@ -10,7 +10,14 @@
 
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEIR_ONE_WORD_SWAPS
+#endif
+#endif
 
 namespace weir::limiter {
 
@@ -33,9 +40,9 @@ inline constexpr double kTickSeconds = 1048576e-9;
 
 struct alignas(64) LimitRecord {
     std::atomic<double> level;              // at the anchor, + charged since
+    std::atomic<std::uint64_t> recent;      // a Recent, bit-cast; beside level, see swap_both
     std::atomic<std::int64_t> anchor;       // nanoseconds of the monotonic time line
     std::atomic<std::uint64_t> pending;     // a Pending, bit-cast
-    std::atomic<std::uint64_t> recent;      // a Recent, bit-cast
     std::atomic<std::uint32_t> lot;         // head only: see lots.h
     std::atomic<float> typical;             // running mean of admitted weights; below 0 = none yet
     std::atomic<float> heaviest;            // W at the anchor
@@ -78,6 +85,33 @@ inline constexpr std::uint32_t kVersionShift = 2;
 [[nodiscard]] inline Recent unpack_recent(std::uint64_t word) {
     return {std::bit_cast<float>(static_cast<std::uint32_t>(word >> 32)),
             static_cast<std::uint32_t>(word)};
+}
+
+/// Level and recent weight change together on most requests, and a locked instruction costs more
+/// than all the arithmetic of a limit.
+struct Line {
+    double level;
+    std::uint64_t recent;
+};
+
+/// Swaps both in one step if neither has changed. Where the processor has no such instruction,
+/// or a sanitizer must see what happens, the answer is always no and the caller takes two steps.
+[[nodiscard]] inline bool swap_both(LimitRecord& record, Line old, Line fresh) {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(WEIR_ONE_WORD_SWAPS)
+    static_assert(offsetof(LimitRecord, level) == 0 && offsetof(LimitRecord, recent) == 8);
+    bool swapped = false;
+    std::uint64_t low = std::bit_cast<std::uint64_t>(old.level);
+    std::uint64_t high = old.recent;
+    // Both words are atomics; the aligned pair is swapped as a whole. Orders more than relaxed.
+    __asm__ __volatile__("lock cmpxchg16b %[pair]"
+                         : "=@ccz"(swapped), [pair] "+m"(record), "+a"(low), "+d"(high)
+                         : "b"(std::bit_cast<std::uint64_t>(fresh.level)), "c"(fresh.recent)
+                         : "memory");
+    return swapped;
+#else
+    (void)record, (void)old, (void)fresh;
+    return false;
+#endif
 }
 
 /// Takes the lock bit if it is free.

@@ -91,3 +91,25 @@ TEST_CASE("names of enums") {
     CHECK(is_template("a/{b}"));
     CHECK_FALSE(is_template("a/b"));
 }
+
+TEST_CASE("edits of a parent: children object to a deeper chain and to its end, not to amounts") {
+    std::vector<QuotaDefinition> set{quota("p", {per_second(10)}), quota("p/c", {}, "p"),
+                                     quota("t/{x}", {}), quota("t/{x}/y", {}, "t/{x}")};
+    Fixture fixture(set);
+    REQUIRE(fixture.errors.empty());
+    CHECK(fixture.limiter.upsert(quota("p", {per_second(20)}), fixture.now).empty());
+    CHECK(!fixture.limiter.upsert(quota("p", {per_second(20)}, "p/c"), fixture.now).empty());
+    CHECK(!fixture.limiter.erase("p", fixture.now).empty());
+    CHECK(!fixture.limiter.erase("t/{x}", fixture.now).empty());
+    CHECK(fixture.limiter.erase("t/{x}/y", fixture.now).empty());
+    CHECK(fixture.limiter.erase("t/{x}", fixture.now).empty());
+    // The child finds another parent: then this one may go.
+    CHECK(fixture.limiter.upsert(quota("p/c", {}), fixture.now).empty());
+    CHECK(fixture.limiter.erase("p", fixture.now).empty());
+    // And a set that is applied again counts anew.
+    CHECK(fixture.limiter.apply(set, fixture.now).empty());
+    CHECK(!fixture.limiter.erase("p", fixture.now).empty());
+    set.erase(set.begin() + 1);
+    CHECK(fixture.limiter.apply(set, fixture.now).empty());
+    CHECK(fixture.limiter.erase("p", fixture.now).empty());
+}

@@ -206,3 +206,20 @@ TEST_CASE("offered weight of a level is what the other levels would let through"
     CHECK(fixture.limiter.read(fixture.reference("p/c"), fixture.now)->offered ==
           doctest::Approx(20));
 }
+
+TEST_CASE("counts for the engine lose nothing beside much larger sums") {
+    Fixture fixture({quota("q", {borders(1000, 1e12, 1e12)})});
+    Weights heavy;
+    heavy.requests = 16777216 * 8;  // a float next to it does not see a 1
+    CHECK(fixture.check("q").admitted);
+    const LimitRef limit = fixture.reference("q");
+    (void)fixture.limiter.read(limit, fixture.now);
+    CHECK(fixture.check("q", heavy).admitted);
+    for (int i = 0; i < 1000; ++i) {
+        CHECK(fixture.check("q").admitted);
+    }
+    const auto counts = fixture.limiter.read(limit, fixture.now);
+    REQUIRE(counts);
+    CHECK(counts->admitted == heavy.requests + 1001);
+    CHECK(counts->offered == heavy.requests + 1001);
+}

@@ -134,8 +134,69 @@ TEST_CASE("threads that make, replace and drop instances while definitions chang
     }
     fixture.now = Instant(Duration(clock.load()));
     fixture.limiter.maintain(fixture.now);
+    fixture.limiter.maintain(fixture.now);  // what the first one dropped
     const Memory memory = fixture.limiter.memory();
-    // The template's 50, the root, the overflow, the exact one and its moving back.
-    CHECK(memory.instances <= 54);
-    CHECK(memory.records == memory.instances);
+    // The template's 50, the root, the exact one and its moving back; one record each, and one of
+    // the template's overflow instance.
+    CHECK(memory.instances <= 53);
+    CHECK(memory.records == memory.instances + 1);
+}
+
+TEST_CASE("a worker that cannot make an instance uses the overflow instance, never nothing") {
+    LimiterOptions options = Fixture::small();
+    options.creation_tries = 0;  // as if another thread always held the lock
+    QuotaDefinition alone = quota("alone/{key}", {per_minute(5)});
+    Fixture fixture({quota("k", {per_second(1000)}), quota("k/{key}", {per_minute(5)}, "k"),
+                     quota("k/{key}/read", {per_minute(2)}, "k/{key}"), alone, quota("e", {})},
+                    options);
+    SUBCASE("without parents: the template's limits times ten, over all names together") {
+        int admitted = 0;
+        for (int i = 0; i < 100; ++i) {
+            const Decision decision = fixture.check("alone/" + std::to_string(i));
+            CHECK(decision.reason != Reason::no_quota);
+            admitted += decision.admitted ? 1 : 0;
+        }
+        CHECK(admitted == 50);
+        CHECK(fixture.limiter.counters().contended == 100);
+    }
+    SUBCASE("with parents: all levels of the chain, and the exact root is made") {
+        int admitted = 0;
+        for (int i = 0; i < 100; ++i) {
+            const LeafId leaf = fixture.find("k/" + std::to_string(i) + "/read");
+            CHECK(leaf.overflow_depth == 2);
+            admitted +=
+                fixture.limiter.check(fixture.thread, leaf, {}, fixture.now, CheckMode::charge)
+                        .admitted
+                    ? 1
+                    : 0;
+        }
+        CHECK(admitted == 20);
+        CHECK(fixture.level("k") == doctest::Approx(20));
+    }
+    SUBCASE("an exact name waits and gets its own") {
+        CHECK(fixture.find("e").overflow_depth == 0);
+        CHECK(fixture.find("k"));
+        CHECK(fixture.find("k/1").overflow_depth == 1);
+        CHECK(fixture.admits("k/1"));
+        CHECK(fixture.level("k") == doctest::Approx(1));
+        CHECK(!fixture.find("unknown"));
+    }
+    SUBCASE("edits keep the overflow instance") {
+        CHECK(fixture.limiter.upsert(quota("alone/{key}", {per_minute(6)}), fixture.now).empty());
+        int admitted = 0;
+        for (int i = 0; i < 100; ++i) {
+            admitted += fixture.admits("alone/" + std::to_string(i)) ? 1 : 0;
+        }
+        CHECK(admitted == 60);
+    }
+    SUBCASE("a template that is added later has one, one that is gone has none") {
+        CHECK(fixture.limiter.upsert(quota("later/{key}", {per_minute(1)}), fixture.now).empty());
+        int admitted = 0;
+        for (int i = 0; i < 30; ++i) {
+            admitted += fixture.admits("later/" + std::to_string(i)) ? 1 : 0;
+        }
+        CHECK(admitted == 10);
+        CHECK(fixture.limiter.erase("later/{key}", fixture.now).empty());
+        CHECK(!fixture.find("later/1"));
+    }
 }

@@ -322,3 +322,39 @@ TEST_CASE("random names against a map") {
     }
     CHECK(same);
 }
+
+TEST_CASE("an instance in use is not idle, however empty its bucket is in between") {
+    Fixture fixture({quota("k/{key}", {per_second(1000)})});
+    for (int second = 0; second < 200; ++second) {
+        CHECK(fixture.admits("k/1"));
+        fixture.wait(1);
+        fixture.limiter.maintain(fixture.now);
+    }
+    CHECK(fixture.limiter.counters().created == 1);
+    CHECK(fixture.limiter.counters().dropped_idle == 0);
+    fixture.wait(61);
+    fixture.limiter.maintain(fixture.now);
+    CHECK(fixture.limiter.counters().dropped_idle == 1);
+}
+
+TEST_CASE("a template over its cap after an edit comes back to it") {
+    QuotaDefinition definition = quota("k/{key}", {per_second(1000)});
+    definition.max_instances = 3;
+    Fixture fixture({definition});
+    int next = 0;
+    const auto fill = [&] {
+        for (int i = 0; i < 5; ++i) {
+            fixture.wait(2);
+            CHECK(fixture.admits("k/" + std::to_string(next++)));
+        }
+    };
+    for (int round = 0; round < 5; ++round) {
+        // Erased, the exact instance moves under the template, which is full already.
+        CHECK(fixture.limiter.upsert(quota("k/exact", {per_second(1)}), fixture.now).empty());
+        CHECK(fixture.admits("k/exact"));
+        fill();
+        CHECK(fixture.limiter.erase("k/exact", fixture.now).empty());
+    }
+    fill();
+    CHECK(fixture.limiter.memory().instances == 3);
+}

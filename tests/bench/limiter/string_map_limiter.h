@@ -1,6 +1,8 @@
 #pragma once
-// What the limiter is compared with: the plain way, one string-keyed hash map of leaky buckets,
-// three look-ups a request. Not thread-safe, no sharing between sidecars, no lots.
+// What the limiter is compared with: the plain way, one string-keyed hash map of leaky buckets.
+// A request looks its three quotas up by name (each look-up makes the std::string that the map
+// asks for), drains three buckets, compares, and adds to all three or to none.
+// Not thread-safe, no sharing between sidecars, no lots, no rates, no bound on memory.
 
 #include <string>
 #include <string_view>

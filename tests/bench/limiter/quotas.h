@@ -1,0 +1,34 @@
+#pragma once
+// The quota tree of the benchmark: three levels, one limit each.
+
+#include <string_view>
+#include <vector>
+
+#include "limiter/limiter.h"
+
+inline constexpr std::string_view kLongPrefix = "eu-west-bucket-";
+inline constexpr std::string_view kShortPrefix = "bucket";
+
+inline weir::Instant instant(double seconds) { return weir::Instant(weir::from_seconds(seconds)); }
+
+inline weir::limiter::QuotaDefinition definition(std::string name,
+                                                 std::optional<std::string> parent, double amount) {
+    weir::limiter::QuotaDefinition definition;
+    definition.name = std::move(name);
+    definition.parent = std::move(parent);
+    definition.limits.emplace_back();
+    definition.limits[0].amount = amount;
+    return definition;
+}
+
+inline std::vector<weir::limiter::QuotaDefinition> definitions() {
+    return {definition("s3", {}, 1e9), definition("s3/{bucket}", "s3", 1000),
+            definition("s3/{bucket}/read", "s3/{bucket}", 500)};
+}
+
+inline weir::limiter::LimiterOptions options_for(std::size_t instances) {
+    weir::limiter::LimiterOptions options;
+    options.max_instances = static_cast<std::uint32_t>(instances + 16);
+    options.seed = 42;
+    return options;
+}
