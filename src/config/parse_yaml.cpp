@@ -30,8 +30,9 @@ class YamlEvents final : public YAML::EventHandler {
         : builder_(file, limits, diagnostics) {}
 
     Document take() { return builder_.take(); }
+    [[nodiscard]] Place start() const { return start_; }
 
-    void OnDocumentStart(const YAML::Mark&) override {}
+    void OnDocumentStart(const YAML::Mark& mark) override { start_ = place_of(mark); }
     void OnDocumentEnd() override {}
 
     void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -104,6 +105,7 @@ class YamlEvents final : public YAML::EventHandler {
     }
 
     TreeBuilder builder_;
+    Place start_;
     std::unordered_map<YAML::anchor_t, NodeIndex> anchors_;
 };
 
@@ -115,11 +117,17 @@ std::vector<Document> parse_yaml(std::string_view text, const std::string& file,
     try {
         std::istringstream stream{std::string(text)};
         YAML::Parser parser(stream);
-        for (;;) {
+        for (Place before;;) {
             YamlEvents events(file, limits, diagnostics);
             if (!parser.HandleNextDocument(events)) {
                 break;
             }
+            if (events.start() == before) {
+                // yaml-cpp 0.7 gives empty documents for ever before a token that it cannot use.
+                diagnostics.add({Severity::error, file, before, {}, "this belongs to nothing", {}});
+                break;
+            }
+            before = events.start();
             Document document = events.take();
             if (!document.empty() && document.root()->kind != NodeKind::null) {
                 documents.push_back(std::move(document));

@@ -110,7 +110,7 @@ struct HeaderSettings {
     bool via = true;
     bool forwarded = true;  ///< X-Forwarded-For, -Proto, -Host
     bool request_id = true;
-    Underscores underscores = Underscores::drop;  ///< request fields whose name holds one
+    Underscores underscores = Underscores::pass;  ///< request fields whose name holds one
 
     friend bool operator==(const HeaderSettings&, const HeaderSettings&) = default;
 };

@@ -215,8 +215,9 @@ constexpr std::array kFields = {
         "Add `X-Forwarded-For`, `-Proto` and `-Host`.", false, WEIR_BOOLEAN(headers.forwarded)},
     SettingField{"headers.request_id", "true or false", "true", "",
         "Keep a valid `X-Request-Id`, else make one.", false, WEIR_BOOLEAN(headers.request_id)},
-    SettingField{"headers.underscores", "word", "drop", "pass, drop, reject",
-        "What happens to request fields whose name holds an underscore.", false,
+    SettingField{"headers.underscores", "word", "pass", "pass, drop, reject",
+        "What happens to request fields whose name holds an underscore. Those that imitate a field "
+        "weir reads or writes (`X_Forwarded_For`) are dropped with `pass` too.", false,
         WEIR_WORD(headers.underscores, "pass", "drop", "reject")},
 
     SettingField{"log.level", "word", "info", "debug, info, warning, error, off",

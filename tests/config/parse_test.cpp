@@ -97,6 +97,12 @@ TEST_CASE("syntax errors have their place") {
     CHECK(json_errors("{\"a\": 1e999}").size() == 1);
 }
 
+TEST_CASE("a token out of place ends the reading (found by fuzzing: it went on for ever)") {
+    CHECK(yaml_errors("- a\n,b\n") == Lines{"f.yaml:2:1: this belongs to nothing"});
+    CHECK(yaml_errors("a: 1\n]\n").size() == 1);
+    CHECK(yaml_errors("}").size() == 1);
+}
+
 TEST_CASE("duplicate keys are errors in both") {
     CHECK(yaml_errors("a: 1\nb: {c: 1, c: 2}\na: 3\n") ==
           Lines{"f.yaml:2:11: b: the key 'c' is given twice",
