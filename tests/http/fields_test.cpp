@@ -17,5 +17,40 @@ TEST_CASE("names are known whatever their case, and only whole") {
     CHECK(identify(std::string(200, 'a')) == FieldId::other);
 }
 
+TEST_CASE("one changed byte makes another name, unless it is the case of a letter") {
+    for (const std::string name :
+         {"te", "host", "accept", "expect", "upgrade", "forwarded", "connection", "keep-alive",
+          "x-request-id", "content-length", "x-forwarded-for", "proxy-connection",
+          "x-forwarded-host", "transfer-encoding", "x-forwarded-proto", "proxy-authenticate",
+          "proxy-authorization"}) {
+        const FieldId id = identify(name);
+        REQUIRE(id != FieldId::other);
+        for (std::size_t i = 0; i < name.size(); ++i) {
+            for (int byte = 0; byte < 256; ++byte) {
+                auto changed = name;
+                changed[i] = static_cast<char>(byte);
+                if ((identify(changed) == id) != equals_ignoring_case(changed, name)) {
+                    FAIL_CHECK(name << " at " << i << " byte " << byte);
+                }
+            }
+        }
+        CHECK(identify(name + "x") != id);
+        CHECK(identify(name.substr(1)) != id);
+    }
+}
+
+TEST_CASE("an underscore is seen wherever it stands") {
+    for (std::size_t size = 1; size <= 40; ++size) {
+        for (std::size_t at = 0; at <= size; ++at) {
+            std::string name(size, '^');  // the byte before it
+            if (at < size) name[at] = '_';
+            Fields fields;
+            fields.begin(name.data());
+            fields.add(name, std::string_view(name).substr(size));
+            if (fields[0].holds_underscore != (at < size)) FAIL_CHECK(size << ", " << at);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace weir::http
