@@ -10,14 +10,15 @@ namespace weir::http {
 
 /// Fields whose name holds an underscore. Applications that turn names into variables (CGI, WSGI)
 /// confuse X_Forwarded_For with X-Forwarded-For, so with `pass` too a name that would be taken for
-/// a field that weir writes or frames by is dropped.
+/// a field that weir reads or writes is dropped. `pass` is the default because signatures (AWS's
+/// version 4) may cover any other field, and a dropped one breaks them.
 enum class Underscores : std::uint8_t { pass, drop, reject };
 
 struct GatePolicy {
     std::size_t max_head = 32 * 1024;         ///< with the empty line; above: 431
     std::size_t max_request_line = 8 * 1024;  ///< with its CRLF; above: 414
     std::size_t max_fields = 100;             ///< above: 431
-    Underscores underscores = Underscores::drop;
+    Underscores underscores = Underscores::pass;
     /// RFC 9112, 2.2: one empty line before a request line is skipped.
     bool skip_leading_empty_line = true;
     /// RFC 9112, 3.2: only HTTP/1.1 requires Host. Without Host there is nothing to route by.

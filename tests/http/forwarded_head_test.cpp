@@ -56,7 +56,9 @@ TEST_CASE("hop-by-hop fields and what Connection names stay here") {
           with("TE: trailers\r\nConnection: TE\r\n"));
     CHECK(forward(with("Transfer-Encoding: chunked\r\nTrailer: x\r\n"), kBare) ==
           with("Transfer-Encoding: chunked\r\nTrailer: x\r\n"));
-    CHECK(forward(with("A_B: 1\r\n"), kBare) == with(""));
+    CHECK(forward(with("A_B: 1\r\n"), kBare) == with("A_B: 1\r\n"));
+    CHECK(forward(with("A_B: 1\r\nX_Forwarded_For: 1\r\nC: 2\r\n"), kBare) ==
+          with("A_B: 1\r\nC: 2\r\n"));
 }
 
 TEST_CASE("a target in absolute form is forwarded in origin form") {

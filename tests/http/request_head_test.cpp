@@ -175,6 +175,7 @@ TEST_CASE("13: underscores as configured, never as dashes") {
         CHECK(head.fields()[1].dropped == (kind == Underscores::drop));
         CHECK(head.fields()[2].dropped);
     }
+    CHECK(GatePolicy().underscores == Underscores::pass);
 }
 
 TEST_CASE("14: long targets, heads and many fields") {
