@@ -77,14 +77,13 @@ IoResult Stream::read(std::span<char> buffer) {
     }
 }
 
-IoResult Stream::write(std::span<iovec> pieces, bool more) {
+IoResult Stream::write(std::span<iovec> pieces) {
     if ((ready_ & kWrite) == 0) return {};
     msghdr message{};
     message.msg_iov = pieces.data();
     message.msg_iovlen = pieces.size();
-    const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
     for (;;) {
-        const auto count = ::sendmsg(descriptor_.get(), &message, flags);
+        const auto count = ::sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL);
         if (count >= 0) {
             const auto bytes = static_cast<std::size_t>(count);
             if (bytes < total(pieces)) ready_ &= static_cast<std::uint8_t>(~kWrite);
@@ -105,6 +104,17 @@ bool Stream::has_input() const {
 
 void Stream::shut_down_sending() { ::shutdown(descriptor_.get(), SHUT_WR); }
 
+void Stream::probe_often() {
+    const auto set = [this](int option, int value) {
+        ::setsockopt(descriptor_.get(), IPPROTO_TCP, option, &value, sizeof(value));
+    };
+    set(TCP_KEEPINTVL, 5);
+    set(TCP_KEEPCNT, 6);
+    const int on = 1;
+    ::setsockopt(descriptor_.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    set(TCP_KEEPIDLE, 2);
+}
+
 void Stream::reset() {
     if (!is_open()) return;
     const linger now{.l_onoff = 1, .l_linger = 0};
@@ -123,10 +133,10 @@ void Stream::close() {
 void Stream::on_events(std::uint32_t epoll_events) {
     if ((epoll_events & EPOLLIN) != 0) ready_ |= kRead;
     if ((epoll_events & EPOLLOUT) != 0) ready_ |= kWrite;
-    if ((epoll_events & EPOLLRDHUP) != 0) ready_ |= kRead | kEnded;
+    if ((epoll_events & EPOLLRDHUP) != 0) ready_ |= kRead | kEnd;
     // HUP comes with both halves shut down, be it in order; only ERR alone means a failure. A reset
     // gives both.
-    if ((epoll_events & EPOLLHUP) != 0) ready_ |= kRead | kWrite | kEnded;
+    if ((epoll_events & EPOLLHUP) != 0) ready_ |= kRead | kWrite | kEnd;
     if ((epoll_events & EPOLLERR) != 0) ready_ |= kRead | kWrite | kFailure;
     if (wait_ != nullptr && (ready_ & interest_) != 0) wait_->finish(WaitResult::ready);
 }

@@ -37,7 +37,8 @@ class Wait;
 class Stream final : public EventSink {
   public:
     /// What a Wait waits for; combine with |.
-    enum Interest : std::uint8_t { kNothing = 0, kRead = 1, kWrite = 2, kFailure = 4 };
+    /// kEnd: the other side has shut down its sending half, in order or not.
+    enum Interest : std::uint8_t { kNothing = 0, kRead = 1, kWrite = 2, kFailure = 4, kEnd = 8 };
 
     Stream() = default;
     Stream(const Stream&) = delete;
@@ -53,10 +54,15 @@ class Stream final : public EventSink {
     [[nodiscard]] bool finish_connect();
 
     [[nodiscard]] IoResult read(std::span<char> buffer);
-    /// Sends what fits. `more`: bytes that belong to these follow at once (MSG_MORE).
-    [[nodiscard]] IoResult write(std::span<iovec> pieces, bool more);
+    /// Sends what fits, at once: MSG_MORE would hold a last short segment back for 200 ms whenever
+    /// the bytes that were to follow do not come.
+    [[nodiscard]] IoResult write(std::span<iovec> pieces);
     /// FIN: the other side sees an end, we may still read.
     void shut_down_sending();
+    /// Has the kernel ask every few seconds if the other side still knows the connection. One that
+    /// has closed it answers with a reset once it has forgotten it (Linux: after a minute), one
+    /// that has only shut down its sending half does not. TCP only.
+    void probe_often();
     /// Closes with a reset instead of an orderly end: what the other side got is incomplete.
     void reset();
     void close();
@@ -64,7 +70,7 @@ class Stream final : public EventSink {
     [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }
     [[nodiscard]] int native_handle() const { return descriptor_.get(); }
     /// The other side has shut down its sending half, or the connection failed.
-    [[nodiscard]] bool other_side_ended() const { return (ready_ & (kEnded | kFailure)) != 0; }
+    [[nodiscard]] bool other_side_ended() const { return (ready_ & (kEnd | kFailure)) != 0; }
     [[nodiscard]] bool failed() const { return (ready_ & kFailure) != 0; }
     /// Bytes (or an end) may wait to be read. Cheap: no system call.
     [[nodiscard]] bool maybe_readable() const { return (ready_ & kRead) != 0; }
@@ -75,8 +81,6 @@ class Stream final : public EventSink {
 
   private:
     friend class Wait;
-    static constexpr std::uint8_t kEnded = 8;
-
     EventLoop* loop_ = nullptr;
     FileDescriptor descriptor_;
     Wait* wait_ = nullptr;

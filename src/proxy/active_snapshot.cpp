@@ -17,7 +17,8 @@ http::Underscores underscores(config::Underscores setting) {
 
 }  // namespace
 
-ActiveSnapshot::ActiveSnapshot(const Snapshot& snapshot) : settings(snapshot) {
+ActiveSnapshot::ActiveSnapshot(const Snapshot& snapshot, std::uint64_t version)
+    : settings(snapshot), upstream_version(version) {
     gate.max_head = snapshot.limits.request_head;
     gate.max_request_line = snapshot.limits.request_line;
     gate.max_fields = snapshot.limits.request_fields;

@@ -3,6 +3,7 @@
 // Immutable. References are counted by a shared_ptr that belongs to one worker alone, so that
 // counting never touches another thread's cache line.
 
+#include <cstdint>
 #include <memory>
 
 #include "http/chunked_scanner.h"
@@ -13,9 +14,11 @@
 namespace weir::proxy {
 
 struct ActiveSnapshot {
-    explicit ActiveSnapshot(const Snapshot& snapshot);
+    /// `version` of the upstream's addresses: connections made to other ones are not kept.
+    ActiveSnapshot(const Snapshot& snapshot, std::uint64_t version);
 
     Snapshot settings;
+    std::uint64_t upstream_version = 0;
     http::GatePolicy gate;
     http::ResponsePolicy response;
     http::ChunkedLimits chunked;

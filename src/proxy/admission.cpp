@@ -19,8 +19,8 @@ http::QuotaUnit unit_of(limiter::Unit unit) {
     return http::QuotaUnit::requests;
 }
 
-http::LimitView view_of(const limiter::Decision& decision) {
-    return {.quota = decision.quota,
+http::LimitView view_of(const limiter::Decision& decision, std::string_view quota) {
+    return {.quota = quota,
             .unit = unit_of(decision.unit),
             .amount = decision.amount,
             .period = decision.period,
@@ -116,7 +116,7 @@ void write_refusal(ClientSide& client, const ActiveSnapshot& snapshot, const Adm
     http::Refusal refusal{.limit = {},
                           .retry_after = decision.retry_after,
                           .headers = switches_of(snapshot.settings.headers)};
-    if (!decision.hide_headers) refusal.limit = view_of(decision);
+    if (!decision.hide_headers) refusal.limit = view_of(decision, decision.quota);
     auto& worker = client.worker;
     worker.text().clear();
     http::append_refusal(worker.text(), refusal,
@@ -129,12 +129,19 @@ void write_refusal(ClientSide& client, const ActiveSnapshot& snapshot, const Adm
                          worker.random());
 }
 
-void append_success_fields(std::string& out, const ActiveSnapshot& snapshot,
+std::string_view quota_name(ClientSide& client, const Admission& admission) {
+    if (!admission.decision.quota.empty()) return admission.decision.quota;
+    if (admission.verdict != Verdict::admitted) return {};
+    return client.worker.limiter().quota_name(admission.decision);
+}
+
+void append_success_fields(std::string& out, ClientSide& client, const ActiveSnapshot& snapshot,
                            const Admission& admission) {
     const auto& headers = snapshot.settings.headers;
     if (!headers.on_success || admission.verdict != Verdict::admitted) return;
-    if (admission.decision.hide_headers || admission.decision.quota.empty()) return;
-    http::append_limit_fields(out, view_of(admission.decision), switches_of(headers));
+    const auto quota = quota_name(client, admission);
+    if (admission.decision.hide_headers || quota.empty()) return;
+    http::append_limit_fields(out, view_of(admission.decision, quota), switches_of(headers));
 }
 
 }  // namespace weir::proxy

@@ -37,7 +37,9 @@ void correct(ClientSide& client, Admission& admission, std::uint64_t request_byt
 void write_refusal(ClientSide& client, const ActiveSnapshot& snapshot, const Admission& admission,
                    bool keep_alive);
 /// RateLimit fields for an admitted request, if they are switched on.
-void append_success_fields(std::string& out, const ActiveSnapshot& snapshot,
+void append_success_fields(std::string& out, ClientSide& client, const ActiveSnapshot& snapshot,
                            const Admission& admission);
+/// The quota that refused, or that came nearest to it; valid until the turn ends.
+[[nodiscard]] std::string_view quota_name(ClientSide& client, const Admission& admission);
 
 }  // namespace weir::proxy

@@ -28,6 +28,21 @@ BodyProgress::Step BodyProgress::pass(std::string_view bytes) {
     return {};
 }
 
+BodyProgress::Unwrapped BodyProgress::unwrap(std::span<char> bytes) {
+    Unwrapped result;
+    std::size_t used = 0;
+    for (; used < bytes.size() && !scanner_.complete(); ++used) {
+        const auto before = scanner_.payload_bytes();
+        const auto scanned = scanner_.scan({&bytes[used], 1});
+        if (scanned.state == http::ChunkedScanner::State::rejected) return {.bad = true};
+        if (scanner_.payload_bytes() > before) bytes[result.content++] = bytes[used];
+    }
+    const auto behind = bytes.subspan(used);
+    std::copy(behind.begin(), behind.end(), bytes.data() + result.content);
+    result.total = result.content + behind.size();
+    return result;
+}
+
 bool BodyProgress::done() const {
     switch (kind_) {
         case http::BodyKind::none:

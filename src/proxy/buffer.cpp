@@ -15,6 +15,18 @@ BufferPool::~BufferPool() {
     for (char* memory : free_large_) delete[] memory;
 }
 
+void BufferPool::set_large(std::size_t large) {
+    if (large == large_) return;
+    for (char* memory : free_large_) delete[] memory;
+    free_large_.clear();
+    large_ = large;
+}
+
+std::size_t BufferPool::kept_free(std::size_t size) {
+    const auto* free = list(size);
+    return free == nullptr ? 0 : free->size();
+}
+
 std::vector<char*>* BufferPool::list(std::size_t size) {
     if (size == kSmallBuffer) return &free_small_;
     if (size == large_) return &free_large_;

@@ -24,8 +24,12 @@ class BufferPool {
     ~BufferPool();
 
     [[nodiscard]] std::size_t large() const { return large_; }
+    /// From now on; buffers of the old size may still come back.
+    void set_large(std::size_t large);
     [[nodiscard]] char* take(std::size_t size);
     void give(char* memory, std::size_t size);
+    /// Free ones of that size that are kept.
+    [[nodiscard]] std::size_t kept_free(std::size_t size);
     /// Borrowed now, in bytes.
     [[nodiscard]] std::size_t borrowed() const { return borrowed_; }
 

@@ -13,6 +13,10 @@ namespace {
 /// and how much it may still send meanwhile: each gets this or that, whatever comes first.
 constexpr Duration kLingerTotal = std::chrono::seconds(5);
 constexpr Duration kLingerIdle = std::chrono::seconds(1);
+/// How long a finishing server waits for the first request of a connection that it has accepted.
+constexpr Duration kFirstRequest = std::chrono::seconds(1);
+/// Longer ones in the access log would be a client's way to fill it.
+constexpr std::size_t kMaxLoggedId = 128;
 
 Ending ending_of(http::Rejection rejection) {
     using enum http::Rejection;
@@ -64,6 +68,8 @@ std::string_view explanation_of(Ending ending) {
             return "The service behind this proxy cannot be reached.";
         case Ending::upstream_connect_timeout:
             return "The service behind this proxy did not accept a connection in time.";
+        case Ending::upstream_exhausted:
+            return "This proxy has no connection to the service behind it to spare.";
         case Ending::upstream_response_timeout:
             return "The service behind this proxy did not answer in time.";
         case Ending::upstream_invalid_response:
@@ -120,6 +126,7 @@ net::Flow ClientConnection::serve() {
             case HeadResult::complete:
                 begin_request();
                 more = co_await serve_request();
+                co_await take_turns();
                 break;
             case HeadResult::rejected:
                 begin_request();
@@ -147,6 +154,24 @@ Instant ClientConnection::head_deadline(bool begun) {
     return client_.worker.loop().now() + (idle ? timeouts.keep_alive_idle : timeouts.request_head);
 }
 
+bool ClientConnection::worth_waiting(Instant& deadline) {
+    auto& worker = client_.worker;
+    if (worker.aborting()) return false;
+    // Bytes that the event loop has not told of yet are a request that was sent in good time.
+    if (!first_request_) return client_.stream.has_input();
+    // Accepted a moment ago, perhaps: its request is on its way.
+    deadline = std::min(deadline, worker.loop().now() + kFirstRequest);
+    return true;
+}
+
+net::Task<void> ClientConnection::take_turns() {
+    auto& worker = client_.worker;
+    if (++requests_in_row_ < worker.snapshot()->settings.limits.pipelined_requests) co_return;
+    requests_in_row_ = 0;
+    worker.mutable_counters().count(Event::request_turn_ended);
+    co_await worker.loop().next_turn();
+}
+
 net::Task<ClientConnection::HeadResult> ClientConnection::read_head() {
     auto& counters = client_.worker.mutable_counters();
     client_.head.reset();
@@ -167,11 +192,14 @@ net::Task<ClientConnection::HeadResult> ClientConnection::read_head() {
         if (fresh) continue;
         if (got.status != net::IoStatus::would_block) co_return HeadResult::closed;
         idle_ = !begun;
-        if (idle_ && client_.worker.finishing()) co_return HeadResult::closed;
+        if (idle_ && client_.worker.finishing() && !worth_waiting(deadline)) {
+            co_return HeadResult::closed;
+        }
+        requests_in_row_ = 0;
         const auto waited = co_await wait_for_client(net::Stream::kRead, deadline);
         idle_ = false;
-        if (waited == net::WaitResult::interrupted) co_return HeadResult::closed;
-        if (waited == net::WaitResult::ready) continue;
+        if (client_.worker.aborting()) co_return HeadResult::closed;
+        if (waited != net::WaitResult::timed_out) continue;
         if (begun) co_return HeadResult::timed_out;
         counters.count(Event::client_idle_timeout);
         co_return HeadResult::closed;
@@ -183,6 +211,7 @@ void ClientConnection::begin_request() {
     first_request_ = false;
     body_bytes_in_ = bytes_out_ = 0;
     quota_.clear();
+    request_id_.clear();
     linger_ = true;
     client_.worker.mutable_counters().count(Event::request_started);
 }
@@ -203,12 +232,13 @@ void ClientConnection::log_request(Ending ending, unsigned status, Duration dura
     if (mode == AccessLogMode::limited && outcome(ending) != "refused") return;
     const auto& head = client_.head;
     const bool readable = head.size() > 0 && head.rejection() == http::Rejection::none;
+    const auto own_id = readable ? head.fields().first(http::FieldId::x_request_id) : "";
     client_.worker.access_log()->record(
         {.method = readable ? head.method_text() : std::string_view(),
          .target = readable ? head.target() : std::string_view(),
          .host = readable ? head.host() : std::string_view(),
          .quota = quota_,
-         .request_id = {},
+         .request_id = request_id_.empty() ? own_id.substr(0, kMaxLoggedId) : request_id_,
          .client = client_.endpoint,
          .status = status,
          .ending = ending,
@@ -235,7 +265,7 @@ net::Task<bool> ClientConnection::serve_request() {
         stays = co_await answer_rejection(upload.body().rejection());
     } else {
         auto admission = admit(client_, *snapshot_, trusted);
-        if (client_.worker.access_log() != nullptr) quota_ = admission.decision.quota;
+        if (client_.worker.access_log() != nullptr) quota_ = quota_name(client_, admission);
         switch (admission.verdict) {
             case Verdict::ambiguous:
                 stays = co_await answer_error(400, admission.explanation, false);
@@ -258,11 +288,12 @@ net::Task<bool> ClientConnection::serve_request() {
 
 net::Task<bool> ClientConnection::forward(Admission& admission, Upload& upload) {
     std::string extra_fields;
-    append_success_fields(extra_fields, *snapshot_, admission);
+    append_success_fields(extra_fields, client_, *snapshot_, admission);
     Exchange exchange(client_, snapshot_, upload, extra_fields);
     const auto result = co_await exchange.run();
     body_bytes_in_ = upload.body().payload();
     bytes_out_ = exchange.download().bytes_sent();
+    request_id_ = upload.request_id();
     if (result.reached_upstream) {
         correct(client_, admission, body_bytes_in_, exchange.download().body().payload());
     } else {

@@ -38,6 +38,10 @@ class ClientConnection {
     net::Flow serve();
     net::Task<HeadResult> read_head();
     [[nodiscard]] Instant head_deadline(bool begun);
+    /// Nothing of a request is there while the server finishes: whether to wait until `deadline`.
+    [[nodiscard]] bool worth_waiting(Instant& deadline);
+    /// Lets other connections go on after many requests in a row.
+    net::Task<void> take_turns();
     /// Serves the request whose head is there; true: read the next one.
     net::Task<bool> serve_request();
     net::Task<bool> forward(Admission& admission, Upload& upload);
@@ -64,9 +68,12 @@ class ClientConnection {
     ClientSide client_;
     SnapshotReference snapshot_;
     Instant started_{};
-    std::string quota_;
+    std::string quota_;       // with an access log only
+    std::string request_id_;  // the same
     std::uint64_t body_bytes_in_ = 0;
     std::uint64_t bytes_out_ = 0;
+    /// Served without having waited for the client in between.
+    std::size_t requests_in_row_ = 0;
     bool first_request_ = true;
     bool idle_ = false;
     bool linger_ = false;

@@ -73,23 +73,23 @@ net::IoResult ClientSide::read_more() {
 
 net::IoStatus ClientSide::send(std::string_view text) {
     const std::array pieces{text};
-    const auto written = write_gathered(stream, pieces, {}, false, out);
+    const auto written = write_gathered(stream, pieces, {}, out);
     worker.mutable_counters().add(Event::client_bytes_out, written.bytes);
     return written.status;
 }
 
 net::IoStatus ClientSide::send_rest() {
-    const auto written = write_rest(stream, out, {}, false);
+    const auto written = write_rest(stream, out, {});
     worker.mutable_counters().add(Event::client_bytes_out, written.bytes);
     return written.status;
 }
 
 GatheredWrite write_gathered(net::Stream& stream, std::span<const std::string_view> pieces,
-                             std::string_view body, bool more, Buffer& rest) {
+                             std::string_view body, Buffer& rest) {
     GatheredWrite result;
     if (pieces.size() > kMaxPieces || !rest.empty()) {
         keep_unsent(pieces, 0, rest);
-        return write_rest(stream, rest, body, more);
+        return write_rest(stream, rest, body);
     }
     std::array<iovec, kMaxPieces + 1> vectors;
     std::size_t count = 0;
@@ -99,7 +99,7 @@ GatheredWrite write_gathered(net::Stream& stream, std::span<const std::string_vi
         head += piece.size();
     }
     if (!body.empty()) vectors[count++] = piece_of(body);
-    const auto written = stream.write({vectors.data(), count}, more);
+    const auto written = stream.write({vectors.data(), count});
     result.status = written.status;
     result.bytes = written.bytes;
     if (written.status == net::IoStatus::failed) return result;
@@ -111,9 +111,9 @@ GatheredWrite write_gathered(net::Stream& stream, std::span<const std::string_vi
     return result;
 }
 
-GatheredWrite write_rest(net::Stream& stream, Buffer& rest, std::string_view body, bool more) {
+GatheredWrite write_rest(net::Stream& stream, Buffer& rest, std::string_view body) {
     std::array<iovec, 2> vectors{piece_of(rest.view()), piece_of(body)};
-    const auto written = stream.write(vectors, more);
+    const auto written = stream.write(vectors);
     GatheredWrite result{.status = written.status, .bytes = written.bytes};
     if (written.status != net::IoStatus::ok) return result;
     const auto head = std::min(rest.size(), written.bytes);

@@ -45,9 +45,9 @@ struct GatheredWrite {
     std::size_t body_bytes = 0;
 };
 GatheredWrite write_gathered(net::Stream& stream, std::span<const std::string_view> pieces,
-                             std::string_view body, bool more, Buffer& rest);
+                             std::string_view body, Buffer& rest);
 
 /// Sends `rest` and then `body`, taking off `rest` what was sent.
-GatheredWrite write_rest(net::Stream& stream, Buffer& rest, std::string_view body, bool more);
+GatheredWrite write_rest(net::Stream& stream, Buffer& rest, std::string_view body);
 
 }  // namespace weir::proxy

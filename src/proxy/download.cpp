@@ -1,6 +1,7 @@
 #include "proxy/download.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace weir::proxy {
 
@@ -100,8 +101,7 @@ void Download::pass_interim() {
         worker.forwarded_head().build(
             worker.response_head(),
             {.method = client_.head.method(), .via = snapshot_.settings.headers.via, .extra = {}});
-        written(write_gathered(client_.stream, worker.forwarded_head().pieces(), {}, false,
-                               head_rest_));
+        written(write_gathered(client_.stream, worker.forwarded_head().pieces(), {}, head_rest_));
     }
     buffer_.consume(size);
 }
@@ -110,10 +110,7 @@ void Download::pass_final(bool request_sent) {
     auto& worker = client_.worker;
     const auto& head = worker.response_head();
     const auto kind = head.body().kind;
-    if (kind == http::BodyKind::chunked && client_.head.minor_version() == 0) {
-        state_ = DownloadState::invalid;  // it would not understand
-        return;
-    }
+    unwraps_ = kind == http::BodyKind::chunked && client_.head.minor_version() == 0;
     body_ = BodyProgress(head.body(), snapshot_.chunked);
     buffer_.consume(head.size());  // its bytes stay in place until the next read
     take_body();
@@ -123,7 +120,7 @@ void Download::pass_final(bool request_sent) {
     }
     upstream_stays_ = head.keep_alive() && request_sent;
     client_stays_ = client_.head.keep_alive() && request_sent && !worker.draining() &&
-                    kind != http::BodyKind::until_close;
+                    kind != http::BodyKind::until_close && !unwraps_;
     status_ = head.status();
     started_at_ = worker.loop().now();
     worker.forwarded_head().build(head, {.method = client_.head.method(),
@@ -133,11 +130,40 @@ void Download::pass_final(bool request_sent) {
                                          .extra = extra_fields_});
     state_ = DownloadState::body;
     const auto body = buffer_.view().substr(0, unsent_);
-    written(write_gathered(client_.stream, worker.forwarded_head().pieces(), body,
-                           body_.length_to_come(), head_rest_));
+    written(write_gathered(client_.stream, forwarded_pieces(), body, head_rest_));
+}
+
+std::span<const std::string_view> Download::forwarded_pieces() {
+    const auto pieces = client_.worker.forwarded_head().pieces();
+    if (!unwraps_) return pieces;
+    const auto& fields = client_.worker.response_head().fields();
+    const auto line = fields.line(fields.find(http::FieldId::transfer_encoding));
+    pieces_.clear();
+    for (const auto piece : pieces) {
+        const bool inside = std::less_equal<>()(piece.data(), line.data()) &&
+                            std::less<>()(line.data(), piece.data() + piece.size());
+        if (!inside) {
+            pieces_.push_back(piece);
+            continue;
+        }
+        const auto before = static_cast<std::size_t>(line.data() - piece.data());
+        pieces_.push_back(piece.substr(0, before));
+        pieces_.push_back(piece.substr(before + line.size()));
+    }
+    return pieces_;
 }
 
 void Download::take_body() {
+    if (unwraps_) {
+        const auto unwrapped = body_.unwrap({buffer_.data(), buffer_.size()});
+        if (unwrapped.bad) {
+            state_ = DownloadState::truncated;
+            return;
+        }
+        buffer_.drop_last(buffer_.size() - unwrapped.total);
+        unsent_ = unwrapped.content;
+        return;
+    }
     const auto step = body_.pass(buffer_.view());
     if (step.bad) {
         state_ = DownloadState::truncated;
@@ -148,7 +174,7 @@ void Download::take_body() {
 
 bool Download::send_unsent() {
     const auto body = buffer_.view().substr(0, unsent_);
-    return written(write_rest(client_.stream, head_rest_, body, body_.length_to_come()));
+    return written(write_rest(client_.stream, head_rest_, body));
 }
 
 bool Download::written(const GatheredWrite& result) {

@@ -4,7 +4,9 @@
 // Not thread-safe; part of one Exchange.
 
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "proxy/active_snapshot.h"
 #include "proxy/body_progress.h"
@@ -61,6 +63,9 @@ class Download {
     void pass_interim();
     void pass_final(bool request_sent);
     void take_body();
+    /// The final head for the client. A client of HTTP/1.0 gets the content of a chunked body only,
+    /// so its head must not announce chunks.
+    [[nodiscard]] std::span<const std::string_view> forwarded_pieces();
     void finish_if_complete();
     bool send_unsent();
     bool written(const GatheredWrite& result);
@@ -73,12 +78,14 @@ class Download {
     Buffer buffer_;
     Buffer head_rest_;
     std::size_t unsent_ = 0;
+    std::vector<std::string_view> pieces_;  ///< of a head that is not passed on whole
     BodyProgress body_;
     std::uint64_t received_ = 0;
     std::uint64_t bytes_sent_ = 0;
     Instant started_at_{};
     unsigned interim_ = 0;
     unsigned status_ = 0;
+    bool unwraps_ = false;  ///< takes the framing out of a chunked body
     bool client_stays_ = false;
     bool upstream_stays_ = false;
     bool request_sent_ = false;

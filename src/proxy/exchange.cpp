@@ -9,6 +9,20 @@ namespace {
 /// Steps in a row before other connections get their turn: about half a megabyte.
 constexpr int kStepsPerTurn = 32;
 
+/// What the client is told when there is no connection to the upstream.
+unsigned status_of(Ending failure) {
+    switch (failure) {
+        case Ending::client_closed:
+            return 0;
+        case Ending::upstream_connect_timeout:
+            return 504;
+        case Ending::upstream_exhausted:
+            return 503;
+        default:
+            return 502;
+    }
+}
+
 }  // namespace
 
 Exchange::Exchange(ClientSide& client, const SnapshotReference& snapshot, Upload& upload,
@@ -42,14 +56,13 @@ bool Exchange::may_retry() const {
 net::Task<ExchangeResult> Exchange::run() {
     auto& worker = client_.worker;
     for (;;) {
-        // What must not be sent twice is worth a system call that asks if the connection stands.
-        if (!retried_) upstream_ = worker.upstreams().take(!idempotent());
+        // What cannot be sent twice is worth a system call that asks if the connection stands.
+        const bool once = !idempotent() || !upload_.body().done();
+        if (!retried_) upstream_ = worker.upstreams().take(once || upload_.body().payload() > 0);
         if (!upstream_) {
             const auto failure = co_await connect();
             if (failure != Ending::admitted) {
-                const bool late = failure == Ending::upstream_connect_timeout;
-                const unsigned status = failure == Ending::client_closed ? 0 : late ? 504 : 502;
-                co_return ExchangeResult{.ending = failure, .error_status = status};
+                co_return ExchangeResult{.ending = failure, .error_status = status_of(failure)};
             }
         }
         co_await transfer();
@@ -66,7 +79,9 @@ net::Task<Ending> Exchange::connect() {
     auto ending = Ending::upstream_refused;
     for (const auto& address : snapshot_->settings.upstream) {
         ending = co_await connect_to(address);
-        if (ending == Ending::admitted || ending == Ending::client_closed) break;
+        const bool next_may_do =
+            ending == Ending::upstream_refused || ending == Ending::upstream_connect_timeout;
+        if (!next_may_do) break;
     }
     co_return ending;
 }
@@ -74,7 +89,9 @@ net::Task<Ending> Exchange::connect() {
 net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address) {
     auto& worker = client_.worker;
     auto& counters = worker.mutable_counters();
-    upstream_ = worker.upstreams().make();
+    upstream_ = worker.upstreams().make(snapshot_->upstream_version,
+                                        snapshot_->settings.limits.upstream_connections);
+    if (!upstream_) co_return Ending::upstream_exhausted;
     auto& stream = upstream_->stream;
     auto status = stream.connect(worker.loop(), address);
     auto ending = Ending::upstream_refused;
@@ -122,6 +139,11 @@ net::Task<void> Exchange::transfer() {
         client_.waiting = &wait;
         const auto waited = co_await wait;
         client_.waiting = nullptr;
+        // An end may mean that the client has left, or only that it has sent everything.
+        if (!probing_ && client_.stream.other_side_ended()) {
+            probing_ = true;
+            client_.stream.probe_often();
+        }
         if (waited == net::WaitResult::timed_out) timed_out();
         if (waited == net::WaitResult::interrupted) interrupted_ = Interrupted::aborted;
     }
@@ -136,6 +158,7 @@ bool Exchange::finished() const {
 
 net::Wait::Item Exchange::client_item() {
     std::uint8_t interest = net::Stream::kFailure;
+    if (!probing_) interest |= net::Stream::kEnd;
     if (upload_.waits_for_client()) interest |= net::Stream::kRead;
     if (download_.waits_for_client()) interest |= net::Stream::kWrite;
     return {&client_.stream, interest};
@@ -214,8 +237,13 @@ void Exchange::part_with_upstream() {
     const bool stays = download_.state() == DownloadState::done && download_.upstream_stays() &&
                        interrupted_ == Interrupted::no;
     if (stays) {
-        const auto keep = snapshot_->settings.limits.upstream_idle_connections;
-        worker.upstreams().give_back(std::move(upstream_), keep, worker.loop().now());
+        auto& pool = worker.upstreams();
+        const auto& limits = snapshot_->settings.limits;
+        // At the bound an idle connection would be one that another worker may not make.
+        const bool full = pool.open_everywhere() >= limits.upstream_connections;
+        const bool wanted = full && worker.shares_upstreams();
+        const auto keep = wanted ? 0 : limits.upstream_idle_connections;
+        pool.give_back(std::move(upstream_), keep, worker.loop().now());
     } else {
         worker.upstreams().discard(std::move(upstream_));
     }

@@ -67,6 +67,7 @@ class Exchange {
     Instant last_from_client_{};
     Instant sent_at_{};
     bool retried_ = false;
+    bool probing_ = false;
     bool reached_upstream_ = false;
     Interrupted interrupted_ = Interrupted::no;
 };

@@ -59,6 +59,7 @@ class Server::Implementation {
         const unsigned count =
             shared_.settings.workers > 0 ? shared_.settings.workers : usable_cores();
         shared_.max_connections = connection_limit(shared_.settings, count);
+        shared_.workers = count;
         auto done = make_workers(count);
         if (!done) {
             workers_.clear();

@@ -31,6 +31,7 @@ constexpr std::array<EndingName, kEndings> kEndingNames = {{
     {"rejected", "body_timeout"},
     {"failed", "upstream_refused"},
     {"failed", "upstream_connect_timeout"},
+    {"failed", "upstream_exhausted"},
     {"failed", "upstream_response_timeout"},
     {"failed", "upstream_invalid_response"},
     {"failed", "upstream_closed"},
@@ -68,6 +69,7 @@ constexpr std::array<std::string_view, kEvents> kEventNames = {
     "request_finished",
     "request_bodies_drained",
     "request_bodies_abandoned",
+    "request_turn_ended",
     "request_pipelined",
     "refunds",
     "corrections",
@@ -89,20 +91,29 @@ std::string_view reason(Ending ending) {
 
 std::string_view name(Event event) { return kEventNames[static_cast<std::size_t>(event)]; }
 
+namespace {
+
+/// Counters grow while they are read, one after the other: the end may seem to be ahead.
+std::uint64_t difference(std::uint64_t begun, std::uint64_t ended) {
+    return begun > ended ? begun - ended : 0;
+}
+
+}  // namespace
+
 std::uint64_t Histogram::total() const {
     return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
 std::uint64_t Statistics::client_connections() const {
-    return (*this)[Event::client_accepted] - (*this)[Event::client_closed];
+    return difference((*this)[Event::client_accepted], (*this)[Event::client_closed]);
 }
 
 std::uint64_t Statistics::upstream_connections() const {
-    return (*this)[Event::upstream_opened] - (*this)[Event::upstream_closed];
+    return difference((*this)[Event::upstream_opened], (*this)[Event::upstream_closed]);
 }
 
 std::uint64_t Statistics::inflight_requests() const {
-    return (*this)[Event::request_started] - (*this)[Event::request_finished];
+    return difference((*this)[Event::request_started], (*this)[Event::request_finished]);
 }
 
 }  // namespace weir::proxy

@@ -33,6 +33,7 @@ enum class Ending : std::uint8_t {
     rejected_body_timeout,      ///< 408: the body stood still
     upstream_refused,           ///< 502: connecting failed
     upstream_connect_timeout,   ///< 504
+    upstream_exhausted,         ///< 503: limits.upstream_connections are open
     upstream_response_timeout,  ///< 504: no answer in time
     upstream_invalid_response,  ///< 502: an answer that may not be passed on
     upstream_closed,            ///< 502: closed before an answer
@@ -75,6 +76,7 @@ enum class Event : std::uint8_t {
     request_finished,
     request_bodies_drained,    ///< read away after an early answer
     request_bodies_abandoned,  ///< too long for that: connection closed
+    request_turn_ended,        ///< limits.pipelined_requests in a row: others had their turn
     request_pipelined,         ///< was there before the answer to the one in front had ended
     refunds,                   ///< charged, but never sent to the upstream
     corrections,               ///< charge corrected by the bytes that really came

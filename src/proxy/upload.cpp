@@ -44,15 +44,15 @@ bool Upload::send_head() {
                      .via = headers.via,
                      .request_id = headers.request_id},
                     client_.worker.random());
+    if (client_.worker.access_log() != nullptr) request_id_ = forwarded.request_id();
     head_sent_ = true;
     return written(write_gathered(*upstream_, forwarded.pieces(),
-                                  source_->view().substr(0, unsent_), body_.length_to_come(),
-                                  head_rest_));
+                                  source_->view().substr(0, unsent_), head_rest_));
 }
 
 bool Upload::send_unsent() {
     const auto body = source_->view().substr(0, unsent_);
-    return written(write_rest(*upstream_, head_rest_, body, body_.length_to_come()));
+    return written(write_rest(*upstream_, head_rest_, body));
 }
 
 bool Upload::written(const GatheredWrite& result) {
@@ -84,9 +84,9 @@ bool Upload::read_body() {
         relay_.release();
         return false;
     }
-    // All that came with the head has been sent. Its buffer keeps the head; if it is a large one,
-    // the room behind the head does for the body.
-    if (source_ == &client_.in && client_.in.capacity() < client_.worker.buffers().large()) {
+    // All that came with the head has been sent. Its buffer keeps the head; if there is much room
+    // behind that, it does for the body.
+    if (source_ == &client_.in && client_.in.room().size() < client_.worker.buffers().large() / 2) {
         source_ = &relay_;
     }
     if (source_->capacity() == 0) source_->reserve(client_.worker.buffers().large());

@@ -27,9 +27,13 @@ std::unique_ptr<UpstreamConnection> UpstreamPool::take(bool surely) {
     return nullptr;
 }
 
-std::unique_ptr<UpstreamConnection> UpstreamPool::make() {
+std::unique_ptr<UpstreamConnection> UpstreamPool::make(std::uint64_t version, std::size_t most) {
+    if (open_.fetch_add(1, std::memory_order_relaxed) >= most) {
+        open_.fetch_sub(1, std::memory_order_relaxed);
+        return nullptr;
+    }
     auto connection = std::make_unique<UpstreamConnection>();
-    connection->upstream_version = version_;
+    connection->upstream_version = version;
     counters_.count(Event::upstream_opened);
     return connection;
 }
@@ -50,6 +54,7 @@ void UpstreamPool::give_back(std::unique_ptr<UpstreamConnection> connection, std
 
 void UpstreamPool::discard(std::unique_ptr<UpstreamConnection> connection) {
     connection->stream.close();
+    open_.fetch_sub(1, std::memory_order_relaxed);
     counters_.count(Event::upstream_closed);
 }
 
@@ -64,8 +69,8 @@ void UpstreamPool::sweep(Instant now, Duration idle_timeout) {
     std::erase_if(idle_, too_old);
 }
 
-void UpstreamPool::retire_all() {
-    ++version_;
+void UpstreamPool::retire_all(std::uint64_t version) {
+    version_ = version;
     for (auto& connection : idle_) {
         counters_.count(Event::upstream_idle_closed);
         discard(std::move(connection));

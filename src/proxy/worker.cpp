@@ -53,9 +53,9 @@ Worker::Worker(SharedState& shared, std::unique_ptr<net::EventLoop> loop,
     : shared_(shared),
       loop_(std::move(loop)),
       buffers_(snapshot->limits.buffer, kKeptBuffers),
-      upstreams_(counters_),
+      upstreams_(counters_, shared.upstream_connections),
       random_(seed),
-      snapshot_(std::make_shared<const ActiveSnapshot>(*snapshot)),
+      snapshot_(std::make_shared<const ActiveSnapshot>(*snapshot, 0)),
       listener_(
           *loop_, std::move(listener), [this] { return may_accept(); },
           [this](net::FileDescriptor descriptor, const Endpoint& client) {
@@ -70,7 +70,7 @@ Worker::Worker(SharedState& shared, std::unique_ptr<net::EventLoop> loop,
           }
       })) {}
 
-Worker::~Worker() { upstreams_.retire_all(); }
+Worker::~Worker() { upstreams_.retire_all(snapshot_->upstream_version); }
 
 Result<void> Worker::start() {
     // Here and not on the worker's thread: workers would register at the same time.
@@ -94,8 +94,10 @@ void Worker::take_over(std::shared_ptr<const Snapshot> snapshot) {
     };
     const bool same_upstream =
         std::ranges::equal(snapshot->upstream, snapshot_->settings.upstream, same);
-    if (!same_upstream) upstreams_.retire_all();
-    snapshot_ = std::make_shared<const ActiveSnapshot>(*snapshot);
+    const auto version = snapshot_->upstream_version + (same_upstream ? 0 : 1);
+    if (!same_upstream) upstreams_.retire_all(version);
+    buffers_.set_large(snapshot->limits.buffer);
+    snapshot_ = std::make_shared<const ActiveSnapshot>(*snapshot, version);
     counters_.count(Event::reloads);
 }
 
@@ -187,7 +189,7 @@ void Worker::stop_if_done() {
     if (!closing_idle_ || !connections_.empty()) return;
     loop_->timers().cancel(*finish_alarm_);
     loop_->timers().cancel(*sweep_alarm_);
-    upstreams_.retire_all();
+    upstreams_.retire_all(snapshot_->upstream_version);
     publish_listener_counters();
     loop_->stop();
 }

@@ -42,6 +42,9 @@ struct SharedState {
     /// Open client connections of all workers, and how many there may be.
     std::atomic<std::size_t> connections = 0;
     std::size_t max_connections = 0;
+    /// Connections to the upstream of all workers, in use or idle.
+    std::atomic<std::size_t> upstream_connections = 0;
+    unsigned workers = 1;
     std::atomic<bool> draining = false;
 };
 
@@ -80,6 +83,8 @@ class Worker {
     [[nodiscard]] std::string& text() { return text_; }
     /// For the Date field of our own answers, at most a second old.
     [[nodiscard]] std::string_view date();
+    /// One of several: idle connections may be what another one lacks.
+    [[nodiscard]] bool shares_upstreams() const { return shared_.workers > 1; }
     [[nodiscard]] bool draining() const { return shared_.draining.load(std::memory_order_relaxed); }
     /// No further request is to be waited for.
     [[nodiscard]] bool finishing() const { return closing_idle_; }

@@ -138,7 +138,7 @@ TEST_CASE("bytes with an end behind them are read, then the end is seen") {
         CHECK(pair.stream.read(buffer).status == IoStatus::end);
         CHECK(pair.stream.other_side_ended());
         std::array pieces{iovec{.iov_base = buffer.data(), .iov_len = 4}};
-        CHECK(pair.stream.write(pieces, false).status == IoStatus::failed);
+        CHECK(pair.stream.write(pieces).status == IoStatus::failed);
     });
     running.run();
 }
@@ -152,10 +152,10 @@ TEST_CASE("a full socket makes a writer wait until the other side reads") {
         std::array pieces{iovec{.iov_base = data.data(), .iov_len = data.size()}};
         CHECK(co_await Wait(loop, loop.now() + 8s, {&pair.stream, Stream::kWrite}) ==
               WaitResult::ready);
-        const auto first = pair.stream.write(pieces, false);
+        const auto first = pair.stream.write(pieces);
         CHECK(first.status == IoStatus::ok);
         CHECK(first.bytes < data.size());
-        CHECK(pair.stream.write(pieces, false).status == IoStatus::would_block);
+        CHECK(pair.stream.write(pieces).status == IoStatus::would_block);
         CHECK(co_await Wait(loop, loop.now() + 30ms, {&pair.stream, Stream::kWrite}) ==
               WaitResult::timed_out);
         std::string sink(first.bytes, '\0');
@@ -163,7 +163,7 @@ TEST_CASE("a full socket makes a writer wait until the other side reads") {
         }
         CHECK(co_await Wait(loop, loop.now() + 8s, {&pair.stream, Stream::kWrite}) ==
               WaitResult::ready);
-        CHECK(pair.stream.write(pieces, false).bytes > 0);
+        CHECK(pair.stream.write(pieces).bytes > 0);
     });
     running.run();
 }

@@ -3,8 +3,11 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <functional>
 #include <thread>
 #include <utility>
 
@@ -323,6 +326,100 @@ TEST_CASE("HTTP/1.0 clients are served, kept alive only if they ask") {
     REQUIRE(answer);
     CHECK(answer->body == "ok");
     CHECK(client.closed_within(kPatience));
+}
+
+TEST_CASE("an HTTP/1.0 client gets a chunked answer's content, ended by the connection") {
+    Fixture proxy;
+    const auto body = pattern(200'000);
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.request();
+        session.send("HTTP/1.1 200 OK\r\nA: 1\r\nTransfer-Encoding: chunked\r\nB: 2\r\n\r\n" +
+                     chunked(body, 777) + "0;x=y\r\nT: t\r\n\r\n");
+        session.request();
+    });
+    auto client = proxy.connect();
+    client.send("GET / HTTP/1.0\r\nHost: a.test\r\nConnection: keep-alive\r\n\r\n");
+    const auto answer = read_head(client);
+    REQUIRE(answer);
+    CHECK(answer->status() == 200);
+    CHECK(!answer->has("Transfer-Encoding"));
+    CHECK(answer->field("A") == "1");
+    CHECK(answer->field("B") == "2");
+    CHECK(answer->field("Connection") == "close");
+    const bool same = client.take_all() == body;  // too long to be printed
+    CHECK(same);
+    CHECK(client.closing() == Closing::orderly);
+    CHECK(proxy[Ending::unlimited] == 1);
+    // All of it was read, so the upstream's connection stays.
+    CHECK(proxy.statistics().upstream_connections() == 1);
+}
+
+TEST_CASE("an HTTP/1.0 client sees a broken-off chunked answer as broken off") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.request();
+        session.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+    });
+    auto client = proxy.connect();
+    client.send("GET / HTTP/1.0\r\nHost: a.test\r\n\r\n");
+    static_cast<void>(client.take_all());
+    CHECK(client.closing() == Closing::reset);
+    CHECK(proxy[Ending::upstream_truncated] == 1);
+}
+
+namespace {
+
+/// The shortest of five goes: a busy machine may make any one of them long.
+std::chrono::milliseconds shortest(const std::function<std::chrono::milliseconds()>& go) {
+    auto best = std::chrono::milliseconds::max();
+    for (int i = 0; i < 5; ++i) best = std::min(best, go());
+    return best;
+}
+
+std::chrono::milliseconds since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
+                                                                 start);
+}
+
+}  // namespace
+
+// The kernel may hold a segment back for 200 ms if it is told that more will follow.
+TEST_CASE("what has come goes on at once, though more of the body is to come") {
+    Fixture proxy;
+    const auto both_ways = shortest([&] {
+        const auto start = std::chrono::steady_clock::now();
+        proxy.upstream.set_script([](FakeUpstream::Session& session) {
+            session.head();
+            session.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
+            session.io.closed_within(kPatience);
+        });
+        auto client = proxy.connect();
+        client.send(request("PUT /x", "Content-Length: 5\r\n"));
+        CHECK(read_head(client));
+        CHECK(client.take(5) == "hello");
+        return since(start);
+    });
+    CHECK(both_ways < std::chrono::milliseconds(150));
+}
+
+TEST_CASE("a head that fills the buffer to its last byte, and a body behind it") {
+    Fixture proxy;
+    proxy.upstream.set_script(echo);
+    for (const std::size_t left : {0U, 1U, 100U}) {
+        CAPTURE(left);
+        auto head = request("PUT /x", "Content-Length: 1000\r\nFill: \r\n");
+        const auto room = 32 * 1024 - left - head.size();
+        head.insert(head.find("Fill: ") + 6, std::string(room, 'f'));
+        const auto before = proxy.upstream.requests();
+        auto client = proxy.connect();
+        client.send(head);
+        REQUIRE(eventually([&] { return proxy.upstream.requests() > before; }));
+        client.send(pattern(1000));
+        const auto answer = read_response(client);
+        REQUIRE(answer);
+        CHECK(answer->status() == 200);
+        CHECK(answer->body == pattern(1000));
+    }
 }
 
 TEST_CASE("an upstream on a unix socket") {

@@ -211,6 +211,66 @@ TEST_CASE("at the limit of connections others wait until one ends") {
     CHECK(read_response(third)->status() == 200);
 }
 
+namespace {
+
+/// Holds up its worker in each record until told to go on.
+struct Gate final : AccessLog {
+    void record(const AccessRecord&) override {
+        ++waiting;
+        eventually([&] { return open.load(); });
+        --waiting;
+    }
+    std::atomic<int> waiting = 0;
+    std::atomic<bool> open = false;
+};
+
+}  // namespace
+
+TEST_CASE("41: what reaches a busy worker before it stops listening is served") {
+    Gate gate;
+    Fixture::Options options;
+    options.server.access_log = &gate;
+    options.snapshot.access_log = AccessLogMode::all;
+    options.server.drain = {.grace = 10s, .keep_accepting = 100ms};
+    Fixture proxy(std::move(options));
+    auto first = proxy.connect();
+    auto kept = proxy.connect();
+    REQUIRE(eventually([&] { return proxy[Event::client_accepted] == 2; }));
+    proxy.server->stop([] {});
+    first.send(kGet);
+    REQUIRE(eventually([&] { return gate.waiting == 1; }));
+    auto late = proxy.connect();  // waits in the backlog
+    late.send(kGet);
+    kept.send(kGet);
+    std::this_thread::sleep_for(150ms);  // the time for accepting passes meanwhile
+    gate.open = true;
+    for (auto* client : {&first, &late, &kept}) {
+        const auto answer = read_response(*client);
+        REQUIRE(answer);
+        CHECK(answer->status() == 200);
+    }
+    proxy.server->join();
+}
+
+TEST_CASE("41: a new connection has a moment to send its first request while a server stops") {
+    Fixture::Options options;
+    options.server.drain = {.grace = 10s, .keep_accepting = 0s};
+    Fixture proxy(std::move(options));
+    auto fresh = proxy.connect();
+    auto kept = proxy.connect();
+    kept.send(kGet);
+    CHECK(read_response(kept)->status() == 200);
+    REQUIRE(eventually([&] { return proxy[Event::client_accepted] == 2; }));
+    proxy.server->stop([] {});
+    CHECK(kept.closed_within(kPatience));  // so it has begun to finish
+    fresh.send(kGet);
+    const auto answer = read_response(fresh);
+    REQUIRE(answer);
+    CHECK(answer->status() == 200);
+    CHECK(answer->field("Connection") == "close");
+    proxy.server->join();
+}
+
 TEST_CASE("the hook for the access log gets each finished request") {
     struct Log final : AccessLog {
         void record(const AccessRecord& record) override {
@@ -219,21 +279,44 @@ TEST_CASE("the hook for the access log gets each finished request") {
                             std::string(record.host) + " " + std::to_string(record.status) + " " +
                             std::string(outcome(record.ending)) + " " + std::string(record.quota) +
                             " " + std::to_string(record.bytes_out));
+            ids.emplace_back(record.request_id);
         }
         std::mutex mutex;
         std::vector<std::string> lines;
+        std::vector<std::string> ids;
     } log;
     Fixture::Options options;
     options.server.access_log = &log;
     options.snapshot.access_log = AccessLogMode::all;
+    options.quotas = {quota("q", 100, 1s), quota("none", 0, 1s)};
+    options.routing = route_all_to("q");
+    options.routing.routes.insert(options.routing.routes.begin(), route_all_to("none").routes[0]);
+    options.routing.routes[0].match.path = "/z";
     Fixture proxy(std::move(options));
     CHECK(proxy.get("/a?b").status() == 200);
     CHECK(proxy.ask("nonsense\r\n\r\n").status() == 400);
-    REQUIRE(proxy.finished(2));
+    CHECK(proxy.ask("GET /z HTTP/1.1\r\nHost: a.test\r\nX-Request-Id: abc\r\n\r\n").status() ==
+          429);
+    REQUIRE(proxy.finished(3));
     const std::lock_guard lock(log.mutex);
-    REQUIRE(log.lines.size() == 2);
-    CHECK(log.lines[0].starts_with("GET /a?b a.test 200 admitted  "));
+    REQUIRE(log.lines.size() == 3);
+    CHECK(log.ids[0].size() == 36);
+    CHECK(log.ids[0] == proxy.upstream.heads()[0].field("X-Request-Id"));
+    CHECK(log.ids[1].empty());
+    CHECK(log.ids[2] == "abc");
+    CHECK(log.lines[0].starts_with("GET /a?b a.test 200 admitted q "));
     CHECK(log.lines[1].starts_with("   400 rejected  "));
+    CHECK(log.lines[2].starts_with("GET /z a.test 429 refused none "));
+}
+
+TEST_CASE("gauges never fall below nothing, though their counters are not read at one moment") {
+    Statistics torn;
+    torn.events[static_cast<std::size_t>(Event::client_closed)] = 1;
+    torn.events[static_cast<std::size_t>(Event::upstream_closed)] = 1;
+    torn.events[static_cast<std::size_t>(Event::request_finished)] = 1;
+    CHECK(torn.client_connections() == 0);
+    CHECK(torn.upstream_connections() == 0);
+    CHECK(torn.inflight_requests() == 0);
 }
 
 TEST_CASE("histograms and gauges") {

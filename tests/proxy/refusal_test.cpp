@@ -143,15 +143,19 @@ TEST_CASE("a hidden quota is not named") {
     CHECK(!answer.has("RateLimit"));
 }
 
-// The limiter leaves the name of an admitted request's tightest level out (Decision::quota), so
-// there is nothing to tell yet. Take should_fail away once it is there.
-TEST_CASE("headers on success, when asked for" * doctest::should_fail()) {
-    auto options = limited(100, 1s);
+TEST_CASE("headers on success, when asked for") {
+    auto options = limited(6, 60s);
     options.snapshot.headers.on_success = true;
     Fixture proxy(std::move(options));
     const auto answer = proxy.get("/");
     CHECK(answer.status() == 200);
-    CHECK(answer.has("RateLimit"));
+    CHECK(answer.field("RateLimit").starts_with("\"q\";r=5;"));
+    CHECK(answer.field("RateLimit-Policy") == "\"q\";q=6;w=60");
+    auto hidden = limited(6, 60s);
+    hidden.snapshot.headers.on_success = true;
+    hidden.quotas[0].hide_headers = true;
+    CHECK(!Fixture(std::move(hidden)).get("/").has("RateLimit"));
+    CHECK(!Fixture(limited(6, 60s)).get("/").has("RateLimit"));
 }
 
 TEST_CASE("request bytes are charged by Content-Length, and as they came when chunked") {

@@ -10,6 +10,7 @@
 
 #include "net/listener.h"
 #include "net/resolve.h"
+#include "proxy/access_log.h"
 #include "proxy/fixture.h"
 
 using namespace std::chrono_literals;
@@ -265,6 +266,38 @@ TEST_CASE("32: no retry once something of the body was sent") {
     client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
     CHECK(read_response(client)->status() == 502);
     CHECK(proxy[Event::upstream_retried] == 0);
+}
+
+TEST_CASE("32: what cannot be sent twice is not sent on a connection that has just been closed") {
+    struct Gate final : AccessLog {
+        void record(const AccessRecord&) override {
+            waiting = true;
+            eventually([&] { return open.load(); });
+        }
+        std::atomic<bool> waiting = false;
+        std::atomic<bool> open = false;
+    } gate;
+    Fixture::Options options;
+    options.server.access_log = &gate;
+    options.snapshot.access_log = AccessLogMode::all;
+    Fixture proxy(std::move(options));
+    std::atomic<bool> close = false;
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        while (session.request() && session.answer(200, "ok")) {
+            if (proxy.upstream.connections() == 1) break;
+        }
+        eventually([&] { return close.load(); });
+    });
+    auto client = proxy.connect();
+    // The second request is served in the same turn as the first one's end.
+    client.send(std::string(kGet) + "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+    CHECK(read_response(client)->status() == 200);
+    REQUIRE(eventually([&] { return gate.waiting.load(); }));
+    close = true;
+    REQUIRE(eventually([&] { return proxy.upstream.ended() == 1; }));
+    gate.open = true;
+    CHECK(read_response(client)->status() == 200);
+    CHECK(proxy[Event::upstream_stale] == 1);
 }
 
 TEST_CASE("32: no second retry, and none on a new connection") {

@@ -1,0 +1,217 @@
+// The bounds of the configuration that hold across requests: connections to the upstream, requests
+// in a row, buffers; and that a reload changes them.
+
+#include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "net/resolve.h"
+#include "proxy/body_progress.h"
+#include "proxy/buffer.h"
+#include "proxy/fixture.h"
+#include "proxy/upstream_pool.h"
+
+using namespace std::chrono_literals;
+using namespace weir::proxy;
+using namespace weir::proxy::testing;
+
+namespace {
+
+constexpr const char* kGet = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+
+std::string repeated(std::string_view text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("connections to the upstream are bounded: 503, given back, and well again afterwards") {
+    std::atomic<bool> go = false;
+    Fixture::Options options;
+    options.snapshot.limits.upstream_connections = 2;
+    options.quotas = {quota("q", 3, 600s)};
+    options.routing = route_all_to("q");
+    Fixture proxy(std::move(options));
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        while (session.request()) {
+            eventually([&] { return go.load(); });
+            session.answer(200, "late");
+        }
+    });
+    auto first = proxy.connect();
+    auto second = proxy.connect();
+    first.send(kGet);
+    second.send(kGet);
+    REQUIRE(eventually([&] { return proxy.upstream.requests() == 2; }));
+    for (int i = 0; i < 3; ++i) CHECK(proxy.get("/").status() == 503);
+    CHECK(proxy.upstream.connections() == 2);
+    CHECK(proxy[Event::refunds] == 3);
+    go = true;
+    CHECK(read_response(first)->body == "late");
+    CHECK(read_response(second)->body == "late");
+    // The quota of three has room for one more, which an idle connection serves.
+    CHECK(proxy.get("/").body == "late");
+    CHECK(proxy.upstream.connections() == 2);
+    CHECK(proxy[Ending::upstream_exhausted] == 3);
+    CHECK(proxy[Ending::admitted] == 3);
+}
+
+TEST_CASE("at the bound no worker keeps an idle connection that another one may lack") {
+    Fixture::Options options;
+    options.server.workers = 2;
+    options.snapshot.limits.upstream_connections = 1;
+    Fixture proxy(std::move(options));
+    // Connections are spread over both workers.
+    for (int i = 0; i < 40; ++i) {
+        CHECK(proxy.get("/").status() == 200);
+        REQUIRE(proxy.finished(static_cast<std::uint64_t>(i) + 1));
+    }
+}
+
+TEST_CASE("a connection to a former upstream is not kept, however late it was made") {
+    Counters counters;
+    std::atomic<std::size_t> open = 0;
+    UpstreamPool pool(counters, open);
+    auto earlier = pool.make(0, 10);
+    pool.retire_all(1);
+    auto later = pool.make(0, 10);  // for a request that began before the reload
+    auto now = pool.make(1, 10);
+    CHECK(open == 3);
+    CHECK(pool.make(1, 3) == nullptr);
+    CHECK(open == 3);
+    for (auto* connection : {&earlier, &later, &now}) {
+        pool.give_back(std::move(*connection), 10, weir::Instant{});
+    }
+    CHECK(pool.idle() == 1);
+    CHECK(open == 1);
+    pool.retire_all(2);
+    CHECK(open == 0);
+}
+
+TEST_CASE("many requests in a row end the turn, so that others have theirs") {
+    Fixture::Options options;
+    options.snapshot.limits.pipelined_requests = 10;
+    options.quotas = {quota("q", 0, 1s)};
+    options.routing = route_all_to("q");
+    Fixture proxy(std::move(options));
+    auto client = proxy.connect();
+    client.send(repeated(kGet, 300));  // in one piece: within a socket buffer
+    for (int i = 0; i < 300; ++i) {
+        const auto answer = read_response(client);
+        REQUIRE(answer);
+        CHECK(answer->status() == 429);
+    }
+    REQUIRE(proxy.finished(300));
+    CHECK(proxy[Ending::refused_zero] == 300);
+    // Most came in one read, so a turn never held more than ten by far most of the time.
+    CHECK(proxy[Event::request_turn_ended] >= 20);
+    CHECK(proxy[Event::request_turn_ended] <= 30);
+    // One at a time is nothing in a row.
+    const auto before = proxy[Event::request_turn_ended];
+    auto polite = proxy.connect();
+    for (int i = 0; i < 50; ++i) {
+        polite.send(kGet);
+        CHECK(read_response(polite)->status() == 429);
+    }
+    CHECK(proxy[Event::request_turn_ended] == before);
+}
+
+TEST_CASE("the size of buffers may change while some are in use") {
+    BufferPool pool(8 * 1024, 4);
+    char* before = pool.take(pool.large());
+    pool.give(pool.take(8 * 1024), 8 * 1024);
+    CHECK(pool.kept_free(8 * 1024) == 1);
+    pool.set_large(16 * 1024);
+    CHECK(pool.large() == 16 * 1024);
+    CHECK(pool.kept_free(16 * 1024) == 0);
+    pool.give(before, 8 * 1024);
+    CHECK(pool.kept_free(8 * 1024) == 0);  // of no use any more
+    pool.give(pool.take(16 * 1024), 16 * 1024);
+    CHECK(pool.kept_free(16 * 1024) == 1);
+    CHECK(pool.borrowed() == 0);
+}
+
+TEST_CASE("a reload changes the buffers' size under transfers") {
+    Fixture proxy;
+    const std::string body(3'000'000, 'b');
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        while (session.request()) session.answer(200, body);
+    });
+    auto client = proxy.connect();
+    for (const std::size_t size : {4096U, 131072U, 2048U, 32768U}) {
+        client.send(kGet);
+        REQUIRE(client.take(10));  // it has begun, and waits for this client
+        auto changed = std::make_shared<Snapshot>(*proxy.snapshot());
+        changed->limits.buffer = size;
+        const auto before = proxy[Event::reloads];
+        proxy.server->replace(changed);
+        REQUIRE(eventually([&] { return proxy[Event::reloads] == before + 1; }));
+        REQUIRE(client.take_until("\r\n\r\n"));
+        const bool same = client.take(body.size()) == body;  // too long to be printed
+        CHECK(same);
+    }
+    CHECK(eventually([&] { return proxy.statistics().inflight_requests() == 0; }));
+}
+
+TEST_CASE("24: a client that has closed in order is noticed though the upstream is silent") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.request();
+        session.io.closed_within(kPatience + kPatience);
+    });
+    auto descriptor = connect_to(proxy.server->listening());
+    // Its kernel forgets the closed connection after one second instead of sixty.
+    const int seconds = 1;
+    ::setsockopt(descriptor.get(), IPPROTO_TCP, TCP_LINGER2, &seconds, sizeof(seconds));
+    SocketIo client(std::move(descriptor));
+    client.send(kGet);
+    REQUIRE(eventually([&] { return proxy.upstream.requests() == 1; }));
+    client.close();
+    CHECK(eventually([&] { return proxy.upstream.ended() == 1; }));
+    CHECK(proxy[Ending::client_closed] == 1);
+}
+
+TEST_CASE("25: a half-closed client is waited for beyond the first probes") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.request();
+        std::this_thread::sleep_for(3s);  // the first probe comes after two
+        session.answer(200, "late");
+    });
+    auto client = proxy.connect();
+    client.send(kGet);
+    client.shut_down_sending();
+    const auto answer = read_response(client);
+    REQUIRE(answer);
+    CHECK(answer->body == "late");
+}
+
+TEST_CASE("chunks come off in place, wherever the bytes are cut") {
+    const std::string whole = "5;a=b\r\nhello\r\n1\r\n \r\n6\r\nworld!\r\n0\r\nT: t\r\n\r\nbehind";
+    for (std::size_t cut = 0; cut <= whole.size(); ++cut) {
+        CAPTURE(cut);
+        BodyProgress body({.kind = weir::http::BodyKind::chunked, .length = 0}, {});
+        std::string content;
+        std::string behind;
+        for (std::string part : {whole.substr(0, cut), whole.substr(cut)}) {
+            const auto step = body.unwrap(part);
+            REQUIRE(!step.bad);
+            content += part.substr(0, step.content);
+            behind += part.substr(step.content, step.total - step.content);
+        }
+        CHECK(content == "hello world!");
+        CHECK(behind == "behind");
+        CHECK(body.done());
+        CHECK(body.payload() == 12);
+    }
+    BodyProgress bad({.kind = weir::http::BodyKind::chunked, .length = 0}, {});
+    std::string text = "2\r\nabc";
+    CHECK(bad.unwrap(text).bad);
+}
