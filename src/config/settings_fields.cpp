@@ -83,8 +83,7 @@ void read_rate_limit_headers(NodeRef node, Settings& settings, Diagnostics& diag
 }
 
 // Each entry of the table has the same shape; these shorten it.
-#define WEIR_READ(body) \
-    [](NodeRef node, Settings & settings, Diagnostics & diagnostics) { body; }
+#define WEIR_READ(body) [](NodeRef node, Settings& settings, Diagnostics& diagnostics) { body; }
 #define WEIR_DURATION(member, least, most) \
     WEIR_READ(assign(settings.member, read_duration(node, least, most, diagnostics)))
 #define WEIR_SIZE(member, least, most) \

@@ -120,8 +120,7 @@ TEST_CASE("the API layer wins name by name, and rm gives the file's back") {
 
     REQUIRE(store.remove("s3/{bucket}", by("ann"), kStart).has_value());
     CHECK(amount_of(store, "s3/{bucket}") == 200);
-    CHECK(store.remove("s3/{bucket}", by("ann"), kStart).error().code ==
-          ErrorCode::not_found);
+    CHECK(store.remove("s3/{bucket}", by("ann"), kStart).error().code == ErrorCode::not_found);
 }
 
 TEST_CASE("set --absent hides a file's quota; its children must go first") {
