@@ -229,14 +229,14 @@ void Limiter::Implementation::collect_instance(std::uint32_t head, const Weights
             if (limit->unit == Unit::response_bytes && levels.response_bytes < 0) {
                 levels.response_bytes = typical_of(record);
             }
-            // In locals until all is known: what has just been stored in halves is slow to load.
-            const Bucket bucket{record, store_.view_of(record), *limit};
-            const double weight = weight_of(limit->unit, weights, levels.response_bytes);
-            const Reading reading = read_bucket(bucket, now);
-            const double p = discard_probability(bucket, reading, weight, now);
-            levels.any_chance = levels.any_chance || p > 0;
-            levels.level.emplace(bucket, reading, weight, p, definition, id, head, 1.0,
-                                 definition->mode == Mode::enforce);
+            // Filled in place: a copy of what has just been stored in halves is slow to load.
+            Level& level =
+                levels.level.emplace(Bucket{record, store_.view_of(record), *limit}, Reading{},
+                                     weight_of(limit->unit, weights, levels.response_bytes), 0.0,
+                                     definition, id, head, 1.0, definition->mode == Mode::enforce);
+            level.reading = read_bucket(level.bucket, now);
+            level.p = discard_probability(level.bucket, level.reading, level.weight, now);
+            levels.any_chance = levels.any_chance || level.p > 0;
         }
         id = link >> 8;
     }
