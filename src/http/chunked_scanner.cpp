@@ -161,7 +161,7 @@ bool ChunkedScanner::end_of_size_line() {
 }
 
 bool ChunkedScanner::trailer_byte(char byte) {
-    if (++trailer_ > limits_.max_trailer + 2) return fail(Rejection::trailer_too_large);
+    if (++trailer_ > limits_.max_trailer + 1) return fail(Rejection::trailer_too_large);
     switch (step_) {
         case Step::trailer_start:
             if (byte == '\r') return go(Step::final_line_feed);

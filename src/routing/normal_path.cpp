@@ -1,6 +1,7 @@
 #include "routing/normal_path.h"
 
 #include <algorithm>
+#include <span>
 
 #include "routing/escapes.h"
 
@@ -128,9 +129,8 @@ void append_normal_host(std::string& out, std::string_view host) {
     if (host.ends_with('.')) host.remove_suffix(1);
     const auto begin = out.size();
     out += host;
-    for (std::size_t i = begin; i < out.size(); ++i) {
-        const char c = out[i];
-        out[i] = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    for (char& c : std::span(out).subspan(begin)) {
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     }
 }
 

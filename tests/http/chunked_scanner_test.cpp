@@ -109,6 +109,11 @@ TEST_CASE("trailers are checked, bounded, and may not frame") {
         CHECK(scan("0\r\n"s + line + "\r\n\r\n").rejection == Rejection::bad_trailer);
     }
     CHECK(scan("0\r\nA: b\n\r\n").rejection == Rejection::bad_trailer);
+    ChunkedLimits limits;
+    limits.max_trailer = 20;
+    CHECK(scan("0\r\nA: " + std::string(15, 'b') + "\r\n\r\n", limits).state == State::complete);
+    CHECK(scan("0\r\nA: " + std::string(16, 'b') + "\r\n\r\n", limits).rejection ==
+          Rejection::trailer_too_large);
     std::string many = "0\r\n";
     for (int i = 0; i < 33; ++i) many += "A:\r\n";
     CHECK(scan(many).rejection == Rejection::trailer_too_large);

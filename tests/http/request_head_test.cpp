@@ -77,6 +77,9 @@ TEST_CASE("2: every Transfer-Encoding but chunked") {
     }
     for (const auto* value : {"chunked", "Chunked", "CHUNKED"}) {
         CHECK(accepts(with("Transfer-Encoding: "s + value + "\r\n")));
+        RequestHead head;
+        CHECK(parse_whole(head, with("Transfer-Encoding: "s + value + "\r\n")).body ==
+              BodyFraming{BodyKind::chunked, 0});
     }
 }
 
@@ -120,6 +123,8 @@ TEST_CASE("10: absolute-form must name the same host") {
     CHECK(reject("GET http:///x HTTP/1.1\r\nHost: a\r\n\r\n") == Rejection::bad_target);
     CHECK(reject("GET a/b HTTP/1.1\r\nHost: a\r\n\r\n") == Rejection::bad_target);
     CHECK(accepts("GET http://A:80/x HTTP/1.1\r\nHost: a\r\n\r\n"));
+    CHECK(accepts("GET https://a:443/x HTTP/1.1\r\nHost: a\r\n\r\n"));
+    CHECK(reject("GET https://a:80/x HTTP/1.1\r\nHost: a\r\n\r\n") == Rejection::host_mismatch);
     RequestHead head;
     const auto text = "GET HTTP://a?q HTTP/1.1\r\nHost: a\r\n\r\n"s;
     REQUIRE(parse_whole(head, text).state == ParseState::complete);
@@ -176,6 +181,11 @@ TEST_CASE("13: underscores as configured, never as dashes") {
         CHECK(head.fields()[2].dropped);
     }
     CHECK(GatePolicy().underscores == Underscores::pass);
+    // Longer than any name that it could imitate.
+    const auto long_name = with("Long_" + std::string(40, 'a') + ": 1\r\n");
+    RequestHead head;
+    REQUIRE(parse_all_ways(head, long_name).state == ParseState::complete);
+    CHECK_FALSE(head.fields()[1].dropped);
 }
 
 TEST_CASE("14: long targets, heads and many fields") {
@@ -195,6 +205,8 @@ TEST_CASE("14: long targets, heads and many fields") {
     const auto line = [](std::size_t size) {
         return "GET /" + std::string(size - 16, 'a') + " HTTP/1.1\r\n" + "Host: a\r\n\r\n";
     };
+    CHECK(parse_whole(head, with("X: " + std::string(200, 'a')).substr(0, 128), policy).state ==
+          ParseState::need_more);
     CHECK(accepts(line(64), policy));
     CHECK(reject(line(65), policy) == Rejection::target_too_long);
     const auto whole = [](std::size_t size) {
@@ -244,6 +256,13 @@ TEST_CASE("20, 22: Upgrade, CONNECT, TRACE, asterisk") {
     CHECK(status_of(reject("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n")) == 405);
     CHECK(status_of(reject("GET * HTTP/1.1\r\nHost: a\r\n\r\n")) == 400);
     CHECK(accepts("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"));
+    {
+        RequestHead head;
+        const auto text = "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"s;
+        REQUIRE(parse_whole(head, text).state == ParseState::complete);
+        CHECK(head.path() == "*");
+        CHECK_FALSE(head.has_query());
+    }
     CHECK(reject("get / HTTP/1.1\r\nHost: a\r\n\r\n") == Rejection::bad_method);
     GatePolicy policy;
     policy.any_token_as_method = true;
@@ -291,6 +310,13 @@ TEST_CASE("Connection decides about keeping alive and may not name what frames")
     std::string many = "a";
     for (int i = 0; i < 40; ++i) many += ",a";
     CHECK(reject(with("Connection: " + many + "\r\n")) == Rejection::bad_connection_option);
+}
+
+TEST_CASE("every Upgrade field counts") {
+    const auto asks = "Connection: upgrade\r\n"s;
+    CHECK(accepts(with(asks + "Upgrade: h2c\r\nUpgrade: h2c\r\n")));
+    CHECK(reject(with(asks + "Upgrade: h2c\r\nUpgrade: websocket\r\n")) ==
+          Rejection::upgrade_unsupported);
 }
 
 TEST_CASE("one empty line before a request is skipped, two are not") {
