@@ -106,7 +106,7 @@ TEST_CASE("9: Host missing, twice, empty or not a host") {
         CHECK(reject("GET / HTTP/1.1\r\nHost: "s + host + "\r\n\r\n") == Rejection::host_invalid);
     }
     for (const auto* host :
-         {"a", "a.", "A_b-c.example:80", "10.0.0.1:1", "[::1]", "[2001:db8::1]:80"}) {
+         {"a", "a.", "A_b-c.example:80", "10.0.0.1:1", "[::1]", "[fa::1]", "[2001:db8::1]:80"}) {
         CAPTURE(host);
         CHECK(accepts("GET / HTTP/1.1\r\nHost: "s + host + "\r\n\r\n"));
     }
