@@ -246,7 +246,10 @@ bool OwnedLimit::must_publish(const SyncSettings& settings, Duration since_last_
     const double width = limiter::threshold_width(limit, bucket.typical);
     const double probability_bound =
         2 * std::max(settings.publish_error, noise) * std::max(0.1, 1 - probability);
-    const double level_bound = std::max(2 * settings.error_budget, noise) * width;
+    // Where nothing is reckoned between messages each single request is news.
+    const double level_bound = limiter::counts_singly(limit, bucket.law_state())
+                                   ? 0.5 * bucket.typical
+                                   : std::max(2 * settings.error_budget, noise) * width;
     return std::abs(published.probability(limit) - probability) > probability_bound ||
            std::abs(published.level - bucket.level) > level_bound;
 }

@@ -25,9 +25,11 @@ struct Bucket {
     double tau = limiter::kSettleTime;
     bool shedding = false;
 
+    [[nodiscard]] limiter::LawState law_state() const {
+        return {level, offered_rate, typical, tau, shedding};
+    }
     [[nodiscard]] double probability(const limiter::LimitParameters& limit) const {
-        return limiter::discard_probability(limit, {level, offered_rate, typical, tau, shedding},
-                                            typical);
+        return limiter::discard_probability(limit, law_state(), typical);
     }
     [[nodiscard]] double ceiling(const limiter::LimitParameters& limit) const {
         return limiter::ceiling(limit, typical, heaviest);
@@ -41,7 +43,7 @@ struct Bucket {
         clamp(limit);
     }
     /// Moves on by `seconds`, of the offered rate `inflow` being counted here. Returns the
-    /// integral of 1 - p over the time.
+    /// integral of reckoned_share(), which is 1 - p but for small edges, over the time.
     double advance(const limiter::LimitParameters& limit, double inflow, double seconds);
 };
 
@@ -52,7 +54,7 @@ inline double Bucket::advance(const limiter::LimitParameters& limit, double infl
         std::clamp(static_cast<int>(std::ceil(seconds / kReckoningStep)), 1, kMaximumSteps);
     const double step = seconds / steps;
     for (int i = 0; i < steps; ++i) {
-        const double pass = 1 - probability(limit);
+        const double pass = limiter::reckoned_share(limit, law_state());
         heaviest = std::max(0.0, heaviest - limit.rate * step);
         level = limiter::reckon(limit, level, inflow * pass, step,
                                 limiter::level_floor(limit, typical), ceiling(limit));

@@ -92,6 +92,11 @@ double typical_probability(const Bucket& bucket, double level, double offered_ra
     return discard_probability(bucket.limit.parameters, state, state.typical);
 }
 
+/// What is reckoned to pass of the weight that others offer.
+double passing(const Bucket& bucket, double level, double offered_rate) {
+    return reckoned_share(bucket.limit.parameters, law_state(bucket, level, offered_rate));
+}
+
 /// Dead reckoning in steps short enough for p to follow the level.
 double reckon_view(const Bucket& bucket, double level, double seconds, double ceiling) {
     constexpr double kStep = 0.02;
@@ -103,8 +108,8 @@ double reckon_view(const Bucket& bucket, double level, double seconds, double ce
     const double step = seconds / steps;
     const double floor = floor_of(bucket);
     for (int i = 0; i < static_cast<int>(steps); ++i) {
-        const double p = typical_probability(bucket, level, offered);
-        level = reckon(bucket.limit.parameters, level, others * (1 - p), step, floor, ceiling);
+        const double inflow = others * passing(bucket, level, offered);
+        level = reckon(bucket.limit.parameters, level, inflow, step, floor, ceiling);
     }
     return level;
 }
@@ -123,8 +128,7 @@ void choose_line(const Bucket& bucket, bool in_force, double level) {
     double inflow = 0;
     if (in_force) {
         const double offered = view.offered_rate.load(kRelaxed);
-        inflow =
-            view.others_rate.load(kRelaxed) * (1 - typical_probability(bucket, level, offered));
+        inflow = view.others_rate.load(kRelaxed) * passing(bucket, level, offered);
     }
     view.view_in_force.store(in_force, kRelaxed);
     view.slope.store(inflow - bucket.limit.parameters.rate, kRelaxed);
@@ -204,8 +208,8 @@ double renew(const Bucket& bucket, std::int64_t now) {
     update_shedding(bucket, level);
     if (bucket.view != nullptr) {
         View& view = *bucket.view;
-        const double p = typical_probability(bucket, level, law_offered_rate(bucket, now));
-        view.open_time.store(view.open_time.load(kRelaxed) + (1 - p) * seconds, kRelaxed);
+        const double share = passing(bucket, level, law_offered_rate(bucket, now));
+        view.open_time.store(view.open_time.load(kRelaxed) + share * seconds, kRelaxed);
     }
     return level;
 }

@@ -56,4 +56,8 @@ double discard_probability(const LimitParameters& limit, const LawState& state, 
     return adaptive_probability(limit, judged, state.offered_rate, state.tau);
 }
 
+double reckoned_share(const LimitParameters& limit, const LawState& state) {
+    return counts_singly(limit, state) ? 0 : 1 - discard_probability(limit, state, state.typical);
+}
+
 }  // namespace weir::limiter

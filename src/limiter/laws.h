@@ -111,6 +111,21 @@ inline constexpr double kSheddingSeconds = 0.2;
            level > limit.low - shedding_room(limit, typical) + kLevelSlack;
 }
 
+/// Which part of the weight that others offer is reckoned as admitted between messages: 1 - p, but
+/// nothing at an edge that has not refused yet while single requests count (room for fewer than
+/// kFewRequests, or fewer than that offered in the window). An estimate of such a rate is off by
+/// whole requests, and one reckoned too many makes the edge refuse, shed, and hand out the rest of
+/// its burst over seconds. There every admitted request is told at once, so that what is known is
+/// enough.
+[[nodiscard]] double reckoned_share(const LimitParameters& limit, const LawState& state);
+
+/// Whether reckoned_share() is nothing for that reason.
+[[nodiscard]] inline bool counts_singly(const LimitParameters& limit, const LawState& state) {
+    const double few = kFewRequests * state.typical;
+    return limit.edge() && !state.shedding &&
+           (limit.low < few || state.offered_rate * kRateWindow < few);
+}
+
 /// One step of dead reckoning: drains, then clamps to [floor, ceiling]. inflow = weight per second
 /// that is expected to be admitted by those who are reckoned with.
 [[nodiscard]] inline double reckon(const LimitParameters& limit, double level, double inflow,

@@ -76,6 +76,53 @@ TEST_CASE("5r/m shared by three: at most 60 in ten minutes at 100 a second") {
     }
 }
 
+/// Requests in turn, evenly or nearly so; when each admitted one came.
+std::vector<double> admitted_in_turn(std::uint32_t sidecars, double amount, double each_second,
+                                     double seconds, std::uint64_t seed) {
+    WorldPlan plan = plan_of(sidecars, 1, 0, seconds + 1, seed);
+    plan.definitions = {quota(amount, std::chrono::minutes(1))};
+    World world(plan);
+    std::vector<double> admitted_at;
+    Random random(seed);
+    for (int i = 0; i < static_cast<int>(seconds * each_second); ++i) {
+        const double at = (i + 0.2 * random.unit()) / each_second;
+        world.at(at, [&admitted_at, at, i](World& w) {
+            const std::uint32_t number = static_cast<std::uint32_t>(i) % w.size();
+            if (w.sidecar(number).offer("q", w.instant())) admitted_at.push_back(at);
+        });
+    }
+    REQUIRE(world.run(kMeeting));
+    return admitted_at;
+}
+
+TEST_CASE("5r/m shared by three, ten a second in turn: five at once, then none for 11 s") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        CAPTURE(seed);
+        const std::vector<double> at = admitted_in_turn(3, 5, 10, 11.5, seed);
+        CHECK(at.size() >= 5);
+        CHECK(at.size() <= 7);
+        CHECK(std::all_of(at.begin(), at.end(), [](double when) { return when < 1; }));
+    }
+}
+
+TEST_CASE("a few a minute in turn at other rates: the whole burst at once") {
+    for (const double each_second : {1.5, 4.0, 30.0, 100.0}) {
+        for (const double amount : {5.0, 9.0, 20.0}) {
+            for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+                CAPTURE(each_second);
+                CAPTURE(amount);
+                CAPTURE(seed);
+                const std::vector<double> at = admitted_in_turn(3, amount, each_second, 30, seed);
+                const double all_at_once = (amount + 3) / each_second + 0.5;
+                const auto early = std::count_if(at.begin(), at.end(),
+                                                 [&](double when) { return when < all_at_once; });
+                CHECK(static_cast<double>(early) >= amount);
+                CHECK(static_cast<double>(early) <= amount * (1 + all_at_once / 60) + 3);
+            }
+        }
+    }
+}
+
 TEST_CASE("6r/m: a second request is never refused") {
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
         CAPTURE(seed);
