@@ -97,6 +97,10 @@ void Limiter::Implementation::for_each_statistics(
             ratio = std::max(ratio, std::max(0.0, reading.level) * limit->inverse_low);
             offered = std::max(offered, own_offered_rate(record, nanoseconds(now)) / typical);
         }
+        constexpr double kUnused = 1e-9;
+        if (definition->overflow && offered < kUnused && !(ratio > 0)) {
+            continue;  // waits for its template to overflow
+        }
         add(gauges[definition->statistics], 1 - pass, ratio, offered);
     }
     const auto report = [&](std::uint32_t index, std::string_view name,

@@ -143,9 +143,12 @@ TEST_CASE("threads that make, replace and drop instances while definitions chang
             fixture.limiter.maintain(fixture.now);
         }
     } while (fixture.limiter.counters().dropped_idle != dropped);
-    // One record each, and one of the template's overflow instance.
+    // One record each and one of the template's overflow instance; "k/7", if it lives, may have
+    // one more from when it fell under the other definition, whose limit is per second.
     const Memory memory = fixture.limiter.memory();
-    CHECK(memory.records == memory.instances + 1);
+    const std::size_t moved = fixture.limiter.inspect("k/7", fixture.now).empty() ? 0 : 1;
+    CHECK(memory.records >= memory.instances + 1);
+    CHECK(memory.records <= memory.instances + 1 + moved);
 }
 
 TEST_CASE("a worker that cannot make an instance uses the overflow instance, never nothing") {
