@@ -14,7 +14,7 @@ namespace weir::config {
 
 struct ParseLimits {
     std::size_t json_bytes = 256U * 1024 * 1024;
-    std::size_t yaml_bytes = 16U * 1024 * 1024;  ///< its parser is some fifteen times slower
+    std::size_t yaml_bytes = 16U * 1024 * 1024;  ///< its parser is the slower one
     std::size_t depth = 32;
     std::size_t nodes = 32'000'000;
     std::size_t alias_nodes = 100'000;  ///< values copied for aliases, all together
