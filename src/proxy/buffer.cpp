@@ -57,6 +57,11 @@ void Buffer::consume(std::size_t bytes) {
     if (begin_ == end_) begin_ = end_ = floor_;
 }
 
+void Buffer::pin(std::size_t bytes) {
+    begin_ += bytes;
+    floor_ = begin_;
+}
+
 void Buffer::unpin() {
     floor_ = 0;
     consume(0);

@@ -61,8 +61,9 @@ class Buffer {
     void filled(std::size_t bytes) { end_ += bytes; }
     /// Takes bytes off the front.
     void consume(std::size_t bytes);
-    /// What was consumed so far stays where it is, readable through views, until unpin().
-    void pin() { floor_ = begin_; }
+    /// Takes bytes off the front that stay where they are, readable through views, until unpin(),
+    /// even if nothing is behind them.
+    void pin(std::size_t bytes);
     void unpin();
     /// Takes bytes off the end.
     void drop_last(std::size_t bytes) { end_ -= bytes; }

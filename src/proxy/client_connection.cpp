@@ -256,8 +256,7 @@ bool ClientConnection::client_trusted() const {
 
 net::Task<bool> ClientConnection::serve_request() {
     // The head stays readable where it is; what follows in the buffer is body, or the next head.
-    client_.in.consume(client_.head.size());
-    client_.in.pin();
+    client_.in.pin(client_.head.size());
     const bool trusted = client_trusted();
     Upload upload(client_, *snapshot_, trusted);
     bool stays = false;

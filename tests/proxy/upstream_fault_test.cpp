@@ -300,6 +300,55 @@ TEST_CASE("32: what cannot be sent twice is not sent on a connection that has ju
     CHECK(proxy[Event::upstream_stale] == 1);
 }
 
+TEST_CASE("32: a retry repeats the head that passed the gate, whatever of the body has come") {
+    struct Gate final : AccessLog {
+        void record(const AccessRecord& record) override {
+            if (record.target != "/block") return;
+            waiting = true;
+            eventually([&] { return open.load(); });
+        }
+        std::atomic<bool> waiting = false;
+        std::atomic<bool> open = false;
+    } gate;
+    Fixture::Options options;
+    options.server.access_log = &gate;
+    options.snapshot.access_log = AccessLogMode::all;
+    Fixture proxy(std::move(options));
+    std::atomic<bool> reset = false;
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        if (proxy.upstream.connections() > 1) return FakeUpstream::serve(session);
+        session.request();
+        session.answer(200, "ok");
+        session.head();
+        eventually([&] { return reset.load(); });
+        session.io.reset();
+    });
+    auto client = proxy.connect();
+    client.send(kGet);
+    CHECK(read_response(client)->status() == 200);
+    // A head too long for a small buffer, so that the body would be read behind it.
+    client.send("PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\nFill: " +
+                std::string(3000, 'f') + "\r\n\r\n");
+    REQUIRE(eventually([&] { return proxy.upstream.requests() == 2; }));
+    // While the worker is busy first the body comes, then the upstream's reset.
+    auto other = proxy.connect();
+    other.send("GET /block HTTP/1.1\r\nHost: a\r\n\r\n");
+    REQUIRE(eventually([&] { return gate.waiting.load(); }));
+    client.send(std::string(4000, 'e'));
+    std::this_thread::sleep_for(100ms);
+    reset = true;
+    REQUIRE(eventually([&] { return proxy.upstream.ended() >= 1; }));
+    gate.open = true;
+    const auto answer = read_response(client);
+    REQUIRE(answer);
+    CHECK(answer->status() == 200);
+    CHECK(proxy[Event::upstream_retried] == 1);
+    const auto heads = proxy.upstream.heads();
+    REQUIRE(heads.size() == 4);
+    CHECK(heads[3].start == "PUT /put HTTP/1.1");
+    CHECK(heads[3].field("Fill") == std::string(3000, 'f'));
+}
+
 TEST_CASE("32: no second retry, and none on a new connection") {
     Fixture proxy;
     proxy.upstream.set_script([](FakeUpstream::Session& session) {
