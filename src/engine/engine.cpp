@@ -425,6 +425,14 @@ void Engine::Implementation::tick(Instant now) {
 }
 
 void Engine::Implementation::tick_definitions() {
+    store_.tick(now_);
+    const std::uint64_t edits = store_.counters().edits;
+    const bool large = transport_.membership().live_count() > kLargeFleet;
+    if (large && edits == edits_seen_ && definition_sync_.settled() &&
+        ticks_ % kDefinitionsEveryInLargeFleet != 0) {
+        return;
+    }
+    edits_seen_ = edits;
     if (peers_changed_) {
         peers_.clear();
         for (const gossip::Member& member : transport_.membership().live()) {
@@ -432,14 +440,6 @@ void Engine::Implementation::tick_definitions() {
         }
         peers_changed_ = false;
     }
-    store_.tick(now_);
-    const std::uint64_t edits = store_.counters().edits;
-    const bool large = peers_.size() > kLargeFleet;
-    if (large && edits == edits_seen_ && definition_sync_.settled() &&
-        ticks_ % kDefinitionsEveryInLargeFleet != 0) {
-        return;
-    }
-    edits_seen_ = edits;
     definition_sync_.tick(now_, peers_, transport_);
 }
 

@@ -24,14 +24,6 @@ Incarnation draw_incarnation(Random& random) {
     return incarnation;
 }
 
-std::uint64_t member_hash(const MemberId& id, MemberFlags flags) {
-    std::uint64_t hash = mix(id.incarnation ^ id.address.port);
-    for (std::uint8_t byte : id.address.address) {
-        hash = mix(hash + byte);
-    }
-    return mix(hash + (flags.leaving ? 1 : 0) + (flags.anchor ? 2 : 0));
-}
-
 }  // namespace
 
 Membership::Membership(const MembershipSettings& settings, const Endpoint& self, MemberFlags flags,
@@ -191,7 +183,7 @@ void Membership::join(const MemberId& id, MemberFlags flags, std::uint64_t count
         Peer{{id, MemberState::alive, flags, counter, now, now, Duration::zero()}, {}};
     const auto place = static_cast<std::ptrdiff_t>(random_.below(probe_order_.size() + 1));
     probe_order_.insert(probe_order_.begin() + place, id.address);
-    digest_known_ = false;
+    members_digest_ ^= member_hash(id, flags);
     report(MembershipEvent::Kind::joined, id);
     spread({id, MemberState::alive, flags, counter, 0});
 }
@@ -199,16 +191,14 @@ void Membership::join(const MemberId& id, MemberFlags flags, std::uint64_t count
 void Membership::remove(MemberId id, MemberState cause, Instant now) {
     const auto found = members_.find(id.address);
     const std::uint64_t counter = found->second.member.counter;
-    if (found->second.suspicion) {
-        --suspects_;
-    }
+    members_digest_ ^= member_hash(id, found->second.member.flags);
+    suspects_.erase(id.address);
     members_.erase(found);
     std::erase(probe_order_, id.address);
     if (probe_ && probe_->target == id) {
         probe_.reset();
     }
     dead_.add({id, cause, now});
-    digest_known_ = false;
     if (cause == MemberState::dead) {
         ++counters_.deaths;
         report(MembershipEvent::Kind::dead, id);
@@ -289,7 +279,6 @@ void Membership::renew(Instant now, bool forget_dead) {
     pings_.clear();
     probe_.reset();
     rumours_.clear();
-    digest_known_ = false;
     if (forget_dead) {
         dead_.forget_silent();
     }
@@ -312,16 +301,17 @@ void Membership::conflict(const MemberId& member, Instant now) {
     }
 }
 
-std::uint64_t Membership::digest() {
-    if (!digest_known_) {
-        digest_ = member_hash(self_, flags_);
-        for (const auto& [address, known] : members_) {
-            digest_ ^= member_hash(known.member.id, known.member.flags);
-        }
-        digest_ = std::max<std::uint64_t>(digest_, 1);  // 0 means: not told
-        digest_known_ = true;
+std::uint64_t Membership::member_hash(const MemberId& id, MemberFlags flags) {
+    std::uint64_t hash = mix(id.incarnation ^ id.address.port);
+    for (std::uint8_t byte : id.address.address) {
+        hash = mix(hash + byte);
     }
-    return digest_;
+    return mix(hash + (flags.leaving ? 1 : 0) + (flags.anchor ? 2 : 0));
+}
+
+std::uint64_t Membership::digest() const {
+    const std::uint64_t all = member_hash(self_, flags_) ^ members_digest_;
+    return std::max<std::uint64_t>(all, 1);  // 0 means: not told
 }
 
 const Member* Membership::find(const MemberId& id) const {
@@ -337,19 +327,25 @@ Membership::Peer* Membership::peer(const MemberId& id) {
 
 /// Random different live members.
 std::vector<MemberId> Membership::pick(std::size_t count, const Endpoint& except) {
-    std::vector<MemberId> all;
-    all.reserve(members_.size());
-    for (const auto& [address, known] : members_) {
-        if (address != except) {
-            all.push_back(known.member.id);
-        }
-    }
-    count = std::min(count, all.size());
+    const auto excepted = members_.find(except);
+    const std::size_t gap = members_.index_of(excepted);
+    const std::size_t size = members_.size() - (excepted != members_.end() ? 1 : 0);
+    count = std::min(count, size);
+    // A shuffle's first steps; `moved` holds the few places that no longer hold their own number.
+    std::map<std::size_t, std::size_t> moved;
+    const auto at = [&moved](std::size_t place) {
+        const auto found = moved.find(place);
+        return found != moved.end() ? found->second : place;
+    };
+    std::vector<MemberId> picked;
+    picked.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-        std::swap(all[i], all[i + random_.below(all.size() - i)]);
+        const std::size_t place = i + random_.below(size - i);
+        const std::size_t index = at(place);
+        moved[place] = at(i);
+        picked.push_back(members_.nth(index < gap ? index : index + 1)->second.member.id);
     }
-    all.resize(count);
-    return all;
+    return picked;
 }
 
 std::uint32_t Membership::rumour_limit() const {
@@ -365,7 +361,6 @@ MemberUpdate Membership::own_update(MemberState state) const {
 void Membership::begin_leaving(Instant) {
     flags_.leaving = true;
     ++counter_;
-    digest_known_ = false;
     spread(own_update(MemberState::alive));
 }
 

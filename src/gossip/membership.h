@@ -23,10 +23,12 @@
 // Invariants: at most kMaximumMembers members, one live incarnation per address, bounded tables of
 // the dead, rumours and pings; each bound has a counter. Not thread-safe.
 
+#include <boost/container/flat_map.hpp>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/bytes.h"
@@ -174,7 +176,8 @@ class Membership {
     [[nodiscard]] bool larger_side() const;
     void report(MembershipEvent::Kind kind, const MemberId& member);
     void conflict(const MemberId& member, Instant now);
-    [[nodiscard]] std::uint64_t digest();
+    [[nodiscard]] std::uint64_t digest() const;
+    [[nodiscard]] static std::uint64_t member_hash(const MemberId& id, MemberFlags flags);
     [[nodiscard]] Peer* peer(const MemberId& id);
     [[nodiscard]] std::vector<MemberId> pick(std::size_t count, const Endpoint& except);
     [[nodiscard]] std::uint32_t rumour_limit() const;
@@ -221,7 +224,9 @@ class Membership {
     MemberFlags flags_;
     std::uint64_t counter_ = 0;
     Random random_;
-    std::map<Endpoint, Peer> members_;
+    // In one piece: it is looked into for each message and gone through far more often than it
+    // changes.
+    boost::container::flat_map<Endpoint, Peer> members_;
     DeadTable dead_;
     Rumours rumours_;
     std::vector<Endpoint> seeds_;
@@ -231,9 +236,8 @@ class Membership {
     std::vector<Endpoint> probe_order_;
     std::deque<MemberId> probe_soon_;
     std::uint32_t health_ = 0;
-    std::size_t suspects_ = 0;
-    std::uint64_t digest_ = 0;
-    bool digest_known_ = false;
+    std::set<Endpoint> suspects_;
+    std::uint64_t members_digest_ = 0;  // of all in members_
     bool gone_ = false;
     Budget answers_;
     Budget open_answers_;

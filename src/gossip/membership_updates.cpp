@@ -93,13 +93,14 @@ void Membership::apply_alive(Peer& known, const MemberUpdate& update) {
     known.member.counter = update.counter;
     if (known.suspicion) {
         known.suspicion.reset();
-        --suspects_;
+        suspects_.erase(known.member.id.address);
         known.member.state = MemberState::alive;
         report(MembershipEvent::Kind::cleared, known.member.id);
     }
     if (known.member.flags != update.flags) {
+        members_digest_ ^= member_hash(known.member.id, known.member.flags) ^
+                           member_hash(known.member.id, update.flags);
         known.member.flags = update.flags;
-        digest_known_ = false;
         report(MembershipEvent::Kind::changed, known.member.id);
     }
     spread(update);
@@ -121,7 +122,7 @@ void Membership::apply_suspicion(Peer& known, const MemberUpdate& update, Instan
 
 void Membership::suspect(Peer& known, std::uint64_t counter, Incarnation by, Instant now) {
     ++counters_.suspicions;
-    ++suspects_;
+    suspects_.insert(known.member.id.address);
     known.suspicion.emplace(settings_, members_.size() + 1, by, now);
     known.member.state = MemberState::suspect;
     known.member.since = now;
@@ -156,12 +157,10 @@ void Membership::apply_death(const MemberUpdate& update, const MemberId& sender,
 }
 
 void Membership::tick_suspicions(Instant now) {
-    if (suspects_ == 0) {
-        return;
-    }
     std::vector<MemberId> dead;
-    for (auto& [address, known] : members_) {
-        if (!known.suspicion || known.suspicion->deadline() > now) {
+    for (const Endpoint& address : suspects_) {
+        Peer& known = members_.at(address);
+        if (known.suspicion->deadline() > now) {
             continue;
         }
         if (known.member.last_heard > known.suspicion->began()) {
