@@ -280,8 +280,8 @@ TEST_CASE("32: what cannot be sent twice is not sent on a connection that has ju
     Fixture::Options options;
     options.server.access_log = &gate;
     options.snapshot.access_log = AccessLogMode::all;
-    Fixture proxy(std::move(options));
     std::atomic<bool> close = false;
+    Fixture proxy(std::move(options));
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         while (session.request() && session.answer(200, "ok")) {
             if (proxy.upstream.connections() == 1) break;
@@ -313,8 +313,8 @@ TEST_CASE("32: a retry repeats the head that passed the gate, whatever of the bo
     Fixture::Options options;
     options.server.access_log = &gate;
     options.snapshot.access_log = AccessLogMode::all;
-    Fixture proxy(std::move(options));
     std::atomic<bool> reset = false;
+    Fixture proxy(std::move(options));
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         if (proxy.upstream.connections() > 1) return FakeUpstream::serve(session);
         session.request();
