@@ -200,19 +200,24 @@ void DefinitionSync::greet(std::span<const MemberId> peers, MessageSink& sink) {
             send_digest(peers[chosen], false, sink);
         }
     }
-    // Only when somebody is gone: it compares everybody with everybody.
+    if (std::equal(peers.begin(), peers.end(), all_greeted_.begin(), all_greeted_.end())) {
+        return;
+    }
     if (greeted_.size() > peers.size()) {
-        std::erase_if(greeted_, [&](const MemberId& id) {
-            return std::find(peers.begin(), peers.end(), id) == peers.end();
-        });
+        const std::set<MemberId> here(peers.begin(), peers.end());
+        std::erase_if(greeted_, [&](const MemberId& id) { return !here.contains(id); });
     }
     std::size_t greetings = 0;
     for (const MemberId& peer : peers) {
-        if (greetings < kGreetingsAtOnce && greeted_.insert(peer).second) {
-            send_digest(peer, false, sink);
-            ++greetings;
+        if (!greeted_.insert(peer).second) {
+            continue;
+        }
+        send_digest(peer, false, sink);
+        if (++greetings == kGreetingsAtOnce) {
+            return;
         }
     }
+    all_greeted_.assign(peers.begin(), peers.end());
 }
 
 void DefinitionSync::send_digest(const MemberId& to, bool with_buckets, MessageSink& sink) {

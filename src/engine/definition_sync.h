@@ -108,6 +108,7 @@ class DefinitionSync {
     std::deque<std::string> recent_;
     std::map<std::string, Fetch, std::less<>> fetches_;
     std::set<gossip::MemberId> greeted_;
+    std::vector<gossip::MemberId> all_greeted_;  // the peers when all of them had been greeted
     std::vector<std::pair<std::string, std::uint64_t>> announced_;
     Instant next_digest_{};
     DefinitionSyncCounters counters_;

@@ -416,6 +416,7 @@ void Engine::Implementation::tick(Instant now) {
         owner_.tick(now, *this);
         if (ticks_ % kHintsEvery == 0) renew_hints();
         if (ticks_ % kSecond == 0) note_load();
+        if (ticks_ % (10 * kSecond) == 0) silence_.forget_old(now);
         if (ticks_ % kDefinitionsEvery == 0) tick_definitions();
         flush();
     } else if (ticks_ % kDefinitionsEvery == 0) {
@@ -471,7 +472,6 @@ void Engine::Implementation::note_load() {
     const std::uint64_t load = std::max(counters.datagrams_in, counters.datagrams_out);
     owner_.note_load(load - load_at_);
     load_at_ = load;
-    silence_.forget_old(now_);
 }
 
 void Engine::Implementation::flush() {
