@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -197,11 +198,16 @@ TEST_CASE("pipelined requests with bodies, and one behind a chunked body") {
 }
 
 TEST_CASE("31: the answers to HEAD, 204 and 304 have no body, whatever the upstream sends") {
+    std::mutex mutex;
     std::string answer_text;
     Fixture proxy;
+    const auto current = [&] {
+        const std::lock_guard lock(mutex);
+        return answer_text;
+    };
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         while (session.head()) {
-            if (!session.send(answer_text)) return;
+            if (!session.send(current())) return;
         }
     });
     const std::string head_answer = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
@@ -209,7 +215,10 @@ TEST_CASE("31: the answers to HEAD, 204 and 304 have no body, whatever the upstr
          {head_answer, head_answer + "body", std::string("HTTP/1.1 204 X\r\n\r\nbody"),
           std::string("HTTP/1.1 304 X\r\nContent-Length: 4\r\n\r\nbody")}) {
         CAPTURE(text);
-        answer_text = text;
+        {
+            const std::lock_guard lock(mutex);
+            answer_text = text;
+        }
         auto client = proxy.connect();
         const bool head = text.starts_with(head_answer);
         client.send(request(head ? "HEAD /" : "GET /"));
