@@ -261,7 +261,7 @@ TEST_CASE("an hour of captured traffic moves nothing, even at restarted receiver
     };
     world.start_all(4);
     REQUIRE(world.run_until(10s, [&] { return world.complete(); }));
-    world.run(60s);
+    world.run(3600s);
     world.tap = nullptr;
     world.kill(3);
     world.run(10s);
