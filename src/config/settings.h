@@ -95,7 +95,7 @@ struct LimitSettings {
     std::size_t connections = 10'000;  ///< clients, all workers together
     std::size_t upstream_connections = 10'000;    ///< all workers together
     std::size_t upstream_idle_connections = 256;  ///< kept by each worker
-    std::size_t pipelined_requests = 100;         ///< read ahead on one connection
+    std::size_t pipelined_requests = 100;         ///< served in a row, then others' turn
 
     friend bool operator==(const LimitSettings&, const LimitSettings&) = default;
 };

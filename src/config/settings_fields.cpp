@@ -198,7 +198,7 @@ constexpr std::array kFields = {
         "Idle connections to the upstream that each worker keeps.", false,
         WEIR_COUNT(limits.upstream_idle_connections, 0, 100'000)},
     SettingField{"limits.pipelined_requests", "count", "100", "1 to 10000",
-        "Requests read ahead on one connection.", false,
+        "Requests of one connection served in a row before others have their turn.", false,
         WEIR_COUNT(limits.pipelined_requests, 1, 10'000)},
 
     SettingField{"headers.rate_limit", "list of words", "ietf", "ietf, x-ratelimit, none",
