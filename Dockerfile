@@ -13,7 +13,7 @@ RUN cmake --preset release -DWEIR_BUILD_TESTS=OFF -DWEIR_BUILD_BENCH=OFF \
 FROM ${BASE}
 RUN apt-get update -qq \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        ca-certificates libprometheus-cpp-core1.0 libre2-9 libsodium23 libspdlog1.10 \
+        ca-certificates libprometheus-cpp-core1.0 libsodium23 libspdlog1.10 \
         libyaml-cpp0.7 zlib1g \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /src/build/release/bin/weir /usr/bin/weir
