@@ -15,9 +15,17 @@ constexpr HashKey kMapKey{{std::byte{'w'}, std::byte{'e'}, std::byte{'i'}, std::
                            std::byte{'i'}, std::byte{'n'}, std::byte{'i'}, std::byte{'t'},
                            std::byte{'i'}, std::byte{'o'}, std::byte{'n'}, std::byte{'s'}}};
 
-std::uint16_t leaf_of(std::string_view name) {
-    constexpr std::size_t all = DefinitionMap::kBuckets * DefinitionMap::kLeaves;
-    return static_cast<std::uint16_t>(keyed_hash(name, kMapKey) % all);
+/// Where the name is in a sorted leaf, or would be.
+template <class Entries>
+std::size_t place_in(const Entries& entries, std::string_view name) {
+    // Many that come in the order of their names go behind all others: one entry is looked at.
+    if (!entries.empty() && entries.back()->name <= name) {
+        return entries.size() - (entries.back()->name == name ? 1 : 0);
+    }
+    const auto place = std::lower_bound(
+        entries.begin(), entries.end(), name,
+        [](const auto& entry, std::string_view other) { return entry->name < other; });
+    return static_cast<std::size_t>(place - entries.begin());
 }
 
 auto content(const DefinitionEntry& entry) {
@@ -62,6 +70,21 @@ bool same_content(const DefinitionEntry& one, const DefinitionEntry& other) {
     return one.name == other.name && one.version == other.version && content(one) == content(other);
 }
 
+DefinitionMap::Hashed DefinitionMap::hashed(std::string_view name) {
+    const std::uint64_t hash = keyed_hash(name, kMapKey);
+    return {hash % kAllLeaves, static_cast<std::uint32_t>(hash >> 32U)};
+}
+
+/// The entry's place, or the number of entries.
+std::size_t DefinitionMap::known_place(const Leaf& leaf, std::uint32_t tag, std::string_view name) {
+    for (std::size_t i = 0; i < leaf.tags.size(); ++i) {
+        if (leaf.tags[i] == tag && leaf.entries[i]->name == name) {
+            return i;
+        }
+    }
+    return leaf.entries.size();
+}
+
 Version DefinitionMap::next_version(std::uint64_t writer) const {
     return {highest_epoch_ + 1, writer};
 }
@@ -71,21 +94,23 @@ MergeOutcome DefinitionMap::merge(DefinitionEntry entry, Instant now) {
         return MergeOutcome::epoch;
     }
     entry.written = std::min(entry.written, now);
-    Place place{leaf_of(entry.name), entry.name};
-    const auto found = entries_.find(place);
-    if (found == entries_.end()) {
+    const Hashed at = hashed(entry.name);
+    const Leaf& leaf = leaves_[at.leaf];
+    const std::size_t place = known_place(leaf, at.tag, entry.name);
+    const bool known = place < leaf.entries.size();
+    if (!known) {
         if (forgettable(entry, now)) {
             return MergeOutcome::stale;
         }
-        if (entries_.size() >= maximum_) {
+        if (size_ >= maximum_) {
             return MergeOutcome::full;
         }
     } else {
-        DefinitionEntry& here = found->second;
+        const DefinitionEntry& here = *leaf.entries[place];
         if (same_content(here, entry)) {
             // Of two estimates the earlier one: both sides come to the same.
             if (entry.written < here.written) {
-                put(std::move(place), std::move(entry));
+                replace(at.leaf, place, std::move(entry));
             }
             return MergeOutcome::known;
         }
@@ -95,32 +120,58 @@ MergeOutcome DefinitionMap::merge(DefinitionEntry entry, Instant now) {
         }
     }
     note_writer(entry.version);
-    put(std::move(place), std::move(entry));
+    if (known) {
+        replace(at.leaf, place, std::move(entry));
+    } else {
+        insert(at, std::move(entry));
+    }
     return MergeOutcome::applied;
 }
 
-void DefinitionMap::add_hash(std::uint16_t leaf, std::uint64_t hash) {
+void DefinitionMap::add_hash(std::size_t leaf, std::uint64_t hash) {
     root_ ^= hash;
     buckets_[leaf / kLeaves] ^= hash;
-    std::uint64_t& stored = leaves_[leaf];
-    stored ^= hash;
-    if (stored == 0) {
-        leaves_.erase(leaf);
+    leaf_hashes_[leaf] ^= hash;
+}
+
+void DefinitionMap::insert(Hashed at, DefinitionEntry entry) {
+    Leaf& leaf = leaves_[at.leaf];
+    const auto place = static_cast<std::ptrdiff_t>(place_in(leaf.entries, entry.name));
+    note(at.leaf, entry);
+    leaf.tags.insert(leaf.tags.begin() + place, at.tag);
+    leaf.entries.insert(leaf.entries.begin() + place,
+                        std::make_shared<const DefinitionEntry>(std::move(entry)));
+    ++size_;
+}
+
+void DefinitionMap::replace(std::size_t leaf, std::size_t place, DefinitionEntry entry) {
+    auto& here = leaves_[leaf].entries[place];
+    unnote(leaf, *here);
+    note(leaf, entry);
+    here = std::make_shared<const DefinitionEntry>(std::move(entry));
+}
+
+void DefinitionMap::erase(std::size_t leaf, std::size_t place) {
+    auto& [tags, entries] = leaves_[leaf];
+    unnote(leaf, *entries[place]);
+    tags.erase(tags.begin() + static_cast<std::ptrdiff_t>(place));
+    entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(place));
+    --size_;
+}
+
+/// Keeps hashes and deadlines true to an entry that comes.
+void DefinitionMap::note(std::size_t leaf, const DefinitionEntry& entry) {
+    add_hash(leaf, entry_hash(entry));
+    if (entry.lifetime && entry.kind != EntryKind::removed) {
+        deadlines_.insert({entry.written + *entry.lifetime, entry.name});
     }
 }
 
-void DefinitionMap::put(Place place, DefinitionEntry entry) {
-    DefinitionEntry& stored = entries_[place];
-    if (!stored.name.empty()) {
-        add_hash(place.leaf, entry_hash(stored));
-        if (stored.lifetime) {
-            deadlines_.erase({stored.written + *stored.lifetime, stored.name});
-        }
-    }
-    stored = std::move(entry);
-    add_hash(place.leaf, entry_hash(stored));
-    if (stored.lifetime && stored.kind != EntryKind::removed) {
-        deadlines_.insert({stored.written + *stored.lifetime, stored.name});
+/// And to one that goes.
+void DefinitionMap::unnote(std::size_t leaf, const DefinitionEntry& entry) {
+    add_hash(leaf, entry_hash(entry));
+    if (entry.lifetime) {
+        deadlines_.erase({entry.written + *entry.lifetime, entry.name});
     }
 }
 
@@ -136,19 +187,26 @@ void DefinitionMap::note_writer(const Version& version) {
 }
 
 const DefinitionEntry* DefinitionMap::find(std::string_view name) const {
-    const auto found = entries_.find({leaf_of(name), std::string(name)});
-    return found == entries_.end() ? nullptr : &found->second;
+    if (size_ == 0) {
+        return nullptr;
+    }
+    const Hashed at = hashed(name);
+    const Leaf& leaf = leaves_[at.leaf];
+    const std::size_t place = known_place(leaf, at.tag, name);
+    return place == leaf.entries.size() ? nullptr : leaf.entries[place].get();
 }
 
 void DefinitionMap::for_each(const std::function<void(const DefinitionEntry&)>& visit) const {
-    for (const auto& [place, entry] : entries_) {
-        visit(entry);
+    for (const Leaf& leaf : leaves_) {
+        for (const auto& entry : leaf.entries) {
+            visit(*entry);
+        }
     }
 }
 
-std::vector<std::string> DefinitionMap::take_expired(Instant now) {
+std::vector<std::string> DefinitionMap::take_expired(Instant now, std::size_t budget) {
     std::vector<std::string> names;
-    while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    while (!deadlines_.empty() && deadlines_.begin()->first <= now && names.size() < budget) {
         names.push_back(deadlines_.begin()->second);
         deadlines_.erase(deadlines_.begin());
     }
@@ -156,19 +214,23 @@ std::vector<std::string> DefinitionMap::take_expired(Instant now) {
 }
 
 void DefinitionMap::forget_old(Instant now, std::size_t budget) {
-    auto next = forget_from_ ? entries_.lower_bound(*forget_from_) : entries_.begin();
-    for (; budget > 0 && next != entries_.end(); --budget) {
-        if (!forgettable(next->second, now)) {
-            ++next;
-            continue;
+    for (std::size_t turns = 0; budget > 0 && size_ > 0 && turns <= kAllLeaves; ++turns) {
+        const auto& entries = leaves_[forget_leaf_].entries;
+        std::size_t next = forget_after_.empty() ? 0 : place_in(entries, forget_after_);
+        for (; budget > 0 && next < entries.size(); --budget) {
+            if (forgettable(*entries[next], now)) {
+                erase(forget_leaf_, next);
+            } else {
+                ++next;
+            }
         }
-        add_hash(next->first.leaf, entry_hash(next->second));
-        if (next->second.lifetime) {
-            deadlines_.erase({next->second.written + *next->second.lifetime, next->second.name});
+        if (next < entries.size()) {
+            forget_after_ = entries[next]->name;
+            return;
         }
-        next = entries_.erase(next);
+        forget_after_.clear();
+        forget_leaf_ = (forget_leaf_ + 1) % kAllLeaves;
     }
-    forget_from_ = next == entries_.end() ? std::nullopt : std::optional(next->first);
 }
 
 std::vector<Version> DefinitionMap::writers() const {
@@ -182,21 +244,21 @@ std::vector<Version> DefinitionMap::writers() const {
 
 DefinitionMap::Hashes DefinitionMap::leaf_hashes(std::size_t bucket) const {
     Hashes hashes{};
-    const auto first = static_cast<std::uint16_t>(bucket * kLeaves);
-    for (auto it = leaves_.lower_bound(first); it != leaves_.end() && it->first < first + kLeaves;
-         ++it) {
-        hashes[it->first - first] = it->second;
-    }
+    std::copy_n(leaf_hashes_.begin() + static_cast<std::ptrdiff_t>(bucket * kLeaves), kLeaves,
+                hashes.begin());
     return hashes;
 }
 
-void DefinitionMap::for_each_in_leaf(
-    std::size_t bucket, std::size_t leaf,
-    const std::function<bool(const DefinitionEntry&)>& visit) const {
-    const auto number = static_cast<std::uint16_t>(bucket * kLeaves + leaf);
-    for (auto it = entries_.lower_bound({number, {}});
-         it != entries_.end() && it->first.leaf == number; ++it) {
-        if (!visit(it->second)) {
+void DefinitionMap::for_each_in_leaf(std::size_t bucket, std::size_t leaf,
+                                     const std::function<bool(const DefinitionEntry&)>& visit,
+                                     std::string_view after) const {
+    const auto& entries = leaves_[bucket * kLeaves + leaf].entries;
+    std::size_t next = after.empty() ? 0 : place_in(entries, after);
+    if (next < entries.size() && !after.empty() && entries[next]->name == after) {
+        ++next;
+    }
+    for (; next < entries.size(); ++next) {
+        if (!visit(*entries[next])) {
             return;
         }
     }

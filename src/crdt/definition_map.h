@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -82,12 +83,12 @@ class DefinitionMap {
     [[nodiscard]] Version next_version(std::uint64_t writer) const;
     MergeOutcome merge(DefinitionEntry entry, Instant now);
     [[nodiscard]] const DefinitionEntry* find(std::string_view name) const;
-    [[nodiscard]] std::size_t size() const { return entries_.size(); }
+    [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] std::uint64_t highest_epoch() const { return highest_epoch_; }
     void for_each(const std::function<void(const DefinitionEntry&)>& visit) const;
 
-    /// Names whose lifetime ended since the last call.
-    [[nodiscard]] std::vector<std::string> take_expired(Instant now);
+    /// Names whose lifetime ended since the last call, at most `budget` of them.
+    [[nodiscard]] std::vector<std::string> take_expired(Instant now, std::size_t budget = SIZE_MAX);
     /// Drops tombstones and expired entries after their 24 hours; looks at `budget` entries.
     void forget_old(Instant now, std::size_t budget);
 
@@ -96,29 +97,47 @@ class DefinitionMap {
     [[nodiscard]] std::uint64_t root_hash() const { return root_; }
     [[nodiscard]] const Hashes& bucket_hashes() const { return buckets_; }
     [[nodiscard]] Hashes leaf_hashes(std::size_t bucket) const;
-    /// Visits the entries of one leaf until `visit` returns false.
+    /// Visits the entries of one leaf in the order of names, those behind `after` only, until
+    /// `visit` returns false.
     void for_each_in_leaf(std::size_t bucket, std::size_t leaf,
-                          const std::function<bool(const DefinitionEntry&)>& visit) const;
+                          const std::function<bool(const DefinitionEntry&)>& visit,
+                          std::string_view after = {}) const;
 
   private:
-    struct Place {
-        std::uint16_t leaf = 0;
-        std::string name;
-        friend auto operator<=>(const Place&, const Place&) = default;
+    /// Both in the order of names. Entries are replaced whole, so that copies of a map may share
+    /// them; by the tags, a part of each name's hash, a name is found without looking at others.
+    struct Leaf {
+        std::vector<std::uint32_t> tags;
+        std::vector<std::shared_ptr<const DefinitionEntry>> entries;
     };
-    void add_hash(std::uint16_t leaf, std::uint64_t hash);
-    void put(Place place, DefinitionEntry entry);
+    struct Hashed {
+        std::size_t leaf;
+        std::uint32_t tag;
+    };
+    static constexpr std::size_t kAllLeaves = kBuckets * kLeaves;
+
+    [[nodiscard]] static Hashed hashed(std::string_view name);
+    [[nodiscard]] static std::size_t known_place(const Leaf& leaf, std::uint32_t tag,
+                                                 std::string_view name);
+    void add_hash(std::size_t leaf, std::uint64_t hash);
+    void insert(Hashed at, DefinitionEntry entry);
+    void replace(std::size_t leaf, std::size_t place, DefinitionEntry entry);
+    void erase(std::size_t leaf, std::size_t place);
+    void note(std::size_t leaf, const DefinitionEntry& entry);
+    void unnote(std::size_t leaf, const DefinitionEntry& entry);
     void note_writer(const Version& version);
 
     std::size_t maximum_;
-    std::map<Place, DefinitionEntry> entries_;
+    std::size_t size_ = 0;
+    std::vector<Leaf> leaves_ = std::vector<Leaf>(kAllLeaves);
     std::set<std::pair<Instant, std::string>> deadlines_;  // of entries with a lifetime
     std::map<std::uint64_t, std::uint64_t> writers_;       // writer, highest epoch
     std::uint64_t highest_epoch_ = 0;
     std::uint64_t root_ = 0;
     Hashes buckets_{};
-    std::map<std::uint16_t, std::uint64_t> leaves_;  // those that are not 0
-    std::optional<Place> forget_from_;
+    std::vector<std::uint64_t> leaf_hashes_ = std::vector<std::uint64_t>(kAllLeaves);
+    std::size_t forget_leaf_ = 0;  // where forget_old() goes on
+    std::string forget_after_;
 };
 
 }  // namespace weir::crdt

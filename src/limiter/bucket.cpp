@@ -240,8 +240,7 @@ double law_probability(const Bucket& bucket, const Reading& reading, double weig
                                weight);
 }
 
-void note_pending(const Bucket& bucket, double offered, double admitted, double weight,
-                  std::int64_t now) {
+void note_pending(const Bucket& bucket, double offered, double admitted, std::int64_t now) {
     // A view has doubles to take them, and is renewed every 10 ms anyway. Without one the sums
     // wait for the engine's first look, a tick away; if that never comes nobody misses them.
     if (!add_pending(bucket.record, offered, admitted, bucket.view != nullptr)) {
@@ -250,7 +249,7 @@ void note_pending(const Bucket& bucket, double offered, double admitted, double 
     }
     if (bucket.view != nullptr && offered > 0) {
         bucket.view->last_offered.store(now, kRelaxed);
-        bucket.view->last_weight.store(static_cast<float>(weight), kRelaxed);
+        bucket.view->last_weight.store(static_cast<float>(offered), kRelaxed);
     }
 }
 
@@ -263,6 +262,11 @@ void note_weight(const Bucket& bucket, double weight, std::int64_t now) {
         record.typical.store(typical > 0 ? typical + (sample - typical) * kShare : sample,
                              kRelaxed);
     }
+    note_heaviest(bucket, weight, now);
+}
+
+void note_heaviest(const Bucket& bucket, double weight, std::int64_t now) {
+    LimitRecord& record = bucket.record;
     // W only ever matters above the debt.
     if (weight <= debt(bucket.limit.parameters, typical_of(record))) {
         return;
@@ -275,19 +279,13 @@ void note_weight(const Bucket& bucket, double weight, std::int64_t now) {
     }
 }
 
-bool charge_slowly(const Bucket& bucket, Reading reading, double weight, bool judge,
-                   std::int64_t now) {
+namespace {
+
+/// Adds weight to the level as it is now; with `judge` only if a hard edge lets it.
+bool add_to_level(const Bucket& bucket, double weight, bool judge, std::int64_t now) {
     LimitRecord& record = bucket.record;
     const LimitParameters& limit = bucket.limit.parameters;
-    constexpr std::int64_t kFar = 1'000'000'000;
-    const bool heavy = weight > debt(limit, typical_of(record));
-    if (heavy && now - record.anchor.load(kRelaxed) > kFar) {
-        renew_if_free(bucket, now);  // W is a float that counts from the anchor
-    }
-    if (!judge) {
-        note_weight(bucket, weight, now);  // the ceiling's W includes it
-    }
-    reading = look_at(bucket, now);
+    Reading reading = look_at(bucket, now);
     double old = record.level.load(kRelaxed);
     for (;;) {
         const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
@@ -302,15 +300,51 @@ bool charge_slowly(const Bucket& bucket, Reading reading, double weight, bool ju
                                                 std::max(0.0, level) + weight) -
                                            reading.drift;
         if (record.level.compare_exchange_weak(old, charged, kRelaxed)) {
-            if (judge) {
-                note_weight(bucket, weight, now);
-            }
             return true;
         }
         if ((record.control.load(std::memory_order_acquire) & kVersionMask) != reading.version) {
             reading = look_at(bucket, now);
         }
     }
+}
+
+/// W is a float that counts from the anchor, which may be long ago.
+void bring_near(const Bucket& bucket, double weight, std::int64_t now) {
+    constexpr std::int64_t kFar = 1'000'000'000;
+    const bool heavy = weight > debt(bucket.limit.parameters, typical_of(bucket.record));
+    if (heavy && now - bucket.record.anchor.load(kRelaxed) > kFar) {
+        renew_if_free(bucket, now);
+    }
+}
+
+/// Of response bytes only the true weights move the mean: what stands for them is the mean.
+void note_charged(const Bucket& bucket, double weight, std::int64_t now) {
+    if (bucket.limit.unit == Unit::response_bytes) {
+        note_heaviest(bucket, weight, now);
+    } else {
+        note_weight(bucket, weight, now);
+    }
+}
+
+}  // namespace
+
+bool charge_slowly(const Bucket& bucket, double weight, bool judge, std::int64_t now) {
+    bring_near(bucket, weight, now);
+    if (!judge) {
+        note_charged(bucket, weight, now);  // the ceiling's W includes it
+        return add_to_level(bucket, weight, false, now);
+    }
+    if (!add_to_level(bucket, weight, true, now)) {
+        return false;
+    }
+    note_charged(bucket, weight, now);
+    return true;
+}
+
+void charge_more(const Bucket& bucket, double weight, double total, std::int64_t now) {
+    bring_near(bucket, total, now);
+    note_heaviest(bucket, total, now);
+    (void)add_to_level(bucket, weight, false, now);
 }
 
 void uncharge(const Bucket& bucket, double weight, std::int64_t now) {
@@ -358,6 +392,12 @@ void install_view(const Bucket& bucket, const FleetView& fleet, double renewed) 
     const double level = move_line(bucket, renewed, std::max(installed, local));
     choose_line(bucket, installed >= local, level);
     update_shedding(bucket, level);
+}
+
+void scale_level(const Bucket& bucket, double renewed, double factor) {
+    View& view = *bucket.view;
+    view.local_level.store(view.local_level.load(kRelaxed) * factor, kRelaxed);
+    (void)move_line(bucket, renewed, renewed * factor);
 }
 
 void remove_view(const Bucket& bucket, double renewed) {

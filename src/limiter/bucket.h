@@ -24,6 +24,21 @@ struct Bucket {
     const CompiledLimit& limit;
 };
 
+[[nodiscard]] inline bool is_isolated(const LimitRecord& record) {
+    return (record.control.load(std::memory_order_relaxed) & kIsolated) != 0;
+}
+
+/// The limit, or what stands for it while its owners cannot be heard.
+[[nodiscard]] inline const CompiledLimit& in_force(const CompiledLimit& limit,
+                                                   const LimitRecord& record) {
+    return limit.safe != nullptr && is_isolated(record) ? *limit.safe : limit;
+}
+
+/// Whether it refuses everything for as long as its owners cannot be heard.
+[[nodiscard]] inline bool refuses_isolated(const CompiledLimit& limit, const LimitRecord& record) {
+    return limit.refuses_when_isolated() && is_isolated(record);
+}
+
 /// A level at one instant, with what is needed to charge it.
 struct Reading {
     double level = 0;           // clamped to [floor, ceiling]
@@ -51,8 +66,7 @@ struct Reading {
 /// Counts weight that arrived for the rate.
 inline void note_offered(LimitRecord& record, double offered, std::int64_t now);
 /// Counts weight for the engine: what arrived and how much of it was admitted.
-void note_pending(const Bucket& bucket, double offered, double admitted, double weight,
-                  std::int64_t now);
+void note_pending(const Bucket& bucket, double offered, double admitted, std::int64_t now);
 
 /// The usual charge: adds weight to the level that was read and counts `offered`, as
 /// note_offered does, in one step. false, and nothing changed, if anything is unusual or has
@@ -64,12 +78,15 @@ void note_pending(const Bucket& bucket, double offered, double admitted, double 
 /// meantime and `judge` is set.
 [[nodiscard]] inline bool charge(const Bucket& bucket, const Reading& reading, double weight,
                                  bool judge, std::int64_t now);
+/// Adds to an earlier charge, which is `total` in all now. Moves W, but not the running mean.
+void charge_more(const Bucket& bucket, double weight, double total, std::int64_t now);
 /// Takes weight back off the level (not below 0), without counting it as refunded.
 void uncharge(const Bucket& bucket, double weight, std::int64_t now);
 /// uncharge, and counted.
 void give_back(const Bucket& bucket, double weight, std::int64_t now);
-/// Moves the running mean and W.
+/// Moves the running mean and W, or W only.
 void note_weight(const Bucket& bucket, double weight, std::int64_t now);
+void note_heaviest(const Bucket& bucket, double weight, std::int64_t now);
 
 /// Moves the anchor to now: drains, clamps, settles counts, chooses the line in force. The caller
 /// holds the lock bit. Returns the level.
@@ -78,6 +95,9 @@ double renew(const Bucket& bucket, std::int64_t now);
 /// Tries the lock for as long as it takes: for the control thread only.
 void lock_waiting(LimitRecord& record);
 
+/// The level and the local one times `factor`; the caller holds the lock bit and has renewed the
+/// bucket to `renewed`.
+void scale_level(const Bucket& bucket, double renewed, double factor);
 /// The caller holds the lock bit and has renewed the bucket to the level `renewed`.
 void install_view(const Bucket& bucket, const FleetView& view, double renewed);
 void remove_view(const Bucket& bucket, double renewed);
@@ -95,8 +115,7 @@ void remove_view(const Bucket& bucket, double renewed);
 [[nodiscard]] double clamp_level(const Bucket& bucket, double level, std::int64_t now);
 [[nodiscard]] double law_probability(const Bucket& bucket, const Reading& reading, double weight,
                                      std::int64_t now);
-[[nodiscard]] bool charge_slowly(const Bucket& bucket, Reading reading, double weight, bool judge,
-                                 std::int64_t now);
+[[nodiscard]] bool charge_slowly(const Bucket& bucket, double weight, bool judge, std::int64_t now);
 void renew_if_free(const Bucket& bucket, std::int64_t now);
 
 inline Reading look_at(const Bucket& bucket, std::int64_t now) {
@@ -143,6 +162,9 @@ inline double discard_probability(const Bucket& bucket, const Reading& reading, 
     return law_probability(bucket, reading, weight, now);
 }
 
+/// e^(-kTickSeconds/kRateWindow), to the power of the ticks that have passed.
+inline constexpr PowerTable kTickDecay{0.99651086806};
+
 /// The rate's sum with this much more in it.
 [[nodiscard]] inline std::uint64_t offered_more(std::uint64_t word, double offered,
                                                 std::int64_t now) {
@@ -150,7 +172,7 @@ inline double discard_probability(const Bucket& bucket, const Reading& reading, 
     const std::uint32_t tick = tick_of(now);
     const auto ticks = static_cast<std::int32_t>(tick - recent.tick);
     if (ticks > 0) {
-        recent.sum *= static_cast<float>(decay(ticks * (kTickSeconds / kRateWindow)));
+        recent.sum *= kTickDecay(static_cast<std::uint32_t>(ticks));
         recent.tick = tick;
     }
     recent.sum += static_cast<float>(offered);
@@ -196,7 +218,7 @@ inline bool charge(const Bucket& bucket, const Reading& reading, double weight, 
         record.level.compare_exchange_strong(old, charged, kRelaxed)) {
         return true;
     }
-    return charge_slowly(bucket, reading, weight, judge, now);
+    return charge_slowly(bucket, weight, judge, now);
 }
 
 }  // namespace weir::limiter

@@ -6,6 +6,7 @@
 #include <span>
 #include <type_traits>
 
+#include "base/hash.h"
 #include "limiter/implementation.h"
 #include "limiter/lots.h"
 
@@ -41,6 +42,7 @@ struct Level {
 struct Visited {
     const CompiledDefinition* definition;
     std::uint32_t head;
+    bool shadows;  // refuses nothing, for this request's key
     bool shadow_refused;
 };
 
@@ -78,6 +80,8 @@ struct Levels {
     double pass = 1;             // product of the enforcing levels' (1 - p)
     bool any_chance = false;     // some p is above 0
     bool any_shadow = false;     // some quota only shadows
+    std::uint32_t leaf = 0;      // its name is a key for those enforced in part
+    const RequestFields* fields = nullptr;
 };
 
 namespace {
@@ -86,6 +90,13 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr std::size_t kNone = ~std::size_t{0};
 /// A hard edge that two threads raced for is judged again; the loser is refused.
 constexpr Duration kZeroRetry = std::chrono::seconds(60);
+/// Refused while isolated: that ends by itself after the hold time, ten seconds.
+constexpr Duration kIsolatedRetry = std::chrono::seconds(5);
+/// The same in every sidecar, for ever: "weir key of shre".
+constexpr HashKey kShareKey{{std::byte{'w'}, std::byte{'e'}, std::byte{'i'}, std::byte{'r'},
+                             std::byte{' '}, std::byte{'k'}, std::byte{'e'}, std::byte{'y'},
+                             std::byte{' '}, std::byte{'o'}, std::byte{'f'}, std::byte{' '},
+                             std::byte{'s'}, std::byte{'h'}, std::byte{'r'}, std::byte{'e'}}};
 
 std::int64_t nanoseconds(Instant now) { return now.time_since_epoch().count(); }
 
@@ -93,20 +104,6 @@ std::int64_t nanoseconds(Instant now) { return now.time_since_epoch().count(); }
 Duration bounded_seconds(double seconds) {
     constexpr double kYear = 365.0 * 86400;
     return from_seconds(std::clamp(seconds, 0.0, kYear));
-}
-
-double weight_of(Unit unit, const Weights& weights, double response_bytes) {
-    switch (unit) {
-        case Unit::requests:
-            return weights.requests;
-        case Unit::request_bytes:
-            return weights.request_bytes;
-        case Unit::response_bytes:
-            return response_bytes;
-        case Unit::cost:
-            return weights.cost;
-    }
-    return 0;
 }
 
 bool hard_edge_now(const Level& level) {
@@ -192,15 +189,18 @@ std::atomic<std::uint32_t>* lot_of(Levels& levels, InstanceStore& store) {
 /// A quota's weight for its figures: that of its first limit's unit.
 double figure_weight(const CompiledDefinition& definition, const Levels& levels,
                      const Weights& weights) {
-    const Unit unit = definition.limits.empty() ? Unit::requests : definition.limits[0].unit;
-    return weight_of(unit, weights, std::max(0.0, levels.response_bytes));
+    return weight_of(figure_unit(definition), weights, std::max(0.0, levels.response_bytes));
 }
 
 }  // namespace
 
 Weights Limiter::Implementation::clamp(ThreadContext& thread, const Weights& weights) const {
+    const auto usual = [&](double weight) { return weight >= 0 && weight <= options_.max_weight; };
+    if (usual(weights.requests) && usual(weights.request_bytes) && usual(weights.cost)) [[likely]] {
+        return weights;
+    }
     const auto clamp_one = [&](double weight) {
-        if (weight >= 0 && weight <= options_.max_weight) {
+        if (usual(weight)) {
             return weight;
         }
         thread.clamped_weights.add(1);
@@ -215,11 +215,13 @@ void Limiter::Implementation::collect_instance(std::uint32_t head, const Weights
     if (definition == nullptr || levels.quota.full()) {
         return;
     }
-    levels.quota.emplace(definition, head, false);
     if (definition->mode == Mode::off) {
+        levels.quota.emplace(definition, head, false, false);
         return;
     }
-    levels.any_shadow = levels.any_shadow || definition->mode == Mode::shadow;
+    const bool enforces = enforces_key(*definition, levels);
+    levels.quota.emplace(definition, head, !enforces, false);
+    levels.any_shadow = levels.any_shadow || !enforces;
     std::size_t hint = 0;
     for (std::uint32_t id = head; id != 0 && !levels.level.full();) {
         LimitRecord& record = store_.record(id);
@@ -229,13 +231,21 @@ void Limiter::Implementation::collect_instance(std::uint32_t head, const Weights
             if (limit->unit == Unit::response_bytes && levels.response_bytes < 0) {
                 levels.response_bytes = typical_of(record);
             }
+            bool refuses = false;
+            if (limit->special_when_isolated) [[unlikely]] {
+                refuses = refuses_isolated(*limit, record);
+                limit = &in_force(*limit, record);
+            }
             // Filled in place: a copy of what has just been stored in halves is slow to load.
             Level& level =
                 levels.level.emplace(Bucket{record, store_.view_of(record), *limit}, Reading{},
                                      weight_of(limit->unit, weights, levels.response_bytes), 0.0,
-                                     definition, id, head, 1.0, definition->mode == Mode::enforce);
+                                     definition, id, head, 1.0, enforces);
             level.reading = read_bucket(level.bucket, now);
             level.p = discard_probability(level.bucket, level.reading, level.weight, now);
+            if (refuses) [[unlikely]] {
+                level.p = 1;
+            }
             levels.any_chance = levels.any_chance || level.p > 0;
         }
         id = link >> 8;
@@ -310,6 +320,24 @@ bool Limiter::Implementation::charge_levels(Levels& levels, CheckMode mode, std:
     return true;
 }
 
+/// Whether the quota refuses for this request's key; stable from request to request and from
+/// sidecar to sidecar, and a larger share only adds keys.
+bool Limiter::Implementation::enforces_key(const CompiledDefinition& definition,
+                                           const Levels& levels) const {
+    if (definition.mode != Mode::enforce || definition.enforced_below == kAllKeys) [[likely]] {
+        return definition.mode == Mode::enforce;
+    }
+    const std::string& field = definition.source.options->enforced_by;
+    std::string_view key;
+    if (!field.empty() && levels.fields != nullptr) {
+        key = levels.fields->value(field);
+    }
+    if (key.empty()) {
+        key = store_.name(levels.leaf);
+    }
+    return keyed_hash(key, kShareKey) < definition.enforced_below;
+}
+
 /// A shadow quota decides by itself, by the product of its limits; what it refuses it does not
 /// charge, or its bucket would tell nonsense.
 void Limiter::Implementation::settle_shadow(ThreadContext& thread, Levels& levels,
@@ -318,7 +346,7 @@ void Limiter::Implementation::settle_shadow(ThreadContext& thread, Levels& level
         return;
     }
     for (Visited& quota : levels.quota) {
-        if (quota.definition->mode != Mode::shadow) {
+        if (!quota.shadows) {
             continue;
         }
         double pass = 1;
@@ -349,8 +377,7 @@ void Limiter::Implementation::report_offered(const Levels& levels, bool admitted
             note_offered(level.record(), offered, now);
         }
         if ((tracking && level.limit().fleet) || level.bucket.view != nullptr) {
-            note_pending(level.bucket, offered, admitted && level.charged ? level.weight : 0,
-                         level.weight, now);
+            note_pending(level.bucket, offered, admitted && level.charged ? level.weight : 0, now);
         }
     }
 }
@@ -378,7 +405,7 @@ void Limiter::Implementation::count_figures(ThreadContext& thread, const Levels&
 }
 
 Decision Limiter::Implementation::check(ThreadContext& thread, LeafId leaf, const Weights& weights,
-                                        Instant when, CheckMode mode) {
+                                        Instant when, CheckMode mode, const RequestFields* fields) {
     Decision decision;
     decision.charge.weights = clamp(thread, weights);
     if (!leaf) {
@@ -386,7 +413,13 @@ Decision Limiter::Implementation::check(ThreadContext& thread, LeafId leaf, cons
         return decision;
     }
     const std::int64_t now = nanoseconds(when);
+    if (mode == CheckMode::charge && leaf.overflow_depth == 0 &&
+        check_quickly(thread, leaf, now, decision)) {
+        return decision;
+    }
     Levels levels;
+    levels.leaf = leaf.instance;
+    levels.fields = fields;
     collect(thread, leaf, decision.charge.weights, now, levels);
     combine(levels);
     decision.discard_probability = 1 - levels.pass;
@@ -408,6 +441,10 @@ Decision Limiter::Implementation::check(ThreadContext& thread, LeafId leaf, cons
         describe(level, decision);
         decision.quota = store_.name(level.head);
         decision.reason = level.limit().parameters.zero() ? Reason::zero : Reason::limit;
+        if (refuses_isolated(level.limit(), level.record())) {
+            decision.reason = Reason::isolated;
+            decision.retry_after = kIsolatedRetry;
+        }
         decision.discard_probability = std::max(decision.discard_probability, level.p);
         if (level.limit().parameters.edge()) {
             level.record().control.fetch_or(kShedding, kRelaxed);
@@ -424,89 +461,6 @@ Decision Limiter::Implementation::check(ThreadContext& thread, LeafId leaf, cons
         decision.charge.charged |= levels.level[i].charged ? std::uint32_t{1} << i : 0;
     }
     return decision;
-}
-
-/// Visits the limits that a charge was made to, as far as they still exist.
-template <class Visit>
-void Limiter::Implementation::for_each_charged(const Charge& charge, Visit visit) {
-    if (!charge || !store_.live(charge.leaf.instance, charge.leaf.generation)) {
-        return;
-    }
-    const bool same = charge.version == version_.load(kRelaxed);
-    std::uint32_t head = charge.leaf.instance;
-    std::uint32_t index = 0;
-    for (std::uint32_t depth = 1; head != 0 && depth <= kMaxChainDepth; ++depth) {
-        const CompiledDefinition* definition = definition_of(store_.record(head));
-        if (definition == nullptr) {
-            return;
-        }
-        for (std::uint32_t id = head; id != 0 && index < kMaxChainLimits;
-             id = store_.record(id).next()) {
-            LimitRecord& record = store_.record(id);
-            const CompiledLimit* limit = definition->find(record.identity(), 0);
-            if (limit == nullptr || definition->mode == Mode::off) {
-                continue;
-            }
-            // After an edit the places may have moved: then what enforces was charged.
-            const bool charged =
-                same ? (charge.charged >> index & 1) != 0 : definition->mode == Mode::enforce;
-            ++index;
-            if (charged) {
-                visit(Bucket{record, store_.view_of(record), *limit});
-            }
-        }
-        head = depth == charge.leaf.overflow_depth ? charge.leaf.resume
-                                                   : store_.record(head).owner.load(kRelaxed);
-    }
-}
-
-void Limiter::Implementation::refund(ThreadContext& thread, const Charge& charge, Instant when) {
-    store_.epochs.enter(thread.epoch);
-    const std::int64_t now = nanoseconds(when);
-    for_each_charged(charge, [&](const Bucket& bucket) {
-        const double weight = weight_of(bucket.limit.unit, charge.weights,
-                                        static_cast<double>(charge.response_bytes));
-        give_back(bucket, weight, now);
-    });
-}
-
-void Limiter::Implementation::correct(ThreadContext& thread, Charge& charge, Unit unit,
-                                      double actual, Instant when) {
-    store_.epochs.enter(thread.epoch);
-    const std::int64_t now = nanoseconds(when);
-    if (!(actual >= 0 && actual <= options_.max_weight)) {
-        thread.clamped_weights.add(1);
-        actual = actual < 0 ? 0 : options_.max_weight;
-    }
-    const double before =
-        weight_of(unit, charge.weights, static_cast<double>(charge.response_bytes));
-    for_each_charged(charge, [&](const Bucket& bucket) {
-        if (bucket.limit.unit != unit) {
-            return;
-        }
-        if (actual < before) {
-            give_back(bucket, before - actual, now);
-        } else if (actual > before) {
-            const Reading reading = look_at(bucket, now);
-            (void)limiter::charge(bucket, reading, actual - before, false, now);
-            note_pending(bucket, 0, actual - before, actual, now);
-        }
-        note_weight(bucket, actual, now);
-    });
-    switch (unit) {
-        case Unit::requests:
-            charge.weights.requests = actual;
-            break;
-        case Unit::request_bytes:
-            charge.weights.request_bytes = actual;
-            break;
-        case Unit::response_bytes:
-            charge.response_bytes = static_cast<float>(actual);
-            break;
-        case Unit::cost:
-            charge.weights.cost = actual;
-            break;
-    }
 }
 
 }  // namespace weir::limiter

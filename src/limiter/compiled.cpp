@@ -2,32 +2,23 @@
 
 #include <algorithm>
 
-#include "base/assert.h"
+#include "base/hash.h"
+#include "limiter/record.h"
 
 namespace weir::limiter {
 
-std::optional<std::uint8_t> IdentityTable::find(Unit unit, Duration period) const {
-    const auto place = std::find(identities_.begin(), identities_.end(), std::pair(unit, period));
-    if (place == identities_.end()) {
-        return std::nullopt;
+const CompiledLimit* CompiledDefinition::find(Unit unit, Duration period) const {
+    for (const CompiledLimit& limit : limits) {
+        if (limit.unit == unit && limit.period == period) {
+            return &limit;
+        }
     }
-    return static_cast<std::uint8_t>(place - identities_.begin());
-}
-
-std::optional<std::uint8_t> IdentityTable::intern(Unit unit, Duration period) {
-    if (const auto known = find(unit, period)) {
-        return known;
-    }
-    if (identities_.size() >= kMaxIdentities) {
-        return std::nullopt;
-    }
-    identities_.emplace_back(unit, period);
-    return static_cast<std::uint8_t>(identities_.size() - 1);
+    return nullptr;
 }
 
 namespace {
 
-CompiledLimit compile_limit(RateLimit limit, IdentityTable& identities, bool overflow) {
+CompiledLimit compile_limit(RateLimit limit, bool overflow) {
     CompiledLimit compiled;
     compiled.parameters = limit.resolved();
     if (overflow) {
@@ -43,16 +34,126 @@ CompiledLimit compile_limit(RateLimit limit, IdentityTable& identities, bool ove
     compiled.period = limit.period;
     compiled.unit = limit.unit;
     compiled.fleet = limit.scope == Scope::fleet;
-    const auto identity = identities.intern(limit.unit, limit.period);
-    WEIR_ASSERT(identity.has_value());
-    compiled.identity = *identity;
+    compiled.quick = !compiled.parameters.zero() && compiled.parameters.debt < 0 &&
+                     limit.unit != Unit::response_bytes;
     return compiled;
 }
+
+/// A limit as it is while its owners cannot be heard: the same bursts in seconds of a lower rate.
+std::unique_ptr<const CompiledLimit> safe_variant(const CompiledLimit& limit, double safe) {
+    auto variant = std::make_unique<CompiledLimit>();
+    const LimitParameters& whole = limit.parameters;
+    const double share = whole.rate > 0 ? safe / whole.rate : 0;
+    variant->parameters = whole;
+    variant->parameters.rate = whole.rate * share;
+    variant->parameters.low = std::max(whole.low * share, std::min(1.0, whole.low));
+    variant->parameters.high = std::max(whole.high * share, variant->parameters.low);
+    if (whole.debt >= 0) variant->parameters.debt = whole.debt * share;
+    variant->inverse_low = variant->parameters.low > 0 ? 1 / variant->parameters.low : 0;
+    variant->amount = limit.amount * share;
+    variant->period = limit.period;
+    variant->unit = limit.unit;
+    variant->fleet = limit.fleet;
+    return variant;
+}
+
+void add_isolation(CompiledLimit& compiled, const RateLimit& limit, IsolationMode mode,
+                   bool overflow) {
+    if (!compiled.fleet) return;
+    if (mode == IsolationMode::safe && limit.safe) {
+        compiled.safe = safe_variant(compiled, *limit.safe * (overflow ? kOverflowFactor : 1));
+    }
+    compiled.special_when_isolated = compiled.safe != nullptr || mode == IsolationMode::pessimistic;
+}
+
+/// A share of all hashes. What 64 bits cannot tell from the whole is the whole.
+std::uint64_t share_of_keys(double share) {
+    constexpr double kHashes = 18446744073709551616.0;  // 2^64
+    const double below = share * kHashes;
+    return below < kHashes ? static_cast<std::uint64_t>(below) : kAllKeys;
+}
+
+/// Gives out the numbers of one definition's limits.
+class Numbering {
+  public:
+    Numbering(CompiledDefinition& definition, const CompiledDefinition* before)
+        : definition_(definition), before_(before) {}
+
+    void run() {
+        if (before_ != nullptr) {
+            remember();
+        }
+        for (CompiledLimit& limit : definition_.limits) {
+            limit.fresh = !take_known(limit);
+        }
+        while (former_.size() > kMaxFormer) {
+            dropped_.push_back(former_.back().identity);
+            former_.pop_back();
+        }
+        for (const FormerLimit& limit : former_) {
+            taken_[limit.identity] = true;
+        }
+        for (CompiledLimit& limit : definition_.limits) {
+            if (limit.fresh) {
+                limit.identity = take_free(limit);
+            }
+        }
+        if (!former_.empty()) {
+            definition_.former = std::make_unique<const std::vector<FormerLimit>>(former_);
+        }
+    }
+
+  private:
+    void remember() {
+        for (const CompiledLimit& limit : before_->limits) {
+            former_.push_back({limit.unit, limit.period, limit.identity});
+        }
+        if (before_->former != nullptr) {
+            former_.insert(former_.end(), before_->former->begin(), before_->former->end());
+        }
+    }
+
+    bool take_known(CompiledLimit& limit) {
+        const auto known =
+            std::find_if(former_.begin(), former_.end(), [&limit](const FormerLimit& other) {
+                return other.unit == limit.unit && other.period == limit.period;
+            });
+        if (known == former_.end()) {
+            return false;
+        }
+        limit.identity = known->identity;
+        taken_[known->identity] = true;
+        former_.erase(known);
+        return true;
+    }
+
+    /// Forgotten limits' first: their records are used again, and no instance gets ever more.
+    std::uint8_t take_free(const CompiledLimit& limit) {
+        std::uint64_t number = mix(static_cast<std::uint64_t>(limit.period.count()) * kUnits +
+                                   static_cast<std::uint64_t>(limit.unit)) %
+                               kNoIdentity;
+        if (!dropped_.empty()) {
+            number = dropped_.back();
+            dropped_.pop_back();
+        }
+        while (taken_[number]) {
+            number = (number + 1) % kNoIdentity;
+        }
+        taken_[number] = true;
+        return static_cast<std::uint8_t>(number);
+    }
+
+    CompiledDefinition& definition_;
+    const CompiledDefinition* before_;
+    std::array<bool, kNoIdentity> taken_{};  // far more than 8 limits and 8 former ones
+    std::vector<FormerLimit> former_;
+    std::vector<std::uint8_t> dropped_;
+};
 
 }  // namespace
 
 std::unique_ptr<CompiledDefinition> compile(const QuotaDefinition& definition,
-                                            IdentityTable& identities, bool overflow) {
+                                            const CompiledDefinition* before, bool overflow) {
     auto compiled = std::make_unique<CompiledDefinition>();
     compiled->source = definition;
     compiled->pattern = NamePattern::parse(definition.name).value();
@@ -61,10 +162,17 @@ std::unique_ptr<CompiledDefinition> compile(const QuotaDefinition& definition,
         compiled->parent = NamePattern::parse(*definition.parent).value();
     }
     compiled->mode = definition.mode;
+    compiled->enforced_below = share_of_keys(definition.enforced_share);
     compiled->overflow = overflow;
     for (const RateLimit& limit : definition.limits) {
-        compiled->limits.push_back(compile_limit(limit, identities, overflow));
+        compiled->limits.push_back(compile_limit(limit, overflow));
+        add_isolation(compiled->limits.back(), limit, definition.when_isolated, overflow);
     }
+    Numbering(*compiled, before).run();
+    compiled->quick = definition.mode == Mode::enforce && definition.enforced_share >= 1 &&
+                      !overflow && !compiled->limits.empty() &&
+                      std::all_of(compiled->limits.begin(), compiled->limits.end(),
+                                  [](const CompiledLimit& limit) { return limit.quick; });
     return compiled;
 }
 

@@ -3,6 +3,7 @@
 // which takes the old one's place in the DefinitionTable; the old one is freed when no thread can
 // still see it.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -18,6 +19,8 @@ namespace weir::limiter {
 /// An overflow instance allows this many times its template's limits.
 inline constexpr double kOverflowFactor = 10;
 
+inline constexpr std::uint64_t kAllKeys = ~std::uint64_t{0};
+
 struct CompiledLimit {
     LimitParameters parameters;
     double inverse_low = 0;
@@ -25,7 +28,22 @@ struct CompiledLimit {
     Duration period{};
     Unit unit = Unit::requests;
     bool fleet = true;
-    std::uint8_t identity = 0;  // of (unit, period), process-wide
+    /// Above 0, of default debt, its weights known beforehand: check_quickly() may judge it.
+    bool quick = false;
+    std::uint8_t identity = 0;  // tells the records of one instance apart: see compile()
+    bool fresh = false;         // the identity is new or meant another (unit, period) before
+    /// Something else holds while the limit is isolated: `safe`, or everything is refused.
+    bool special_when_isolated = false;
+    /// The safe capacity as a limit of its own.
+    std::unique_ptr<const CompiledLimit> safe;
+    [[nodiscard]] bool refuses_when_isolated() const { return special_when_isolated && !safe; }
+};
+
+/// A limit that an edit took away: its records stay, for the case that it comes back.
+struct FormerLimit {
+    Unit unit = Unit::requests;
+    Duration period{};
+    std::uint8_t identity = 0;
 };
 
 struct CompiledDefinition {
@@ -34,11 +52,16 @@ struct CompiledDefinition {
     std::optional<NamePattern> parent;
     std::vector<CompiledLimit> limits;
     Mode mode = Mode::enforce;
+    /// Keys whose hash is below this are enforced; the others are shadowed.
+    std::uint64_t enforced_below = kAllKeys;
     bool has_captures = false;
+    bool quick = false;     // enforced, and all its limits are quick: see check_quickly()
     bool overflow = false;  // of a template: its limits times kOverflowFactor
     std::uint32_t statistics = 0;
     /// Of a template: its overflow instance, for workers that cannot wait to make another.
     mutable std::atomic<std::uint32_t> overflow_instance{0};
+    /// What it had before, the newest first, at most kMaxFormer; null = nothing.
+    std::unique_ptr<const std::vector<FormerLimit>> former;
 
     /// The limit of this identity. `hint` is where it lies unless definitions were edited.
     [[nodiscard]] const CompiledLimit* find(std::uint8_t identity, std::size_t hint) const {
@@ -53,24 +76,27 @@ struct CompiledDefinition {
         }
         return nullptr;
     }
+    [[nodiscard]] const CompiledLimit* find(Unit unit, Duration period) const;
+    /// Whether it was the number of a former limit.
+    [[nodiscard]] bool was_former(std::uint8_t identity) const {
+        return former != nullptr &&
+               std::any_of(former->begin(), former->end(), [identity](const FormerLimit& limit) {
+                   return limit.identity == identity;
+               });
+    }
 };
 
-/// Numbers for (unit, period), never reused: 254 different ones in one process.
-class IdentityTable {
-  public:
-    static constexpr std::size_t kMaxIdentities = 254;
-    /// Nothing when the table is full.
-    [[nodiscard]] std::optional<std::uint8_t> intern(Unit unit, Duration period);
-    [[nodiscard]] std::optional<std::uint8_t> find(Unit unit, Duration period) const;
-    [[nodiscard]] std::size_t size() const { return identities_.size(); }
+/// Former limits that a definition remembers: at least as many as one edit can take away.
+inline constexpr std::size_t kMaxFormer = kMaxLimitsPerQuota;
 
-  private:
-    std::vector<std::pair<Unit, Duration>> identities_;
-};
-
-/// The definition must be valid and its identities must fit (see validate and intern).
+/// The definition must be valid. Each limit gets a number of one byte, by which the instances of
+/// this definition know its records. Numbers are apart within one definition only: a limit keeps
+/// the one it has in `before`, the definition whose place this one takes (or null), also when an
+/// edit took it away and another brings it back. Others begin at a hash of (unit, period), so that
+/// an instance that moves to another definition finds the same ones there most often.
 [[nodiscard]] std::unique_ptr<CompiledDefinition> compile(const QuotaDefinition& definition,
-                                                          IdentityTable& identities, bool overflow);
+                                                          const CompiledDefinition* before,
+                                                          bool overflow);
 
 /// Definitions by index; the index of a name stays while the name is defined. get(): any thread
 /// inside an Epochs section; the rest: the control thread.

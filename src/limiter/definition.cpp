@@ -32,6 +32,18 @@ std::string_view to_string(Mode mode) {
 
 std::string_view to_string(Scope scope) { return scope == Scope::fleet ? "fleet" : "sidecar"; }
 
+std::string_view to_string(IsolationMode mode) {
+    switch (mode) {
+        case IsolationMode::safe:
+            return "safe";
+        case IsolationMode::optimistic:
+            return "optimistic";
+        case IsolationMode::pessimistic:
+            return "pessimistic";
+    }
+    return "?";
+}
+
 LimitParameters RateLimit::resolved() const {
     // From here on a request passes without the hard edge of small limits, per second.
     constexpr double kSmoothRate = 20;

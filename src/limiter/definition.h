@@ -13,6 +13,7 @@
 
 #include "base/instant.h"
 #include "limiter/laws.h"
+#include "limiter/quota_options.h"
 
 namespace weir::limiter {
 
@@ -28,10 +29,16 @@ enum class Mode : std::uint8_t { enforce, shadow, off };
 /// fleet: the level is shared by all sidecars; sidecar: it stays local (it protects the pod).
 enum class Scope : std::uint8_t { fleet, sidecar };
 
+/// What becomes of a limit while its owners cannot be heard, for the hold time. safe: the others'
+/// share stays reserved, or RateLimit::safe holds where it is given; optimistic: only what is heard
+/// counts; pessimistic: refuse.
+enum class IsolationMode : std::uint8_t { safe, optimistic, pessimistic };
+
 [[nodiscard]] std::string_view to_string(Unit unit);
 [[nodiscard]] std::string_view to_string(Law law);
 [[nodiscard]] std::string_view to_string(Mode mode);
 [[nodiscard]] std::string_view to_string(Scope scope);
+[[nodiscard]] std::string_view to_string(IsolationMode mode);
 
 /// A border as it was written: an amount of weight or a number of seconds of the rate.
 struct BurstSpec {
@@ -57,6 +64,9 @@ struct RateLimit {
     std::optional<BurstSpec> debt{};
     Law law = Law::adaptive;
     Scope scope = Scope::fleet;
+    /// Weight per second that each sidecar may admit by itself while it is isolated (Doorman's safe
+    /// capacity); only with IsolationMode::safe.
+    std::optional<double> safe{};
 
     /// Weight per second.
     [[nodiscard]] double rate() const { return amount / to_seconds(period); }
@@ -80,6 +90,11 @@ struct QuotaDefinition {
     std::uint32_t max_children = 0;
     /// Do not name this quota in answers.
     bool hide_headers = false;
+    IsolationMode when_isolated = IsolationMode::safe;
+    /// Of Mode::enforce: the share of keys, 0 to 1, for which it refuses; the others it shadows. A
+    /// key is the leaf's name, or the value of the request field `options->enforced_by`.
+    double enforced_share = 1;
+    SharedOptions options{};
     friend bool operator==(const QuotaDefinition&, const QuotaDefinition&) = default;
 };
 
@@ -100,10 +115,25 @@ inline constexpr std::size_t kMaxNameBytes = 512;
 inline constexpr std::size_t kMaxLimitsPerQuota = 8;
 inline constexpr std::size_t kMaxChainDepth = 16;
 inline constexpr std::size_t kMaxChainLimits = 32;  // limits of a leaf and all its ancestors
+inline constexpr std::size_t kMaxRefusalBody = 1024;
+inline constexpr std::size_t kMaxContentType = 127;
+inline constexpr std::size_t kMaxFieldName = 127;
 inline constexpr std::size_t kMaxDefinitions = 4'000'000;
 
 /// All errors of the set at once: duplicates, names, missing parents, cycles, captures of the
 /// parent that the child lacks, amounts, borders, two limits of one identity. Empty = valid.
 [[nodiscard]] std::vector<DefinitionError> validate(std::span<const QuotaDefinition> definitions);
+/// Only what the definition itself can get wrong, whatever is around it: of validate()'s errors
+/// those that do not speak of other definitions.
+[[nodiscard]] std::vector<DefinitionError> validate_alone(const QuotaDefinition& definition);
+/// "did you mean '…'?", or nothing when no candidate is near; looks at 10,000 of them at most.
+[[nodiscard]] std::string did_you_mean(std::string_view text,
+                                       std::span<const std::string_view> candidates);
+
+/// One change of a set that is in force.
+struct DefinitionChange {
+    std::string name;
+    std::optional<QuotaDefinition> definition;  // nothing: taken away
+};
 
 }  // namespace weir::limiter

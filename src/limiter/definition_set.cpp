@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "base/assert.h"
 #include "limiter/implementation.h"
@@ -20,6 +22,10 @@ std::vector<DefinitionError> one_error(std::string_view quota, std::string messa
     return {{0, std::string(quota), "", std::move(message), ""}};
 }
 
+std::vector<DefinitionError> too_many_quotas(std::string_view quota) {
+    return one_error(quota, "there are " + std::to_string(kMaxDefinitions) + " quotas already");
+}
+
 }  // namespace
 
 /// Visits the instances of a definition, giving the lock back in between.
@@ -28,11 +34,17 @@ void Limiter::Implementation::for_each_member(std::uint32_t index, Visit visit) 
     const std::uint32_t end = store_.high_water();
     store_.lock.lock();
     if (members_[index].live <= kHold) {
-        std::uint32_t id = members_[index].hand;
-        for (std::uint32_t left = members_[index].live; left > 0; --left) {
-            const std::uint32_t next = store_.info(id).next;
-            visit(id);
-            id = next;
+        // Noted first: a visit may make a parent, for which another of them may have to go.
+        std::array<std::uint32_t, kHold> ids;
+        const std::uint32_t live = members_[index].live;
+        for (std::uint32_t i = 0, id = members_[index].hand; i < live; ++i) {
+            ids[i] = id;
+            id = store_.info(id).next;
+        }
+        for (const std::uint32_t id : std::span(ids).first(live)) {
+            if (store_.live_head(id)) {
+                visit(id);
+            }
         }
         store_.lock.unlock();
         return;
@@ -43,6 +55,21 @@ void Limiter::Implementation::for_each_member(std::uint32_t index, Visit visit) 
         for (std::uint32_t id = begin; id < std::min(begin + kHold, end + 1); ++id) {
             if (store_.live_head(id) && store_.record(id).definition.load(kRelaxed) == index) {
                 visit(id);
+            }
+        }
+        store_.lock.unlock();
+    }
+}
+
+/// Visits those of the instances that still live.
+template <class Visit>
+void Limiter::Implementation::settle_each(const std::vector<std::uint32_t>& instances,
+                                          Visit visit) {
+    for (std::size_t begin = 0; begin < instances.size(); begin += kHold) {
+        store_.lock.lock();
+        for (std::size_t i = begin; i < std::min(begin + kHold, instances.size()); ++i) {
+            if (store_.live_head(instances[i])) {
+                visit(instances[i]);
             }
         }
         store_.lock.unlock();
@@ -76,6 +103,50 @@ void Limiter::Implementation::settle(std::uint32_t id, const CompiledDefinition&
     }
 }
 
+/// Makes the record anybody's: nothing of its limit is left in it.
+void Limiter::Implementation::clear(std::uint32_t record_id, Instant now) {
+    LimitRecord& record = store_.record(record_id);
+    lock_waiting(record);
+    record.link.store((record.next() << 8) | kNoIdentity, std::memory_order_release);
+    store_.detach_view(record_id);
+    store_.clear_record(record_id, nanoseconds(now));
+    record.control.fetch_and(~(kShedding | kIsolated), kRelaxed);
+    unlock(record);
+    ++cleared_records_;
+}
+
+/// What was kept under numbers that the definition gives to other limits than before goes, and what
+/// it does not know any more: an instance has records for its limits and the former ones only.
+void Limiter::Implementation::clear_reused(std::uint32_t id, const CompiledDefinition& definition,
+                                           Instant now) {
+    for (std::uint32_t i = id; i != 0; i = store_.record(i).next()) {
+        const std::uint8_t identity = store_.record(i).identity();
+        const CompiledLimit* limit = definition.find(identity, 0);
+        const bool unknown =
+            limit == nullptr && identity != kNoIdentity && !definition.was_former(identity);
+        if (unknown || (limit != nullptr && limit->fresh)) {
+            clear(i, now);
+        }
+    }
+}
+
+/// Of an instance that moves to another definition: that one's numbers. What it has no limit for
+/// goes, since nobody would know later what its number meant.
+void Limiter::Implementation::renumber(std::uint32_t id, const CompiledDefinition* from,
+                                       const CompiledDefinition& to, Instant now) {
+    for (std::uint32_t i = id; i != 0; i = store_.record(i).next()) {
+        LimitRecord& record = store_.record(i);
+        const CompiledLimit* before = from == nullptr ? nullptr : from->find(record.identity(), 0);
+        const CompiledLimit* after =
+            before == nullptr ? nullptr : to.find(before->unit, before->period);
+        if (after == nullptr) {
+            clear(i, now);
+        } else if (after->identity != record.identity()) {
+            record.link.store((record.next() << 8) | after->identity, std::memory_order_release);
+        }
+    }
+}
+
 /// Puts a compiled definition at an index that may be in use.
 std::uint32_t Limiter::Implementation::place(std::uint32_t index,
                                              std::unique_ptr<CompiledDefinition> fresh,
@@ -95,10 +166,18 @@ std::uint32_t Limiter::Implementation::place(std::uint32_t index,
         if (old != nullptr) {
             settle(id, *old, now);
         }
+        clear_reused(id, definition, now);
         (void)add_missing_records(id, definition, now);
     });
     std::shared_ptr<const CompiledDefinition> replaced = table_.exchange(index, std::move(fresh));
-    for_each_member(index, [&](std::uint32_t id) { settle(id, definition, now); });
+    // Once more, for those that were made meanwhile, and for those that found no record free:
+    // former limits' are not looked for any more.
+    for_each_member(index, [&](std::uint32_t id) {
+        if (!add_missing_records(id, definition, now)) {
+            take_former_records(id, definition, now);
+        }
+        settle(id, definition, now);
+    });
     if (replaced != nullptr) {
         const bool moved = replaced->source.parent != definition.source.parent;
         store_.lock.lock();
@@ -117,7 +196,10 @@ void Limiter::Implementation::adopt(std::uint32_t id, Instant now) {
     if (definition.overflow) {
         return;
     }
-    set_parent(id, ensure_parent(definition, std::string(store_.name(id)), now));
+    pin(id, 1);  // no room for its parent out of itself
+    const LeafId parent = ensure_parent(definition, std::string(store_.name(id)), now);
+    pin(id, -1);
+    set_parent(id, parent);
 }
 
 std::uint32_t Limiter::Implementation::take_statistics() {
@@ -132,6 +214,12 @@ std::uint32_t Limiter::Implementation::take_statistics() {
         figures_base_.resize(std::max<std::size_t>(figures_base_.size(), std::size_t{index} + 1));
         figures_base_[index] = {};
         figures_base_[index] = sum_figures(index);
+        figure_owners_.resize(figures_base_.size());
+        for (std::vector<Gauges>* gauges : {&surveying_, &surveyed_}) {
+            if (index < gauges->size()) {
+                (*gauges)[index] = {};
+            }
+        }
     }
     return index;
 }
@@ -143,7 +231,7 @@ void Limiter::Implementation::put(const QuotaDefinition& definition, Instant now
     if (index != 0 && table_.get(index)->source == definition) {
         return;
     }
-    auto fresh = compile(definition, identities_, false);
+    auto fresh = compile(definition, index != 0 ? table_.get(index) : nullptr, false);
     const bool has_captures = fresh->has_captures;
     if (index != 0) {
         const CompiledDefinition& old = *table_.get(index);
@@ -154,10 +242,14 @@ void Limiter::Implementation::put(const QuotaDefinition& definition, Instant now
     const std::uint32_t statistics = index != 0 ? table_.get(index)->statistics : take_statistics();
     fresh->statistics = statistics;
     const std::uint32_t placed = place(index, std::move(fresh), now);
+    if (statistics != 0) {
+        figure_owners_[statistics] = placed;
+    }
     if (has_captures) {
-        auto overflow = compile(definition, identities_, true);
-        overflow->statistics = statistics;
         const std::uint32_t overflow_index = members_[placed].overflow_definition;
+        auto overflow =
+            compile(definition, overflow_index != 0 ? table_.get(overflow_index) : nullptr, true);
+        overflow->statistics = statistics;
         members_[placed].overflow_definition = place(overflow_index, std::move(overflow), now);
     }
     if (index != 0) {
@@ -165,6 +257,7 @@ void Limiter::Implementation::put(const QuotaDefinition& definition, Instant now
     }
     registry_.emplace(definition.name, placed);
     if (has_captures) {
+        template_definitions_.insert(placed);
         touched.templates = true;
         return;
     }
@@ -180,6 +273,7 @@ void Limiter::Implementation::put(const QuotaDefinition& definition, Instant now
 void Limiter::Implementation::take_away(const std::string& name, Touched& touched) {
     const auto known = registry_.find(name);
     if (table_.get(known->second)->has_captures) {
+        template_definitions_.erase(known->second);
         touched.templates = true;
     } else {
         touched.exact.push_back(name);
@@ -189,16 +283,14 @@ void Limiter::Implementation::take_away(const std::string& name, Touched& touche
     }
     count_child(table_.get(known->second)->source.parent, -1);
     removed_.push_back(known->second);
+    removed_index_.insert(known->second);
     registry_.erase(known);
 }
 
 void Limiter::Implementation::rebuild_templates() {
     auto index = std::make_shared<TemplateIndex>();
-    for (const auto& [name, definition] : registry_) {
-        const CompiledDefinition& compiled = *table_.get(definition);
-        if (compiled.has_captures) {
-            index->add(compiled.pattern, definition);
-        }
+    for (const std::uint32_t definition : template_definitions_) {
+        index->add(table_.get(definition)->pattern, definition);
     }
     store_.lock.lock();
     if (templates_owner_ != nullptr) {
@@ -222,26 +314,27 @@ void Limiter::Implementation::count_child(const std::optional<std::string>& pare
 
 /// For workers that meet a new name while another thread makes an instance.
 void Limiter::Implementation::make_overflow_instances(Instant now) {
-    for (const auto& [name, index] : registry_) {
-        if (table_.get(index)->has_captures) {
-            store_.lock.lock();
-            (void)overflow_instance(index, now);
-            store_.lock.unlock();
-        }
+    for (const std::uint32_t index : template_definitions_) {
+        store_.lock.lock();
+        (void)overflow_instance(index, now);
+        store_.lock.unlock();
     }
 }
 
 /// Moves an instance to the definition that its name falls under now; to 0 if there is none.
-void Limiter::Implementation::reassign(std::uint32_t id, Instant now) {
+bool Limiter::Implementation::reassign(std::uint32_t id, Instant now) {
     LimitRecord& record = store_.record(id);
     const std::uint32_t old = record.definition.load(kRelaxed);
     if (old != 0 && table_.get(old)->overflow) {
-        return;  // goes with its template
+        return false;  // goes with its template
+    }
+    if (old != 0 && !table_.get(old)->has_captures && !is_removed(old)) {
+        return false;  // no template beats an exact name
     }
     const std::string_view name = store_.name(id);
     const std::uint32_t fresh = match(name, hash(name)).value_or(0);
     if (fresh == old) {
-        return;
+        return false;
     }
     if (old != 0) {
         settle(id, *table_.get(old), now);
@@ -249,10 +342,12 @@ void Limiter::Implementation::reassign(std::uint32_t id, Instant now) {
     part(old, id);
     join(fresh, id);
     if (fresh != 0) {
+        renumber(id, old != 0 ? table_.get(old) : nullptr, *table_.get(fresh), now);
         (void)add_missing_records(id, *table_.get(fresh), now);
         settle(id, *table_.get(fresh), now);
     }
     record.definition.store(fresh, std::memory_order_release);
+    return true;
 }
 
 /// Instances without a definition; their children have found other parents or are among them.
@@ -260,7 +355,8 @@ void Limiter::Implementation::drop_orphans() {
     store_.lock.lock();
     while (members_[0].hand != 0) {
         const std::uint32_t id = members_[0].hand;
-        for (std::uint32_t child = members_[0].hand, left = members_[0].live; left > 0; --left) {
+        const std::uint32_t among = store_.info(id).children > 0 ? members_[0].live : 0;
+        for (std::uint32_t child = members_[0].hand, left = among; left > 0; --left) {
             if (store_.record(child).owner.load(kRelaxed) == id) {
                 set_parent(child, {});
             }
@@ -280,6 +376,7 @@ void Limiter::Implementation::remove(std::uint32_t index) {
         --overflow_instances_;
     }
     const std::uint32_t statistics = table_.get(index)->statistics;
+    ranks_.move(index, SizeRanks::kNone);
     members = {};
     for (const std::uint32_t gone : {index, overflow}) {
         if (gone != 0) {
@@ -290,6 +387,7 @@ void Limiter::Implementation::remove(std::uint32_t index) {
     store_.lock.unlock();
     if (statistics != 0) {
         free_statistics_.push_back(statistics);
+        figure_owners_[statistics] = 0;
     }
 }
 
@@ -298,7 +396,17 @@ void Limiter::Implementation::finish(const Touched& touched, Instant now) {
         rebuild_templates();
     }
     version_.fetch_add(1, std::memory_order_acq_rel);
-    const auto move = [&](std::uint32_t id) { reassign(id, now); };
+    // Parents are looked for again where the definition is another one now; everywhere only when an
+    // instance with children lost its definition.
+    std::vector<std::uint32_t> moved;
+    bool lost_parents = false;
+    const auto move = [&](std::uint32_t id) {
+        if (reassign(id, now)) {
+            moved.push_back(id);
+            lost_parents = lost_parents || (store_.record(id).definition.load(kRelaxed) == 0 &&
+                                            store_.info(id).children > 0);
+        }
+    };
     const auto settle_parent = [&](std::uint32_t id) {
         if (store_.record(id).definition.load(kRelaxed) != 0) {
             adopt(id, now);
@@ -306,7 +414,11 @@ void Limiter::Implementation::finish(const Touched& touched, Instant now) {
     };
     if (touched.templates) {
         for_each_instance(move);
-        for_each_instance(settle_parent);
+        if (lost_parents) {
+            for_each_instance(settle_parent);
+        } else {
+            settle_each(moved, settle_parent);
+        }
     }
     for (const std::string& name : touched.exact) {
         store_.lock.lock();
@@ -322,6 +434,7 @@ void Limiter::Implementation::finish(const Touched& touched, Instant now) {
         remove(index);
     }
     removed_.clear();
+    removed_index_.clear();
     if (touched.templates) {
         make_overflow_instances(now);
     }
@@ -332,15 +445,6 @@ std::vector<DefinitionError> Limiter::Implementation::apply(
     std::vector<DefinitionError> errors = validate(definitions);
     if (!errors.empty()) {
         return errors;
-    }
-    for (std::size_t i = 0; i < definitions.size(); ++i) {
-        for (const RateLimit& limit : definitions[i].limits) {
-            if (!identities_.intern(limit.unit, limit.period)) {
-                errors.push_back({i, definitions[i].name, "limits",
-                                  "too many different periods in one process", ""});
-                return errors;
-            }
-        }
     }
     std::unordered_map<std::string_view, const QuotaDefinition*> wanted;
     for (const QuotaDefinition& definition : definitions) {
@@ -412,12 +516,7 @@ std::vector<DefinitionError> Limiter::Implementation::upsert(const QuotaDefiniti
         return errors;
     }
     if (registry_.size() >= kMaxDefinitions && !registry_.contains(definition.name)) {
-        return one_error(definition.name, "too many quotas");
-    }
-    for (const RateLimit& limit : definition.limits) {
-        if (!identities_.intern(limit.unit, limit.period)) {
-            return one_error(definition.name, "too many different periods in one process");
-        }
+        return too_many_quotas(definition.name);
     }
     Touched touched;
     put(definition, now, touched);
@@ -442,6 +541,54 @@ std::vector<DefinitionError> Limiter::Implementation::erase(std::string_view nam
     take_away(std::string(name), touched);
     finish(touched, now);
     return {};
+}
+
+/// Whether the definition's parents lead back to it.
+bool Limiter::Implementation::would_be_own_ancestor(const QuotaDefinition& definition) const {
+    const std::string* parent = definition.parent ? &*definition.parent : nullptr;
+    for (std::size_t depth = 0; parent != nullptr && depth <= kMaxChainDepth; ++depth) {
+        const auto above = match(*parent, hash(*parent));
+        if (!above) {
+            return false;
+        }
+        const QuotaDefinition& source = table_.get(*above)->source;
+        if (source.name == definition.name) {
+            return true;
+        }
+        parent = source.parent ? &*source.parent : nullptr;
+    }
+    return parent != nullptr;
+}
+
+std::vector<DefinitionError> Limiter::Implementation::put_one(const QuotaDefinition& definition,
+                                                              Instant now, Touched& touched) {
+    if (registry_.size() >= kMaxDefinitions && !registry_.contains(definition.name)) {
+        return too_many_quotas(definition.name);
+    }
+    if (would_be_own_ancestor(definition)) {
+        return {{0, definition.name, "parent", "is its own ancestor", ""}};
+    }
+    put(definition, now, touched);
+    return {};
+}
+
+std::vector<DefinitionError> Limiter::Implementation::change(
+    std::span<const DefinitionChange> changes, Instant now) {
+    Touched touched;
+    std::vector<DefinitionError> refused;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+        const DefinitionChange& change = changes[i];
+        if (change.definition) {
+            for (DefinitionError& error : put_one(*change.definition, now, touched)) {
+                refused.push_back(std::move(error));
+                refused.back().index = i;
+            }
+        } else if (registry_.contains(change.name)) {
+            take_away(change.name, touched);
+        }
+    }
+    finish(touched, now);
+    return refused;
 }
 
 std::vector<QuotaDefinition> Limiter::Implementation::definitions() const {

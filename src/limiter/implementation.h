@@ -1,13 +1,15 @@
 #pragma once
 // The parts of a Limiter and how they hang together; see limiter.h for the rules of threads.
-// Split by subject: check.cpp (decide), instances.cpp (find, make, replace, drop),
-// definition_set.cpp (apply and edit), synchronise.cpp (the engine's side), figures.cpp.
+// Split by subject: check.cpp (decide), quick_check.cpp (decide the usual case), settle.cpp
+// (refund, correct), instances.cpp (find, make, drop), room.cpp (replace), definition_set.cpp
+// (apply and edit), synchronise.cpp (the engine's side), figures.cpp.
 
 #include <array>
 #include <atomic>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "limiter/bucket.h"
@@ -15,17 +17,22 @@
 #include "limiter/instance_store.h"
 #include "limiter/limiter.h"
 #include "limiter/name_hash.h"
+#include "limiter/size_ranks.h"
 #include "limiter/template_index.h"
 #include "limiter/thread_context.h"
 
 namespace weir::limiter {
 
-/// The live instances of one definition: a ring, and a hand that goes round looking for room.
-struct Members {
-    std::uint32_t hand = 0;  // any member; 0 = none
-    std::uint32_t live = 0;
-    std::uint32_t overflow_definition = 0;  // of a template
-    std::uint32_t overflow_instance = 0;    // made when first needed
+/// Gauges of one definition while its instances are visited.
+struct Gauges {
+    double weight = 0;  // offered rates
+    double p_sum = 0;
+    double p_max = 0;
+    double ratio_sum = 0;
+    double ratio_max = 0;
+    std::uint32_t instances = 0;
+    double p_plain = 0;  // unweighted, for when nothing is offered
+    double ratio_plain = 0;
 };
 
 /// Figures of one definition over all threads.
@@ -34,10 +41,32 @@ struct DefinitionFigureSums {
     double admitted = 0;
     double refused = 0;
     double shadow_refused = 0;
+    double refunded = 0;
     std::uint64_t overflowed = 0;
 };
 
+/// The weight that limits of this unit are charged.
+[[nodiscard]] inline double weight_of(Unit unit, const Weights& weights, double response_bytes) {
+    switch (unit) {
+        case Unit::requests:
+            return weights.requests;
+        case Unit::request_bytes:
+            return weights.request_bytes;
+        case Unit::response_bytes:
+            return response_bytes;
+        case Unit::cost:
+            return weights.cost;
+    }
+    return 0;
+}
+
+/// What a quota's figures count: the unit of its first limit.
+[[nodiscard]] inline Unit figure_unit(const CompiledDefinition& definition) {
+    return definition.limits.empty() ? Unit::requests : definition.limits[0].unit;
+}
+
 struct Levels;
+struct QuickChain;
 
 class Limiter::Implementation {
   public:
@@ -47,6 +76,7 @@ class Limiter::Implementation {
     std::vector<DefinitionError> apply(std::span<const QuotaDefinition> definitions, Instant now);
     std::vector<DefinitionError> upsert(const QuotaDefinition& definition, Instant now);
     std::vector<DefinitionError> erase(std::string_view name, Instant now);
+    std::vector<DefinitionError> change(std::span<const DefinitionChange> changes, Instant now);
     [[nodiscard]] std::vector<QuotaDefinition> definitions() const;
     [[nodiscard]] const CompiledDefinition* definition_for(std::string_view name) const;
 
@@ -57,15 +87,20 @@ class Limiter::Implementation {
 
     // check.cpp
     Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights, Instant now,
-                   CheckMode mode);
+                   CheckMode mode, const RequestFields* fields);
+
+    // settle.cpp
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
-    void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now);
+    void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
+                 bool last);
 
     // synchronise.cpp
     void drain_active(const std::function<void(LimitRef)>& visit);
     std::optional<LocalCounts> read(LimitRef limit, Instant now);
     bool install(LimitRef limit, const FleetView& view, Instant now);
     void uninstall(LimitRef limit, Instant now);
+    bool isolate(LimitRef limit, bool isolated, Instant now);
+    [[nodiscard]] IsolationMode isolation_of(std::string_view quota) const;
     void release(LimitRef limit, Instant now);
     [[nodiscard]] std::optional<LimitIdentity> identity(LimitRef limit) const;
     [[nodiscard]] std::optional<LimitRef> lookup(std::string_view quota, Unit unit,
@@ -81,13 +116,21 @@ class Limiter::Implementation {
     [[nodiscard]] LimiterCounters counters() const;
     void for_each_statistics(Instant now,
                              const std::function<void(const DefinitionStatistics&)>& visit);
+    [[nodiscard]] std::optional<DefinitionStatistics> statistics_of(std::string_view definition,
+                                                                    Instant now);
 
     void leave(ThreadContext& thread) { Epochs::leave(thread.epoch); }
     [[nodiscard]] std::string_view name(std::uint32_t instance) const {
         return store_.name(instance);
     }
+    [[nodiscard]] const QuotaOptions* options(std::uint32_t instance) const {
+        const CompiledDefinition* definition = definition_of(store_.record(instance));
+        return definition == nullptr ? nullptr : &*definition->source.options;
+    }
 
   private:
+    /// Records whose gauges are read in one go.
+    static constexpr std::uint32_t kGaugedAtOnce = 16'384;
     static constexpr std::string_view kOverflowSuffix = "#overflow";
 
     [[nodiscard]] std::uint64_t hash(std::string_view name) const {
@@ -96,6 +139,12 @@ class Limiter::Implementation {
     [[nodiscard]] const CompiledDefinition* definition_of(const LimitRecord& head) const {
         return table_.get(head.definition.load(std::memory_order_acquire));
     }
+
+    // --- quick_check.cpp
+    bool check_quickly(ThreadContext& thread, LeafId leaf, std::int64_t now, Decision& decision);
+    bool look_at_chain(LeafId leaf, const Weights& weights, std::int64_t now, QuickChain& chain);
+    void tell_engine(ThreadContext& thread, const QuickChain& chain, std::int64_t now,
+                     bool tracking);
 
     // --- check.cpp
     void collect(ThreadContext& thread, LeafId leaf, const Weights& weights, std::int64_t now,
@@ -109,13 +158,34 @@ class Limiter::Implementation {
     void count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
                        std::size_t named);
     Weights clamp(ThreadContext& thread, const Weights& weights) const;
-    template <class Visit>
-    void for_each_charged(const Charge& charge, Visit visit);
+    [[nodiscard]] bool enforces_key(const CompiledDefinition& definition,
+                                    const Levels& levels) const;
+
+    // --- settle.cpp
+    template <class VisitQuota, class VisitLimit>
+    void for_each_charged(const Charge& charge, VisitQuota visit_quota, VisitLimit visit_limit);
+    static void correct_limit(const Bucket& bucket, double before, double actual, bool last,
+                              std::int64_t now);
 
     // --- instances.cpp; all under store_.lock
     LeafId leaf_of(NameEntry entry) const;
     LeafId ensure(std::string_view name, std::uint64_t hash, Instant now);
-    LeafId create(std::uint32_t definition, std::string_view name, std::uint64_t hash, Instant now);
+    /// The levels of a name's chain that do not live yet, the lowest first.
+    struct Chain {
+        struct Level {
+            std::uint32_t definition = 0;
+            std::uint64_t hash = 0;
+            std::string_view name;
+            std::string parent;  // holds the next one's name
+        };
+        std::array<Level, kMaxChainDepth + 1> levels;
+        std::size_t size = 0;
+        LeafId above;  // the first that lives, if any
+    };
+    void plan(std::string_view name, std::uint64_t hash, Chain& chain) const;
+    LeafId create(const Chain& chain, Instant now);
+    LeafId create_level(const Chain::Level& level, LeafId parent, Instant now);
+    void pin(std::uint32_t id, int change);
     std::uint32_t build(std::uint32_t definition, std::string_view name, LeafId parent,
                         Instant now);
     LeafId overflow(std::uint32_t definition, LeafId parent, Instant now);
@@ -124,21 +194,40 @@ class Limiter::Implementation {
     LeafId ensure_waiting(std::string_view name, std::uint64_t hash, Instant now);
     std::uint32_t overflow_instance(std::uint32_t definition, Instant now);
     LeafId ensure_parent(const CompiledDefinition& definition, std::string_view name, Instant now);
-    bool make_room(std::uint32_t definition, std::uint32_t parent, Instant now);
     void drop(std::uint32_t id);
+    void rank(std::uint32_t definition);
     void join(std::uint32_t definition, std::uint32_t id);
     void part(std::uint32_t definition, std::uint32_t id);
     bool add_missing_records(std::uint32_t id, const CompiledDefinition& definition, Instant now);
+    void take_former_records(std::uint32_t id, const CompiledDefinition& definition, Instant now);
     void set_parent(std::uint32_t id, LeafId parent);
     [[nodiscard]] std::optional<std::uint32_t> match(std::string_view name,
                                                      std::uint64_t hash) const;
+    void sweep(std::int64_t now, std::uint32_t records);
+    void reclaim();
+
+    // --- room.cpp; all under store_.lock
     struct Idleness {
         double fullness = 0;       // level/low of the fullest limit
         std::int64_t touched = 0;  // when last used
     };
+    struct Search;
     [[nodiscard]] Idleness idleness(std::uint32_t id, std::int64_t now);
-    void sweep(std::int64_t now, std::uint32_t records);
-    void reclaim();
+    [[nodiscard]] bool replaceable(const Idleness& idle, double fullest, std::int64_t now) const;
+    std::optional<Idleness> branch_idleness(std::uint32_t leaf, const Search& search,
+                                            std::int64_t now);
+    std::uint32_t find_idle(const Search& search, std::int64_t now);
+    std::uint32_t replace(std::uint32_t id);
+    bool make_room(const Search& search, Instant now);
+    bool make_room_for_level(const Chain& chain, std::size_t level, std::uint32_t parent,
+                             Instant now);
+    std::uint32_t take_from(const Search& search, std::uint32_t places, std::uint32_t least_live,
+                            Instant now);
+    std::uint32_t take_from_anyone(std::uint32_t definition, std::uint32_t places,
+                                   std::uint32_t least_live, Instant now);
+    bool fits_own_caps(const Chain& chain, std::size_t level, Instant now);
+    bool fits_bound(const Chain& chain, std::size_t lowest, std::size_t end, Instant now);
+    std::size_t make_room_for(const Chain& chain, Instant now);
 
     // --- definition_set.cpp
     std::vector<DefinitionError> validate_change(const QuotaDefinition& definition) const;
@@ -148,6 +237,13 @@ class Limiter::Implementation {
         bool templates = false;
         std::vector<std::string> exact;
     };
+    [[nodiscard]] bool would_be_own_ancestor(const QuotaDefinition& definition) const;
+    /// Why it cannot be had, if it cannot.
+    std::vector<DefinitionError> put_one(const QuotaDefinition& definition, Instant now,
+                                         Touched& touched);
+    [[nodiscard]] bool is_removed(std::uint32_t definition) const {
+        return !removed_index_.empty() && removed_index_.contains(definition);
+    }
     void put(const QuotaDefinition& definition, Instant now, Touched& touched);
     void take_away(const std::string& name, Touched& touched);
     void finish(const Touched& touched, Instant now);
@@ -161,12 +257,31 @@ class Limiter::Implementation {
     void for_each_member(std::uint32_t index, Visit visit);
     template <class Visit>
     void for_each_instance(Visit visit);
+    template <class Visit>
+    void settle_each(const std::vector<std::uint32_t>& instances, Visit visit);
     void settle(std::uint32_t id, const CompiledDefinition& definition, Instant now);
-    void reassign(std::uint32_t id, Instant now);
+    void clear(std::uint32_t record_id, Instant now);
+    void clear_reused(std::uint32_t id, const CompiledDefinition& definition, Instant now);
+    void renumber(std::uint32_t id, const CompiledDefinition* from, const CompiledDefinition& to,
+                  Instant now);
+    /// True when it fell under another definition.
+    bool reassign(std::uint32_t id, Instant now);
     void adopt(std::uint32_t id, Instant now);
     void drop_orphans();
     std::uint32_t take_statistics();
     [[nodiscard]] DefinitionFigureSums sum_figures(std::uint32_t index) const;
+
+    // --- figures.cpp
+    void gauge(std::uint32_t id, const CompiledDefinition& definition, Instant now, Gauges& gauges);
+    void gauge_records(std::uint32_t from, std::uint32_t to, Instant now,
+                       std::vector<Gauges>& gauges);
+    void survey(Instant now);
+    [[nodiscard]] std::size_t figures_in_use() const {
+        return statistics_used_ - 1 - free_statistics_.size();
+    }
+    [[nodiscard]] DefinitionStatistics to_statistics(std::uint32_t index, std::string_view name,
+                                                     const CompiledDefinition* definition,
+                                                     const Gauges& gauges) const;
 
     // --- synchronise.cpp
     struct Found {
@@ -182,18 +297,21 @@ class Limiter::Implementation {
     NameKey hash_key_;
     InstanceStore store_;
     DefinitionTable table_;
-    IdentityTable identities_;
     NameTable exact_{1024};  // hash of an exact name -> its definition
     std::atomic<const TemplateIndex*> templates_{nullptr};
     std::shared_ptr<const TemplateIndex> templates_owner_;
     std::atomic<std::uint32_t> version_{1};                    // of the definitions
     std::vector<Members> members_;                             // by definition; under store_.lock
+    SizeRanks ranks_{members_};                                // the same
     std::unordered_map<std::string, std::uint32_t> registry_;  // control thread only
     /// How many definitions name this text as their parent; control thread only.
     std::unordered_map<std::string, std::uint32_t> children_;
-    std::vector<std::uint32_t> removed_;  // waiting for finish()
+    std::vector<std::uint32_t> removed_;               // waiting for finish()
+    std::unordered_set<std::uint32_t> removed_index_;  // the same
+    std::unordered_set<std::uint32_t> template_definitions_;
     std::vector<std::uint32_t> free_statistics_;
     std::uint32_t statistics_used_ = 1;               // 0 is everybody else's
+    std::vector<std::uint32_t> figure_owners_;        // the definition, by index of figures
     std::vector<DefinitionFigureSums> figures_base_;  // what former users of an index counted
 
     std::array<std::unique_ptr<ThreadContext>, kMaxThreads> threads_;
@@ -203,7 +321,14 @@ class Limiter::Implementation {
     std::uint32_t sweep_hand_ = 0;
     std::atomic<std::uint64_t> created_{0};
     std::atomic<std::uint64_t> replaced_{0};
+    std::atomic<std::uint64_t> searched_{0};
     std::uint64_t dropped_idle_ = 0;
+    std::uint64_t cleared_records_ = 0;
+    std::uint64_t swept_ = 0;
+    std::uint64_t gauged_ = 0;
+    std::uint32_t survey_hand_ = 0;  // the last record that this round has looked at
+    std::vector<Gauges> surveying_;  // of this round, by index of figures
+    std::vector<Gauges> surveyed_;   // of the last whole round
     std::uint64_t bad_views_ = 0;
 };
 

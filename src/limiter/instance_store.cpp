@@ -87,14 +87,9 @@ std::uint32_t InstanceStore::allocate_record(std::int64_t now) {
     } else {
         return 0;
     }
+    clear_record(id, now);
     LimitRecord& record = records_[id];
-    record.level.store(0, kRelaxed);
-    record.anchor.store(now, kRelaxed);
-    record.pending.store(0, kRelaxed);
     record.lot.store(0, kRelaxed);
-    record.recent.store(pack(Recent{0, tick_of(now)}), kRelaxed);
-    record.typical.store(-1, kRelaxed);
-    record.heaviest.store(0, kRelaxed);
     record.control.store(0, kRelaxed);
     record.view.store(0, kRelaxed);
     record.owner.store(0, kRelaxed);
@@ -102,6 +97,16 @@ std::uint32_t InstanceStore::allocate_record(std::int64_t now) {
     record.definition.store(0, kRelaxed);
     ++records_in_use_;
     return id;
+}
+
+void InstanceStore::clear_record(std::uint32_t id, std::int64_t now) {
+    LimitRecord& record = records_[id];
+    record.level.store(0, kRelaxed);
+    record.anchor.store(now, kRelaxed);
+    record.pending.store(0, kRelaxed);
+    record.recent.store(pack(Recent{0, tick_of(now)}), kRelaxed);
+    record.typical.store(-1, kRelaxed);
+    record.heaviest.store(0, kRelaxed);
 }
 
 void InstanceStore::make_instance(std::uint32_t id, std::string_view name) {

@@ -80,6 +80,8 @@ class InstanceStore {
 
     /// A record fresh at `now`, or 0 when all are used.
     [[nodiscard]] std::uint32_t allocate_record(std::int64_t now);
+    /// The limit's part of a record as allocate_record() makes it; its flags and links stay.
+    void clear_record(std::uint32_t id, std::int64_t now);
     /// Makes the record the head of an instance. Publishes nothing.
     void make_instance(std::uint32_t id, std::string_view name);
     /// Unlinks nothing by itself: the caller has made it unreachable. Frees all its records and
@@ -93,7 +95,7 @@ class InstanceStore {
     /// Makes everything reusable that was retired before `oldest` (see Epochs).
     void reclaim(std::uint64_t oldest);
 
-    CreationLock lock;
+    mutable CreationLock lock;
     Epochs epochs;
     NameTable names;
 

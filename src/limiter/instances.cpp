@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <mutex>
 
 #include "base/assert.h"
 #include "limiter/implementation.h"
 
-// Instances: finding them, making them on first use, making room for them, dropping them.
+// Instances: finding them, making them on first use (room.cpp makes room for them), dropping them.
 
 namespace weir::limiter {
 namespace {
@@ -11,10 +12,6 @@ namespace {
 constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr std::uint32_t kIdMask = (1U << 24) - 1;
 
-/// An instance fuller than this is never replaced: nobody shall empty a bucket by inventing names.
-constexpr double kReplaceableFullness = 0.5;
-/// How many instances are looked at to find the emptiest, longest idle one.
-constexpr std::uint32_t kCandidates = 128;
 /// Records looked at by one maintain().
 constexpr std::uint32_t kSweepStep = 1024;
 /// Of these at most this many while workers wait for the lock.
@@ -56,14 +53,14 @@ LeafId Limiter::Implementation::find(ThreadContext& thread, std::string_view nam
     if (thread.misses.contains(key, version)) {
         return {};
     }
-    if (name.size() > kMaxNameBytes || !match(name, key)) {
+    if (!match(name, key)) {
         thread.misses.insert(key, version);
         return {};
     }
     if (store_.lock.try_lock(options_.creation_tries)) {
-        const LeafId leaf = ensure(name, key, now);
-        store_.lock.unlock();
-        return leaf;
+        // Given back even when there is no memory left: a program that embeds us may live on.
+        const std::lock_guard held(store_.lock, std::adopt_lock);
+        return ensure(name, key, now);
     }
     thread.contended.add(1);
     return overflow_without_lock(name, key, now);
@@ -79,12 +76,33 @@ std::optional<std::uint32_t> Limiter::Implementation::match(std::string_view nam
 }
 
 LeafId Limiter::Implementation::ensure(std::string_view name, std::uint64_t hash, Instant now) {
-    if (const auto entry = store_.names.find(hash)) {
-        return leaf_of(*entry);  // another thread was quicker
+    Chain chain;
+    plan(name, hash, chain);
+    return chain.size == 0 ? chain.above : create(chain, now);
+}
+
+/// Collects the levels that do not live, up to the first that does (another thread was quicker).
+void Limiter::Implementation::plan(std::string_view name, std::uint64_t hash, Chain& chain) const {
+    while (chain.size < chain.levels.size()) {
+        if (const auto entry = store_.names.find(hash)) {
+            chain.above = leaf_of(*entry);
+            return;
+        }
+        const auto definition = match(name, hash);
+        if (!definition) {
+            return;
+        }
+        const CompiledDefinition& compiled = *table_.get(*definition);
+        Chain::Level& level = chain.levels[chain.size++];
+        level = {*definition, hash, name, {}};
+        if (!compiled.parent) {
+            return;
+        }
+        const auto captures = compiled.pattern.match(name);
+        level.parent = compiled.parent->expand(captures ? *captures : Captures{});
+        name = level.parent;
+        hash = this->hash(name);
     }
-    const auto definition = match(name, hash);
-    return definition && name.size() <= kMaxNameBytes ? create(*definition, name, hash, now)
-                                                      : LeafId{};
 }
 
 LeafId Limiter::Implementation::ensure_parent(const CompiledDefinition& definition,
@@ -97,55 +115,49 @@ LeafId Limiter::Implementation::ensure_parent(const CompiledDefinition& definiti
     return ensure(parent, hash(parent), now);
 }
 
-LeafId Limiter::Implementation::create(std::uint32_t definition, std::string_view name,
-                                       std::uint64_t hash, Instant now) {
-    const CompiledDefinition& compiled = *table_.get(definition);
-    const LeafId parent = ensure_parent(compiled, name, now);
-    if (parent.overflow_depth > 0) {
-        return overflow(definition, parent, now);
-    }
-    const std::uint32_t cap = compiled.source.max_instances != 0 ? compiled.source.max_instances
-                              : options_.max_instances_per_template != 0
-                                  ? options_.max_instances_per_template
-                                  : options_.max_instances;
-    // Exact names are bounded by the definitions; they have room beyond the templates' bound.
-    const auto full = [&] {
-        return compiled.has_captures &&
-               (members_[definition].live >= cap ||
-                store_.instances() - overflow_instances_ >= options_.max_instances);
-    };
-    // More than one may have to go: erasing an exact name moves its instance under the template.
-    constexpr int kMostReplaced = 4;
-    for (int i = 0; i < kMostReplaced && full(); ++i) {
-        if (!make_room(definition, 0, now)) {
+/// Makes the chain from the top down; what there is no room for is the templates' overflow.
+LeafId Limiter::Implementation::create(const Chain& chain, Instant now) {
+    // Room is not made out of what the chain hangs on.
+    const std::uint32_t above = chain.above.instance;
+    pin(above, 1);
+    std::size_t lowest = make_room_for(chain, now);
+    pin(above, -1);
+    LeafId leaf = chain.above;
+    for (std::size_t i = chain.size; i > lowest; --i) {
+        const LeafId made = create_level(chain.levels[i - 1], leaf, now);
+        if (!made) {  // no record is left
+            lowest = i;
             break;
         }
+        leaf = made;
     }
-    if (full()) {
-        return overflow(definition, parent, now);
+    for (std::size_t i = lowest; i > 0; --i) {
+        leaf = overflow(chain.levels[i - 1].definition, leaf, now);
     }
-    if (parent) {
-        const CompiledDefinition& above = *definition_of(store_.record(parent.instance));
-        const std::uint32_t most = above.source.max_children != 0 ? above.source.max_children
-                                   : options_.max_children_per_parent != 0
-                                       ? options_.max_children_per_parent
-                                       : options_.max_instances;
-        if (store_.info(parent.instance).children >= most &&
-            !make_room(definition, parent.instance, now)) {
-            return overflow(definition, parent, now);
-        }
-    }
+    return leaf;
+}
+
+/// A level of a chain whose upper ones live.
+LeafId Limiter::Implementation::create_level(const Chain::Level& level, LeafId parent,
+                                             Instant now) {
     if (store_.names.load() > kFullLoad) {
         store_.retire_slots(store_.names.grow());
     }
-    const std::uint32_t id = build(definition, name, parent, now);
+    const std::uint32_t id = build(level.definition, level.name, parent, now);
     if (id == 0) {
-        return overflow(definition, parent, now);
+        return {};
     }
     const NameEntry entry{id | store_.generation(id) << 24, parent.instance};
-    store_.names.insert(hash, entry);
+    store_.names.insert(level.hash, entry);
     created_.fetch_add(1, kRelaxed);
     return leaf_of(entry);
+}
+
+/// Keeps an instance from being replaced, as a child would.
+void Limiter::Implementation::pin(std::uint32_t id, int change) {
+    if (id != 0) {
+        store_.info(id).children += static_cast<std::uint32_t>(change);
+    }
 }
 
 std::uint32_t Limiter::Implementation::build(std::uint32_t definition, std::string_view name,
@@ -168,23 +180,27 @@ std::uint32_t Limiter::Implementation::build(std::uint32_t definition, std::stri
     return id;
 }
 
-/// Appends a record for each limit of the definition that the instance has none for yet.
+/// Finds a record for each limit of the definition that the instance has none for yet: one that
+/// is nobody's, or another at the end.
 bool Limiter::Implementation::add_missing_records(std::uint32_t id,
                                                   const CompiledDefinition& definition,
                                                   Instant now) {
     for (const CompiledLimit& limit : definition.limits) {
         std::uint32_t last = id;
+        std::uint32_t unused = 0;
         bool found = false;
         for (std::uint32_t i = id; i != 0 && !found; i = store_.record(i).next()) {
-            found = store_.record(i).identity() == limit.identity;
+            const std::uint8_t identity = store_.record(i).identity();
+            found = identity == limit.identity;
+            unused = identity == kNoIdentity && unused == 0 ? i : unused;
             last = i;
         }
         if (found) {
             continue;
         }
-        LimitRecord& head = store_.record(id);
-        if (head.identity() == kNoIdentity) {
-            head.link.store((head.next() << 8) | limit.identity, std::memory_order_release);
+        if (unused != 0) {
+            LimitRecord& record = store_.record(unused);
+            record.link.store((record.next() << 8) | limit.identity, std::memory_order_release);
             continue;
         }
         const std::uint32_t added = store_.allocate_record(nanoseconds(now));
@@ -197,6 +213,19 @@ bool Limiter::Implementation::add_missing_records(std::uint32_t id,
         before.link.store((added << 8) | before.identity(), std::memory_order_release);
     }
     return true;
+}
+
+/// With no record free anywhere, limits that hold take the records of those that did: they are
+/// enforced, and a former one that comes back begins anew.
+void Limiter::Implementation::take_former_records(std::uint32_t id,
+                                                  const CompiledDefinition& definition,
+                                                  Instant now) {
+    for (std::uint32_t i = id; i != 0; i = store_.record(i).next()) {
+        if (definition.find(store_.record(i).identity(), 0) == nullptr) {
+            clear(i, now);
+        }
+    }
+    (void)add_missing_records(id, definition, now);
 }
 
 void Limiter::Implementation::set_parent(std::uint32_t id, LeafId parent) {
@@ -215,10 +244,23 @@ void Limiter::Implementation::set_parent(std::uint32_t id, LeafId parent) {
     store_.names.update(hash(store_.name(id)), {id | store_.generation(id) << 24, parent.instance});
 }
 
+/// Puts the definition among those with as many instances; overflow instances are never replaced.
+void Limiter::Implementation::rank(std::uint32_t definition) {
+    const CompiledDefinition* compiled = definition == 0 ? nullptr : table_.get(definition);
+    const std::uint32_t live = members_[definition].live;
+    if (compiled == nullptr || compiled->overflow || live == 0) {
+        ranks_.move(definition, SizeRanks::kNone);
+    } else {
+        ranks_.move(definition,
+                    compiled->has_captures ? SizeRanks::of_template(live) : SizeRanks::kExact);
+    }
+}
+
 void Limiter::Implementation::join(std::uint32_t definition, std::uint32_t id) {
     Members& members = members_[definition];
     InstanceInfo& info = store_.info(id);
     ++members.live;
+    rank(definition);
     if (members.hand == 0) {
         members.hand = id;
         info.previous = info.next = id;
@@ -236,6 +278,7 @@ void Limiter::Implementation::part(std::uint32_t definition, std::uint32_t id) {
     Members& members = members_[definition];
     InstanceInfo& info = store_.info(id);
     --members.live;
+    rank(definition);
     store_.info(info.previous).next = info.next;
     store_.info(info.next).previous = info.previous;
     if (members.hand == id) {
@@ -256,58 +299,6 @@ void Limiter::Implementation::drop(std::uint32_t id) {
         store_.names.erase(key);
     }
     store_.retire_instance(id);
-}
-
-Limiter::Implementation::Idleness Limiter::Implementation::idleness(std::uint32_t id,
-                                                                    std::int64_t now) {
-    Idleness result;
-    const CompiledDefinition* definition = definition_of(store_.record(id));
-    for (std::uint32_t i = id; i != 0; i = store_.record(i).next()) {
-        LimitRecord& record = store_.record(i);
-        View* view = store_.view_of(record);
-        result.touched = std::max(result.touched, touched_at(record, now));
-        const CompiledLimit* limit =
-            definition == nullptr ? nullptr : definition->find(record.identity(), 0);
-        if (limit != nullptr && limit->parameters.low > 0) {
-            const Reading reading = look_at({record, view, *limit}, now);
-            result.fullness =
-                std::max(result.fullness, std::max(0.0, reading.level) * limit->inverse_low);
-        }
-    }
-    return result;
-}
-
-/// Drops the emptiest, longest idle instance of the definition (of one parent, if given).
-bool Limiter::Implementation::make_room(std::uint32_t definition, std::uint32_t parent,
-                                        Instant now) {
-    Members& members = members_[definition];
-    std::uint32_t best = 0;
-    Idleness best_idleness;
-    const std::uint32_t looks = std::min(members.live, kCandidates);
-    for (std::uint32_t i = 0; i < looks; ++i) {
-        const std::uint32_t id = members.hand;
-        members.hand = store_.info(id).next;
-        if (store_.info(id).children > 0 ||
-            (parent != 0 && store_.record(id).owner.load(kRelaxed) != parent)) {
-            continue;
-        }
-        const Idleness idle = idleness(id, nanoseconds(now));
-        const bool busy = nanoseconds(now) - idle.touched < options_.busy_for.count();
-        if (busy || idle.fullness > kReplaceableFullness) {
-            continue;
-        }
-        if (best == 0 || idle.fullness < best_idleness.fullness ||
-            (idle.fullness == best_idleness.fullness && idle.touched < best_idleness.touched)) {
-            best = id;
-            best_idleness = idle;
-        }
-    }
-    if (best == 0) {
-        return false;
-    }
-    drop(best);
-    replaced_.fetch_add(1, kRelaxed);
-    return true;
 }
 
 std::uint32_t Limiter::Implementation::overflow_instance(std::uint32_t definition, Instant now) {
@@ -378,25 +369,24 @@ LeafId Limiter::Implementation::overflow_without_lock(std::string_view name, std
 /// of a definition; whoever holds the lock gives it back after a bounded piece of work.
 LeafId Limiter::Implementation::ensure_waiting(std::string_view name, std::uint64_t hash,
                                                Instant now) {
-    store_.lock.lock();
-    const LeafId leaf = ensure(name, hash, now);
-    store_.lock.unlock();
-    return leaf;
+    const std::lock_guard held(store_.lock);
+    return ensure(name, hash, now);
 }
 
 void Limiter::Implementation::maintain(Instant now) {
-    store_.lock.lock();
-    reclaim();
-    if (store_.names.load() > kGrowLoad) {
-        store_.retire_slots(store_.names.grow());
+    {
+        const std::lock_guard held(store_.lock);
+        reclaim();
+        if (store_.names.load() > kGrowLoad) {
+            store_.retire_slots(store_.names.grow());
+        }
     }
-    store_.lock.unlock();
     const std::uint32_t steps = std::min(kSweepStep, store_.high_water());
     for (std::uint32_t done = 0; done < steps; done += kSweepHold) {
-        store_.lock.lock();
+        const std::lock_guard held(store_.lock);
         sweep(nanoseconds(now), std::min(kSweepHold, steps - done));
-        store_.lock.unlock();
     }
+    survey(now);
 }
 
 void Limiter::Implementation::reclaim() {
@@ -410,6 +400,7 @@ void Limiter::Implementation::reclaim() {
 
 void Limiter::Implementation::sweep(std::int64_t now, std::uint32_t records) {
     const std::uint32_t end = store_.high_water();
+    swept_ += records;
     for (std::uint32_t i = 0; i < records; ++i) {
         sweep_hand_ = sweep_hand_ >= end ? 1 : sweep_hand_ + 1;
         const std::uint32_t id = sweep_hand_;

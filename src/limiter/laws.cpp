@@ -50,7 +50,7 @@ double discard_probability(const LimitParameters& limit, const LawState& state, 
         return judged > limit.low + kLevelSlack ? 1 : 0;
     }
     const double requests_in_window = state.offered_rate * kRateWindow / state.typical;
-    if (limit.law == Law::linear || requests_in_window < kFewRequests) {
+    if (limit.law == Law::linear || requests_in_window < kAdaptiveFrom) {
         return linear_probability(limit, judged);
     }
     return adaptive_probability(limit, judged, state.offered_rate, state.tau);

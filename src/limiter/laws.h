@@ -15,7 +15,11 @@ enum class Law : std::uint8_t { linear, adaptive };
 inline constexpr double kRateWindow = 0.3;
 /// Time constant of the adaptive law, seconds, unless the round trip asks for more.
 inline constexpr double kSettleTime = 0.5;
-/// With fewer requests than this in the window the adaptive law gives way to the linear one.
+/// With fewer requests than this in the window the adaptive law gives way to the linear one. More
+/// would make it change sides all the time where many origins offer little each, whose sum is
+/// estimated too low (docs/decisions/0016).
+inline constexpr double kAdaptiveFrom = 3;
+/// With fewer requests than this, in the window or of room, a hard edge counts them one by one.
 inline constexpr double kFewRequests = 10;
 /// Default debt: the larger of this many seconds of the rate ...
 inline constexpr double kDebtSeconds = 0.2;

@@ -1,7 +1,11 @@
 #pragma once
 // A fixed number of zeroed elements, cache-line aligned, of which memory is only touched as they
-// are used (the C library maps large zeroed blocks lazily). Elements must be valid as all zeros
-// and need no destructor. As thread-safe as its elements; owned by whoever holds it.
+// are used. Elements must be valid as all zeros and need no destructor. As thread-safe as its
+// elements; owned by whoever holds it.
+//
+// Large ones are mappings of their own at the boundaries of huge pages, which are asked for: at
+// random over tens of megabytes half of the cost would be the page table's. The C library's
+// allocator would mix them with what was freed before, in small pages.
 
 #include <sys/mman.h>
 
@@ -15,28 +19,61 @@
 
 namespace weir::limiter {
 
+struct FreeLazyBlock {
+    std::size_t mapped = 0;  // bytes; 0 = from the C library
+    void operator()(void* memory) const {
+        if (mapped == 0) {
+            std::free(memory);
+        } else {
+            (void)::munmap(memory, mapped);
+        }
+    }
+};
+
+/// Zeroed memory, mapped or from the C library.
+class LazyBlock {
+  public:
+    LazyBlock() = default;
+    explicit LazyBlock(std::size_t bytes) {
+        if (bytes >= kLeastMapped) {
+            map((bytes + kHugePage - 1) / kHugePage * kHugePage);
+            return;
+        }
+        memory_.reset(std::calloc(bytes + kLine, 1));
+        WEIR_ASSERT(memory_ != nullptr);
+        const auto address = reinterpret_cast<std::uintptr_t>(memory_.get());
+        data_ = static_cast<std::byte*>(memory_.get()) + (kLine - address % kLine) % kLine;
+    }
+    [[nodiscard]] void* data() const { return data_; }
+
+  private:
+    static constexpr std::size_t kLine = 64;
+    static constexpr std::size_t kHugePage = std::size_t{1} << 21;
+    static constexpr std::size_t kLeastMapped = 4 * kHugePage;
+
+    void map(std::size_t bytes) {
+        // Room to align; what is not touched costs nothing.
+        const std::size_t mapped = bytes + kHugePage;
+        void* memory = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        WEIR_ASSERT(memory != MAP_FAILED);
+        memory_ = {memory, FreeLazyBlock{mapped}};
+        const auto address = reinterpret_cast<std::uintptr_t>(memory);
+        data_ = static_cast<std::byte*>(memory) + (kHugePage - address % kHugePage) % kHugePage;
+        // A hint: without it everything works as well, only slower.
+        (void)::madvise(data_, bytes, MADV_HUGEPAGE);
+    }
+
+    std::unique_ptr<void, FreeLazyBlock> memory_;
+    void* data_ = nullptr;
+};
+
 template <class T>
 class LazyArray {
   public:
     LazyArray() = default;
-    explicit LazyArray(std::size_t size) : size_(size) {
-        constexpr std::size_t kLine = 64;
-        block_.reset(std::calloc(size * sizeof(T) + kLine, 1));
-        WEIR_ASSERT(block_ != nullptr);
-        const auto address = reinterpret_cast<std::uintptr_t>(block_.get());
-        const std::size_t offset = (kLine - address % kLine) % kLine;
-        void* aligned = static_cast<std::byte*>(block_.get()) + offset;
-        data_ = static_cast<T*>(aligned);
-        // Random access over tens of megabytes: half of the cost would be the page table's.
-        constexpr std::size_t kHugePage = std::size_t{1} << 21;
-        if (size * sizeof(T) >= 4 * kHugePage) {
-            const std::uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
-            const std::uintptr_t end = (address + size * sizeof(T)) / kHugePage * kHugePage;
-            // A hint: without it everything works as well, only slower.
-            (void)::madvise(static_cast<std::byte*>(block_.get()) + (begin - address), end - begin,
-                            MADV_HUGEPAGE);
-        }
-    }
+    explicit LazyArray(std::size_t size)
+        : block_(size * sizeof(T)), data_(static_cast<T*>(block_.data())), size_(size) {}
 
     [[nodiscard]] T& operator[](std::size_t index) { return data_[index]; }
     [[nodiscard]] const T& operator[](std::size_t index) const { return data_[index]; }
@@ -44,10 +81,7 @@ class LazyArray {
 
   private:
     static_assert(std::is_trivially_destructible_v<T>);
-    struct Free {
-        void operator()(void* block) const { std::free(block); }
-    };
-    std::unique_ptr<void, Free> block_;
+    LazyBlock block_;
     T* data_ = nullptr;
     std::size_t size_ = 0;
 };

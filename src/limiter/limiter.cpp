@@ -43,6 +43,15 @@ std::vector<DefinitionError> Limiter::upsert(const QuotaDefinition& definition, 
 std::vector<DefinitionError> Limiter::erase(std::string_view name, Instant now) {
     return implementation_->erase(name, now);
 }
+std::size_t Limiter::change(std::span<const DefinitionChange> changes, Instant now,
+                            std::vector<DefinitionError>* refused) {
+    std::vector<DefinitionError> errors = implementation_->change(changes, now);
+    const std::size_t count = errors.size();
+    if (refused != nullptr) {
+        *refused = std::move(errors);
+    }
+    return count;
+}
 std::vector<QuotaDefinition> Limiter::definitions() const { return implementation_->definitions(); }
 std::optional<QuotaDefinition> Limiter::definition_for(std::string_view name) const {
     const CompiledDefinition* definition = implementation_->definition_for(name);
@@ -54,6 +63,10 @@ Memory Limiter::memory() const { return implementation_->memory(); }
 LimiterCounters Limiter::counters() const { return implementation_->counters(); }
 std::vector<LimitStatus> Limiter::inspect(std::string_view quota, Instant now) const {
     return implementation_->inspect(quota, now);
+}
+std::optional<DefinitionStatistics> Limiter::statistics_of(std::string_view definition,
+                                                           Instant now) const {
+    return implementation_->statistics_of(definition, now);
 }
 void Limiter::for_each_statistics(
     Instant now, const std::function<void(const DefinitionStatistics&)>& visit) const {
@@ -68,15 +81,18 @@ LeafId Limiter::find(ThreadContext& thread, std::string_view name, Instant now) 
     return implementation_->find(thread, name, now);
 }
 Decision Limiter::check(ThreadContext& thread, LeafId leaf, const Weights& weights, Instant now,
-                        CheckMode mode) {
-    return implementation_->check(thread, leaf, weights, now, mode);
+                        CheckMode mode, const RequestFields* fields) {
+    return implementation_->check(thread, leaf, weights, now, mode, fields);
 }
 void Limiter::refund(ThreadContext& thread, const Charge& charge, Instant now) {
     implementation_->refund(thread, charge, now);
 }
-void Limiter::correct(ThreadContext& thread, Charge& charge, Unit unit, double actual,
-                      Instant now) {
-    implementation_->correct(thread, charge, unit, actual, now);
+void Limiter::correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
+                      bool last) {
+    implementation_->correct(thread, charge, unit, actual, now, last);
+}
+const QuotaOptions* Limiter::options(const Decision& decision) const {
+    return decision.instance == 0 ? nullptr : implementation_->options(decision.instance);
 }
 std::string_view Limiter::quota_name(const Decision& decision) const {
     return decision.instance == 0 ? std::string_view() : implementation_->name(decision.instance);
@@ -98,6 +114,12 @@ std::optional<LimitIdentity> Limiter::identity(LimitRef limit) const {
 }
 std::optional<LimitRef> Limiter::lookup(std::string_view quota, Unit unit, Duration period) const {
     return implementation_->lookup(quota, unit, period);
+}
+bool Limiter::isolate(LimitRef limit, bool isolated, Instant now) {
+    return implementation_->isolate(limit, isolated, now);
+}
+IsolationMode Limiter::isolation_of(std::string_view quota) const {
+    return implementation_->isolation_of(quota);
 }
 std::optional<LimitParameters> Limiter::resolve_parameters(std::string_view quota, Unit unit,
                                                            Duration period) const {

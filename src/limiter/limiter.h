@@ -15,8 +15,10 @@
 // A Charge may be kept for as long as the request takes: it carries a generation, and refunding
 // to an instance that is gone does nothing.
 //
-// Invariants. A refused request is charged to no level, an admitted one to every enforcing level.
-// Live instances never exceed Options::max_instances (and the caps of templates and parents).
+// Invariants. A refused request is charged to no level, an admitted one to every enforcing level
+// and to every shadowing one that would have admitted it.
+// Live instances of templates never exceed Options::max_instances (and the caps of templates and
+// parents). Those of exact names and of their parents come on top: the definitions bound them.
 
 #include <cstdint>
 #include <functional>
@@ -53,6 +55,17 @@ struct LeafId {
     explicit operator bool() const { return instance != 0; }
 };
 
+/// The fields of a request, for quotas that are enforced for a share of a field's values only.
+/// Asked within check() at most.
+class RequestFields {
+  public:
+    /// The value of the field; empty if there is none. Valid until check() returns.
+    [[nodiscard]] virtual std::string_view value(std::string_view field) const = 0;
+
+  protected:
+    ~RequestFields() = default;
+};
+
 enum class CheckMode : std::uint8_t {
     charge,                  // decide; charge if admitted
     peek,                    // decide; charge nothing; a refusal still counts as offered
@@ -64,6 +77,7 @@ enum class Reason : std::uint8_t {
     no_quota,  // admitted: there is no such quota
     limit,     // refused by the law
     zero,      // refused: the limit is 0
+    isolated,  // refused: the limit's owners cannot be heard (IsolationMode::pessimistic)
 };
 
 /// What was charged, to give it back or correct it later.
@@ -80,7 +94,7 @@ struct Charge {
 /// refused (the one with the largest p), or of an admitted request the level nearest to refusing.
 struct Decision {
     bool admitted = true;
-    bool shadow_refused = false;  // a shadow quota would have refused it
+    bool shadow_refused = false;  // a quota would have refused it that only shadows its key
     bool hide_headers = false;    // this quota must not be named
     Reason reason = Reason::none;
     Unit unit = Unit::requests;
@@ -102,7 +116,8 @@ struct DefinitionStatistics {
     double offered = 0;      // everything that arrived, whatever other levels did with it
     double admitted = 0;
     double refused = 0;            // refused with this quota named
-    double shadow_refused = 0;     // would have been refused by this shadow quota
+    double shadow_refused = 0;     // would have been refused, had it been enforced for this key
+    double refunded = 0;           // admitted, but given back since
     std::uint64_t overflowed = 0;  // requests that used the overflow instance
     std::uint32_t live_instances = 0;
     double discard_probability_mean = 0;  // offered-weighted over live instances
@@ -119,21 +134,28 @@ struct Memory {
     std::size_t bytes = 0;      // touched by instances, tables and views, names apart
     std::size_t name_bytes = 0;
     std::size_t views = 0;  // limits that the engine synchronises
+    std::size_t definitions = 0;
 };
 
 struct LimiterCounters {
     std::uint64_t created = 0;
     std::uint64_t replaced = 0;  // made room for another
     std::uint64_t dropped_idle = 0;
+    std::uint64_t searched = 0;        // instances looked at to make room
+    std::uint64_t swept = 0;           // records that maintain() looked at
+    std::uint64_t gauged = 0;          // records whose gauges were read for the figures
     std::uint64_t overflowed = 0;      // requests on overflow instances
     std::uint64_t contended = 0;       // of these because another thread was making an instance
     std::uint64_t active_dropped = 0;  // active-list entries lost to a full list (retried)
     std::uint64_t clamped_weights = 0;
     std::uint64_t bad_views = 0;  // views with values out of range, refused
+    /// Records that an edit gave to another limit of their instance: references to them (LimitRef)
+    /// mean that one now.
+    std::uint64_t cleared = 0;
 };
 
 struct LimiterOptions {
-    std::uint32_t max_instances = 1'000'000;  // at most 16,000,000
+    std::uint32_t max_instances = 1'000'000;  // at most 12,000,000
     std::uint64_t seed = 0;                   // for the secret hash key; threads have their own
     double max_weight = 1e12;
     Duration idle_after = std::chrono::seconds(60);  // idle and empty for this long: dropped
@@ -157,6 +179,7 @@ struct LimitStatus {
     double discard_probability = 0;
     bool has_view = false;
     bool shedding = false;
+    bool isolated = false;  // its owners cannot be heard
 };
 
 class Limiter {
@@ -176,21 +199,32 @@ class Limiter {
     [[nodiscard]] std::vector<DefinitionError> upsert(const QuotaDefinition& definition,
                                                       Instant now);
     [[nodiscard]] std::vector<DefinitionError> erase(std::string_view name, Instant now);
+    /// Many at once, in this order, by a caller that has validated what comes out of them and puts
+    /// parents before their children; costs by the changes and not by what is in force. What
+    /// cannot be done (no room, a cycle) is left out; how many were, and which if one asks.
+    std::size_t change(std::span<const DefinitionChange> changes, Instant now,
+                       std::vector<DefinitionError>* refused = nullptr);
     [[nodiscard]] std::vector<QuotaDefinition> definitions() const;
     /// The definition that a name falls under (exact or template), or none.
     [[nodiscard]] std::optional<QuotaDefinition> definition_for(std::string_view name) const;
 
     // --- control thread: upkeep ----------------------------------------------------------------
     /// Drops idle empty instances (a bounded part of the table each call), reuses what no thread
-    /// can see any more, grows the name table. Call it every 10 ms to 1 s.
+    /// can see any more, grows the name table, reads gauges. Call it every 10 ms to 1 s.
     void maintain(Instant now);
     [[nodiscard]] Memory memory() const;
     [[nodiscard]] LimiterCounters counters() const;
     /// The limits of a live instance; empty if there is none of that name.
     [[nodiscard]] std::vector<LimitStatus> inspect(std::string_view quota, Instant now) const;
-    /// Visits the figures of every definition; scans the live instances once.
+    /// Visits the figures of every definition. Counters are of this moment, and so are gauges while
+    /// there are few instances; of more than 16,384 records they are those of the last round that
+    /// maintain() made, 16,384 records a call.
     void for_each_statistics(Instant now,
                              const std::function<void(const DefinitionStatistics&)>& visit) const;
+    /// The figures of one definition; looks at its own instances only, at 10,000 of them at most:
+    /// of a template with more, gauges are those of so many of them.
+    [[nodiscard]] std::optional<DefinitionStatistics> statistics_of(std::string_view definition,
+                                                                    Instant now) const;
 
     // --- workers -------------------------------------------------------------------------------
     /// One per thread, owned by the limiter; at most kMaxThreads. The seed drives its lots.
@@ -199,16 +233,22 @@ class Limiter {
     void quiescent(ThreadContext& thread);
     /// The instance of this name, made on first use; falsy if no definition matches.
     [[nodiscard]] LeafId find(ThreadContext& thread, std::string_view name, Instant now);
+    /// `fields`: for quotas with enforced_by; without them the leaf's name is the key.
     [[nodiscard]] Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights,
-                                 Instant now, CheckMode mode);
+                                 Instant now, CheckMode mode,
+                                 const RequestFields* fields = nullptr);
     /// Gives everything back (the request never reached its service).
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
     /// The true weight of a unit is known now (response bytes, a cost stated by the app): charges
-    /// or gives back the difference and remembers the true weight in the charge.
-    void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now);
+    /// or gives back the difference and remembers the true weight in the charge. With `last` it is
+    /// the whole and moves the running mean; without, more may follow (a long response).
+    void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
+                 bool last = true);
 
     /// The instance that a decision describes, also of an admitted request; valid as its quota is.
     [[nodiscard]] std::string_view quota_name(const Decision& decision) const;
+    /// What that quota says about answers; valid as its name is. nullptr: nothing is described.
+    [[nodiscard]] const QuotaOptions* options(const Decision& decision) const;
 
     // --- control thread: the engine's side -------------------------------------------------------
     /// Visits the fleet-scoped limits touched since the last drain; costs by their number.
@@ -219,6 +259,9 @@ class Limiter {
     bool install(LimitRef limit, const FleetView& view, Instant now);
     /// Alone again: the local level counts, lambda = own rate.
     void uninstall(LimitRef limit, Instant now);
+    /// Whether the limit's owners cannot be heard: then what the definition says for that holds,
+    /// for as long as the engine does not take it back. False if the reference is stale.
+    bool isolate(LimitRef limit, bool isolated, Instant now);
     /// The engine is done with an idle limit; its counts begin at 0 when it is touched again.
     void release(LimitRef limit, Instant now);
     [[nodiscard]] std::optional<LimitIdentity> identity(LimitRef limit) const;
@@ -229,6 +272,8 @@ class Limiter {
     [[nodiscard]] std::optional<LimitParameters> resolve_parameters(std::string_view quota,
                                                                     Unit unit,
                                                                     Duration period) const;
+    /// What the definition that this name falls under says for isolation; safe without one.
+    [[nodiscard]] IsolationMode isolation_of(std::string_view quota) const;
     /// Whether the limit exists and is fleet-scoped is told by resolve_parameters; this lists every
     /// fleet-scoped limit of the definition that a name falls under.
     [[nodiscard]] std::vector<RateLimit> limits_for(std::string_view quota) const;

@@ -65,10 +65,11 @@ inline constexpr std::uint8_t kNoIdentity = 255;
 // control
 inline constexpr std::uint32_t kQueued = 1;    // is in an active list
 inline constexpr std::uint32_t kShedding = 2;  // a hard edge that has refused
-inline constexpr std::uint32_t kLocked = 4;    // being renewed
-inline constexpr std::uint32_t kRenewal = 8;   // counts from here
-inline constexpr std::uint32_t kVersionMask = ~(kQueued | kShedding);
-inline constexpr std::uint32_t kVersionShift = 2;
+inline constexpr std::uint32_t kIsolated = 4;  // its owners cannot be heard
+inline constexpr std::uint32_t kLocked = 8;    // being renewed
+inline constexpr std::uint32_t kRenewal = 16;  // counts from here
+inline constexpr std::uint32_t kVersionMask = ~(kQueued | kShedding | kIsolated);
+inline constexpr std::uint32_t kVersionShift = 3;
 
 [[nodiscard]] inline std::uint64_t pack(Pending pending) {
     return static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(pending.offered)) << 32 |

@@ -57,6 +57,8 @@ struct LimitIdentity {
     Unit unit = Unit::requests;
     Duration period{};
     LimitParameters parameters;
+    IsolationMode when_isolated = IsolationMode::safe;
+    bool safe_capacity = false;  // IsolationMode::safe with a rate of its own
 };
 
 }  // namespace weir::limiter

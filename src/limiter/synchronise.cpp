@@ -77,7 +77,8 @@ std::optional<LocalCounts> Limiter::Implementation::read(LimitRef limit, Instant
     if (!with_view(limit.record, now)) {
         return std::nullopt;
     }
-    const Bucket bucket{*found.record, store_.view_of(*found.record), *found.limit};
+    const Bucket bucket{*found.record, store_.view_of(*found.record),
+                        in_force(*found.limit, *found.record)};
     if (bucket.view == nullptr) {
         return std::nullopt;
     }
@@ -104,6 +105,7 @@ bool Limiter::Implementation::with_view(std::uint32_t id, Instant now) {
         view->offered.store(std::max(0.0, static_cast<double>(pending.admitted - pending.offered)),
                             kRelaxed);
         view->last_offered.store(touched_at(record, nanoseconds(now)), kRelaxed);
+        view->last_weight.store(static_cast<float>(typical_of(record)), kRelaxed);
     }
     unlock(record);
     return view != nullptr;
@@ -118,7 +120,8 @@ bool Limiter::Implementation::install(LimitRef limit, const FleetView& view, Ins
     if (found.limit == nullptr || !found.limit->fleet || !with_view(limit.record, now)) {
         return false;
     }
-    const Bucket bucket{*found.record, store_.view_of(*found.record), *found.limit};
+    const Bucket bucket{*found.record, store_.view_of(*found.record),
+                        in_force(*found.limit, *found.record)};
     if (bucket.view == nullptr) {
         return false;
     }
@@ -134,14 +137,50 @@ void Limiter::Implementation::uninstall(LimitRef limit, Instant now) {
     if (view == nullptr || !view->installed.load(kRelaxed)) {
         return;
     }
-    const Bucket bucket{*found.record, view, *found.limit};
+    const Bucket bucket{*found.record, view, in_force(*found.limit, *found.record)};
     lock_waiting(*found.record);
     remove_view(bucket, renew(bucket, nanoseconds(now)));
     unlock(*found.record);
 }
 
+bool Limiter::Implementation::isolate(LimitRef limit, bool isolated, Instant now) {
+    const Found found = resolve(limit);
+    if (found.limit == nullptr || !found.limit->fleet || !with_view(limit.record, now)) {
+        return false;
+    }
+    if (is_isolated(*found.record) == isolated) {
+        return true;
+    }
+    const Bucket bucket{*found.record, store_.view_of(*found.record),
+                        in_force(*found.limit, *found.record)};
+    lock_waiting(*found.record);
+    const double renewed = renew(bucket, nanoseconds(now));
+    if (found.limit->safe != nullptr) {
+        // A bucket of another size begins as full as the one before.
+        const double share = found.limit->safe->parameters.rate / found.limit->parameters.rate;
+        if (isolated) {
+            remove_view(bucket, renewed);
+        }
+        const double level = found.record->level.load(kRelaxed);
+        scale_level(bucket, level, isolated || !(share > 0) ? share : 1 / share);
+    }
+    if (isolated) {
+        found.record->control.fetch_or(kIsolated, kRelaxed);
+    } else {
+        found.record->control.fetch_and(~kIsolated, kRelaxed);
+    }
+    unlock(*found.record);
+    return true;
+}
+
+IsolationMode Limiter::Implementation::isolation_of(std::string_view quota) const {
+    const CompiledDefinition* definition = definition_for(quota);
+    return definition == nullptr ? IsolationMode::safe : definition->source.when_isolated;
+}
+
 void Limiter::Implementation::release(LimitRef limit, Instant now) {
     uninstall(limit, now);
+    isolate(limit, false, now);
     const Found found = resolve(limit);
     if (found.record == nullptr) {
         return;
@@ -158,22 +197,26 @@ std::optional<LimitIdentity> Limiter::Implementation::identity(LimitRef limit) c
     if (found.limit == nullptr) {
         return std::nullopt;
     }
-    return LimitIdentity{store_.name(limit.instance), found.limit->unit, found.limit->period,
-                         found.limit->parameters};
+    return LimitIdentity{store_.name(limit.instance),
+                         found.limit->unit,
+                         found.limit->period,
+                         found.limit->parameters,
+                         found.definition->source.when_isolated,
+                         found.limit->safe != nullptr};
 }
 
 std::optional<LimitRef> Limiter::Implementation::lookup(std::string_view quota, Unit unit,
                                                         Duration period) const {
-    const auto wanted = identities_.find(unit, period);
     const auto entry = store_.names.find(hash(quota));
-    if (!entry || !wanted) {
+    if (!entry) {
         return std::nullopt;
     }
     const std::uint32_t head = leaf_of(*entry).instance;
-    for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
-        const auto limit = store_.record(id).identity() == *wanted ? reference(id) : std::nullopt;
-        if (limit && resolve(*limit).limit != nullptr) {
-            return limit;
+    const CompiledDefinition* definition = definition_of(store_.record(head));
+    const CompiledLimit* wanted = definition == nullptr ? nullptr : definition->find(unit, period);
+    for (std::uint32_t id = head; id != 0 && wanted != nullptr; id = store_.record(id).next()) {
+        if (store_.record(id).identity() == wanted->identity) {
+            return reference(id);
         }
     }
     return std::nullopt;
@@ -182,7 +225,6 @@ std::optional<LimitRef> Limiter::Implementation::lookup(std::string_view quota, 
 std::optional<LimitParameters> Limiter::Implementation::resolve_parameters(std::string_view quota,
                                                                            Unit unit,
                                                                            Duration period) const {
-    const auto wanted = identities_.find(unit, period);
     auto index = match(quota, hash(quota));
     if (quota.ends_with(kOverflowSuffix)) {
         // The overflow instance of a template is called after it.
@@ -192,11 +234,11 @@ std::optional<LimitParameters> Limiter::Implementation::resolve_parameters(std::
             index = members_[known->second].overflow_definition;
         }
     }
-    if (!index || !wanted) {
+    if (!index) {
         return std::nullopt;
     }
     const CompiledDefinition* definition = table_.get(*index);
-    const CompiledLimit* limit = definition == nullptr ? nullptr : definition->find(*wanted, 0);
+    const CompiledLimit* limit = definition == nullptr ? nullptr : definition->find(unit, period);
     if (limit == nullptr || !limit->fleet) {
         return std::nullopt;
     }

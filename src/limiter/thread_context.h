@@ -60,6 +60,7 @@ struct DefinitionFigures {
     Figure<double> admitted;
     Figure<double> refused;
     Figure<double> shadow_refused;
+    Figure<double> refunded;
     Figure<std::uint64_t> overflowed;
 };
 

@@ -5,6 +5,7 @@
 #include "limiter/definition.h"
 #include "limiter/name_pattern.h"
 #include "limiter/template_index.h"
+#include "limiter/validate_options.h"
 
 // All errors of a definition set at once, each with its place and, where one comes to mind, a
 // suggestion.
@@ -29,6 +30,8 @@ std::size_t distance(std::string_view left, std::string_view right) {
     return row.back();
 }
 
+constexpr std::size_t kMostCompared = 10'000;  // a million names would take too long
+
 class Validator {
   public:
     explicit Validator(std::span<const QuotaDefinition> definitions) : definitions_(definitions) {}
@@ -42,10 +45,22 @@ class Validator {
         for (std::size_t i = 0; i < definitions_.size(); ++i) {
             check_name(i);
             check_limits(i);
+            check_modes(i);
         }
         resolve_parents();
         for (std::size_t i = 0; i < definitions_.size(); ++i) {
             check_chain(i);
+        }
+        return std::move(errors_);
+    }
+
+    std::vector<DefinitionError> run_alone() {
+        patterns_.resize(1);
+        check_name(0);
+        check_limits(0);
+        check_modes(0);
+        if (definitions_[0].parent) {
+            (void)check_parent_text(0, *definitions_[0].parent);
         }
         return std::move(errors_);
     }
@@ -150,6 +165,13 @@ class Validator {
         }
     }
 
+    void check_modes(std::size_t i) {
+        check_options(definitions_[i],
+                      [&](std::string field, std::string message, std::string suggestion) {
+                          complain(i, std::move(field), std::move(message), std::move(suggestion));
+                      });
+    }
+
     static std::string number(double value) {
         std::string text = std::to_string(value);
         text.erase(text.find_last_not_of('0') + 1);
@@ -168,10 +190,12 @@ class Validator {
         }
     }
 
-    void resolve_parent(std::size_t i, const std::string& text) {
+    /// The parent's text alone: well-formed, and of captures that the quota has.
+    std::optional<NamePattern> check_parent_text(std::size_t i, const std::string& text) {
         Result<NamePattern> pattern = NamePattern::parse(text);
         if (!pattern || text.empty()) {
-            return complain(i, "parent", text.empty() ? "is empty" : pattern.error().message);
+            complain(i, "parent", text.empty() ? "is empty" : pattern.error().message);
+            return std::nullopt;
         }
         if (patterns_[i]) {
             const auto own = patterns_[i]->capture_names();
@@ -181,6 +205,14 @@ class Validator {
                              "{" + std::string(capture) + "} is not a capture of this quota");
                 }
             }
+        }
+        return std::move(*pattern);
+    }
+
+    void resolve_parent(std::size_t i, const std::string& text) {
+        const std::optional<NamePattern> pattern = check_parent_text(i, text);
+        if (!pattern) {
+            return;
         }
         const auto exact = by_name_.find(shape(*pattern));
         // A template's text falls under the template that its instances fall under.
@@ -193,24 +225,12 @@ class Validator {
     }
 
     [[nodiscard]] std::string nearest(const std::string& text) const {
-        constexpr std::size_t kMostCompared = 10'000;  // a million names would take too long
-        constexpr std::size_t kFar = 3;
-        std::size_t best = kFar + 1;
-        std::string result;
-        for (std::size_t i = 0; i < std::min(definitions_.size(), kMostCompared); ++i) {
-            const std::string& name = definitions_[i].name;
-            const std::size_t apart =
-                std::max(name.size(), text.size()) - std::min(name.size(), text.size());
-            if (apart >= best || name.size() > kMaxNameBytes) {
-                continue;
-            }
-            const std::size_t edits = distance(name, text);
-            if (edits < best && edits < text.size()) {
-                best = edits;
-                result = name;
-            }
+        std::vector<std::string_view> names;
+        for (const QuotaDefinition& definition :
+             definitions_.first(std::min(definitions_.size(), kMostCompared))) {
+            names.emplace_back(definition.name);
         }
-        return result.empty() ? "" : "did you mean '" + result + "'?";
+        return did_you_mean(text, names);
     }
 
     void check_chain(std::size_t i) {
@@ -242,6 +262,30 @@ class Validator {
 };
 
 }  // namespace
+
+std::string did_you_mean(std::string_view text, std::span<const std::string_view> candidates) {
+    constexpr std::size_t kFar = 3;
+    std::size_t best = kFar + 1;
+    std::string_view result;
+    for (const std::string_view name :
+         candidates.first(std::min(candidates.size(), kMostCompared))) {
+        const std::size_t apart =
+            std::max(name.size(), text.size()) - std::min(name.size(), text.size());
+        if (apart >= best || name.size() > kMaxNameBytes) {
+            continue;
+        }
+        const std::size_t edits = distance(name, text);
+        if (edits < best && edits < text.size()) {
+            best = edits;
+            result = name;
+        }
+    }
+    return result.empty() ? "" : "did you mean '" + std::string(result) + "'?";
+}
+
+std::vector<DefinitionError> validate_alone(const QuotaDefinition& definition) {
+    return Validator({&definition, 1}).run_alone();
+}
 
 std::vector<DefinitionError> validate(std::span<const QuotaDefinition> definitions) {
     return Validator(definitions).run();

@@ -111,6 +111,27 @@ TEST_CASE("a bucket is a dumb bucket") {
     CHECK(holds);
 }
 
+TEST_CASE("39: after an hour that nobody saw there is one bucket to be had, not more") {
+    // A suspended machine: the clock stands still for the process, then has jumped.
+    Fixture fixture({quota("few", {per_minute(5)}), quota("many", {borders(100, 100, 200)})});
+    const auto burst = [&fixture](std::string_view name) {
+        int admitted = 0;
+        for (int i = 0; i < 2'000; ++i) admitted += fixture.admits(name) ? 1 : 0;
+        return admitted;
+    };
+    CHECK(burst("few") == 5);
+    CHECK(burst("many") <= 200);
+    for (const double seconds : {3'600.0, 86'400.0, 31'536'000.0}) {
+        fixture.wait(seconds);
+        CHECK(burst("few") == 5);
+        const int many = burst("many");
+        CHECK(many >= 100);
+        CHECK(many <= 200);
+        fixture.wait(1);
+        CHECK(many + burst("many") <= 301);  // what has drained since, and no more
+    }
+}
+
 TEST_CASE("live edits keep the level, clamped to the new ceiling") {
     Fixture fixture({quota("q", {borders(10, 100, 100)})});
     for (int i = 0; i < 80; ++i) {

@@ -25,6 +25,42 @@ void check_error(const std::vector<DefinitionError>& errors, std::string_view fi
 }
 }  // namespace
 
+TEST_CASE("a definition alone is held to the same rules of its modes and answers") {
+    QuotaOptions options;
+    std::vector<QuotaDefinition> wrong;
+    const auto add = [&wrong]() -> QuotaDefinition& {
+        wrong.push_back(quota("q", {per_second(10)}));
+        return wrong.back();
+    };
+    options.refusal.body = std::string(kMaxRefusalBody + 1, 'x');
+    add().options = options;
+    options.refusal = {0, std::string(kMaxContentType + 1, 'x'), "x"};
+    add().options = options;
+    options.refusal = {600, "", std::nullopt};
+    add().options = options;
+    options.refusal = {0, "text/html", std::nullopt};
+    add().options = options;
+    options = {};
+    options.enforced_by = "a b";
+    add().options = options;
+    add().enforced_share = 2;
+    add().mode = Mode::off;
+    wrong.back().enforced_share = 0.5;
+    add().limits[0].safe = 5;
+    wrong.back().when_isolated = IsolationMode::pessimistic;
+    add().limits[0].safe = 5;
+    wrong.back().limits[0].scope = Scope::sidecar;
+    for (const QuotaDefinition& each : wrong) {
+        const auto alone = validate_alone(each);
+        const auto together = validate(std::vector{each});
+        REQUIRE(alone.size() == 1);
+        REQUIRE(together.size() == 1);
+        CHECK(alone[0].field == together[0].field);
+        CHECK(alone[0].message == together[0].message);
+        CHECK(alone[0].suggestion == together[0].suggestion);
+    }
+}
+
 TEST_CASE("each thing that can be wrong is named with its place") {
     check_error(errors_of(quota("", {})), "name", "needs a name");
     check_error(errors_of(quota(std::string(513, 'x'), {})), "name", "longer than");

@@ -67,12 +67,12 @@ TEST_CASE("the adaptive law aims for the rate at the middle") {
     CHECK(discard_probability(limit, state_of(1499, 900), 1) == 0);
 }
 
-TEST_CASE("with fewer than ten requests in the window the linear law holds") {
-    LimitParameters limit{.rate = 20, .low = 20, .high = 40};
-    const double nine = 9 / kRateWindow;
-    CHECK(discard_probability(limit, state_of(29, nine), 1) == doctest::Approx(0.5));
-    const double eleven = 11 / kRateWindow;
-    CHECK(discard_probability(limit, state_of(29, eleven), 1) == doctest::Approx(1 - 20 / eleven));
+TEST_CASE("with fewer than three requests in the window the linear law holds") {
+    LimitParameters limit{.rate = 5, .low = 5, .high = 10};
+    const double two = 2 / kRateWindow;
+    CHECK(discard_probability(limit, state_of(6.5, two), 1) == doctest::Approx(0.5));
+    const double four = 4 / kRateWindow;
+    CHECK(discard_probability(limit, state_of(6.5, four), 1) == doctest::Approx(1 - 5 / four));
 }
 
 TEST_CASE("a longer round trip slows the adaptive law") {
@@ -138,4 +138,130 @@ TEST_CASE("dead reckoning drains, then clamps") {
     CHECK(reckon(limit, 50, 40, 0.5, 0, 220) == doctest::Approx(20));
     CHECK(reckon(limit, 50, 0, 10, 0, 220) == 0);
     CHECK(reckon(limit, 210, 400, 1, 0, 220) == 220);
+}
+
+TEST_CASE("the laws know no smallest unit: all weights times a factor change no chance") {
+    const auto chance = [](double scale, Law law, double level, double offered, double weight) {
+        const LimitParameters limit{
+            .rate = 100 * scale, .low = 100 * scale, .high = 300 * scale, .law = law};
+        LawState state = state_of(level * scale, offered * scale);
+        state.typical = scale;
+        return discard_probability(limit, state, weight * scale);
+    };
+    for (const Law law : {Law::linear, Law::adaptive}) {
+        for (const double level : {0.0, 98.0, 100.0, 150.0, 199.0, 230.0, 249.0, 298.0, 300.0}) {
+            for (const double offered : {0.0, 5.0, 20.0, 150.0, 1e4}) {
+                const double expected = chance(1, law, level, offered, 1);
+                for (const double scale : {1e-6, 1e-3, 1e3}) {
+                    CHECK(chance(scale, law, level, offered, 1) == doctest::Approx(expected));
+                }
+            }
+        }
+    }
+    // A hard edge that sheds, too.
+    for (const double scale : {1e-3, 1.0, 1e3}) {
+        const LimitParameters limit{.rate = 10 * scale, .low = 10 * scale, .high = 10 * scale};
+        LawState state = state_of(8.5 * scale, 100 * scale);
+        state.typical = scale;
+        state.shedding = true;
+        CHECK(discard_probability(limit, state, scale) == doctest::Approx(1 - 11.0 / 100));
+    }
+}
+
+TEST_CASE("the laws at their borders") {
+    const LimitParameters steep{.rate = 1000, .low = 1000, .high = 1100};
+    CHECK(adaptive_probability(steep, 1000, 1e4, 0.5) == 0);
+    CHECK(adaptive_probability(steep, 1000.001, 1e4, 0.5) > 0.8);
+    // Just below high a tenth passes; at high nothing does.
+    CHECK(adaptive_probability(steep, 1099.999, 1e4, 0.5) == doctest::Approx(1 - 900 / 1e4));
+    CHECK(adaptive_probability(steep, 1100, 1e4, 0.5) == 1);
+    // An aim of nothing: nothing passes, even if nobody is known to offer anything.
+    const LimitParameters wide{.rate = 100, .low = 100, .high = 300};
+    CHECK(adaptive_probability(wide, 250, 0, 0.5) == 1);
+    CHECK(adaptive_probability(wide, 249, 0, 0.5) == 0);
+    CHECK(adaptive_probability(wide, 260, 1e4, 0.5) == 1);
+    const LimitParameters edge{.rate = 10, .low = 10, .high = 10};
+    CHECK(linear_probability(edge, 10) == 0);
+    CHECK(linear_probability(edge, 10.001) == 1);
+    // Rounding decides nothing: what is over by less than the slack is not over.
+    const double slack = edge.low + kLevelSlack;
+    CHECK(shedding_edge_probability(edge, slack, 100, 0.5) == doctest::Approx(0.9));
+    CHECK(shedding_edge_probability(edge, slack + 1e-9, 100, 0.5) == 1);
+    CHECK(shedding_edge_probability(edge, 5, 0, 0.5) == 0);
+    CHECK(shedding_edge_probability(edge, 5, 1, 0.5) == 0);
+    CHECK(discard_probability(edge, state_of(slack, 1e6), 0) == 0);
+    CHECK(discard_probability(edge, state_of(slack + 1e-9, 1e6), 0) == 1);
+    CHECK_FALSE(next_shedding(edge, true, edge.low - 2 + kLevelSlack, 1));
+    CHECK(next_shedding(edge, true, edge.low - 2 + 2 * kLevelSlack, 1));
+    // Exactly three requests in the window are enough for the adaptive law.
+    LimitParameters limit{.rate = 5, .low = 5, .high = 10};
+    CHECK(discard_probability(limit, state_of(6.5, 10), 1) == doctest::Approx(0.5));
+    limit.high = 20;  // middle 12.5: far below it the adaptive law lets all of that pass
+    CHECK(discard_probability(limit, state_of(6.5, 10), 1) == 0);
+    CHECK(discard_probability(limit, state_of(6.5, 9.9), 1) == doctest::Approx(2.5 / 15));
+    limit.law = Law::linear;
+    CHECK(discard_probability(limit, state_of(6.5, 10), 1) == doctest::Approx(2.5 / 15));
+}
+
+TEST_CASE("a weight is judged up to low") {
+    const LimitParameters limit{.rate = 5, .low = 5, .high = 10};
+    CHECK(judged_level(limit, 2, 3) == 5);
+    CHECK(judged_level(limit, 2, 5) == 7);
+    CHECK(judged_level(limit, 2, 500) == 7);
+}
+
+TEST_CASE("what others offer is reckoned unless an edge counts single requests") {
+    const LimitParameters edge{.rate = 10, .low = 10, .high = 10};
+    const double many = 10 / kRateWindow;
+    CHECK(counts_singly(edge, state_of(5, many - 0.1)));
+    CHECK_FALSE(counts_singly(edge, state_of(5, many)));
+    const LimitParameters small{.rate = 10, .low = 9.9, .high = 9.9};
+    CHECK(counts_singly(small, state_of(5, 1e6)));
+    LawState shedding = state_of(5, 1);
+    shedding.shedding = true;
+    CHECK_FALSE(counts_singly(edge, shedding));
+    const LimitParameters smooth{.rate = 5, .low = 5, .high = 10};
+    CHECK_FALSE(counts_singly(smooth, state_of(3, 1)));
+    LawState heavy = state_of(5, 1e6);
+    heavy.typical = 1.01;
+    CHECK(counts_singly(edge, heavy));
+
+    CHECK(reckoned_share(edge, state_of(5, 1)) == 0);
+    CHECK(reckoned_share(edge, state_of(5, many)) == 1);
+    CHECK(reckoned_share(edge, state_of(9.5, many)) == 0);
+    const LimitParameters linear{.rate = 100, .low = 100, .high = 200, .law = Law::linear};
+    CHECK(reckoned_share(linear, state_of(119, 1e3)) == doctest::Approx(0.8));
+    LawState twos = state_of(118, 1e3);
+    twos.typical = 2;
+    CHECK(reckoned_share(linear, twos) == doctest::Approx(0.8));
+}
+
+TEST_CASE("room, width and debt where each of their parts is the largest") {
+    LimitParameters limit{.rate = 100, .low = 100, .high = 100};
+    CHECK(shedding_room(limit, 1) == doctest::Approx(20));
+    CHECK(shedding_room(limit, 11) == doctest::Approx(22));
+    CHECK(threshold_width(limit, 1) == doctest::Approx(100));
+    limit.high = 350;
+    CHECK(threshold_width(limit, 1) == doctest::Approx(250));
+    CHECK(threshold_width(limit, 150) == doctest::Approx(300));
+    CHECK(level_floor(limit, 60) == 0);  // no edge
+    limit.debt = 0;                      // as it is written
+    CHECK(debt(limit, 1) == 0);
+    CHECK(ceiling(limit, 1, 7) == doctest::Approx(357));
+}
+
+TEST_CASE("parameters and states that say nothing") {
+    const LimitParameters limit;
+    CHECK(limit.zero());
+    CHECK(limit.edge());
+    CHECK(limit.low == 0);
+    CHECK(limit.high == 0);
+    CHECK(limit.debt == -1);
+    CHECK_FALSE(LimitParameters{.rate = 0.5}.zero());
+    const LawState state;
+    CHECK(state.level == 0);
+    CHECK(state.offered_rate == 0);
+    CHECK(state.typical == 1);
+    CHECK(state.tau == kSettleTime);
+    CHECK_FALSE(state.shedding);
 }

@@ -70,6 +70,19 @@ TEST_CASE("local counts tell what was admitted, offered and refunded") {
           doctest::Approx(with_newest).epsilon(0.01));
 }
 
+TEST_CASE("what a shadow quota lets through beyond its limit is offered to it, not admitted") {
+    auto shadow = quota("q", {borders(10, 10, 10)});
+    shadow.mode = Mode::shadow;
+    Fixture fixture({shadow});
+    (void)drained(fixture.limiter);
+    for (int i = 0; i < 15; ++i) CHECK(fixture.admits("q"));
+    const LimitRef limit = drained(fixture.limiter).at(0);
+    const auto counts = fixture.limiter.read(limit, fixture.now);
+    REQUIRE(counts);
+    CHECK(counts->offered == doctest::Approx(15));
+    CHECK(counts->admitted == doctest::Approx(10));
+}
+
 TEST_CASE("the larger of view and local level counts; alone again the local one") {
     Fixture fixture({quota("q", {borders(10, 100, 100)})});
     for (int i = 0; i < 20; ++i) {

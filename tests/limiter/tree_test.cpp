@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -148,6 +149,20 @@ TEST_CASE("when all are busy new keys share the overflow instance, parents still
               ->rate == 10);
 }
 
+TEST_CASE("a name too long for an instance is limited by the overflow instance and its parents") {
+    Fixture fixture({quota("k", {per_second(1000)}), quota("k/{key}", {borders(1, 2, 2)}, "k")});
+    const std::string key(kMaxNameBytes, 'x');
+    int admitted = 0;
+    for (int i = 0; i < 100; ++i) {
+        admitted += fixture.admits("k/" + key + std::to_string(i)) ? 1 : 0;
+    }
+    CHECK(admitted == 20);  // ten times low, all of them together
+    CHECK(fixture.level("k") == doctest::Approx(20));
+    CHECK(fixture.limiter.counters().overflowed == 100);
+    CHECK(fixture.limiter.memory().instances == 1);  // only "k"
+    CHECK(fixture.check("other/" + key).reason == Reason::no_quota);
+}
+
 TEST_CASE("a full bucket is never replaced: inventing names must not empty it") {
     QuotaDefinition definition = quota("k/{key}", {per_minute(5)});
     definition.max_instances = 4;
@@ -210,6 +225,93 @@ TEST_CASE("idle empty instances are dropped, their records used again") {
     }
     CHECK(fixture.limiter.memory().bytes <= bytes + 4096);
     CHECK(fixture.limiter.counters().dropped_idle == 99);
+}
+
+TEST_CASE("upkeep costs the same however many instances live, and sees all of them") {
+    constexpr int kInstances = 20'000;
+    constexpr std::uint64_t kMostPerCall = 1024;
+    LimiterOptions options;
+    options.max_instances = kInstances + 1;
+    Fixture fixture({quota("k/{key}", {per_second(10)})}, options);
+    for (int i = 0; i < kInstances; ++i) {
+        CHECK(fixture.admits("k/" + std::to_string(i)));
+        if (i % 256 == 0) {
+            fixture.limiter.maintain(fixture.now);
+        }
+    }
+    fixture.limiter.quiescent(fixture.thread);
+    fixture.limiter.drain_active([](LimitRef) {});
+    std::uint64_t before = fixture.limiter.counters().swept;
+    for (int call = 0; call < 100; ++call) {
+        fixture.limiter.maintain(fixture.now);
+        const std::uint64_t swept = fixture.limiter.counters().swept;
+        REQUIRE(swept - before <= kMostPerCall);
+        before = swept;
+        // Nor does what nobody asks for concern the engine.
+        fixture.limiter.drain_active([](LimitRef) { FAIL("an idle limit is not active"); });
+    }
+    CHECK(fixture.limiter.memory().instances == kInstances);
+    fixture.wait(61);
+    for (std::uint64_t seen = 0; seen <= kInstances; seen += kMostPerCall) {
+        fixture.limiter.maintain(fixture.now);
+    }
+    CHECK(fixture.limiter.memory().instances == 0);
+}
+
+TEST_CASE("gauges of many instances are read in rounds, a bounded part at a time") {
+    constexpr int kInstances = 40'000;
+    constexpr std::uint64_t kMostAtOnce = 16'384;
+    LimiterOptions options;
+    options.max_instances = kInstances + 1;
+    Fixture fixture({quota("k/{key}", {borders(10, 10, 20)})}, options);
+    const auto figures = [&] {
+        DefinitionStatistics found;
+        fixture.limiter.for_each_statistics(fixture.now,
+                                            [&](const DefinitionStatistics& one) { found = one; });
+        return found;
+    };
+    const auto gauged = [&] { return fixture.limiter.counters().gauged; };
+    CHECK(fixture.admits("k/0"));
+    CHECK(figures().live_instances == 1);  // few: of this moment
+    for (int i = 1; i < kInstances; ++i) {
+        CHECK(fixture.admits("k/" + std::to_string(i)));
+    }
+    for (int i = 0; i < 4; ++i) CHECK(fixture.admits("k/7"));
+    std::uint64_t before = gauged();
+    for (int call = 0; call < 3; ++call) {
+        fixture.limiter.maintain(fixture.now);
+        CHECK(gauged() - before <= kMostAtOnce);
+        before = gauged();
+    }
+    const DefinitionStatistics seen = figures();
+    CHECK(gauged() == before);  // asking costs nothing
+    CHECK(seen.live_instances == kInstances);
+    CHECK(seen.level_ratio_max == doctest::Approx(0.5));
+    CHECK(seen.offered == kInstances + 4);
+    // The next round tells what has changed; until it is whole the last one is shown.
+    for (int i = 0; i < 4; ++i) CHECK(fixture.admits("k/7"));
+    fixture.limiter.maintain(fixture.now);
+    CHECK(figures().level_ratio_max == doctest::Approx(0.5));
+    CHECK(figures().offered == kInstances + 8);
+    fixture.limiter.maintain(fixture.now);
+    fixture.limiter.maintain(fixture.now);
+    CHECK(figures().level_ratio_max == doctest::Approx(0.9));
+}
+
+TEST_CASE("a definition that takes another's figures over begins with its own") {
+    Fixture fixture({quota("a", {borders(10, 10, 20)}), quota("b", {per_second(5)})});
+    for (int i = 0; i < 5; ++i) CHECK(fixture.admits("a"));
+    CHECK(fixture.limiter.erase("a", fixture.now).empty());
+    CHECK(fixture.limiter.upsert(quota("c", {per_second(7)}), fixture.now).empty());
+    std::vector<std::string> names;
+    fixture.limiter.for_each_statistics(fixture.now, [&](const DefinitionStatistics& one) {
+        names.emplace_back(one.quota);
+        CHECK(one.offered == 0);
+        CHECK(one.level_ratio_max == 0);
+    });
+    std::sort(names.begin(), names.end());
+    CHECK(names == std::vector<std::string>{"b", "c"});
+    CHECK(fixture.limiter.memory().definitions == 2);
 }
 
 TEST_CASE("a thread that still looks keeps what it looks at") {

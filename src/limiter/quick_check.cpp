@@ -1,0 +1,246 @@
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "limiter/implementation.h"
+
+// The decision for the usual request: every limit of the chain enforces and is at or below its low
+// border with this request on top, which is not so heavy that W would have to know of it. Nothing
+// is drawn or divided. What is unusual in any way goes back untouched to check(), which decides
+// alike.
+
+namespace weir::limiter {
+
+/// One limit of the chain as this request met it.
+struct QuickLevel {
+    LimitRecord* record;
+    View* view;
+    const CompiledLimit* limit;
+    double weight;
+    Line old;
+    Line charged;
+    std::uint32_t control;
+    std::uint32_t id;
+    bool moves_mean;  // its weight is not the typical one, and that is not noted yet
+};
+
+/// A quota of the chain, for its figures.
+struct QuickQuota {
+    const CompiledDefinition* definition;
+    double weight;  // of its first limit
+};
+
+/// The chain, and its limit that is nearest to refusing. Ends, rather than sizes: they stay in
+/// registers.
+struct QuickChain {
+    /// Longer chains are check()'s.
+    static constexpr std::size_t kMost = 8;
+
+    std::array<QuickLevel, kMost> level;
+    std::array<QuickQuota, kMost> quota;
+    QuickLevel* level_end;
+    QuickQuota* quota_end;
+    const CompiledLimit* tightest;
+    const CompiledDefinition* definition;
+    double judged;
+    std::uint32_t head;
+    bool any_view;
+    bool any_mean;  // some weight moves its limit's running mean
+};
+
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+/// Reads one limit and says what charging it makes of it; false if anything is unusual.
+[[gnu::always_inline]] inline bool look(QuickLevel& level, std::int64_t now, double& judged) {
+    const LimitRecord& record = *level.record;
+    const LimitParameters& limit = level.limit->parameters;
+    const double weight = level.weight;
+    const std::uint32_t control = record.control.load(std::memory_order_acquire);
+    const Line old{record.level.load(kRelaxed), record.recent.load(kRelaxed)};
+    const std::int64_t age = now - record.anchor.load(kRelaxed);
+    double slope = -limit.rate;
+    if (level.view != nullptr) [[unlikely]] {
+        if (age > kRenewAfterNanoseconds || limit.edge()) {
+            return false;
+        }
+        slope = level.view->slope.load(kRelaxed);
+    }
+    const double drift = slope * (static_cast<double>(age > 0 ? age : 0) * 1e-9);
+    const double drained = std::max(0.0, old.level + drift);
+    judged = drained + weight;
+    level.control = control;
+    level.old = old;
+    level.charged = {(drained > 0 ? old.level : -drift) + weight,
+                     offered_more(old.recent, weight, now)};
+    level.moves_mean = record.typical.load(kRelaxed) != static_cast<float>(weight);
+    if (level.moves_mean && weight > debt(limit, typical_of(record))) [[unlikely]] {
+        return false;
+    }
+    // At most low: then it is not heavier than low either, and below high.
+    return judged <= limit.low && (control & (kLocked | kIsolated)) == 0;
+}
+
+/// Somebody was quicker: step by step. False, and nothing changed, at a hard edge that is full now.
+[[gnu::noinline, gnu::cold]] bool take_slowly(QuickLevel& level, std::int64_t now) {
+    const Bucket bucket{*level.record, level.view, *level.limit};
+    const bool judge = level.limit->parameters.edge();
+    if (!charge(bucket, look_at(bucket, now), level.weight, judge, now)) {
+        return false;
+    }
+    note_offered(*level.record, level.weight, now);
+    level.moves_mean = false;  // charge() has done that
+    return true;
+}
+
+[[gnu::noinline, gnu::cold]] void put_back(std::span<const QuickLevel> levels, std::int64_t now) {
+    for (const QuickLevel& level : levels) {
+        uncharge({*level.record, level.view, *level.limit}, level.weight, now);
+        note_offered(*level.record, -level.weight, now);
+    }
+}
+
+/// Charges all limits, or none if a hard edge was reached by another thread meanwhile.
+[[gnu::always_inline]] inline bool take(QuickChain& chain, std::int64_t now) {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    for (QuickLevel* level = chain.level.data(); level != chain.level_end; ++level) {
+        LimitRecord& record = *level->record;
+        const bool same = ((record.control.load(kRelaxed) ^ level->control) & kVersionMask) == 0;
+        if (same && swap_both(record, level->old, level->charged)) [[likely]] {
+            continue;
+        }
+        if (!take_slowly(*level, now)) {
+            put_back(std::span(chain.level.data(), level), now);
+            return false;
+        }
+    }
+    return true;
+}
+
+/// What is told of an admitted request: the level nearest to refusing.
+[[gnu::always_inline]] inline void describe(const QuickChain& chain, Decision& decision) {
+    const CompiledLimit& limit = *chain.tightest;
+    decision.instance = chain.head;
+    decision.hide_headers = chain.definition->source.hide_headers;
+    decision.unit = limit.unit;
+    decision.amount = limit.amount;
+    decision.period = limit.period;
+    decision.remaining = static_cast<double>(
+        static_cast<std::int64_t>(limit.parameters.low - chain.judged + kLevelSlack));
+    decision.retry_after = std::chrono::seconds(1);
+    const auto levels = static_cast<unsigned>(chain.level_end - chain.level.data());
+    decision.charge.charged = (1U << levels) - 1;
+}
+
+}  // namespace
+
+/// Reads the whole chain; false if anything in it is unusual.
+[[gnu::always_inline]] inline bool Limiter::Implementation::look_at_chain(LeafId leaf,
+                                                                          const Weights& weights,
+                                                                          std::int64_t now,
+                                                                          QuickChain& chain) {
+    const std::array<double, kUnits> weight_of{weights.requests, weights.request_bytes, 0,
+                                               weights.cost};
+    QuickLevel* level = chain.level.data();
+    QuickLevel* const last_level = level + QuickChain::kMost;
+    QuickQuota* quota = chain.quota.data();
+    double fullest = -1;
+    View* any_view = nullptr;
+    bool any_mean = false;
+    for (std::uint32_t head = leaf.instance; head != 0; ++quota) {
+        LimitRecord* record = &store_.record(head);
+        const std::uint32_t parent = record->owner.load(kRelaxed);
+        __builtin_prefetch(&store_.record(parent), 1, 3);
+        const CompiledDefinition* definition = definition_of(*record);
+        if (definition == nullptr || !definition->quick || level == last_level) {
+            return false;
+        }
+        const CompiledLimit* limit = definition->limits.data();
+        const CompiledLimit* const end = limit + definition->limits.size();
+        *quota = {definition, weight_of[static_cast<std::size_t>(limit->unit)]};
+        for (std::uint32_t id = head;;) {
+            const std::uint32_t link = record->link.load(std::memory_order_acquire);
+            if (limit->identity != static_cast<std::uint8_t>(link)) {
+                return false;
+            }
+            level->record = record;
+            level->view = store_.view_of(*record);
+            level->limit = limit;
+            level->weight = weight_of[static_cast<std::size_t>(limit->unit)];
+            level->id = id;
+            double judged = 0;
+            if (!look(*level, now, judged)) {
+                return false;
+            }
+            any_view = level->view != nullptr ? level->view : any_view;
+            any_mean |= level->moves_mean;
+            if (const double fullness = judged * limit->inverse_low; fullness > fullest) {
+                fullest = fullness;
+                chain.judged = judged;
+                chain.tightest = limit;
+                chain.definition = definition;
+                chain.head = head;
+            }
+            ++level;
+            id = link >> 8;
+            if (id == 0) {
+                break;
+            }
+            if (++limit == end || level == last_level) {
+                return false;
+            }
+            record = &store_.record(id);
+        }
+        head = parent;
+    }
+    chain.level_end = level;
+    chain.quota_end = quota;
+    chain.any_view = any_view != nullptr;
+    chain.any_mean = any_mean;
+    return true;
+}
+
+void Limiter::Implementation::tell_engine(ThreadContext& thread, const QuickChain& chain,
+                                          std::int64_t now, bool tracking) {
+    for (const QuickLevel& level : std::span(chain.level.data(), chain.level_end)) {
+        const bool listened = tracking && level.limit->fleet;
+        if (listened) {
+            note_active(thread, level.id, *level.record);
+        }
+        if (listened || level.view != nullptr) {
+            note_pending({*level.record, level.view, *level.limit}, level.weight, level.weight,
+                         now);
+        }
+    }
+}
+
+bool Limiter::Implementation::check_quickly(ThreadContext& thread, LeafId leaf, std::int64_t now,
+                                            Decision& decision) {
+    QuickChain chain;
+    if (!look_at_chain(leaf, decision.charge.weights, now, chain) || !take(chain, now)) {
+        return false;
+    }
+    if (chain.any_mean) {
+        for (const QuickLevel& level : std::span(chain.level.data(), chain.level_end)) {
+            if (level.moves_mean) {
+                note_weight({*level.record, level.view, *level.limit}, level.weight, now);
+            }
+        }
+    }
+    const bool tracking = tracking_.load(kRelaxed);
+    if (tracking || chain.any_view) {
+        tell_engine(thread, chain, now, tracking);
+    }
+    for (const QuickQuota& quota : std::span(chain.quota.data(), chain.quota_end)) {
+        DefinitionFigures& figures = thread.figures[quota.definition->statistics];
+        figures.offered.add(quota.weight);
+        figures.admitted.add(quota.weight);
+    }
+    describe(chain, decision);
+    decision.charge.leaf = leaf;
+    decision.charge.version = version_.load(kRelaxed);
+    return true;
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,63 @@
+#pragma once
+// What only few quotas say: how their refusals look, and whom a partly enforced one counts. Plain
+// values, kept apart from QuotaDefinition so that a million definitions without them stay small.
+// Thread-safe as any value is: what SharedOptions points to never changes.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace weir::limiter {
+
+/// Families of rate limit fields that an answer carries; neither = none.
+struct HeaderForms {
+    bool ietf = true;
+    bool x_ratelimit = false;
+    friend bool operator==(const HeaderForms&, const HeaderForms&) = default;
+};
+
+/// The answer to a request that this quota refused, where it differs from the usual one.
+struct RefusalForm {
+    std::uint16_t status = 0;           // 0 = 429
+    std::string content_type{};         // empty = text/plain; only with a body
+    std::optional<std::string> body{};  // nothing = problem+json or a line of text
+    friend bool operator==(const RefusalForm&, const RefusalForm&) = default;
+};
+
+struct QuotaOptions {
+    /// Request field whose value is the key of enforced_share; empty = the leaf's name.
+    std::string enforced_by{};
+    std::optional<HeaderForms> headers{};  // nothing = as the sidecar's settings say
+    RefusalForm refusal{};
+    friend bool operator==(const QuotaOptions&, const QuotaOptions&) = default;
+};
+
+/// Options shared by all copies of a definition: a pointer's size, and nothing allocated for
+/// those at their defaults. Equal when the values are.
+class SharedOptions {
+  public:
+    SharedOptions() = default;
+    SharedOptions(QuotaOptions options) {  // NOLINT: meant to convert
+        if (options != QuotaOptions{}) {
+            value_ = std::make_shared<const QuotaOptions>(std::move(options));
+        }
+    }
+    [[nodiscard]] bool given() const { return value_ != nullptr; }
+    [[nodiscard]] const QuotaOptions& operator*() const { return value_ ? *value_ : none(); }
+    [[nodiscard]] const QuotaOptions* operator->() const { return &**this; }
+    friend bool operator==(const SharedOptions& left, const SharedOptions& right) {
+        return left.value_ == right.value_ || *left == *right;
+    }
+
+  private:
+    static const QuotaOptions& none() {
+        static const QuotaOptions options;
+        return options;
+    }
+
+    std::shared_ptr<const QuotaOptions> value_;
+};
+
+}  // namespace weir::limiter

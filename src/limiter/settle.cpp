@@ -1,0 +1,124 @@
+#include <cmath>
+#include <cstddef>
+
+#include "limiter/implementation.h"
+
+// What becomes of a charge after the decision: given back, or corrected when the true weight is
+// known.
+
+namespace weir::limiter {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+std::int64_t nanoseconds(Instant now) { return now.time_since_epoch().count(); }
+
+}  // namespace
+
+/// Visits the quotas of the chain that a charge was made to, as far as they still exist, and of
+/// each the limits that were charged.
+template <class VisitQuota, class VisitLimit>
+void Limiter::Implementation::for_each_charged(const Charge& charge, VisitQuota visit_quota,
+                                               VisitLimit visit_limit) {
+    if (!charge || !store_.live(charge.leaf.instance, charge.leaf.generation)) {
+        return;
+    }
+    const bool same = charge.version == version_.load(kRelaxed);
+    std::uint32_t head = charge.leaf.instance;
+    std::uint32_t index = 0;
+    for (std::uint32_t depth = 1; head != 0 && depth <= kMaxChainDepth; ++depth) {
+        const CompiledDefinition* definition = definition_of(store_.record(head));
+        if (definition == nullptr) {
+            return;
+        }
+        visit_quota(*definition);
+        for (std::uint32_t id = head; id != 0 && index < kMaxChainLimits;
+             id = store_.record(id).next()) {
+            LimitRecord& record = store_.record(id);
+            const CompiledLimit* limit = definition->find(record.identity(), 0);
+            if (limit == nullptr || definition->mode == Mode::off) {
+                continue;
+            }
+            // After an edit the places may have moved: then what enforces was charged.
+            const bool charged =
+                same ? (charge.charged >> index & 1) != 0 : definition->mode == Mode::enforce;
+            ++index;
+            if (charged) {
+                visit_limit(Bucket{record, store_.view_of(record), *limit});
+            }
+        }
+        head = depth == charge.leaf.overflow_depth ? charge.leaf.resume
+                                                   : store_.record(head).owner.load(kRelaxed);
+    }
+}
+
+void Limiter::Implementation::refund(ThreadContext& thread, const Charge& charge, Instant when) {
+    store_.epochs.enter(thread.epoch);
+    const std::int64_t now = nanoseconds(when);
+    const auto response_bytes = static_cast<double>(charge.response_bytes);
+    for_each_charged(
+        charge,
+        [&](const CompiledDefinition& definition) {
+            const double weight =
+                weight_of(figure_unit(definition), charge.weights, response_bytes);
+            thread.figures[definition.statistics].refunded.add(weight);
+        },
+        [&](const Bucket& bucket) {
+            give_back(bucket, weight_of(bucket.limit.unit, charge.weights, response_bytes), now);
+        });
+}
+
+void Limiter::Implementation::correct_limit(const Bucket& bucket, double before, double actual,
+                                            bool last, std::int64_t now) {
+    if (actual < before) {
+        give_back(bucket, before - actual, now);
+    } else if (actual > before) {
+        charge_more(bucket, actual - before, actual, now);
+        note_pending(bucket, 0, actual - before, now);
+    }
+    if (last) {
+        note_weight(bucket, actual, now);
+    }
+}
+
+void Limiter::Implementation::correct(ThreadContext& thread, Charge& charge, Unit unit,
+                                      double actual, Instant when, bool last) {
+    store_.epochs.enter(thread.epoch);
+    const std::int64_t now = nanoseconds(when);
+    if (!(actual >= 0 && actual <= options_.max_weight)) {
+        thread.clamped_weights.add(1);
+        actual = actual < 0 ? 0 : options_.max_weight;
+    }
+    const double before =
+        weight_of(unit, charge.weights, static_cast<double>(charge.response_bytes));
+    for_each_charged(
+        charge,
+        [&](const CompiledDefinition& definition) {
+            if (figure_unit(definition) != unit) {
+                return;
+            }
+            DefinitionFigures& figures = thread.figures[definition.statistics];
+            (actual > before ? figures.admitted : figures.refunded).add(std::abs(actual - before));
+        },
+        [&](const Bucket& bucket) {
+            if (bucket.limit.unit == unit) {
+                correct_limit(bucket, before, actual, last, now);
+            }
+        });
+    switch (unit) {
+        case Unit::requests:
+            charge.weights.requests = actual;
+            break;
+        case Unit::request_bytes:
+            charge.weights.request_bytes = actual;
+            break;
+        case Unit::response_bytes:
+            charge.response_bytes = static_cast<float>(actual);
+            break;
+        case Unit::cost:
+            charge.weights.cost = actual;
+            break;
+    }
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,75 @@
+// What a worker asks the limiter for a request with names that it has met allocates nothing:
+// find, check, refund, correct. This program counts by replacing operator new.
+#include <doctest/doctest.h>
+
+#include "counted_allocations.h"
+#include "limiter/fixture.h"
+
+namespace weir::limiter {
+namespace {
+
+using namespace testing;
+
+struct Client final : RequestFields {
+    [[nodiscard]] std::string_view value(std::string_view) const override { return "client-7"; }
+};
+
+std::vector<QuotaDefinition> all_kinds() {
+    auto bytes = quota("tree/{key}", {per_second(100), per_second(1e6)}, "tree");
+    bytes.limits[1].unit = Unit::response_bytes;
+    auto shadow = quota("shadow", {per_second(1)});
+    shadow.mode = Mode::shadow;
+    auto off = quota("off", {per_second(1)});
+    off.mode = Mode::off;
+    auto some = quota("some", {per_second(0)});
+    some.enforced_share = 0.5;
+    QuotaOptions options;
+    options.enforced_by = "x-client";
+    some.options = options;
+    auto capped = quota("capped/{key}", {per_minute(1000)});
+    capped.max_instances = 2;
+    return {quota("tree", {per_second(50)}), bytes, shadow, off, some, capped,
+            quota("zero", {per_second(0)})};
+}
+
+/// One of each that a request can meet; how many were admitted.
+int one_of_each(Fixture& fixture) {
+    const Client fields;
+    int admitted = 0;
+    for (const char* name : {"tree/a", "tree/b", "tree", "shadow", "off", "some", "capped/1",
+                             "capped/2", "capped/3", "zero", "nobody"}) {
+        for (const auto mode :
+             {CheckMode::charge, CheckMode::peek, CheckMode::charge_without_judging}) {
+            const LeafId leaf = fixture.find(name);
+            if (!leaf) continue;
+            Decision decision =
+                fixture.limiter.check(fixture.thread, leaf, {}, fixture.now, mode, &fields);
+            admitted += decision.admitted ? 1 : 0;
+            static_cast<void>(fixture.limiter.quota_name(decision));
+            static_cast<void>(fixture.limiter.options(decision));
+            fixture.limiter.correct(fixture.thread, decision.charge, Unit::response_bytes, 3000,
+                                    fixture.now);
+            fixture.limiter.refund(fixture.thread, decision.charge, fixture.now);
+        }
+        fixture.limiter.quiescent(fixture.thread);
+    }
+    fixture.wait(0.003);
+    return admitted;
+}
+
+TEST_CASE("find, check, correct and refund allocate nothing once a name is known") {
+    Fixture fixture(all_kinds());
+    REQUIRE(fixture.errors.empty());
+    for (int i = 0; i < 3; ++i) static_cast<void>(one_of_each(fixture));
+    const std::size_t before = allocations;
+    int admitted = 0;
+    for (int i = 0; i < 1000; ++i) admitted += one_of_each(fixture);
+    CHECK(allocations == before);
+    CHECK(admitted > 10'000);
+    // The count counts.
+    static_cast<void>(fixture.limiter.definitions());
+    CHECK(allocations > before);
+}
+
+}  // namespace
+}  // namespace weir::limiter
