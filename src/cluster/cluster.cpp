@@ -5,10 +5,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <set>
 #include <utility>
 
 #include "base/random.h"
 #include "cluster/advertise.h"
+#include "cluster/bulk.h"
 #include "cluster/key_file.h"
 #include "cluster/seeds.h"
 #include "engine/engine.h"
@@ -90,10 +92,17 @@ class Cluster::Driver {
           seeds_(
               control, seeds_options(options_), Random(mix_seed(seed)),
               [this](std::vector<Endpoint> seeds) { engine_.set_seeds(std::move(seeds)); },
-              [this] { return is_alone(); }) {
-        if (socket_) {
-            bound_ = socket_->local();
-            readable_.assign(socket_->native_handle());
+              [this] { return is_alone(); }),
+          bulk_(control, engine_, options_.bulk) {
+        if (!socket_) return;
+        bound_ = socket_->local();
+        readable_.assign(socket_->native_handle());
+        engine_.set_bulk(true);
+        if (auto listening = bulk_.listen(bound_); !listening) {
+            warnings_.push_back(
+                "cluster.listen: definitions are not served in bulk, peers get "
+                "them by datagrams: " +
+                listening.error().message);
         }
     }
 
@@ -121,16 +130,29 @@ class Cluster::Driver {
         running_ = false;
         timer_.cancel();
         seeds_.stop();
+        bulk_.stop();
         // The descriptor stays the socket's: release() only takes it out of the event loop.
         if (readable_.is_open()) readable_.release();
     }
 
-    Result<void> reload_keys() {
-        if (!options_.settings || options_.settings->key_file.empty()) return {};
+    Result<bool> reload_keys() {
+        if (!options_.settings || options_.settings->key_file.empty()) return false;
         auto file = read_key_file(options_.settings->key_file);
         if (!file) return file.error();
+        const std::vector<std::uint32_t> before = engine_.key_ids();
         engine_.set_keys({file->keys.begin(), file->keys.end()});
-        return {};
+        warnings_ = std::move(file->warnings);
+        return engine_.key_ids() != before;
+    }
+
+    [[nodiscard]] std::vector<Endpoint> silent_seeds() const {
+        std::set<Endpoint> heard{advertised_};
+        for (const engine::PeerStatus& peer : engine_.peers(net::now())) {
+            if (peer.state == "alive" || peer.state == "suspect") heard.insert(peer.address);
+        }
+        std::vector<Endpoint> silent = seeds_.addresses();
+        std::erase_if(silent, [&](const Endpoint& seed) { return heard.contains(seed); });
+        return silent;
     }
 
     [[nodiscard]] engine::Engine& engine() { return engine_; }
@@ -142,6 +164,7 @@ class Cluster::Driver {
         statistics_.lookups = seeds_.lookups();
         statistics_.lookup_failures = seeds_.failures();
         statistics_.seeds = seeds_.addresses().size();
+        statistics_.bulk = bulk_.statistics();
         if (socket_) statistics_.receive_errors = socket_->receive_errors();
         return statistics_;
     }
@@ -166,7 +189,8 @@ class Cluster::Driver {
 
     void schedule_tick(Instant now) {
         due_ = std::clamp(engine_.next_tick(), now, now + options_.tick_interval);
-        timer_.expires_after(due_ - now);
+        // From the tick's beginning: what a long one took is not waited for once more.
+        timer_.expires_after(std::max(due_ - net::now(), options_.tick_interval / 10));
         timer_.async_wait([this](const boost::system::error_code& failure) {
             if (!failure && running_) tick();
         });
@@ -182,6 +206,7 @@ class Cluster::Driver {
         }
         engine_.tick(now);
         flush();
+        bulk_.poll();
         time_spent_reading_ = {};
         schedule_tick(now);
         if (paused_) {
@@ -237,6 +262,7 @@ class Cluster::Driver {
             taken += got.size();
             now = net::now();
         }
+        for (const Endpoint& address : socket_->take_refused()) engine_.refused(address, now);
         time_spent_reading_ += now - begin;
         if (to_seconds(time_spent_reading_) >
             options_.receive_share * to_seconds(options_.tick_interval)) {
@@ -287,6 +313,7 @@ class Cluster::Driver {
     asio::steady_timer timer_;
     engine::Engine engine_;
     Seeds seeds_;
+    Bulk bulk_;
     Statistics statistics_;
     Instant due_{};
     Duration time_spent_reading_{};
@@ -311,7 +338,8 @@ Cluster::~Cluster() = default;
 void Cluster::start() { driver_->start(); }
 void Cluster::leave() { driver_->leave(); }
 void Cluster::stop() { driver_->stop(); }
-Result<void> Cluster::reload_keys() { return driver_->reload_keys(); }
+Result<bool> Cluster::reload_keys() { return driver_->reload_keys(); }
+std::vector<Endpoint> Cluster::silent_seeds() const { return driver_->silent_seeds(); }
 engine::Engine& Cluster::engine() { return driver_->engine(); }
 const Statistics& Cluster::statistics() const { return driver_->statistics(); }
 const std::vector<std::string>& Cluster::warnings() const { return driver_->warnings(); }

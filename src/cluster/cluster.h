@@ -1,6 +1,7 @@
 #pragma once
-// Drives one engine over a real UDP socket, a tick timer and name look-ups: the thin shell around
-// the pure core. It decides nothing but when to read, when to tick and when to look names up.
+// Drives one engine over a real UDP socket, a tick timer, name look-ups, and TCP for definitions in
+// bulk (bulk.h): the thin shell around the pure core. It decides nothing but when to read, when to
+// tick and when to look names up.
 //
 // Thread-safety: none; everything runs on the thread of the io_context given (the control
 // thread). Name look-ups block a helper thread of their own, never the control thread.
@@ -20,6 +21,7 @@
 #include "base/endpoint.h"
 #include "base/instant.h"
 #include "base/result.h"
+#include "cluster/bulk.h"
 #include "cluster/seed_resolver.h"
 #include "config/settings.h"
 
@@ -55,6 +57,7 @@ struct Options {
     Duration lookup_interval_alone = std::chrono::seconds(1);
     /// Replaces getaddrinfo in tests.
     Lookup lookup;
+    BulkLimits bulk;
 };
 
 /// What the shell itself counts; the engine has its own figures.
@@ -78,6 +81,7 @@ struct Statistics {
     std::uint64_t lookup_failures = 0;
     /// Distinct seed addresses known now.
     std::uint64_t seeds = 0;
+    BulkStatistics bulk;
 };
 
 class Cluster {
@@ -97,8 +101,9 @@ class Cluster {
     /// Tells the peers goodbye and hands over what this sidecar owns; ticks no more. Call it when
     /// serving has ended: limits are only local from here on.
     void leave();
-    /// Reads the key file again (a rotation); what was in force stays if it is bad.
-    [[nodiscard]] Result<void> reload_keys();
+    /// Reads the key file again (a rotation); what was in force stays if it is bad. True when the
+    /// keys are other ones than before.
+    [[nodiscard]] Result<bool> reload_keys();
     /// Ends timers, look-ups and reading; nothing is sent after it.
     void stop();
 
@@ -106,6 +111,8 @@ class Cluster {
     [[nodiscard]] const Statistics& statistics() const;
     /// Worth a line in the log at start: permissions of the key file, a small socket buffer.
     [[nodiscard]] const std::vector<std::string>& warnings() const;
+    /// Seeds where no live peer is known: they do not answer, or cannot be read.
+    [[nodiscard]] std::vector<Endpoint> silent_seeds() const;
     /// What peers send to; all zero when alone.
     [[nodiscard]] const Endpoint& advertised() const;
     /// Where the socket is bound (the port is known even if 0 was asked for).

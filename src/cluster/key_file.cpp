@@ -75,6 +75,14 @@ Result<std::string> read_all(int descriptor, const std::string& path) {
 
 }  // namespace
 
+std::string to_hex(const Key& key) {
+    std::string text(2 * key.size() + 1, '\0');
+    sodium_bin2hex(text.data(), text.size(), reinterpret_cast<const unsigned char*>(key.data()),
+                   key.size());
+    text.pop_back();
+    return text;
+}
+
 Result<std::vector<Key>> parse_keys(std::string_view text) {
     std::vector<Key> keys;
     std::size_t number = 0;
@@ -91,12 +99,12 @@ Result<std::vector<Key>> parse_keys(std::string_view text) {
             return error(ErrorCode::invalid_argument,
                          place +
                              "not a key of 32 bytes in hex (64 digits) or base64; "
-                             "`openssl rand -base64 32` makes one");
+                             "`weir key FILE` makes one");
         }
         if (is_trivial(*key)) {
             return error(ErrorCode::invalid_argument, place +
                                                           "a key of 32 equal bytes is no secret; "
-                                                          "`openssl rand -base64 32` makes one");
+                                                          "`weir key FILE` makes one");
         }
         if (keys.size() == kMaxKeys) {
             return error(ErrorCode::invalid_argument, place + "at most two keys are used");

@@ -25,6 +25,8 @@ struct KeyFile {
     std::vector<std::string> warnings;
 };
 
+/// 64 hexadecimal digits.
+[[nodiscard]] std::string to_hex(const Key& key);
 [[nodiscard]] Result<std::vector<Key>> parse_keys(std::string_view text);
 /// Fails when others than owner and group may read or write the file: whoever has the key is
 /// trusted by the whole fleet.

@@ -22,6 +22,11 @@ constexpr std::uint8_t kPagesAtOnce = 32;
 constexpr std::size_t kMaximumFetches = 4;
 constexpr Duration kFetchInterval = std::chrono::milliseconds(200);
 constexpr std::uint32_t kFetchTries = 25;
+/// A document of more pages is wished for in bulk.
+constexpr std::uint32_t kManyPages = 64;
+/// Peers with other content that are remembered; whoever else has it, shows it when one of them
+/// goes.
+constexpr std::size_t kMostNamed = 64;
 
 }  // namespace
 
@@ -105,11 +110,9 @@ bool DefinitionSync::compare_sets(
     const std::vector<std::pair<std::uint64_t, std::uint64_t>>& versions, Instant now,
     MessageSink& sink) {
     std::map<std::string, std::pair<std::uint64_t, std::uint64_t>, std::less<>> own;
-    std::map<std::string, bool, std::less<>> known_conflict;
     for (const SetStatus& set : store_.sets()) {
         if (set.generation) {
             own[set.set] = {*set.generation, set.content_hash};
-            known_conflict[set.set] = set.conflict;
         }
     }
     bool newer_here = false;
@@ -118,10 +121,17 @@ bool DefinitionSync::compare_sets(
         const auto found = own.find(named[i]);
         if (found != own.end() && found->second.first >= generation) {
             newer_here = newer_here || found->second.first > generation;
-            if (found->second.first == generation && found->second.second != content &&
-                !known_conflict[named[i]]) {
-                store_.note_conflict(named[i]);
-            }
+            note_content(from, named[i], found->second.first,
+                         found->second.first == generation && found->second.second != content);
+            continue;
+        }
+        const auto loading = store_.loading_generation(named[i]);
+        if (loading && *loading >= generation) {
+            continue;
+        }
+        const auto refused = refused_.find(named[i]);
+        if (refused != refused_.end() && refused->second.generation == generation &&
+            refused->second.content == content) {
             continue;
         }
         const auto under_way = fetches_.find(named[i]);
@@ -129,7 +139,7 @@ bool DefinitionSync::compare_sets(
                                                         : under_way->second.generation < generation;
         if (better) {
             Fetch& fetch = fetches_[named[i]];
-            fetch = Fetch{generation, from, content, {}, 0, 0, now};
+            fetch = Fetch{generation, from, content, {}, 0, 0, 0, now, false};
             ask_pages(named[i], fetch, now, sink);
         }
     }
@@ -139,20 +149,65 @@ bool DefinitionSync::compare_sets(
     return newer_here;
 }
 
+/// Remembers who has other content of the generation that is in force here, as long as they do.
+void DefinitionSync::note_content(const MemberId& peer, const std::string& set,
+                                  std::uint64_t generation, bool other) {
+    auto known = other_content_.find(set);
+    if (!other && known == other_content_.end()) {
+        return;
+    }
+    if (known == other_content_.end()) {
+        known = other_content_.try_emplace(set).first;
+    }
+    OtherContent& here = known->second;
+    if (std::exchange(here.generation, generation) != generation) {
+        here.peers.clear();  // of an earlier one
+    }
+    if (!other) {
+        here.peers.erase(peer);
+    } else if (here.peers.size() < kMostNamed) {
+        here.peers.insert(peer);
+    }
+    store_.note_peer_conflict(set, !here.peers.empty());
+    if (here.peers.empty()) {
+        other_content_.erase(known);
+    }
+}
+
+/// Who is not there any more has no content.
+void DefinitionSync::forget_content_of_others(std::span<const MemberId> peers) {
+    for (auto it = other_content_.begin(); it != other_content_.end();) {
+        std::erase_if(it->second.peers, [&](const MemberId& id) {
+            return std::find(peers.begin(), peers.end(), id) == peers.end();
+        });
+        if (!it->second.peers.empty()) {
+            ++it;
+            continue;
+        }
+        store_.note_peer_conflict(it->first, false);
+        it = other_content_.erase(it);
+    }
+}
+
 void DefinitionSync::ask_pages(const std::string& set, Fetch& fetch, Instant now,
                                MessageSink& sink) {
-    std::uint32_t first = 0;
+    std::size_t& first = fetch.first_missing;
     while (first < fetch.pages.size() && !fetch.pages[first].empty()) {
         ++first;
     }
     fetch.next = now + kFetchInterval;
     ++fetch.idle_tries;
     send_value(sink, fetch.from, MessageType::document_ask,
-               gossip::DocumentAsk{set, fetch.generation, first, kPagesAtOnce});
+               gossip::DocumentAsk{set, fetch.generation, static_cast<std::uint32_t>(first),
+                                   kPagesAtOnce});
 }
 
 void DefinitionSync::tick_fetches(Instant now, MessageSink& sink) {
     for (auto it = fetches_.begin(); it != fetches_.end();) {
+        if (it->second.in_bulk) {
+            ++it;
+            continue;
+        }
         if (it->second.idle_tries > kFetchTries) {
             it = fetches_.erase(it);  // a digest will begin it anew, from somebody else
             continue;
@@ -210,6 +265,12 @@ bool DefinitionSync::on_document_page(const MemberId& from, ByteReader& reader, 
     Fetch& fetch = found->second;
     if (fetch.pages.empty()) {
         fetch.pages.resize(page.pages);
+        if (page.pages > kManyPages && may_wish(from, now)) {
+            wishes_.push_back(
+                {from, BulkWish::Document{page.set, fetch.generation, fetch.content}, false});
+            fetch.in_bulk = true;
+            ++counters_.bulk_wishes;
+        }
     }
     if (fetch.pages.size() != page.pages) {
         return false;
@@ -222,29 +283,37 @@ bool DefinitionSync::on_document_page(const MemberId& from, ByteReader& reader, 
     }
     const bool empty_document = page.pages == 1 && place.empty();
     if (fetch.have == fetch.pages.size() || empty_document) {
-        finish(page.set, now);
+        std::vector<std::byte> bytes;
+        for (const std::vector<std::byte>& piece : fetch.pages) {
+            bytes.insert(bytes.end(), piece.begin(), piece.end());
+        }
+        finish(page.set, std::move(bytes), now);
+    } else if (fetch.in_bulk) {
+        return true;
     } else if ((page.page + 1) % kPagesAtOnce == 0 || fetch.have % kPagesAtOnce == 0) {
         ask_pages(page.set, fetch, now, sink);
     }
     return true;
 }
 
-void DefinitionSync::finish(const std::string& set, Instant now) {
+void DefinitionSync::finish(const std::string& set, std::vector<std::byte> bytes, Instant now) {
     const auto node = fetches_.extract(set);
     const Fetch& fetch = node.mapped();
-    std::vector<std::byte> bytes;
-    for (const std::vector<std::byte>& page : fetch.pages) {
-        bytes.insert(bytes.end(), page.begin(), page.end());
-    }
     if (gossip::document_hash(bytes) != fetch.content) {
         ++counters_.documents_refused;
         return;
     }
-    const DocumentReport report = store_.apply_encoded(set, fetch.generation, bytes, now);
-    if (report.outcome == DocumentOutcome::applied) {
+    auto shared = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+    const DocumentReport report =
+        store_.offer_document({set, fetch.generation, std::move(shared), fetch.content, true}, now);
+    if (report.outcome == DocumentOutcome::applied || report.outcome == DocumentOutcome::loading) {
         ++counters_.documents_fetched;
+        refused_.erase(set);
     } else if (report.outcome == DocumentOutcome::invalid) {
         ++counters_.documents_refused;
+        if (refused_.size() < DefinitionStore::kMaximumSets) {
+            refused_[set] = {fetch.generation, fetch.content};
+        }
     }
 }
 

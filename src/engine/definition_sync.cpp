@@ -1,6 +1,7 @@
 #include "engine/definition_sync.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/definition_payload.h"
 #include "engine/definition_store.h"
@@ -24,6 +25,11 @@ constexpr double kDigestSeconds = 1;
 constexpr std::size_t kAnnouncements = 64;
 constexpr std::size_t kGreetingsAtOnce = 16;
 constexpr std::size_t kBucketsAtOnce = 8;
+constexpr std::size_t kMostWishes = 16;
+/// Without bulk from a peer after it did not work.
+constexpr Duration kNoBulk = std::chrono::seconds(30);
+/// If the maps still differ so soon after a pull of what is newer, all of it is pulled.
+constexpr Duration kNewerCounts = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -66,12 +72,17 @@ bool DefinitionSync::receive(const MemberId& from, MessageType type, ByteSpan pa
 }
 
 void DefinitionSync::tick(Instant now, std::span<const MemberId> peers, MessageSink& sink) {
+    forget_gone(peers);
     adopt_edits(now, peers);
     greet(peers, sink);
+    for (const MemberId& peer : std::exchange(ask_again_, {})) {
+        send_digest(peer, false, sink);
+    }
     tick_pushes(now, sink);
     tick_fetches(now, sink);
     if (now >= next_digest_) {
         next_digest_ = now + from_seconds(kDigestSeconds * (0.75 + random_.unit() / 2));
+        forget_content_of_others(peers);
         if (!peers.empty()) {
             send_digest(peers[random_.below(peers.size())], false, sink);
         }
@@ -81,18 +92,13 @@ void DefinitionSync::tick(Instant now, std::span<const MemberId> peers, MessageS
 // --- pushes -------------------------------------------------------------------------------------
 
 void DefinitionSync::adopt_edits(Instant now, std::span<const MemberId> peers) {
-    for (const std::string& name : store_.take_edited()) {
-        const DefinitionEntry* const entry = store_.overrides().find(name);
-        if (entry == nullptr) {
-            continue;
-        }
-        remember(name);
-        std::erase_if(pushes_, [&](const Push& push) { return push.name == name; });
+    for (DefinitionEntry& entry : store_.take_edited()) {
+        remember(entry.name);
         if (pushes_.size() >= kMaximumPushes) {
             pushes_.pop_front();
             ++counters_.pushes_given_up;
         }
-        pushes_.push_back({name, entry->version, {peers.begin(), peers.end()}, 0, now});
+        pushes_.push_back({std::move(entry), {peers.begin(), peers.end()}, 0, now});
     }
     for (Push& push : pushes_) {
         std::erase_if(push.waiting, [&](const MemberId& id) {
@@ -105,11 +111,6 @@ void DefinitionSync::adopt_edits(Instant now, std::span<const MemberId> peers) {
 void DefinitionSync::tick_pushes(Instant now, MessageSink& sink) {
     std::map<MemberId, Payload> payloads;
     for (Push& push : pushes_) {
-        const DefinitionEntry* const entry = store_.overrides().find(push.name);
-        if (entry == nullptr || entry->version != push.version) {
-            push.waiting.clear();  // overtaken by a newer change
-            continue;
-        }
         if (now < push.next) {
             continue;
         }
@@ -119,14 +120,15 @@ void DefinitionSync::tick_pushes(Instant now, MessageSink& sink) {
             ++counters_.pushes_given_up;
             continue;
         }
-        const std::size_t size = gossip::entry_size(*entry);
+        // Also when a newer change has overtaken it: its loss is to be seen everywhere.
+        const std::size_t size = gossip::entry_size(push.entry);
         for (const MemberId& peer : push.waiting) {
             Payload& payload = payloads[peer];
             if (!payload.fits(size)) {
                 sink.send(peer, MessageType::definition_push, payload.bytes());
                 payload.restart();
             }
-            gossip::encode(payload.writer(), *entry, now);
+            gossip::encode(payload.writer(), push.entry, now);
             ++counters_.pushes_sent;
         }
     }
@@ -165,7 +167,7 @@ bool DefinitionSync::on_acknowledge(const MemberId& from, ByteReader& reader) {
     while (reader.ok() && reader.remaining() > 0) {
         const crdt::Version version = gossip::decode_version(reader);
         for (Push& push : pushes_) {
-            if (reader.ok() && push.version == version) {
+            if (reader.ok() && push.entry.version == version) {
                 push.waiting.erase(from);
             }
         }
@@ -184,7 +186,8 @@ void DefinitionSync::remember(const std::string& name) {
 
 // --- digests ------------------------------------------------------------------------------------
 
-/// New peers get a digest at once, and so do some when a document came.
+/// New peers get a digest at once, in a large fleet some of them; else hundreds would tell a
+/// newcomer the same. So do some when a document came.
 void DefinitionSync::greet(std::span<const MemberId> peers, MessageSink& sink) {
     std::vector<std::pair<std::string, std::uint64_t>> documents;
     for (const SetStatus& set : store_.sets()) {
@@ -210,6 +213,9 @@ void DefinitionSync::greet(std::span<const MemberId> peers, MessageSink& sink) {
     std::size_t greetings = 0;
     for (const MemberId& peer : peers) {
         if (!greeted_.insert(peer).second) {
+            continue;
+        }
+        if (peers.size() > kAnnouncements && random_.below(peers.size()) >= kAnnouncements) {
             continue;
         }
         send_digest(peer, false, sink);
@@ -246,6 +252,7 @@ bool DefinitionSync::on_digest(const MemberId& from, ByteReader& reader, Instant
     if (!reader.ok()) {
         return false;
     }
+    note_said(from, digest, now);
     std::vector<std::string> named;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> versions;
     for (const gossip::SetDigest& set : digest.sets) {
@@ -265,6 +272,17 @@ bool DefinitionSync::on_digest(const MemberId& from, ByteReader& reader, Instant
         return true;
     }
     const gossip::ShortHashes own = gossip::shorten(store_.overrides().bucket_hashes());
+    std::size_t differing = 0;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        if (own[i] != (*digest.buckets)[i]) ++differing;
+    }
+    if (in_bulk_with(from)) {
+        return true;
+    }
+    if (differing > kBucketsAtOnce && digest.root != 0 && may_wish(from, now)) {
+        wish_for_overrides(from, now);
+        return true;
+    }
     const std::size_t start = random_.below(own.size());
     std::size_t asked = 0;
     for (std::size_t i = 0; i < own.size() && asked < kBucketsAtOnce; ++i) {
@@ -295,6 +313,92 @@ void DefinitionSync::push_recent(const MemberId& to, const std::vector<crdt::Ver
     }
     if (!payload.bytes().empty()) {
         sink.send(to, MessageType::definition_push, payload.bytes());
+    }
+}
+
+// --- what peers have, and what is pulled in bulk ------------------------------------------------
+
+void DefinitionSync::note_said(const MemberId& from, const gossip::DefinitionDigest& digest,
+                               Instant now) {
+    constexpr std::size_t kShown = 8;
+    PeerDefinitions& said = said_[from];
+    said.sets.clear();
+    for (std::size_t i = 0; i < std::min(digest.sets.size(), kShown); ++i) {
+        said.sets.push_back(
+            {digest.sets[i].set, digest.sets[i].generation, digest.sets[i].content});
+    }
+    said.overrides = digest.root;
+    said.at = now;
+}
+
+const PeerDefinitions* DefinitionSync::said(const MemberId& peer) const {
+    const auto found = said_.find(peer);
+    return found == said_.end() ? nullptr : &found->second;
+}
+
+void DefinitionSync::forget_gone(std::span<const MemberId> peers) {
+    if (said_.size() + no_bulk_until_.size() + pulled_newer_.size() <= peers.size()) {
+        return;
+    }
+    const std::set<MemberId> here(peers.begin(), peers.end());
+    const auto gone = [&](const auto& item) { return !here.contains(item.first); };
+    std::erase_if(said_, gone);
+    std::erase_if(no_bulk_until_, gone);
+    std::erase_if(pulled_newer_, gone);
+}
+
+bool DefinitionSync::may_wish(const MemberId& from, Instant now) const {
+    const auto blocked = no_bulk_until_.find(from);
+    return bulk_possible_ && wishes_.size() < kMostWishes &&
+           (blocked == no_bulk_until_.end() || now >= blocked->second);
+}
+
+bool DefinitionSync::in_bulk_with(const MemberId& from) const { return pulling_overrides_ == from; }
+
+/// First what is above the epochs known of each writer; if they still differ soon after, the rest.
+void DefinitionSync::wish_for_overrides(const MemberId& from, Instant now) {
+    if (pulling_overrides_) {
+        return;  // one after another: the next digest will tell what is still missing
+    }
+    const auto newer = pulled_newer_.find(from);
+    const bool again = newer != pulled_newer_.end() && now - newer->second < kNewerCounts;
+    wishes_.push_back({from, std::nullopt, !again && store_.overrides().size() > 0});
+    pulling_overrides_ = from;
+    ++counters_.bulk_wishes;
+}
+
+std::optional<BulkWish> DefinitionSync::take_wish() {
+    if (wishes_.empty()) {
+        return std::nullopt;
+    }
+    BulkWish wish = std::move(wishes_.front());
+    wishes_.pop_front();
+    return wish;
+}
+
+void DefinitionSync::end_wish(const BulkWish& wish, bool good, std::vector<std::byte> document,
+                              Instant now) {
+    if (!good) {
+        no_bulk_until_[wish.from] = now + kNoBulk;
+        ++counters_.bulk_failures;
+    }
+    ask_again_.push_back(wish.from);
+    if (!wish.document) {
+        pulling_overrides_.reset();
+        if (good && wish.only_newer) {
+            pulled_newer_[wish.from] = now;
+        }
+        return;
+    }
+    const auto found = fetches_.find(wish.document->set);
+    if (found == fetches_.end() || found->second.content != wish.document->content) {
+        return;
+    }
+    if (good) {
+        finish(wish.document->set, std::move(document), now);
+    } else {
+        found->second.in_bulk = false;
+        found->second.next = now;
     }
 }
 

@@ -3,7 +3,9 @@
 // pushed to every peer at once and again every 100 ms until each has acknowledged it. Whatever is
 // missed is found by digests, exchanged with a random peer every second and with every new one:
 // highest epochs by writer, hashes over buckets of the map, and the generations of the documents;
-// where they differ, both sides fetch what they lack, page by page.
+// where they differ, both sides fetch what they lack, page by page. What is much is wished for in
+// bulk (definition_stream.h); whoever has a way for that takes the wish and tells how it ended, and
+// when there is no way the pages go on.
 //
 // A state machine without clock or socket; not thread-safe. Borrows the store. Bounded: pushes,
 // pages under way, and a document's size; each bound has a counter.
@@ -21,6 +23,9 @@
 #include "base/instant.h"
 #include "base/random.h"
 #include "crdt/definition_map.h"
+#include "engine/definition_counters.h"
+#include "engine/definition_stream.h"
+#include "gossip/definition_messages.h"
 #include "gossip/member.h"
 #include "gossip/wire.h"
 
@@ -28,16 +33,16 @@ namespace weir::engine {
 
 class DefinitionStore;
 
-struct DefinitionSyncCounters {
-    std::uint64_t pushes_sent = 0;
-    std::uint64_t pushes_given_up = 0;  // left to the digests
-    std::uint64_t entries_received = 0;
-    std::uint64_t digests_sent = 0;
-    std::uint64_t digests_differed = 0;
-    std::uint64_t pages_sent = 0;
-    std::uint64_t documents_fetched = 0;
-    std::uint64_t documents_refused = 0;  // too large, other content than announced, invalid
-    std::uint64_t bad_messages = 0;
+/// What a peer's last digest said it has.
+struct PeerDefinitions {
+    struct Set {
+        std::string name;
+        std::uint64_t generation = 0;
+        std::uint64_t content = 0;
+    };
+    std::vector<Set> sets;        // the first eight
+    std::uint64_t overrides = 0;  // hash over all overrides
+    Instant at{};
 };
 
 class DefinitionSync {
@@ -53,11 +58,19 @@ class DefinitionSync {
     /// Whether everything edited here has been acknowledged by all live peers.
     [[nodiscard]] bool settled() const;
     [[nodiscard]] const DefinitionSyncCounters& counters() const { return counters_; }
+    /// What a live peer said last; nothing if it said nothing yet.
+    [[nodiscard]] const PeerDefinitions* said(const gossip::MemberId& peer) const;
+
+    /// Whether somebody takes wishes: otherwise everything goes in pages.
+    void set_bulk(bool possible) { bulk_possible_ = possible; }
+    /// The next thing to be pulled in bulk; end_wish() must follow.
+    [[nodiscard]] std::optional<BulkWish> take_wish();
+    /// `document`: its bytes, of a wish for one that ended well.
+    void end_wish(const BulkWish& wish, bool good, std::vector<std::byte> document, Instant now);
 
   private:
     struct Push {
-        std::string name;
-        crdt::Version version;
+        crdt::DefinitionEntry entry;
         std::set<gossip::MemberId> waiting;
         std::uint32_t tries = 0;
         Instant next{};
@@ -68,8 +81,21 @@ class DefinitionSync {
         std::uint64_t content = 0;  // as announced
         std::vector<std::vector<std::byte>> pages;
         std::size_t have = 0;
+        std::size_t first_missing = 0;
         std::uint32_t idle_tries = 0;
         Instant next{};
+        bool in_bulk = false;  // pages wait for what becomes of the wish
+    };
+    /// A document that was refused: not to be fetched again and again.
+    struct Refused {
+        std::uint64_t generation = 0;
+        std::uint64_t content = 0;
+    };
+
+    /// Live peers whose document of the generation in force here has other content.
+    struct OtherContent {
+        std::uint64_t generation = 0;
+        std::set<gossip::MemberId> peers;
     };
 
     void adopt_edits(Instant now, std::span<const gossip::MemberId> peers);
@@ -100,7 +126,16 @@ class DefinitionSync {
     bool compare_sets(const gossip::MemberId& from, const std::vector<std::string>& named,
                       const std::vector<std::pair<std::uint64_t, std::uint64_t>>& versions,
                       Instant now, gossip::MessageSink& sink);
-    void finish(const std::string& set, Instant now);
+    void note_content(const gossip::MemberId& peer, const std::string& set,
+                      std::uint64_t generation, bool other);
+    void forget_content_of_others(std::span<const gossip::MemberId> peers);
+    void finish(const std::string& set, std::vector<std::byte> bytes, Instant now);
+    void wish_for_overrides(const gossip::MemberId& from, Instant now);
+    [[nodiscard]] bool in_bulk_with(const gossip::MemberId& from) const;
+    [[nodiscard]] bool may_wish(const gossip::MemberId& from, Instant now) const;
+    void note_said(const gossip::MemberId& from, const gossip::DefinitionDigest& digest,
+                   Instant now);
+    void forget_gone(std::span<const gossip::MemberId> peers);
 
     DefinitionStore& store_;
     Random random_;
@@ -111,6 +146,15 @@ class DefinitionSync {
     std::vector<gossip::MemberId> all_greeted_;  // the peers when all of them had been greeted
     std::vector<std::pair<std::string, std::uint64_t>> announced_;
     Instant next_digest_{};
+    std::map<gossip::MemberId, PeerDefinitions> said_;
+    std::map<std::string, Refused, std::less<>> refused_;
+    std::map<std::string, OtherContent, std::less<>> other_content_;
+    bool bulk_possible_ = false;
+    std::deque<BulkWish> wishes_;
+    std::optional<gossip::MemberId> pulling_overrides_;  // wished for or under way
+    std::map<gossip::MemberId, Instant> no_bulk_until_;
+    std::map<gossip::MemberId, Instant> pulled_newer_;
+    std::vector<gossip::MemberId> ask_again_;  // for a digest, after a pull
     DefinitionSyncCounters counters_;
 };
 

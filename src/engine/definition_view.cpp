@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/hash.h"
 #include "engine/definition_store.h"
 #include "engine/definition_text.h"
 #include "gossip/definition_codec.h"
@@ -14,10 +13,14 @@ namespace {
 
 using crdt::DefinitionEntry;
 using crdt::EntryKind;
-using limiter::DefinitionError;
 using limiter::QuotaDefinition;
 
+/// Of each tick: definitions that are looked at.
 constexpr std::size_t kForgetBudget = 64;
+constexpr std::size_t kExpiryBudget = 1024;
+constexpr std::size_t kDocumentBudget = 16'384;
+/// Refusals by the limiter between two looks at them.
+constexpr std::size_t kMostLogged = 16;
 
 std::string hexadecimal(std::uint64_t value) {
     constexpr std::string_view digits = "0123456789abcdef";
@@ -30,213 +33,214 @@ std::string hexadecimal(std::uint64_t value) {
 
 }  // namespace
 
-const QuotaDefinition* DefinitionStore::in_files(std::string_view name, const SetKey** key) const {
+std::optional<DefinitionDocument::Item> DefinitionStore::in_files(std::string_view name,
+                                                                  const SetKey** key) const {
     for (const auto& [set, state] : sets_) {
-        const auto found = state.quotas.find(name);
-        if (found != state.quotas.end()) {
+        if (auto found = state.document->find(name)) {
             *key = &set;
-            return &found->second;
+            return found;
         }
     }
-    return nullptr;
+    return std::nullopt;
 }
 
-std::optional<QuotaDefinition> DefinitionStore::desired(const std::string& name,
-                                                        Instant now) const {
+/// What both layers want of the name, and the hash of it.
+std::optional<QuotaDefinition> DefinitionStore::desired(std::string_view name,
+                                                        std::uint64_t* hash) const {
+    std::string_view value;
     const DefinitionEntry* const entry = overrides_.find(name);
-    if (entry != nullptr && entry->in_force(now)) {
+    if (entry != nullptr && entry->in_force(now_)) {
         if (entry->kind == EntryKind::absent) {
             return std::nullopt;
         }
-        auto decoded = gossip::decode_definition(name, entry->value);
-        return decoded ? std::optional(std::move(*decoded)) : std::nullopt;
+        value = entry->value;
+    } else {
+        const SetKey* key = nullptr;
+        const auto file = in_files(name, &key);
+        if (!file) {
+            return std::nullopt;
+        }
+        value = file->value;
+    }
+    *hash = content_hash_of(name, value);
+    auto decoded = gossip::decode_definition(name, value);
+    return decoded ? std::optional(std::move(*decoded)) : std::nullopt;
+}
+
+std::optional<QuotaDefinition> DefinitionStore::definition_of_file(std::string_view name) const {
+    const SetKey* key = nullptr;
+    const auto file = in_files(name, &key);
+    if (!file) {
+        return std::nullopt;
+    }
+    auto decoded = gossip::decode_definition(name, file->value);
+    return decoded ? std::optional(std::move(*decoded)) : std::nullopt;
+}
+
+/// Brings one name to what both layers say now.
+void DefinitionStore::update(std::string_view name, Instant now) {
+    ++visits_;
+    now_ = std::max(now_, now);
+    const DefinitionEntry* const entry = overrides_.find(name);
+    if (entry != nullptr && entry->in_force(now)) {
+        if (entry->kind == EntryKind::absent) {
+            hidden_.emplace(name);
+            tree_.erase(name);
+        } else {
+            hidden_.erase(entry->name);
+            put_encoded(name, entry->value, false);
+        }
+        return;
+    }
+    if (!hidden_.empty()) {
+        hidden_.erase(std::string(name));
     }
     const SetKey* key = nullptr;
-    const QuotaDefinition* const file = in_files(name, &key);
-    return file != nullptr ? std::optional(*file) : std::nullopt;
-}
-
-/// Brings one name to what both layers say now. Whatever may concern others than this name is left
-/// to settle().
-void DefinitionStore::update(const std::string& name, Instant now) {
-    std::optional<QuotaDefinition> wanted = desired(name, now);
-    const auto found = effective_.find(name);
-    if (!wanted) {
-        if (found == effective_.end()) {
-            return;
-        }
-        if (found->second.given) {
-            gone_[name] = found->second.definition.parent;
-        }
-        effective_.erase(found);
-        revalidate_ = true;
-    } else if (found == effective_.end()) {
-        Effective& fresh = effective_[name];
-        fresh.definition = std::move(*wanted);
-        fresh.given = gone_.erase(name) > 0;
-        revalidate_ = true;
-    } else if (found->second.definition == *wanted) {
-        return;
+    if (const auto file = in_files(name, &key)) {
+        put_encoded(name, file->value, file->sound);
     } else {
-        revalidate_ = revalidate_ || !same_shape(*wanted) || !chain_valid(*wanted);
-        found->second.definition = std::move(*wanted);
+        tree_.erase(name);
     }
-    touched_.insert(name);
-    content_hash_.reset();
 }
 
-/// Whether only amounts, modes and the like would change: nobody else's validity depends on them.
-bool DefinitionStore::same_shape(const QuotaDefinition& definition) const {
-    const auto found = effective_.find(definition.name);
-    return found != effective_.end() && found->second.valid &&
-           found->second.definition.parent == definition.parent &&
-           found->second.definition.limits.size() == definition.limits.size();
-}
-
-/// Checks a definition with its ancestors only; false as well when one is not named exactly.
-bool DefinitionStore::chain_valid(const QuotaDefinition& definition) const {
-    std::vector<QuotaDefinition> chain{definition};
-    while (chain.back().parent && chain.size() <= limiter::kMaxChainDepth) {
-        const auto parent = effective_.find(*chain.back().parent);
-        if (parent == effective_.end() || parent->first == definition.name) {
-            return false;
-        }
-        chain.push_back(parent->second.definition);
-    }
-    return limiter::validate(chain).empty();
-}
-
-/// Finds the largest valid set: whoever has an error is left out, until there is none.
-void DefinitionStore::settle() {
-    if (!std::exchange(revalidate_, false)) {
+void DefinitionStore::put_encoded(std::string_view name, std::string_view value, bool sound) {
+    const std::uint64_t hash = content_hash_of(name, value);
+    const DefinitionTree::Node* const here = tree_.find(name);
+    if (here != nullptr && here->hash == hash) {
         return;
     }
-    std::vector<Effective*> rest;
-    std::vector<bool> before;
-    for (auto& [name, effective] : effective_) {
-        rest.push_back(&effective);
-        before.push_back(effective.valid);
-        effective.valid = true;
-        effective.problem.clear();
+    if (const auto decoded = gossip::decode_definition(name, value)) {
+        tree_.put(*decoded, hash, sound);
     }
-    const std::vector<Effective*> everybody = rest;
-    for (;;) {
-        std::vector<QuotaDefinition> definitions;
-        definitions.reserve(rest.size());
-        for (const Effective* effective : rest) {
-            definitions.push_back(effective->definition);
-        }
-        const std::vector<DefinitionError> errors = limiter::validate(definitions);
-        if (errors.empty()) {
-            break;
-        }
-        for (const DefinitionError& error : errors) {
-            rest[error.index]->valid = false;
-            rest[error.index]->problem = describe(error);
-        }
-        std::erase_if(rest, [](const Effective* effective) { return !effective->valid; });
-    }
-    for (std::size_t i = 0; i < everybody.size(); ++i) {
-        if (everybody[i]->valid != before[i]) {
-            touched_.insert(everybody[i]->definition.name);
-        }
-    }
-    content_hash_.reset();
 }
 
-std::size_t DefinitionStore::depth_of(std::string_view name) const {
-    std::size_t depth = 0;
-    for (; depth <= limiter::kMaxChainDepth; ++depth) {
-        const std::optional<std::string>* parent = nullptr;
-        if (const auto found = effective_.find(name); found != effective_.end()) {
-            parent = &found->second.definition.parent;
-        } else if (const auto gone = gone_.find(name); gone != gone_.end()) {
-            parent = &gone->second;
-        }
-        if (parent == nullptr || !*parent) {
-            break;
-        }
-        name = **parent;
-    }
-    return depth;
-}
-
-std::vector<DefinitionChange> DefinitionStore::take_changes() {
-    settle();
-    std::vector<std::pair<std::size_t, DefinitionChange>> puts;
-    std::vector<std::pair<std::size_t, DefinitionChange>> erases;
-    for (const std::string& name : touched_) {
-        const auto found = effective_.find(name);
-        if (found == effective_.end()) {
-            if (gone_.contains(name)) {
-                erases.push_back({depth_of(name), {name, std::nullopt}});
-            }
-        } else if (found->second.valid) {
-            puts.push_back({depth_of(name), {name, found->second.definition}});
-            found->second.given = true;
-        } else if (found->second.given) {
-            erases.push_back({depth_of(name), {name, std::nullopt}});
-            found->second.given = false;
-        }
-    }
-    const auto by_depth = [](const auto& a, const auto& b) { return a.first < b.first; };
-    std::stable_sort(puts.begin(), puts.end(), by_depth);
-    std::stable_sort(erases.rbegin(), erases.rend(), by_depth);
+std::vector<DefinitionChange> DefinitionStore::take_changes(std::size_t budget) {
     std::vector<DefinitionChange> changes;
-    for (auto* list : {&puts, &erases}) {
-        for (auto& [depth, change] : *list) {
-            changes.push_back(std::move(change));
+    for (DefinitionTree::Step& step : tree_.take(budget)) {
+        std::optional<QuotaDefinition> definition;
+        if (step.put) {
+            std::uint64_t hash = 0;
+            definition = desired(step.name, &hash);
+            if (!definition || step.hash != hash) {
+                // A document being taken in has come here first: this name's turn is still ahead.
+                update(step.name, now_);
+                continue;
+            }
         }
+        refused_.erase(step.name);
+        changes.push_back({std::move(step.name), std::move(definition)});
     }
-    touched_.clear();
-    gone_.clear();
     return changes;
 }
 
-std::vector<QuotaDefinition> DefinitionStore::in_force() {
-    settle();
+void DefinitionStore::note_refused(const std::vector<limiter::DefinitionError>& errors) {
+    for (const limiter::DefinitionError& error : errors) {
+        if (refused_.size() < kMaximumRefused) {
+            refused_.insert_or_assign(error.quota, describe(error));
+        }
+        if (refused_lately_.size() < kMostLogged) {
+            refused_lately_.push_back(describe(error));
+        }
+    }
+}
+
+std::vector<std::string> DefinitionStore::take_refused() {
+    return std::exchange(refused_lately_, {});
+}
+
+std::vector<QuotaDefinition> DefinitionStore::in_force() const {
     std::vector<QuotaDefinition> result;
-    for (const auto& [name, effective] : effective_) {
-        if (effective.valid) {
-            result.push_back(effective.definition);
+    result.reserve(tree_.valid());
+    tree_.for_each({}, [&](const DefinitionTree::Node& node) {
+        std::uint64_t hash = 0;
+        if (node.valid) {
+            if (auto definition = desired(*node.name, &hash)) {
+                result.push_back(std::move(*definition));
+            }
         }
-    }
-    return result;
-}
-
-std::vector<ListedDefinition> DefinitionStore::list(Instant now) {
-    settle();
-    std::set<std::string> names;
-    for (const auto& [name, effective] : effective_) {
-        names.insert(name);
-    }
-    overrides_.for_each([&](const DefinitionEntry& entry) {
-        if (entry.in_force(now)) {
-            names.insert(entry.name);
-        }
+        return true;
     });
-    std::vector<ListedDefinition> result;
-    for (const std::string& name : names) {
-        result.push_back(listed(name, now));
-    }
     return result;
 }
 
-std::optional<ListedDefinition> DefinitionStore::find(std::string_view name, Instant now) {
-    settle();
+std::optional<std::string> DefinitionStore::for_each_override(
+    std::string_view after, std::size_t names,
+    const std::function<bool(const DefinitionEntry&)>& visit) const {
+    bool all = true;
+    std::string_view done = after;
+    tree_.for_each(after, [&](const DefinitionTree::Node& node) {
+        if (*node.name == after) {
+            return true;
+        }
+        const DefinitionEntry* const entry = overrides_.find(*node.name);
+        const bool said =
+            entry != nullptr && entry->kind == EntryKind::set && entry->in_force(now_);
+        all = names-- > 0 && (!said || visit(*entry));
+        if (all) {
+            done = *node.name;
+        }
+        return all;
+    });
+    return all ? std::nullopt : std::optional(std::string(done));
+}
+
+std::vector<ListedDefinition> DefinitionStore::list(Instant now) const {
+    return page({}, {}, SIZE_MAX, now);
+}
+
+std::vector<ListedDefinition> DefinitionStore::page(std::string_view prefix, std::string_view after,
+                                                    std::size_t count, Instant now) const {
+    const std::string_view from = std::max(prefix, after);
+    auto hidden = hidden_.lower_bound(from);
+    std::vector<ListedDefinition> result;
+    const auto wanted = [&](std::string_view name) {
+        return name.starts_with(prefix) && (after.empty() || name > after);
+    };
+    const auto add_hidden = [&](const std::string* up_to) {
+        for (; hidden != hidden_.end() && result.size() < count &&
+               (up_to == nullptr || *hidden < *up_to);
+             ++hidden) {
+            if (!hidden->starts_with(prefix) && *hidden > prefix) {
+                return;
+            }
+            if (wanted(*hidden)) {
+                result.push_back(listed(*hidden, now));
+            }
+        }
+    };
+    tree_.for_each(from, [&](const DefinitionTree::Node& node) {
+        add_hidden(node.name);
+        if (result.size() >= count || (!node.name->starts_with(prefix) && *node.name > prefix)) {
+            return false;
+        }
+        if (wanted(*node.name)) {
+            result.push_back(listed(*node.name, now));
+        }
+        return true;
+    });
+    add_hidden(nullptr);
+    return result;
+}
+
+std::optional<ListedDefinition> DefinitionStore::find(std::string_view name, Instant now) const {
     const DefinitionEntry* const entry = overrides_.find(name);
     const bool overridden = entry != nullptr && entry->in_force(now);
-    if (!overridden && effective_.find(name) == effective_.end()) {
+    if (!overridden && tree_.find(name) == nullptr) {
         return std::nullopt;
     }
-    return listed(std::string(name), now);
+    return listed(name, now);
 }
 
-ListedDefinition DefinitionStore::listed(const std::string& name, Instant now) const {
+ListedDefinition DefinitionStore::listed(std::string_view name, Instant now) const {
     ListedDefinition result;
-    result.name = name;
+    result.name = std::string(name);
+    std::uint64_t hash = 0;
+    result.definition = desired(name, &hash);
     const DefinitionEntry* const entry = overrides_.find(name);
     if (entry != nullptr && entry->in_force(now)) {
+        result.version = entry->version;
+        result.tag = "api-" + std::to_string(entry->version.epoch) + "-" +
+                     hexadecimal(entry->version.writer);
         result.source = "api epoch " + std::to_string(entry->version.epoch) + " by " +
                         hexadecimal(entry->version.writer);
         result.who = entry->who;
@@ -244,43 +248,34 @@ ListedDefinition DefinitionStore::listed(const std::string& name, Instant now) c
         if (entry->lifetime) {
             result.expires_in = entry->written + *entry->lifetime - now;
         }
+        result.file_definition = definition_of_file(name);
     } else {
         const SetKey* key = nullptr;
-        if (in_files(name, &key) != nullptr) {
+        if (in_files(name, &key)) {
             const auto& generation = sets_.at(*key).generation;
             result.source =
                 "file " + key->set + (generation ? "#" + std::to_string(*generation) : "");
         }
+        result.tag = "file-" + hexadecimal(hash);
     }
-    if (const auto found = effective_.find(name); found != effective_.end()) {
-        result.definition = found->second.definition;
-        result.in_force = found->second.valid;
-        result.problem = found->second.problem;
+    if (const DefinitionTree::Node* const node = tree_.find(name)) {
+        result.in_force = node->valid;
+        result.problem = node->problem ? describe(*node->problem) : std::string();
+        if (const auto refused = refused_.find(name); node->valid && refused != refused_.end()) {
+            result.in_force = false;
+            result.problem = refused->second;
+        }
     }
     return result;
 }
 
 void DefinitionStore::tick(Instant now) {
-    for (const std::string& name : overrides_.take_expired(now)) {
+    now_ = std::max(now_, now);
+    for (const std::string& name : overrides_.take_expired(now, kExpiryBudget)) {
         update(name, now);
     }
     overrides_.forget_old(now, kForgetBudget);
-}
-
-std::uint64_t DefinitionStore::content_hash() {
-    settle();
-    if (!content_hash_) {
-        std::uint64_t hash = 1;
-        for (const auto& [name, effective] : effective_) {
-            if (effective.valid) {
-                const std::string value = gossip::encode_definition(effective.definition);
-                hash = mix(hash ^ gossip::document_hash(as_bytes(name)));
-                hash = mix(hash ^ gossip::document_hash(as_bytes(value)));
-            }
-        }
-        content_hash_ = hash;
-    }
-    return *content_hash_;
+    work(kDocumentBudget, now);
 }
 
 }  // namespace weir::engine

@@ -5,7 +5,9 @@
 
 #include "base/random.h"
 #include "engine/definition_store.h"
+#include "engine/definition_stream.h"
 #include "engine/definition_sync.h"
+#include "engine/delta_packets.h"
 #include "engine/hot_table.h"
 #include "engine/owner.h"
 #include "engine/reporter.h"
@@ -24,9 +26,12 @@ constexpr std::uint64_t kDefinitionsEvery = 10;  // ticks
 constexpr std::size_t kLargeFleet = 64;
 constexpr std::uint64_t kDefinitionsEveryInLargeFleet = 50;
 constexpr std::uint64_t kHintsEvery = 25;
+/// Of hot limits in a ping: half of the 64 that are known; the other half is in the next.
+constexpr std::size_t kHintBytes = 500;
 constexpr std::uint64_t kSecond = 100;
-/// Up to so many changed definitions are applied one by one.
-constexpr std::size_t kFewChanges = 64;
+constexpr Duration kLoadEvery = std::chrono::seconds(1);
+/// So many changed definitions reach the limiter at once: a few milliseconds of work.
+constexpr std::size_t kChangesPerTick = 4096;
 
 }  // namespace
 
@@ -36,12 +41,14 @@ class Engine::Implementation final : public DeltaSink, public OwnerSink {
 
     void start(Instant now);
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
+    void refused(const Endpoint& address, Instant now);
     void tick(Instant now);
     void goodbye(Instant now);
     [[nodiscard]] std::vector<Outgoing> take_outgoing();
     [[nodiscard]] std::vector<PeerStatus> peers(Instant now) const;
     [[nodiscard]] std::optional<QuotaStatus> quota_status(std::string_view name, Instant now);
     [[nodiscard]] Statistics statistics() const;
+    [[nodiscard]] SealStatus seal_status(Instant now) const;
 
     // DeltaSink and OwnerSink: what is for ourselves goes there at once, without the network.
     void send_delta(const gossip::MemberId& owner, const gossip::DeltaEntry& entry) override;
@@ -50,17 +57,33 @@ class Engine::Implementation final : public DeltaSink, public OwnerSink {
     void ask_name(const gossip::MemberId& to, const gossip::LimitKey& key) override;
     void ask_owner(const gossip::MemberId& to, std::uint16_t shards) override;
 
+    [[nodiscard]] std::unique_ptr<DefinitionPull> take_pull();
+    void end_pull(DefinitionPull& pull, Instant now);
+    [[nodiscard]] std::unique_ptr<DefinitionServe> serve_pull();
+    void set_keys(const std::vector<GossipKey>& keys) {
+        transport_.set_keys(keys);
+        bulk_sealer_.set_keys(keys);
+    }
+
+    [[nodiscard]] DefinitionSync& definition_sync() { return definition_sync_; }
+    [[nodiscard]] const DefinitionSync& definition_sync() const { return definition_sync_; }
     [[nodiscard]] gossip::Transport& transport() { return transport_; }
     [[nodiscard]] const gossip::Transport& transport() const { return transport_; }
+    [[nodiscard]] const Reporter& reporter() const { return reporter_; }
     [[nodiscard]] DefinitionStore& store() { return store_; }
     [[nodiscard]] bool clustered() const { return options_.clustered; }
     [[nodiscard]] Instant next_tick() const { return last_tick_ + kTickInterval; }
 
   private:
+    [[nodiscard]] BulkContext bulk_context();
+    [[nodiscard]] PeerStatus::Definitions describe(const PeerDefinitions& said, Instant now) const;
     void receive_message(const gossip::Received& message);
     void receive_counters(const gossip::Received& message, MemberNumber sender);
-    void receive_delta(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
+    void receive_deltas(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
+    void receive_answers(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
     void receive_total(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
+    void take_total(const gossip::TotalEntry& entry, const gossip::MemberId& from,
+                    MemberNumber sender);
     void receive_handover(ByteReader& reader, MemberNumber sender);
     void receive_name_ask(ByteReader& reader, const gossip::MemberId& from);
     void receive_name_tell(ByteReader& reader, MemberNumber sender);
@@ -69,17 +92,22 @@ class Engine::Implementation final : public DeltaSink, public OwnerSink {
     void follow(const gossip::MembershipEvent& event);
     void follow_owners();
     void fill_from_views(gossip::Shard shard);
+    void notice_stop(bool late);
+    [[nodiscard]] bool discarding() const { return now_ < discard_until_; }
     void stopped();
+    void tick_cluster();
     void tick_definitions();
     void apply_definitions();
     void renew_hints();
     void note_load();
     void flush();
     [[nodiscard]] bool resolve(const gossip::LimitKey& key, std::string& name,
-                               limiter::LimitParameters& parameters) const;
+                               limiter::LimitParameters& parameters,
+                               limiter::IsolationMode& when_isolated) const;
     template <class Entry>
     void send_entry(const gossip::MemberId& to, gossip::MessageType type, const Entry& entry);
     void refuse_values(MemberNumber sender);
+    void refuse_leap(MemberNumber sender);
 
     Options options_;
     limiter::Limiter& limiter_;
@@ -93,6 +121,10 @@ class Engine::Implementation final : public DeltaSink, public OwnerSink {
     gossip::Transport transport_;
     DefinitionStore store_;
     DefinitionSync definition_sync_;
+    DeltaPackets packets_;
+    AnswerPacket* answering_ = nullptr;  // while the deltas of one message are taken in
+    gossip::Sealer bulk_sealer_;
+    BulkCounters bulk_counters_;
 
     gossip::MemberId self_;
     MemberNumber self_number_ = 0;
@@ -102,9 +134,13 @@ class Engine::Implementation final : public DeltaSink, public OwnerSink {
     Instant last_tick_{};
     Instant discard_until_{};
     bool left_ = false;
+    bool refresh_due_ = false;
+    bool was_stopped_ = false;
     std::uint64_t ticks_ = 0;
     std::uint64_t load_at_ = 0;
+    Instant load_noted_{};
     std::uint64_t edits_seen_ = 0;
+    std::uint64_t cleared_seen_ = 0;  // by the limiter: records that mean another limit now
     std::size_t hint_offset_ = 0;
     std::vector<Outgoing> outgoing_;
 };
@@ -116,6 +152,9 @@ gossip::TransportSettings transport_settings(const Options& options) {
     settings.cluster_name = options.cluster_name;
     settings.self = options.advertise;
     settings.flags.anchor = options.anchor;
+    settings.membership = options.membership;
+    settings.membership_budget.bytes_per_second *= options.membership_bytes_share;
+    settings.membership_budget.burst *= options.membership_bytes_share;
     return settings;
 }
 
@@ -131,19 +170,24 @@ Engine::Implementation::Implementation(Options options, limiter::Limiter& limite
       owner_(
           options_.sync, silence_, random_.fork(),
           [this](const gossip::LimitKey& key, std::string& name,
-                 limiter::LimitParameters& parameters) { return resolve(key, name, parameters); },
+                 limiter::LimitParameters& parameters, limiter::IsolationMode& when_isolated) {
+              return resolve(key, name, parameters, when_isolated);
+          },
           counters_),
       hot_(options_.sync.hot_limits),
       transport_(transport_settings(options_), options_.keys,
                  options_.nonces != nullptr ? *options_.nonces : system_nonces_, random_.fork()),
       store_(random_.next()),
-      definition_sync_(store_, random_.fork()) {}
+      definition_sync_(store_, random_.fork()),
+      packets_(transport_, counters_.dropped_entries),
+      bulk_sealer_(options_.keys, options_.nonces != nullptr ? *options_.nonces : system_nonces_) {}
 
 void Engine::Implementation::start(Instant now) {
-    now_ = last_tick_ = now;
+    now_ = last_tick_ = load_noted_ = now;
     transport_.start(now);
     self_ = transport_.self();
     self_number_ = silence_.number(self_, now);
+    silence_.set_self(self_.address);
     reporter_.set_self(self_);
     owner_.set_self(self_);
     owner_.start(transport_.owners(), now);
@@ -160,7 +204,13 @@ void Engine::Implementation::receive(ByteSpan datagram, const Endpoint& from, In
     now_ = now;
     const auto messages = transport_.receive(datagram, from, now);
     follow_membership();
-    for (const gossip::Received& message : messages) receive_message(message);
+    const gossip::Received* answered = nullptr;
+    for (const gossip::Received& message : messages) {
+        receive_message(message);
+        if (message.type == gossip::MessageType::delta) answered = &message;
+    }
+    // The answer has room for what waited for its like.
+    if (answered != nullptr) owner_.pay(silence_.number(answered->sender, now_), now_, *this);
     flush();
 }
 
@@ -168,10 +218,10 @@ void Engine::Implementation::receive_message(const gossip::Received& message) {
     const MemberNumber sender = silence_.number(message.sender, now_);
     silence_.heard(sender, now_);
     if (gossip::lane_of(message.type) == gossip::Lane::definitions) {
-        if (!definition_sync_.receive(message.sender, message.type, message.payload, now_,
-                                      transport_)) {
-            silence_.refused(sender);
-        }
+        const std::uint64_t epochs = store_.counters().refused_epochs;
+        const bool good = definition_sync_.receive(message.sender, message.type, message.payload,
+                                                   now_, transport_);
+        if (!good || store_.counters().refused_epochs != epochs) silence_.refused(sender);
         return;
     }
     receive_counters(message, sender);
@@ -184,11 +234,13 @@ void Engine::Implementation::receive_counters(const gossip::Received& message,
         owner_.owner_asked(message.sender, reader.u16(), now_, *this);
         return;
     }
+    if (message.type == gossip::MessageType::delta) {
+        receive_deltas(reader, message.sender, sender);
+    } else if (message.type == gossip::MessageType::delta_answer) {
+        receive_answers(reader, message.sender, sender);
+    }
     while (reader.ok() && reader.remaining() > 0) {
         switch (message.type) {
-            case gossip::MessageType::delta:
-                receive_delta(reader, message.sender, sender);
-                break;
             case gossip::MessageType::total:
                 receive_total(reader, message.sender, sender);
                 break;
@@ -216,28 +268,86 @@ void Engine::Implementation::refuse_values(MemberNumber sender) {
     silence_.refused(sender);
 }
 
-void Engine::Implementation::receive_delta(ByteReader& reader, const gossip::MemberId& from,
-                                           MemberNumber sender) {
-    const gossip::DeltaEntry entry = gossip::decode_delta(reader);
+void Engine::Implementation::refuse_leap(MemberNumber sender) {
+    ++counters_.refused_leaps;
+    silence_.refused(sender);
+}
+
+void Engine::Implementation::receive_deltas(ByteReader& reader, const gossip::MemberId& from,
+                                            MemberNumber sender) {
+    const std::uint16_t tag = reader.u16();
     if (!reader.ok()) return;
-    ++counters_.deltas_received;
-    owner_.receive(from, sender, entry, now_, *this);
+    AnswerPacket answer(transport_, from, tag, counters_.dropped_entries);
+    while (reader.remaining() > 0) {
+        const gossip::DeltaEntry entry = gossip::decode_delta(reader);
+        if (!reader.ok()) break;
+        ++counters_.deltas_received;
+        answer.expect(entry);
+        answering_ = &answer;
+        owner_.receive(from, sender, entry, now_, *this);
+        answering_ = nullptr;
+        answer.next();
+    }
+    answer.send();
+}
+
+void Engine::Implementation::receive_answers(ByteReader& reader, const gossip::MemberId& from,
+                                             MemberNumber sender) {
+    const std::uint16_t tag = reader.u16();
+    const std::uint64_t first = reader.varint();
+    const std::vector<gossip::SaidCounts>* known = packets_.find(from, tag);
+    if (!reader.ok()) return;
+    if (known == nullptr || first >= known->size()) {
+        ++counters_.refused_unknown;
+        reader.bytes(reader.remaining());
+        return;
+    }
+    // Copied: what is taken in may make us send.
+    const std::vector<gossip::SaidCounts> said(known->begin() + static_cast<std::ptrdiff_t>(first),
+                                               known->end());
+    for (const gossip::SaidCounts& each : said) {
+        if (reader.remaining() == 0) return;  // the rest comes in another message
+        const auto entry = gossip::decode_answer(reader, each);
+        if (!reader.ok()) return;
+        if (entry) take_total(*entry, from, sender);
+    }
+    if (reader.remaining() > 0) reader.fail();
 }
 
 void Engine::Implementation::receive_total(ByteReader& reader, const gossip::MemberId& from,
                                            MemberNumber sender) {
     const gossip::TotalEntry entry = gossip::decode_total(reader);
-    if (!reader.ok()) return;
+    if (reader.ok()) take_total(entry, from, sender);
+}
+
+void Engine::Implementation::take_total(const gossip::TotalEntry& entry,
+                                        const gossip::MemberId& from, MemberNumber sender) {
     if (!gossip::plausible(entry)) return refuse_values(sender);
-    reporter_.receive(from, entry, now_);
+    switch (reporter_.receive(from, entry, now_)) {
+        case Reporter::Verdict::taken:
+            break;
+        case Reporter::Verdict::doubted:
+            silence_.refused(sender);  // named, though its word is taken
+            break;
+        case Reporter::Verdict::refused:
+            refuse_leap(sender);
+            break;
+    }
 }
 
 void Engine::Implementation::receive_handover(ByteReader& reader, MemberNumber sender) {
     const gossip::HandoverEntry entry = gossip::decode_handover(reader);
     if (!reader.ok()) return;
     if (!gossip::plausible(entry)) return refuse_values(sender);
+    const gossip::Shard shard = gossip::shard_of(entry.key.quota);
+    const gossip::MemberId& from = silence_.id(sender);
+    if (!transport_.owners().owns(from, shard) && !owner_.was_owner(from, shard)) {
+        // Nobody is named for it: after a split heals we may be the one who does not know yet.
+        ++counters_.refused_not_owner;
+        return;
+    }
     ++counters_.handovers_received;
-    owner_.receive(entry, now_);
+    if (!owner_.receive(entry, now_)) return refuse_leap(sender);
     const OwnedLimit* limit = owner_.find(entry.key);
     if (limit != nullptr && !limit->parameters) ask_name(silence_.id(sender), entry.key);
 }
@@ -247,8 +357,9 @@ void Engine::Implementation::receive_name_ask(ByteReader& reader, const gossip::
     if (!reader.ok()) return;
     gossip::NameEntry entry;
     limiter::LimitParameters parameters;
+    limiter::IsolationMode when_isolated{};
     entry.key = key;
-    if (!resolve(key, entry.name, parameters)) {
+    if (!resolve(key, entry.name, parameters, when_isolated)) {
         const OwnedLimit* limit = owner_.find(key);
         if (limit == nullptr || limit->name.empty() || !limit->parameters) return;
         entry.name = limit->name;
@@ -267,28 +378,34 @@ void Engine::Implementation::receive_name_tell(ByteReader& reader, MemberNumber 
     const gossip::NameEntry entry = gossip::decode_name(reader);
     if (!reader.ok()) return;
     if (!gossip::plausible(entry)) return refuse_values(sender);
-    owner_.name_told(entry, now_);
+    owner_.name_told(sender, entry, now_);
 }
 
 void Engine::Implementation::receive_hint(ByteReader& reader, MemberNumber sender) {
     const gossip::HotEntry entry = gossip::decode_hot(reader);
     if (!reader.ok()) return;
     if (!gossip::plausible(entry)) return refuse_values(sender);
-    if (hot_.note(entry, now_)) reporter_.rumour(entry, now_);
+    // It may tell on what others told it: nobody is to blame.
+    if (hot_.note(entry, now_) && !reporter_.rumour(entry, now_)) ++counters_.refused_leaps;
 }
 
 /// By name if the limit is used here; else by the name that was told and our own definitions.
 bool Engine::Implementation::resolve(const gossip::LimitKey& key, std::string& name,
-                                     limiter::LimitParameters& parameters) const {
+                                     limiter::LimitParameters& parameters,
+                                     limiter::IsolationMode& when_isolated) const {
     if (const SyncedLimit* synced = reporter_.find(key)) {
         name = synced->name;
         parameters = synced->parameters;
+        when_isolated = synced->when_isolated;
         return true;
     }
     if (name.empty() || key.unit >= limiter::kUnits) return false;
     const auto found = limiter_.resolve_parameters(name, static_cast<limiter::Unit>(key.unit),
                                                    std::chrono::milliseconds(key.period_ms));
-    if (found) parameters = *found;
+    if (found) {
+        parameters = *found;
+        when_isolated = limiter_.isolation_of(name);
+    }
     return found.has_value();
 }
 
@@ -306,7 +423,7 @@ void Engine::Implementation::send_delta(const gossip::MemberId& owner,
     if (owner == self_) {
         owner_.receive(self_, self_number_, entry, now_, *this);
     } else {
-        send_entry(owner, gossip::MessageType::delta, entry);
+        packets_.add(owner, entry);
     }
 }
 
@@ -315,7 +432,7 @@ void Engine::Implementation::send_total(const gossip::MemberId& to,
     ++counters_.totals_sent;
     if (to == self_) {
         reporter_.receive(self_, entry, now_);
-    } else {
+    } else if (answering_ == nullptr || !answering_->add(to, entry)) {
         send_entry(to, gossip::MessageType::total, entry);
     }
 }
@@ -350,15 +467,24 @@ void Engine::Implementation::follow(const gossip::MembershipEvent& event) {
         case Kind::left:
         case Kind::replaced:
             silence_.gone(event.member, now_);
+            packets_.forget(event.member);
+            break;
+        case Kind::dead:
+            packets_.forget(event.member);
+            reporter_.lost(event.member);
             break;
         case Kind::renewed:
+            packets_.clear();  // answers to our former incarnation do not come
             self_ = event.member;
             self_number_ = silence_.number(self_, now_);
             reporter_.set_self(self_);
             owner_.set_self(self_);
+            // What is under way to those who had given us up will not be answered.
+            reporter_.ask_anew();
             break;
         case Kind::joined:
             silence_.heard(silence_.number(event.member, now_), now_);
+            silence_.joined(event.member);
             break;
         default:
             break;
@@ -394,12 +520,42 @@ void Engine::Implementation::fill_from_views(gossip::Shard shard) {
     });
 }
 
+/// Nobody is asked before what waited in the socket is thrown away: the answers would go with it,
+/// and who was given up meanwhile would let its share pass unseen until it asks again.
+void Engine::Implementation::notice_stop(bool late) {
+    if (late) {
+        ++counters_.stops;
+        was_stopped_ = true;
+        discard_until_ = now_ + kDiscardTime;
+    }
+    if (!was_stopped_ || discarding()) return;
+    was_stopped_ = false;
+    stopped();
+}
+
 void Engine::Implementation::stopped() {
-    ++counters_.stops;
-    discard_until_ = now_ + kDiscardTime;
     silence_.restart(now_);
-    reporter_.stopped();
+    reporter_.ask_anew();
     owner_.stopped(now_, transport_.owners(), *this);
+}
+
+void Engine::Implementation::refused(const Endpoint& address, Instant now) {
+    if (!options_.clustered || left_) return;
+    now_ = now;
+    const gossip::Member* member = transport_.membership().find(address);
+    if (member == nullptr) return;
+    const gossip::MemberId id = member->id;
+    switch (silence_.nobody_there(silence_.number(id, now), now)) {
+        case Silence::Hint::ask:
+            transport_.question(id, now);
+            flush();
+            break;
+        case Silence::Hint::given_up:
+            reporter_.distrust(id, now);
+            break;
+        case Silence::Hint::known:
+            break;
+    }
 }
 
 void Engine::Implementation::tick(Instant now) {
@@ -408,25 +564,28 @@ void Engine::Implementation::tick(Instant now) {
     ++ticks_;
     const bool late = now - last_tick_ > options_.sync.stop_threshold + kTickInterval;
     last_tick_ = now;
+    store_.tick(now);
     if (options_.clustered) {
-        if (late) stopped();
-        if (now >= transport_.next_tick()) transport_.tick(now);
-        follow_membership();
-        reporter_.tick(now, transport_.owners(), hot_, *this);
-        owner_.tick(now, *this);
-        if (ticks_ % kHintsEvery == 0) renew_hints();
-        if (ticks_ % kSecond == 0) note_load();
-        if (ticks_ % (10 * kSecond) == 0) silence_.forget_old(now);
-        if (ticks_ % kDefinitionsEvery == 0) tick_definitions();
-        flush();
-    } else if (ticks_ % kDefinitionsEvery == 0) {
-        store_.tick(now);
+        notice_stop(late);
+        if (!discarding()) tick_cluster();
     }
     apply_definitions();
 }
 
+void Engine::Implementation::tick_cluster() {
+    if (now_ >= transport_.next_tick()) transport_.tick(now_);
+    follow_membership();
+    reporter_.tick(now_, transport_.owners(), hot_, *this);
+    packets_.send_all();
+    owner_.tick(now_, *this);
+    if (ticks_ % kHintsEvery == 0) renew_hints();
+    if (now_ - load_noted_ >= kLoadEvery) note_load();
+    if (ticks_ % (10 * kSecond) == 0) silence_.forget_old(now_);
+    if (ticks_ % kDefinitionsEvery == 0) tick_definitions();
+    flush();
+}
+
 void Engine::Implementation::tick_definitions() {
-    store_.tick(now_);
     const std::uint64_t edits = store_.counters().edits;
     const bool large = transport_.membership().live_count() > kLargeFleet;
     if (large && edits == edits_seen_ && definition_sync_.settled() &&
@@ -445,33 +604,76 @@ void Engine::Implementation::tick_definitions() {
 }
 
 void Engine::Implementation::apply_definitions() {
-    const std::vector<DefinitionChange> changes = store_.take_changes();
-    if (changes.empty()) return;
-    if (changes.size() > kFewChanges) {
-        static_cast<void>(limiter_.apply(store_.in_force(), now_));
-    } else {
-        // The store has validated them; were the limiter to object, it would keep what it has.
-        for (const DefinitionChange& change : changes) {
-            static_cast<void>(change.definition ? limiter_.upsert(*change.definition, now_)
-                                                : limiter_.erase(change.name, now_));
+    const std::vector<DefinitionChange> changes = store_.take_changes(kChangesPerTick);
+    if (!changes.empty()) {
+        // The store has validated them; what the limiter refuses nevertheless is shown as such.
+        std::vector<limiter::DefinitionError> refused;
+        limiter_.change(changes, now_, &refused);
+        counters_.refused_definitions += refused.size();
+        store_.note_refused(refused);
+        if (limiter_.counters().cleared != cleared_seen_) {
+            cleared_seen_ = limiter_.counters().cleared;
+            reporter_.drop_changed(now_);
         }
+        refresh_due_ = true;
     }
-    reporter_.refresh_parameters();
+    // While very many come, what is in use is looked at now and then and at their end.
+    const bool more = changes.size() == kChangesPerTick && ticks_ % kDefinitionsEvery != 0;
+    if (!refresh_due_ || more) return;
+    refresh_due_ = false;
+    reporter_.refresh_parameters(now_);
     owner_.refresh_parameters();
+}
+
+BulkContext Engine::Implementation::bulk_context() {
+    BulkContext context;
+    context.store = &store_;
+    context.sealer = &bulk_sealer_;
+    context.counters = &bulk_counters_;
+    context.cluster = gossip::cluster_tag(options_.cluster_name);
+    context.self = self_;
+    // Never to be guessed: it is what makes captured frames useless.
+    std::array<std::byte, 8> number{};
+    (options_.nonces != nullptr ? *options_.nonces : system_nonces_).fill(number);
+    context.number = ByteReader(number).u64() | 1U;
+    context.is_member = [this](const gossip::MemberId& member) {
+        return transport_.membership().find(member) != nullptr;
+    };
+    return context;
+}
+
+std::unique_ptr<DefinitionPull> Engine::Implementation::take_pull() {
+    auto wish = definition_sync_.take_wish();
+    if (!wish) return nullptr;
+    ++bulk_counters_.pulls_begun;
+    return std::make_unique<DefinitionPull>(bulk_context(), std::move(*wish));
+}
+
+void Engine::Implementation::end_pull(DefinitionPull& pull, Instant now) {
+    ++(pull.good() ? bulk_counters_.pulls_done : bulk_counters_.pulls_failed);
+    definition_sync_.end_wish(pull.wish(), pull.good(), pull.take_document(), now);
+}
+
+std::unique_ptr<DefinitionServe> Engine::Implementation::serve_pull() {
+    return std::make_unique<DefinitionServe>(bulk_context());
 }
 
 void Engine::Implementation::renew_hints() {
     hot_.forget_old(now_);
     owner_.note_hot(hot_, now_);
-    transport_.set_hints(hot_.encode(now_, gossip::kMaximumHints, hint_offset_));
+    transport_.set_hints(hot_.encode(now_, kHintBytes, hint_offset_));
     if (hot_.size() > 0) hint_offset_ = (hint_offset_ + hot_.size() / 2 + 1) % hot_.size();
 }
 
 void Engine::Implementation::note_load() {
     const gossip::TransportCounters& counters = transport_.counters();
     const std::uint64_t load = std::max(counters.datagrams_in, counters.datagrams_out);
-    owner_.note_load(load - load_at_);
+    // Ticks of a process that is often stopped are no measure of time.
+    const double each_second =
+        static_cast<double>(load - load_at_) / to_seconds(now_ - load_noted_);
+    owner_.note_load(static_cast<std::uint64_t>(each_second));
     load_at_ = load;
+    load_noted_ = now_;
 }
 
 void Engine::Implementation::flush() {
@@ -488,6 +690,7 @@ void Engine::Implementation::goodbye(Instant now) {
     if (left_ || !options_.clustered) return;
     now_ = now;
     reporter_.tick(now, transport_.owners(), hot_, *this);
+    packets_.send_all();
     transport_.begin_leaving(now);
     owner_.leave(transport_.owners(), now, *this);
     flush();
@@ -496,16 +699,66 @@ void Engine::Implementation::goodbye(Instant now) {
     left_ = true;
 }
 
+/// What a peer said it has, beside what is here.
+PeerStatus::Definitions Engine::Implementation::describe(const PeerDefinitions& said,
+                                                         Instant now) const {
+    PeerStatus::Definitions result;
+    result.age = now - said.at;
+    result.overrides_hash = said.overrides;
+    result.same = said.overrides == store_.overrides().root_hash();
+    std::size_t own = 0;
+    for (const SetStatus& set : store_.sets()) {
+        if (set.generation) ++own;
+    }
+    result.same = result.same && own == said.sets.size();
+    for (const PeerDefinitions::Set& set : said.sets) {
+        result.sets.push_back({set.name, set.generation, set.content});
+        bool equal = false;
+        for (const SetStatus& here : store_.sets()) {
+            equal = equal || (here.set == set.name && here.generation == set.generation &&
+                              here.content_hash == set.content);
+        }
+        result.same = result.same && equal;
+    }
+    return result;
+}
+
 std::vector<PeerStatus> Engine::Implementation::peers(Instant now) const {
     std::vector<PeerStatus> peers;
-    peers.push_back({self_.address, self_.incarnation, "alive", Duration::zero(), true});
-    const auto add = [&](const gossip::Member& member) {
-        peers.push_back({member.id.address, member.id.incarnation, gossip::to_string(member.state),
-                         now - member.last_heard, false});
+    const auto add = [&](const gossip::Member& member, Instant heard) -> PeerStatus& {
+        PeerStatus peer;
+        peer.address = member.id.address;
+        peer.incarnation = member.id.incarnation;
+        peer.state = gossip::to_string(member.state);
+        peer.silence = now - heard;
+        peer.refused_values = silence_.refusals(member.id);
+        return peers.emplace_back(peer);
     };
-    for (const gossip::Member& member : transport_.membership().live()) add(member);
-    for (const gossip::Member& member : transport_.membership().recently_gone(now)) add(member);
+    const std::vector<gossip::KeyId> keys = transport_.key_ids();
+    PeerStatus& self = add({self_, {}, {}, 0, {}, {}, {}}, now);
+    self.self = true;
+    self.key = keys.empty() ? 0 : keys.front();
+    for (const gossip::Member& member : transport_.membership().live()) {
+        PeerStatus& peer = add(member, member.last_heard);
+        peer.key = transport_.key_of(member.id);
+        if (member.round_trip > Duration::zero()) peer.round_trip = member.round_trip;
+        if (const PeerDefinitions* said = definition_sync_.said(member.id)) {
+            peer.definitions = describe(*said, now);
+        }
+    }
+    for (const gossip::Member& member : transport_.membership().recently_gone(now)) {
+        add(member, member.since);
+    }
     return peers;
+}
+
+SealStatus Engine::Implementation::seal_status(Instant now) const {
+    SealStatus status{transport_.key_ids(), {}};
+    for (const gossip::Stranger& stranger : transport_.strangers().recent(now)) {
+        status.strangers.push_back({stranger.from, gossip::to_string(stranger.reason), stranger.key,
+                                    stranger.datagrams, now - stranger.last});
+    }
+    return status;
 }
 
 std::optional<QuotaStatus> Engine::Implementation::quota_status(std::string_view name,
@@ -533,6 +786,7 @@ std::optional<QuotaStatus> Engine::Implementation::quota_status(std::string_view
         const SyncedLimit* synced = status.fleet_wide ? reporter_.find(key) : nullptr;
         if (synced != nullptr) {
             status.origins = synced->origins();
+            status.isolated = synced->isolated;
             for (const View& view : synced->views) {
                 status.owners.push_back(view.owner().address);
                 if (view.fresh(options_.sync, now)) status.heard.push_back(view.owner().address);
@@ -550,6 +804,7 @@ Statistics Engine::Implementation::statistics() const {
     statistics.owned_limits = owner_.size();
     statistics.cells = owner_.cells();
     statistics.hot_limits = hot_.size();
+    statistics.isolated_limits = reporter_.isolated();
     const gossip::TransportCounters& counters = transport_.counters();
     statistics.datagrams_in = counters.datagrams_in;
     statistics.datagrams_out = counters.datagrams_out;
@@ -562,20 +817,23 @@ Statistics Engine::Implementation::statistics() const {
     }
     for (std::size_t i = 0; i < gossip::kRejections; ++i) {
         const auto reason = static_cast<gossip::Rejection>(i);
-        if (counters.rejected[reason] > 0) {
-            statistics.rejected[std::string(gossip::to_string(reason))] = counters.rejected[reason];
-        }
+        // Zeros too: an alert on the increase would miss a series that begins above 0.
+        statistics.rejected[std::string(gossip::to_string(reason))] = counters.rejected[reason];
     }
+    statistics.opened_with_second_key = counters.opened_with_second_key;
     for (const gossip::Member& member : transport_.membership().live()) {
         ++statistics.peers_by_state[std::string(gossip::to_string(member.state))];
     }
     for (const gossip::Member& member : transport_.membership().recently_gone(now_)) {
         ++statistics.peers_by_state[std::string(gossip::to_string(member.state))];
     }
-    if (const auto* worst = silence_.most_refused(statistics.most_refused_count)) {
-        statistics.most_refused_peer = worst->address;
-    }
-    statistics.staleness = reporter_.staleness(now_);
+    statistics.refused_by_peer = silence_.refusals();
+    statistics.definitions = definition_sync_.counters();
+    statistics.definition_store = store_.counters();
+    statistics.bulk = bulk_counters_;
+    statistics.staleness = reporter_.staleness(owner_, now_);
+    statistics.pace_asked = 1 + 0.1 * owner_.pace();
+    statistics.pace_followed = 1 + 0.1 * reporter_.pace();
     return statistics;
 }
 
@@ -587,24 +845,36 @@ void Engine::start(Instant now) { implementation_->start(now); }
 void Engine::receive(ByteSpan datagram, const Endpoint& from, Instant now) {
     implementation_->receive(datagram, from, now);
 }
+void Engine::refused(const Endpoint& address, Instant now) {
+    implementation_->refused(address, now);
+}
 void Engine::tick(Instant now) { implementation_->tick(now); }
 Instant Engine::next_tick() const { return implementation_->next_tick(); }
 std::vector<Outgoing> Engine::take_outgoing() { return implementation_->take_outgoing(); }
 void Engine::set_seeds(std::vector<Endpoint> seeds) {
     implementation_->transport().set_seeds(std::move(seeds));
 }
-void Engine::set_keys(const std::vector<GossipKey>& keys) {
-    implementation_->transport().set_keys(keys);
-}
+void Engine::set_keys(const std::vector<GossipKey>& keys) { implementation_->set_keys(keys); }
 void Engine::goodbye(Instant now) { implementation_->goodbye(now); }
 std::vector<PeerStatus> Engine::peers(Instant now) const { return implementation_->peers(now); }
 std::optional<QuotaStatus> Engine::quota_status(std::string_view name, Instant now) {
     return implementation_->quota_status(name, now);
 }
 Statistics Engine::statistics() const { return implementation_->statistics(); }
+SealStatus Engine::seal_status(Instant now) const { return implementation_->seal_status(now); }
+std::vector<LimitSilence> Engine::silences(std::size_t most, Instant now) const {
+    return implementation_->reporter().silences(most, now);
+}
+std::vector<std::uint32_t> Engine::key_ids() const {
+    return implementation_->transport().key_ids();
+}
 std::uint64_t Engine::incarnation() const {
     return implementation_->transport().self().incarnation;
 }
+void Engine::set_bulk(bool possible) { implementation_->definition_sync().set_bulk(possible); }
+std::unique_ptr<DefinitionPull> Engine::take_pull() { return implementation_->take_pull(); }
+void Engine::end_pull(DefinitionPull& pull, Instant now) { implementation_->end_pull(pull, now); }
+std::unique_ptr<DefinitionServe> Engine::serve_pull() { return implementation_->serve_pull(); }
 DefinitionStore& Engine::definitions() { return implementation_->store(); }
 
 }  // namespace weir::engine

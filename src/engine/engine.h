@@ -26,6 +26,7 @@
 #include "base/instant.h"
 #include "engine/statistics.h"
 #include "engine/sync_settings.h"
+#include "gossip/membership_settings.h"
 
 namespace weir::limiter {
 class Limiter;
@@ -36,6 +37,8 @@ class NonceSource;
 
 namespace weir::engine {
 
+class DefinitionPull;
+class DefinitionServe;
 class DefinitionStore;
 
 /// A datagram to be sent.
@@ -61,16 +64,39 @@ struct Options {
     /// traffic; the simulator gives a seeded one. Must outlive the engine.
     gossip::NonceSource* nonces = nullptr;
     SyncSettings sync;
+    gossip::MembershipSettings membership{};
+    /// Of membership's usual bytes a second: for small fleets that stand for large ones.
+    double membership_bytes_share = 1;
 };
 
 /// A peer, for GET /v1/peers and the metric weir_peers{state}.
 struct PeerStatus {
     Endpoint address;
     std::uint64_t incarnation = 0;
-    std::string_view state;  // "alive", "suspect", "dead" or "left"
-    /// Since the last opened datagram; nothing when there was none.
+    std::string_view state;  // "alive", "suspect", "dead", "left" or "replaced"
+    /// Since the last opened datagram, or of those that are gone since they left or died; nothing
+    /// when there was none.
     std::optional<Duration> silence;
+    /// Counter values and definitions of it that could not be and were refused or clamped.
+    std::uint64_t refused_values = 0;
     bool self = false;
+    /// Of the last answered ping; nothing when there was none.
+    std::optional<Duration> round_trip;
+    /// Id of the key that sealed its last datagram; 0: none.
+    std::uint32_t key = 0;
+    /// Which definitions it has, by its last digest; nothing before the first one.
+    struct Definitions {
+        struct Set {
+            std::string name;
+            std::uint64_t generation = 0;
+            std::uint64_t content_hash = 0;
+        };
+        std::vector<Set> sets;
+        std::uint64_t overrides_hash = 0;
+        Duration age{};
+        bool same = false;  // as here
+    };
+    std::optional<Definitions> definitions{};
 };
 
 /// What one limit of a quota looks like from here.
@@ -86,6 +112,8 @@ struct LimitStatus {
     double local_offered_rate = 0;
     double discard_probability = 0;
     bool fleet_wide = false;
+    /// What the quota says for isolation holds.
+    bool isolated = false;
     /// How many sidecars report to the owners.
     std::uint32_t origins = 0;
     std::vector<Endpoint> owners;
@@ -110,6 +138,9 @@ class Engine {
     void start(Instant now);
     /// A datagram as it came from the socket; everything wrong with it is counted, never answered.
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
+    /// A host says that nobody listens at this address (an ICMP port unreachable). Only a hint: who
+    /// is there is asked, and provisionally taken for dead if the question is refused too.
+    void refused(const Endpoint& address, Instant now);
     void tick(Instant now);
     [[nodiscard]] Instant next_tick() const;
     /// What is to be sent since the last call, oldest first.
@@ -126,7 +157,22 @@ class Engine {
     /// Nothing when this sidecar has no live instance of that name.
     [[nodiscard]] std::optional<QuotaStatus> quota_status(std::string_view name, Instant now);
     [[nodiscard]] Statistics statistics() const;
+    [[nodiscard]] SealStatus seal_status(Instant now) const;
+    /// The limits in use of whose owners was heard longest ago, at most so many.
+    [[nodiscard]] std::vector<LimitSilence> silences(std::size_t most, Instant now) const;
+    /// Of the keys in use, the one that seals first.
+    [[nodiscard]] std::vector<std::uint32_t> key_ids() const;
     [[nodiscard]] std::uint64_t incarnation() const;
+
+    /// Bulk exchange of definitions over streams (definition_stream.h), if whoever drives the
+    /// engine offers it: next() and receive() of these are called as long as they live, which must
+    /// not be longer than the engine does.
+    void set_bulk(bool possible);
+    /// The next thing to be pulled: connect to its wish().from. end_pull() must follow.
+    [[nodiscard]] std::unique_ptr<DefinitionPull> take_pull();
+    void end_pull(DefinitionPull& pull, Instant now);
+    /// For a connection that came in.
+    [[nodiscard]] std::unique_ptr<DefinitionServe> serve_pull();
 
     /// The quota definitions of file and API layer; changes made here spread by themselves.
     [[nodiscard]] DefinitionStore& definitions();

@@ -18,6 +18,7 @@
 #include "engine/statistics.h"
 #include "engine/sync_settings.h"
 #include "gossip/counter_messages.h"
+#include "limiter/definition.h"
 
 namespace weir::engine {
 
@@ -27,10 +28,17 @@ struct OwnedCell {
     crdt::CounterCell counts;
     double rate = 0;       // as told
     double fade = 1;       // what silence leaves of it
-    double open_time = 0;  // the owner's integral of 1 - p when it was told
+    double reckoned = 0;   // what was reckoned as admitted since its last word, up to open_time
+    double open_time = 0;  // the owner's integral of 1 - p then
     Duration keep_alive{};
     Instant heard{};
+    bool owed = false;  // a total, which waits for others to share its datagram
     [[nodiscard]] double reckoned_rate() const { return rate * fade; }
+    /// Before its rate or fade changes: what the bucket has had of it stays what it was.
+    void settle(double open_now) {
+        reckoned += reckoned_rate() * (open_now - open_time);
+        open_time = open_now;
+    }
 };
 
 /// What an owner makes of a delta.
@@ -39,6 +47,7 @@ enum class DeltaOutcome : std::uint8_t {
     baseline,  // first sight: adds nothing
     old,       // nothing new in it; answered all the same
     falling,   // a count fell within its run: refused
+    leaping,   // more than can have happened: the lie is left out of it
     full       // too many origins: refused
 };
 
@@ -46,6 +55,9 @@ struct OwnedLimit {
     gossip::LimitKey key;
     std::string name;  // empty until told
     std::optional<limiter::LimitParameters> parameters;
+    limiter::IsolationMode when_isolated = limiter::IsolationMode::safe;
+    bool holding = false;          // some origins are taken for cut off
+    bool parameters_told = false;  // by an origin: our own definitions lack the limit
     std::uint32_t life = 0;
     Instant born{};  // when this owner took the shard over, or began anew
     bool handed_over = false;
@@ -55,6 +67,9 @@ struct OwnedLimit {
     Instant judged{};
     std::vector<OwnedCell> cells;
     std::uint32_t origins = 0;
+    /// When that other origin was heard whose last word is the oldest of all that count: it told a
+    /// rate, and goes on telling of the limit or is missing without a goodbye.
+    std::optional<Instant> oldest_word;
 
     // Rates that a former owner handed over, until the origins speak themselves.
     double handed_rate = 0;
@@ -63,8 +78,14 @@ struct OwnedLimit {
     Instant held_until{};
 
     Bucket published;
+    /// Of the answers since then the one that was furthest from it: a moment's state, by which its
+    /// receiver goes on reckoning.
+    std::optional<Bucket> answered;
     double published_probability = 0;  // at the last look
     bool was_published = false;
+    bool published_holding = false;
+    bool urgent = false;  // to be looked at before its turn
+    Instant looked{};     // when that was last
     Instant last_use{};
     Instant asked_name{};
 
@@ -75,16 +96,25 @@ struct OwnedLimit {
         return parameters && (handed_over || now - born >= settings.refill_time);
     }
 
-    DeltaOutcome receive(const SyncSettings& settings, MemberNumber from,
-                         const gossip::DeltaEntry& delta, Instant now, SyncStatistics& statistics);
+    /// `delta` is what came, but for a rate that is out of proportion.
+    DeltaOutcome receive(const SyncSettings& settings, MemberNumber from, gossip::DeltaEntry delta,
+                         Instant now, SyncStatistics& statistics);
     void receive(const SyncSettings& settings, const gossip::HandoverEntry& entry, Instant now);
     /// Fades or holds what is silent, drops what is gone; adds the rates up.
     void judge_silence(const SyncSettings& settings, Silence& silence, Instant now);
     /// Whether users reckon too wrongly by now; also moves on what they reckon.
-    [[nodiscard]] bool must_publish(const SyncSettings& settings, Duration since_last_look);
+    /// `publish_error`: by how much the probability may be off; `pace` is in tenths on top of that
+    /// and of the error in the level, as for the origins.
+    [[nodiscard]] bool must_publish(const SyncSettings& settings, double publish_error,
+                                    std::uint8_t pace, Duration since_last_look);
     void note_published();
+    /// Whether they would let pass or refuse, in that time, more than what is worth a
+    /// publication: that cannot wait.
+    [[nodiscard]] bool is_urgent(const SyncSettings& settings, Duration next_look) const;
+    void note_answered();
 
     [[nodiscard]] const OwnedCell* find(MemberNumber member) const;
+    [[nodiscard]] OwnedCell* find(MemberNumber member);
     [[nodiscard]] gossip::TotalEntry total(const SyncSettings& settings, const OwnedCell* cell,
                                            std::uint8_t pace, Instant now) const;
     [[nodiscard]] gossip::HandoverEntry handover(const Silence& silence, Instant now) const;
@@ -93,12 +123,20 @@ struct OwnedLimit {
     bool adopt_run(MemberNumber from, std::uint32_t run, const Silence& silence);
 
   private:
+    [[nodiscard]] bool misleads(const SyncSettings& settings, double publish_error,
+                                std::uint8_t pace, const Bucket& told) const;
     OwnedCell* place(MemberNumber member);
     void count(const SyncSettings& settings, OwnedCell& cell, const gossip::DeltaEntry& delta,
-               const crdt::CounterCell& counts, SyncStatistics& statistics);
+               const crdt::CounterCell& counts, Instant now, SyncStatistics& statistics);
+    [[nodiscard]] bool leaps(const OwnedCell& cell, const gossip::DeltaEntry& delta,
+                             const crdt::CounterCell& counts, double seconds) const;
+    [[nodiscard]] std::optional<double> unfounded_rate(const OwnedCell& cell,
+                                                       const gossip::DeltaEntry& delta,
+                                                       double seconds) const;
     void take_rate(OwnedCell& cell, const gossip::DeltaEntry& delta, Instant now);
     void take_state(const gossip::DeltaEntry& delta);
     void add_rates(Instant now);
+    void fade(OwnedCell& cell, const Silence& silence, double seconds);
 };
 
 }  // namespace weir::engine

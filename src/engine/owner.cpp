@@ -9,17 +9,19 @@ namespace {
 
 /// Limits are looked at in every so many ticks of 10 ms.
 constexpr std::uint64_t kLookEvery = 5;
-constexpr Duration kLookInterval = std::chrono::milliseconds(50);
+constexpr std::uint64_t kLookPhase = 1;
+constexpr Duration kTick = std::chrono::milliseconds(10);
+/// ... or after two, when that is too late.
+constexpr Duration kUrgentAfter = std::chrono::milliseconds(18);
 /// A name that was not told is asked for again after this.
 constexpr Duration kAskNameAgain = std::chrono::milliseconds(100);
+/// What others told us a limit is: they may have been wrong.
+constexpr Duration kAskToldAgain = std::chrono::seconds(1);
 /// A new owner asks to be filled so often, so far apart.
 constexpr std::uint8_t kAsks = 3;
 constexpr Duration kAskAgain = std::chrono::milliseconds(300);
 /// Limits of a shard that was lost are kept for as long, to fill others.
 constexpr Duration kKeepLost = std::chrono::seconds(3);
-/// Pace in tenths: the largest, and the steps up and down each second.
-constexpr std::uint8_t kLargestPace = 20;
-constexpr std::uint8_t kPaceStep = 5;
 
 std::uint16_t bit_of(gossip::Shard shard) { return static_cast<std::uint16_t>(1u << shard); }
 
@@ -64,7 +66,7 @@ OwnedLimit* Owner::obtain(const gossip::LimitKey& key, Instant now) {
     limit.key = key;
     limit.born = shard.born;
     limit.handed_over = shard.filled;
-    limit.last_use = now;
+    limit.last_use = limit.looked = now;
     by_key_.emplace(key, slot);
     resolve(limit);
     wake(slot);
@@ -73,7 +75,8 @@ OwnedLimit* Owner::obtain(const gossip::LimitKey& key, Instant now) {
 
 void Owner::resolve(OwnedLimit& limit) {
     limiter::LimitParameters parameters;
-    if (!resolver_(limit.key, limit.name, parameters)) return;
+    if (!resolver_(limit.key, limit.name, parameters, limit.when_isolated)) return;
+    limit.parameters_told = false;
     limit.parameters = parameters;
     limit.bucket.clamp(parameters);
 }
@@ -97,25 +100,51 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number,
     }
     OwnedLimit* limit = obtain(delta.key, now);
     if (limit == nullptr) return;
-    if (!limit->parameters && now - limit->asked_name >= kAskNameAgain) {
+    const bool asks = limit->parameters ? limit->parameters_told : true;
+    if (asks && now - limit->asked_name >= (limit->parameters ? kAskToldAgain : kAskNameAgain)) {
         limit->asked_name = now;
         ++statistics_.names_asked;
         sink.ask_name(from, delta.key);
     }
     if (limit->find(number) == nullptr) limit->adopt_run(number, delta.run, silence_);
-    const DeltaOutcome outcome = limit->receive(settings_, number, delta, now, statistics_);
-    if (outcome == DeltaOutcome::falling) {
-        ++statistics_.refused_falling;
+    gossip::DeltaEntry bounded = delta;
+    bounded.keep_alive = bounded_keep_alive(*limit, delta);
+    const DeltaOutcome outcome = limit->receive(settings_, number, bounded, now, statistics_);
+    if (outcome == DeltaOutcome::falling) ++statistics_.refused_falling;
+    if (outcome == DeltaOutcome::leaping) ++statistics_.refused_leaps;
+    if (outcome == DeltaOutcome::falling || outcome == DeltaOutcome::leaping) {
         silence_.refused(number);
     }
     if (outcome == DeltaOutcome::full) ++statistics_.dropped_cells;
-    sink.send_total(from, limit->total(settings_, limit->find(number), pace_, now));
+    const Duration patience = crowded() ? settings_.publication_wait : Duration(kLookEvery * kTick);
+    limit->urgent = limit->urgent || limit->is_urgent(settings_, patience);
+    if (!crowded()) limit->note_answered();
+    OwnedCell* cell = limit->find(number);
+    if (cell != nullptr) cell->owed = false;
+    sink.send_total(from, limit->total(settings_, cell, pacing_.tenths(), now));
 }
 
-void Owner::receive(const gossip::HandoverEntry& entry, Instant now) {
-    ShardState& shard = shards_[gossip::shard_of(entry.key.quota)];
-    shard.asks_left = 0;
-    if (OwnedLimit* limit = obtain(entry.key, now)) limit->receive(settings_, entry, now);
+/// A big share promises to be heard often: whoever claims one may not be silent for long.
+Duration Owner::bounded_keep_alive(const OwnedLimit& limit, const gossip::DeltaEntry& delta) const {
+    const double fleet = std::max(limit.bucket.offered_rate, delta.rate);
+    return std::min(delta.keep_alive,
+                    2 * keep_alive_of(settings_, delta.rate, fleet, pacing_.tenths()));
+}
+
+bool Owner::was_owner(const gossip::MemberId& member, gossip::Shard shard) const {
+    return holds(shards_[shard].former, member);
+}
+
+bool Owner::receive(const gossip::HandoverEntry& entry, Instant now) {
+    OwnedLimit* limit = obtain(entry.key, now);
+    if (limit == nullptr) return true;
+    if (limit->parameters &&
+        !level_can_be(*limit->parameters, entry.level, entry.typical, entry.heaviest)) {
+        return false;
+    }
+    shards_[gossip::shard_of(entry.key.quota)].asks_left = 0;
+    limit->receive(settings_, entry, now);
+    return true;
 }
 
 void Owner::fill(const gossip::HandoverEntry& entry, const std::string& name,
@@ -129,16 +158,19 @@ void Owner::fill(const gossip::HandoverEntry& entry, const std::string& name,
     limit->handed_over = handed_over;  // what we believed ourselves fills nobody
 }
 
-void Owner::name_told(const gossip::NameEntry& entry, Instant now) {
+void Owner::name_told(MemberNumber from, const gossip::NameEntry& entry, Instant now) {
     const auto known = by_key_.find(entry.key);
     if (known == by_key_.end()) return;
     OwnedLimit& limit = slots_[known->second];
-    if (limit.parameters) return;
+    if (limit.parameters && !limit.parameters_told) return;
+    // Only who uses the limit is asked, or the owner who handed it over.
+    if (limit.find(from) == nullptr && limit.parameters) return;
     limit.advance(now);
     limit.name = entry.name;
     resolve(limit);
     if (limit.parameters) return;
     // Our definitions lack it: what the origin goes by has to do.
+    limit.parameters_told = true;
     limit.parameters = limiter::LimitParameters{entry.rate, entry.low, entry.high, entry.debt,
                                                 static_cast<limiter::Law>(entry.law)};
     limit.bucket.clamp(*limit.parameters);
@@ -188,6 +220,7 @@ void Owner::shard_changed(const gossip::OwnerChange& change, Instant now, OwnerS
     // Whether we were an owner is our own knowledge: our name may have changed in between.
     const bool before = state.owned;
     const bool after = holds(change.after, self_);
+    state.former = change.before;
     if (before) {
         for (const gossip::MemberId& owner : change.after) {
             if (owner != self_ && !holds(change.before, owner)) {
@@ -257,8 +290,14 @@ void Owner::tick(Instant now, OwnerSink& sink) {
     for (std::size_t i = 0; i < awake_.size();) {
         const std::uint32_t slot = awake_[i];
         bool stays = true;
-        if ((ticks_ + slot) % kLookEvery == 0) {
-            OwnedLimit& limit = slots_[slot];
+        // A shard's limits together, so that what is published shares datagrams.
+        const gossip::Shard turn = gossip::shard_of(slots_[slot].key.quota);
+        OwnedLimit& limit = slots_[slot];
+        // Ticks of a process that is often stopped come late.
+        const Duration since = now - limit.looked;
+        const bool due =
+            (ticks_ + turn) % kLookEvery == kLookPhase || since >= (kLookEvery + 1) * kTick;
+        if (due || (limit.urgent && since >= kUrgentAfter)) {
             const ShardState& shard = shards_[gossip::shard_of(limit.key.quota)];
             if (limit.idle(settings_, now) || (!shard.owned && now - shard.lost > kKeepLost)) {
                 stays = false;
@@ -274,24 +313,75 @@ void Owner::tick(Instant now, OwnerSink& sink) {
         awake_.pop_back();
         remove(slot);
     }
+    pay_due(now, sink);
 }
 
 void Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
+    const Duration since = now - limit.looked;
+    limit.looked = now;
+    const bool at_once = !crowded() || limit.urgent || !limit.was_published;
+    limit.urgent = false;
     limit.judge_silence(settings_, silence_, now);
     limit.advance(now);
     if (!shards_[gossip::shard_of(limit.key.quota)].owned) return;
-    if (limit.must_publish(settings_, kLookInterval)) publish(limit, now, sink);
+    const double error = settings_.publish_error * (crowded() ? settings_.crowded_error : 1);
+    if (limit.must_publish(settings_, error, pace(), since)) publish(limit, at_once, now, sink);
 }
 
-void Owner::publish(OwnedLimit& limit, Instant now, OwnerSink& sink) {
+bool Owner::crowded() const { return awake_.size() >= settings_.crowd_of_limits; }
+
+void Owner::publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sink) {
     limit.note_published();
     ++statistics_.publications;
+    if (!at_once) {
+        owe(limit, now);
+        return;
+    }
     // Copied: a total to ourselves may come back as a delta at once.
     const std::vector<OwnedCell> cells = limit.cells;
+    for (OwnedCell& cell : limit.cells) cell.owed = false;
     for (const OwnedCell& cell : cells) {
         if (now - cell.heard >= settings_.user_memory || silence_.is_gone(cell.member)) continue;
-        sink.send_total(silence_.id(cell.member), limit.total(settings_, &cell, pace_, now));
+        sink.send_total(silence_.id(cell.member),
+                        limit.total(settings_, &cell, pacing_.tenths(), now));
     }
+}
+
+/// With many limits a publication is seldom the only thing that a user will be told soon: it waits
+/// a little for the answer to a delta, or for other publications, to share their datagram.
+void Owner::owe(OwnedLimit& limit, Instant now) {
+    for (OwnedCell& cell : limit.cells) {
+        if (cell.owed || now - cell.heard >= settings_.user_memory) continue;
+        cell.owed = true;
+        Debt& debt = debts_[cell.member];
+        if (debt.limits.empty()) debt.since = now;
+        debt.limits.push_back(limit.key);
+    }
+}
+
+void Owner::pay(MemberNumber user, Instant now, OwnerSink& sink) {
+    const auto found = debts_.find(user);
+    if (found == debts_.end()) return;
+    const Debt debt = std::move(found->second);
+    debts_.erase(found);
+    for (const gossip::LimitKey& key : debt.limits) {
+        const auto known = by_key_.find(key);
+        OwnedCell* cell = known == by_key_.end() ? nullptr : slots_[known->second].find(user);
+        if (cell == nullptr || !cell->owed) continue;  // told meanwhile
+        cell->owed = false;
+        if (silence_.is_gone(user)) continue;
+        OwnedLimit& limit = slots_[known->second];
+        limit.advance(now);
+        sink.send_total(silence_.id(user), limit.total(settings_, cell, pacing_.tenths(), now));
+    }
+}
+
+void Owner::pay_due(Instant now, OwnerSink& sink) {
+    std::vector<MemberNumber> due;
+    for (const auto& [user, debt] : debts_) {
+        if (now - debt.since >= settings_.publication_wait) due.push_back(user);
+    }
+    for (const MemberNumber user : due) pay(user, now, sink);
 }
 
 void Owner::remove(std::uint32_t slot) {
@@ -299,13 +389,6 @@ void Owner::remove(std::uint32_t slot) {
     awake_flag_[slot] = false;
     slots_[slot] = OwnedLimit{};
     free_.push_back(slot);
-}
-
-void Owner::note_load(std::uint64_t datagrams_per_second) {
-    const double load = static_cast<double>(datagrams_per_second) /
-                        static_cast<double>(settings_.datagrams_per_second);
-    if (load > 0.8) pace_ = std::min<std::uint8_t>(kLargestPace, pace_ + kPaceStep);
-    if (load < 0.4 && pace_ > 0) --pace_;
 }
 
 void Owner::note_hot(HotTable& hot, Instant now) const {

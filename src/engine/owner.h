@@ -7,12 +7,14 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
 #include "base/random.h"
 #include "engine/hot_table.h"
 #include "engine/owned_limit.h"
+#include "engine/pacing.h"
 #include "engine/silence.h"
 #include "engine/statistics.h"
 #include "gossip/owners.h"
@@ -33,7 +35,8 @@ class OwnerSink {
 /// Finds name and parameters of a limit that this sidecar knows by itself, as reporter or by its
 /// definitions; `name` may be empty (not told yet).
 using Resolver = std::function<bool(const gossip::LimitKey& key, std::string& name,
-                                    limiter::LimitParameters& parameters)>;
+                                    limiter::LimitParameters& parameters,
+                                    limiter::IsolationMode& when_isolated)>;
 
 class Owner {
   public:
@@ -44,8 +47,13 @@ class Owner {
     void start(const gossip::Owners& owners, Instant now);
     void receive(const gossip::MemberId& from, MemberNumber number, const gossip::DeltaEntry& delta,
                  Instant now, OwnerSink& sink);
-    void receive(const gossip::HandoverEntry& entry, Instant now);
-    void name_told(const gossip::NameEntry& entry, Instant now);
+    /// What waits to be told to a user: call it when a datagram goes there anyway.
+    void pay(MemberNumber user, Instant now, OwnerSink& sink);
+    /// False when the level is beyond all that the limit can hold: refused.
+    bool receive(const gossip::HandoverEntry& entry, Instant now);
+    /// Before the shard's owners changed last.
+    [[nodiscard]] bool was_owner(const gossip::MemberId& member, gossip::Shard shard) const;
+    void name_told(MemberNumber from, const gossip::NameEntry& entry, Instant now);
     /// Another owner of these shards asks to be filled.
     void owner_asked(const gossip::MemberId& from, std::uint16_t shards, Instant now,
                      OwnerSink& sink);
@@ -66,8 +74,10 @@ class Owner {
     [[nodiscard]] std::size_t cells() const;
     [[nodiscard]] bool owns(gossip::Shard shard) const { return shards_[shard].owned; }
     /// Datagrams with counters that went in or out in the last second.
-    void note_load(std::uint64_t datagrams_per_second);
-    [[nodiscard]] std::uint8_t pace() const { return pace_; }
+    void note_load(std::uint64_t datagrams_per_second) {
+        pacing_.note_second(settings_, datagrams_per_second);
+    }
+    [[nodiscard]] std::uint8_t pace() const { return pacing_.tenths(); }
 
   private:
     struct ShardState {
@@ -77,15 +87,25 @@ class Owner {
         Instant born{};
         Instant lost{};
         gossip::OwnerList others;
+        gossip::OwnerList former;
+    };
+    struct Debt {
+        std::vector<gossip::LimitKey> limits;
+        Instant since{};
     };
     struct KeyHash {
         std::size_t operator()(const gossip::LimitKey& key) const { return gossip::hash(key); }
     };
     OwnedLimit* obtain(const gossip::LimitKey& key, Instant now);
     void resolve(OwnedLimit& limit);
+    [[nodiscard]] Duration bounded_keep_alive(const OwnedLimit& limit,
+                                              const gossip::DeltaEntry& delta) const;
     void wake(std::uint32_t slot);
     void look_at(OwnedLimit& limit, Instant now, OwnerSink& sink);
-    void publish(OwnedLimit& limit, Instant now, OwnerSink& sink);
+    void publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sink);
+    [[nodiscard]] bool crowded() const;
+    void owe(OwnedLimit& limit, Instant now);
+    void pay_due(Instant now, OwnerSink& sink);
     void hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now, OwnerSink& sink);
     void ask_again(Instant now, OwnerSink& sink);
     void begin_shard(gossip::Shard shard, const gossip::OwnerList& owners, Instant now);
@@ -105,9 +125,10 @@ class Owner {
     std::vector<std::uint32_t> free_;
     std::vector<std::uint32_t> awake_;
     std::unordered_map<gossip::LimitKey, std::uint32_t, KeyHash> by_key_;
+    std::map<MemberNumber, Debt> debts_;  // publications that wait, by user
     std::uint64_t ticks_ = 0;
     Instant asked_at_{};
-    std::uint8_t pace_ = 0;
+    Pacing pacing_;
 };
 
 }  // namespace weir::engine

@@ -64,6 +64,22 @@ inline double Bucket::advance(const limiter::LimitParameters& limit, double infl
     return open;
 }
 
+/// The heaviest weight that is believed from others, in seconds of the rate: it bounds the harm of
+/// a lie.
+inline constexpr double kLongestDebt = 60;
+[[nodiscard]] inline double largest_weight(const limiter::LimitParameters& limit) {
+    return std::max(limit.high, kLongestDebt * limit.rate);
+}
+
+/// Whether an owner can have counted so much: no level is above the ceiling. Owners may go by an
+/// older or newer definition for a moment.
+[[nodiscard]] inline bool level_can_be(const limiter::LimitParameters& limit, double level,
+                                       double typical, double heaviest) {
+    constexpr double kLeap = 10;
+    const double believed = std::min(heaviest, largest_weight(limit));
+    return level <= kLeap * limiter::ceiling(limit, typical, believed);
+}
+
 /// A level is hot above half of low: then publications and polls are worth their traffic.
 [[nodiscard]] inline bool is_hot(const limiter::LimitParameters& limit, const Bucket& bucket) {
     return bucket.level > 0.5 * limit.low || bucket.probability(limit) > 0;
@@ -77,6 +93,12 @@ inline double Bucket::advance(const limiter::LimitParameters& limit, double infl
     const double factor = std::min(1.0, settings.big_share / std::max(1e-9, share));
     const double seconds = to_seconds(settings.keep_alive) * factor * (1 + pace * 0.1);
     return std::clamp(from_seconds(seconds), settings.keep_alive_floor, settings.keep_alive_limit);
+}
+
+/// After how long without a word whoever promised such a keep-alive is taken for silent.
+[[nodiscard]] inline Duration silent_after(const SyncSettings& settings, Duration keep_alive) {
+    return std::max(settings.silence_floor,
+                    from_seconds(settings.silence_factor * to_seconds(keep_alive)));
 }
 
 }  // namespace weir::engine

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/reckoning.h"
+
 namespace weir::engine {
 namespace {
 
+/// A second hint is one that comes at least so long after the first.
+constexpr Duration kSecondHint = std::chrono::microseconds(50);
 /// Longer than any cell of a member outlives its last packet.
 constexpr Duration kForgetAfter = std::chrono::minutes(2);
 
@@ -30,6 +34,8 @@ MemberNumber Silence::number(const gossip::MemberId& member, Instant now) {
 void Silence::heard(MemberNumber number, Instant now) {
     Known& member = members_[number];
     member.last_packet = now;
+    member.unreachable = false;
+    member.questioned = {};
     if (!member.silent) return;
     member.silent = false;
     member.split = false;
@@ -45,18 +51,38 @@ void Silence::gone(const gossip::MemberId& id, Instant now) {
     member.gone = true;
 }
 
+void Silence::joined(const gossip::MemberId& id) {
+    for (auto each = numbers_.lower_bound({id.address, 0});
+         each != numbers_.end() && each->first.address == id.address; ++each) {
+        members_[each->second].succeeded = each->first.incarnation != id.incarnation;
+    }
+}
+
+Silence::Hint Silence::nobody_there(MemberNumber number, Instant now) {
+    Known& member = members_[number];
+    if (member.unreachable || member.gone) return Hint::known;
+    if (member.questioned == Instant{}) {
+        member.questioned = now;
+        return Hint::ask;
+    }
+    // What came together with the first one says nothing more.
+    if (now - member.questioned < kSecondHint) return Hint::known;
+    member.unreachable = true;
+    ++statistics_.unreachable;
+    return Hint::given_up;
+}
+
 Duration Silence::silent_after(Duration keep_alive) const {
-    return std::max(settings_.silence_floor,
-                    from_seconds(settings_.silence_factor * to_seconds(keep_alive)));
+    return engine::silent_after(settings_, keep_alive);
 }
 
 Presence Silence::judge(MemberNumber number, Duration age, Duration keep_alive, Instant now) {
     Known& member = members_[number];
     if (member.gone) return Presence::gone;
     const Duration patience = silent_after(keep_alive);
-    if (age <= patience) return Presence::heard;
+    if (age <= patience && (!member.unreachable || age == Duration::zero())) return Presence::heard;
     // The member speaks, only not of this limit: no split.
-    if (now - member.last_packet <= patience) return Presence::fading;
+    if (now - member.last_packet <= patience && !member.unreachable) return Presence::fading;
     if (!member.silent) {
         fall_silent(member, keep_alive, now);
         silent_.push_back(number);
@@ -112,19 +138,29 @@ void Silence::restart(Instant now) {
         member.silent = false;
         member.split = false;
         member.hold_until = {};
+        member.unreachable = false;
+        member.questioned = {};
         member.last_packet = now;
     }
 }
 
-const gossip::MemberId* Silence::most_refused(std::uint64_t& count) const {
-    const gossip::MemberId* worst = nullptr;
-    count = 0;
+std::vector<PeerRefusals> Silence::refusals() const {
+    constexpr std::size_t kShown = 16;
+    std::map<Endpoint, std::uint64_t> counts;
     for (const auto& [id, number] : numbers_) {
-        if (members_[number].refusals <= count) continue;
-        count = members_[number].refusals;
-        worst = &id;
+        if (members_[number].refusals > 0) counts[id.address] += members_[number].refusals;
     }
+    std::vector<PeerRefusals> worst;
+    for (const auto& [peer, count] : counts) worst.push_back({peer, count});
+    std::stable_sort(worst.begin(), worst.end(),
+                     [](const auto& one, const auto& other) { return one.count > other.count; });
+    worst.resize(std::min(worst.size(), kShown));
     return worst;
+}
+
+std::uint64_t Silence::refusals(const gossip::MemberId& member) const {
+    const auto known = numbers_.find(member);
+    return known == numbers_.end() ? 0 : members_[known->second].refusals;
 }
 
 }  // namespace weir::engine

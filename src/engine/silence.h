@@ -40,10 +40,31 @@ class Silence {
         return members_[member].id;
     }
     [[nodiscard]] bool is_gone(MemberNumber member) const { return members_[member].gone; }
+    /// Who we are, under whichever incarnation.
+    void set_self(const Endpoint& address) { self_ = address; }
+    [[nodiscard]] bool is_self(MemberNumber member) const {
+        return members_[member].id.address == self_;
+    }
+    /// Has not been heard for longer than it promised, without a goodbye, and nobody else is at its
+    /// address by now.
+    [[nodiscard]] bool is_missing(MemberNumber member) const {
+        const Known& known = members_[member];
+        return known.silent && !known.gone && !known.succeeded;
+    }
+    /// A new incarnation is at its address: whoever was there is not missing any more.
+    void joined(const gossip::MemberId& member);
     /// A packet of it was opened.
     void heard(MemberNumber member, Instant now);
     /// It said goodbye or was replaced.
     void gone(const gossip::MemberId& member, Instant now);
+    /// The host at its address says that nobody listens there. It may be forged, so the first time
+    /// only makes it worth a question, and once more without a packet in between means `silent`
+    /// from now on, until it is heard.
+    enum class Hint : std::uint8_t { ask, given_up, known };
+    Hint nobody_there(MemberNumber member, Instant now);
+    [[nodiscard]] bool is_unreachable(MemberNumber member) const {
+        return members_[member].unreachable;
+    }
     /// Counter values of it were refused.
     void refused(MemberNumber member) { ++members_[member].refusals; }
 
@@ -58,8 +79,9 @@ class Silence {
     /// After a stop of our own the clock stood still: nobody was silent meanwhile.
     void restart(Instant now);
     [[nodiscard]] std::size_t size() const { return numbers_.size(); }
-    /// The member of whom the most values were refused; nullptr when of nobody.
-    [[nodiscard]] const gossip::MemberId* most_refused(std::uint64_t& count) const;
+    /// Whose values were refused, by address, those with most first; 16 at most.
+    [[nodiscard]] std::vector<PeerRefusals> refusals() const;
+    [[nodiscard]] std::uint64_t refusals(const gossip::MemberId& member) const;
 
   private:
     struct Known {
@@ -71,6 +93,9 @@ class Silence {
         bool silent = false;
         bool split = false;  // has had its hold for this silence
         bool gone = false;
+        bool unreachable = false;
+        bool succeeded = false;  // by another incarnation, after it had been given up
+        Instant questioned{};    // after the first hint since its last packet
         Instant gone_at{};
     };
     void fall_silent(Known& member, Duration keep_alive, Instant now);
@@ -78,6 +103,7 @@ class Silence {
 
     const SyncSettings& settings_;
     SyncStatistics& statistics_;
+    Endpoint self_;
     std::vector<Known> members_;
     std::vector<MemberNumber> free_;
     std::vector<MemberNumber> silent_;

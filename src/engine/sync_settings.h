@@ -16,14 +16,30 @@ struct SyncSettings {
     double error_budget = 0.05;
     /// The window over which rates are estimated (the limiter's).
     Duration rate_window = 300ms;
-    /// At most one datagram with deltas to one owner in this time.
+    /// At most one round of deltas to one owner in this time, on average: after a pause this many
+    /// more may follow at once, since a jump of the load is worth telling while it happens.
     Duration minimum_interval = 50ms;
+    int interval_burst = 7;
+    /// The same to an owner who hears of many limits in use here: twice as much more for each
+    /// beyond the first few, up to the longest. The more limits share a datagram, the less each
+    /// costs.
+    std::size_t few_limits = 3;
+    Duration longest_interval = 400ms;
+    /// An owner of at least so many limits used in the last minute is crowded: a publication waits
+    /// so long for the answer to a delta, or for other publications to the same user, to share
+    /// their datagram; and for an error so much larger, since answers tell most users sooner
+    /// anyway.
+    std::size_t crowd_of_limits = 8;
+    Duration publication_wait = 400ms;
+    double crowded_error = 2;
     /// Keep-alive of a reporter with a small share; a big share shortens it to the floor, so that
     /// its silence shows soon.
     Duration keep_alive = 1s;
     Duration keep_alive_floor = 200ms;
     /// The longest keep-alive that a pacing owner may ask for.
     Duration keep_alive_limit = 3s;
+    /// How far an owner may slow its origins down, in tenths on top of keep-alive and error budget.
+    std::uint8_t largest_pace = 20;
     /// From this share of the fleet's offered rate on keep-alives shorten.
     double big_share = 0.05;
     /// Silent = nothing heard for so many keep-alives, at least silence_floor.

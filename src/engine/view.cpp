@@ -8,12 +8,20 @@ namespace {
 
 /// More unanswered deltas than this are not remembered: the oldest goes.
 constexpr std::size_t kMaximumFlights = 24;
-/// Below this (in typical requests a second) a told rate is as good as none.
-constexpr double kQuietRate = 0.01;
 /// A rate is reckoned with for at most this long when offered weight is compared.
 constexpr double kLongestPrediction = 99;
 /// Without own load a hot limit is asked after more seldom.
 constexpr int kIdlePollFactor = 2;
+/// Limits that are not hot tell an owner that they are there together with those who have to: below
+/// a half, since then all of one owner come to do so at one moment, once in a keep-alive.
+constexpr double kTogether = 0.4;
+/// An error so many times larger than is worth a delta cannot wait.
+constexpr double kLeap = 4;
+/// Of what may fill before anybody is refused: by so much all origins of a limit that is not hot
+/// may be off together, if all stray alike at once. It is hot from a half on.
+constexpr double kCalmShare = 0.6;
+/// Fewer requests than that are no more than chance is good for.
+constexpr double kFewRequests = 4;
 /// With room for fewer requests than this any level matters.
 constexpr double kSmallLimit = 10;
 
@@ -32,6 +40,11 @@ Thresholds thresholds_of(const SyncSettings& settings, const limiter::LimitParam
     const double window = 2 * to_seconds(settings.rate_window);
     return {std::max(0.5 * typical, share * limiter::threshold_width(limit, typical)),
             std::max(2 * typical, share * window * std::max(limit.rate, fleet_rate))};
+}
+
+double calm_of(const limiter::LimitParameters& limit, double typical, std::uint32_t origins) {
+    const double share = kCalmShare * limit.low / std::max(1u, origins);
+    return limit.edge() || share < kFewRequests * typical ? 0 : share;
 }
 
 double View::others_rate() const { return std::max(0.0, bucket_.offered_rate - known_.rate); }
@@ -92,15 +105,21 @@ Need View::need(const SyncSettings& settings, const limiter::LimitParameters& li
     const double noise = settings.offered_deviations *
                              std::sqrt(own.typical * std::max(own.typical, known_.rate * age)) +
                          own.typical;
-    const double offered_bound = std::min(noise, thresholds.offered);
+    const double admitted_bound = std::max(thresholds.admitted, std::min(noise, thresholds.calm));
+    const double offered_bound = std::min(noise, std::max(thresholds.offered, thresholds.calm));
     const double keep_alive_seconds = to_seconds(keep_alive(settings, own.rate));
-    if (admitted_error > thresholds.admitted || offered_error > offered_bound ||
+    if (admitted_error > kLeap * admitted_bound || offered_error > kLeap * offered_bound) {
+        return Need::urgent;
+    }
+    if (admitted_error > admitted_bound || offered_error > offered_bound ||
         age >= keep_alive_seconds) {
         return Need::must;
     }
-    const bool half_way = admitted_error > thresholds.admitted / 2 ||
-                          offered_error > offered_bound / 2 || age >= keep_alive_seconds / 2;
-    return half_way ? Need::ride_along : Need::none;
+    const bool calm = thresholds.calm > 0;
+    const bool half_way = admitted_error > admitted_bound / 2 ||
+                          offered_error > offered_bound / 2 || age >= keep_alive_seconds * 0.8;
+    if (half_way) return Need::ride_along;
+    return calm && age >= keep_alive_seconds * kTogether ? Need::together : Need::none;
 }
 
 void View::sent(const OriginCounts& counts, Instant now) {
@@ -110,36 +129,55 @@ void View::sent(const OriginCounts& counts, Instant now) {
     sent_at_ = now;
 }
 
+bool View::contradicts(bool now_far, Instant now) {
+    constexpr Duration kNewsTakes = std::chrono::seconds(2);
+    if (!now_far) {
+        far_since_.reset();
+    } else if (!far_since_) {
+        far_since_ = now;
+    }
+    return far_since_ && now - *far_since_ >= kNewsTakes;
+}
+
 bool View::receive(const SyncSettings& settings, const limiter::LimitParameters& limit,
                    const gossip::TotalEntry& total, std::uint32_t run, const OriginCounts& own,
                    Instant now) {
     advance(limit, own, now);
     const bool ours = total.run == run;
     if (total.life != life_) {
+        // Its first word to us acknowledges nothing: what it lacks is as old as it was.
+        if (life_ != 0) first_unacknowledged_.reset();
         life_ = total.life;
         known_ = {};
         known_.open_time = own.open_time;
         known_at_.reset();
-        first_unacknowledged_.reset();
     } else if (ours && total.offered < known_.offered) {
         return false;
     }
     if (ours) acknowledge(total, own, now);
     origins_ = std::max(1u, total.origins);
-    pace_ = total.pace;
+    pace_ = std::min(total.pace, settings.largest_pace);
     filled_ = total.filled;
-    owner_keep_alive_ = std::clamp(total.keep_alive, Duration::zero(), settings.keep_alive_limit);
+    held_ = total.held;
+    owner_keep_alive_ = std::clamp(total.keep_alive, Duration::zero(), settings.keep_alive);
     bucket_.offered_rate = total.rate;
     bucket_.heaviest = std::max(total.heaviest, own.heaviest);
     bucket_.typical = own.typical;
     bucket_.shedding = total.shedding || (own.shedding && limit.edge());
-    // What we admitted beyond the acknowledged count, less what the owner has reckoned of it.
-    const double unknown = ours ? own.net() - (total.admitted - total.refunded) : 0;
-    const double reckoned = ours ? known_.rate * (own.open_time - known_.open_time) : 0;
+    // What we admitted beyond the acknowledged count, less what the owner has reckoned of it. Of an
+    // owner that has acknowledged nothing here, one that was cut off from us, neither is known: it
+    // may have gone on reckoning with us or not. Its answer to our question will tell.
+    const bool ledger = ours && known_at_;
+    double unknown = ledger ? own.net() - (total.admitted - total.refunded) : 0;
+    // A late lump is worth its last second's share, as the owner will see it (rule 2).
+    const double age = to_seconds(oldest_age(now));
+    if (age > settings.silence_factor * to_seconds(settings.keep_alive)) unknown /= age;
+    const double reckoned = ledger ? known_.rate * (own.open_time - known_.open_time) : 0;
     bucket_.level = total.level + unknown - reckoned;
     bucket_.clamp(limit);
     net_seen_ = own.net();
     heard_ = now;
+    distrusted_ = false;
     advanced_ = now;
     return true;
 }
@@ -162,6 +200,8 @@ void View::acknowledge(const gossip::TotalEntry& total, const OriginCounts& own,
 
 void View::note_round_trip(Duration measured) {
     measured = std::clamp(measured, Duration::zero(), Duration(1s));
+    // What was sent again meanwhile is answered at once: the longest counts, for some answers.
+    answered_after_ = std::max(measured, answered_after_ - answered_after_ / 8);
     // Lost packets only ever make it look longer: fall at once, grow slowly.
     const bool first = round_trip_ == Duration::zero();
     round_trip_ =
@@ -198,7 +238,11 @@ void View::rumour(const gossip::HotEntry& hot, const OriginCounts& own, Instant 
 }
 
 bool View::fresh(const SyncSettings& settings, Instant now) const {
-    if (!heard_) return false;
+    if (!heard_ || distrusted_) return false;
+    // Asked for as long without a word, an owner is gone, whatever it promised.
+    if (!flights_.empty() && now - std::max(flights_.front().at, *heard_) >= settings.view_floor) {
+        return false;
+    }
     Duration keep = keep_alive(settings, 0);
     if (known_.rate <= 0) keep *= kIdlePollFactor;
     const auto window =

@@ -18,6 +18,9 @@
 
 namespace weir::engine {
 
+/// Below this (in typical requests a second) a rate is as good as none.
+inline constexpr double kQuietRate = 0.01;
+
 /// The origin's own figures at one instant, since its run of the cell began.
 struct OriginCounts {
     double admitted = 0;
@@ -37,14 +40,22 @@ struct OriginCounts {
 struct Thresholds {
     double admitted = 0;  // this origin's share of the error budget
     double offered = 0;
+    /// Of a limit that is not hot: below this only what is more than chance is worth a word. 0:
+    /// hot.
+    double calm = 0;
 };
 
 [[nodiscard]] Thresholds thresholds_of(const SyncSettings& settings,
                                        const limiter::LimitParameters& limit, double typical,
                                        double fleet_rate, std::uint32_t origins, std::uint8_t pace);
+/// Thresholds::calm of a limit that is not hot.
+[[nodiscard]] double calm_of(const limiter::LimitParameters& limit, double typical,
+                             std::uint32_t origins);
 
-/// Whether a delta has to go out: now, when a packet goes anyway, or not.
-enum class Need : std::uint8_t { none, ride_along, must };
+/// Whether a delta has to go out: not, when others of limits that are not hot go, when a packet
+/// goes anyway, when one may go again, or without waiting for others to share it, since the load
+/// leapt.
+enum class Need : std::uint8_t { none, together, ride_along, must, urgent };
 
 class View {
   public:
@@ -75,12 +86,18 @@ class View {
     /// A stand-in until the first total comes: a rumour from membership gossip.
     void rumour(const gossip::HotEntry& hot, const OriginCounts& own, Instant now);
 
+    /// Nobody is at the owner's address any more, its host says: not believed until heard again.
+    void distrust() { distrusted_ = true; }
     [[nodiscard]] bool heard() const { return heard_.has_value(); }
     /// Heard lately enough to be believed.
     [[nodiscard]] bool fresh(const SyncSettings& settings, Instant now) const;
     /// Heard within `hold` after it ceased to be fresh.
     [[nodiscard]] bool within_hold(const SyncSettings& settings, Duration hold, Instant now) const;
     [[nodiscard]] bool filled() const { return filled_; }
+    /// The owner holds the share of origins that are cut off from it.
+    [[nodiscard]] bool held() const { return held_; }
+    /// The owner knows all that there is to tell, and that there is no rate.
+    [[nodiscard]] bool quiet(const OriginCounts& own) const;
     [[nodiscard]] bool asked() const { return sent_at_.has_value(); }
     [[nodiscard]] bool awaiting() const { return unanswered_ > 0; }
     [[nodiscard]] bool resending() const { return unanswered_ > 1; }
@@ -91,8 +108,13 @@ class View {
     [[nodiscard]] std::uint8_t pace() const { return pace_; }
     [[nodiscard]] std::optional<Instant> heard_at() const { return heard_; }
     [[nodiscard]] Duration round_trip() const { return round_trip_; }
+    /// How old what it says may be: since it was heard, and as long as its answers took lately.
+    [[nodiscard]] Duration staleness(Instant now) const { return now - *heard_ + answered_after_; }
     /// The age of the oldest weight that is not acknowledged.
     [[nodiscard]] Duration oldest_age(Instant now) const;
+    /// Whether the owner's rate has been far from what all others tell for longer than news takes
+    /// to reach all owners. Say whether it is now.
+    [[nodiscard]] bool contradicts(bool now_far, Instant now);
     /// The keep-alive that holds between us and this owner.
     [[nodiscard]] Duration keep_alive(const SyncSettings& settings, double rate) const;
 
@@ -104,7 +126,6 @@ class View {
     void acknowledge(const gossip::TotalEntry& total, const OriginCounts& own, Instant now);
     void note_round_trip(Duration measured);
     [[nodiscard]] Duration resend_wait(const SyncSettings& settings, double rate) const;
-    [[nodiscard]] bool quiet(const OriginCounts& own) const;
 
     gossip::MemberId owner_;
     Bucket bucket_;
@@ -116,12 +137,16 @@ class View {
     std::uint32_t origins_ = 1;
     std::uint8_t pace_ = 0;
     bool filled_ = false;
+    bool held_ = false;
+    bool distrusted_ = false;
     std::optional<Instant> heard_;
     std::optional<Instant> sent_at_;
     std::optional<Instant> known_at_;
     std::optional<Instant> first_unacknowledged_;
+    std::optional<Instant> far_since_;
     Instant advanced_{};
-    Duration round_trip_{};
+    Duration round_trip_{};      // the shortest of late
+    Duration answered_after_{};  // the longest of late
     Duration owner_keep_alive_{};
 };
 

@@ -14,8 +14,12 @@ class Budget {
   public:
     explicit Budget(const BudgetSettings& settings) : settings_(settings), left_(settings.burst) {}
 
-    /// Takes the bytes if they are there.
-    [[nodiscard]] bool take(std::size_t bytes, Instant now);
+    /// Takes the bytes if they are there, and so many more that it leaves to what is more urgent.
+    [[nodiscard]] bool take(std::size_t bytes, Instant now, double reserve);
+    [[nodiscard]] bool take(std::size_t bytes, Instant now) { return take(bytes, now, 0); }
+    /// Another rate and burst from now on; what is there stays.
+    void resize(const BudgetSettings& settings) { settings_ = settings; }
+    [[nodiscard]] double burst() const { return settings_.burst; }
 
   private:
     BudgetSettings settings_;

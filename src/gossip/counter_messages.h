@@ -11,6 +11,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -46,7 +47,7 @@ struct DeltaEntry {
     double refunded = 0;
     double offered = 0;
     double rate = 0;            // offered, weight per second, without the newest request
-    double believed_level = 0;  // fills a new owner
+    double believed_level = 0;  // fills a new owner; 0 to others
     Duration oldest_age{};      // how long ago the oldest weight in the increase was admitted
     Duration keep_alive{};
     double heaviest = 0;  // W, the heaviest admitted weight not drained yet
@@ -61,6 +62,9 @@ struct TotalEntry {
     std::uint32_t life = 0;  // drawn anew whenever the owner starts from nothing
     bool filled = false;     // false: not to be believed over others
     bool shedding = false;
+    /// Some origins are silent together and taken for cut off: what the quota says for isolation
+    /// holds.
+    bool held = false;
     double level = 0;
     double rate = 0;  // the fleet's offered rate
     std::uint32_t origins = 0;
@@ -74,6 +78,19 @@ struct TotalEntry {
     double offered = 0;
     friend bool operator==(const TotalEntry&, const TotalEntry&) = default;
 };
+
+/// What a delta said of its cell: an answer to it does not repeat this unless it differs.
+struct SaidCounts {
+    LimitKey key;
+    std::uint32_t run = 0;
+    double admitted = 0;
+    double refunded = 0;
+    double offered = 0;
+    friend bool operator==(const SaidCounts&, const SaidCounts&) = default;
+};
+[[nodiscard]] inline SaidCounts said_in(const DeltaEntry& entry) {
+    return {entry.key, entry.run, entry.admitted, entry.refunded, entry.offered};
+}
 
 /// What an owner hands to a new owner of the shard.
 struct HandoverEntry {
@@ -120,6 +137,12 @@ void encode(ByteWriter& writer, const TotalEntry& entry);
 void encode(ByteWriter& writer, const HandoverEntry& entry);
 void encode(ByteWriter& writer, const NameEntry& entry);
 void encode(ByteWriter& writer, const HotEntry& entry);
+
+/// Answers are in the order of the deltas that they answer and name no limit. Nothing: none to this
+/// delta.
+void encode_answer(ByteWriter& writer, const SaidCounts& said,
+                   const std::optional<TotalEntry>& entry);
+[[nodiscard]] std::optional<TotalEntry> decode_answer(ByteReader& reader, const SaidCounts& said);
 
 /// Each reads one entry; reader.ok() tells whether it was well-formed.
 [[nodiscard]] LimitKey decode_key(ByteReader& reader);

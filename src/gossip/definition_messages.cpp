@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "limiter/definition.h"
 
 namespace weir::gossip {
@@ -26,7 +27,8 @@ void write_milliseconds(ByteWriter& writer, Duration duration) {
 Duration read_milliseconds(ByteReader& reader) {
     constexpr auto longest = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::milliseconds>(kLongest).count());
-    return std::chrono::milliseconds(std::min(reader.varint(), longest));
+    const std::uint64_t read = reader.varint();
+    return std::chrono::milliseconds(planted(Planted::entry_age) ? read : std::min(read, longest));
 }
 
 void write_hashes(ByteWriter& writer, const ShortHashes& hashes) {

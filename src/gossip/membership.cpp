@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "base/hash.h"
@@ -15,6 +16,12 @@ constexpr Duration kTick = std::chrono::milliseconds(20);
 constexpr std::size_t kGoodbyes = 64;
 constexpr std::size_t kRenewalPings = 16;
 constexpr std::size_t kMaximumSeeds = 4096;
+
+bool begins_with_answer(const MembershipDatagram& datagram) {
+    ByteReader reader(datagram.body);
+    const auto message = next_message(reader);
+    return message && message->type == MessageType::answer;
+}
 
 Incarnation draw_incarnation(Random& random) {
     Incarnation incarnation = 0;
@@ -33,7 +40,8 @@ Membership::Membership(const MembershipSettings& settings, const Endpoint& self,
       flags_(flags),
       random_(random),
       answers_({settings.answers_per_second, settings.answers_per_second}),
-      open_answers_({settings.open_answers_per_second, settings.open_answers_per_second}) {
+      open_answers_({settings.open_answers_per_second, settings.open_answers_per_second}),
+      answered_news_({settings.answered_news_per_second, settings.answered_news_per_second}) {
     self_.incarnation = draw_incarnation(random_);
 }
 
@@ -41,6 +49,8 @@ void Membership::start(Instant now) {
     last_tick_ = now;
     next_tick_ = now;
     next_seeds_ = now;
+    seed_wait_ = settings_.seed_interval;
+    next_lost_ = now;
     next_rumours_ = now;
     next_list_ = now;
     next_probe_ = now + from_seconds(random_.unit() * to_seconds(settings_.probe_period));
@@ -50,6 +60,9 @@ void Membership::set_seeds(std::vector<Endpoint> seeds) {
     std::sort(seeds.begin(), seeds.end());
     seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
     seeds.resize(std::min(seeds.size(), kMaximumSeeds));
+    if (seeds != seeds_) {
+        seed_wait_ = settings_.seed_interval;
+    }
     seeds_ = std::move(seeds);
 }
 
@@ -70,6 +83,7 @@ void Membership::tick(Instant now) {
     tick_probe(now);
     tick_suspicions(now);
     tick_seeds(now);
+    tick_lost(now);
     tick_rumours(now);
 }
 
@@ -180,12 +194,21 @@ void Membership::join(const MemberId& id, MemberFlags flags, std::uint64_t count
         return;
     }
     members_[id.address] =
-        Peer{{id, MemberState::alive, flags, counter, now, now, Duration::zero()}, {}};
+        Peer{{id, MemberState::alive, flags, counter, now, now, Duration::zero()}, now, {}};
     const auto place = static_cast<std::ptrdiff_t>(random_.below(probe_order_.size() + 1));
     probe_order_.insert(probe_order_.begin() + place, id.address);
     members_digest_ ^= member_hash(id, flags);
     report(MembershipEvent::Kind::joined, id);
     spread({id, MemberState::alive, flags, counter, 0});
+    follow_size();
+}
+
+/// Who is not known yet may ask the more often, the more members there are already.
+void Membership::follow_size() {
+    const double more = settings_.open_answers_per_member * static_cast<double>(members_.size());
+    const double answers =
+        std::min(settings_.open_answers_limit, settings_.open_answers_per_second + more);
+    open_answers_.resize({answers, answers});
 }
 
 void Membership::remove(MemberId id, MemberState cause, Instant now) {
@@ -194,11 +217,13 @@ void Membership::remove(MemberId id, MemberState cause, Instant now) {
     members_digest_ ^= member_hash(id, found->second.member.flags);
     suspects_.erase(id.address);
     members_.erase(found);
+    seed_wait_ = settings_.seed_interval;
     std::erase(probe_order_, id.address);
     if (probe_ && probe_->target == id) {
         probe_.reset();
     }
     dead_.add({id, cause, now});
+    follow_size();
     if (cause == MemberState::dead) {
         ++counters_.deaths;
         report(MembershipEvent::Kind::dead, id);
@@ -211,7 +236,7 @@ void Membership::remove(MemberId id, MemberState cause, Instant now) {
 }
 
 /// Somebody repeated the random number of a ping of ours: this incarnation lives, and lives there.
-void Membership::prove(const MemberId& id, const Answer& answer, Instant now) {
+void Membership::prove(const MemberId& id, const Answer& answer, Instant asked, Instant now) {
     if (id.address == self_.address) {
         conflict(id, now);
         return;
@@ -225,11 +250,18 @@ void Membership::prove(const MemberId& id, const Answer& answer, Instant now) {
         found->second.member.last_heard = now;
         return;
     }
+    if (found != members_.end() && asked <= found->second.met) {
+        // It may have answered before the one that we know by now began. Who is there today?
+        ping_seed(id.address, now);
+        return;
+    }
     if (found != members_.end()) {
         remove(found->second.member.id, MemberState::replaced, now);
     }
     join(id, answer.flags, answer.counter, now);
-    send_ping({PingKind::probe, id.address, id, {}, 0, {}, {}}, now);
+    if (answer.digest == 0) {  // it does not know us
+        send_ping({PingKind::probe, id.address, id, {}, 0, {}, {}}, now);
+    }
 }
 
 /// One that we had given up lives after all: one of the two must take a new incarnation.
@@ -245,6 +277,9 @@ void Membership::resolve_dead(const DeadMember& dead, Instant now) {
     Body body;
     body.add(MessageType::obituary, Obituary{dead.id.incarnation});
     datagrams_.push_back({dead.id.address, dead.id.incarnation, body.bytes()});
+    if (dead.cause == MemberState::dead) {
+        ask_lost(lost(), now);
+    }
 }
 
 /// Whether those who live here are more than those given up; of equal halves the one with the
@@ -279,6 +314,7 @@ void Membership::renew(Instant now, bool forget_dead) {
     pings_.clear();
     probe_.reset();
     rumours_.clear();
+    std::vector<Endpoint> given_up = lost();
     if (forget_dead) {
         dead_.forget_silent();
     }
@@ -286,7 +322,9 @@ void Membership::renew(Instant now, bool forget_dead) {
     for (const MemberId& id : pick(kRenewalPings, self_.address)) {
         send_ping({PingKind::probe, id.address, id, {}, 0, {}, {}}, now);
     }
+    ask_lost(std::move(given_up), now);
     next_seeds_ = now;
+    seed_wait_ = settings_.seed_interval;
 }
 
 void Membership::report(MembershipEvent::Kind kind, const MemberId& member) {
@@ -318,6 +356,11 @@ const Member* Membership::find(const MemberId& id) const {
     const auto found = members_.find(id.address);
     return found != members_.end() && found->second.member.id == id ? &found->second.member
                                                                     : nullptr;
+}
+
+const Member* Membership::find(const Endpoint& address) const {
+    const auto found = members_.find(address);
+    return found != members_.end() ? &found->second.member : nullptr;
 }
 
 Membership::Peer* Membership::peer(const MemberId& id) {
@@ -374,7 +417,23 @@ void Membership::goodbye(Instant) {
 }
 
 std::vector<MembershipDatagram> Membership::take_datagrams() {
-    return std::exchange(datagrams_, {});
+    std::vector<MembershipDatagram> bodies = std::exchange(datagrams_, {});
+    std::stable_partition(bodies.begin(), bodies.end(), begins_with_answer);
+    std::vector<MembershipDatagram> merged;
+    std::map<std::tuple<Endpoint, Incarnation, Urgency>, std::size_t> places;
+    for (MembershipDatagram& body : bodies) {
+        const auto [place, first] =
+            places.try_emplace({body.to, body.receiver, body.urgency}, merged.size());
+        if (first || body.receiver == 0 ||
+            merged[place->second].body.size() + body.body.size() > kMaximumBody) {
+            place->second = merged.size();
+            merged.push_back(std::move(body));
+            continue;
+        }
+        std::vector<std::byte>& shared = merged[place->second].body;
+        shared.insert(shared.end(), body.body.begin(), body.body.end());
+    }
+    return merged;
 }
 std::vector<MembershipEvent> Membership::take_events() { return std::exchange(events_, {}); }
 

@@ -16,7 +16,9 @@
 // - A death that others tell of only ends a suspicion that has lasted its least time here, and only
 //   while nothing is heard of the suspect: one sidecar with a broken network kills nobody.
 // - Any fresh datagram of a member is proof of its life.
-// - Whoever hears a suspicion probes the suspect next, which confirms or refutes it sooner.
+// - The answer to a ping of somebody unknown pings back: three datagrams, and both know each other.
+// - Of those who hear a suspicion about sixteen probe the suspect next, which confirms or refutes
+//   it sooner.
 // - A state machine that finds itself paused forgets the probes under way and gives every suspicion
 //   its whole time again.
 //
@@ -62,11 +64,17 @@ struct MembershipEvent {
     MemberId member;
 };
 
+/// When there is not enough room for all: what keeps members alive goes first, then answers to
+/// those who want to become members, then news, then the lists, which everybody asks for again.
+enum class Urgency : std::uint8_t { now, greeting, news, list };
+inline constexpr std::size_t kUrgencies = 4;
+
 /// A body (framed messages) for one datagram. Bodies with receiver 0 hold one ping.
 struct MembershipDatagram {
     Endpoint to;
     Incarnation receiver = 0;
     std::vector<std::byte> body;
+    Urgency urgency = Urgency::now;
 };
 
 struct MembershipCounters {
@@ -123,6 +131,8 @@ class Membership {
     /// The last word; nothing is sent after it.
     void goodbye(Instant now);
 
+    /// What is for the same member shares datagrams, answers in front: they may be what makes us a
+    /// member to whom the rest is told.
     [[nodiscard]] std::vector<MembershipDatagram> take_datagrams();
     [[nodiscard]] std::vector<MembershipEvent> take_events();
 
@@ -132,6 +142,10 @@ class Membership {
     [[nodiscard]] std::vector<Member> live() const;
     [[nodiscard]] std::size_t live_count() const { return members_.size(); }
     [[nodiscard]] const Member* find(const MemberId& id) const;
+    /// The live member at an address.
+    [[nodiscard]] const Member* find(const Endpoint& address) const;
+    /// A ping to a live member at once, besides the regular probes, of which it is the next target.
+    void question(const MemberId& member, Instant now);
     /// The dead, left and replaced of the last minute, for display.
     [[nodiscard]] std::vector<Member> recently_gone(Instant now) const;
     [[nodiscard]] const MembershipCounters& counters() const { return counters_; }
@@ -142,6 +156,7 @@ class Membership {
   private:
     struct Peer {
         Member member;
+        Instant met{};  // when this incarnation became known
         std::optional<Suspicion> suspicion;
     };
     enum class PingKind : std::uint8_t { probe, favour, seed, challenge };
@@ -170,7 +185,7 @@ class Membership {
     void notice_pause(Instant now);
     void join(const MemberId& id, MemberFlags flags, std::uint64_t counter, Instant now);
     void remove(MemberId id, MemberState cause, Instant now);
-    void prove(const MemberId& id, const Answer& answer, Instant now);
+    void prove(const MemberId& id, const Answer& answer, Instant asked, Instant now);
     void resolve_dead(const DeadMember& dead, Instant now);
     void renew(Instant now, bool forget_dead);
     [[nodiscard]] bool larger_side() const;
@@ -181,13 +196,18 @@ class Membership {
     [[nodiscard]] Peer* peer(const MemberId& id);
     [[nodiscard]] std::vector<MemberId> pick(std::size_t count, const Endpoint& except);
     [[nodiscard]] std::uint32_t rumour_limit() const;
+    void follow_size();
     [[nodiscard]] MemberUpdate own_update(MemberState state) const;
 
     // membership_probes.cpp: pings, probes, seeds
+    std::uint64_t register_ping(PendingPing ping, Instant now);
     std::uint64_t send_ping(PendingPing ping, Instant now);
     void send_addressed_ping(const MemberId& to, std::uint64_t nonce);
     void send_open_ping(const Endpoint& to, std::uint64_t nonce);
+    [[nodiscard]] bool may_challenge(const MemberId& claimed, std::size_t most, Instant now);
+    [[nodiscard]] std::size_t challenges_limit() const;
     void challenge(const MemberId& claimed, Instant now);
+    void challenge_back(const Origin& origin, Body& answer, Instant now);
     void tick_pings(Instant now);
     void tick_probe(Instant now);
     void start_probe(Instant now);
@@ -196,6 +216,9 @@ class Membership {
     void probe_succeeded(Instant now);
     [[nodiscard]] std::optional<MemberId> next_target();
     void tick_seeds(Instant now);
+    void tick_lost(Instant now);
+    [[nodiscard]] std::vector<Endpoint> lost() const;
+    void ask_lost(std::vector<Endpoint> lost, Instant now);
     void ping_seed(const Endpoint& address, Instant now);
     std::optional<Rejection> on_ping(const Origin& origin, const Ping& ping, Instant now);
     std::optional<Rejection> on_answer(const Origin& origin, const Answer& answer, Instant now);
@@ -210,6 +233,7 @@ class Membership {
     void apply_suspicion(Peer& known, const MemberUpdate& update, Instant now);
     void apply_death(const MemberUpdate& update, const MemberId& sender, Instant now);
     void suspect(Peer& known, std::uint64_t counter, Incarnation by, Instant now);
+    [[nodiscard]] bool drawn_to_probe();
     void refute(std::uint64_t counter, Instant now);
     void tick_suspicions(Instant now);
     void tick_rumours(Instant now);
@@ -241,10 +265,14 @@ class Membership {
     bool gone_ = false;
     Budget answers_;
     Budget open_answers_;
+    Budget answered_news_;
     Instant last_tick_{};
     Instant next_tick_{};
     Instant next_probe_{};
     Instant next_seeds_{};
+    Duration seed_wait_{};  // until the round after that
+    Instant next_lost_{};
+    Instant next_ask_lost_{};
     Instant next_rumours_{};
     Instant next_list_{};
     Instant next_conflict_{};

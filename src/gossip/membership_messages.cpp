@@ -1,5 +1,7 @@
 #include "gossip/membership_messages.h"
 
+#include <array>
+
 namespace weir::gossip {
 namespace {
 
@@ -96,6 +98,13 @@ void encode(ByteWriter& writer, const MemberUpdate& update) {
     if (update.state == MemberState::suspect) {
         writer.u64(update.by);
     }
+}
+
+std::size_t encoded_size(const MemberUpdate& update) {
+    std::array<std::byte, kMaximumUpdate> buffer;
+    ByteWriter writer(buffer);
+    encode(writer, update);
+    return writer.size();
 }
 
 MemberUpdate decode_member_update(ByteReader& reader) {

@@ -74,6 +74,7 @@ void encode(ByteWriter& writer, const Answer& answer);
 void encode(ByteWriter& writer, const PingRequest& request);
 void encode(ByteWriter& writer, const IndirectAnswer& answer);
 void encode(ByteWriter& writer, const MemberUpdate& update);
+[[nodiscard]] std::size_t encoded_size(const MemberUpdate& update);
 void encode(ByteWriter& writer, const MemberListAsk& ask);
 void encode(ByteWriter& writer, const MemberList& list);
 void encode(ByteWriter& writer, const Obituary& obituary);

@@ -9,16 +9,17 @@ namespace weir::gossip {
 namespace {
 
 constexpr std::size_t kMaximumPings = 1024;
-constexpr std::size_t kMaximumChallenges = 64;
+constexpr std::size_t kMaximumQuestions = 64;  // that wait in probe_soon_
 constexpr Duration kChallengeInterval = std::chrono::milliseconds(200);
+constexpr std::size_t kAskedAtOnce = 16;  // of the lost ones
 constexpr Duration kPingMemory = std::chrono::seconds(2);
 /// A body below this is padded, see kPingPadding.
 constexpr std::size_t kPaddedBody = kMessageOverhead + 16 + kPingPadding;
 
 }  // namespace
 
-/// Registers the ping under a new random number and sends it.
-std::uint64_t Membership::send_ping(PendingPing ping, Instant now) {
+/// Remembers the ping under a new random number; 0 if there is no room for it.
+std::uint64_t Membership::register_ping(PendingPing ping, Instant now) {
     if (pings_.size() >= kMaximumPings) {
         ++counters_.dropped_pings;
         return 0;
@@ -29,6 +30,14 @@ std::uint64_t Membership::send_ping(PendingPing ping, Instant now) {
         ping.expires = now + kPingMemory;
     }
     pings_[nonce] = ping;
+    return nonce;
+}
+
+std::uint64_t Membership::send_ping(PendingPing ping, Instant now) {
+    const std::uint64_t nonce = register_ping(ping, now);
+    if (nonce == 0) {
+        return 0;
+    }
     if (ping.target.incarnation != 0 && ping.kind != PingKind::challenge) {
         send_addressed_ping(ping.target, nonce);
     } else {
@@ -65,8 +74,12 @@ void Membership::send_open_ping(const Endpoint& to, std::uint64_t nonce) {
     datagrams_.push_back({to, 0, body.bytes()});
 }
 
+std::size_t Membership::challenges_limit() const {
+    return std::clamp(members_.size() / 4, settings_.challenges, settings_.challenges_limit);
+}
+
 /// "Whoever is at this address: say so." Bounded, so that nobody can make us flood an address.
-void Membership::challenge(const MemberId& claimed, Instant now) {
+bool Membership::may_challenge(const MemberId& claimed, std::size_t most, Instant now) {
     std::size_t challenges = 0;
     for (const auto& [nonce, ping] : pings_) {
         if (ping.kind != PingKind::challenge) {
@@ -74,14 +87,36 @@ void Membership::challenge(const MemberId& claimed, Instant now) {
         }
         ++challenges;
         if (ping.to == claimed.address && now - ping.sent < kChallengeInterval) {
-            return;
+            return false;
         }
     }
-    if (challenges >= kMaximumChallenges) {
-        ++counters_.dropped_challenges;
+    counters_.dropped_challenges += challenges < most ? 0 : 1;
+    return challenges < most;
+}
+
+void Membership::challenge(const MemberId& claimed, Instant now) {
+    if (may_challenge(claimed, challenges_limit(), now)) {
+        send_ping({PingKind::challenge, claimed.address, claimed, {}, 0, {}, {}}, now);
+    }
+}
+
+/// Who asks without knowing us wants to become a member: our own question goes along with the
+/// answer. Only where the ping came from the address that it claims, and only half of all
+/// challenges begin so: whoever repeats captured pings leaves the other half.
+void Membership::challenge_back(const Origin& origin, Body& answer, Instant now) {
+    constexpr std::size_t kBarePing = kMessageOverhead + 16;
+    const MemberId& asker = origin.sender;
+    const bool wanted = origin.from == asker.address && asker.address != self_.address &&
+                        standing(asker) == Standing::unknown &&
+                        answer.size() + kBarePing <= origin.answer_room;
+    if (!wanted || !may_challenge(asker, challenges_limit() / 2, now)) {
         return;
     }
-    send_ping({PingKind::challenge, claimed.address, claimed, {}, 0, {}, {}}, now);
+    const std::uint64_t nonce =
+        register_ping({PingKind::challenge, asker.address, asker, {}, 0, {}, {}}, now);
+    if (nonce != 0) {
+        answer.add(MessageType::ping, Ping{nonce, digest(), 0});
+    }
 }
 
 void Membership::tick_pings(Instant now) {
@@ -159,6 +194,18 @@ void Membership::start_probe(Instant now) {
     probe_ = probe;
 }
 
+void Membership::question(const MemberId& member, Instant now) {
+    if (find(member) == nullptr) {
+        return;
+    }
+    send_ping({PingKind::probe, member.address, member, {}, 0, {}, {}}, now);
+    const bool waits =
+        std::find(probe_soon_.begin(), probe_soon_.end(), member) != probe_soon_.end();
+    if (!waits && probe_soon_.size() < kMaximumQuestions) {
+        probe_soon_.push_front(member);
+    }
+}
+
 /// No answer yet: three others are asked, and the address itself without naming the incarnation,
 /// in case that a new process is there.
 void Membership::ask_others(Instant now) {
@@ -207,27 +254,57 @@ void Membership::tick_seeds(Instant now) {
     if (now < next_seeds_) {
         return;
     }
-    const double interval = to_seconds(settings_.seed_interval) * (0.75 + random_.unit() / 2);
-    next_seeds_ = now + from_seconds(interval);
     std::vector<Endpoint> wanted;
     for (const Endpoint& seed : seeds_) {
         if (seed != self_.address && !members_.contains(seed)) {
             wanted.push_back(seed);
         }
     }
+    next_seeds_ = now + from_seconds(to_seconds(seed_wait_) * (0.75 + random_.unit() / 2));
+    seed_wait_ = wanted.empty() ? settings_.seed_interval
+                                : std::min(2 * seed_wait_, settings_.seed_interval_limit);
     for (std::uint32_t i = 0; i < settings_.seeds_at_once && !wanted.empty(); ++i) {
         const std::size_t chosen = random_.below(wanted.size());
         ping_seed(wanted[chosen], now);
         wanted.erase(wanted.begin() + static_cast<std::ptrdiff_t>(chosen));
     }
+}
+
+/// Where somebody was given up and nobody is known now.
+std::vector<Endpoint> Membership::lost() const {
     std::vector<Endpoint> lost;
     for (const DeadMember& dead : dead_.since(Instant::min())) {
         if (dead.cause == MemberState::dead && !members_.contains(dead.id.address)) {
             lost.push_back(dead.id.address);
         }
     }
-    if (!lost.empty()) {
-        ping_seed(lost[random_.below(lost.size())], now);
+    return lost;
+}
+
+void Membership::tick_lost(Instant now) {
+    if (now < next_lost_) {
+        return;
+    }
+    const double share = static_cast<double>(members_.size() + 1) / settings_.lost_pings_per_second;
+    const Duration interval =
+        std::clamp(from_seconds(share), settings_.lost_interval, settings_.seed_interval);
+    next_lost_ = now + from_seconds(to_seconds(interval) * (0.75 + random_.unit() / 2));
+    const std::vector<Endpoint> addresses = lost();
+    if (!addresses.empty()) {
+        ping_seed(addresses[random_.below(addresses.size())], now);
+    }
+}
+
+/// One who had been given up lives: so may others. The rest is told on by whoever is met.
+void Membership::ask_lost(std::vector<Endpoint> lost, Instant now) {
+    if (now < next_ask_lost_) {
+        return;
+    }
+    next_ask_lost_ = now + settings_.seed_interval;
+    for (std::size_t i = 0; i < kAskedAtOnce && !lost.empty(); ++i) {
+        const std::size_t chosen = random_.below(lost.size());
+        ping_seed(lost[chosen], now);
+        lost.erase(lost.begin() + static_cast<std::ptrdiff_t>(chosen));
     }
 }
 
@@ -249,9 +326,15 @@ std::optional<Rejection> Membership::on_ping(const Origin& origin, const Ping& p
     if (trusted) {
         compare_digest(origin.sender, ping.digest, now);
         const std::size_t room = std::min(origin.answer_room - body.size(), body.room());
-        rumours_.write(body.writer(), room, rumour_limit());
+        if (!rumours_.empty() && answered_news_.take(room, now)) {
+            rumours_.write(body.writer(), room, rumour_limit());
+        }
     }
-    datagrams_.push_back({origin.from, origin.sender.incarnation, body.bytes()});
+    if (!trusted) {
+        challenge_back(origin, body, now);
+    }
+    datagrams_.push_back({origin.from, origin.sender.incarnation, body.bytes(),
+                          trusted ? Urgency::now : Urgency::greeting});
     return std::nullopt;
 }
 
@@ -270,7 +353,7 @@ std::optional<Rejection> Membership::on_answer(const Origin& origin, const Answe
     if (ping.kind == PingKind::challenge && sender != ping.target && find(sender) != nullptr) {
         conflict(sender, now);  // somebody else claims the address of a member that is there
     }
-    prove(sender, answer, now);
+    prove(sender, answer, ping.sent, now);
     if (Peer* const known = peer(sender)) {
         known->member.round_trip = now - ping.sent;
     }

@@ -129,9 +129,15 @@ void Membership::suspect(Peer& known, std::uint64_t counter, Incarnation by, Ins
     known.member.counter = counter;
     report(MembershipEvent::Kind::suspected, known.member.id);
     spread({known.member.id, MemberState::suspect, known.member.flags, counter, by});
-    if (by != self_.incarnation && probe_soon_.size() < kMaximumSoon) {
+    if (by != self_.incarnation && probe_soon_.size() < kMaximumSoon && drawn_to_probe()) {
         probe_soon_.push_back(known.member.id);
     }
+}
+
+/// Everybody in a small fleet, about suspicion_probers in all in a large one.
+bool Membership::drawn_to_probe() {
+    return members_.size() <= settings_.suspicion_probers ||
+           random_.below(members_.size()) < settings_.suspicion_probers;
 }
 
 /// Goodbyes and replacements are final; a death counts as much as all confirmations together.
@@ -177,7 +183,8 @@ void Membership::tick_suspicions(Instant now) {
 }
 
 void Membership::spread(const MemberUpdate& update) {
-    if (rumours_.add(update)) {
+    const bool tells = settings_.lists || update.id == self_;
+    if (tells && rumours_.add(update)) {
         ++counters_.dropped_rumours;
     }
 }
@@ -190,13 +197,13 @@ void Membership::tick_rumours(Instant now) {
     for (const MemberId& id : pick(settings_.rumour_fanout, self_.address)) {
         Body body;
         if (rumours_.write(body.writer(), body.room(), rumour_limit()) > 0) {
-            datagrams_.push_back({id.address, id.incarnation, body.bytes()});
+            datagrams_.push_back({id.address, id.incarnation, body.bytes(), Urgency::news});
         }
     }
 }
 
 void Membership::compare_digest(const MemberId& sender, std::uint64_t theirs, Instant now) {
-    if (theirs == 0 || theirs == digest() || now < next_list_) {
+    if (!settings_.lists || theirs == 0 || theirs == digest() || now < next_list_) {
         return;
     }
     next_list_ = now + (members_.size() < 2 ? kFirstListInterval : settings_.list_interval);
@@ -210,21 +217,25 @@ void Membership::ask_list(const MemberId& sender, const Endpoint& after) {
 }
 
 void Membership::send_list(const MemberId& to, const Endpoint& after) {
-    constexpr std::size_t capacity = (kMaximumPayload - 1) / kMaximumUpdate;
+    std::size_t room = kMaximumPayload - 1;
     MemberList list;
     // Ourselves in front of the first page, then the others by address.
     if (after == Endpoint{}) {
         list.members.push_back(own_update(MemberState::alive));
+        room -= encoded_size(list.members.back());
     }
     auto next = members_.upper_bound(after);
-    for (; next != members_.end() && list.members.size() < capacity; ++next) {
+    for (; next != members_.end(); ++next) {
         const Member& member = next->second.member;
-        list.members.push_back({member.id, MemberState::alive, member.flags, member.counter, 0});
+        const MemberUpdate update{member.id, MemberState::alive, member.flags, member.counter, 0};
+        if (encoded_size(update) > room) break;
+        list.members.push_back(update);
+        room -= encoded_size(update);
     }
     list.more = next != members_.end();
     Body body;
     body.add(MessageType::member_list, list);
-    datagrams_.push_back({to.address, to.incarnation, body.bytes()});
+    datagrams_.push_back({to.address, to.incarnation, body.bytes(), Urgency::list});
 }
 
 void Membership::on_list(const MemberId& sender, const MemberList& list, Instant now) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/planted.h"
 
 namespace weir::gossip {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 constexpr std::array<std::byte, 2> kMagic{std::byte{'w'}, std::byte{'r'}};
 constexpr std::uint8_t kModeInsecure = 0;
 constexpr std::uint8_t kModeSealed = 1;
+constexpr std::uint8_t kModeInsecureFrame = 2;
+constexpr std::uint8_t kModeSealedFrame = 3;
 constexpr std::size_t kNonce = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
 constexpr std::size_t kTag = crypto_aead_xchacha20poly1305_ietf_ABYTES;
 static_assert(kNonce + kTag == kSealOverhead);
@@ -22,30 +25,18 @@ const unsigned char* raw(const std::byte* bytes) {
 }
 unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
-std::array<std::byte, 4> key_id(const Key& key) {
-    constexpr std::string_view context = "weir key id";
-    std::array<unsigned char, crypto_generichash_BYTES_MIN> hash{};
-    crypto_generichash(hash.data(), hash.size(),
-                       reinterpret_cast<const unsigned char*>(context.data()), context.size(),
-                       raw(key.data()), key.size());
-    std::array<std::byte, 4> id{};
-    std::transform(hash.begin(), hash.begin() + 4, id.begin(),
-                   [](unsigned char byte) { return std::byte{byte}; });
-    return id;
-}
-
-void write_header(ByteWriter& writer, std::uint8_t mode, const std::array<std::byte, 4>& id) {
+void write_header(ByteWriter& writer, std::uint8_t mode, KeyId id) {
     writer.bytes(kMagic);
     writer.u8(kProtocolVersion);
     writer.u8(mode);
-    writer.bytes(id);
+    writer.u32(id);
 }
 
-std::optional<Rejection> check_header(ByteSpan datagram, bool insecure) {
-    if (datagram.size() > kMaximumDatagram) {
+std::optional<Rejection> check_header(ByteSpan datagram, bool insecure, bool frame) {
+    if (datagram.size() > (frame ? kMaximumFrame : kMaximumDatagram)) {
         return Rejection::too_long;
     }
-    if (datagram.size() < kClearHeader) {
+    if (datagram.size() < kClearHeader && !planted(Planted::clear_header)) {
         return Rejection::too_short;
     }
     if (!std::equal(kMagic.begin(), kMagic.end(), datagram.begin())) {
@@ -55,31 +46,46 @@ std::optional<Rejection> check_header(ByteSpan datagram, bool insecure) {
         return Rejection::version;
     }
     const auto mode = std::to_integer<std::uint8_t>(datagram[3]);
-    if (mode != kModeInsecure && mode != kModeSealed) {
+    const std::uint8_t open = frame ? kModeInsecureFrame : kModeInsecure;
+    const std::uint8_t sealed = frame ? kModeSealedFrame : kModeSealed;
+    if (mode != open && mode != sealed) {
         return Rejection::version;
     }
-    if (insecure != (mode == kModeInsecure)) {
+    if (insecure != (mode == open)) {
         return insecure ? Rejection::sealed : Rejection::unsealed;
     }
     return std::nullopt;
 }
 
-bool decode_text(std::string_view text, Key& key) {
-    auto* const out = raw(key.data());
-    std::size_t length = 0;
-    const char* end = nullptr;
-    if (text.size() == 64) {
-        return sodium_hex2bin(out, key.size(), text.data(), text.size(), nullptr, &length, &end) ==
-                   0 &&
-               length == key.size() && end == text.data() + text.size();
-    }
-    return text.size() == 44 &&
-           sodium_base642bin(out, key.size(), text.data(), text.size(), nullptr, &length, &end,
-                             sodium_base64_VARIANT_ORIGINAL) == 0 &&
-           length == key.size() && end == text.data() + text.size();
+}  // namespace
+
+KeyId key_id(const Key& key) {
+    constexpr std::string_view context = "weir key id";
+    std::array<std::byte, crypto_generichash_BYTES_MIN> hash{};
+    crypto_generichash(raw(hash.data()), hash.size(),
+                       reinterpret_cast<const unsigned char*>(context.data()), context.size(),
+                       raw(key.data()), key.size());
+    return ByteReader(hash).u32();
 }
 
-}  // namespace
+std::string to_text(KeyId id) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text;
+    for (int shift = 28; shift >= 0; shift -= 4) {
+        text += digits[(id >> shift) & 0xf];
+    }
+    return text;
+}
+
+KeyId claimed_key(ByteSpan datagram) {
+    ByteReader reader(datagram);
+    const ByteSpan magic = reader.bytes(kMagic.size());
+    reader.u8();
+    const std::uint8_t mode = reader.u8();
+    const KeyId id = reader.u32();
+    const bool ours = reader.ok() && std::equal(magic.begin(), magic.end(), kMagic.begin());
+    return ours && mode == kModeSealed ? id : 0;
+}
 
 void SystemNonces::fill(std::span<std::byte> nonce) { randombytes_buf(nonce.data(), nonce.size()); }
 
@@ -106,20 +112,32 @@ void Sealer::set_keys(std::span<const Key> keys) {
     }
 }
 
+std::vector<KeyId> Sealer::key_ids() const {
+    std::vector<KeyId> ids;
+    for (const RingKey& key : ring_) {
+        ids.push_back(key.id);
+    }
+    return ids;
+}
+
 std::size_t Sealer::sealed_size(std::size_t content) const {
     return kClearHeader + content + (insecure() ? 0 : kSealOverhead);
 }
 
-std::vector<std::byte> Sealer::seal(ByteSpan content) {
+std::vector<std::byte> Sealer::seal(ByteSpan content) { return seal_as(content, false); }
+
+std::vector<std::byte> Sealer::seal_frame(ByteSpan content) { return seal_as(content, true); }
+
+std::vector<std::byte> Sealer::seal_as(ByteSpan content, bool frame) {
     std::vector<std::byte> datagram(sealed_size(content.size()));
-    WEIR_ASSERT(datagram.size() <= kMaximumDatagram);
+    WEIR_ASSERT(datagram.size() <= (frame ? kMaximumFrame : kMaximumDatagram));
     ByteWriter writer(datagram);
     if (insecure()) {
-        write_header(writer, kModeInsecure, {});
+        write_header(writer, frame ? kModeInsecureFrame : kModeInsecure, 0);
         writer.bytes(content);
         return datagram;
     }
-    write_header(writer, kModeSealed, ring_.front().id);
+    write_header(writer, frame ? kModeSealedFrame : kModeSealed, ring_.front().id);
     const std::span<std::byte> nonce = std::span(datagram).subspan(kClearHeader, kNonce);
     nonces_.fill(nonce);
     crypto_aead_xchacha20poly1305_ietf_encrypt(raw(datagram.data() + kClearHeader + kNonce),
@@ -129,53 +147,45 @@ std::vector<std::byte> Sealer::seal(ByteSpan content) {
     return datagram;
 }
 
-Sealer::Opened Sealer::open(ByteSpan datagram) {
-    if (const auto rejection = check_header(datagram, insecure())) {
-        return {{}, rejection};
-    }
-    if (!insecure()) {
-        return open_sealed(datagram);
-    }
-    const ByteSpan content = datagram.subspan(kClearHeader);
-    std::copy(content.begin(), content.end(), buffer_.begin());
-    return {ByteSpan(buffer_).first(content.size()), std::nullopt};
+Sealer::Opened Sealer::open(ByteSpan datagram) { return open_as(datagram, buffer_, false); }
+
+Sealer::Opened Sealer::open_frame(ByteSpan frame) {
+    frame_buffer_.resize(kMaximumFrame);
+    return open_as(frame, frame_buffer_, true);
 }
 
-Sealer::Opened Sealer::open_sealed(ByteSpan datagram) {
-    if (datagram.size() < kClearHeader + kSealOverhead) {
-        return {{}, Rejection::too_short};
+Sealer::Opened Sealer::open_as(ByteSpan datagram, std::span<std::byte> buffer, bool frame) {
+    if (const auto rejection = check_header(datagram, insecure(), frame)) {
+        return {{}, rejection, 0};
     }
-    const ByteSpan id = datagram.subspan(4, 4);
+    if (!insecure()) {
+        return open_sealed(datagram, buffer);
+    }
+    const ByteSpan content = datagram.subspan(kClearHeader);
+    std::copy(content.begin(), content.end(), buffer.begin());
+    return {buffer.first(content.size()), std::nullopt, 0};
+}
+
+Sealer::Opened Sealer::open_sealed(ByteSpan datagram, std::span<std::byte> buffer) {
+    if (datagram.size() < kClearHeader + kSealOverhead) {
+        return {{}, Rejection::too_short, 0};
+    }
+    const KeyId id = ByteReader(datagram.subspan(4, 4)).u32();
     const ByteSpan nonce = datagram.subspan(kClearHeader, kNonce);
     const ByteSpan cipher = datagram.subspan(kClearHeader + kNonce);
     Rejection rejection = Rejection::unknown_key;
     for (const RingKey& key : ring_) {
-        if (!std::equal(key.id.begin(), key.id.end(), id.begin())) {
+        if (key.id != id) {
             continue;
         }
         rejection = Rejection::forged;
         if (crypto_aead_xchacha20poly1305_ietf_decrypt(
-                raw(buffer_.data()), nullptr, nullptr, raw(cipher.data()), cipher.size(),
+                raw(buffer.data()), nullptr, nullptr, raw(cipher.data()), cipher.size(),
                 raw(datagram.data()), kClearHeader, raw(nonce.data()), raw(key.key.data())) == 0) {
-            return {ByteSpan(buffer_).first(cipher.size() - kTag), std::nullopt};
+            return {buffer.first(cipher.size() - kTag), std::nullopt, key.id};
         }
     }
-    return {{}, rejection};
-}
-
-Result<Key> parse_key(std::string_view text) {
-    constexpr std::string_view blanks = " \t\r\n";
-    const std::size_t begin = text.find_first_not_of(blanks);
-    if (begin != std::string_view::npos) {
-        text = text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-    }
-    Key key{};
-    if (!decode_text(text, key)) {
-        return error(ErrorCode::invalid_argument,
-                     "a gossip key is 32 random bytes, as 64 hexadecimal digits or 44 characters "
-                     "of base64 (make one with: openssl rand -base64 32)");
-    }
-    return key;
+    return {{}, rejection, 0};
 }
 
 }  // namespace weir::gossip

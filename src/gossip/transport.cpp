@@ -11,6 +11,8 @@ constexpr Duration kLateHandover = std::chrono::seconds(2);
 /// In larger fleets owners are computed at most once per interval.
 constexpr std::size_t kSmallFleet = 64;
 constexpr Duration kOwnersInterval = std::chrono::milliseconds(100);
+/// Of membership's burst, what each urgency leaves to those before it.
+constexpr std::array<double, kUrgencies> kLeft{0, 0.125, 0.25, 0.5};
 
 std::uint64_t to_us(Instant now) {
     return static_cast<std::uint64_t>(
@@ -54,8 +56,11 @@ std::span<const Received> Transport::receive(ByteSpan datagram, const Endpoint& 
     counters_.bytes_in += datagram.size();
     const Sealer::Opened opened = sealer_.open(datagram);
     if (opened.rejection) {
-        reject(*opened.rejection);
+        refuse(*opened.rejection, datagram, from, now);
         return {};
+    }
+    if (!sealer_.seals_with(opened.key)) {
+        ++counters_.opened_with_second_key;
     }
     ByteReader reader(opened.content);
     const Envelope envelope = decode_envelope(reader);
@@ -65,18 +70,31 @@ std::span<const Received> Transport::receive(ByteSpan datagram, const Endpoint& 
         return {};
     }
     if (const auto rejection = check(envelope, body)) {
-        reject(*rejection);
+        refuse(*rejection, datagram, from, now);
         return {};
     }
     const bool addressed = envelope.receiver != 0;
     const Origin origin{envelope.sender, from, addressed, answer_room(datagram.size())};
     if (addressed) {
-        receive_addressed(origin, envelope, body, now);
+        receive_addressed(origin, envelope, body, opened.key, now);
     } else {
         receive_open(origin, body, now);
     }
     pump(now);
     return received_;
+}
+
+/// A whole datagram; who sent it is remembered if that helps to find a mistake.
+void Transport::refuse(Rejection reason, ByteSpan datagram, const Endpoint& from, Instant now) {
+    reject(reason);
+    if (Strangers::concerns(reason)) {
+        strangers_.note(from, reason, claimed_key(datagram), now);
+    }
+}
+
+KeyId Transport::key_of(const MemberId& member) const {
+    const auto found = sessions_.find(member);
+    return found == sessions_.end() ? 0 : found->second.key;
 }
 
 std::optional<Rejection> Transport::check(const Envelope& envelope, ByteSpan body) const {
@@ -110,7 +128,7 @@ void Transport::receive_open(const Origin& origin, ByteSpan body, Instant now) {
 }
 
 void Transport::receive_addressed(const Origin& origin, const Envelope& envelope, ByteSpan body,
-                                  Instant now) {
+                                  KeyId key, Instant now) {
     Standing standing = membership_.standing(origin.sender);
     Duration age{};
     if (standing == Standing::dead) {
@@ -121,10 +139,12 @@ void Transport::receive_addressed(const Origin& origin, const Envelope& envelope
         }
     }
     if (standing == Standing::member) {
-        const auto admitted = admit(sessions_[origin.sender], envelope, now);
+        PeerSession& peer = sessions_[origin.sender];
+        const auto admitted = admit(peer, envelope, now);
         if (!admitted) {
             return;
         }
+        peer.key = key;
         age = *admitted;
         membership_.heard(origin.sender, now);
     }
@@ -172,7 +192,9 @@ void Transport::deliver(const Origin& origin, const Message& message, Duration a
         }
         return;
     }
-    if (message.type == MessageType::total && age > settings_.oldest_total) {
+    const bool level =
+        message.type == MessageType::total || message.type == MessageType::delta_answer;
+    if (level && age > settings_.oldest_total) {
         reject(Rejection::stale);
         return;
     }
@@ -269,9 +291,11 @@ void Transport::pump(Instant now) {
 bool Transport::follow(const MembershipEvent& event, Instant now) {
     using Kind = MembershipEvent::Kind;
     switch (event.kind) {
+        case Kind::conflict:
+            strangers_.note(event.member.address, Rejection::address_conflict, 0, now);
+            return false;
         case Kind::suspected:
         case Kind::cleared:
-        case Kind::conflict:
             return false;
         case Kind::left:
             if (const auto found = sessions_.find(event.member); found != sessions_.end()) {
@@ -315,7 +339,7 @@ std::uint64_t Transport::next_sequence(const MemberId& to) {
     return next;
 }
 
-void Transport::emit(const MemberId& to, ByteSpan body, Lane lane, Instant now,
+void Transport::emit(const MemberId& to, ByteSpan body, Lane lane, double reserve, Instant now,
                      std::vector<OutgoingDatagram>& out) {
     const auto index = static_cast<std::size_t>(lane);
     std::array<std::byte, kMaximumEnvelope + kMaximumBody> content{};
@@ -324,7 +348,7 @@ void Transport::emit(const MemberId& to, ByteSpan body, Lane lane, Instant now,
     writer.bytes(body);
     WEIR_ASSERT(writer.ok());
     const std::size_t size = sealer_.sealed_size(writer.size());
-    if (!budgets_[index].take(size, now)) {
+    if (!budgets_[index].take(size, now, reserve)) {
         ++counters_.dropped[index];
         return;
     }
@@ -338,14 +362,26 @@ void Transport::emit(const MemberId& to, ByteSpan body, Lane lane, Instant now,
     }
 }
 
+/// The most urgent first; each kind leaves a part of the burst to those before it.
+void Transport::flush_membership(Instant now, std::vector<OutgoingDatagram>& out) {
+    const std::vector<MembershipDatagram> datagrams = membership_.take_datagrams();
+    const double burst = budgets_[static_cast<std::size_t>(Lane::membership)].burst();
+    for (std::size_t urgency = 0; urgency < kUrgencies; ++urgency) {
+        const double reserve = burst * kLeft[urgency];
+        for (const MembershipDatagram& datagram : datagrams) {
+            if (static_cast<std::size_t>(datagram.urgency) != urgency) continue;
+            emit({datagram.to, datagram.receiver}, datagram.body, Lane::membership, reserve, now,
+                 out);
+        }
+    }
+}
+
 std::vector<OutgoingDatagram> Transport::flush(Instant now) {
     std::vector<OutgoingDatagram> out;
-    for (const MembershipDatagram& datagram : membership_.take_datagrams()) {
-        emit({datagram.to, datagram.receiver}, datagram.body, Lane::membership, now, out);
-    }
+    flush_membership(now, out);
     for (const Lane lane : {Lane::counters, Lane::definitions}) {
         for (const QueuedBody& queued : queues_[static_cast<std::size_t>(lane)]) {
-            emit(queued.to, queued.bytes, lane, now, out);
+            emit(queued.to, queued.bytes, lane, 0, now, out);
         }
         queues_[static_cast<std::size_t>(lane)].clear();
     }

@@ -29,6 +29,7 @@
 #include "gossip/rejection.h"
 #include "gossip/seal.h"
 #include "gossip/session.h"
+#include "gossip/strangers.h"
 #include "gossip/wire.h"
 
 namespace weir::gossip {
@@ -74,6 +75,8 @@ struct TransportCounters {
     std::array<std::uint64_t, kLanes> lane_bytes_out{};
     /// Messages that were not sent, because the lane's budget was used up or the queue was full.
     std::array<std::uint64_t, kLanes> dropped{};
+    /// Datagrams opened with the ring's second key: none any more means that it can go.
+    std::uint64_t opened_with_second_key = 0;
 };
 
 class Transport final : public MessageSink {
@@ -97,6 +100,8 @@ class Transport final : public MessageSink {
     bool send(const MemberId& to, MessageType type, ByteSpan payload) override;
 
     void tick(Instant now);
+    /// A ping to a live member at once; goes out with the next flush().
+    void question(const MemberId& member, Instant now) { membership_.question(member, now); }
     [[nodiscard]] Instant next_tick() const;
     void begin_leaving(Instant now);
     void goodbye(Instant now);
@@ -112,11 +117,17 @@ class Transport final : public MessageSink {
     [[nodiscard]] const Membership& membership() const { return membership_; }
     [[nodiscard]] const Owners& owners() const { return owners_; }
     [[nodiscard]] const TransportCounters& counters() const { return counters_; }
+    /// Ids of the ring's keys, the one that seals first; none: unsealed.
+    [[nodiscard]] std::vector<KeyId> key_ids() const { return sealer_.key_ids(); }
+    /// The key that sealed the member's last datagram; 0: none, or nothing came yet.
+    [[nodiscard]] KeyId key_of(const MemberId& member) const;
+    [[nodiscard]] const Strangers& strangers() const { return strangers_; }
 
   private:
     struct PeerSession {
         Session session;
         std::optional<Instant> left_at;  // it said goodbye; hand-overs may still be on their way
+        KeyId key = 0;                   // that sealed its last datagram
     };
     struct QueuedBody {
         MemberId to;
@@ -125,9 +136,10 @@ class Transport final : public MessageSink {
     using Queue = std::vector<QueuedBody>;
 
     void reject(Rejection reason) { counters_.rejected.add(reason); }
+    void refuse(Rejection reason, ByteSpan datagram, const Endpoint& from, Instant now);
     [[nodiscard]] std::optional<Rejection> check(const Envelope& envelope, ByteSpan body) const;
     void receive_open(const Origin& origin, ByteSpan body, Instant now);
-    void receive_addressed(const Origin& origin, const Envelope& envelope, ByteSpan body,
+    void receive_addressed(const Origin& origin, const Envelope& envelope, ByteSpan body, KeyId key,
                            Instant now);
     void receive_late(const Origin& origin, const Envelope& envelope, ByteSpan body,
                       PeerSession& peer, Instant now);
@@ -140,8 +152,9 @@ class Transport final : public MessageSink {
     bool follow(const MembershipEvent& event, Instant now);
     void recompute_owners();
     [[nodiscard]] std::uint64_t next_sequence(const MemberId& to);
-    void emit(const MemberId& to, ByteSpan body, Lane lane, Instant now,
+    void emit(const MemberId& to, ByteSpan body, Lane lane, double reserve, Instant now,
               std::vector<OutgoingDatagram>& out);
+    void flush_membership(Instant now, std::vector<OutgoingDatagram>& out);
 
     TransportSettings settings_;
     std::uint32_t cluster_;
@@ -160,6 +173,7 @@ class Transport final : public MessageSink {
     bool owners_moved_ = false;
     Instant next_owners_{};
     TransportCounters counters_;
+    Strangers strangers_;
     std::uint64_t counted_conflicts_ = 0;  // of membership's counters, as rejections
     std::uint64_t counted_refusals_ = 0;
 };

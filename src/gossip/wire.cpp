@@ -60,6 +60,8 @@ std::string_view to_string(MessageType type) {
             return "name_tell";
         case MessageType::owner_ask:
             return "owner_ask";
+        case MessageType::delta_answer:
+            return "delta_answer";
         case MessageType::definition_digest:
             return "definition_digest";
         case MessageType::definition_push:

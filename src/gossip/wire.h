@@ -38,7 +38,8 @@ enum class MessageType : std::uint8_t {
     handover = 18,
     name_ask = 19,
     name_tell = 20,
-    owner_ask = 21,  // a process that was stopped, or a new owner, asks to be filled
+    owner_ask = 21,     // a process that was stopped, or a new owner, asks to be filled
+    delta_answer = 22,  // totals for the limits of a delta message, in its order
     // definitions
     definition_digest = 32,
     definition_push = 33,

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "engine/definition_store.h"
+#include "engine/quota.h"
 #include "gossip/virtual_network.h"
 
 namespace weir::engine {
@@ -16,15 +17,7 @@ using gossip::Member;
 using gossip::MemberId;
 using gossip::Received;
 using limiter::QuotaDefinition;
-
-QuotaDefinition quota(std::string name, double amount) {
-    QuotaDefinition definition;
-    definition.name = std::move(name);
-    limiter::RateLimit limit;
-    limit.amount = amount;
-    definition.limits.push_back(limit);
-    return definition;
-}
+using test::quota;
 
 const Edit kEdit{"ann", "test", std::nullopt};
 
@@ -204,12 +197,126 @@ TEST_CASE("one generation with two contents is seen by both and spreads nowhere"
     CHECK(fleet.stores[1]->sets()[0].conflict);
 }
 
+TEST_CASE("a conflict of contents ends when who had the other one is gone or says the same") {
+    Fleet fleet(4, 8);
+    fleet.join();
+    const auto conflicts = [&] {
+        std::size_t count = 0;
+        for (auto& [number, store] : fleet.stores) {
+            count += !store->sets().empty() && store->sets()[0].conflict ? 1U : 0U;
+        }
+        return count;
+    };
+    fleet.stores[0]->apply_document({"storage", 7, {quota("a", 1)}}, fleet.world.now());
+    fleet.world.run(5s);
+    // As if it had been started with another file; then as if again, with the right one.
+    fleet.add(3);
+    fleet.stores[3]->apply_document({"storage", 7, {quota("a", 2)}}, fleet.world.now());
+    REQUIRE(fleet.world.run_until(20s, [&] { return conflicts() == 4; }));
+    const std::uint64_t met = fleet.stores[0]->counters().document_conflicts;
+    fleet.world.run(10s);
+    CHECK(fleet.stores[0]->counters().document_conflicts == met);  // told once
+    fleet.add(3);
+    fleet.stores[3]->apply_document({"storage", 7, {quota("a", 1)}}, fleet.world.now());
+    CHECK(fleet.world.run_until(20s, [&] { return conflicts() == 0; }));
+
+    fleet.add(3);
+    fleet.stores[3]->apply_document({"storage", 7, {quota("a", 3)}}, fleet.world.now());
+    REQUIRE(fleet.world.run_until(20s, [&] { return conflicts() == 4; }));
+    fleet.world.kill(3);
+    fleet.stores.erase(3);
+    fleet.syncs.erase(3);
+    CHECK(fleet.world.run_until(60s, [&] { return conflicts() == 0; }));
+}
+
 TEST_CASE("a local document stays at home") {
     Fleet fleet(3, 9);
     fleet.join();
     fleet.stores[0]->apply_document({"storage", std::nullopt, {quota("a", 1)}}, fleet.world.now());
     fleet.world.run(5s);
     CHECK_FALSE(fleet.stores[1]->find("a", fleet.world.now()));
+}
+
+TEST_CASE("of two edits at one moment one wins everywhere, and everybody has seen both") {
+    for (std::uint64_t seed = 20; seed < 25; ++seed) {
+        Fleet fleet(5, seed);
+        fleet.join();
+        REQUIRE(
+            fleet.stores[0]->set(quota("s3", 1), {"ann", "", {}}, fleet.world.now()).has_value());
+        REQUIRE(
+            fleet.stores[4]->set(quota("s3", 2), {"bob", "", {}}, fleet.world.now()).has_value());
+        fleet.world.run(2s);
+        CHECK(fleet.everywhere("s3", 2));  // equal epochs: the higher writer
+        for (auto& [number, store] : fleet.stores) {
+            const auto history = store->history("s3");
+            REQUIRE(history.size() == 2);
+            CHECK(history[0].entry.who == "bob");
+            CHECK(history[1].entry.who == "ann");
+        }
+    }
+}
+
+TEST_CASE("a name deleted on one side of a split and remade on the other is what was said last") {
+    Fleet fleet(4, 30);
+    fleet.join();
+    REQUIRE(fleet.stores[0]->set(quota("s3", 1), kEdit, fleet.world.now()).has_value());
+    fleet.world.run(1s);
+    fleet.world.passes = [](const Endpoint& a, const Endpoint& b) {
+        return (a >= address_of(2)) == (b >= address_of(2));
+    };
+    fleet.world.run(20s);
+    REQUIRE(fleet.stores[0]->remove("s3", kEdit, fleet.world.now()).has_value());
+    REQUIRE(fleet.stores[3]->set(quota("s3", 7), kEdit, fleet.world.now()).has_value());
+    REQUIRE(fleet.stores[3]->set(quota("s3", 8), kEdit, fleet.world.now()).has_value());
+    fleet.world.run(5s);
+    fleet.world.passes = [](const Endpoint&, const Endpoint&) { return true; };
+    CHECK(fleet.world.run_until(30s, [&] { return fleet.everywhere("s3", 8); }));
+    // The side that lost shows what it had said.
+    CHECK(fleet.stores[0]->history("s3").size() >= 2);
+    // A stale tombstone never comes back: the removal is older.
+    fleet.world.run(5s);
+    CHECK(fleet.everywhere("s3", 8));
+}
+
+TEST_CASE("what is much is wished for in bulk, and comes in pages when that fails") {
+    Fleet fleet(2, 31);
+    for (auto& [number, sync] : fleet.syncs) sync->set_bulk(true);
+    for (int i = 0; i < 500; ++i) {
+        REQUIRE(fleet.stores[0]
+                    ->set(quota("q" + std::to_string(i), i), kEdit, fleet.world.now())
+                    .has_value());
+    }
+    static_cast<void>(fleet.stores[0]->take_edited());  // as if they had been made long ago
+    std::size_t wishes = 0;
+    const auto tick = fleet.world.on_tick;
+    fleet.world.on_tick = [&](std::size_t number, gossip::test::Node& node) {
+        tick(number, node);
+        while (const auto wish = fleet.syncs[number]->take_wish()) {
+            ++wishes;
+            CHECK_FALSE(wish->document.has_value());
+            fleet.syncs[number]->end_wish(*wish, false, {}, fleet.world.now());
+        }
+    };
+    fleet.join();
+    CHECK(fleet.world.run_until(60s, [&] { return fleet.equal(); }));
+    CHECK(wishes >= 1);
+    CHECK(wishes < 5);
+    CHECK(fleet.syncs[0]->counters().bulk_failures + fleet.syncs[1]->counters().bulk_failures ==
+          wishes);
+    CHECK(fleet.stores[1]->overrides().size() == 500);
+}
+
+TEST_CASE("peers tell what they have") {
+    Fleet fleet(2, 32);
+    fleet.join();
+    fleet.stores[0]->apply_document({"storage", 7, {quota("a", 1)}}, fleet.world.now());
+    fleet.world.run(5s);
+    const PeerDefinitions* const said = fleet.syncs[1]->said(fleet.world.at(0).self());
+    REQUIRE(said != nullptr);
+    REQUIRE(said->sets.size() == 1);
+    CHECK(said->sets[0].generation == 7);
+    CHECK(said->overrides == 0);
+    CHECK(fleet.syncs[1]->said(MemberId{address_of(9), 9}) == nullptr);
 }
 
 TEST_CASE("definition messages that do not decode are counted and change nothing") {

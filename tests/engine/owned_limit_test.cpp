@@ -1,5 +1,3 @@
-#include "engine/owned_limit.h"
-
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -9,45 +7,13 @@
 #include <vector>
 
 #include "base/random.h"
+#include "owned_fixture.h"
 
 namespace weir::engine {
 namespace {
 
-gossip::MemberId member(std::uint32_t number) {
-    return {Endpoint::v4(0x0a000000 + number, 7946), number + 1};
-}
-
-struct Fixture {
-    SyncSettings settings;
-    SyncStatistics statistics;
-    Silence silence{settings, statistics};
-    OwnedLimit limit;
-    Instant now{std::chrono::seconds(1000)};
-
-    Fixture() {
-        limit.restart(1, now);
-        limit.parameters = limiter::LimitParameters{100, 100, 200, -1, limiter::Law::adaptive};
-        for (std::uint32_t i = 0; i < 8; ++i) silence.number(member(i), now);
-    }
-    gossip::DeltaEntry delta(double admitted, double offered, double rate) {
-        gossip::DeltaEntry entry;
-        entry.run = 5;
-        entry.run_age = 100ms;
-        entry.admitted = admitted;
-        entry.offered = offered;
-        entry.rate = rate;
-        entry.keep_alive = 1s;
-        return entry;
-    }
-    DeltaOutcome receive(MemberNumber from, const gossip::DeltaEntry& entry) {
-        return limit.receive(settings, from, entry, now, statistics);
-    }
-    void pass(Duration time) {
-        now += time;
-        limit.judge_silence(settings, silence, now);
-        limit.advance(now);
-    }
-};
+using test::member;
+using Fixture = test::OwnedFixture;
 
 TEST_CASE_FIXTURE(Fixture,
                   "rule 1: a run older than our ownership is a baseline, a younger one counts") {
@@ -81,12 +47,65 @@ TEST_CASE_FIXTURE(Fixture, "rule 1: a new owner takes the largest level that is 
 TEST_CASE_FIXTURE(Fixture, "rule 2: of a late lump only the last second's share counts") {
     now += 5s;
     receive(1, delta(1, 1, 0));
-    const double before = limit.bucket.level;
+    pass(10s);
     gossip::DeltaEntry late = delta(101, 101, 0);
     late.oldest_age = 10s;
     receive(1, late);
-    CHECK(limit.bucket.level == doctest::Approx(before + 10));
+    CHECK(limit.bucket.level == doctest::Approx(10));
     CHECK(statistics.late_lumps == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "rule 2: a big share that was silent for 2 s is late already") {
+    now += 5s;
+    gossip::DeltaEntry word = delta(10, 10, 60);
+    word.keep_alive = 200ms;
+    receive(1, word);
+    for (int i = 0; i < 40; ++i) pass(50ms);  // its share was given up after 0.8 s
+    CHECK(limit.bucket.offered_rate < 1);
+    const double before = limit.bucket.level;
+    word.admitted = word.offered = 130;
+    word.oldest_age = 2s;
+    receive(1, word);
+    CHECK(statistics.late_lumps == 1);
+    CHECK(limit.bucket.level <= before + 10);  // a second's share less what had been reckoned
+    CHECK(limit.bucket.level >= before);
+}
+
+TEST_CASE_FIXTURE(Fixture, "rule 2: lost answers make nobody late") {
+    now += 5s;
+    gossip::DeltaEntry word = delta(10, 10, 0);
+    word.keep_alive = 200ms;
+    for (int i = 0; i < 40; ++i) {
+        receive(1, word);
+        word.admitted = word.offered = word.admitted + 5;
+        word.oldest_age += 50ms;  // as far as the origin knows
+        pass(50ms);
+    }
+    receive(1, word);
+    CHECK(statistics.late_lumps == 0);
+    CHECK(limit.bucket.level == doctest::Approx(10));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "what was reckoned while a rate faded or was held is taken off again, no "
+                  "more and no less") {
+    limit.parameters->rate = 1e-6;  // nothing drains: the level is the sum of what was counted
+    limit.parameters->low = 1e6;
+    limit.parameters->high = 2e6;
+    receive(1, delta(1, 1, 50));
+    receive(2, delta(1, 1, 30));
+    for (int i = 0; i < 20; ++i) {  // the first one falls silent, and a little later the second one
+        pass(50ms);
+        silence.heard(2, now);
+    }
+    for (int i = 0; i < 100; ++i) pass(50ms);
+    CHECK(statistics.splits == 2);
+    gossip::DeltaEntry word = delta(301, 301, 50);
+    word.run_age = 6s;
+    receive(1, word);
+    word = delta(201, 201, 30);
+    receive(2, word);
+    CHECK(limit.bucket.level == doctest::Approx(500));
 }
 
 TEST_CASE_FIXTURE(Fixture,
@@ -172,10 +191,127 @@ TEST_CASE_FIXTURE(Fixture, "a hand-over fills level and rates until the origins 
     CHECK(limit.filled(settings, now));
     CHECK(limit.bucket.level == doctest::Approx(150));
     CHECK(limit.bucket.offered_rate == doctest::Approx(400));
-    receive(1, delta(1, 1, 300));
+    receive(1, delta(1, 90, 300));
     CHECK(limit.bucket.offered_rate == doctest::Approx(400));
     for (int i = 0; i < 30; ++i) pass(50ms);
     CHECK(limit.bucket.offered_rate == doctest::Approx(300));
+}
+
+TEST_CASE_FIXTURE(Fixture, "more admitted than the bucket can have held adds nothing") {
+    now += 5s;
+    CHECK(receive(1, delta(90, 90, 50)) == DeltaOutcome::counted);
+    const double level = limit.bucket.level;
+    now += 100ms;
+    // Ceiling 220 and a second's drain, ten times over.
+    CHECK(receive(1, delta(90 + 3300, 3400, 50)) == DeltaOutcome::leaping);
+    CHECK(limit.bucket.level <= level);
+    CHECK(limit.find(1)->counts.admitted == 3390);  // it is acknowledged all the same
+    now += 100ms;
+    CHECK(receive(1, delta(3390 + 100, 3600, 50)) == DeltaOutcome::counted);
+    CHECK(limit.bucket.level > level);
+    // A new run that begins with a leap is a lie as well.
+    gossip::DeltaEntry young = delta(1e9, 1e9, 1);
+    CHECK(receive(2, young) == DeltaOutcome::leaping);
+    CHECK(limit.bucket.level <= 220);
+}
+
+TEST_CASE_FIXTURE(Fixture, "after a long silence as much may come as has drained") {
+    now += 5s;
+    receive(1, delta(10, 10, 50));
+    now += 100s;
+    CHECK(receive(1, delta(10'000, 10'000, 50)) == DeltaOutcome::counted);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a rate that the counts cannot account for is not believed") {
+    now += 5s;
+    receive(1, delta(10, 300, 1000));
+    CHECK(limit.bucket.offered_rate == doctest::Approx(1000));
+    now += 100ms;
+    CHECK(receive(1, delta(20, 330, 1e6)) == DeltaOutcome::leaping);
+    CHECK(limit.bucket.offered_rate < 1100);
+    now += 100ms;
+    CHECK(receive(1, delta(30, 3330, 10'000)) == DeltaOutcome::counted);  // ten times, really
+    CHECK(limit.bucket.offered_rate == doctest::Approx(10'000));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "optimistic: silent ones fade even in a split, and totals say that it is one") {
+    limit.when_isolated = limiter::IsolationMode::optimistic;
+    now += 2s;
+    receive(1, delta(1, 100, 300));
+    receive(2, delta(1, 100, 300));
+    CHECK_FALSE(limit.total(settings, nullptr, 0, now).held);
+    for (int i = 0; i < 80; ++i) pass(50ms);
+    CHECK(limit.bucket.offered_rate < 1);
+    CHECK(limit.total(settings, nullptr, 0, now).held);
+    for (int i = 0; i < 240; ++i) pass(50ms);
+    CHECK_FALSE(limit.total(settings, nullptr, 0, now).held);
+}
+
+TEST_CASE_FIXTURE(Fixture, "safe: totals say for how long the share of silent ones is held") {
+    now += 2s;
+    receive(1, delta(1, 100, 300));
+    receive(2, delta(1, 100, 300));
+    for (int i = 0; i < 80; ++i) pass(50ms);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(600));
+    CHECK(limit.total(settings, nullptr, 0, now).held);
+    CHECK(limit.handover(silence, now).hold_left > 5s);
+    CHECK(limit.must_publish(settings, settings.publish_error, 0, 50ms));
+    limit.note_published();
+    for (int i = 0; i < 240; ++i) pass(50ms);
+    CHECK_FALSE(limit.total(settings, nullptr, 0, now).held);
+    CHECK(limit.bucket.offered_rate < 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a load that leaps over the limit is told before its turn, once") {
+    now += 5s;
+    receive(1, delta(0, 40, 60));
+    CHECK_FALSE(limit.is_urgent(settings, 50ms));
+    now += 50ms;
+    receive(1, delta(150, 190, 1000));  // in balance at 0.9 refused, and nobody knows
+    CHECK(limit.is_urgent(settings, 50ms));
+    // A look that is so near sees it in time.
+    CHECK_FALSE(limit.is_urgent(settings, 10ms));
+    CHECK(limit.must_publish(settings, settings.publish_error, 0, 50ms));
+    limit.note_published();
+    CHECK_FALSE(limit.is_urgent(settings, 50ms));
+    now += 50ms;
+    receive(1, delta(155, 240, 1050));
+    CHECK_FALSE(limit.is_urgent(settings, 50ms));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "an owner that slows its origins down publishes for larger errors only") {
+    now += 5s;
+    receive(1, delta(60, 60, 200));
+    CHECK(limit.must_publish(settings, settings.publish_error, 0, 50ms));
+    limit.note_published();
+    receive(1, delta(80, 80, 200));  // 0.2 of the width more than all reckon
+    CHECK(limit.must_publish(settings, settings.publish_error, 0, 0ms));
+    CHECK_FALSE(limit.must_publish(settings, settings.publish_error, 20, 0ms));
+    receive(1, delta(95, 95, 200));
+    CHECK(limit.must_publish(settings, settings.publish_error, 20, 0ms));
+}
+
+TEST_CASE_FIXTURE(Fixture, "the limit of which nothing is known is never urgent") {
+    limit.parameters.reset();
+    now += 5s;
+    receive(1, delta(150, 190, 1000));
+    CHECK_FALSE(limit.is_urgent(settings, 50ms));
+}
+
+TEST_CASE_FIXTURE(Fixture, "of held rates that are handed over the least is believed") {
+    gossip::HandoverEntry entry;
+    entry.held_rate = 500;
+    entry.hold_left = 5s;
+    limit.receive(settings, entry, now);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(500));
+    entry.held_rate = 40;
+    limit.receive(settings, entry, now);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(40));
+    entry.held_rate = 1e9;
+    limit.receive(settings, entry, now);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(40));
 }
 
 TEST_CASE_FIXTURE(Fixture, "the number of origins is bounded") {

@@ -50,6 +50,31 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(judge(two, second, 200ms) == Presence::fading);
 }
 
+TEST_CASE_FIXTURE(
+    Fixture, "nobody is there: the second refusal counts, a packet in between undoes the first") {
+    const MemberNumber one = silence.number(member(1), now);
+    silence.heard(one, now);
+    CHECK(silence.nobody_there(one, now) == Silence::Hint::ask);
+    CHECK(silence.nobody_there(one, now) == Silence::Hint::known);  // came together with the first
+    CHECK(silence.judge(one, 10ms, 200ms, now) == Presence::heard);
+    silence.heard(one, now);
+    now += 1ms;
+    CHECK(silence.nobody_there(one, now) == Silence::Hint::ask);
+    now += 1ms;
+    CHECK(silence.nobody_there(one, now) == Silence::Hint::given_up);
+    CHECK(silence.nobody_there(one, now) == Silence::Hint::known);
+    CHECK(silence.judge(one, 10ms, 200ms, now) == Presence::fading);
+    CHECK(statistics.splits == 0);
+    // Two at once are a split even so: whoever cuts a network may answer for both.
+    const MemberNumber two = silence.number(member(2), now);
+    silence.nobody_there(two, now);
+    silence.nobody_there(two, now + 1ms);
+    CHECK(silence.judge(two, 10ms, 200ms, now + 1ms) == Presence::held);
+    CHECK(silence.judge(one, 11ms, 200ms, now + 1ms) == Presence::held);
+    silence.heard(one, now + 2ms);
+    CHECK(silence.judge(one, 1ms, 200ms, now + 2ms) == Presence::heard);
+}
+
 TEST_CASE_FIXTURE(Fixture, "two deaths that lie apart are no split") {
     const MemberNumber one = silence.number(member(1), now);
     const MemberNumber two = silence.number(member(2), now);
@@ -115,15 +140,19 @@ TEST_CASE_FIXTURE(Fixture, "whoever is gone is forgotten, the table stays small"
 }
 
 TEST_CASE_FIXTURE(Fixture, "the peer whose values were refused is named") {
-    std::uint64_t count = 0;
-    CHECK(silence.most_refused(count) == nullptr);
+    CHECK(silence.refusals().empty());
     const MemberNumber two = silence.number(member(2), now);
     silence.number(member(1), now);
     silence.refused(two);
     silence.refused(two);
-    REQUIRE(silence.most_refused(count) != nullptr);
-    CHECK(*silence.most_refused(count) == member(2));
-    CHECK(count == 2);
+    REQUIRE(silence.refusals().size() == 1);
+    CHECK(silence.refusals()[0].peer == member(2).address);
+    CHECK(silence.refusals()[0].count == 2);
+    CHECK(silence.refusals(member(2)) == 2);
+    CHECK(silence.refusals(member(1)) == 0);
+    for (std::uint16_t i = 10; i < 40; ++i) silence.refused(silence.number(member(i), now));
+    CHECK(silence.refusals().size() == 16);
+    CHECK(silence.refusals()[0].peer == member(2).address);
 }
 
 }  // namespace

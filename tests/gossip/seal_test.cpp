@@ -129,20 +129,21 @@ TEST_CASE("without a key nothing is sealed, and it says so") {
     CHECK(as_text(one.sealer.open(datagram).content) == "hello");
 }
 
-TEST_CASE("key files hold 64 hexadecimal digits or base64") {
-    const std::string digits = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-    const auto key = parse_key("  " + digits + "\n");
-    REQUIRE(key.has_value());
-    CHECK((*key)[31] == std::byte{31});
-    const auto base64 = parse_key("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n");
-    REQUIRE(base64.has_value());
-    CHECK(*base64 == *key);
-    for (const std::string& bad : {std::string(), std::string("secret"), digits.substr(1),
-                                   digits + "00", std::string(64, 'g'), std::string(44, '!')}) {
-        const auto result = parse_key(bad);
-        REQUIRE_FALSE(result.has_value());
-        CHECK((bad.empty() || result.error().message.find(bad) == std::string::npos));
-    }
+TEST_CASE("a key is known by a short id that travels in the clear") {
+    Side one({test_key(1), test_key(2)});
+    const auto datagram = one.sealer.seal(text("hello"));
+    CHECK(claimed_key(datagram) == key_id(test_key(1)));
+    CHECK(one.sealer.key_ids() == std::vector{key_id(test_key(1)), key_id(test_key(2))});
+    CHECK(one.sealer.open(datagram).key == key_id(test_key(1)));
+    CHECK(one.sealer.seals_with(key_id(test_key(1))));
+    CHECK_FALSE(one.sealer.seals_with(key_id(test_key(2))));
+    Side second({test_key(2)}, 3);
+    CHECK(one.sealer.open(second.sealer.seal(text("x"))).key == key_id(test_key(2)));
+    CHECK(to_text(0x00ab'0102) == "00ab0102");
+    Side open_side({});
+    CHECK(claimed_key(open_side.sealer.seal(text("x"))) == 0);
+    CHECK(claimed_key(text("wr")) == 0);
+    CHECK(claimed_key(text("not a datagram of ours")) == 0);
 }
 
 }  // namespace

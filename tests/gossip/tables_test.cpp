@@ -6,6 +6,7 @@
 #include "gossip/budget.h"
 #include "gossip/dead_table.h"
 #include "gossip/rumours.h"
+#include "gossip/strangers.h"
 #include "gossip/suspicion.h"
 #include "gossip/virtual_network.h"
 
@@ -32,6 +33,37 @@ TEST_CASE("the dead are remembered for an hour, the first cause is kept") {
     table.forget_old(kStart + 1h);
     CHECK(table.size() == 1);
     CHECK(table.find({address_of(1), 1}) == nullptr);
+}
+
+TEST_CASE("strangers are told apart by address, reason and key, and forgotten when silent") {
+    Strangers strangers;
+    strangers.note(address_of(1), Rejection::unknown_key, 7, kStart);
+    strangers.note(address_of(2), Rejection::unknown_key, 7, kStart);
+    strangers.note(address_of(2), Rejection::unknown_key, 7, kStart + 1s);
+    strangers.note(address_of(2), Rejection::unsealed, 0, kStart + 20s);
+    const auto all = strangers.recent(kStart + 20s);
+    REQUIRE(all.size() == 3);
+    CHECK(all[0].from == address_of(2));
+    CHECK(all[0].datagrams == 2);
+    CHECK(all[0].first == kStart);
+    CHECK(all[0].last == kStart + 1s);
+    CHECK(strangers.recent(kStart + 1s + Strangers::kMemory).size() == 2);
+    CHECK(strangers.recent(kStart + 21s + Strangers::kMemory).empty());
+}
+
+TEST_CASE("a flood of invented senders does not push out one that goes on") {
+    Strangers strangers;
+    for (std::size_t i = 0; i < 10'000; ++i) {
+        const Instant now = kStart + std::chrono::milliseconds(i);
+        strangers.note(address_of(1000 + i), Rejection::forged, 0, now);
+        if (i % 100 == 0) strangers.note(address_of(1), Rejection::unknown_key, 7, now);
+    }
+    const auto all = strangers.recent(kStart + 10s);
+    CHECK(all.size() == Strangers::kCapacity);
+    CHECK(all[0].from == address_of(1));
+    CHECK(all[0].datagrams == 100);
+    strangers.note(address_of(2), Rejection::unknown_key, 7, kStart + 1h);
+    CHECK(strangers.recent(kStart + 1h).size() == 1);
 }
 
 TEST_CASE("each address keeps its newest dead, the table its newest of all") {

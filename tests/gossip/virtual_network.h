@@ -57,6 +57,8 @@ class VirtualNetwork {
         return true;
     };
     std::function<void(const Endpoint& from, const Endpoint& to, ByteSpan)> tap;
+    /// Other than the usual settings for those who start from now on.
+    std::function<void(TransportSettings&)> adjust;
     std::vector<NamedEvent> events;
     std::uint64_t bytes = 0;
     std::uint64_t datagrams = 0;
@@ -70,6 +72,7 @@ class VirtualNetwork {
         settings.cluster_name = "test";
         settings.self = address_of(number);
         settings.flags = flags;
+        if (adjust) adjust(settings);
         nodes_[number] = std::make_unique<Node>(settings, keys, random_.fork());
         Node& node = *nodes_[number];
         node.transport.set_seeds(std::move(seeds));

@@ -79,6 +79,51 @@ TEST_CASE("the envelope survives the way over the wire") {
     }));
 }
 
+template <class T>
+std::string hex_of(const T& value) {
+    std::array<std::byte, kMaximumDatagram> buffer{};
+    ByteWriter writer(buffer);
+    encode(writer, value);
+    std::string text;
+    for (const std::byte byte : writer.written()) {
+        constexpr std::string_view kDigits = "0123456789abcdef";
+        text += kDigits[std::to_integer<std::size_t>(byte) >> 4];
+        text += kDigits[std::to_integer<std::size_t>(byte) & 15];
+    }
+    return text;
+}
+
+// Put together by hand from docs/protocol.md: what reads what it has itself written may have
+// changed both, and members of several versions talk to each other.
+TEST_CASE("the bytes of the envelope and of membership's messages are those of the protocol") {
+    const MemberId member{Endpoint::v4(0x0a000001, 7946), 0x1122334455667788};
+    const std::string wired = "040a0000011f0a1122334455667788";
+    const std::string one = "0000000000000001";
+    const std::string two = "0000000000000002";
+    CHECK(hex_of(Envelope{0xaabbccdd, member, 0x99, 300, 5}) ==
+          "aabbccdd" + wired + "0000000000000099" + "ac02" + "0000000000000005");
+    CHECK(hex_of(Ping{1, 2, 3}) == one + two + "000000");
+    CHECK(hex_of(Answer{1, 2, {.anchor = true, .leaving = false}, 300}) == one + two + "01ac02");
+    CHECK(hex_of(PingRequest{1, member}) == one + wired);
+    CHECK(hex_of(IndirectAnswer{2}) == two);
+    CHECK(hex_of(Obituary{2}) == two);
+    CHECK(hex_of(MemberUpdate{member, MemberState::suspect, {true, true}, 300, 2}) ==
+          "0103" + wired + "ac02" + two);
+    CHECK(hex_of(MemberListAsk{}) == "06" + std::string(32, '0') + "0000");
+    const MemberUpdate left{member, MemberState::left, {false, true}, 0, 0};
+    CHECK(hex_of(MemberList{true, {left}}) == "010302" + wired + "00");
+}
+
+TEST_CASE("each type of message has its lane") {
+    for (int number = 0; number < 256; ++number) {
+        const auto type = static_cast<MessageType>(number);
+        const Lane lane = number < 16   ? Lane::membership
+                          : number < 32 ? Lane::counters
+                                        : Lane::definitions;
+        CHECK(lane_of(type) == lane);
+    }
+}
+
 TEST_CASE("an envelope without sender is refused") {
     std::array<std::byte, kMaximumEnvelope> buffer{};
     ByteWriter writer(buffer);
@@ -137,6 +182,24 @@ TEST_CASE("an update without member is refused") {
     }
 }
 
+limiter::QuotaOptions arbitrary_options() {
+    const auto text = [](std::size_t most) {
+        return std::string(*rc::gen::inRange<std::size_t>(0, most + 1), 'x');
+    };
+    limiter::QuotaOptions options;
+    if (*rc::gen::arbitrary<bool>()) {
+        options.enforced_by = text(limiter::kMaxFieldName);
+        options.headers =
+            limiter::HeaderForms{*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>()};
+        options.refusal.status = *rc::gen::inRange<std::uint16_t>(0, 600);
+        options.refusal.content_type = text(limiter::kMaxContentType);
+    }
+    if (*rc::gen::arbitrary<bool>()) {
+        options.refusal.body = text(limiter::kMaxRefusalBody);
+    }
+    return options;
+}
+
 limiter::QuotaDefinition arbitrary_definition() {
     limiter::QuotaDefinition definition;
     definition.name = *rc::gen::container<std::string>(*rc::gen::inRange<std::size_t>(1, 20),
@@ -162,13 +225,32 @@ limiter::QuotaDefinition arbitrary_definition() {
         limit.debt = border();
         limit.law = static_cast<limiter::Law>(*rc::gen::inRange(0, 2));
         limit.scope = static_cast<limiter::Scope>(*rc::gen::inRange(0, 2));
+        if (*rc::gen::arbitrary<bool>()) {
+            limit.safe = *rc::gen::inRange(0, 1000) / 8.0;
+        }
         definition.limits.push_back(limit);
     }
     definition.mode = static_cast<limiter::Mode>(*rc::gen::inRange(0, 3));
     definition.max_instances = *rc::gen::arbitrary<std::uint32_t>();
     definition.max_children = *rc::gen::arbitrary<std::uint32_t>();
     definition.hide_headers = *rc::gen::arbitrary<bool>();
+    definition.when_isolated = static_cast<limiter::IsolationMode>(*rc::gen::inRange(0, 3));
+    definition.enforced_share = *rc::gen::inRange(0, 5) / 4.0;
+    definition.options = arbitrary_options();
     return definition;
+}
+
+/// A value with a field of a later version behind its own fields.
+std::string with_later_field(const std::string& fields) {
+    std::array<std::byte, 64> buffer{};
+    ByteWriter writer(buffer);
+    writer.u8(4);      // fields follow
+    writer.u8(1);      // shadow
+    writer.varint(0);  // instances, children, limits
+    writer.varint(0);
+    writer.varint(0);
+    writer.string(fields);
+    return std::string(as_text(writer.written()));
 }
 
 TEST_CASE("definitions and documents survive the way over the wire") {
@@ -194,6 +276,72 @@ TEST_CASE("definitions and documents survive the way over the wire") {
     }));
 }
 
+TEST_CASE("a definition's fields of later versions are skipped") {
+    using namespace std::string_literals;
+    // 77: unknown; 2: isolation, a byte longer than today.
+    const auto read = decode_definition("a", with_later_field("\x4d\x03xyz\x02\x02\x01z"s));
+    REQUIRE(read.has_value());
+    CHECK(read->when_isolated == limiter::IsolationMode::optimistic);
+    CHECK(read->mode == limiter::Mode::shadow);
+    for (const std::string& bad : {"\x4d\x04xyz"s, "\x02\x01\x03"s, "\x02\x00"s, "\x4d"s}) {
+        CHECK_FALSE(decode_definition("a", with_later_field(bad)).has_value());
+    }
+}
+
+TEST_CASE("who does not know shares of keys shadows instead of enforcing everything") {
+    limiter::QuotaDefinition definition;
+    definition.name = "a";
+    definition.enforced_share = 0.25;
+    const std::string value = encode_definition(definition);
+    CHECK(value[1] == 1);  // the mode, where a peer that skips fields looks for it
+    CHECK(decode_definition("a", value).value() == definition);
+}
+
+TEST_CASE("encoding never cuts: what is too long is all there, and refused by who reads it") {
+    limiter::QuotaOptions options;
+    options.refusal = {429, std::string(3000, 't'), std::string(70'000, 'b')};
+    options.enforced_by = std::string(2000, 'f');
+    options.headers = limiter::HeaderForms{true, true};
+    limiter::QuotaDefinition definition;
+    definition.name = std::string(limiter::kMaxNameBytes, 'n');
+    definition.parent = std::string(5000, 'p');
+    definition.when_isolated = limiter::IsolationMode::optimistic;
+    definition.options = options;
+    const limiter::BurstSpec border{limiter::BurstSpec::Kind::seconds, 1e300};
+    limiter::RateLimit limit;
+    limit.period = Duration::min();
+    limit.low = limit.high = limit.debt = border;
+    limit.safe = 1e300;
+    definition.limits.assign(300, limit);
+    const std::string value = encode_definition(definition);
+    CHECK(value.size() > 3000 + 70'000 + 2000 + 5000 + 300 * 50);
+    CHECK(value.find(*options.refusal.body) != std::string::npos);
+    CHECK_FALSE(decode_definition(definition.name, value).has_value());
+    const auto document = encode_document(std::vector{definition});
+    REQUIRE(document.has_value());
+    CHECK(document->size() > value.size());
+    CHECK_FALSE(decode_document(*document).has_value());
+
+    for (const std::size_t over : {std::size_t{0}, std::size_t{1}}) {
+        CAPTURE(over);
+        const auto decodes = [&](const limiter::QuotaOptions& given) {
+            limiter::QuotaDefinition one;
+            one.name = "a";
+            one.options = given;
+            const auto read = decode_definition("a", encode_definition(one));
+            return read.has_value() && *read == one;
+        };
+        options = {};
+        options.refusal.body = std::string(limiter::kMaxRefusalBody + over, 'b');
+        CHECK(decodes(options) == (over == 0));
+        options.refusal = {0, std::string(limiter::kMaxContentType + over, 'b'), "x"};
+        CHECK(decodes(options) == (over == 0));
+        options.refusal = {};
+        options.enforced_by = std::string(limiter::kMaxFieldName + over, 'b');
+        CHECK(decodes(options) == (over == 0));
+    }
+}
+
 TEST_CASE("amounts that are no numbers are refused") {
     limiter::QuotaDefinition definition;
     definition.name = "a";
@@ -205,17 +353,43 @@ TEST_CASE("amounts that are no numbers are refused") {
     }
 }
 
-TEST_CASE("a document above its bound is refused") {
-    limiter::QuotaDefinition definition;
-    definition.parent = std::string(500, 'p');
-    std::vector<limiter::QuotaDefinition> document;
-    for (std::size_t i = 0; i < 40'000; ++i) {
-        definition.name = std::to_string(i);
-        document.push_back(definition);
+TEST_CASE("a document above its bound is refused unread, one at it is read") {
+    std::vector<std::byte> bytes(kMaximumDocument + 1);
+    const auto refused = decode_document(bytes);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code == ErrorCode::too_large);
+    bytes.pop_back();
+    // Zeros would be forty million definitions without a name: the first one ends it.
+    const auto read = decode_document(bytes);
+    REQUIRE_FALSE(read.has_value());
+    CHECK(read.error().code == ErrorCode::truncated);
+}
+
+TEST_CASE("a definition without a name is refused, also behind a good one") {
+    limiter::QuotaDefinition named;
+    named.name = "a";
+    auto bytes = encode_document({&named, 1}).value();
+    CHECK(decode_document(bytes).has_value());
+    const auto nameless = encode_document({&named, 1}).value();
+    bytes.push_back(std::byte{0});  // the length of a name
+    bytes.insert(bytes.end(), nameless.begin() + 2, nameless.end());
+    CHECK_FALSE(decode_document(bytes).has_value());
+    bytes.resize(nameless.size());
+    CHECK(decode_document(bytes).has_value());
+}
+
+TEST_CASE("what takes more than the bound is not encoded, what takes just so much is") {
+    std::vector<limiter::QuotaDefinition> definitions(1000);
+    for (std::size_t i = 0; i < definitions.size(); ++i) {
+        definitions[i].name = "quota-" + std::to_string(i);
+        definitions[i].limits.emplace_back().amount = 1;
     }
-    const auto bytes = encode_document(document);
-    REQUIRE_FALSE(bytes.has_value());
-    CHECK(bytes.error().code == ErrorCode::too_large);
+    const auto whole = encode_document(definitions);
+    REQUIRE(whole.has_value());
+    CHECK(encode_document(definitions, whole->size()).value() == whole.value());
+    const auto refused = encode_document(definitions, whole->size() - 1);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().code == ErrorCode::too_large);
 }
 
 TEST_CASE("definition messages survive the way over the wire") {
@@ -290,6 +464,9 @@ TEST_CASE("messages are framed by type and length, and unknown types are skipped
     ByteWriter writer(buffer);
     write_message(writer, static_cast<MessageType>(200), as_bytes("later"));
     write_message(writer, MessageType::obituary, as_bytes("12345678"));
+    CHECK(writer.size() == message_size(5) + message_size(8));
+    CHECK(message_size(127) == 129);
+    CHECK(message_size(128) == 131);
     CHECK(well_framed(writer.written()));
     ByteReader reader(writer.written());
     const auto unknown = next_message(reader);
@@ -318,7 +495,7 @@ TEST_CASE("names of types and reasons are distinct") {
             types.insert(to_string(static_cast<MessageType>(i)));
         }
     }
-    CHECK(types.size() == 23);
+    CHECK(types.size() == 24);
     std::set<std::string_view> reasons;
     for (std::size_t i = 0; i < kRejections; ++i) {
         reasons.insert(to_string(static_cast<Rejection>(i)));
