@@ -9,15 +9,19 @@ namespace weir::sim {
 Load::Load(const LoadPlan& plan, std::uint32_t sidecars, Random random)
     : plan_(plan), sidecars_(sidecars), random_(random) {
     if (plan_.shares.empty()) plan_.shares.assign(plan_.quotas.size(), 1.0);
-    share_sum_ = std::accumulate(plan_.shares.begin(), plan_.shares.end(), 0.0);
+}
+
+const Phase* Load::phase_at(double at) const {
+    const Phase* now = nullptr;
+    for (const Phase& phase : plan_.phases) {
+        if (phase.from <= at) now = &phase;
+    }
+    return now;
 }
 
 double Load::rate_at(double at) const {
-    double rate = 0;
-    for (const Phase& phase : plan_.phases) {
-        if (phase.from <= at) rate = phase.rate;
-    }
-    return rate;
+    const Phase* phase = phase_at(at);
+    return phase == nullptr ? 0 : phase->rate;
 }
 
 double Load::next_phase(double at) const {
@@ -41,7 +45,7 @@ Arrival Load::next() {
         at_ = change;
         if (change == std::numeric_limits<double>::infinity()) break;
     }
-    return {at_, pick_sidecar(at_), pick_quota()};
+    return {at_, pick_sidecar(at_), pick_quota(at_)};
 }
 
 std::uint32_t Load::pick_sidecar(double at) {
@@ -59,13 +63,15 @@ std::uint32_t Load::pick_sidecar(double at) {
 
 std::uint32_t Load::any_sidecar() { return static_cast<std::uint32_t>(random_.below(sidecars_)); }
 
-std::uint32_t Load::pick_quota() {
-    double position = random_.unit() * share_sum_;
-    for (std::uint32_t i = 0; i + 1 < plan_.shares.size(); ++i) {
-        if (position < plan_.shares[i]) return i;
-        position -= plan_.shares[i];
+std::uint32_t Load::pick_quota(double at) {
+    const Phase* phase = phase_at(at);
+    const auto& shares = phase == nullptr || phase->shares.empty() ? plan_.shares : phase->shares;
+    double position = random_.unit() * std::accumulate(shares.begin(), shares.end(), 0.0);
+    for (std::uint32_t i = 0; i + 1 < shares.size(); ++i) {
+        if (position < shares[i]) return i;
+        position -= shares[i];
     }
-    return static_cast<std::uint32_t>(plan_.shares.size() - 1);
+    return static_cast<std::uint32_t>(shares.size() - 1);
 }
 
 }  // namespace weir::sim

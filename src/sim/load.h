@@ -16,6 +16,7 @@ namespace weir::sim {
 struct Phase {
     double from = 0;
     double rate = 0;
+    std::vector<double> shares = {};  // of each leaf from here on; empty: the plan's
 };
 
 struct LoadPlan {
@@ -43,15 +44,15 @@ class Load {
     [[nodiscard]] std::uint32_t any_sidecar();
 
   private:
+    [[nodiscard]] const Phase* phase_at(double at) const;
     [[nodiscard]] double rate_at(double at) const;
     [[nodiscard]] double next_phase(double at) const;
     [[nodiscard]] std::uint32_t pick_sidecar(double at);
-    [[nodiscard]] std::uint32_t pick_quota();
+    [[nodiscard]] std::uint32_t pick_quota(double at);
 
     LoadPlan plan_;
     std::uint32_t sidecars_;
     Random random_;
-    double share_sum_ = 0;
     double at_ = 0;
 };
 

@@ -12,6 +12,8 @@ namespace weir::sim {
 
 struct NetworkFaults {
     Duration delay = std::chrono::microseconds(500);  // each way, times 0.5 to 1.5
+    /// Whether hosts answer for a process that is gone: "nobody listens here".
+    bool refusals = false;
     double loss = 0;
     double duplication = 0;
     double reordering = 0;  // share of datagrams that are held up

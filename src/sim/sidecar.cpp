@@ -1,5 +1,7 @@
 #include "sim/sidecar.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace weir::sim {
@@ -34,12 +36,15 @@ void Sidecar::start(const SidecarSettings& settings, std::vector<Endpoint> seeds
     ++epoch_;
     stopped_until.reset();
     socket.clear();
+    throttled = false;
+    requests.clear();
     began_ = now;
     offset_ = from_seconds(1 + random.unit() * 1e6);
     drift_ = (2 * random.unit() - 1) * settings.clock_drift;
     nonces_ = std::make_unique<gossip::SeededNonces>(random.fork());
     limiter::LimiterOptions limits;
-    limits.max_instances = 64;
+    limits.max_instances =
+        std::max<std::uint32_t>(64, 2 * static_cast<std::uint32_t>(settings.definitions.size()));
     limits.seed = random.next();
     limiter_ = std::make_unique<limiter::Limiter>(limits);
     const auto errors = limiter_->apply(settings.definitions, local(now));
@@ -50,6 +55,9 @@ void Sidecar::start(const SidecarSettings& settings, std::vector<Endpoint> seeds
     options.advertise = address_of(number_);
     options.keys = {shared_key()};
     options.sync = settings.sync;
+    options.membership = settings.membership;
+    options.membership_bytes_share = settings.membership_bytes_share;
+    options.anchor = settings.anchor;
     options.nonces = nonces_.get();
     engine_ = std::make_unique<engine::Engine>(std::move(options), *limiter_, random.next());
     engine_->set_seeds(std::move(seeds));
@@ -79,6 +87,10 @@ bool Sidecar::offer(std::string_view quota, Instant now) {
 
 void Sidecar::receive(ByteSpan datagram, const Endpoint& from, Instant now) {
     engine_->receive(datagram, from, local(now));
+}
+
+void Sidecar::refused(const Endpoint& address, Instant now) {
+    engine_->refused(address, local(now));
 }
 
 void Sidecar::tick(Instant now) {

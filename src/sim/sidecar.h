@@ -22,6 +22,9 @@ struct SidecarSettings {
     std::span<const limiter::QuotaDefinition> definitions;
     engine::SyncSettings sync;
     double clock_drift = 0;  // largest, as a share: 1e-4 is 100 ppm
+    gossip::MembershipSettings membership{};
+    double membership_bytes_share = 1;
+    bool anchor = false;
 };
 
 class Sidecar {
@@ -42,6 +45,8 @@ class Sidecar {
     /// A request: whether it is admitted.
     [[nodiscard]] bool offer(std::string_view quota, Instant now);
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
+    /// The host at that address says that nobody listens there.
+    void refused(const Endpoint& address, Instant now);
     void tick(Instant now);
     [[nodiscard]] engine::Engine& engine() { return *engine_; }
     [[nodiscard]] limiter::Limiter& limiter() { return *limiter_; }
@@ -55,6 +60,12 @@ class Sidecar {
         Endpoint from;
     };
     std::vector<Waiting> socket;
+    // A throttled one is stopped so shortly that its requests wait for it.
+    bool throttled = false;
+    struct Request {
+        std::uint32_t quota = 0;
+    };
+    std::vector<Request> requests;
 
   private:
     std::uint32_t number_;

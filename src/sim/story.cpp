@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace weir::sim {
 namespace {
 
 constexpr double kMeanMargin = 0.01;
 constexpr double kSecondMargin = 0.03;
-constexpr double kLongestMeeting = 60;
+constexpr double kShareMargin = 0.03;  // of the share
+constexpr double kLongestMeeting = 20;
 constexpr double kIpAndUdp = 28;  // header bytes of a datagram over IPv4
 
 std::string describe(const char* what, double value, const char* relation, double bound) {
@@ -39,6 +41,57 @@ void judge_steady(const Reference& reference, const Summary& summary,
     }
 }
 
+void judge_single_seconds(const Reference& reference, const Summary& summary,
+                          std::vector<std::string>& faults) {
+    for (std::size_t i = 0; i < reference.single_seconds.size(); ++i) {
+        const double ours = summary.single_seconds[i].distance_from_one();
+        const double theirs = reference.single_seconds[i].distance_from_one();
+        const double bound = theirs + kSecondMargin;
+        if (ours <= bound) continue;
+        const std::string what = "second " + std::to_string(i + 1) + " off by";
+        faults.push_back(describe(what.c_str(), ours, ">", bound));
+    }
+}
+
+/// Each leaf's part of what was admitted. Where leaves are to be treated alike, one to which
+/// chance offered more than to the others gets more: that is no part of it.
+void add_shares(const Story& story, const Recorder& recorder, std::size_t leaves,
+                StoryResult& result) {
+    const auto part_of = [&](double (Recorder::*between)(double, double, std::uint32_t) const,
+                             std::uint32_t leaf) {
+        const double all =
+            (recorder.*between)(story.steady_from, story.steady_to, Recorder::kAnyQuota);
+        return all > 0 ? (recorder.*between)(story.steady_from, story.steady_to, leaf) / all : 0;
+    };
+    for (std::uint32_t i = 0; i < leaves; ++i) {
+        double share = part_of(&Recorder::admitted_between, i);
+        if (!story.reference.shares.empty()) {
+            const double offered = part_of(&Recorder::offered_between, i);
+            share *= offered > 0 ? story.reference.shares[i] / offered : 1;
+        }
+        result.quota_share.push_back(share);
+    }
+}
+
+void judge_shares(const Reference& reference, const Summary& summary,
+                  std::vector<std::string>& faults) {
+    for (std::size_t i = 0; i < reference.shares.size(); ++i) {
+        const double least = reference.shares[i] * (1 - kShareMargin);
+        const double most = reference.shares[i] * (1 + kShareMargin);
+        if (summary.shares[i].least < least) {
+            faults.push_back(describe("share", summary.shares[i].least, "<", least));
+        }
+        if (summary.shares[i].most > most) {
+            faults.push_back(describe("share", summary.shares[i].most, ">", most));
+        }
+    }
+}
+
+void add_ranges(std::vector<Range>& ranges, const std::vector<double>& values, bool first) {
+    if (first) ranges.assign(values.size(), Range{1e9, -1e9});
+    for (std::size_t i = 0; i < values.size(); ++i) ranges[i].add(values[i]);
+}
+
 void add_traffic(World& world, const Story& story, StoryResult& result) {
     double deltas = 0;
     double totals = 0;
@@ -54,7 +107,73 @@ void add_traffic(World& world, const Story& story, StoryResult& result) {
     result.totals = totals / sidecars / owners / story.plan.seconds;
 }
 
+/// What each sidecar has sent and received so far.
+struct Traffic {
+    std::vector<double> bytes;
+    std::vector<double> datagrams;
+};
+
+Traffic traffic_of(World& world) {
+    Traffic traffic;
+    for (std::uint32_t i = 0; i < world.size(); ++i) {
+        const bool running = world.sidecar(i).running();
+        const auto statistics =
+            running ? world.sidecar(i).engine().statistics() : engine::Statistics{};
+        const auto datagrams =
+            static_cast<double>(statistics.datagrams_in + statistics.datagrams_out);
+        traffic.datagrams.push_back(datagrams);
+        traffic.bytes.push_back(static_cast<double>(statistics.bytes_in + statistics.bytes_out) +
+                                kIpAndUdp * datagrams);
+    }
+    return traffic;
+}
+
+/// The sidecar with most of it, by bytes; processes that began meanwhile count from their start.
+void find_busiest(const Traffic& before, const Traffic& after, double seconds,
+                  StoryResult& result) {
+    for (std::size_t i = 0; i < after.bytes.size(); ++i) {
+        const bool same = after.bytes[i] >= before.bytes[i];
+        const double bytes = (after.bytes[i] - (same ? before.bytes[i] : 0)) / seconds;
+        if (bytes <= result.busiest_bytes) continue;
+        result.busiest_bytes = bytes;
+        result.busiest_datagrams =
+            (after.datagrams[i] - (same ? before.datagrams[i] : 0)) / seconds;
+    }
+}
+
+bool judges_owners(const Story& story) { return story.reference.busiest_bytes.has_value(); }
+
+/// What the sidecars show of it, on average.
+double staleness_of(World& world) {
+    double sum = 0;
+    double running = 0;
+    for (std::uint32_t i = 0; i < world.size(); ++i) {
+        if (!world.sidecar(i).running()) continue;
+        sum += to_seconds(world.sidecar(i).engine().statistics().staleness);
+        ++running;
+    }
+    return sum / std::max(1.0, running);
+}
+
+double pace_of(World& world) {
+    double most = 1;
+    for (std::uint32_t i = 0; i < world.size(); ++i) {
+        if (!world.sidecar(i).running()) continue;
+        most = std::max(most, world.sidecar(i).engine().statistics().pace_asked);
+    }
+    return most;
+}
+
 }  // namespace
+
+void Range::add(double value) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+}
+
+double Range::distance_from_one() const {
+    return std::max(std::abs(least - 1), std::abs(most - 1));
+}
 
 StoryResult run(const Story& story, std::uint64_t seed) {
     WorldPlan plan = story.plan;
@@ -62,13 +181,20 @@ StoryResult run(const Story& story, std::uint64_t seed) {
     World world(plan);
     std::uint64_t bytes_before = 0;
     std::uint64_t datagrams_before = 0;
-    world.at(0, [&](World& w) {
+    Traffic traffic_before;
+    world.at(story.traffic_from, [&](World& w) {
         bytes_before = w.bytes();
         datagrams_before = w.datagrams();
+        traffic_before = traffic_of(w);
     });
     if (story.arrange) story.arrange(world);
     StoryResult result;
     result.seed = seed;
+    std::vector<double> staleness;
+    for (double at = story.traffic_from; judges_owners(story) && at < plan.seconds; at += 1) {
+        world.at(at, [&](World& w) { staleness.push_back(staleness_of(w)); });
+    }
+    world.at(plan.seconds, [&](World& w) { result.pace = pace_of(w); });
     result.met = world.run(kLongestMeeting);
     const Recorder& recorder = world.recorder();
     const std::uint32_t quota = story.quota.value_or(Recorder::kAnyQuota);
@@ -84,17 +210,26 @@ StoryResult run(const Story& story, std::uint64_t seed) {
         const double at = story.seconds_from + static_cast<double>(i);
         result.single_seconds.push_back(recorder.admitted_between(at, at + 1, quota) / story.limit);
     }
-    const double all = recorder.admitted_between(story.steady_from, story.steady_to, quota);
+    add_shares(story, recorder, plan.load.quotas.size(), result);
+    const double equal = story.limit / static_cast<double>(plan.load.quotas.size());
     for (std::uint32_t i = 0; i < plan.load.quotas.size(); ++i) {
         const double part = recorder.admitted_between(story.steady_from, story.steady_to, i);
-        result.quota_share.push_back(all > 0 ? part / all : 0);
+        const auto seconds = recorder.admitted_seconds(story.steady_from, story.steady_to, i);
+        result.quota_mean.add(part / span / equal);
+        result.quota_second.add(seconds.least / equal);
+        result.quota_second.add(seconds.most / equal);
     }
     add_traffic(world, story, result);
     const double datagrams = static_cast<double>(world.datagrams() - datagrams_before);
     const double bytes = static_cast<double>(world.bytes() - bytes_before);
     // Each is sent by one sidecar and received by another.
-    result.datagrams = 2 * datagrams / world.size() / plan.seconds;
-    result.bytes = 2 * (bytes + kIpAndUdp * datagrams) / world.size() / plan.seconds;
+    const double seconds = plan.seconds - story.traffic_from;
+    result.datagrams = 2 * datagrams / world.size() / seconds;
+    result.bytes = 2 * (bytes + kIpAndUdp * datagrams) / world.size() / seconds;
+    find_busiest(traffic_before, traffic_of(world), seconds, result);
+    for (const double one : staleness) {
+        result.staleness += one / static_cast<double>(staleness.size());
+    }
     result.fingerprint = world.fingerprint();
     return result;
 }
@@ -108,15 +243,26 @@ Summary summarise(const std::vector<StoryResult>& results) {
         summary.mean_most = std::max(summary.mean_most, result.mean);
         summary.second_least = std::min(summary.second_least, result.second_least);
         summary.second_most = std::max(summary.second_most, result.second_most);
+        summary.met = summary.met && result.met;
         summary.refused += result.refused;
         summary.deltas += result.deltas / count;
         summary.totals += result.totals / count;
         summary.bytes += result.bytes / count;
         summary.datagrams += result.datagrams / count;
-        summary.single_seconds.resize(result.single_seconds.size());
-        for (std::size_t i = 0; i < result.single_seconds.size(); ++i) {
-            summary.single_seconds[i] += result.single_seconds[i] / count;
+        summary.busiest_bytes = std::max(summary.busiest_bytes, result.busiest_bytes);
+        summary.busiest_datagrams = std::max(summary.busiest_datagrams, result.busiest_datagrams);
+        summary.staleness = std::max(summary.staleness, result.staleness);
+        summary.pace =
+            &result == &results.front() ? result.pace : std::min(summary.pace, result.pace);
+        summary.refused_share += result.refused / std::max(1.0, result.offered) / count;
+        const bool first = &result == &results.front();
+        for (const auto& [one, all] : {std::pair(&result.quota_mean, &summary.quota_mean),
+                                       std::pair(&result.quota_second, &summary.quota_second)}) {
+            all->add(one->least);
+            all->add(one->most);
         }
+        add_ranges(summary.single_seconds, result.single_seconds, first);
+        add_ranges(summary.shares, result.quota_share, first);
     }
     return summary;
 }
@@ -124,22 +270,29 @@ Summary summarise(const std::vector<StoryResult>& results) {
 std::vector<std::string> judge(const Story& story, const Summary& summary) {
     std::vector<std::string> faults;
     const Reference& reference = story.reference;
+    if (!summary.met) faults.emplace_back("not everybody met everybody");
     if (reference.steady) judge_steady(reference, summary, faults);
     if (reference.nothing_refused && summary.refused > 0) {
         faults.push_back(describe("refused", summary.refused, ">", 0));
     }
-    // A second may be further off than the reference's if what went wrong so far is less in all.
-    double ours_in_all = 0;
-    double theirs_in_all = 0;
-    for (std::size_t i = 0; i < reference.single_seconds.size(); ++i) {
-        const double ours = std::abs(summary.single_seconds[i] - 1);
-        const double theirs = std::abs(reference.single_seconds[i] - 1);
-        ours_in_all += ours;
-        theirs_in_all += theirs;
-        if (ours <= theirs + kSecondMargin || ours_in_all <= theirs_in_all) continue;
-        const std::string what = "second " + std::to_string(i + 1) + " off by";
-        faults.push_back(describe(what.c_str(), ours, ">", theirs + kSecondMargin));
+    const auto judge_bound = [&](const char* what, double value, std::optional<double> bound) {
+        if (bound && value > *bound) faults.push_back(describe(what, value, ">", *bound));
+    };
+    judge_bound("share refused", summary.refused_share, reference.refused_share);
+    judge_bound("bytes a second", summary.bytes, reference.bytes);
+    judge_bound("bytes a second of the busiest", summary.busiest_bytes, reference.busiest_bytes);
+    judge_bound("staleness", summary.staleness, reference.staleness);
+    if (reference.paced && summary.pace <= 1) faults.emplace_back("no owner asked for slowness");
+    if (reference.each_quota) {
+        const Figures& each = *reference.each_quota;
+        judge_bound("mean of a quota", summary.quota_mean.most, each.mean_most);
+        judge_bound("second of a quota", summary.quota_second.most, each.second_most);
+        judge_bound("a quota's mean below 1 by", 1 - summary.quota_mean.least, 1 - each.mean_least);
+        judge_bound("a quota's second below 1 by", 1 - summary.quota_second.least,
+                    1 - each.second_least);
     }
+    judge_single_seconds(reference, summary, faults);
+    judge_shares(reference, summary, faults);
     return faults;
 }
 

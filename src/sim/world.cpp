@@ -1,6 +1,7 @@
 #include "sim/world.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/hash.h"
@@ -16,6 +17,17 @@ constexpr std::uint32_t kSeeds = 3;
 constexpr Duration kMeetingStep = std::chrono::milliseconds(500);
 constexpr Instant kBegin = Instant(std::chrono::seconds(1000));
 
+/// Nobody tells of others. Thousands who only know three probe them seldom.
+gossip::MembershipSettings membership_of_star(double budgets) {
+    gossip::MembershipSettings settings;
+    settings.probe_period = std::chrono::seconds(3);
+    settings.lists = false;
+    settings.answers_per_second *= budgets;
+    settings.open_answers_per_second *= budgets;
+    settings.open_answers_limit *= budgets;
+    return settings;
+}
+
 std::uint64_t hash_of(std::uint64_t before, ByteSpan bytes) {
     return mix(before ^ keyed_hash(as_text(bytes), HashKey{}));
 }
@@ -30,6 +42,8 @@ World::World(WorldPlan plan)
       recorder_(plan_.load.quotas.size(), plan_.seconds),
       now_(kBegin),
       began_(kBegin) {
+    plan_.sync.datagrams_per_second =
+        static_cast<std::uint32_t>(std::lround(plan_.sync.datagrams_per_second * plan_.budgets));
     for (std::uint32_t i = 0; i < plan_.sidecars; ++i) sidecars_.emplace_back(i);
 }
 
@@ -40,7 +54,12 @@ void World::start(std::uint32_t number) {
     for (std::uint32_t i = 0; i < std::min(kSeeds, plan_.sidecars); ++i) {
         seeds.push_back(Sidecar::address_of(i));
     }
-    const SidecarSettings settings{plan_.definitions, plan_.sync, plan_.clock_drift};
+    SidecarSettings settings{plan_.definitions, plan_.sync, plan_.clock_drift};
+    if (plan_.star) {
+        settings.membership = membership_of_star(plan_.budgets);
+        settings.membership_bytes_share = plan_.budgets;
+        settings.anchor = number < kSeeds;
+    }
     Sidecar& sidecar = sidecars_[number];
     sidecar.start(settings, std::move(seeds), now_, random_.fork());
     const auto phase = from_seconds(to_seconds(kTick) * random_.unit());
@@ -49,12 +68,14 @@ void World::start(std::uint32_t number) {
 }
 
 bool World::everybody_met() {
-    return std::all_of(sidecars_.begin(), sidecars_.end(), [&](Sidecar& sidecar) {
-        const auto states = sidecar.engine().statistics().peers_by_state;
+    for (std::uint32_t i = 0; i < plan_.sidecars; ++i) {
+        const bool few = plan_.star && i >= kSeeds;
+        const auto states = sidecars_[i].engine().statistics().peers_by_state;
         const auto alive = states.find("alive");
-        return plan_.sidecars == 1 ||
-               (alive != states.end() && alive->second == plan_.sidecars - 1);
-    });
+        const std::uint64_t known = alive != states.end() ? alive->second : 0;
+        if (known != (few ? kSeeds : plan_.sidecars - 1)) return false;
+    }
+    return true;
 }
 
 bool World::run(double longest_meeting) {
@@ -99,9 +120,12 @@ void World::handle(const Event& event) {
         case EventKind::arrival:
             handle_arrival();
             break;
-        case EventKind::action:
-            actions_[event.subject].second(*this);
+        case EventKind::action: {
+            // Moved out first: an action may add others.
+            const Action action = std::move(actions_[event.subject].second);
+            action(*this);
             break;
+        }
     }
 }
 
@@ -131,22 +155,34 @@ void World::resume(std::uint32_t number) {
         sidecar.receive(waiting.bytes, waiting.from, now_);
         collect(number);
     }
+    for (const Sidecar::Request& request : std::exchange(sidecar.requests, {})) {
+        offer({now(), number, request.quota}, number);
+    }
 }
 
 void World::handle_datagram(const Event& event) {
     const Flight flight = std::move(flights_[event.subject]);
     free_flights_.push_back(event.subject);
-    deliver(flight.to, flight.from, flight.bytes);
+    if (!flight.refusal) {
+        deliver(flight.to, flight.from, flight.bytes);
+    } else if (Sidecar& sidecar = sidecars_[flight.to];
+               sidecar.running() && !sidecar.stopped_until) {
+        sidecar.refused(flight.from, now_);
+        collect(flight.to);
+    }
 }
 
 void World::deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes) {
     Sidecar& sidecar = sidecars_[to];
-    if (!sidecar.running()) return;
+    if (!sidecar.running()) return refuse(from, to);
     if (sidecar.stopped_until) {
         if (sidecar.socket.size() < kSocketBuffer) {
             sidecar.socket.push_back({{bytes.begin(), bytes.end()}, from});
         }
         return;
+    }
+    if (const auto sender = Sidecar::number_of(from); delivered_ && sender) {
+        delivered_(*sender, to, bytes);
     }
     sidecar.receive(bytes, from, now_);
     collect(to);
@@ -158,18 +194,34 @@ void World::collect(std::uint32_t from) {
         bytes_ += outgoing.bytes.size();
         fingerprint_ = hash_of(fingerprint_, outgoing.bytes);
         const auto to = Sidecar::number_of(outgoing.to);
-        if (!to || *to >= plan_.sidecars) continue;
+        if (!to || *to >= plan_.sidecars) {
+            if (stranger_) stranger_(from, outgoing.to, outgoing.bytes);
+            continue;
+        }
         if (tap_) tap_(from, *to, outgoing.bytes);
         for (const Instant at : network_.deliveries(from, *to, now_)) {
-            if (free_flights_.empty()) {
-                free_flights_.push_back(static_cast<std::uint32_t>(flights_.size()));
-                flights_.emplace_back();
-            }
-            const std::uint32_t flight = free_flights_.back();
-            free_flights_.pop_back();
-            flights_[flight] = {*to, Sidecar::address_of(from), outgoing.bytes};
-            queue_.push(at, EventKind::datagram, flight, 0);
+            launch({*to, Sidecar::address_of(from), outgoing.bytes, false}, at);
         }
+    }
+}
+
+void World::launch(Flight flight, Instant at) {
+    if (free_flights_.empty()) {
+        free_flights_.push_back(static_cast<std::uint32_t>(flights_.size()));
+        flights_.emplace_back();
+    }
+    const std::uint32_t place = free_flights_.back();
+    free_flights_.pop_back();
+    flights_[place] = std::move(flight);
+    queue_.push(at, EventKind::datagram, place, 0);
+}
+
+/// The host of a process that is gone answers as long as the network lets it.
+void World::refuse(const Endpoint& to, std::uint32_t by) {
+    const auto sender = Sidecar::number_of(to);
+    if (!plan_.faults.refusals || !sender || *sender >= plan_.sidecars) return;
+    for (const Instant at : network_.deliveries(by, *sender, now_)) {
+        launch({*sender, Sidecar::address_of(by), {}, true}, at);
     }
 }
 
@@ -190,10 +242,19 @@ void World::handle_arrival() {
     // A load balancer knows who is gone, but not who is stopped.
     for (int i = 0; i < 100 && !sidecars_[number].running(); ++i) number = load_.any_sidecar();
     Sidecar& sidecar = sidecars_[number];
+    if (sidecar.running() && sidecar.stopped_until && sidecar.throttled) {
+        sidecar.requests.push_back({arrival.quota});
+        return;
+    }
     if (!sidecar.running() || sidecar.stopped_until) {
         ++lost_requests_;
         return;
     }
+    offer(arrival, number);
+}
+
+void World::offer(const Arrival& arrival, std::uint32_t number) {
+    Sidecar& sidecar = sidecars_[number];
     const bool admitted = sidecar.offer(plan_.load.quotas[arrival.quota], now_);
     recorder_.offered(arrival.quota, arrival.at);
     if (admitted) recorder_.admitted(arrival.quota, arrival.at);
@@ -202,6 +263,20 @@ void World::handle_arrival() {
 
 void World::stop(std::uint32_t number, double seconds) {
     if (sidecars_[number].running()) sidecars_[number].stopped_until = now_ + from_seconds(seconds);
+}
+
+void World::throttle(std::uint32_t number, double stopped, double period, double until) {
+    sidecars_[number].throttled = now() < until;
+    if (now() >= until) return;
+    stop(number, stopped);
+    action_at(now() + period,
+              [=](World& world) { world.throttle(number, stopped, period, until); });
+}
+
+void World::action_at(double seconds, Action action) {
+    queue_.push(began_ + from_seconds(seconds), EventKind::action,
+                static_cast<std::uint32_t>(actions_.size()), 0);
+    actions_.emplace_back(seconds, std::move(action));
 }
 
 void World::kill(std::uint32_t number) { sidecars_[number].kill(); }

@@ -28,6 +28,13 @@ struct WorldPlan {
     LoadPlan load;
     NetworkFaults faults;
     engine::SyncSettings sync;
+    /// The first three own everything and know everybody; the others know nobody but them, and
+    /// probe one of them every 3 s. For fleets so large that everybody's table of everybody is too
+    /// much for one machine. Of membership such a world tells only how all meet the three.
+    bool star = false;
+    /// What an owner may send is so much of the usual (datagrams of counters, bytes and answers of
+    /// membership): a fleet of 500 with a tenth presses its owners as 5,000 do.
+    double budgets = 1;
     double clock_drift = 0;
     double seconds = 40;
     std::uint64_t seed = 1;
@@ -43,6 +50,8 @@ class World {
 
     /// Runs the action at that time of the story.
     void at(double seconds, Action action);
+    /// The same, for actions: the story has begun.
+    void action_at(double seconds, Action action);
     void observe(Observer observer) { observer_ = std::move(observer); }
     /// Lets the members find each other (at most `longest` seconds), then runs the story.
     /// False when they did not find each other.
@@ -50,6 +59,9 @@ class World {
 
     // --- for actions -----------------------------------------------------------------------------
     void stop(std::uint32_t sidecar, double seconds);
+    /// A pod out of its processor quota: stopped for `stopped` of every `period` seconds, until
+    /// the given time of the story. Its requests wait until it runs again.
+    void throttle(std::uint32_t sidecar, double stopped, double period, double until);
     void kill(std::uint32_t sidecar);
     void restart(std::uint32_t sidecar);
     void say_goodbye(std::uint32_t sidecar);
@@ -57,9 +69,14 @@ class World {
     void cut(std::vector<bool> side, double seconds, bool one_way);
     /// A datagram that somebody else puts on the wire.
     void inject(std::uint32_t to, const Endpoint& from, std::vector<std::byte> bytes);
+    /// Somebody else on the network: is given what is sent to addresses of no sidecar.
+    using Stranger = std::function<void(std::uint32_t from, const Endpoint& to, ByteSpan bytes)>;
+    void strangers(Stranger stranger) { stranger_ = std::move(stranger); }
     /// Sees every datagram as it is sent.
     using Tap = std::function<void(std::uint32_t from, std::uint32_t to, ByteSpan bytes)>;
     void tap(Tap tap) { tap_ = std::move(tap); }
+    /// Sees every datagram that a sidecar reads, as it reads it.
+    void delivered(Tap tap) { delivered_ = std::move(tap); }
 
     [[nodiscard]] double now() const { return to_seconds(now_ - began_); }
     [[nodiscard]] Sidecar& sidecar(std::uint32_t number) { return sidecars_[number]; }
@@ -80,6 +97,7 @@ class World {
         std::uint32_t to = 0;
         Endpoint from;
         std::vector<std::byte> bytes;
+        bool refusal = false;  // nobody listens at `from`
     };
     void start(std::uint32_t sidecar);
     [[nodiscard]] bool everybody_met();
@@ -91,6 +109,9 @@ class World {
     void schedule_arrival();
     void collect(std::uint32_t from);
     void resume(std::uint32_t sidecar);
+    void offer(const Arrival& arrival, std::uint32_t sidecar);
+    void launch(Flight flight, Instant at);
+    void refuse(const Endpoint& to, std::uint32_t by);
     void deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes);
 
     WorldPlan plan_;
@@ -106,6 +127,8 @@ class World {
     Arrival arrival_;
     Observer observer_;
     Tap tap_;
+    Tap delivered_;
+    Stranger stranger_;
     Instant now_{};
     Instant began_{};
     std::uint64_t fingerprint_ = 0;

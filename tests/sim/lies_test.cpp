@@ -1,0 +1,184 @@
+// Robustness 47 in a whole fleet: a member that holds the key lies about counters, clocks and
+// definitions. What it says is clamped or refused and it is named; a quota is closed for no longer
+// than ceiling/rate after the lying stops.
+
+#include <doctest/doctest.h>
+
+#include "base/endpoint.h"
+#include "sim/fleet.h"
+#include "tools/lying_peer.h"
+
+namespace weir::sim {
+namespace {
+
+using namespace test;
+using tools::Lie;
+using tools::LyingPeer;
+
+constexpr std::uint32_t kSidecars = 3;
+constexpr double kLimit = 200;
+constexpr double kBegin = 5;
+constexpr double kStop = 9;
+constexpr double kEnd = 16;
+/// High is two seconds of the rate, the debt 0.2 s.
+constexpr double kCeilingSeconds = 2.2;
+/// What the liar's last word takes to be spent: a round trip and the ticks.
+constexpr double kMargin = 0.3;
+
+gossip::Key shared_key() {
+    gossip::Key key;
+    for (std::size_t i = 0; i < key.size(); ++i) key[i] = std::byte(i * 7 + 3);
+    return key;
+}
+
+/// The liar as one more address on the simulated network.
+class Liar {
+  public:
+    Liar(World& world, std::uint64_t seed)
+        : nonces_(Random(seed)),
+          peer_("simulated", Sidecar::address_of(kSidecars), shared_key(), nonces_, seed) {
+        world.strangers([this, &world](std::uint32_t from, const Endpoint& to, ByteSpan bytes) {
+            if (here_ && to == peer_.address()) {
+                peer_.receive(bytes, Sidecar::address_of(from), world.instant());
+            }
+        });
+        world.at(0, [this](World& w) {
+            peer_.start({Sidecar::address_of(0)}, w.instant());
+            turn(w);
+        });
+    }
+    void tell(World& world, Lie lie, std::string_view quota) {
+        peer_.tell(lie, quota);
+        flush(world);
+    }
+    /// From now on nobody is there.
+    void vanish() { here_ = false; }
+    [[nodiscard]] LyingPeer& peer() { return peer_; }
+
+  private:
+    void turn(World& world) {
+        if (!here_) return;
+        peer_.tick(world.instant());
+        flush(world);
+        world.action_at(world.now() + 0.02, [this](World& w) { turn(w); });
+    }
+    void flush(World& world) {
+        for (auto& datagram : peer_.take_outgoing(world.instant())) {
+            if (const auto number = Sidecar::number_of(datagram.to);
+                number && *number < kSidecars) {
+                world.inject(*number, peer_.address(), std::move(datagram.bytes));
+            }
+        }
+    }
+
+    gossip::SeededNonces nonces_;
+    LyingPeer peer_;
+    bool here_ = true;
+};
+
+struct Outcome {
+    double refused_during = 0;
+    double refused_after = 0;  // later than ceiling/rate
+    bool named = false;
+    bool owned = false;
+    std::size_t peers = 0;
+    std::map<std::string, std::uint64_t> rejected;
+    engine::SyncStatistics sync;
+};
+
+/// At 0.6x: four seconds of lies, ten a second. `vanishes`: the liar dies with its last lie.
+Outcome run_lie(Lie lie, const std::string& quota_name, bool vanishes, std::uint64_t seed) {
+    World world(plan_of(kSidecars, kLimit, 0.6 * kLimit, kEnd, seed, quota_name));
+    Liar liar(world, seed);
+    Outcome outcome;
+    for (double at = kBegin; at < kStop; at += 0.1) {
+        world.at(at, [&](World& w) { liar.tell(w, lie, quota_name); });
+    }
+    world.at(kStop, [&](World&) {
+        outcome.owned = liar.peer().owns(quota_name);
+        outcome.peers = liar.peer().peers();
+        if (vanishes) liar.vanish();
+    });
+    REQUIRE(world.run(kMeeting));
+    CHECK(refused(world, 0, kBegin) == 0);
+    outcome.refused_during = refused(world, kBegin, kStop);
+    outcome.refused_after = refused(world, kStop + kCeilingSeconds + kMargin, kEnd);
+    for (std::uint32_t i = 0; i < kSidecars; ++i) {
+        const auto statistics = world.sidecar(i).engine().statistics();
+        for (const engine::PeerRefusals& refusals : statistics.refused_by_peer) {
+            CHECK(refusals.peer == liar.peer().address());
+            outcome.named = true;
+        }
+        for (const auto& [reason, count] : statistics.rejected) outcome.rejected[reason] += count;
+        outcome.sync = statistics.sync;
+    }
+    return outcome;
+}
+
+/// A quota of which the liar is an owner, if it is to be one.
+std::string quota_of(bool owned_by_liar, std::uint64_t seed) {
+    for (int i = 0; i < 20; ++i) {
+        const std::string name = "q" + std::to_string(i);
+        if (run_lie(Lie::future_clock, name, false, seed).owned == owned_by_liar) return name;
+    }
+    return "q";
+}
+
+/// Whether its teller is named: it cannot be true, and so is refused or clamped, or no other owner
+/// tells anything like it. The others can be: parameters that nobody asked for, a clock that leaps
+/// by itself, rumours, which may be told on.
+bool is_named(Lie lie) {
+    return lie != Lie::huge_hint && lie != Lie::wrong_parameters && lie != Lie::future_clock;
+}
+
+/// Whether requests may be refused for as long as the lying goes on: an owner's word that can be,
+/// and load that is claimed in counts (of a huge rate only the counts are believed).
+bool may_harm(Lie lie) {
+    return lie == Lie::busy_total || lie == Lie::falling_counts || lie == Lie::huge_rate;
+}
+
+TEST_CASE("robustness 47: whatever one lying peer says, the quota is open again in ceiling/rate") {
+    const std::string quota_name = quota_of(true, 1);
+    for (const Lie lie : tools::kLies) {
+        for (const bool vanishes : {false, true}) {
+            for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+                CAPTURE(to_string(lie));
+                CAPTURE(vanishes);
+                CAPTURE(seed);
+                const Outcome outcome = run_lie(lie, quota_name, vanishes, seed);
+                CHECK(outcome.peers == kSidecars);
+                CHECK(outcome.refused_after == 0);
+                CHECK(outcome.named == is_named(lie));
+                if (!may_harm(lie)) CHECK(outcome.refused_during == 0);
+            }
+        }
+    }
+}
+
+TEST_CASE("no load, no loss and no silence makes an honest owner a liar") {
+    for (const double skew : {0.0, 0.9}) {
+        for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+            CAPTURE(skew);
+            CAPTURE(seed);
+            WorldPlan plan = plan_of(6, 20, 10, 40, seed);
+            plan.load.phases = {{0, 10}, {5, 5000}, {25, 1}};
+            plan.load.skew = skew;
+            plan.faults.loss = 0.3;
+            World world(plan);
+            world.at(10, [](World& w) { w.stop(1, 5); });
+            world.at(12, [](World& w) { w.restart(2); });
+            world.at(17, [](World& w) {
+                w.cut({true, false, true, false, true, false}, 6, false);
+            });
+            REQUIRE(world.run(kMeeting));
+            for (std::uint32_t i = 0; i < world.size(); ++i) {
+                const auto statistics = world.sidecar(i).engine().statistics();
+                CAPTURE(i);
+                CHECK(statistics.refused_by_peer.empty());
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace weir::sim
