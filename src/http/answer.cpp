@@ -208,21 +208,31 @@ void begin_answer(std::string& out, unsigned status, const AnswerContext& contex
     }
 }
 
+constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
+
 /// The fields about the body, the empty line and the body.
-void finish_answer(std::string& out, const Problem& problem, const AnswerContext& context) {
-    const bool plain = prefers_plain_text(context.accept);
-    out += plain ? "Content-Type: text/plain; charset=utf-8\r\n"
-                 : "Content-Type: application/problem+json\r\n";
-    out += "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Length: ";
+template <class AppendBody>
+void finish_answer(std::string& out, std::string_view content_type, const AnswerContext& context,
+                   AppendBody append_body) {
+    out += "Content-Type: ";
+    append_plain(out, content_type);
+    out += "\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Length: ";
     const std::size_t place = out.size();
     out += "\r\n\r\n";
     const std::size_t body = out.size();
-    plain ? append_problem_text(out, problem) : append_problem_json(out, problem);
+    append_body();
     std::array<char, 20> digits;
     const auto end =
         std::to_chars(digits.data(), digits.data() + digits.size(), out.size() - body).ptr;
     if (context.head_request) out.resize(body);
     out.insert(place, digits.data(), static_cast<std::size_t>(end - digits.data()));
+}
+
+void finish_answer(std::string& out, const Problem& problem, const AnswerContext& context) {
+    const bool plain = prefers_plain_text(context.accept);
+    finish_answer(out, plain ? kPlainText : "application/problem+json", context, [&] {
+        plain ? append_problem_text(out, problem) : append_problem_json(out, problem);
+    });
 }
 
 }  // namespace
@@ -231,6 +241,8 @@ std::string_view reason_phrase(unsigned status) {
     switch (status) {
         case 400:
             return "Bad Request";
+        case 402:
+            return "Payment Required";
         case 403:
             return "Forbidden";
         case 404:
@@ -239,6 +251,8 @@ std::string_view reason_phrase(unsigned status) {
             return "Method Not Allowed";
         case 408:
             return "Request Timeout";
+        case 409:
+            return "Conflict";
         case 413:
             return "Content Too Large";
         case 414:
@@ -283,7 +297,7 @@ void append_refusal(std::string& out, const Refusal& refusal, const AnswerContex
     out += "Retry-After: ";
     append_number(out, retry_after_seconds(refusal.retry_after, random));
     out += "\r\n";
-    const bool over_quota = refusal.status == 429;
+    const bool over_quota = !refusal.own_reasons;
     if (over_quota) out += "x-envoy-ratelimited: true\r\n";
     if (refusal.limit) {
         append_limit_fields(out, *refusal.limit, refusal.headers);
@@ -293,16 +307,25 @@ void append_refusal(std::string& out, const Refusal& refusal, const AnswerContex
             out += "\r\n";
         }
     }
+    if (refusal.body) {
+        const auto& body = *refusal.body;
+        finish_answer(out, body.content_type.empty() ? kPlainText : body.content_type, context,
+                      [&] { out += body.text; });
+        return;
+    }
     const std::string_view quota = refusal.limit ? refusal.limit->quota : std::string_view();
     const Problem problem =
         over_quota
-            ? Problem{429, "https://iana.org/assignments/http-problem-types#quota-exceeded",
+            ? Problem{refusal.status,
+                      "https://iana.org/assignments/http-problem-types#quota-exceeded",
                       "Request cannot be satisfied as assigned quota has been exceeded",
                       "Too many requests for now; Retry-After tells when to come back.", quota}
             : Problem{refusal.status,
                       "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
                       "Request cannot be satisfied due to temporary server capacity constraints",
-                      "The limiter cannot admit this request now; this is not the client's doing.",
+                      refusal.detail.empty() ? "The limiter cannot admit this request now; this is "
+                                               "not the client's doing."
+                                             : refusal.detail,
                       quota};
     finish_answer(out, problem, context);
 }

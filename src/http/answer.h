@@ -43,9 +43,20 @@ struct HeaderSwitches {
     bool quota = true;         ///< X-Weir-Quota
 };
 
+/// A body that the quota asks for instead of ours.
+struct CustomBody {
+    std::string_view content_type{};  ///< empty: plain text
+    std::string_view text{};
+};
+
 struct Refusal {
-    /// 429; 503 when weir refuses for reasons of its own.
+    /// 429, or what the quota says; 503 when weir refuses for reasons of its own.
     unsigned status = 429;
+    /// Not the client's doing: another explanation, and no x-envoy-ratelimited.
+    bool own_reasons = false;
+    std::optional<CustomBody> body{};
+    /// Of own reasons: a fixed sentence that says why; empty: a general one.
+    std::string_view detail{};
     /// Nothing when no limit is to be told of (hidden quotas, 503 without quota): then no name
     /// appears anywhere in the answer.
     std::optional<LimitView> limit{};

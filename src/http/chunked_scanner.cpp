@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "http/characters.h"
 #include "http/fields.h"
 
@@ -190,7 +191,8 @@ bool ChunkedScanner::trailer_name_byte(char byte) {
     }
     if (!is_token_character(byte)) return fail(Rejection::bad_trailer);
     // Kept as an application that turns names into variables would read them.
-    if (name_ < sizeof name_text_) name_text_[name_] = byte == '_' ? '-' : to_lower(byte);
+    const bool kept = name_ < sizeof name_text_ || planted(Planted::chunk_trailer);
+    if (kept) name_text_[name_] = byte == '_' ? '-' : to_lower(byte);
     ++name_;
     return go(Step::trailer_name);
 }

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "base/assert.h"
-#include "http/characters.h"
 #include "http/words.h"
 
 namespace weir::http {
@@ -12,46 +11,7 @@ namespace {
 constexpr std::string_view kVia = "Via: 1.1 weir\r\n";
 constexpr std::size_t kMaxAddress = 64;
 constexpr std::size_t kMaxScheme = 8;
-constexpr std::size_t kMaxRequestId = 128;
-
-constexpr CharacterSet kRequestIdCharacters("-_.:/+=@~");
-
-bool is_valid_request_id(std::string_view id) {
-    return !id.empty() && id.size() <= kMaxRequestId && kRequestIdCharacters.contains_all(id);
-}
-
-/// Sixteen hexadecimal digits, as bytes in memory's order: each nibble of 32 bits becomes a byte.
-std::array<char, 8> hexadecimal(std::uint32_t bits) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::array<char, 8> digits;
-    for (char& digit : digits) {
-        digit = kDigits[bits & 15U];
-        bits >>= 4U;
-    }
-    return digits;
-}
-
-/// RFC 9562, 5.4: a random UUID.
-void write_uuid(std::array<char, 36>& out, Random& random) {
-    // Where eight digits go, with a gap for the dash behind the fourth of some.
-    const std::uint64_t high = random.next();
-    const std::uint64_t low = random.next();
-    const std::array digits{hexadecimal(static_cast<std::uint32_t>(high)),
-                            hexadecimal(static_cast<std::uint32_t>(high >> 32U)),
-                            hexadecimal(static_cast<std::uint32_t>(low)),
-                            hexadecimal(static_cast<std::uint32_t>(low >> 32U))};
-    constexpr std::string_view kVariants = "89ab";
-    char* const to = out.data();
-    std::memcpy(to, digits[0].data(), 8);
-    std::memcpy(to + 9, digits[1].data(), 4);
-    std::memcpy(to + 14, digits[1].data() + 4, 4);
-    std::memcpy(to + 19, digits[2].data(), 4);
-    std::memcpy(to + 24, digits[2].data() + 4, 4);
-    std::memcpy(to + 28, digits[3].data(), 8);
-    to[8] = to[13] = to[18] = to[23] = '-';
-    to[14] = '4';
-    to[19] = kVariants[low & 3U];
-}
+constexpr std::size_t kMaxMadeId = 64;
 
 /// RFC 9110, 7.6.1, and what others took for hop-by-hop before it.
 constexpr FieldIds kHopByHop = bit(FieldId::connection) | bit(FieldId::keep_alive) |
@@ -138,12 +98,18 @@ void ForwardedHead::build(const RequestHead& head, const RequestForwarding& forw
     begin();
     keep_request_id_ = true;
     request_id_ = {};
-    if (forwarding.request_id) choose_request_id(head.fields(), random);
+    if (forwarding.request_id) {
+        choose_request_id(head.fields(), forwarding.made_request_id, random);
+    }
     request_line(head);
     const FieldIds own_id = keep_request_id_ ? 0 : bit(FieldId::x_request_id);
     original_fields(head.fields(), kHopByHop | replaced(forwarding) | own_id);
     if (forwarding.forwarded) forwarded_fields(head, forwarding);
     if (forwarding.via) add(kVia);
+    if (!forwarding.extra.empty()) {
+        flush();
+        original(forwarding.extra);
+    }
     if (!keep_request_id_) {
         add("X-Request-Id: ");
         add(request_id_);
@@ -211,16 +177,11 @@ void ForwardedHead::forwarded_for(const Fields& fields, const RequestForwarding&
     if (any) add("\r\n");
 }
 
-void ForwardedHead::choose_request_id(const Fields& fields, Random& random) {
-    const auto index = fields.find(FieldId::x_request_id);
-    if (index != Fields::kNone && !fields.repeats(FieldId::x_request_id) &&
-        is_valid_request_id(fields.value(index)) && !fields[index].dropped) {
-        request_id_ = fields.value(index);
-        return;
-    }
-    keep_request_id_ = false;
-    write_uuid(made_id_, random);
-    request_id_ = {made_id_.data(), made_id_.size()};
+void ForwardedHead::choose_request_id(const Fields& fields, std::string_view made, Random& random) {
+    request_id_ = own_request_id(fields);
+    keep_request_id_ = !request_id_.empty();
+    if (keep_request_id_) return;
+    request_id_ = made.empty() ? make_request_id(made_id_, random) : made.substr(0, kMaxMadeId);
 }
 
 void ForwardedHead::build(const ResponseHead& head, const ResponseForwarding& forwarding) {

@@ -15,6 +15,7 @@
 
 #include "base/random.h"
 #include "http/request_head.h"
+#include "http/request_id.h"
 #include "http/response_head.h"
 
 namespace weir::http {
@@ -27,7 +28,10 @@ struct RequestForwarding {
     bool client_trusted = false;
     bool forwarded = true;   ///< write X-Forwarded-For, -Proto and -Host
     bool via = true;         ///< write Via
-    bool request_id = true;  ///< keep a valid X-Request-Id, else make one
+    bool request_id = true;  ///< keep a valid X-Request-Id, else write `made_request_id`
+    std::string_view made_request_id{};  ///< empty: one is made; at most 64 bytes
+    /// Complete field lines to add, each with CRLF.
+    std::string_view extra{};
 };
 
 struct ResponseForwarding {
@@ -69,13 +73,13 @@ class ForwardedHead {
     void original_fields(const Fields& fields, FieldIds left_out);
     void forwarded_fields(const RequestHead& head, const RequestForwarding& forwarding);
     void forwarded_for(const Fields& fields, const RequestForwarding& forwarding);
-    void choose_request_id(const Fields& fields, Random& random);
+    void choose_request_id(const Fields& fields, std::string_view made, Random& random);
 
     std::vector<std::string_view> pieces_;
     std::array<char, kTextCapacity> text_{};
     std::size_t text_size_ = 0;
     std::size_t text_start_ = 0;  // of what is not yet a piece
-    std::array<char, 36> made_id_{};
+    MadeRequestId made_id_{};
     std::string_view request_id_;  // in made_id_ or in the request's bytes
     bool keep_request_id_ = false;
 };

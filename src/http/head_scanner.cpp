@@ -8,6 +8,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/planted.h"
 #include "http/characters.h"
 #include "http/words.h"
 
@@ -124,7 +125,8 @@ HeadScanner::State HeadScanner::scan(std::string_view bytes, const ScanLimits& l
         if (bytes[special] == '\n') return reject(Rejection::bare_line_ending);
         if (bytes[special] != '\r') return reject(Rejection::control_byte);
         if (special + 1 == bytes.size()) {
-            position_ = special;  // look at the CR again, together with what follows
+            // Look at the CR again, together with what follows.
+            if (!planted(Planted::head_cut)) position_ = special;
             return State::need_more;
         }
         if (bytes[special + 1] != '\n') return reject(Rejection::bare_line_ending);

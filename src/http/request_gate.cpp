@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/planted.h"
 #include "http/characters.h"
 #include "http/framing.h"
 #include "http/host_name.h"
@@ -44,7 +45,8 @@ bool imitates_known_field(std::string_view name) {
 Rejection RequestGate::judge_version(std::string_view line) {
     line.remove_suffix(2);
     constexpr std::string_view kPattern = "HTTP/1.1";
-    if (line.size() < kPattern.size()) return Rejection::bad_version;
+    const bool short_line = line.size() < kPattern.size();
+    if (short_line && !planted(Planted::request_version)) return Rejection::bad_version;
     const auto version = line.substr(line.size() - kPattern.size());
     if (!version.starts_with("HTTP/") || !is_digit(version[5]) || version[6] != '.' ||
         !is_digit(version[7])) {

@@ -71,6 +71,9 @@ class RequestHead {
     [[nodiscard]] std::string_view bytes() const { return {base_, size_}; }
     [[nodiscard]] std::size_t path_offset() const { return path_offset_; }
 
+    /// Fields of this name are not forwarded.
+    void drop(std::string_view name) { fields_.drop(name); }
+
     /// The bytes have moved, unchanged, to another address.
     void rebase(const char* base);
 

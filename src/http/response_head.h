@@ -44,6 +44,8 @@ class ResponseHead {
     [[nodiscard]] std::string_view bytes() const { return {base_, size_}; }
     [[nodiscard]] std::size_t first_line_size() const { return first_line_size_; }
 
+    /// Fields of this name are not passed on.
+    void drop(std::string_view name) { fields_.drop(name); }
     void rebase(const char* base);
 
   private:

@@ -80,6 +80,13 @@ void EventLoop::serve_events(int count) {
     events_->count = 0;
 }
 
+void EventLoop::advance_timers(int count) {
+    const bool more_may_be_ready = count == static_cast<int>(kEventsPerTurn);
+    if (more_may_be_ready && ++turns_before_timers_ < kTurnsBeforeTimers) return;
+    turns_before_timers_ = 0;
+    timers_.advance(now_);
+}
+
 void EventLoop::run(const std::function<void()>& turn_hook) {
     while (!stopped_.load(std::memory_order_acquire)) {
         const auto idle = deferred_.empty() ? timers_.idle_time(now_, kLongestTurn) : Duration(0);
@@ -93,7 +100,7 @@ void EventLoop::run(const std::function<void()>& turn_hook) {
         if (count > 0) serve_events(count);
         run_deferred();
         if (has_posted_.load(std::memory_order_acquire)) run_posted();
-        timers_.advance(now_);
+        advance_timers(count);
         turn_hook();
     }
     run_posted();

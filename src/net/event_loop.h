@@ -41,6 +41,9 @@ class EventLoop {
     /// A turn lasts at most this long without events or timers, so that the hook runs.
     static constexpr Duration kLongestTurn = std::chrono::milliseconds(500);
     static constexpr std::size_t kEventsPerTurn = 128;
+    /// Timers wait while a turn takes all the events it can: after a stop of the process what came
+    /// in time is served before anything is found late. At most this many turns in a row.
+    static constexpr int kTurnsBeforeTimers = 64;
 
     [[nodiscard]] static Result<std::unique_ptr<EventLoop>> create();
     EventLoop(const EventLoop&) = delete;
@@ -79,6 +82,7 @@ class EventLoop {
     struct Events;
     explicit EventLoop(FileDescriptor epoll, FileDescriptor waker);
     void serve_events(int count);
+    void advance_timers(int count);
     void run_posted();
     void run_deferred();
 
@@ -86,6 +90,7 @@ class EventLoop {
     FileDescriptor wake_descriptor_;
     Instant now_;
     TimerWheel timers_;
+    int turns_before_timers_ = 0;
     std::unique_ptr<Events> events_;
     std::unique_ptr<Waker> waker_;
     std::vector<std::coroutine_handle<>> deferred_;

@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/un.h>
 
@@ -72,7 +73,7 @@ Listener::~Listener() { stop(); }
 Result<void> Listener::start() { return loop_.add(descriptor_.get(), EPOLLIN, *this); }
 
 void Listener::accept_rest() {
-    while (is_open() && may_accept_() && accept_one()) {
+    while (is_open() && somebody_waits() && may_accept_() && accept_one()) {
     }
 }
 
@@ -87,10 +88,18 @@ void Listener::on_events(std::uint32_t) {
     if (!armed()) accept_waiting();
 }
 
-void Listener::expired() { accept_waiting(); }
+void Listener::expired() {
+    if (somebody_waits()) accept_waiting();
+}
+
+bool Listener::somebody_waits() const {
+    pollfd item{.fd = descriptor_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&item, 1, 0) != 0;
+}
 
 void Listener::accept_waiting() {
     for (int i = 0; i < kAcceptsPerTurn && is_open(); ++i) {
+        if (i > 0 && !somebody_waits()) return;
         if (!may_accept_()) {
             loop_.timers().arm(*this, loop_.now() + kPause);
             return;

@@ -36,7 +36,7 @@ class Listener final : private EventSink, private TimerEntry {
     };
     /// Gets each connection, and the client's address (all zero on a unix socket).
     using Accepted = std::function<void(FileDescriptor, const Endpoint&)>;
-    /// Asked before each accept: false pauses accepting.
+    /// Asked before each accept, when somebody waits: false pauses accepting.
     using MayAccept = std::function<bool()>;
 
     Listener(EventLoop& loop, FileDescriptor descriptor, MayAccept may_accept, Accepted accepted);
@@ -54,6 +54,7 @@ class Listener final : private EventSink, private TimerEntry {
     void on_events(std::uint32_t epoll_events) override;
     void expired() override;
     void accept_waiting();
+    [[nodiscard]] bool somebody_waits() const;
     /// False when accepting should end for now.
     bool accept_one();
 

@@ -1,10 +1,14 @@
 #include "net/udp_socket.h"
 
+#include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -45,6 +49,29 @@ struct UdpSocket::Batch {
 
 namespace {
 
+constexpr std::size_t kMaximumRefused = 64;
+
+/// Whether the error is a host's word that nobody listens at the port.
+bool is_refusal(msghdr& message) {
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+         part = CMSG_NXTHDR(&message, part)) {
+        const bool v4 = part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_RECVERR;
+        const bool v6 = part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_RECVERR;
+        if (!v4 && !v6) continue;
+        sock_extended_err error{};
+        std::memcpy(&error, CMSG_DATA(part), sizeof(error));
+        return error.ee_errno == ECONNREFUSED &&
+               (error.ee_origin == SO_EE_ORIGIN_ICMP || error.ee_origin == SO_EE_ORIGIN_ICMP6);
+    }
+    return false;
+}
+
+/// Errors that belong to an earlier datagram: they say nothing about the one being sent.
+bool belongs_to_earlier(int number) {
+    return number == ECONNREFUSED || number == EHOSTUNREACH || number == ENETUNREACH ||
+           number == EPROTO || number == EMSGSIZE;
+}
+
 Result<void> set_option(int descriptor, int level, int name, int value, std::string_view what) {
     if (::setsockopt(descriptor, level, name, &value, sizeof(value)) != 0) {
         return system_error(what, errno);
@@ -56,7 +83,12 @@ Result<void> configure(int descriptor, bool v6, const UdpSocket::Options& option
     if (v6) {
         auto done = set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 0, "IPV6_V6ONLY");
         if (!done) return done;
+        done = set_option(descriptor, IPPROTO_IPV6, IPV6_RECVERR, 1, "IPV6_RECVERR");
+        if (!done) return done;
     }
+    // Without it the kernel never tells an unconnected socket to whom an error belongs.
+    auto errors = set_option(descriptor, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
+    if (!errors) return errors;
     if (options.receive_buffer_bytes > 0) {
         auto done = set_option(descriptor, SOL_SOCKET, SO_RCVBUF, options.receive_buffer_bytes,
                                "SO_RCVBUF");
@@ -101,6 +133,7 @@ const Endpoint& UdpSocket::local() const { return local_; }
 std::uint64_t UdpSocket::receive_errors() const { return receive_errors_; }
 
 std::span<const ReceivedDatagram> UdpSocket::receive() {
+    if (errors_wait_) read_errors();
     // Each pending ICMP error costs one failed call; more than a few in a row can wait.
     for (int attempt = 0; attempt < 8; ++attempt) {
         batch_->prepare();
@@ -109,7 +142,10 @@ std::span<const ReceivedDatagram> UdpSocket::receive() {
                        static_cast<unsigned>(batch_->messages.size()), MSG_DONTWAIT, nullptr);
         if (count < 0) {
             if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
-            if (errno != EINTR) ++receive_errors_;
+            if (errno != EINTR) {
+                ++receive_errors_;
+                read_errors();
+            }
             continue;
         }
         for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
@@ -134,11 +170,45 @@ SendResult UdpSocket::send(const Endpoint& to, ByteSpan bytes) {
         if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
             return SendResult::would_block;
         }
-        // ECONNREFUSED is the answer to an earlier datagram: it says nothing about this one.
-        if (errno != EINTR && errno != ECONNREFUSED) break;
+        const bool earlier = belongs_to_earlier(errno);
+        errors_wait_ = errors_wait_ || earlier;
+        if (errno != EINTR && !earlier) break;
     }
     return SendResult::failed;
 }
+
+/// A bounded look into the queue of errors; what is left is read with the next datagrams.
+void UdpSocket::read_errors() {
+    errors_wait_ = false;
+    for (std::size_t i = 0; i < kMaximumRefused; ++i) {
+        if (!read_error()) return;
+    }
+    errors_wait_ = true;
+}
+
+bool UdpSocket::read_error() {
+    SocketAddress to;
+    std::array<std::byte, 64> bytes;
+    alignas(cmsghdr) std::array<std::byte, 512> control;
+    iovec piece{.iov_base = bytes.data(), .iov_len = bytes.size()};
+    msghdr message{};
+    message.msg_name = &to.storage;
+    message.msg_namelen = sizeof(to.storage);
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    if (::recvmsg(descriptor_.get(), &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
+    to.length = message.msg_namelen;
+    if (!is_refusal(message) || refused_.size() >= kMaximumRefused) return true;
+    const Endpoint address = to_endpoint(to);
+    if (std::find(refused_.begin(), refused_.end(), address) == refused_.end()) {
+        refused_.push_back(address);
+    }
+    return true;
+}
+
+std::vector<Endpoint> UdpSocket::take_refused() { return std::exchange(refused_, {}); }
 
 std::size_t UdpSocket::discard_waiting() {
     std::size_t total = 0;

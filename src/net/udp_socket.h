@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/endpoint.h"
@@ -50,6 +51,9 @@ class UdpSocket {
     /// Up to `batch` datagrams that wait in the kernel, an empty span if none. Errors that belong
     /// to earlier sends (ICMP unreachable) are swallowed and counted in receive_errors().
     [[nodiscard]] std::span<const ReceivedDatagram> receive();
+    /// Addresses of which a host said since the last call that nobody listens there (ICMP port
+    /// unreachable), each once, at most 64. Anybody may have forged that: a hint, no proof.
+    [[nodiscard]] std::vector<Endpoint> take_refused();
     [[nodiscard]] SendResult send(const Endpoint& to, ByteSpan bytes);
     /// Reads away what waits; gives the number of datagrams.
     std::size_t discard_waiting();
@@ -62,7 +66,12 @@ class UdpSocket {
 
     FileDescriptor descriptor_;
     Endpoint local_;
+    void read_errors();
+    bool read_error();
+
     bool v6_ = false;
+    bool errors_wait_ = false;
+    std::vector<Endpoint> refused_;
     std::uint64_t receive_errors_ = 0;
     std::unique_ptr<Batch> batch_;
 };

@@ -25,6 +25,7 @@ ActiveSnapshot::ActiveSnapshot(const Snapshot& snapshot, std::uint64_t version)
     gate.underscores = underscores(snapshot.headers.underscores);
     response.max_head = snapshot.limits.response_head;
     chunked.max_extension = snapshot.limits.chunk_extension;
+    if (!snapshot.headers.judged.empty()) judged_line = snapshot.headers.judged + ": 1\r\n";
 }
 
 }  // namespace weir::proxy

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "http/chunked_scanner.h"
 #include "http/gate_policy.h"
@@ -22,6 +23,8 @@ struct ActiveSnapshot {
     http::GatePolicy gate;
     http::ResponsePolicy response;
     http::ChunkedLimits chunked;
+    /// What a front tier adds to the requests that it has judged.
+    std::string judged_line;
 };
 
 using SnapshotReference = std::shared_ptr<const ActiveSnapshot>;

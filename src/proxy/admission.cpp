@@ -6,6 +6,9 @@
 namespace weir::proxy {
 namespace {
 
+constexpr std::string_view kIsolated =
+    "isolated: the other limiters cannot be heard, and this quota refuses rather than guess.";
+
 http::QuotaUnit unit_of(limiter::Unit unit) {
     switch (unit) {
         case limiter::Unit::requests:
@@ -28,8 +31,33 @@ http::LimitView view_of(const limiter::Decision& decision, std::string_view quot
             .reset = decision.reset};
 }
 
-http::HeaderSwitches switches_of(const config::HeaderSettings& headers) {
-    return {.ietf = headers.ietf, .x_ratelimit = headers.x_ratelimit, .quota = headers.quota};
+/// The quota's own families of fields come before the general ones.
+http::HeaderSwitches switches_of(const config::HeaderSettings& headers,
+                                 const limiter::QuotaOptions* options) {
+    http::HeaderSwitches switches{
+        .ietf = headers.ietf, .x_ratelimit = headers.x_ratelimit, .quota = headers.quota};
+    if (options != nullptr && options->headers) {
+        switches.ietf = options->headers->ietf;
+        switches.x_ratelimit = options->headers->x_ratelimit;
+    }
+    return switches;
+}
+
+/// The request's fields for quotas that are enforced for some of their values.
+class HeadFields final : public limiter::RequestFields {
+  public:
+    explicit HeadFields(const http::Fields& fields) : fields_(fields) {}
+    [[nodiscard]] std::string_view value(std::string_view field) const override {
+        return fields_.first(field);
+    }
+
+  private:
+    const http::Fields& fields_;
+};
+
+void count_weight(Counters& counters, const routing::RouteResult& route) {
+    if (route.weight_invalid) counters.count(Event::weight_invalid);
+    if (route.weight_clamped) counters.count(Event::weight_clamped);
 }
 
 limiter::Weights weights_of(const routing::RouteResult& route) {
@@ -40,24 +68,67 @@ limiter::Weights weights_of(const routing::RouteResult& route) {
     return {.requests = route.weight, .request_bytes = bytes, .cost = route.weight};
 }
 
-Admission decide(ClientSide& client, const ActiveSnapshot& snapshot, bool trusted) {
-    auto& worker = client.worker;
+Admission decide(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
+                 bool trusted, limiter::CheckMode mode) {
     if (!snapshot.settings.router) return {};  // no routes yet: everything passes
     const auto route =
-        snapshot.settings.router->route(client.head, trusted, worker.routing_scratch());
+        snapshot.settings.router->route(head, trusted, client.worker.routing_scratch());
     if (route.outcome == routing::Outcome::ambiguous) {
         return {.verdict = Verdict::ambiguous, .decision = {}, .explanation = route.explanation};
     }
+    count_weight(client.worker.mutable_counters(), route);
+    auto admission = admit_by_name(client, head, route.names, weights_of(route), mode);
+    admission.cost_is_bytes = route.weight_is_request_bytes;
+    admission.route = route.route;
+    admission.weight_field = route.weight_field;
+    return admission;
+}
+
+}  // namespace
+
+limiter::CheckMode check_mode(ClientSide& client, const ActiveSnapshot& snapshot) {
+    const auto usual =
+        snapshot.settings.peek ? limiter::CheckMode::peek : limiter::CheckMode::charge;
+    const auto& name = snapshot.settings.headers.judged;
+    if (name.empty()) return usual;
+    const auto index = client.head.fields().find(name);
+    if (index == http::Fields::kNone) return usual;
+    const bool judged = client.head.fields().value(index) == "1";
+    client.head.drop(name);
+    if (!judged) return usual;
+    const bool believed = config::contains(snapshot.settings.judging_proxies, client.endpoint);
+    client.worker.mutable_counters().count(believed ? Event::judged_in_front
+                                                    : Event::judged_ignored);
+    return believed ? limiter::CheckMode::charge_without_judging : usual;
+}
+
+Admission admit(ClientSide& client, const ActiveSnapshot& snapshot, bool trusted,
+                limiter::CheckMode mode) {
+    return admit(client, client.head, snapshot, trusted, mode);
+}
+
+Admission admit(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
+                bool trusted, limiter::CheckMode mode) {
+    if (!client.worker.sample_decision()) return decide(client, head, snapshot, trusted, mode);
+    const auto before = net::now();
+    auto admission = decide(client, head, snapshot, trusted, mode);
+    client.worker.mutable_counters().record_decision(net::now() - before);
+    return admission;
+}
+
+Admission admit_by_name(ClientSide& client, const http::RequestHead& head,
+                        std::span<const std::string_view> names, const limiter::Weights& weights,
+                        limiter::CheckMode mode) {
+    const HeadFields fields(head.fields());
+    auto& worker = client.worker;
     const auto now = worker.loop().now();
     auto& limiter = worker.limiter();
-    for (const auto name : route.names) {
+    for (const auto name : names) {
         const auto leaf = limiter.find(worker.limiter_context(), name, now);
         if (!leaf) continue;
         Admission admission{
-            .decision = limiter.check(worker.limiter_context(), leaf, weights_of(route), now,
-                                      limiter::CheckMode::charge),
-            .explanation = {},
-            .cost_is_bytes = route.weight_is_request_bytes};
+            .decision = limiter.check(worker.limiter_context(), leaf, weights, now, mode, &fields),
+            .explanation = {}};
         const auto& decision = admission.decision;
         admission.verdict = decision.admitted ? Verdict::admitted : Verdict::refused;
         if (decision.shadow_refused) worker.mutable_counters().count(Event::shadow_refused);
@@ -67,66 +138,38 @@ Admission decide(ClientSide& client, const ActiveSnapshot& snapshot, bool truste
     return {};
 }
 
-void correct_unit(ClientSide& client, limiter::Charge& charge, limiter::Unit unit, double charged,
-                  std::uint64_t actual) {
-    const auto weight = static_cast<double>(actual);
-    if (weight == charged) return;
-    auto& worker = client.worker;
-    worker.limiter().correct(worker.limiter_context(), charge, unit, weight, worker.loop().now());
-    worker.mutable_counters().count(Event::corrections);
-}
-
-}  // namespace
-
-Admission admit(ClientSide& client, const ActiveSnapshot& snapshot, bool trusted) {
-    if (!client.worker.sample_decision()) return decide(client, snapshot, trusted);
-    const auto before = net::now();
-    auto admission = decide(client, snapshot, trusted);
-    client.worker.mutable_counters().record_decision(net::now() - before);
-    return admission;
-}
-
-void refund(ClientSide& client, const limiter::Charge& charge) {
-    if (!charge) return;
-    auto& worker = client.worker;
-    worker.limiter().refund(worker.limiter_context(), charge, worker.loop().now());
-    worker.mutable_counters().count(Event::refunds);
-}
-
-void correct(ClientSide& client, Admission& admission, std::uint64_t request_bytes,
-             std::uint64_t response_bytes) {
-    auto& charge = admission.decision.charge;
-    if (!charge) return;
-    const auto charged = charge.weights;
-    correct_unit(client, charge, limiter::Unit::request_bytes, charged.request_bytes,
-                 request_bytes);
-    if (admission.cost_is_bytes) {
-        correct_unit(client, charge, limiter::Unit::cost, charged.cost, request_bytes);
-    }
-    // Nothing stood for the response's bytes if no limit counts them.
-    if (charge.response_bytes > 0) {
-        correct_unit(client, charge, limiter::Unit::response_bytes,
-                     static_cast<double>(charge.response_bytes), response_bytes);
-    }
-}
-
-void write_refusal(ClientSide& client, const ActiveSnapshot& snapshot, const Admission& admission,
-                   bool keep_alive) {
+unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,
+                       const Admission& admission, bool keep_alive, unsigned highest_status) {
     const auto& decision = admission.decision;
-    http::Refusal refusal{.limit = {},
-                          .retry_after = decision.retry_after,
-                          .headers = switches_of(snapshot.settings.headers)};
-    if (!decision.hide_headers) refusal.limit = view_of(decision, decision.quota);
     auto& worker = client.worker;
+    const auto* options = worker.limiter().options(decision);
+    http::Refusal refusal{.body = {},
+                          .limit = {},
+                          .retry_after = decision.retry_after,
+                          .headers = switches_of(snapshot.settings.headers, options)};
+    if (options != nullptr) {
+        const auto& form = options->refusal;
+        if (form.status != 0 && form.status <= highest_status) refusal.status = form.status;
+        if (form.body) refusal.body = http::CustomBody{form.content_type, *form.body};
+    }
+    if (decision.reason == limiter::Reason::isolated) {
+        refusal.own_reasons = true;
+        refusal.detail = kIsolated;
+        refusal.body.reset();
+        refusal.status = highest_status >= 503 ? 503 : 429;
+    }
+    if (!decision.hide_headers) refusal.limit = view_of(decision, decision.quota);
     worker.text().clear();
-    http::append_refusal(worker.text(), refusal,
-                         {.head_request = client.head.method() == http::Method::head,
-                          .keep_alive = keep_alive,
-                          .client_minor_version = client.head.minor_version(),
-                          .accept = client.head.fields().first(http::FieldId::accept),
-                          .date = worker.date(),
-                          .request_id = {}},
-                         worker.random());
+    http::append_refusal(
+        worker.text(), refusal,
+        {.head_request = client.head.method() == http::Method::head,
+         .keep_alive = keep_alive,
+         .client_minor_version = client.head.minor_version(),
+         .accept = client.head.fields().first(http::FieldId::accept),
+         .date = worker.date(),
+         .request_id = client.choose_request_id(snapshot.settings.headers.request_id, true)},
+        worker.random());
+    return refusal.status;
 }
 
 std::string_view quota_name(ClientSide& client, const Admission& admission) {
@@ -141,7 +184,9 @@ void append_success_fields(std::string& out, ClientSide& client, const ActiveSna
     if (!headers.on_success || admission.verdict != Verdict::admitted) return;
     const auto quota = quota_name(client, admission);
     if (admission.decision.hide_headers || quota.empty()) return;
-    http::append_limit_fields(out, view_of(admission.decision, quota), switches_of(headers));
+    const auto* options = client.worker.limiter().options(admission.decision);
+    http::append_limit_fields(out, view_of(admission.decision, quota),
+                              switches_of(headers, options));
 }
 
 }  // namespace weir::proxy

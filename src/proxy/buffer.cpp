@@ -1,5 +1,6 @@
 #include "proxy/buffer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +13,7 @@ BufferPool::BufferPool(std::size_t large, std::size_t kept) : large_(large), kep
 BufferPool::~BufferPool() {
     WEIR_ASSERT(borrowed_ == 0);
     for (char* memory : free_small_) delete[] memory;
+    for (char* memory : free_economic_) delete[] memory;
     for (char* memory : free_large_) delete[] memory;
 }
 
@@ -29,8 +31,17 @@ std::size_t BufferPool::kept_free(std::size_t size) {
 
 std::vector<char*>* BufferPool::list(std::size_t size) {
     if (size == kSmallBuffer) return &free_small_;
+    if (size == kEconomicBuffer) return &free_economic_;
     if (size == large_) return &free_large_;
     return nullptr;
+}
+
+std::size_t BufferPool::kept(std::size_t size) const {
+    return std::min(kept_, std::max<std::size_t>(1, kKeptLargeBytes / size));
+}
+
+std::size_t BufferPool::relay_size() const {
+    return borrowed_ + large_ <= bound_ ? large_ : std::min(large_, kEconomicBuffer);
 }
 
 char* BufferPool::take(std::size_t size) {
@@ -45,7 +56,7 @@ char* BufferPool::take(std::size_t size) {
 void BufferPool::give(char* memory, std::size_t size) {
     borrowed_ -= size;
     auto* free = list(size);
-    if (free == nullptr || free->size() >= kept_) {
+    if (free == nullptr || free->size() >= kept(size)) {
         delete[] memory;
     } else {
         free->push_back(memory);

@@ -1,12 +1,14 @@
 #pragma once
 // Bytes on their way: a contiguous window of filled bytes in memory that is borrowed from the
-// worker's pool only while there is something in it. Sizes: small (a head), large (a relay buffer)
-// and, for heads beyond that, whatever was asked for.
+// worker's pool only while there is something in it. Sizes: small (a head), economic (a relay
+// buffer while memory is scarce), large (a relay buffer) and, for heads beyond that, whatever was
+// asked for.
 //
 // Thread-safety: none; one pool per worker. Buffers must not outlive their pool.
 
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,9 +16,14 @@
 namespace weir::proxy {
 
 inline constexpr std::size_t kSmallBuffer = 2 * 1024;
+/// A transfer goes on with these when memory is short: slower, but it takes hardly any more.
+inline constexpr std::size_t kEconomicBuffer = 2 * kSmallBuffer;
 
 class BufferPool {
   public:
+    /// Bytes of free large buffers that are kept, if they are fewer than `kept`.
+    static constexpr std::size_t kKeptLargeBytes = 2 * 1024 * 1024;
+
     /// `large` is the size of a relay buffer; at most `kept` free ones of each size are kept.
     BufferPool(std::size_t large, std::size_t kept);
     BufferPool(const BufferPool&) = delete;
@@ -26,6 +33,10 @@ class BufferPool {
     [[nodiscard]] std::size_t large() const { return large_; }
     /// From now on; buffers of the old size may still come back.
     void set_large(std::size_t large);
+    /// What may be borrowed in bytes; beyond it new relay buffers are economic ones.
+    void set_bound(std::size_t bytes) { bound_ = bytes; }
+    /// The size of a relay buffer that is taken now: large(), or less at the bound.
+    [[nodiscard]] std::size_t relay_size() const;
     [[nodiscard]] char* take(std::size_t size);
     void give(char* memory, std::size_t size);
     /// Free ones of that size that are kept.
@@ -35,11 +46,14 @@ class BufferPool {
 
   private:
     [[nodiscard]] std::vector<char*>* list(std::size_t size);
+    [[nodiscard]] std::size_t kept(std::size_t size) const;
 
     std::size_t large_;
     std::size_t kept_;
+    std::size_t bound_ = std::numeric_limits<std::size_t>::max();
     std::size_t borrowed_ = 0;
     std::vector<char*> free_small_;
+    std::vector<char*> free_economic_;
     std::vector<char*> free_large_;
 };
 

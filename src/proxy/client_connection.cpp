@@ -5,6 +5,7 @@
 
 #include "http/answer.h"
 #include "proxy/access_log.h"
+#include "proxy/rejection_ending.h"
 
 namespace weir::proxy {
 namespace {
@@ -15,52 +16,12 @@ constexpr Duration kLingerTotal = std::chrono::seconds(5);
 constexpr Duration kLingerIdle = std::chrono::seconds(1);
 /// How long a finishing server waits for the first request of a connection that it has accepted.
 constexpr Duration kFirstRequest = std::chrono::seconds(1);
+/// How long a connection that has sent nothing yet is safe from making room for others.
+constexpr Duration kFirstBytes = std::chrono::seconds(1);
+/// What a client is told to wait when memory is short.
+constexpr Duration kRetryAfterShedding = std::chrono::seconds(1);
 /// Longer ones in the access log would be a client's way to fill it.
 constexpr std::size_t kMaxLoggedId = 128;
-
-Ending ending_of(http::Rejection rejection) {
-    using enum http::Rejection;
-    switch (rejection) {
-        case method_not_allowed:
-        case bad_method:
-            return Ending::rejected_method;
-        case target_too_long:
-            return Ending::rejected_target_too_long;
-        case bad_version:
-        case unsupported_version:
-            return Ending::rejected_version;
-        case head_too_large:
-        case too_many_fields:
-            return Ending::rejected_head_too_large;
-        case host_missing:
-        case host_repeated:
-        case host_invalid:
-        case host_mismatch:
-            return Ending::rejected_host;
-        case length_repeated:
-        case length_invalid:
-        case length_and_encoding:
-        case encoding_repeated:
-        case encoding_invalid:
-        case encoding_unsupported:
-        case encoding_in_http_1_0:
-            return Ending::rejected_framing;
-        case bad_expectation:
-            return Ending::rejected_expectation;
-        case upgrade_unsupported:
-        case unexpected_upgrade:
-            return Ending::rejected_upgrade;
-        case bad_chunk_size:
-        case bad_chunk_extension:
-        case bad_chunk_end:
-        case bad_trailer:
-        case trailer_too_large:
-        case chunk_overhead:
-            return Ending::rejected_body;
-        default:
-            return Ending::rejected_syntax;
-    }
-}
 
 std::string_view explanation_of(Ending ending) {
     switch (ending) {
@@ -85,9 +46,9 @@ std::string_view explanation_of(Ending ending) {
 
 }  // namespace
 
-void ClientConnection::start(Worker& worker, net::FileDescriptor descriptor,
+void ClientConnection::start(Worker& worker, Role role, net::FileDescriptor descriptor,
                              const Endpoint& client) {
-    auto* connection = new ClientConnection(worker, client);  // deletes itself in serve()
+    auto* connection = new ClientConnection(worker, role, client);  // deletes itself in serve()
     if (connection->client_.stream.adopt(worker.loop(), std::move(descriptor))) {
         connection->serve();
     } else {
@@ -95,8 +56,8 @@ void ClientConnection::start(Worker& worker, net::FileDescriptor descriptor,
     }
 }
 
-ClientConnection::ClientConnection(Worker& worker, const Endpoint& client)
-    : client_(worker, client) {
+ClientConnection::ClientConnection(Worker& worker, Role role, const Endpoint& client)
+    : client_(worker, client), role_(role) {
     worker.add(*this);
 }
 
@@ -119,13 +80,19 @@ void ClientConnection::wake() {
     }
 }
 
+void ClientConnection::evict() {
+    evicted_ = true;
+    client_.worker.mutable_counters().count(Event::client_evicted);
+    if (client_.waiting != nullptr) client_.waiting->interrupt();
+}
+
 net::Flow ClientConnection::serve() {
     bool more = true;
     while (more && !client_.worker.aborting()) {
         switch (co_await read_head()) {
             case HeadResult::complete:
                 begin_request();
-                more = co_await serve_request();
+                more = is_check() ? co_await serve_check() : co_await serve_request();
                 co_await take_turns();
                 break;
             case HeadResult::rejected:
@@ -196,9 +163,8 @@ net::Task<ClientConnection::HeadResult> ClientConnection::read_head() {
             co_return HeadResult::closed;
         }
         requests_in_row_ = 0;
-        const auto waited = co_await wait_for_client(net::Stream::kRead, deadline);
-        idle_ = false;
-        if (client_.worker.aborting()) co_return HeadResult::closed;
+        const auto waited = co_await wait_for_bytes(begun, deadline);
+        if (client_.worker.aborting() || evicted_) co_return HeadResult::closed;
         if (waited != net::WaitResult::timed_out) continue;
         if (begun) co_return HeadResult::timed_out;
         counters.count(Event::client_idle_timeout);
@@ -206,29 +172,54 @@ net::Task<ClientConnection::HeadResult> ClientConnection::read_head() {
     }
 }
 
+net::Task<net::WaitResult> ClientConnection::wait_for_bytes(bool begun, Instant deadline) {
+    auto& idle = client_.worker.idle_connections();
+    if (!begun) {
+        const auto now = client_.worker.loop().now();
+        idle.add(*this, first_request_ ? now + kFirstBytes : now);
+    }
+    const auto result = co_await wait_for_client(net::Stream::kRead, deadline);
+    idle.remove(*this);
+    idle_ = false;
+    co_return result;
+}
+
 void ClientConnection::begin_request() {
     started_ = client_.worker.loop().now();
     first_request_ = false;
     body_bytes_in_ = bytes_out_ = 0;
     quota_.clear();
-    request_id_.clear();
+    client_.request_id = {};
     linger_ = true;
-    client_.worker.mutable_counters().count(Event::request_started);
+    if (!is_check()) client_.worker.mutable_counters().count(Event::request_started);
 }
 
 void ClientConnection::finish_request(Ending ending, unsigned status) {
     auto& worker = client_.worker;
     auto& counters = worker.mutable_counters();
+    if (is_check()) return counters.count_check(ending);
     const auto duration = worker.loop().now() - started_;
-    counters.count(Event::request_finished);
-    counters.count(ending);
+    if (logs()) log_request(ending, status, duration);
     counters.record_request(status, duration);
-    if (worker.access_log() != nullptr) log_request(ending, status, duration);
+    counters.count(ending);
+    // At last: what is seen to have finished has been counted by its ending, and logged.
+    counters.count(Event::request_finished);
+}
+
+bool ClientConnection::logs() const {
+    return client_.worker.access_log() != nullptr && snapshot_ &&
+           snapshot_->settings.access_log != AccessLogMode::off;
+}
+
+std::string_view ClientConnection::answer_id() {
+    const auto& headers = client_.worker.snapshot()->settings.headers;
+    const bool readable =
+        client_.head.size() > 0 && client_.head.rejection() == http::Rejection::none;
+    return client_.choose_request_id(headers.request_id, readable);
 }
 
 void ClientConnection::log_request(Ending ending, unsigned status, Duration duration) {
     const auto mode = snapshot_->settings.access_log;
-    if (mode == AccessLogMode::off) return;
     if (mode == AccessLogMode::limited && outcome(ending) != "refused") return;
     const auto& head = client_.head;
     const bool readable = head.size() > 0 && head.rejection() == http::Rejection::none;
@@ -238,7 +229,8 @@ void ClientConnection::log_request(Ending ending, unsigned status, Duration dura
          .target = readable ? head.target() : std::string_view(),
          .host = readable ? head.host() : std::string_view(),
          .quota = quota_,
-         .request_id = request_id_.empty() ? own_id.substr(0, kMaxLoggedId) : request_id_,
+         .request_id =
+             client_.request_id.empty() ? own_id.substr(0, kMaxLoggedId) : client_.request_id,
          .client = client_.endpoint,
          .status = status,
          .ending = ending,
@@ -248,10 +240,7 @@ void ClientConnection::log_request(Ending ending, unsigned status, Duration dura
 }
 
 bool ClientConnection::client_trusted() const {
-    const auto& blocks = snapshot_->settings.trusted_proxies;
-    return std::any_of(blocks.begin(), blocks.end(), [this](const config::AddressBlock& block) {
-        return block.contains(client_.endpoint);
-    });
+    return config::contains(snapshot_->settings.trusted_proxies, client_.endpoint);
 }
 
 net::Task<bool> ClientConnection::serve_request() {
@@ -262,9 +251,18 @@ net::Task<bool> ClientConnection::serve_request() {
     bool stays = false;
     if (!upload.check_what_came()) {
         stays = co_await answer_rejection(upload.body().rejection());
+    } else if (client_.worker.shedding()) {
+        stays = co_await refuse_for_memory();
     } else {
-        auto admission = admit(client_, *snapshot_, trusted);
-        if (client_.worker.access_log() != nullptr) quota_ = quota_name(client_, admission);
+        const auto mode = check_mode(client_, *snapshot_);
+        client_.choose_request_id(snapshot_->settings.headers.request_id, true);
+        auto admission = admit(client_, *snapshot_, trusted, mode);
+        if (logs()) quota_ = quota_name(client_, admission);
+        // Behind us somebody may trust this connection.
+        if (!trusted && !admission.weight_field.empty()) client_.head.drop(admission.weight_field);
+        const bool judged =
+            mode == limiter::CheckMode::peek && admission.verdict == Verdict::admitted;
+        if (judged) upload.announce_judged();
         switch (admission.verdict) {
             case Verdict::ambiguous:
                 stays = co_await answer_error(400, admission.explanation, false);
@@ -288,16 +286,13 @@ net::Task<bool> ClientConnection::serve_request() {
 net::Task<bool> ClientConnection::forward(Admission& admission, Upload& upload) {
     std::string extra_fields;
     append_success_fields(extra_fields, client_, *snapshot_, admission);
-    Exchange exchange(client_, snapshot_, upload, extra_fields);
+    Settlement settlement(client_, *snapshot_, admission);
+    Exchange exchange(client_, snapshot_, upload, settlement, extra_fields);
     const auto result = co_await exchange.run();
     body_bytes_in_ = upload.body().payload();
     bytes_out_ = exchange.download().bytes_sent();
-    request_id_ = upload.request_id();
-    if (result.reached_upstream) {
-        correct(client_, admission, body_bytes_in_, exchange.download().body().payload());
-    } else {
-        refund(client_, admission.decision.charge);
-    }
+    settlement.finish(result.reached_upstream, result.error_status, body_bytes_in_,
+                      exchange.download().content_sent());
     const bool unlimited = admission.verdict == Verdict::unlimited;
     const auto ending =
         result.ending == Ending::admitted && unlimited ? Ending::unlimited : result.ending;
@@ -328,14 +323,32 @@ bool ClientConnection::body_can_be_drained() const {
 }
 
 net::Task<bool> ClientConnection::refuse(Admission& admission) {
-    const bool zero = admission.decision.reason == limiter::Reason::zero;
     const bool keep =
         client_.head.keep_alive() && !client_.worker.draining() && body_can_be_drained();
-    write_refusal(client_, *snapshot_, admission, keep);
+    const auto status = write_refusal(client_, *snapshot_, admission, keep);
     const bool sent = co_await send_text();
-    finish_request(zero ? Ending::refused_zero : Ending::refused_limit, 429);
+    finish_request(ending_of(admission.decision.reason), status);
     if (!sent || !keep) co_return false;
     co_return co_await drain_body();
+}
+
+/// Nothing is routed, charged or sent on; the connection goes, and with it what it holds.
+net::Task<bool> ClientConnection::refuse_for_memory() {
+    auto& worker = client_.worker;
+    worker.text().clear();
+    http::append_refusal(
+        worker.text(),
+        {.status = 503, .limit = {}, .retry_after = kRetryAfterShedding, .headers = {}},
+        {.head_request = client_.head.method() == http::Method::head,
+         .keep_alive = false,
+         .client_minor_version = client_.head.minor_version(),
+         .accept = client_.head.fields().first(http::FieldId::accept),
+         .date = worker.date(),
+         .request_id = {}},
+        worker.random());
+    co_await send_text();
+    finish_request(Ending::memory_short, 503);
+    co_return false;
 }
 
 net::Task<bool> ClientConnection::answer_error(unsigned status, std::string_view detail,
@@ -350,7 +363,7 @@ net::Task<bool> ClientConnection::answer_error(unsigned status, std::string_view
                         .client_minor_version = known ? client_.head.minor_version() : 1,
                         .accept = {},
                         .date = client_.worker.date(),
-                        .request_id = {}});
+                        .request_id = answer_id()});
     const bool sent = co_await send_text();
     co_return sent&& keep;
 }
@@ -358,9 +371,15 @@ net::Task<bool> ClientConnection::answer_error(unsigned status, std::string_view
 net::Task<bool> ClientConnection::answer_rejection(http::Rejection rejection) {
     auto& text = client_.worker.text();
     text.clear();
-    http::append_rejection(
-        text, rejection,
-        {.keep_alive = false, .accept = {}, .date = client_.worker.date(), .request_id = {}});
+    if (is_check()) {
+        reject_check(rejection);
+    } else {
+        http::append_rejection(text, rejection,
+                               {.keep_alive = false,
+                                .accept = {},
+                                .date = client_.worker.date(),
+                                .request_id = answer_id()});
+    }
     co_await send_text();
     finish_request(ending_of(rejection), http::status_of(rejection));
     co_return false;

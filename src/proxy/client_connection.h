@@ -18,13 +18,16 @@
 
 namespace weir::proxy {
 
-class ClientConnection {
+class ClientConnection : public IdleNode {
   public:
     /// Takes the connection over; it ends by itself.
-    static void start(Worker& worker, net::FileDescriptor descriptor, const Endpoint& client);
+    static void start(Worker& worker, Role role, net::FileDescriptor descriptor,
+                      const Endpoint& client);
 
     /// The worker is finishing (an idle connection ends) or aborting (any does).
     void wake();
+    /// It is idle, and others need its place.
+    void evict();
 
     /// The worker's place for it.
     std::size_t index = 0;
@@ -32,7 +35,7 @@ class ClientConnection {
   private:
     enum class HeadResult : std::uint8_t { complete, rejected, timed_out, closed };
 
-    ClientConnection(Worker& worker, const Endpoint& client);
+    ClientConnection(Worker& worker, Role role, const Endpoint& client);
     ~ClientConnection();
 
     net::Flow serve();
@@ -42,11 +45,33 @@ class ClientConnection {
     [[nodiscard]] bool worth_waiting(Instant& deadline);
     /// Lets other connections go on after many requests in a row.
     net::Task<void> take_turns();
+    /// Waits until something can be read. While nothing of a request is there, the connection may
+    /// have to make room for another.
+    net::Task<net::WaitResult> wait_for_bytes(bool begun, Instant deadline);
+    net::Task<bool> refuse_for_memory();
     /// Serves the request whose head is there; true: read the next one.
     net::Task<bool> serve_request();
     net::Task<bool> forward(Admission& admission, Upload& upload);
     net::Task<bool> refuse(Admission& admission);
     [[nodiscard]] bool client_trusted() const;
+    /// Whether requests are logged at all.
+    [[nodiscard]] bool logs() const;
+    /// The X-Request-Id of an answer of ours.
+    [[nodiscard]] std::string_view answer_id();
+
+    // check.cpp: the other role.
+    struct CheckAnswer;
+    [[nodiscard]] bool is_check() const { return role_ == Role::check; }
+    /// Answers the question whose head is there; true: read the next one.
+    net::Task<bool> serve_check();
+    /// Decides and writes the answer into the worker's text.
+    [[nodiscard]] CheckAnswer judge_check(bool keep_alive);
+    [[nodiscard]] CheckAnswer judge_question(const CheckQuestion& question, bool keep_alive);
+    /// Writes the answer to a malformed one.
+    void reject_check(http::Rejection rejection);
+    void write_check_allowed(const Admission& admission, bool keep_alive);
+    [[nodiscard]] CheckAnswer check_error(Ending ending, unsigned status, std::string_view detail,
+                                          bool keep_alive);
 
     /// An error of ours; always the last answer when `keep_alive` is false.
     net::Task<bool> answer_error(unsigned status, std::string_view detail, bool keep_alive);
@@ -66,16 +91,17 @@ class ClientConnection {
     void log_request(Ending ending, unsigned status, Duration duration);
 
     ClientSide client_;
+    Role role_;
     SnapshotReference snapshot_;
     Instant started_{};
-    std::string quota_;       // with an access log only
-    std::string request_id_;  // the same
+    std::string quota_;  // with an access log only
     std::uint64_t body_bytes_in_ = 0;
     std::uint64_t bytes_out_ = 0;
     /// Served without having waited for the client in between.
     std::size_t requests_in_row_ = 0;
     bool first_request_ = true;
     bool idle_ = false;
+    bool evicted_ = false;
     bool linger_ = false;
     bool reset_ = false;
 };

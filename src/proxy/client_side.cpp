@@ -53,14 +53,21 @@ ClientSide::ClientSide(Worker& owner, const Endpoint& client)
       in(owner.buffers()),
       out(owner.buffers()) {}
 
+std::string_view ClientSide::choose_request_id(bool enabled, bool readable) {
+    if (!enabled || !request_id.empty()) return request_id;
+    if (readable) request_id = http::own_request_id(head.fields());
+    if (request_id.empty()) request_id = http::make_request_id(made_id_, worker.random());
+    return request_id;
+}
+
 net::IoResult ClientSide::read_more() {
     if (!stream.maybe_readable()) return {};
     const bool fresh = in.capacity() == 0;
     if (fresh) {
-        in.reserve(worker.buffers().large());
+        in.reserve(worker.relay_size());
     } else if (in.room().empty()) {
         in.compact();
-        if (in.room().empty()) in.reserve(std::max(worker.buffers().large(), 2 * in.size()));
+        if (in.room().empty()) in.reserve(std::max(worker.relay_size(), 2 * in.size()));
     }
     const auto result = stream.read(in.room());
     if (result.status == net::IoStatus::ok) {

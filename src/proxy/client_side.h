@@ -6,6 +6,7 @@
 
 #include "base/endpoint.h"
 #include "http/request_head.h"
+#include "http/request_id.h"
 #include "net/stream.h"
 #include "proxy/buffer.h"
 #include "proxy/worker.h"
@@ -22,6 +23,10 @@ struct ClientSide {
     /// Sends what is left in `out`.
     net::IoStatus send_rest();
 
+    /// The request's X-Request-Id: its own if that is fit, else one made once. Empty if switched
+    /// off. `readable`: the head is complete.
+    std::string_view choose_request_id(bool enabled, bool readable);
+
     Worker& worker;
     net::Stream stream;
     Endpoint endpoint;
@@ -32,8 +37,13 @@ struct ClientSide {
     /// An answer of ours, or a part of a head, that the socket would not take yet.
     Buffer out;
     http::RequestHead head;
+    /// Of the request being served; valid as its head is. Empty before choose_request_id().
+    std::string_view request_id{};
     /// What the connection waits for now, if it waits.
     net::Wait* waiting = nullptr;
+
+  private:
+    http::MadeRequestId made_id_{};
 };
 
 /// Sends pieces and then the first `body` bytes of `content` in one gathered write. What was not

@@ -30,6 +30,7 @@ void Counters::record_request(unsigned status, Duration duration) {
 
 void Counters::add_to(Statistics& sum) const {
     for (std::size_t i = 0; i < kEndings; ++i) sum.requests[i] += requests_[i].get();
+    for (std::size_t i = 0; i < kEndings; ++i) sum.checks[i] += checks_[i].get();
     for (std::size_t i = 0; i < kEvents; ++i) sum.events[i] += events_[i].get();
     for (std::size_t i = 0; i < request_.size(); ++i) request_[i].add_to(sum.request_seconds[i]);
     upstream_.add_to(sum.upstream_seconds);

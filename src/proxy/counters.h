@@ -44,6 +44,7 @@ class Counters {
         events_[static_cast<std::size_t>(event)].add(amount);
     }
     void count(Ending ending) { requests_[static_cast<std::size_t>(ending)].add(1); }
+    void count_check(Ending ending) { checks_[static_cast<std::size_t>(ending)].add(1); }
     /// Status 0 (nothing answered) is in no histogram.
     void record_request(unsigned status, Duration duration);
     void record_upstream(Duration duration) { upstream_.record(duration); }
@@ -53,6 +54,7 @@ class Counters {
 
   private:
     std::array<Counter, kEndings> requests_;
+    std::array<Counter, kEndings> checks_;
     std::array<Counter, kEvents> events_;
     std::array<HistogramCounters, 5> request_;
     HistogramCounters upstream_;

@@ -5,10 +5,11 @@
 
 namespace weir::proxy {
 
-Download::Download(ClientSide& client, const ActiveSnapshot& snapshot,
+Download::Download(ClientSide& client, const ActiveSnapshot& snapshot, Settlement& settlement,
                    std::string_view extra_fields)
     : client_(client),
       snapshot_(snapshot),
+      settlement_(settlement),
       extra_fields_(extra_fields),
       buffer_(client.worker.buffers()),
       head_rest_(client.worker.buffers()),
@@ -31,8 +32,11 @@ bool Download::read() {
         if (buffer_.empty()) buffer_.release();
         return false;
     }
+    const auto large = client_.worker.buffers().large();
+    // Buffers have become smaller: memory is short, or a reload.
+    if (buffer_.empty() && buffer_.capacity() > large) buffer_.release();
     if (buffer_.capacity() == 0) {
-        buffer_.reserve(client_.worker.buffers().large());
+        buffer_.reserve(client_.worker.relay_size());
     } else if (buffer_.room().empty()) {
         // Only a head can fill it: what is read of a body is sent before the next read.
         buffer_.reserve(std::max(buffer_.size() + 1, 2 * buffer_.capacity()));
@@ -108,7 +112,7 @@ void Download::pass_interim() {
 
 void Download::pass_final(bool request_sent) {
     auto& worker = client_.worker;
-    const auto& head = worker.response_head();
+    auto& head = worker.response_head();
     const auto kind = head.body().kind;
     unwraps_ = kind == http::BodyKind::chunked && client_.head.minor_version() == 0;
     body_ = BodyProgress(head.body(), snapshot_.chunked);
@@ -123,6 +127,7 @@ void Download::pass_final(bool request_sent) {
                     kind != http::BodyKind::until_close && !unwraps_;
     status_ = head.status();
     started_at_ = worker.loop().now();
+    settlement_.response_begins(head);
     worker.forwarded_head().build(head, {.method = client_.head.method(),
                                          .client_minor_version = client_.head.minor_version(),
                                          .keep_alive = client_stays_,
@@ -186,6 +191,7 @@ bool Download::written(const GatheredWrite& result) {
     bytes_sent_ += result.bytes;
     buffer_.consume(result.body_bytes);
     unsent_ -= result.body_bytes;
+    if (result.body_bytes > 0) settlement_.response_sent(content_sent());
     finish_if_complete();
     return result.status == net::IoStatus::ok;
 }

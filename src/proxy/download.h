@@ -12,6 +12,7 @@
 #include "proxy/body_progress.h"
 #include "proxy/buffer.h"
 #include "proxy/client_side.h"
+#include "proxy/settlement.h"
 
 namespace weir::proxy {
 
@@ -30,7 +31,8 @@ class Download {
     /// More interim responses than this before the final one are an attack or a bug.
     static constexpr unsigned kMaxInterim = 32;
 
-    Download(ClientSide& client, const ActiveSnapshot& snapshot, std::string_view extra_fields);
+    Download(ClientSide& client, const ActiveSnapshot& snapshot, Settlement& settlement,
+             std::string_view extra_fields);
 
     /// Begins, or begins anew if nothing has come, from this upstream.
     void begin(net::Stream& upstream);
@@ -54,6 +56,11 @@ class Download {
     [[nodiscard]] bool upstream_stays() const { return upstream_stays_; }
     [[nodiscard]] const BodyProgress& body() const { return body_; }
     [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }
+    /// Content that the client's socket has taken; of a chunked body, to a chunk's framing.
+    [[nodiscard]] std::uint64_t content_sent() const {
+        const auto payload = body_.payload();
+        return payload > unsent_ ? payload - unsent_ : 0;
+    }
     [[nodiscard]] Instant started_at() const { return started_at_; }
 
   private:
@@ -73,6 +80,7 @@ class Download {
 
     ClientSide& client_;
     const ActiveSnapshot& snapshot_;
+    Settlement& settlement_;
     std::string_view extra_fields_;
     net::Stream* upstream_ = nullptr;
     Buffer buffer_;

@@ -26,11 +26,11 @@ unsigned status_of(Ending failure) {
 }  // namespace
 
 Exchange::Exchange(ClientSide& client, const SnapshotReference& snapshot, Upload& upload,
-                   std::string_view extra_fields)
+                   Settlement& settlement, std::string_view extra_fields)
     : client_(client),
       snapshot_(snapshot),
       upload_(upload),
-      download_(client, *snapshot_, extra_fields) {}
+      download_(client, *snapshot_, settlement, extra_fields) {}
 
 bool Exchange::idempotent() const {
     switch (client_.head.method()) {
@@ -76,12 +76,20 @@ net::Task<ExchangeResult> Exchange::run() {
 }
 
 net::Task<Ending> Exchange::connect() {
+    const auto& addresses = snapshot_->settings.upstream;
+    const auto version = snapshot_->upstream_version;
+    auto& worker = client_.worker;
+    auto& memory = worker.address_memory();
+    AddressMemory::Tried tried;
     auto ending = Ending::upstream_refused;
-    for (const auto& address : snapshot_->settings.upstream) {
-        ending = co_await connect_to(address);
+    while (const auto index = memory.next(version, addresses.size(), tried, worker.loop().now())) {
+        tried.add(*index);
+        ending = co_await connect_to(addresses[*index]);
+        if (ending == Ending::admitted) memory.succeeded(version, *index);
         const bool next_may_do =
             ending == Ending::upstream_refused || ending == Ending::upstream_connect_timeout;
         if (!next_may_do) break;
+        memory.failed(version, *index, worker.loop().now());
     }
     co_return ending;
 }
@@ -89,8 +97,9 @@ net::Task<Ending> Exchange::connect() {
 net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address) {
     auto& worker = client_.worker;
     auto& counters = worker.mutable_counters();
-    upstream_ = worker.upstreams().make(snapshot_->upstream_version,
-                                        snapshot_->settings.limits.upstream_connections);
+    upstream_ = worker.upstreams().make(
+        snapshot_->upstream_version,
+        worker.most_upstreams(snapshot_->settings.limits.upstream_connections));
     if (!upstream_) co_return Ending::upstream_exhausted;
     auto& stream = upstream_->stream;
     auto status = stream.connect(worker.loop(), address);
@@ -240,7 +249,8 @@ void Exchange::part_with_upstream() {
         auto& pool = worker.upstreams();
         const auto& limits = snapshot_->settings.limits;
         // At the bound an idle connection would be one that another worker may not make.
-        const bool full = pool.open_everywhere() >= limits.upstream_connections;
+        const bool full =
+            pool.open_everywhere() >= worker.most_upstreams(limits.upstream_connections);
         const bool wanted = full && worker.shares_upstreams();
         const auto keep = wanted ? 0 : limits.upstream_idle_connections;
         pool.give_back(std::move(upstream_), keep, worker.loop().now());

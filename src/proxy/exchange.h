@@ -30,7 +30,7 @@ struct ExchangeResult {
 class Exchange {
   public:
     Exchange(ClientSide& client, const SnapshotReference& snapshot, Upload& upload,
-             std::string_view extra_fields);
+             Settlement& settlement, std::string_view extra_fields);
 
     [[nodiscard]] net::Task<ExchangeResult> run();
     [[nodiscard]] const Download& download() const { return download_; }

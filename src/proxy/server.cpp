@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -19,23 +20,24 @@
 namespace weir::proxy {
 namespace {
 
-/// Descriptors that each worker needs beside connections: epoll, wake-up, listener.
-constexpr std::size_t kDescriptorsPerWorker = 3;
+/// Descriptors that each worker needs beside connections: epoll, wake-up, two listeners.
+constexpr std::size_t kDescriptorsPerWorker = 4;
 /// Standard streams, libraries.
 constexpr std::size_t kDescriptorsOfProcess = 16;
 
 unsigned usable_cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-/// Each client may need a connection to the upstream, and some descriptors belong to others.
-std::size_t connection_limit(const ServerSettings& settings, unsigned workers) {
+/// Connections on either side: each client may need one to the upstream, and some descriptors
+/// belong to others.
+std::size_t connections_by_descriptors(const ServerSettings& settings, unsigned workers) {
     rlimit files{};
     if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) {
-        return settings.connections;
+        return std::numeric_limits<std::size_t>::max();
     }
     const std::size_t others =
         settings.spare_descriptors + kDescriptorsOfProcess + kDescriptorsPerWorker * workers;
     const auto all = static_cast<std::size_t>(files.rlim_cur);
-    return std::min(settings.connections, all > others + 2 ? (all - others) / 2 : 1);
+    return all > others + 2 ? (all - others) / 2 : 1;
 }
 
 }  // namespace
@@ -58,7 +60,9 @@ class Server::Implementation {
     Result<void> start() {
         const unsigned count =
             shared_.settings.workers > 0 ? shared_.settings.workers : usable_cores();
-        shared_.max_connections = connection_limit(shared_.settings, count);
+        shared_.max_upstream_connections = connections_by_descriptors(shared_.settings, count);
+        shared_.max_connections =
+            std::min(shared_.settings.connections, shared_.max_upstream_connections);
         shared_.workers = count;
         auto done = make_workers(count);
         if (!done) {
@@ -74,6 +78,12 @@ class Server::Implementation {
 
     void replace(const std::shared_ptr<const Snapshot>& snapshot) {
         for (auto& worker : workers_) worker->replace(snapshot);
+    }
+
+    void shed(bool on) { shared_.shedding.store(on, std::memory_order_relaxed); }
+
+    void bound_buffers(std::size_t bytes) {
+        shared_.buffer_bytes.store(bytes, std::memory_order_relaxed);
     }
 
     void drain() {
@@ -109,6 +119,7 @@ class Server::Implementation {
 
     [[nodiscard]] bool draining() const { return shared_.draining; }
     [[nodiscard]] const net::Address& listening() const { return listening_; }
+    [[nodiscard]] const net::Address& checking() const { return checking_; }
     [[nodiscard]] unsigned workers() const { return static_cast<unsigned>(workers_.size()); }
 
     [[nodiscard]] Statistics statistics() const {
@@ -118,46 +129,81 @@ class Server::Implementation {
     }
 
   private:
-    Result<void> make_workers(unsigned count) {
-        auto resolved = net::resolve(shared_.settings.listen);
+    /// One address that all workers listen on.
+    struct Port {
+        net::Address asked;
+        net::SocketAddress address{};
+        net::Address bound{};
+        net::FileDescriptor unix_listener{};
+    };
+
+    static Result<void> resolve(Port& port) {
+        auto resolved = net::resolve(port.asked);
         if (!resolved) return resolved.error();
-        auto address = resolved->front();
-        if (net::in_use(address)) {
-            return error(ErrorCode::conflict, to_string(shared_.settings.listen) + " is in use");
-        }
-        listening_ = shared_.settings.listen;
-        for (unsigned i = 0; i < count; ++i) {
-            auto listener = make_listener(address);
-            if (!listener) return listener.error();
-            if (!address.is_unix()) {
-                // The first one's port, if the kernel was to choose, is everybody's.
-                auto bound = net::local_address(listener->get());
-                if (!bound) return bound.error();
-                address = *bound;
-                listening_ = net::Address::from(net::to_endpoint(address));
-            }
-            auto loop = net::EventLoop::create();
-            if (!loop) return loop.error();
-            workers_.push_back(std::make_unique<Worker>(
-                shared_, std::move(*loop), std::move(*listener), snapshot_, random_.next()));
-            auto started = workers_.back()->start();
-            if (!started) return started;
-        }
-        unix_listener_.reset();  // the workers have copies
-        return {};
+        port.address = resolved->front();
+        port.bound = port.asked;
+        if (!net::in_use(port.address)) return {};
+        return error(ErrorCode::conflict, to_string(port.asked) + " is in use");
+    }
+
+    static Result<net::FileDescriptor> listen(Port& port) {
+        if (port.address.is_unix()) return listen_unix(port);
+        auto listener = net::listen_on(port.address);
+        if (!listener) return listener;
+        // The first one's port, if the kernel was to choose, is everybody's.
+        auto bound = net::local_address(listener->get());
+        if (!bound) return bound.error();
+        port.address = *bound;
+        port.bound = net::Address::from(net::to_endpoint(*bound));
+        return listener;
     }
 
     /// A unix socket is bound once and shared.
-    Result<net::FileDescriptor> make_listener(const net::SocketAddress& address) {
-        if (!address.is_unix()) return net::listen_on(address);
-        if (!unix_listener_.is_open()) {
-            auto listener = net::listen_on(address);
-            if (!listener) return listener.error();
-            unix_listener_ = std::move(*listener);
+    static Result<net::FileDescriptor> listen_unix(Port& port) {
+        if (!port.unix_listener.is_open()) {
+            auto listener = net::listen_on(port.address);
+            if (!listener) return listener;
+            port.unix_listener = std::move(*listener);
         }
-        net::FileDescriptor copy(::dup(unix_listener_.get()));
+        net::FileDescriptor copy(::dup(port.unix_listener.get()));
         if (!copy.is_open()) return net::system_error("dup", errno);
         return copy;
+    }
+
+    Result<void> make_workers(unsigned count) {
+        Port traffic{.asked = shared_.settings.listen};
+        Port check{.asked = shared_.settings.check.value_or(net::Address{})};
+        const bool checks = shared_.settings.check.has_value();
+        if (auto done = resolve(traffic); !done) return done;
+        if (auto done = checks ? resolve(check) : Result<void>{}; !done) {
+            return error(done.error().code, "check.listen: " + done.error().message);
+        }
+        for (unsigned i = 0; i < count; ++i) {
+            Worker::Sockets sockets;
+            auto listener = listen(traffic);
+            if (!listener) return listener.error();
+            sockets.traffic = std::move(*listener);
+            if (checks) {
+                listener = listen(check);
+                if (!listener) {
+                    return error(listener.error().code,
+                                 "check.listen: " + listener.error().message);
+                }
+                sockets.check = std::move(*listener);
+            }
+            if (auto made = make_worker(std::move(sockets)); !made) return made;
+        }
+        listening_ = traffic.bound;
+        checking_ = check.bound;
+        return {};
+    }
+
+    Result<void> make_worker(Worker::Sockets sockets) {
+        auto loop = net::EventLoop::create();
+        if (!loop) return loop.error();
+        workers_.push_back(std::make_unique<Worker>(shared_, std::move(*loop), std::move(sockets),
+                                                    snapshot_, random_.next()));
+        return workers_.back()->start();
     }
 
     void run(Worker& worker) {
@@ -175,7 +221,7 @@ class Server::Implementation {
     std::shared_ptr<const Snapshot> snapshot_;
     Random random_;
     net::Address listening_;
-    net::FileDescriptor unix_listener_;
+    net::Address checking_;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::thread> threads_;
     std::atomic<unsigned> running_ = 0;
@@ -195,12 +241,16 @@ Result<void> Server::start() { return implementation_->start(); }
 void Server::replace(std::shared_ptr<const Snapshot> snapshot) {
     implementation_->replace(snapshot);
 }
+void Server::shed(bool on) { implementation_->shed(on); }
+
+void Server::bound_buffers(std::size_t bytes) { implementation_->bound_buffers(bytes); }
 void Server::drain() { implementation_->drain(); }
 void Server::stop(std::function<void()> stopped) { implementation_->stop(std::move(stopped)); }
 void Server::stop_now() { implementation_->stop_now(); }
 void Server::join() { implementation_->join(); }
 bool Server::draining() const { return implementation_->draining(); }
 const net::Address& Server::listening() const { return implementation_->listening(); }
+const net::Address& Server::checking() const { return implementation_->checking(); }
 unsigned Server::workers() const { return implementation_->workers(); }
 Statistics Server::statistics() const { return implementation_->statistics(); }
 

@@ -44,6 +44,12 @@ class Server {
     /// Requests whose heads arrive from now on are served by this snapshot.
     void replace(std::shared_ptr<const Snapshot> snapshot);
 
+    /// Memory is short: until it is switched off, requests are answered with 503 and their
+    /// connections closed. Checks go on: they hold nothing.
+    void shed(bool on);
+    /// What all buffers may take in bytes; beyond it transfers get small ones.
+    void bound_buffers(std::size_t bytes);
+
     /// Idempotent.
     void drain();
     /// Drains if drain() was not called, then finishes as above; returns at once. `stopped` is
@@ -58,6 +64,8 @@ class Server {
     [[nodiscard]] bool draining() const;
     /// Where clients connect: the port is known even if 0 was asked for. Valid after start().
     [[nodiscard]] const net::Address& listening() const;
+    /// Where other proxies ask; empty if they may not.
+    [[nodiscard]] const net::Address& checking() const;
     [[nodiscard]] unsigned workers() const;
     [[nodiscard]] Statistics statistics() const;
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "config/settings.h"
@@ -21,8 +22,7 @@ namespace weir::proxy {
 
 class AccessLog;
 
-/// Which requests are written to the access log.
-enum class AccessLogMode { off, limited, all };
+using config::AccessLogMode;
 
 /// Everything that a reload may change. Requests in flight keep what they began with.
 struct Snapshot {
@@ -33,12 +33,20 @@ struct Snapshot {
     config::LimitSettings limits{};
     config::HeaderSettings headers{};
     std::vector<config::AddressBlock> trusted_proxies{};
+    /// Who may say that a request has been judged.
+    std::vector<config::AddressBlock> judging_proxies{};
+    /// Who may ask on the check listener; empty: everybody.
+    std::vector<config::AddressBlock> check_clients{};
     AccessLogMode access_log = AccessLogMode::off;
+    /// A front tier: what is decided is charged by the tier behind.
+    bool peek = false;
 };
 
 struct ServerSettings {
     /// TCP (port 0: the kernel chooses) or a unix socket. A host name is looked up by start().
     net::Address listen{};
+    /// Where other proxies ask (/check); nothing: nowhere.
+    std::optional<net::Address> check{};
     /// Event loops, each on a thread of its own; 0: one per core that this process may use.
     unsigned workers = 0;
     /// Clients, all workers together; further ones wait in the kernel's backlog.

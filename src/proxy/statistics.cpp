@@ -16,6 +16,7 @@ constexpr std::array<EndingName, kEndings> kEndingNames = {{
     {"admitted", "unlimited"},
     {"refused", "limit"},
     {"refused", "zero"},
+    {"refused", "isolated"},
     {"rejected", "syntax"},
     {"rejected", "framing"},
     {"rejected", "host"},
@@ -29,6 +30,8 @@ constexpr std::array<EndingName, kEndings> kEndingNames = {{
     {"rejected", "head_timeout"},
     {"rejected", "body"},
     {"rejected", "body_timeout"},
+    {"rejected", "question"},
+    {"rejected", "client"},
     {"failed", "upstream_refused"},
     {"failed", "upstream_connect_timeout"},
     {"failed", "upstream_exhausted"},
@@ -36,6 +39,7 @@ constexpr std::array<EndingName, kEndings> kEndingNames = {{
     {"failed", "upstream_invalid_response"},
     {"failed", "upstream_closed"},
     {"failed", "upstream_truncated"},
+    {"failed", "memory"},
     {"aborted", "client_closed"},
     {"aborted", "client_stalled"},
 }};
@@ -47,6 +51,7 @@ constexpr std::array<std::string_view, kEvents> kEventNames = {
     "client_closed",
     "client_reset",
     "client_idle_timeout",
+    "client_evicted",
     "client_bytes_in",
     "client_bytes_out",
     "accept_errors",
@@ -75,7 +80,15 @@ constexpr std::array<std::string_view, kEvents> kEventNames = {
     "corrections",
     "shadow_refused",
     "template_overflow",
+    "refunds_by_status",
+    "judged_in_front",
+    "judged_ignored",
+    "weight_invalid",
+    "weight_clamped",
+    "cost_invalid",
+    "buffers_reduced",
     "reloads",
+    "check_peeked",
 };
 static_assert(!kEventNames.back().empty());
 
@@ -87,6 +100,12 @@ std::string_view outcome(Ending ending) {
 
 std::string_view reason(Ending ending) {
     return kEndingNames[static_cast<std::size_t>(ending)].reason;
+}
+
+bool ends_checks(Ending ending) { return ending < Ending::upstream_refused; }
+
+bool ends_requests(Ending ending) {
+    return ending != Ending::rejected_question && ending != Ending::rejected_client;
 }
 
 std::string_view name(Event event) { return kEventNames[static_cast<std::size_t>(event)]; }

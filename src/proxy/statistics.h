@@ -18,6 +18,7 @@ enum class Ending : std::uint8_t {
     unlimited,                  ///< forwarded and answered; no quota exists for it
     refused_limit,              ///< 429: a limit sheds
     refused_zero,               ///< 429: a limit of 0
+    refused_isolated,           ///< 503: the limit's owners cannot be heard, and it is pessimistic
     rejected_syntax,            ///< 400: not HTTP as RFC 9112 has it
     rejected_framing,           ///< 400, 501: Content-Length, Transfer-Encoding
     rejected_host,              ///< 400: Host
@@ -31,6 +32,8 @@ enum class Ending : std::uint8_t {
     rejected_head_timeout,      ///< 408: the head took too long
     rejected_body,              ///< 400: malformed chunks
     rejected_body_timeout,      ///< 408: the body stood still
+    rejected_question,          ///< 400, 404: a check that does not say what it asks (checks only)
+    rejected_client,            ///< 403: not one of check.clients (checks only)
     upstream_refused,           ///< 502: connecting failed
     upstream_connect_timeout,   ///< 504
     upstream_exhausted,         ///< 503: limits.upstream_connections are open
@@ -38,6 +41,7 @@ enum class Ending : std::uint8_t {
     upstream_invalid_response,  ///< 502: an answer that may not be passed on
     upstream_closed,            ///< 502: closed before an answer
     upstream_truncated,         ///< the answer broke off, and so did ours
+    memory_short,               ///< 503: limits.memory is nearly used up
     client_closed,              ///< the client left before the end
     client_stalled,             ///< the client took no byte for too long
     count
@@ -46,6 +50,9 @@ inline constexpr std::size_t kEndings = static_cast<std::size_t>(Ending::count);
 
 /// "admitted", "refused", "rejected", "failed" or "aborted".
 [[nodiscard]] std::string_view outcome(Ending ending);
+/// Whether a check, or a request, may end so.
+[[nodiscard]] bool ends_checks(Ending ending);
+[[nodiscard]] bool ends_requests(Ending ending);
 /// "quota", "unlimited", "limit", "zero", "syntax", …
 [[nodiscard]] std::string_view reason(Ending ending);
 
@@ -54,6 +61,7 @@ enum class Event : std::uint8_t {
     client_closed,
     client_reset,         ///< closed with a reset, since what it got is incomplete
     client_idle_timeout,  ///< kept alive, but nothing came
+    client_evicted,       ///< idle, closed to make room at the bound of connections
     client_bytes_in,
     client_bytes_out,
     accept_errors,              ///< aborted before we took it, and the like
@@ -82,7 +90,15 @@ enum class Event : std::uint8_t {
     corrections,               ///< charge corrected by the bytes that really came
     shadow_refused,            ///< would have been refused, had the quota been enforced
     template_overflow,         ///< checked against a template's overflow instance
+    refunds_by_status,         ///< charged, but the response's status is free
+    judged_in_front,           ///< charged without judging, as one of judging_proxies said
+    judged_ignored,            ///< the same said by somebody else
+    weight_invalid,            ///< a trusted client's stated weight that is none
+    weight_clamped,            ///< one above limiter.max_weight
+    cost_invalid,              ///< an upstream's stated cost that is none
+    buffers_reduced,           ///< a small relay buffer, since the large ones have their share
     reloads,                   ///< snapshots taken over, per worker
+    check_peeked,              ///< checks that charged nothing, as they were asked to
     count
 };
 inline constexpr std::size_t kEvents = static_cast<std::size_t>(Event::count);
@@ -108,6 +124,8 @@ inline constexpr std::uint64_t kDecisionSampling = 16;
 
 struct Statistics {
     std::array<std::uint64_t, kEndings> requests{};
+    /// The same of checks: questions of other proxies, which are no requests of their own.
+    std::array<std::uint64_t, kEndings> checks{};
     std::array<std::uint64_t, kEvents> events{};
     /// Head complete to end of the answer, by status class: [0] is 1xx … [4] is 5xx.
     std::array<Histogram, 5> request_seconds{};

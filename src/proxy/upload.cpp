@@ -37,14 +37,16 @@ bool Upload::check_what_came() { return take_body(); }
 bool Upload::send_head() {
     auto& forwarded = client_.worker.forwarded_head();
     const auto& headers = snapshot_.settings.headers;
-    forwarded.build(client_.head,
-                    {.client_address = client_.address,
-                     .client_trusted = trusted_,
-                     .forwarded = headers.forwarded,
-                     .via = headers.via,
-                     .request_id = headers.request_id},
-                    client_.worker.random());
-    if (client_.worker.access_log() != nullptr) request_id_ = forwarded.request_id();
+    forwarded.build(
+        client_.head,
+        {.client_address = client_.address,
+         .client_trusted = trusted_,
+         .forwarded = headers.forwarded,
+         .via = headers.via,
+         .request_id = headers.request_id,
+         .made_request_id = client_.request_id,
+         .extra = announces_judged_ ? std::string_view(snapshot_.judged_line) : std::string_view()},
+        client_.worker.random());
     head_sent_ = true;
     return written(write_gathered(*upstream_, forwarded.pieces(),
                                   source_->view().substr(0, unsent_), head_rest_));
@@ -89,7 +91,10 @@ bool Upload::read_body() {
     if (source_ == &client_.in && client_.in.room().size() < client_.worker.buffers().large() / 2) {
         source_ = &relay_;
     }
-    if (source_->capacity() == 0) source_->reserve(client_.worker.buffers().large());
+    const auto large = client_.worker.buffers().large();
+    // Buffers have become smaller: memory is short, or a reload.
+    if (relay_.empty() && relay_.capacity() > large) relay_.release();
+    if (source_->capacity() == 0) source_->reserve(client_.worker.relay_size());
     auto room = source_->room();
     if (body_.kind() == http::BodyKind::length && body_.remaining() < room.size()) {
         room = room.first(static_cast<std::size_t>(body_.remaining()));

@@ -5,7 +5,6 @@
 // Not thread-safe; part of one Exchange.
 
 #include <cstdint>
-#include <string>
 
 #include "proxy/active_snapshot.h"
 #include "proxy/body_progress.h"
@@ -44,8 +43,8 @@ class Upload {
     [[nodiscard]] bool head_sent() const { return head_sent_; }
     [[nodiscard]] std::uint64_t body_bytes_sent() const { return body_bytes_sent_; }
     [[nodiscard]] const BodyProgress& body() const { return body_; }
-    /// X-Request-Id as it was forwarded; kept for the access log only.
-    [[nodiscard]] const std::string& request_id() const { return request_id_; }
+    /// Tell the upstream that the request has been judged already.
+    void announce_judged() { announces_judged_ = true; }
     /// The client's bytes behind this request go back to where the next head is read.
     void leave_rest_to_client();
 
@@ -68,8 +67,8 @@ class Upload {
     /// Bytes at the front of *source_ that belong to the body and have to be sent.
     std::size_t unsent_ = 0;
     std::uint64_t body_bytes_sent_ = 0;
-    std::string request_id_;
     bool trusted_;
+    bool announces_judged_ = false;
     bool head_sent_ = false;
     UploadState state_ = UploadState::sending;
 };

@@ -47,40 +47,42 @@ class Worker::Alarm final : public net::TimerEntry {
     std::function<void()> action_;
 };
 
-Worker::Worker(SharedState& shared, std::unique_ptr<net::EventLoop> loop,
-               net::FileDescriptor listener, std::shared_ptr<const Snapshot> snapshot,
-               std::uint64_t seed)
+Worker::Worker(SharedState& shared, std::unique_ptr<net::EventLoop> loop, Sockets sockets,
+               std::shared_ptr<const Snapshot> snapshot, std::uint64_t seed)
     : shared_(shared),
       loop_(std::move(loop)),
       buffers_(snapshot->limits.buffer, kKeptBuffers),
       upstreams_(counters_, shared.upstream_connections),
       random_(seed),
       snapshot_(std::make_shared<const ActiveSnapshot>(*snapshot, 0)),
-      listener_(
-          *loop_, std::move(listener), [this] { return may_accept(); },
-          [this](net::FileDescriptor descriptor, const Endpoint& client) {
-              accept(std::move(descriptor), client);
-          }),
       sweep_alarm_(std::make_unique<Alarm>([this] { sweep(); })),
       finish_alarm_(std::make_unique<Alarm>([this] {
-          if (listener_.is_open()) {
+          if (!closing_idle_) {
               stop_accepting();
           } else {
               abort_now();
           }
-      })) {}
+      })) {
+    listeners_.push_back(make_listener(std::move(sockets.traffic), Role::traffic));
+    if (sockets.check.is_open()) {
+        listeners_.push_back(make_listener(std::move(sockets.check), Role::check));
+    }
+}
 
 Worker::~Worker() { upstreams_.retire_all(snapshot_->upstream_version); }
 
 Result<void> Worker::start() {
     // Here and not on the worker's thread: workers would register at the same time.
     limiter_context_ = &shared_.limiter.register_thread(random_.next());
-    return listener_.start();
+    for (auto& listener : listeners_) {
+        if (auto started = listener->start(); !started) return started;
+    }
+    return {};
 }
 
 void Worker::run() {
     loop_->timers().arm(*sweep_alarm_, loop_->now() + kSweepInterval);
-    loop_->run([this] { shared_.limiter.quiescent(*limiter_context_); });
+    loop_->run([this] { end_turn(); });
 }
 
 void Worker::replace(std::shared_ptr<const Snapshot> snapshot) {
@@ -96,19 +98,69 @@ void Worker::take_over(std::shared_ptr<const Snapshot> snapshot) {
         std::ranges::equal(snapshot->upstream, snapshot_->settings.upstream, same);
     const auto version = snapshot_->upstream_version + (same_upstream ? 0 : 1);
     if (!same_upstream) upstreams_.retire_all(version);
-    buffers_.set_large(snapshot->limits.buffer);
     snapshot_ = std::make_shared<const ActiveSnapshot>(*snapshot, version);
+    set_buffers();
     counters_.count(Event::reloads);
+}
+
+void Worker::set_buffers() {
+    buffers_.set_large(economising_ ? kEconomicBuffer : snapshot_->settings.limits.buffer);
+}
+
+std::size_t Worker::relay_size() {
+    const auto size = buffers_.relay_size();
+    if (size < buffers_.large()) counters_.count(Event::buffers_reduced);
+    return size;
+}
+
+void Worker::end_turn() {
+    shared_.limiter.quiescent(*limiter_context_);
+    if (shedding() != economising_) {
+        economising_ = !economising_;
+        set_buffers();
+    }
+    buffers_.set_bound(shared_.buffer_bytes.load(std::memory_order_relaxed) / shared_.workers);
+    if (shared_.wants_eviction.load(std::memory_order_relaxed) != nullptr) help_others();
+}
+
+void Worker::help_others() {
+    const auto* other = shared_.wants_eviction.load(std::memory_order_relaxed);
+    if (other == this || idle_connections_.closable(loop_->now()) == nullptr) return;
+    // It may have asked again just before somebody's closing was counted.
+    if (shared_.connections.load() < shared_.max_connections) return;
+    if (other != nullptr && shared_.wants_eviction.compare_exchange_strong(other, nullptr)) evict();
 }
 
 bool Worker::may_accept() {
     if (shared_.connections.load(std::memory_order_relaxed) < shared_.max_connections) return true;
+    if (idle_connections_.closable(loop_->now()) != nullptr) return true;
+    shared_.wants_eviction.store(this, std::memory_order_relaxed);
     counters_.count(Event::accept_paused_connections);
     return false;
 }
 
-void Worker::accept(net::FileDescriptor descriptor, const Endpoint& client) {
-    ClientConnection::start(*this, std::move(descriptor), client);
+void Worker::accept(Role role, net::FileDescriptor descriptor, const Endpoint& client) {
+    if (shared_.connections.load(std::memory_order_relaxed) >= shared_.max_connections) evict();
+    const Worker* asked = this;
+    if (shared_.wants_eviction.load(std::memory_order_relaxed) == this) {
+        shared_.wants_eviction.compare_exchange_strong(asked, nullptr);
+    }
+    ClientConnection::start(*this, role, std::move(descriptor), client);
+}
+
+bool Worker::evict() {
+    auto* const node = idle_connections_.closable(loop_->now());
+    if (node == nullptr) return false;
+    static_cast<ClientConnection*>(node)->evict();
+    return true;
+}
+
+std::unique_ptr<net::Listener> Worker::make_listener(net::FileDescriptor descriptor, Role role) {
+    return std::make_unique<net::Listener>(
+        *loop_, std::move(descriptor), [this] { return may_accept(); },
+        [this, role](net::FileDescriptor accepted, const Endpoint& client) {
+            accept(role, std::move(accepted), client);
+        });
 }
 
 void Worker::add(ClientConnection& connection) {
@@ -128,7 +180,11 @@ void Worker::remove(ClientConnection& connection) {
 }
 
 void Worker::publish_listener_counters() {
-    const auto& now = listener_.counters();
+    net::Listener::Counters now;
+    for (const auto& listener : listeners_) {
+        now.errors += listener->counters().errors;
+        now.paused_descriptors += listener->counters().paused_descriptors;
+    }
     counters_.add(Event::accept_errors, now.errors - published_.errors);
     counters_.add(Event::accept_paused_descriptors,
                   now.paused_descriptors - published_.paused_descriptors);
@@ -159,8 +215,8 @@ void Worker::finish(Instant accept_until, Duration grace) {
 }
 
 void Worker::stop_accepting() {
-    listener_.accept_rest();
-    listener_.stop();
+    for (auto& listener : listeners_) listener->accept_rest();
+    close_listeners();
     closing_idle_ = true;
     loop_->timers().arm(*finish_alarm_, loop_->now() + grace_);
     wake_connections();
@@ -171,8 +227,12 @@ void Worker::abort() {
     loop_->post([this] { abort_now(); });
 }
 
+void Worker::close_listeners() {
+    for (auto& listener : listeners_) listener->stop();
+}
+
 void Worker::abort_now() {
-    listener_.stop();
+    close_listeners();
     finishing_ = closing_idle_ = aborting_ = true;
     wake_connections();
     stop_if_done();

@@ -31,6 +31,7 @@ class RouteCompiler {
         headers();
         quotas();
         weight();
+        route_.refund = settings_.refund.value_or(all_.refund);
         measure_names();
         return std::move(route_);
     }

@@ -51,6 +51,7 @@ struct CompiledRoute {
     std::vector<std::size_t> captures;  // that the quotas' names use
     std::size_t max_names_size = 0;     // of all quotas' names together
     WeightRule weight;
+    std::vector<StatusRange> refund;
     bool allow_ambiguous_path = false;
 };
 

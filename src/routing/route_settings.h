@@ -3,6 +3,7 @@
 // docs/routing.md explains each of them to users.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,13 @@ enum class WeightSource {
     table,          ///< by operation (S3) or method (other routes), `constant` for the rest
     request_bytes,  ///< Content-Length, or the running count of a chunked body
     header,         ///< of trusted clients; `constant` without or with an invalid one
+};
+
+/// Statuses of responses: 304, or all of 5xx.
+struct StatusRange {
+    unsigned first = 0;
+    unsigned last = 0;
+    friend bool operator==(const StatusRange&, const StatusRange&) = default;
 };
 
 struct WeightSettings {
@@ -46,6 +54,8 @@ struct RouteSettings {
     /// Names to try in this order, with captures of path and host. For a preset empty: its own.
     std::vector<std::string> quotas;
     WeightSettings weight;
+    /// Responses that are free: the charge is given back. Nothing: as RoutingSettings says.
+    std::optional<std::vector<StatusRange>> refund;
     /// Route paths whose normal form is ambiguous instead of answering 400.
     bool allow_ambiguous_path = false;
 };
@@ -54,7 +64,8 @@ struct RoutingSettings {
     std::vector<RouteSettings> routes;
     bool resolve_dot_segments = true;  ///< RFC 3986, 5.2.4
     bool merge_slashes = true;
-    double max_weight = 1e12;  ///< weights from headers are clamped to it
+    double max_weight = 1e12;           ///< weights from headers are clamped to it
+    std::vector<StatusRange> refund{};  ///< for routes that do not say otherwise
 };
 
 /// One error of a route, with its place in the settings, for a message with file and line.

@@ -92,7 +92,11 @@ class Matcher {
         result.operation = !route.s3                  ? head_.method_text()
                            : s3_.operation != nullptr ? s3_.operation->name
                                                       : std::string_view();
-        result.weight = route.weight.weigh(head_, result.operation, client_trusted_);
+        const auto weighed = route.weight.weigh(head_, result.operation, client_trusted_);
+        result.weight = weighed.weight;
+        result.weight_invalid = weighed.invalid;
+        result.weight_clamped = weighed.clamped;
+        result.weight_field = route.weight.field();
         result.weight_is_request_bytes = route.weight.is_request_bytes();
         result.names = names(route);
         return result;
@@ -200,6 +204,14 @@ Router::Compiled Router::compile(const RoutingSettings& settings) {
 RouteResult Router::route(const http::RequestHead& head, bool client_trusted,
                           Scratch& scratch) const {
     return Matcher(*routes_, head, client_trusted, scratch.state()).run();
+}
+
+bool Router::refunds(std::size_t route, unsigned status) const {
+    if (route >= routes_->routes.size()) return false;
+    const auto& ranges = routes_->routes[route].refund;
+    return std::any_of(ranges.begin(), ranges.end(), [status](const StatusRange& range) {
+        return status >= range.first && status <= range.last;
+    });
 }
 
 }  // namespace weir::routing

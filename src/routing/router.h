@@ -59,6 +59,11 @@ struct RouteResult {
     /// cost; not used with weight_is_request_bytes.
     double weight = 1;
     bool weight_is_request_bytes = false;
+    /// What a trusted client stated was no weight (the default holds), or above max_weight.
+    bool weight_invalid = false;
+    bool weight_clamped = false;
+    /// The request field that states weights on this route; empty: none. Valid as the Router is.
+    std::string_view weight_field;
     /// The request's body in bytes if it is known before it came (0 without body); nothing for
     /// chunked bodies, which are counted as they pass.
     std::optional<std::uint64_t> request_bytes;
@@ -77,6 +82,8 @@ class Router {
     /// `head` is complete. `client_trusted`: weights from headers are believed.
     [[nodiscard]] RouteResult route(const http::RequestHead& head, bool client_trusted,
                                     Scratch& scratch) const;
+    /// Whether a response of this status is free on the route.
+    [[nodiscard]] bool refunds(std::size_t route, unsigned status) const;
 
   private:
     explicit Router(std::unique_ptr<CompiledRoutes> routes);

@@ -25,19 +25,32 @@ WeightRule::WeightRule(const WeightSettings& settings, double max_weight)
     }
 }
 
-double WeightRule::weigh(const http::RequestHead& head, std::string_view operation,
-                         bool client_trusted) const {
-    double weight = settings_.constant;
-    if (settings_.source == WeightSource::table) {
-        if (const auto found = operations_.find(operation)) weight = weights_[*found];
-    } else if (settings_.source == WeightSource::header && client_trusted) {
-        const auto index = head.fields().find(settings_.header);
-        double stated = 0;
-        if (index != http::Fields::kNone && parse_weight(head.fields().value(index), stated)) {
-            weight = stated;
-        }
+Weighed WeightRule::stated(const http::RequestHead& head) const {
+    Weighed weighed{.weight = settings_.constant};
+    const auto& fields = head.fields();
+    const auto index = fields.find(settings_.header);
+    if (index == http::Fields::kNone) return weighed;
+    const bool twice = fields.find(settings_.header, index + 1) != http::Fields::kNone;
+    double value = 0;
+    if (twice || !parse_weight(fields.value(index), value)) {
+        weighed.invalid = true;
+    } else {
+        weighed.weight = value;
+        weighed.clamped = value > max_weight_;
     }
-    return std::min(weight, max_weight_);
+    return weighed;
+}
+
+Weighed WeightRule::weigh(const http::RequestHead& head, std::string_view operation,
+                          bool client_trusted) const {
+    Weighed weighed{.weight = settings_.constant};
+    if (settings_.source == WeightSource::table) {
+        if (const auto found = operations_.find(operation)) weighed.weight = weights_[*found];
+    } else if (settings_.source == WeightSource::header && client_trusted) {
+        weighed = stated(head);
+    }
+    weighed.weight = std::min(weighed.weight, max_weight_);
+    return weighed;
 }
 
 }  // namespace weir::routing

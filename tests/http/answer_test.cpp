@@ -73,10 +73,35 @@ TEST_CASE("switches, hidden quotas, 503") {
     CHECK(hidden.find("secret") == std::string::npos);
     CHECK(hidden.find("violated") == std::string::npos);
     refusal.status = 503;
+    refusal.own_reasons = true;
     const Parsed own(refuse(refusal));
     CHECK(own.head.status() == 503);
     CHECK(own["x-envoy-ratelimited"].empty());
     CHECK_FALSE(own["Retry-After"].empty());
+}
+
+TEST_CASE("status and body as the quota has them") {
+    auto refusal = refusal_of("q");
+    refusal.status = 503;
+    const Parsed status(refuse(refusal));
+    CHECK(status.head.status() == 503);
+    CHECK(status["x-envoy-ratelimited"] == "true");
+    CHECK(status.body.find(R"("status":503)") != std::string::npos);
+    refusal.body = CustomBody{"text/html", "<p>later</p>"};
+    const Parsed html(refuse(refusal));
+    CHECK(html["Content-Type"] == "text/html");
+    CHECK(html["Content-Length"] == "12");
+    CHECK(html.body == "<p>later</p>");
+    CHECK(html["X-Weir-Quota"] == "q");
+    refusal.body = CustomBody{{}, ""};
+    const Parsed empty(refuse(refusal));
+    CHECK(empty["Content-Type"] == "text/plain; charset=utf-8");
+    CHECK(empty["Content-Length"] == "0");
+    CHECK(empty.body.empty());
+    refusal.body = CustomBody{"text/html", "<p>later</p>"};
+    const Parsed head(refuse(refusal, {.head_request = true}), Method::head);
+    CHECK(head["Content-Length"] == "12");
+    CHECK(head.body.empty());
 }
 
 TEST_CASE("HEAD gets no body, plain text on request") {

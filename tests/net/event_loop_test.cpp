@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -11,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "net/clock.h"
 #include "net/listener.h"
 #include "net/resolve.h"
 #include "net/stream.h"
@@ -21,7 +24,7 @@ using namespace weir::net;
 
 namespace {
 
-/// A loop that runs in the test's own thread until somebody stops it, or for 8 s at most.
+/// A loop that runs in the test's own thread until somebody stops it, or for 20 s at most.
 struct Running {
     Running() : loop(EventLoop::create().value()) {}
     void run() {
@@ -35,7 +38,7 @@ struct Running {
             EventLoop& loop;
             bool late = false;
         } guard(*loop);
-        loop->timers().arm(guard, loop->now() + 8s);
+        loop->timers().arm(guard, loop->now() + 20s);
         loop->run([] {});
         CHECK(!guard.late);
     }
@@ -95,6 +98,67 @@ TEST_CASE("the clock stands still within a turn, next_turn() lets it go on") {
     running.run();
 }
 
+TEST_CASE("what was ready in time is served before anything is found late") {
+    Running running;
+    struct Deadline final : TimerEntry {
+        ~Deadline() override = default;
+        void expired() override { then(); }
+        std::function<void()> then;
+    } deadline;
+    struct Ready final : EventSink {
+        void on_events(std::uint32_t) override { then(); }
+        std::function<void()> then;
+    } ready;
+    constexpr std::size_t kSockets = 5 * EventLoop::kEventsPerTurn / 2;
+    const auto due = running.loop->now() + 2 * TimerWheel::kTick;
+    std::size_t served = 0;
+    std::size_t served_in_time = 0;
+    ready.then = [&] {
+        // The process was held up: the deadline passes before the next turn begins.
+        while (served == 0 && weir::net::now() < due + 2 * TimerWheel::kTick) continue;
+        ++served;
+    };
+    deadline.then = [&] {
+        served_in_time = served;
+        running.loop->stop();
+    };
+    std::vector<FileDescriptor> sockets;
+    for (std::size_t i = 0; i < kSockets; ++i) {
+        sockets.emplace_back(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+        REQUIRE(running.loop->add(sockets.back().get(), EPOLLIN, ready).has_value());
+    }
+    running.loop->timers().arm(deadline, due);
+    running.run();
+    CHECK(served_in_time == kSockets);
+}
+
+TEST_CASE("timers get their turn though events never end") {
+    Running running;
+    struct Deadline final : TimerEntry {
+        explicit Deadline(EventLoop& stopped) : loop(stopped) {}
+        ~Deadline() override = default;
+        void expired() override { loop.stop(); }
+        EventLoop& loop;
+    } deadline(*running.loop);
+    std::vector<FileDescriptor> sockets;
+    struct Endless final : EventSink {
+        void on_events(std::uint32_t) override {
+            // Edge triggered: readable once more.
+            const std::uint64_t one = 1;
+            CHECK(::write(descriptor, &one, sizeof(one)) == sizeof(one));
+        }
+        int descriptor = -1;
+    };
+    std::vector<Endless> endless(2 * EventLoop::kEventsPerTurn);
+    for (auto& sink : endless) {
+        sockets.emplace_back(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+        sink.descriptor = sockets.back().get();
+        REQUIRE(running.loop->add(sink.descriptor, EPOLLIN, sink).has_value());
+    }
+    running.loop->timers().arm(deadline, running.loop->now());
+    running.run();
+}
+
 TEST_CASE("a wait ends with readiness, at the deadline or by an interruption") {
     Running running;
     auto& loop = *running.loop;
@@ -107,12 +171,12 @@ TEST_CASE("a wait ends with readiness, at the deadline or by an interruption") {
               WaitResult::timed_out);
         CHECK(loop.now() - begin >= 50ms);
 
-        Wait interrupted(loop, loop.now() + 8s, {&pair.stream, Stream::kRead});
+        Wait interrupted(loop, loop.now() + 20s, {&pair.stream, Stream::kRead});
         loop.post([&] { interrupted.interrupt(); });
         CHECK(co_await interrupted == WaitResult::interrupted);
 
         pair.send("hello");
-        CHECK(co_await Wait(loop, loop.now() + 8s, {&pair.stream, Stream::kRead}) ==
+        CHECK(co_await Wait(loop, loop.now() + 20s, {&pair.stream, Stream::kRead}) ==
               WaitResult::ready);
         const auto got = pair.stream.read(buffer);
         CHECK(std::string_view(buffer.data(), got.bytes) == "hello");
@@ -130,10 +194,10 @@ TEST_CASE("bytes with an end behind them are read, then the end is seen") {
     pair.other.reset();
     start(loop, [&]() -> Task<void> {
         std::array<char, 16> buffer{};
-        CHECK(co_await Wait(loop, loop.now() + 8s, {&pair.stream, Stream::kRead}) ==
+        CHECK(co_await Wait(loop, loop.now() + 20s, {&pair.stream, Stream::kRead}) ==
               WaitResult::ready);
         CHECK(pair.stream.read(buffer).bytes == 4);
-        CHECK(co_await Wait(loop, loop.now() + 8s, {&pair.stream, Stream::kRead}) ==
+        CHECK(co_await Wait(loop, loop.now() + 20s, {&pair.stream, Stream::kRead}) ==
               WaitResult::ready);
         CHECK(pair.stream.read(buffer).status == IoStatus::end);
         CHECK(pair.stream.other_side_ended());
@@ -150,7 +214,7 @@ TEST_CASE("a full socket makes a writer wait until the other side reads") {
     std::string data(1 << 20, 'x');
     start(loop, [&]() -> Task<void> {
         std::array pieces{iovec{.iov_base = data.data(), .iov_len = data.size()}};
-        CHECK(co_await Wait(loop, loop.now() + 8s, {&pair.stream, Stream::kWrite}) ==
+        CHECK(co_await Wait(loop, loop.now() + 20s, {&pair.stream, Stream::kWrite}) ==
               WaitResult::ready);
         const auto first = pair.stream.write(pieces);
         CHECK(first.status == IoStatus::ok);
@@ -161,7 +225,7 @@ TEST_CASE("a full socket makes a writer wait until the other side reads") {
         std::string sink(first.bytes, '\0');
         while (::recv(pair.other.get(), sink.data(), sink.size(), 0) > 0) {
         }
-        CHECK(co_await Wait(loop, loop.now() + 8s, {&pair.stream, Stream::kWrite}) ==
+        CHECK(co_await Wait(loop, loop.now() + 20s, {&pair.stream, Stream::kWrite}) ==
               WaitResult::ready);
         CHECK(pair.stream.write(pieces).bytes > 0);
     });
@@ -175,7 +239,7 @@ TEST_CASE("one wait for two streams; closing one in the other's event is safe") 
     Pair second(loop);
     start(loop, [&]() -> Task<void> {
         second.send("x");
-        CHECK(co_await Wait(loop, loop.now() + 8s, {&first.stream, Stream::kRead},
+        CHECK(co_await Wait(loop, loop.now() + 20s, {&first.stream, Stream::kRead},
                             {&second.stream, Stream::kRead}) == WaitResult::ready);
         CHECK(second.stream.maybe_readable());
         // Both become ready in the same turn; the first to be told closes the other.
@@ -183,7 +247,7 @@ TEST_CASE("one wait for two streams; closing one in the other's event is safe") 
         second.send("y");
         std::array<char, 4> buffer{};
         (void)second.stream.read(buffer);
-        CHECK(co_await Wait(loop, loop.now() + 8s, {&first.stream, Stream::kRead}) ==
+        CHECK(co_await Wait(loop, loop.now() + 20s, {&first.stream, Stream::kRead}) ==
               WaitResult::ready);
         second.stream.close();
         co_await loop.next_turn();
@@ -211,7 +275,7 @@ TEST_CASE("connecting: accepted, refused, and what a listener counts") {
         Stream stream;
         auto status = stream.connect(loop, address);
         if (status == IoStatus::would_block) {
-            CHECK(co_await Wait(loop, loop.now() + 8s, {&stream, Stream::kWrite}) ==
+            CHECK(co_await Wait(loop, loop.now() + 20s, {&stream, Stream::kWrite}) ==
                   WaitResult::ready);
             CHECK(stream.finish_connect());
         }
@@ -225,12 +289,56 @@ TEST_CASE("connecting: accepted, refused, and what a listener counts") {
         Stream refused;
         status = refused.connect(loop, address);
         if (status == IoStatus::would_block) {
-            CHECK(co_await Wait(loop, loop.now() + 8s, {&refused, Stream::kWrite}) ==
+            CHECK(co_await Wait(loop, loop.now() + 20s, {&refused, Stream::kWrite}) ==
                   WaitResult::ready);
             CHECK(!refused.finish_connect());
         } else {
             CHECK(status == IoStatus::failed);
         }
+    });
+    running.run();
+}
+
+TEST_CASE("a listener asks for room only when somebody waits") {
+    Running running;
+    auto& loop = *running.loop;
+    auto listening = listen_on(resolve({.host = "127.0.0.1", .port = 0, .path = {}})->front());
+    REQUIRE(listening.has_value());
+    const auto address = *local_address(listening->get());
+    int accepted = 0;
+    int refused = 0;
+    bool room = true;
+    Listener listener(
+        loop, std::move(*listening),
+        [&] {
+            if (!room) ++refused;
+            return room;
+        },
+        [&](FileDescriptor, const weir::Endpoint&) {
+            ++accepted;
+            room = false;
+        });
+    REQUIRE(listener.start().has_value());
+    start(loop, [&]() -> Task<void> {
+        Stream first;
+        (void)first.connect(loop, address);
+        while (accepted == 0) co_await loop.next_turn();
+        const auto later = loop.now() + 3 * Listener::kPause;
+        while (loop.now() < later) co_await loop.next_turn();
+        CHECK(refused == 0);
+        {
+            Stream second;
+            (void)second.connect(loop, address);
+            while (refused == 0) co_await loop.next_turn();
+            CHECK(accepted == 1);
+            room = true;
+            while (accepted == 1) co_await loop.next_turn();
+        }
+        const int before = refused;
+        const auto end = loop.now() + 3 * Listener::kPause;
+        while (loop.now() < end) co_await loop.next_turn();
+        CHECK(refused == before);
+        listener.stop();
     });
     running.run();
 }

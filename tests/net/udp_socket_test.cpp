@@ -24,6 +24,11 @@ bool wait_readable(const UdpSocket& socket) {
     return ::poll(&descriptor, 1, 5000) == 1;
 }
 
+bool wait_for_error(const UdpSocket& socket) {
+    pollfd descriptor{.fd = socket.native_handle(), .events = 0, .revents = 0};
+    return ::poll(&descriptor, 1, 5000) == 1;
+}
+
 }  // namespace
 
 TEST_CASE("datagrams arrive in batches with their sender") {
@@ -67,6 +72,27 @@ TEST_CASE("an unreachable peer breaks neither receiving nor sending") {
         CHECK(sender.send(nobody, weir::as_bytes("x")) == SendResult::sent);
         CHECK(sender.receive().empty());
     }
+}
+
+TEST_CASE("a port where nobody listens is named, once, and only to whom it refused") {
+    auto sender = open(loopback(0), {});
+    auto listener = open(loopback(0), {});
+    Endpoint nobody;
+    {
+        const auto gone = open(loopback(0), {});
+        nobody = gone.local();
+    }
+    REQUIRE(sender.send(nobody, weir::as_bytes("x")) == SendResult::sent);
+    REQUIRE(sender.send(listener.local(), weir::as_bytes("y")) == SendResult::sent);
+    REQUIRE(wait_for_error(sender));
+    CHECK(sender.receive().empty());
+    const auto refused = sender.take_refused();
+    REQUIRE(refused.size() == 1);
+    CHECK(refused[0] == nobody);
+    CHECK(sender.take_refused().empty());
+    CHECK(listener.take_refused().empty());
+    REQUIRE(wait_readable(listener));
+    CHECK(listener.receive().size() == 1);
 }
 
 TEST_CASE("a datagram that is too long fails, and an address in use is an error") {

@@ -13,6 +13,22 @@
 
 namespace weir::proxy::testing {
 
+namespace {
+
+/// Nobody else gets the port of this socket from the kernel, and connecting to it is refused.
+net::FileDescriptor bound_to(const net::SocketAddress& address) {
+    net::FileDescriptor descriptor(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    ::setsockopt(descriptor.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    ::setsockopt(descriptor.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+    if (::bind(descriptor.get(), address.get(), address.length) != 0) {
+        throw std::runtime_error("cannot hold the port of an upstream");
+    }
+    return descriptor;
+}
+
+}  // namespace
+
 std::optional<Message> FakeUpstream::Session::head() {
     auto message = read_head(io);
     if (message) {
@@ -51,7 +67,7 @@ FakeUpstream::FakeUpstream(const std::string& path)
 }
 
 FakeUpstream::~FakeUpstream() {
-    stop_listening();
+    stop_accepting();
     {
         const std::lock_guard lock(mutex_);
         for (const int descriptor : open_) ::shutdown(descriptor, SHUT_RDWR);
@@ -66,11 +82,17 @@ void FakeUpstream::listen() {
     if (!address_.is_unix()) {
         address_.port = net::to_endpoint(*net::local_address(listener_.get())).port;
     }
+    held_.reset();
     stopping_ = false;
     acceptor_ = std::thread([this] { accept_loop(); });
 }
 
 void FakeUpstream::stop_listening() {
+    if (!address_.is_unix()) held_ = bound_to(net::resolve(address_)->front());
+    stop_accepting();
+}
+
+void FakeUpstream::stop_accepting() {
     stopping_ = true;
     if (acceptor_.joinable()) acceptor_.join();
     listener_.reset();
@@ -114,9 +136,11 @@ void FakeUpstream::run_session(net::FileDescriptor descriptor) {
     Session session(*this, io);
     script(session);
     {
+        // One only: if the script has closed it, the number may be somebody else's by now.
         const std::lock_guard lock(mutex_);
-        std::erase(open_, number);
+        open_.erase(std::ranges::find(open_, number));
     }
+    io.close();
     ++ended_;
 }
 

@@ -50,9 +50,10 @@ class FakeUpstream {
     [[nodiscard]] int requests() const { return requests_; }
     /// All heads that arrived.
     [[nodiscard]] std::vector<Message> heads() const;
-    /// Connections whose script has ended.
+    /// Connections whose script has ended and that are closed.
     [[nodiscard]] int ended() const { return ended_; }
-    /// Stops listening, so that connecting is refused; again() listens on the same port.
+    /// Stops listening, so that connecting is refused; the port remains ours until
+    /// listen_again().
     void stop_listening();
     void listen_again();
 
@@ -61,11 +62,13 @@ class FakeUpstream {
 
   private:
     void listen();
+    void stop_accepting();
     void accept_loop();
     void run_session(net::FileDescriptor descriptor);
 
     net::Address address_;
     net::FileDescriptor listener_;
+    net::FileDescriptor held_;  ///< bound to the port while nobody listens there
     std::atomic<bool> stopping_ = false;
     std::atomic<int> connections_ = 0;
     std::atomic<int> requests_ = 0;

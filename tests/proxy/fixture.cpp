@@ -1,5 +1,7 @@
 #include "proxy/fixture.h"
 
+#include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -38,7 +40,20 @@ bool eventually(const std::function<bool()>& condition) {
     return true;
 }
 
-Fixture::Fixture(Options options)
+Snapshot patient_snapshot() {
+    Snapshot snapshot;
+    snapshot.timeouts.connect = std::chrono::seconds(5);
+    return snapshot;
+}
+
+Duration middle_of_five(const std::function<Duration()>& go) {
+    std::array<Duration, 5> all{};
+    for (auto& each : all) each = go();
+    std::ranges::sort(all);
+    return all[2];
+}
+
+Fixture::Fixture(const Options& options)
     : upstream(options.upstream_path), limiter(limiter::LimiterOptions{.max_instances = 10'000}) {
     if (!limiter.apply(options.quotas, net::now()).empty()) throw std::runtime_error("quotas");
     auto snapshot = std::make_shared<Snapshot>(options.snapshot);
@@ -46,7 +61,7 @@ Fixture::Fixture(Options options)
     snapshot->upstream =
         options.upstream.empty() ? *net::resolve(upstream.address()) : options.upstream;
     snapshot_ = std::move(snapshot);
-    auto& settings = options.server;
+    auto settings = options.server;
     if (settings.workers == 0) settings.workers = 1;
     if (settings.listen == net::Address{}) {
         settings.listen = {.host = "127.0.0.1", .port = 0, .path = {}};
@@ -60,6 +75,8 @@ Fixture::Fixture(Options options)
 Fixture::~Fixture() { server.reset(); }
 
 SocketIo Fixture::connect() const { return SocketIo(connect_to(server->listening())); }
+
+SocketIo Fixture::connect_check() const { return SocketIo(connect_to(server->checking())); }
 
 Message Fixture::ask(std::string_view request) const {
     auto client = connect();
@@ -82,6 +99,11 @@ double Fixture::admitted(std::string_view quota) const {
 
 double Fixture::refused(std::string_view quota) const {
     return figure(limiter, quota, &limiter::DefinitionStatistics::refused);
+}
+
+double Fixture::counted(std::string_view quota,
+                        double limiter::DefinitionStatistics::*member) const {
+    return figure(limiter, quota, member);
 }
 
 bool Fixture::finished(std::uint64_t requests) const {

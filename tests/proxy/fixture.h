@@ -20,11 +20,18 @@ namespace weir::proxy::testing {
 /// Waits until the condition holds; false after kPatience.
 bool eventually(const std::function<bool()>& condition);
 
+/// The middle one of five goes: what holds a machine up once makes one of them long.
+Duration middle_of_five(const std::function<Duration()>& go);
+
+/// The usual settings, but for the 250 ms to connect to a local upstream: a busy machine may not
+/// run the proxy for so long.
+Snapshot patient_snapshot();
+
 class Fixture {
   public:
     struct Options {
         ServerSettings server;
-        Snapshot snapshot;
+        Snapshot snapshot = patient_snapshot();
         std::vector<limiter::QuotaDefinition> quotas;
         routing::RoutingSettings routing;
         /// Instead of the fake upstream.
@@ -33,10 +40,12 @@ class Fixture {
     };
 
     Fixture() : Fixture(Options{}) {}
-    explicit Fixture(Options options);
+    explicit Fixture(const Options& options);
     ~Fixture();
 
     [[nodiscard]] SocketIo connect() const;
+    /// To the check listener.
+    [[nodiscard]] SocketIo connect_check() const;
     /// Sends one request on a connection of its own and reads the whole answer.
     [[nodiscard]] Message ask(std::string_view request) const;
     [[nodiscard]] Message get(std::string_view path) const;
@@ -48,6 +57,8 @@ class Fixture {
     /// What the quota has admitted and refused, in weight.
     [[nodiscard]] double admitted(std::string_view quota) const;
     [[nodiscard]] double refused(std::string_view quota) const;
+    [[nodiscard]] double counted(std::string_view quota,
+                                 double limiter::DefinitionStatistics::*member) const;
     /// Waits until that many requests have ended.
     [[nodiscard]] bool finished(std::uint64_t requests) const;
     [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const { return snapshot_; }

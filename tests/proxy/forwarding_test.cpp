@@ -461,6 +461,17 @@ TEST_CASE("several workers share one port") {
     CHECK(proxy[Event::client_accepted] == 30);
 }
 
+namespace {
+
+/// Whether all that came in went out again but for so many bytes. What is counted after the first
+/// figure was taken makes the difference smaller at most.
+bool passed_on(const Fixture& proxy, Event in, Event out, std::uint64_t most) {
+    const auto came = proxy[in];
+    return came <= proxy[out] + most;
+}
+
+}  // namespace
+
 TEST_CASE("33: a stalled reader holds the upstream back, and gets everything in the end") {
     const auto body = pattern(30'000'000);
     std::atomic<std::size_t> sent = 0;
@@ -487,7 +498,7 @@ TEST_CASE("33: a stalled reader holds the upstream back, and gets everything in 
         return before == std::exchange(before, sent.load()) && before > 0;
     }));
     CHECK(sent < body.size());
-    CHECK(proxy[Event::upstream_bytes_in] - proxy[Event::client_bytes_out] <= 32 * 1024);
+    CHECK(passed_on(proxy, Event::upstream_bytes_in, Event::client_bytes_out, 32 * 1024));
     const auto answer = read_response(client);
     REQUIRE(answer);
     CHECK(answer->body == body);
@@ -507,7 +518,7 @@ TEST_CASE("a stalled upstream holds the client's upload back") {
     client.send(request("PUT /", "Content-Length: " + std::to_string(body.size()) + "\r\n"));
     const auto taken = client.send_some(body, std::chrono::milliseconds(500));
     CHECK(taken < body.size());
-    CHECK(proxy[Event::client_bytes_in] - proxy[Event::upstream_bytes_out] <= 33 * 1024);
+    CHECK(passed_on(proxy, Event::client_bytes_in, Event::upstream_bytes_out, 33 * 1024));
     go = true;
     CHECK(client.send(std::string_view(body).substr(taken)));
     CHECK(read_response(client)->body == std::to_string(body.size()));

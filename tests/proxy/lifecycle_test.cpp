@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -81,7 +82,7 @@ TEST_CASE("stopping lets requests in flight end, closes idle connections, then r
     std::atomic<bool> stopped = false;
     Fixture::Options options;
     options.server.workers = 2;
-    options.server.drain = {.grace = 10s, .keep_accepting = 200ms};
+    options.server.drain = {.grace = 10s, .keep_accepting = 1s};
     Fixture proxy(std::move(options));
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         session.request();
@@ -133,34 +134,40 @@ TEST_CASE("41: no request fails while a loaded server stops") {
     std::atomic<bool> stopping = false;
     Fixture::Options options;
     options.server.workers = 2;
-    options.server.drain = {.grace = 10s, .keep_accepting = 500ms};
+    options.server.drain = {.grace = 10s, .keep_accepting = 2s};
     Fixture proxy(std::move(options));
-    const auto load = [&] {
-        // Connections that were told to close are replaced until new ones are refused.
-        while (!stopping) {
-            auto client = proxy.connect();
-            for (bool stays = true; stays && !stopping;) {
-                client.send(kGet);
-                const auto answer = read_response(client);
-                if (!answer || answer->status() != 200) {
-                    ++failed;
-                    return;
-                }
-                ++answered;
-                stays = answer->field("Connection") != "close";
+    const auto one_connection = [&] {
+        auto client = proxy.connect();
+        for (bool stays = true; stays && !stopping;) {
+            client.send(kGet);
+            const auto answer = read_response(client);
+            if (!answer || answer->status() != 200) {
+                ++failed;
+                return;
             }
+            ++answered;
+            stays = answer->field("Connection") != "close";
+        }
+    };
+    const auto load = [&] {
+        try {
+            // Connections that were told to close are replaced until new ones are refused.
+            while (!stopping && failed == 0) one_connection();
+        } catch (const std::runtime_error&) {
         }
     };
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) threads.emplace_back(load);
     REQUIRE(eventually([&] { return answered > 100; }));
     proxy.server->stop([] {});
-    std::this_thread::sleep_for(200ms);
+    // Well before it refuses new connections.
+    const int before = answered;
+    const bool loaded = eventually([&] { return answered > before + 100; });
     stopping = true;
     for (auto& thread : threads) thread.join();
     proxy.server->join();
     CHECK(failed == 0);
-    CHECK(answered > 200);
+    CHECK(loaded);
 }
 
 TEST_CASE("35: without descriptors accepting pauses, and goes on when there are some again") {
@@ -193,22 +200,116 @@ TEST_CASE("35: without descriptors accepting pauses, and goes on when there are 
     CHECK(read_response(waiting)->status() == 200);
 }
 
-TEST_CASE("at the limit of connections others wait until one ends") {
+TEST_CASE("at the limit of connections others wait until one ends, if all are busy") {
+    std::atomic<bool> go = false;
     Fixture::Options options;
     options.server.connections = 2;
     Fixture proxy(std::move(options));
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        while (session.request()) {
+            eventually([&] { return go.load(); });
+            session.answer(200, "late");
+        }
+    });
     auto first = proxy.connect();
     auto second = proxy.connect();
-    for (auto* client : {&first, &second}) {
-        client->send(kGet);
-        CHECK(read_response(*client)->status() == 200);
-    }
+    for (auto* client : {&first, &second}) client->send(kGet);
+    REQUIRE(eventually([&] { return proxy.upstream.requests() == 2; }));
     auto third = proxy.connect();
     third.send(kGet);
     CHECK(eventually([&] { return proxy[Event::accept_paused_connections] > 0; }));
     CHECK(proxy.statistics().client_connections() == 2);
+    CHECK(proxy[Event::client_evicted] == 0);
     first.close();
-    CHECK(read_response(third)->status() == 200);
+    go = true;
+    CHECK(read_response(second)->body == "late");
+    CHECK(read_response(third)->body == "late");
+}
+
+TEST_CASE("at the limit of connections the longest idle one makes room, whichever worker has it") {
+    for (const unsigned workers : {1U, 2U}) {
+        CAPTURE(workers);
+        Fixture::Options options;
+        options.server.connections = 4;
+        options.server.workers = workers;
+        Fixture proxy(std::move(options));
+        std::vector<SocketIo> clients;
+        for (int i = 0; i < 20; ++i) {
+            clients.push_back(proxy.connect());
+            clients.back().send(kGet);
+            const auto answer = read_response(clients.back());
+            REQUIRE(answer);
+            CHECK(answer->status() == 200);
+            REQUIRE(proxy.finished(static_cast<std::uint64_t>(i) + 1));
+        }
+        CHECK(proxy[Event::client_evicted] == 16);
+        CHECK(eventually([&] { return proxy.statistics().client_connections() == 4; }));
+        CHECK(clients.front().closed_within(kPatience));
+        CHECK(clients.front().closing() == Closing::orderly);
+        clients.back().send(kGet);
+        CHECK(read_response(clients.back())->status() == 200);
+    }
+}
+
+TEST_CASE("connections that send nothing make room, too, but not at once") {
+    Fixture::Options options;
+    options.server.connections = 3;
+    Fixture proxy(std::move(options));
+    std::vector<SocketIo> silent;
+    for (int i = 0; i < 3; ++i) silent.push_back(proxy.connect());
+    REQUIRE(eventually([&] { return proxy[Event::client_accepted] == 3; }));
+    auto client = proxy.connect();
+    client.send(kGet);
+    CHECK(read_response(client)->status() == 200);
+    CHECK(proxy[Event::accept_paused_connections] > 0);  // it had to wait for a second
+    CHECK(proxy[Event::client_evicted] == 1);
+    CHECK(silent.front().closed_within(kPatience));
+}
+
+TEST_CASE("36: a transfer goes on, whole, while memory is short and after") {
+    Fixture proxy;
+    const std::string body(30'000'000, 'b');
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        while (session.request()) session.answer(200, body);
+    });
+    auto client = proxy.connect();
+    client.send(kGet);
+    REQUIRE(client.take_until("\r\n\r\n"));
+    for (const bool on : {true, false, true}) {
+        const bool part = client.take(10'000'000) == body.substr(0, 10'000'000);
+        CHECK(part);
+        proxy.server->shed(on);
+    }
+    CHECK(eventually([&] { return proxy.statistics().inflight_requests() == 0; }));
+    CHECK(proxy[Ending::unlimited] == 1);
+}
+
+TEST_CASE("36: while memory is short requests get 503, charged and sent nowhere; checks go on") {
+    Fixture::Options options;
+    options.quotas = {quota("q", 3, 600s)};
+    options.routing = route_all_to("q");
+    options.server.check = weir::net::Address{.host = "127.0.0.1", .port = 0, .path = {}};
+    Fixture proxy(std::move(options));
+    auto before = proxy.connect();
+    before.send(kGet);
+    CHECK(read_response(before)->status() == 200);
+    proxy.server->shed(true);
+    before.send(kGet);
+    const auto answer = read_response(before);
+    REQUIRE(answer);
+    CHECK(answer->status() == 503);
+    CHECK(answer->field("Connection") == "close");
+    CHECK(answer->has("Retry-After"));
+    CHECK(before.closed_within(kPatience));
+    CHECK(proxy.get("/").status() == 503);
+    auto check = proxy.connect_check();
+    check.send("GET /check/x HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(read_response(check)->status() == 200);
+    proxy.server->shed(false);
+    CHECK(proxy.get("/").status() == 200);
+    CHECK(proxy.upstream.requests() == 2);
+    CHECK(proxy.admitted("q") == 3);
+    CHECK(proxy[Ending::memory_short] == 2);
 }
 
 namespace {
@@ -236,9 +337,9 @@ TEST_CASE("41: what reaches a busy worker before it stops listening is served") 
     auto first = proxy.connect();
     auto kept = proxy.connect();
     REQUIRE(eventually([&] { return proxy[Event::client_accepted] == 2; }));
-    proxy.server->stop([] {});
     first.send(kGet);
     REQUIRE(eventually([&] { return gate.waiting == 1; }));
+    proxy.server->stop([] {});
     auto late = proxy.connect();  // waits in the backlog
     late.send(kGet);
     kept.send(kGet);
@@ -302,7 +403,8 @@ TEST_CASE("the hook for the access log gets each finished request") {
     REQUIRE(log.lines.size() == 3);
     CHECK(log.ids[0].size() == 36);
     CHECK(log.ids[0] == proxy.upstream.heads()[0].field("X-Request-Id"));
-    CHECK(log.ids[1].empty());
+    CHECK(log.ids[1].size() == 36);  // made for the answer, which carries it
+    CHECK(log.ids[1] != log.ids[0]);
     CHECK(log.ids[2] == "abc");
     CHECK(log.lines[0].starts_with("GET /a?b a.test 200 admitted q "));
     CHECK(log.lines[1].starts_with("   400 rejected  "));

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "net/clock.h"
 #include "proxy/fixture.h"
 
 using namespace std::chrono_literals;
@@ -59,6 +60,29 @@ TEST_CASE("a limit of 0 refuses everything, HEAD without a body") {
     CHECK(proxy.upstream.connections() == 0);
     REQUIRE(proxy.finished(2));
     CHECK(proxy[Ending::refused_zero] == 2);
+}
+
+TEST_CASE("a pessimistic quota that is isolated gets 503 with its reason, others go on") {
+    auto options = limited(1000, 1s);
+    options.quotas[0].when_isolated = weir::limiter::IsolationMode::pessimistic;
+    Fixture proxy(options);
+    CHECK(proxy.get("/").status() == 200);
+    // The engine's part: nothing else calls the limiter's control side here.
+    const auto limit = proxy.limiter.lookup("q", weir::limiter::Unit::requests, 1s);
+    REQUIRE(limit);
+    const weir::Instant now = weir::net::now();
+    REQUIRE(proxy.limiter.isolate(*limit, true, now));
+    const auto answer = proxy.get("/");
+    CHECK(answer.status() == 503);
+    CHECK(answer.has("Retry-After"));
+    CHECK(answer.field("X-Weir-Quota") == "q");
+    CHECK(answer.body.find("isolated") != std::string::npos);
+    CHECK_FALSE(answer.has("x-envoy-ratelimited"));
+    REQUIRE(proxy.finished(2));
+    CHECK(proxy[Ending::refused_isolated] == 1);
+    CHECK(proxy.upstream.requests() == 1);
+    REQUIRE(proxy.limiter.isolate(*limit, false, now));
+    CHECK(proxy.get("/").status() == 200);
 }
 
 TEST_CASE("a refused request's short body is read away, and the connection stays") {

@@ -12,8 +12,9 @@
 
 namespace weir::proxy::testing {
 
-/// What a busy machine may need; no test waits that long unless it fails.
-inline constexpr std::chrono::milliseconds kPatience{8000};
+/// What a busy machine may need, or one that stands still for seconds; no test waits that long
+/// unless it fails.
+inline constexpr std::chrono::milliseconds kPatience{20'000};
 
 /// How the other side ended the connection.
 enum class Closing { open, orderly, reset };

@@ -1,28 +1,12 @@
 // Once its buffers have grown, nothing between the first byte of a head and the forwarded one
-// allocates. This program counts by replacing operator new.
+// allocates, the look at quotas that live included. This program counts by replacing operator new.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <new>
-
+#include "counted_allocations.h"
 #include "http/forwarded_head.h"
 #include "http/response_head.h"
+#include "limiter/limiter.h"
 #include "routing/routes.h"
-
-namespace {
-std::size_t allocations = 0;
-}
-
-void* operator new(std::size_t size) {
-    ++allocations;
-    if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-    throw std::bad_alloc();
-}
-void* operator new[](std::size_t size) { return operator new(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace weir::routing {
 namespace {
@@ -102,6 +86,75 @@ TEST_CASE("a warm worker passes messages without allocating") {
     CHECK(allocations == before);
     CHECK(passed == 10 * first);
     CHECK(first > 20);
+}
+
+limiter::QuotaDefinition quota(std::string name, std::optional<std::string> parent) {
+    limiter::QuotaDefinition definition;
+    definition.name = std::move(name);
+    definition.parent = std::move(parent);
+    limiter::RateLimit limit;
+    limit.amount = 1000;
+    definition.limits = {limit};
+    return definition;
+}
+
+/// Finds and checks all names, with some refused and some given back; how many were admitted, or 0
+/// if one shares an overflow instance.
+std::size_t check_all(limiter::Limiter& limiter, limiter::ThreadContext& thread,
+                      const std::vector<std::string>& names, Instant now) {
+    std::size_t admitted = 0;
+    for (const std::string& name : names) {
+        for (const double weight : {1.0, 1.0, 1e9}) {
+            const limiter::LeafId leaf = limiter.find(thread, name, now);
+            if (leaf.overflow_depth > 0) return 0;
+            limiter::Weights weights;
+            weights.requests = weight;
+            const auto decision =
+                limiter.check(thread, leaf, weights, now, limiter::CheckMode::charge);
+            admitted += decision.admitted ? 1 : 0;
+            limiter.refund(thread, decision.charge, now);
+        }
+        limiter.quiescent(thread);
+    }
+    return admitted;
+}
+
+TEST_CASE("quotas that live are found and checked without allocating and without the lock") {
+    limiter::LimiterOptions options;
+    options.max_instances = 10'000;
+    // As if another thread always held the lock: who asks for it gets an overflow instance, and
+    // only the first request of an exact name waits.
+    options.creation_tries = 0;
+    limiter::Limiter limiter(options);
+    limiter::ThreadContext& thread = limiter.register_thread(1);
+    Instant now{std::chrono::hours(1)};
+    const std::string bucket = "s3/a-bucket-with-a-name-of-some-length";
+    const std::vector<limiter::QuotaDefinition> exact = {
+        quota("s3", std::nullopt), quota(bucket, "s3"), quota(bucket + "/write", bucket)};
+    REQUIRE(limiter.apply(exact, now).empty());
+    const std::vector<std::string> names = {bucket + "/write", bucket, "s3", "there-is-no-such"};
+    REQUIRE(check_all(limiter, thread, names, now) > 0);
+    // The same as instances of templates.
+    const std::vector<limiter::QuotaDefinition> templates = {
+        quota("s3", std::nullopt), quota("s3/{k}", "s3"), quota("s3/{k}/write", "s3/{k}")};
+    REQUIRE(limiter.apply(templates, now).empty());
+    limiter.drain_active([](limiter::LimitRef) {});  // from here on counts are kept for the engine
+    const auto first = check_all(limiter, thread, names, now);
+    const limiter::LimiterCounters counters = limiter.counters();
+    const auto before = allocations;
+    std::size_t admitted = 0;
+    for (int i = 0; i < 10; ++i) {
+        now += std::chrono::milliseconds(100);
+        admitted += check_all(limiter, thread, names, now);
+    }
+    CHECK(allocations == before);
+    CHECK(first > names.size());
+    CHECK(admitted >= 10 * names.size());
+    CHECK(limiter.counters().created == counters.created);
+    CHECK(limiter.counters().contended == counters.contended);
+    // A new name is told apart: it asks for the lock.
+    CHECK(limiter.find(thread, "s3/new", now).overflow_depth == 1);
+    CHECK(limiter.counters().contended == counters.contended + 1);
 }
 
 }  // namespace

@@ -96,10 +96,39 @@ TEST_CASE("weights") {
     for (const auto* bad : {"-1", "nan", "inf", "1e400", "", "5x", "0x5", "+5", "5 5"}) {
         CAPTURE(bad);
         CHECK(result(cost(bad), true).weight == 1);
+        CHECK(result(cost(bad), true).weight_invalid);
+        CHECK_FALSE(result(cost(bad), false).weight_invalid);
     }
+    const auto twice = request("/", "GET", "a", "x-cost: 2\r\nX-Cost: 3\r\n");
+    CHECK(result(twice, true).weight == 1);
+    CHECK(result(twice, true).weight_invalid);
+    CHECK(result(cost("99999"), true).weight_clamped);
+    CHECK_FALSE(result(cost("5.5"), true).weight_clamped);
+    CHECK_FALSE(result(request("/"), true).weight_invalid);
     CHECK(result(request("/"), true).weight == 1);
     weighed.weight = {WeightSource::request_bytes, 1, {}, ""};
     CHECK(result(request("/")).weight_is_request_bytes);
+}
+
+TEST_CASE("free statuses of a route, or of all") {
+    auto own = route("/own/**", {"q"});
+    own.refund = std::vector<StatusRange>{{304, 304}, {500, 599}};
+    auto none = route("/none/**", {"q"});
+    none.refund.emplace();
+    RoutingSettings settings;
+    settings.refund = {{404, 404}};
+    settings.routes = {own, none, route("/**", {"q"})};
+    const auto router = compile(settings);
+    const auto refunds = [&](const std::string& path, unsigned status) {
+        return router->refunds(Routed(*router, request(path)).result.route, status);
+    };
+    CHECK(refunds("/own/x", 304));
+    CHECK(refunds("/own/x", 599));
+    CHECK_FALSE(refunds("/own/x", 404));
+    CHECK_FALSE(refunds("/none/x", 404));
+    CHECK(refunds("/x", 404));
+    CHECK_FALSE(refunds("/x", 500));
+    CHECK_FALSE(router->refunds(3, 404));
 }
 
 TEST_CASE("request bytes are known before the body, or not") {

@@ -1,0 +1,166 @@
+// The part of ClientConnection that answers other proxies' questions (/check): the decision of a
+// request without the request. An answer never is a 5xx: a host would take it for a failure.
+
+#include <algorithm>
+
+#include "http/answer.h"
+#include "proxy/check_question.h"
+#include "proxy/client_connection.h"
+#include "proxy/rejection_ending.h"
+
+namespace weir::proxy {
+namespace {
+
+constexpr std::string_view kVersion = "HTTP/1.1 ";
+constexpr std::size_t kStatusSize = 3;
+
+/// The status line becomes that of a 403, and a field tells the status that is meant: nginx's
+/// auth_request takes anything but 2xx, 401 and 403 for a failure, but can hand on a field. It
+/// never reads a body, and could not keep the connection with one.
+void show_as_403(std::string& text) {
+    constexpr std::string_view kLength = "\r\nContent-Length: ";
+    text.resize(text.find("\r\n\r\n") + 4);
+    const auto length = text.find(kLength) + kLength.size();
+    text.replace(length, text.find("\r\n", length) - length, "0");
+    const auto meant = text.substr(kVersion.size(), kStatusSize);
+    text.replace(0, text.find("\r\n"), "HTTP/1.1 403 Forbidden\r\nX-Weir-Status: " + meant);
+}
+
+/// Whether a head that was not even read asks for refusals as a 403: what hosts that need one put
+/// into the target of every question.
+bool asks_for_403(std::string_view head) {
+    constexpr std::string_view kOption = "deny=403";
+    const auto line = head.substr(0, head.find_first_of("\r\n"));
+    const auto query = line.find('?');
+    const auto path = line.substr(0, query);
+    // Behind /check/ a query is the asked request's own.
+    if (!path.ends_with(" /check") && !path.ends_with(" /peek")) return false;
+    for (auto at = query; at < line.size(); at = line.find('&', at + 1)) {
+        const auto rest = line.substr(at + 1);
+        if (rest.starts_with(kOption) &&
+            std::string_view("& ").find(rest.substr(kOption.size(), 1)) != std::string_view::npos) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// A quota may ask for refusals with a 5xx: not here.
+constexpr unsigned kHighestStatus = 499;
+
+unsigned shown_status(unsigned status) { return status >= 500 ? 400 : status; }
+
+}  // namespace
+
+struct ClientConnection::CheckAnswer {
+    Ending ending = Ending::unlimited;
+    unsigned status = 200;
+};
+
+net::Task<bool> ClientConnection::serve_check() {
+    client_.in.pin(client_.head.size());
+    const bool keep =
+        client_.head.keep_alive() && !client_.worker.draining() && body_can_be_drained();
+    BodyProgress body(client_.head.body(), snapshot_->chunked);
+    bool stays = false;
+    if (body.pass(client_.in.view()).bad) {
+        stays = co_await answer_rejection(body.rejection());
+    } else {
+        const auto answer = judge_check(keep);
+        const bool sent = co_await send_text();
+        finish_request(answer.ending, answer.status);
+        stays = sent && keep && co_await drain_body();
+    }
+    client_.in.unpin();
+    if (client_.in.empty()) client_.in.release();
+    co_return stays;
+}
+
+ClientConnection::CheckAnswer ClientConnection::judge_check(bool keep_alive) {
+    const auto& clients = snapshot_->settings.check_clients;
+    if (!clients.empty() && !config::contains(clients, client_.endpoint)) {
+        return check_error(Ending::rejected_client, 403,
+                           "This address is not one of check.clients.", keep_alive);
+    }
+    const auto question = client_.worker.check_reader().read(client_.head, snapshot_->gate);
+    const auto answer = judge_question(question, keep_alive);
+    if (question.peek) client_.worker.mutable_counters().count(Event::check_peeked);
+    if (question.deny_with_403 && answer.status != 200) show_as_403(client_.worker.text());
+    return answer;
+}
+
+ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuestion& question,
+                                                               bool keep_alive) {
+    const auto mode = question.peek ? limiter::CheckMode::peek : limiter::CheckMode::charge;
+    Admission admission;
+    switch (question.kind) {
+        case CheckQuestion::Kind::unclear:
+            return check_error(Ending::rejected_question, question.status, question.explanation,
+                               keep_alive);
+        case CheckQuestion::Kind::malformed:
+            return check_error(ending_of(question.rejection),
+                               shown_status(http::status_of(question.rejection)),
+                               http::explanation(question.rejection), keep_alive);
+        case CheckQuestion::Kind::named:
+            admission = admit_by_name(
+                client_, client_.head, question.names,
+                {.requests = question.weight, .request_bytes = 0, .cost = question.weight}, mode);
+            break;
+        case CheckQuestion::Kind::routed:
+            admission = admit(client_, client_.worker.check_reader().original(), *snapshot_,
+                              client_trusted(), mode);
+            break;
+    }
+    switch (admission.verdict) {
+        case Verdict::ambiguous:
+            return check_error(Ending::rejected_path, 400, admission.explanation, keep_alive);
+        case Verdict::refused: {
+            const auto status =
+                write_refusal(client_, *snapshot_, admission, keep_alive, kHighestStatus);
+            return {.ending = ending_of(admission.decision.reason), .status = status};
+        }
+        case Verdict::admitted:
+        case Verdict::unlimited:
+            break;
+    }
+    write_check_allowed(admission, keep_alive);
+    const bool limited = admission.verdict == Verdict::admitted;
+    return {.ending = limited ? Ending::admitted : Ending::unlimited, .status = 200};
+}
+
+void ClientConnection::reject_check(http::Rejection rejection) {
+    static_cast<void>(check_error(ending_of(rejection), shown_status(http::status_of(rejection)),
+                                  http::explanation(rejection), false));
+    if (asks_for_403(client_.in.view())) show_as_403(client_.worker.text());
+}
+
+void ClientConnection::write_check_allowed(const Admission& admission, bool keep_alive) {
+    auto& text = client_.worker.text();
+    text = "HTTP/1.1 200 OK\r\nDate: ";
+    text += client_.worker.date();
+    text += "\r\nCache-Control: no-store\r\nContent-Length: 0\r\n";
+    if (!keep_alive) {
+        text += "Connection: close\r\n";
+    } else if (client_.head.minor_version() == 0) {
+        text += "Connection: keep-alive\r\n";
+    }
+    append_success_fields(text, client_, *snapshot_, admission);
+    text += "\r\n";
+}
+
+ClientConnection::CheckAnswer ClientConnection::check_error(Ending ending, unsigned status,
+                                                            std::string_view detail,
+                                                            bool keep_alive) {
+    auto& text = client_.worker.text();
+    text.clear();
+    http::append_error(text, status, detail,
+                       {.head_request = client_.head.method() == http::Method::head,
+                        .keep_alive = keep_alive,
+                        .client_minor_version = client_.head.minor_version(),
+                        .accept = {},
+                        .date = client_.worker.date(),
+                        .request_id = answer_id()});
+    return {.ending = ending, .status = status};
+}
+
+}  // namespace weir::proxy

@@ -1,0 +1,185 @@
+// What is asked on /check, read from heads as the hosts send them.
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "proxy/check_question.h"
+
+using namespace weir;
+using namespace weir::proxy;
+
+namespace {
+
+using Kind = CheckQuestion::Kind;
+
+/// Keeps alive what a question refers to.
+struct Asked {
+    explicit Asked(std::string_view target, const std::vector<std::string>& fields = {},
+                   std::string_view method = "GET") {
+        text = std::string(method) + ' ' + std::string(target) + " HTTP/1.1\r\nHost: own.test\r\n";
+        for (const auto& field : fields) text += field + "\r\n";
+        text += "\r\n";
+        http::GatePolicy policy;
+        REQUIRE(head.parse(text, policy) == http::ParseState::complete);
+        question = reader.read(head, policy);
+    }
+    [[nodiscard]] std::string original() const {
+        const auto& found = reader.original();
+        return std::string(found.method_text()) + ' ' + std::string(found.host()) + ' ' +
+               std::string(found.target());
+    }
+    std::string text;
+    http::RequestHead head;
+    CheckReader reader;
+    CheckQuestion question;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "fields of Caddy and Traefik, of nginx, of ingress-nginx; a path behind /check of Envoy") {
+    const Asked caddy("/check", {"X-Forwarded-Method: PUT", "X-Forwarded-Uri: /a?b=c",
+                                 "X-Forwarded-Host: shop.test"});
+    CHECK(caddy.question.kind == Kind::routed);
+    CHECK(caddy.original() == "PUT shop.test /a?b=c");
+    const Asked nginx("/check?deny=403", {"X-Original-Method: POST", "X-Original-URI: /a"});
+    CHECK(nginx.question.deny_with_403);
+    CHECK(nginx.original() == "POST own.test /a");
+    const Asked ingress("/check",
+                        {"X-Original-URL: https://shop.test:444/a?b", "X-Original-Method: HEAD"});
+    CHECK(ingress.original() == "HEAD shop.test:444 /a?b");
+    CHECK(Asked("/check", {"X-Original-URL: http://shop.test"}).original() == "GET shop.test /");
+    const Asked envoy("/check/a/b?peek=1&quota=q", {}, "DELETE");
+    CHECK(envoy.question.kind == Kind::routed);
+    CHECK(!envoy.question.peek);
+    CHECK(envoy.original() == "DELETE own.test /a/b?peek=1&quota=q");
+    CHECK(Asked("/check/?").original() == "GET own.test /?");
+    const Asked peeking("/peek/a");
+    CHECK(peeking.question.peek);
+    CHECK(peeking.original() == "GET own.test /a");
+}
+
+TEST_CASE("without a stated method it is the check's own") {
+    CHECK(Asked("/check", {"X-Forwarded-Uri: /a"}, "POST").original() == "POST own.test /a");
+}
+
+TEST_CASE("behind /check/ no field of the client's is believed") {
+    const Asked asked("/check/real", {"X-Forwarded-Uri: /free", "X-Forwarded-Method: PUT",
+                                      "X-Forwarded-Host: other.test", "X-Original-URI: /free"});
+    CHECK(asked.original() == "GET own.test /real");
+}
+
+TEST_CASE("the other fields stay, those about the connection and the body do not") {
+    const Asked asked("/check",
+                      {"X-Forwarded-Uri: /a", "X-Plan: gold", "Connection: X-Hop", "X-Hop: 1",
+                       "Content-Length: 5", "Expect: 100-continue", "TE: trailers"},
+                      "POST");
+    REQUIRE(asked.question.kind == Kind::routed);
+    const auto& original = asked.reader.original();
+    CHECK(original.fields().first("X-Plan") == "gold");
+    CHECK(original.fields().size() == 2);
+    CHECK(original.body().kind == http::BodyKind::none);
+    CHECK(!original.expects_continue());
+}
+
+TEST_CASE("quotas by name") {
+    const Asked one("/check?quota=api%2Falice&weight=2.5&peek=1");
+    REQUIRE(one.question.kind == Kind::named);
+    CHECK(one.question.names.size() == 1);
+    CHECK(one.question.names[0] == "api/alice");
+    CHECK(one.question.weight == 2.5);
+    CHECK(one.question.peek);
+    const Asked two("/check?quota=first&quota=second", {"X-Forwarded-Uri: /a"});
+    REQUIRE(two.question.kind == Kind::named);
+    REQUIRE(two.question.names.size() == 2);
+    CHECK(two.question.names[0] == "first");
+    CHECK(two.question.names[1] == "second");
+}
+
+TEST_CASE("contradictions are refused: one of the two may be the client's own") {
+    for (const auto& fields : std::vector<std::vector<std::string>>{
+             {"X-Forwarded-Uri: /a", "X-Original-URI: /b"},
+             {"X-Forwarded-Uri: /a", "X-Forwarded-Uri: /b"},
+             {"X-Forwarded-Uri: /a", "X-Original-URL: https://own.test/b"},
+             {"X-Forwarded-Uri: /a", "X-Original-Method: GET", "X-Forwarded-Method: PUT"},
+             {"X-Forwarded-Host: a.test", "X-Original-URL: https://b.test/a"}}) {
+        const Asked asked("/check", fields);
+        CHECK(asked.question.kind == Kind::unclear);
+        CHECK(asked.question.status == 400);
+    }
+    CHECK(Asked("/check", {"X-Forwarded-Uri: /a", "X-Original-URI: /a"}).original() ==
+          "GET own.test /a");
+}
+
+TEST_CASE("a client's query is never taken for options, whatever the host in front copies") {
+    for (const char* options : {"peek=1", "quota=free", "deny=403&peek=1"}) {
+        CAPTURE(options);
+        const Asked asked(std::string("/check?") + options,
+                          {std::string("X-Forwarded-Uri: /none/x?") + options});
+        CHECK(asked.question.kind == Kind::unclear);
+        CHECK(asked.question.status == 400);
+    }
+    const Asked own("/check?peek=1", {"X-Forwarded-Uri: /none/x?a=b"});
+    CHECK(own.question.kind == Kind::routed);
+    CHECK(own.question.peek);
+}
+
+TEST_CASE("what cannot be understood is said") {
+    for (const char* target :
+         {"/check", "/check?quota=", "/check?quota=a%zz", "/check?quota=%7Bid%7D",
+          "/check?quota=a%0Ab", "/check?weight=2", "/check?quota=a&weight=many",
+          "/check?quota=a&weight=-1", "/check?quota=a&weight=", "/check?peek=yes&quota=a",
+          "/check?deny=500&quota=a", "/check?qouta=a", "/check?quota",
+          "/check?quota=1&quota=2&quota=3&quota=4&quota=5&quota=6&quota=7&quota=8&quota=9"}) {
+        CAPTURE(target);
+        const Asked asked(target);
+        CHECK(asked.question.kind == Kind::unclear);
+        CHECK(asked.question.status == 400);
+        CHECK(!asked.question.explanation.empty());
+    }
+    for (const char* target : {"/", "/checks", "/check2?quota=a", "/v1/check", "/peeking"}) {
+        CAPTURE(target);
+        CHECK(Asked(target).question.status == 404);
+    }
+    CHECK(Asked("/check?quota=" + std::string(513, 'a')).question.kind == Kind::unclear);
+    CHECK(Asked("/check?quota=" + std::string(512, 'a')).question.kind == Kind::named);
+}
+
+TEST_CASE("the original request passes the same gate") {
+    struct Case {
+        const char* field;
+        http::Rejection rejection;
+    };
+    for (const Case& one :
+         {Case{"X-Forwarded-Method: CONNECT", http::Rejection::method_not_allowed},
+          Case{"X-Forwarded-Method: get", http::Rejection::bad_method},
+          Case{"X-Forwarded-Host: a.test, b.test", http::Rejection::host_invalid},
+          Case{"X-Forwarded-Host: user@a.test", http::Rejection::host_invalid}}) {
+        CAPTURE(one.field);
+        const Asked asked("/check", {"X-Forwarded-Uri: /a", one.field});
+        CHECK(asked.question.kind == Kind::malformed);
+        CHECK(asked.question.rejection == one.rejection);
+    }
+    for (const char* uri : {"/a#b", "/a\"b", "*"}) {
+        CAPTURE(uri);
+        const Asked asked("/check", {std::string("X-Forwarded-Uri: ") + uri});
+        CHECK(asked.question.kind == Kind::malformed);
+        CHECK(asked.question.rejection == http::Rejection::bad_target);
+    }
+    CHECK(Asked("/check", {"X-Forwarded-Uri: *", "X-Forwarded-Method: OPTIONS"}).question.kind ==
+          Kind::routed);
+    CHECK(Asked("/check", {"X-Forwarded-Uri: /" + std::string(9000, 'a')}).question.rejection ==
+          http::Rejection::target_too_long);
+}
+
+TEST_CASE("no word of a field becomes a line of the head") {
+    for (const char* field : {"X-Forwarded-Uri: /free HTTP/1.1", "X-Forwarded-Uri: /a\tb",
+                              "X-Forwarded-Uri: free", "X-Forwarded-Uri: https://own.test/a"}) {
+        CAPTURE(field);
+        CHECK(Asked("/check", {field}).question.kind == Kind::unclear);
+    }
+    CHECK(Asked("/check", {"X-Forwarded-Uri: /a", "X-Forwarded-Method: GET /free HTTP/1.1"})
+              .question.kind == Kind::unclear);
+}
