@@ -36,6 +36,7 @@ Response status(const AdminSources& sources) {
     if (sources.uptime_seconds) value["uptime_seconds"] = sources.uptime_seconds();
     if (sources.health) value["health"] = to_json(sources.health());
     if (sources.peers) value["peers"] = count_by_state(sources.peers());
+    if (sources.gossip) value["gossip"] = to_json(sources.gossip());
     if (sources.config) {
         const auto config = sources.config();
         value["config_hash"] = config.hash;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/planted.h"
 #include "config/parse.h"
 #include "config/quota_document.h"
 
@@ -22,16 +23,29 @@ config::Diagnostic body_error(std::string path, std::string what) {
             .suggestion = {}};
 }
 
-ParsedDefinition failed(config::Diagnostic error) {
+ParsedDefinition failed(std::vector<config::Diagnostic> errors) {
     ParsedDefinition result;
-    result.errors.push_back(std::move(error));
+    result.errors = std::move(errors);
     return result;
+}
+
+ParsedDefinition failed(config::Diagnostic error) {
+    return failed(std::vector<config::Diagnostic>{std::move(error)});
 }
 
 std::vector<config::Diagnostic> errors_of(const config::Diagnostics& diagnostics) {
     auto all = diagnostics.sorted();
     std::erase_if(all, [](const auto& one) { return one.severity != config::Severity::error; });
     return all;
+}
+
+/// What config's parser says to the text as such, of doubled keys and depth among others: of two
+/// equal keys the JSON library takes the last one and is silent.
+std::vector<config::Diagnostic> text_errors(std::string_view text) {
+    config::Diagnostics diagnostics;
+    static_cast<void>(
+        config::parse_documents(text, std::string(kBody), config::ParseLimits{}, diagnostics));
+    return errors_of(diagnostics);
 }
 
 /// Adds the name as the last member, so that the places of the others stay right. The body is known
@@ -46,13 +60,14 @@ std::string with_name(std::string_view body, std::string_view name) {
     return text;
 }
 
-ParsedDefinition parse_named(std::string text, std::string_view name) {
+ParsedDefinition parse_named(std::string text, std::optional<std::string_view> name) {
     config::Diagnostics diagnostics;
     ParsedDefinition result;
     result.definition =
         config::parse_quota({.file = std::string(kBody), .text = std::move(text)}, diagnostics);
     result.errors = errors_of(diagnostics);
-    if (result.definition && result.definition->name != name) {
+    const bool other = result.definition && name && result.definition->name != *name;
+    if (other && !planted(Planted::other_name)) {
         result.errors.push_back(body_error("name", "is not the name in the path"));
     }
     if (!result.definition && result.errors.empty()) {
@@ -62,7 +77,47 @@ ParsedDefinition parse_named(std::string text, std::string_view name) {
     return result;
 }
 
+constexpr std::string_view kTogether = R"(send {"quotas": [{"definition": {...}, "etag": "..."}]})";
+
+/// One of several definitions; errors get its path before theirs.
+void read_wanted(const Json& item, const std::string& path, ParsedDefinitions& result) {
+    const bool tagged = item.is_object() && item.contains("etag");
+    if (!item.is_object() || !item.contains("definition") || item.size() != (tagged ? 2U : 1U) ||
+        (tagged && !item["etag"].is_string())) {
+        result.errors.push_back(body_error(path, std::string(kTogether)));
+        return;
+    }
+    auto parsed = parse_named(
+        item["definition"].dump(-1, ' ', false, Json::error_handler_t::replace), std::nullopt);
+    for (auto& error : parsed.errors) {
+        error.path = path + ".definition" + (error.path.empty() ? "" : "." + error.path);
+        error.place = {};
+        result.errors.push_back(std::move(error));
+    }
+    if (!parsed.definition) return;
+    result.wanted.push_back(
+        {std::move(*parsed.definition),
+         tagged ? std::optional(item["etag"].get<std::string>()) : std::nullopt});
+}
+
 }  // namespace
+
+ParsedDefinitions parse_definitions(std::string_view body) {
+    ParsedDefinitions result;
+    result.errors = text_errors(body);
+    if (!result.errors.empty()) return result;
+    const Json value = Json::parse(body, nullptr, false);
+    if (!value.is_object() || value.size() != 1 || !value.contains("quotas") ||
+        !value["quotas"].is_array() || value["quotas"].empty()) {
+        result.errors.push_back(body_error("", std::string(kTogether)));
+        return result;
+    }
+    std::size_t number = 0;
+    for (const Json& item : value["quotas"]) {
+        read_wanted(item, "quotas[" + std::to_string(number++) + "]", result);
+    }
+    return result;
+}
 
 Json definition_to_json(const limiter::QuotaDefinition& definition) {
     return Json::parse(config::quota_json(definition, -1), nullptr, false);
@@ -73,6 +128,7 @@ ParsedDefinition parse_definition(std::string_view body, std::string_view name) 
     // Broken JSON and other kinds of value get their errors, with places, from config's parser.
     if (!value.is_object()) return parse_named(std::string(body), name);
     if (value.contains("absent")) {
+        if (auto doubled = text_errors(body); !doubled.empty()) return failed(std::move(doubled));
         if (value.size() != 1 || value["absent"] != true) {
             return failed(body_error("absent", "must be true and alone"));
         }
@@ -85,15 +141,8 @@ ParsedDefinition parse_definition(std::string_view body, std::string_view name) 
 }
 
 ParsedDefinition patch_definition(const limiter::QuotaDefinition& current, std::string_view patch) {
-    // This parser finds doubled keys and bounds the depth, on which merge_patch recurses.
-    config::Diagnostics diagnostics;
-    static_cast<void>(
-        config::parse_documents(patch, std::string(kBody), config::ParseLimits{}, diagnostics));
-    if (diagnostics.has_errors()) {
-        ParsedDefinition result;
-        result.errors = errors_of(diagnostics);
-        return result;
-    }
+    // Also of its depth: merge_patch recurses.
+    if (auto errors = text_errors(patch); !errors.empty()) return failed(std::move(errors));
     const Json changes = Json::parse(patch, nullptr, false);
     if (!changes.is_object()) return failed(body_error("", "a merge patch is a JSON object"));
     Json value = definition_to_json(current);

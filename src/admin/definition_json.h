@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/diagnostics.h"
+#include "engine/definition_store.h"
 #include "limiter/definition.h"
 
 namespace weir::admin {
@@ -26,6 +27,16 @@ struct ParsedDefinition {
 /// The body of a PUT as a whole definition. Its name may be left out; another one than
 /// `name` is an error.
 [[nodiscard]] ParsedDefinition parse_definition(std::string_view body, std::string_view name);
+
+/// Several definitions, each with the tag that it is to replace if there is one.
+struct ParsedDefinitions {
+    /// Worth nothing if there are errors.
+    std::vector<engine::WantedDefinition> wanted;
+    std::vector<config::Diagnostic> errors;
+};
+
+/// {"quotas": [{"definition": {…}, "etag": "…"}, …]}
+[[nodiscard]] ParsedDefinitions parse_definitions(std::string_view body);
 
 /// The body of a PUT as a merge patch (RFC 7386) of the definition.
 [[nodiscard]] ParsedDefinition patch_definition(const limiter::QuotaDefinition& current,

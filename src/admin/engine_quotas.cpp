@@ -1,36 +1,32 @@
 #include "admin/engine_quotas.h"
 
-#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "admin/figures.h"
+#include "engine/definition_store.h"
 #include "engine/engine.h"
+#include "gossip/definition_codec.h"
 #include "limiter/limiter.h"
 
 namespace weir::admin {
 namespace {
 
-/// The errors that a definition would cause in the set in force, one by one: the store tells them
-/// in one message only. Others' errors (a child that would lose its parent's capture) count too.
-std::vector<limiter::DefinitionError> errors_with(std::vector<limiter::QuotaDefinition> all,
-                                                  const limiter::QuotaDefinition& definition) {
-    const auto same = std::find_if(all.begin(), all.end(),
-                                   [&](const auto& one) { return one.name == definition.name; });
-    if (same == all.end()) {
-        all.push_back(definition);
-    } else {
-        *same = definition;
+std::string_view state_of(const engine::HistoryEntry& known, Instant now) {
+    switch (known.fate) {
+        case engine::HistoryFate::current:
+            return known.entry.expired(now) ? "expired" : "current";
+        case engine::HistoryFate::replaced:
+            return "replaced";
+        case engine::HistoryFate::overruled:
+            return "overruled";
     }
-    return limiter::validate(all);
+    return "";
 }
 
-std::optional<QuotaFigures> figures_of(const limiter::Limiter& limiter, std::string_view definition,
-                                       Instant now) {
-    std::optional<QuotaFigures> found;
-    limiter.for_each_statistics(now, [&](const limiter::DefinitionStatistics& statistics) {
-        if (statistics.quota == definition) found = to_figures(statistics);
-    });
-    return found;
+std::string_view kind_of(crdt::EntryKind kind) {
+    constexpr std::array<std::string_view, 3> kWords = {"set", "absent", "removed"};
+    return kWords[static_cast<std::size_t>(kind)];
 }
 
 ChangeOutcome outcome_of(const Result<crdt::Version>& result) {
@@ -52,12 +48,7 @@ EngineQuotas::EngineQuotas(engine::Engine& engine, limiter::Limiter& limiter,
 
 std::vector<QuotaRow> EngineQuotas::page(std::string_view prefix, std::string_view after,
                                          std::size_t count) const {
-    std::vector<QuotaRow> rows = engine_->definitions().list(clock_());
-    std::erase_if(rows, [&](const QuotaRow& row) {
-        return !row.name.starts_with(prefix) || (!after.empty() && row.name <= after);
-    });
-    if (rows.size() > count) rows.resize(count);
-    return rows;
+    return engine_->definitions().page(prefix, after, count, clock_());
 }
 
 std::optional<QuotaRow> EngineQuotas::find(std::string_view name) const {
@@ -73,15 +64,48 @@ QuotaReport EngineQuotas::report(std::string_view name) const {
         if (definition) report.row = engine_->definitions().find(definition->name, now);
     }
     report.instance = engine_->quota_status(name, now);
-    if (report.row) report.figures = figures_of(*limiter_, report.row->name, now);
+    if (report.row) {
+        const auto statistics = limiter_->statistics_of(report.row->name, now);
+        if (statistics) report.figures = to_figures(*statistics);
+    }
     return report;
+}
+
+std::vector<QuotaHistoryRow> EngineQuotas::history(std::string_view name) const {
+    const Instant now = clock_();
+    std::vector<QuotaHistoryRow> rows;
+    for (const engine::HistoryEntry& known : engine_->definitions().history(name)) {
+        const crdt::DefinitionEntry& entry = known.entry;
+        QuotaHistoryRow row{.version = entry.version,
+                            .state = state_of(known, now),
+                            .kind = kind_of(entry.kind),
+                            .who = entry.who,
+                            .why = entry.why,
+                            .age = now - entry.written,
+                            .lifetime = entry.lifetime,
+                            .definition = std::nullopt};
+        if (entry.kind == crdt::EntryKind::set) {
+            if (auto decoded = gossip::decode_definition(entry.name, entry.value)) {
+                row.definition = std::move(*decoded);
+            }
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows;
 }
 
 ChangeOutcome EngineQuotas::put(const limiter::QuotaDefinition& definition,
                                 const engine::Edit& edit) {
     auto result = outcome_of(engine_->definitions().set(definition, edit, clock_()));
-    if (!result.version) result.errors = errors_with(engine_->definitions().in_force(), definition);
+    if (!result.version && result.code == ErrorCode::invalid_argument) {
+        result.errors = engine_->definitions().check(definition);
+    }
     return result;
+}
+
+engine::TogetherReport EngineQuotas::put_together(std::span<const engine::WantedDefinition> wanted,
+                                                  const engine::Edit& edit) {
+    return engine_->definitions().set_together(wanted, edit, clock_());
 }
 
 ChangeOutcome EngineQuotas::hide(std::string_view name, const engine::Edit& edit) {

@@ -23,8 +23,11 @@ class EngineQuotas : public QuotaDirectory {
                                              std::size_t count) const override;
     [[nodiscard]] std::optional<QuotaRow> find(std::string_view name) const override;
     [[nodiscard]] QuotaReport report(std::string_view name) const override;
+    [[nodiscard]] std::vector<QuotaHistoryRow> history(std::string_view name) const override;
     [[nodiscard]] ChangeOutcome put(const limiter::QuotaDefinition& definition,
                                     const engine::Edit& edit) override;
+    [[nodiscard]] engine::TogetherReport put_together(
+        std::span<const engine::WantedDefinition> wanted, const engine::Edit& edit) override;
     [[nodiscard]] ChangeOutcome hide(std::string_view name, const engine::Edit& edit) override;
     [[nodiscard]] ChangeOutcome remove(std::string_view name, const engine::Edit& edit) override;
 

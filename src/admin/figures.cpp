@@ -26,10 +26,13 @@ std::map<std::string, std::uint64_t> sync_events(const engine::SyncStatistics& s
             {"ceiling_hits", sync.ceiling_hits},
             {"stops", sync.stops},
             {"splits", sync.splits},
+            {"isolations", sync.isolations},
             {"silent_origins", sync.silent_origins},
+            {"unreachable", sync.unreachable},
             {"discarded_after_stop", sync.discarded_after_stop},
             {"refused_values", sync.refused_values},
             {"refused_falling", sync.refused_falling},
+            {"refused_leaps", sync.refused_leaps},
             {"refused_not_owner", sync.refused_not_owner},
             {"refused_unknown", sync.refused_unknown},
             {"refused_stale", sync.refused_stale},
@@ -39,18 +42,42 @@ std::map<std::string, std::uint64_t> sync_events(const engine::SyncStatistics& s
             {"dropped_entries", sync.dropped_entries}};
 }
 
-std::map<std::string, std::uint64_t> definition_events(
-    const engine::DefinitionStoreCounters& counters) {
-    return {{"documents_applied", counters.documents_applied},
-            {"documents_older", counters.documents_older},
-            {"document_conflicts", counters.document_conflicts},
-            {"documents_invalid", counters.documents_invalid},
-            {"edits", counters.edits},
-            {"edits_refused", counters.edits_refused},
-            {"merged", counters.merged},
-            {"refused_epochs", counters.refused_epochs},
-            {"refused_full", counters.refused_full},
-            {"refused_entries", counters.refused_entries}};
+std::map<std::string, std::uint64_t> definition_events(const engine::Statistics& statistics) {
+    const engine::DefinitionStoreCounters& store = statistics.definition_store;
+    const engine::DefinitionSyncCounters& sync = statistics.definitions;
+    const engine::BulkCounters& bulk = statistics.bulk;
+    return {{"documents_applied", store.documents_applied},
+            {"documents_older", store.documents_older},
+            {"document_conflicts", store.document_conflicts},
+            {"documents_invalid", store.documents_invalid},
+            {"edits", store.edits},
+            {"edits_refused", store.edits_refused},
+            {"edits_outdated", store.edits_outdated},
+            {"merged", store.merged},
+            {"overruled", store.overruled},
+            {"refused_epochs", store.refused_epochs},
+            {"refused_full", store.refused_full},
+            {"refused_entries", store.refused_entries},
+            {"refused_definitions", statistics.sync.refused_definitions},
+            {"refused_stale", store.refused_stale},
+            {"pushes_sent", sync.pushes_sent},
+            {"pushes_given_up", sync.pushes_given_up},
+            {"entries_received", sync.entries_received},
+            {"digests_sent", sync.digests_sent},
+            {"digests_differed", sync.digests_differed},
+            {"pages_sent", sync.pages_sent},
+            {"documents_fetched", sync.documents_fetched},
+            {"documents_refused", sync.documents_refused},
+            {"bad_messages", sync.bad_messages},
+            {"bulk_wishes", sync.bulk_wishes},
+            {"bulk_failures", sync.bulk_failures},
+            {"bulk_pulls_begun", bulk.pulls_begun},
+            {"bulk_pulls_done", bulk.pulls_done},
+            {"bulk_pulls_failed", bulk.pulls_failed},
+            {"bulk_served", bulk.served},
+            {"bulk_frames_in", bulk.frames_in},
+            {"bulk_frames_out", bulk.frames_out},
+            {"bulk_frames_refused", bulk.frames_refused}};
 }
 
 void add_messages(std::vector<PacketCount>& packets, const std::string& direction,
@@ -66,6 +93,7 @@ QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics) {
                          .admitted = statistics.admitted,
                          .refused = statistics.refused,
                          .shadow_refused = statistics.shadow_refused,
+                         .refunded = statistics.refunded,
                          .discard_probability = statistics.discard_probability_mean,
                          .discard_probability_max = statistics.discard_probability_max,
                          .level_ratio = statistics.level_ratio_mean,
@@ -81,6 +109,7 @@ LimiterFigures to_figures(const limiter::Limiter& limiter, Instant now) {
     const auto memory = limiter.memory();
     const auto counters = limiter.counters();
     LimiterFigures figures{.quotas = {},
+                           .definitions = memory.definitions,
                            .live_instances = memory.instances,
                            .memory_bytes = memory.bytes + memory.name_bytes,
                            .created_instances = counters.created,
@@ -105,16 +134,27 @@ ClusterFigures to_figures(const engine::Statistics& statistics) {
                            .bytes_in = statistics.bytes_in,
                            .bytes_out = statistics.bytes_out,
                            .rejected_packets = statistics.rejected,
+                           .refused_values = {},
+                           .second_key_packets = statistics.opened_with_second_key,
+                           .keys = {},
                            .staleness_seconds = to_seconds(statistics.staleness),
+                           .pace_asked = statistics.pace_asked,
+                           .pace_followed = statistics.pace_followed,
                            .synced_limits = statistics.synced_limits,
                            .owned_limits = statistics.owned_limits,
                            .cells = statistics.cells,
                            .hot_limits = statistics.hot_limits,
+                           .isolated_limits = statistics.isolated_limits,
                            .sync_events = sync_events(statistics.sync),
-                           .definition_events = {},
+                           .definition_events = definition_events(statistics),
                            .driver_events = {}};
     // A state without peers is a 0, not a missing series: alerts compare with it.
-    for (const auto* state : {"alive", "suspect", "dead", "left"}) figures.peers[state];
+    for (const auto* state : {"alive", "suspect", "dead", "left", "replaced"}) {
+        figures.peers[state];
+    }
+    for (const auto& refusals : statistics.refused_by_peer) {
+        figures.refused_values[to_string(refusals.peer)] = refusals.count;
+    }
     add_messages(figures.packets, "in", statistics.messages_in);
     add_messages(figures.packets, "out", statistics.messages_out);
     return figures;
@@ -122,7 +162,7 @@ ClusterFigures to_figures(const engine::Statistics& statistics) {
 
 ClusterFigures to_figures(engine::Engine& engine) {
     ClusterFigures figures = to_figures(engine.statistics());
-    figures.definition_events = definition_events(engine.definitions().counters());
+    for (const std::uint32_t key : engine.key_ids()) figures.keys.push_back(key_text(key));
     return figures;
 }
 
@@ -132,8 +172,11 @@ QuotaSetFigures to_figures(const engine::SetStatus& set) {
             .has_generation = set.generation.has_value(),
             .hash = hash_text(set.content_hash),
             .quotas = set.quotas,
-            .conflict = set.conflict};
+            .conflict = set.conflict,
+            .loading_generation = set.loading.value_or(0)};
 }
+
+std::string key_text(std::uint32_t id) { return hash_text(id).substr(8); }
 
 std::string hash_text(std::uint64_t hash) {
     std::string text(16, '0');

@@ -10,13 +10,14 @@
 namespace weir::admin {
 
 [[nodiscard]] QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics);
-/// Scans the live instances once.
 [[nodiscard]] LimiterFigures to_figures(const limiter::Limiter& limiter, Instant now);
 /// Without driver_events, which the engine does not know.
 [[nodiscard]] ClusterFigures to_figures(engine::Engine& engine);
 [[nodiscard]] ClusterFigures to_figures(const engine::Statistics& statistics);
 [[nodiscard]] QuotaSetFigures to_figures(const engine::SetStatus& set);
 
+/// A gossip key's id: 8 hexadecimal digits.
+[[nodiscard]] std::string key_text(std::uint32_t id);
 /// 16 hexadecimal digits.
 [[nodiscard]] std::string hash_text(std::uint64_t hash);
 

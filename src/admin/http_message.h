@@ -18,6 +18,8 @@ struct Request {
     std::string authorization;
     std::string accept_encoding;
     std::string content_type;
+    std::string if_match{};
+    std::string if_none_match{};
     std::string body;
     /// How many Host fields came; a valid request has exactly one.
     std::size_t hosts = 1;

@@ -75,6 +75,8 @@ Request to_request(const Parser& parser, bool local_socket) {
             .authorization = text_of(message[http::field::authorization]),
             .accept_encoding = text_of(message[http::field::accept_encoding]),
             .content_type = text_of(message[http::field::content_type]),
+            .if_match = text_of(message[http::field::if_match]),
+            .if_none_match = text_of(message[http::field::if_none_match]),
             .body = message.body(),
             .hosts = message.count(http::field::host),
             .local_socket = local_socket};
@@ -205,6 +207,11 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
             if (streams_.size() >= limits_.connections) {
                 ++statistics_.turned_away;
                 continue;  // the socket closes as it goes out of scope
+            }
+            if (!address_.is_unix()) {
+                // Else every answer to pipelined requests waits for the client's delayed
+                // acknowledgement.
+                socket.set_option(asio::ip::tcp::no_delay(true), failure);
             }
             asio::co_spawn(control_, serve(self, Stream(std::move(socket))), asio::detached);
         }

@@ -26,6 +26,13 @@ void add_requests(Families& families, const ProxyFigures& proxy) {
     for (const auto& entry : proxy.requests) {
         requests.add({{"outcome", entry.outcome}, {"reason", entry.reason}}, number(entry.count));
     }
+    auto checks =
+        families.counter("weir_checks_total",
+                         "Questions of other proxies (/check) that were answered, by what "
+                         "came of them and why.");
+    for (const auto& entry : proxy.checks) {
+        checks.add({{"outcome", entry.outcome}, {"reason", entry.reason}}, number(entry.count));
+    }
     families
         .histogram("weir_decision_duration_seconds",
                    "Time taken by routing and limiter for one request; a sample of the requests.")
@@ -77,9 +84,12 @@ void add_quota_counters(Families& families, const std::vector<QuotaFigures>& quo
                          "Weight that was refused with this quota named as the reason."),
         quotas, &QuotaFigures::refused);
     add_quota_values(families.counter("weir_quota_shadow_refused_total",
-                                      "Weight that this quota would have refused, were its mode "
-                                      "enforce."),
+                                      "Weight that passed, but would have been refused, were "
+                                      "this quota enforced for every key."),
                      quotas, &QuotaFigures::shadow_refused);
+    add_quota_values(families.counter("weir_quota_refunded_total",
+                                      "Weight that was admitted and given back since."),
+                     quotas, &QuotaFigures::refunded);
     add_quota_values(families.counter("weir_quota_overflow_requests_total",
                                       "Requests that shared the template's overflow instance since "
                                       "its cap on live instances was reached."),
@@ -89,8 +99,9 @@ void add_quota_counters(Families& families, const std::vector<QuotaFigures>& quo
 void add_quota_gauges(Families& families, const std::vector<QuotaFigures>& quotas) {
     add_quota_values(
         families.gauge("weir_quota_discard_probability",
-                       "Chance that the next request is refused; of a template the mean "
-                       "over its instances, weighted by what they are offered."),
+                       "Chance that the next request is refused, were the quota enforced for every "
+                       "key (of a quota in shadow: what it would refuse; off: 0); of a template "
+                       "the mean over its instances, weighted by what they are offered."),
         quotas, &QuotaFigures::discard_probability);
     add_quota_values(families.gauge("weir_quota_discard_probability_max",
                                     "The largest discard probability of the template's instances."),
@@ -117,14 +128,15 @@ void add_quota_gauges(Families& families, const std::vector<QuotaFigures>& quota
 }
 
 void add_limiter(Families& families, LimiterFigures limiter, QuotaSeries& series) {
-    families.gauge("weir_quotas", "Quota definitions in force.").add(number(limiter.quotas.size()));
-    const auto quotas = series.bound(std::move(limiter.quotas));
+    families.gauge("weir_quotas", "Quota definitions in force.").add(number(limiter.definitions));
+    const auto quotas = series.bound(std::move(limiter.quotas), limiter.definitions);
     add_quota_counters(families, quotas);
     add_quota_gauges(families, quotas);
     families
         .counter("weir_metrics_series_dropped_total",
-                 "Quotas without series of their own since metrics.max_quota_series was reached; "
-                 "they are summed in quota=\"__other__\".")
+                 "How often a quota got no series of its own, or gave its place to one that "
+                 "refuses, since metrics.max_quota_series or "
+                 "metrics.max_quota_bytes was reached; these are summed in quota=\"__other__\".")
         .add(number(series.dropped()));
     families.gauge("weir_limiter_instances", "Live quota instances on this sidecar.")
         .add(number(limiter.live_instances));
@@ -163,6 +175,20 @@ void add_gossip_traffic(Families& families, const ClusterFigures& cluster) {
     add_counts(families.counter("weir_gossip_rejected_packets_total",
                                 "Datagrams that were dropped unread, by reason."),
                "reason", cluster.rejected_packets);
+    add_counts(families.counter("weir_gossip_refused_values_total",
+                                "Counter values and definitions of a peer that cannot be true, "
+                                "refused or clamped; the 16 peers with most."),
+               "peer", cluster.refused_values);
+    families
+        .counter("weir_gossip_second_key_packets_total",
+                 "Datagrams that were opened with the second key of the ring.")
+        .add(number(cluster.second_key_packets));
+    auto keys = families.gauge("weir_gossip_key_info",
+                               "Always 1; the labels tell the ids of the gossip keys in use: the "
+                               "first one seals, both are accepted.");
+    for (std::size_t i = 0; i < cluster.keys.size(); ++i) {
+        keys.add({{"use", i == 0 ? "first" : "second"}, {"id", cluster.keys[i]}}, 1);
+    }
 }
 
 void add_cluster(Families& families, const ClusterFigures& cluster) {
@@ -170,9 +196,19 @@ void add_cluster(Families& families, const ClusterFigures& cluster) {
                "state", cluster.peers);
     add_gossip_traffic(families, cluster);
     families
-        .gauge("weir_gossip_staleness_seconds",
-               "Age of the oldest view of a fleet's limit that is believed here.")
+        .gauge(
+            "weir_gossip_staleness_seconds",
+            "How old what is known here of the others' part in a fleet's limit with load may be, "
+            "at most: since owners, and as an owner the other origins, were heard. Who is silent "
+            "without a goodbye goes on ageing.")
         .add(cluster.staleness_seconds);
+    families
+        .gauge(
+            "weir_gossip_pace",
+            "By how much longer keep-alives and error budget are, 1 to 3: asked of its reporters "
+            "by this sidecar as an owner, and followed here since owners ask for it.")
+        .add({{"side", "asked"}}, cluster.pace_asked)
+        .add({{"side", "followed"}}, cluster.pace_followed);
     families.gauge("weir_gossip_synced_limits", "Limits that this sidecar reports to their owners.")
         .add(number(cluster.synced_limits));
     families.gauge("weir_gossip_owned_limits", "Limits that this sidecar adds up for the fleet.")
@@ -183,6 +219,11 @@ void add_cluster(Families& families, const ClusterFigures& cluster) {
         .gauge("weir_gossip_hot_limits",
                "Synchronised limits above half of their low burst or shedding.")
         .add(number(cluster.hot_limits));
+    families
+        .gauge("weir_gossip_isolated_limits",
+               "Limits whose owners fell silent or hold the share of silent sidecars: their mode "
+               "for isolation is in force.")
+        .add(number(cluster.isolated_limits));
     add_counts(families.counter("weir_gossip_sync_events_total",
                                 "What happened in the synchronisation of counters: baselines, late "
                                 "lumps, splits, stops, refused values and the like."),
@@ -213,6 +254,25 @@ void add_quota_sets(Families& families, const ConfigFigures& config) {
     }
 }
 
+void add_snapshot(Families& families, const SnapshotFigures& snapshot) {
+    auto loads = families.counter("weir_snapshot_loads_total",
+                                  "What came of the snapshot that was found at the start.");
+    for (const char* result : {"loaded", "none", "refused"}) {
+        loads.add({{"result", result}}, snapshot.found == result ? 1 : 0);
+    }
+    families.counter("weir_snapshot_saves_total", "Attempts to write the snapshot, by result.")
+        .add({{"result", "success"}}, number(snapshot.saves))
+        .add({{"result", "failure"}}, number(snapshot.failures));
+    families
+        .gauge("weir_snapshot_last_success_timestamp_seconds",
+               "Unix time at which the snapshot was last written; 0 if never.")
+        .add(snapshot.last_success_seconds);
+    families.gauge("weir_snapshot_bytes", "Size of the snapshot that was last written.")
+        .add(number(snapshot.bytes));
+    families.gauge("weir_snapshot_unsaved", "1 while overrides are here that are not on the disk.")
+        .add(snapshot.unsaved ? 1 : 0);
+}
+
 void add_config(Families& families, const ConfigFigures& config) {
     families
         .gauge("weir_config_info",
@@ -231,6 +291,18 @@ void add_config(Families& families, const ConfigFigures& config) {
         .add({{"result", "success"}}, number(config.reloads - config.reload_failures))
         .add({{"result", "failure"}}, number(config.reload_failures));
     add_quota_sets(families, config);
+    if (config.snapshot) add_snapshot(families, *config.snapshot);
+}
+
+void add_memory(Families& families, const MemoryFigures& memory) {
+    families
+        .gauge("weir_memory_used_bytes",
+               "Memory in use as limits.memory, or the control group, counts it.")
+        .add(number(memory.used_bytes));
+    families.gauge("weir_memory_limit_bytes", "Memory that may be used; 0 if there is no limit.")
+        .add(number(memory.limit_bytes));
+    families.gauge("weir_memory_shedding", "1 while memory is short and requests get 503.")
+        .add(memory.is_short ? 1 : 0);
 }
 
 void add_process(Families& families) {
@@ -258,20 +330,26 @@ class Metrics::Collector : public prometheus::Collectable {
     Collector(MetricsSources sources, std::function<Instant()> clock)
         : sources_(std::move(sources)),
           clock_(std::move(clock)),
-          series_(sources_.max_quota_series) {}
+          series_(sources_.max_quota_series, sources_.max_quota_bytes) {}
 
     [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override {
         Families families;
         if (sources_.proxy) add_proxy(families, sources_.proxy());
+        if (sources_.checks) {
+            add_counts(families.counter("weir_embedded_checks_total",
+                                        "Decisions of a program that embeds weir, by outcome."),
+                       "outcome", sources_.checks());
+        }
         if (sources_.limiter) add_limiter(families, sources_.limiter(), series_);
         if (sources_.cluster) add_cluster(families, sources_.cluster());
         if (sources_.config) add_config(families, sources_.config());
+        if (sources_.memory) add_memory(families, sources_.memory());
         families.gauge("weir_build_info", "Always 1; the labels tell what is running.")
             .add({{"version", sources_.build.version},
                   {"revision", sources_.build.revision},
                   {"compiler", sources_.build.compiler}},
                  1);
-        add_process(families);
+        if (sources_.process) add_process(families);
         return families.take();
     }
 

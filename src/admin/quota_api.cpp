@@ -55,30 +55,87 @@ std::optional<Duration> parse_lifetime(std::string_view text) {
     return *lifetime;
 }
 
+/// "application/json; charset=utf-8" -> "application/json"
+std::string media_type(std::string_view field) {
+    std::string type(field.substr(0, field.find(';')));
+    while (!type.empty() && type.back() == ' ') type.pop_back();
+    std::transform(type.begin(), type.end(), type.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    return type;
+}
+
 /// Either the edit's circumstances or the refusal.
 struct EditOrAnswer {
     engine::Edit edit;
     std::optional<Response> refusal;
 };
 
-EditOrAnswer edit_of(const Target& target) {
+/// RFC 9110, 13.1: If-Match with one strong tag, or If-None-Match: *.
+std::optional<Response> read_condition(const Request& request, std::optional<std::string>& tag) {
+    const std::string& match = request.if_match;
+    const std::string& none = request.if_none_match;
+    if (match.empty() && none.empty()) return std::nullopt;
+    if (match.empty() && none == "*") {
+        tag = "";
+        return std::nullopt;
+    }
+    const bool quoted = match.size() >= 2 && match.front() == '"' && match.back() == '"' &&
+                        match.find('"', 1) == match.size() - 1;
+    if (!none.empty() || !quoted) {
+        return problem(400,
+                       "a condition is If-Match with one strong entity tag, or "
+                       "If-None-Match: *");
+    }
+    tag = match.substr(1, match.size() - 2);
+    return std::nullopt;
+}
+
+/// expires_in: a duration, never, or keep; `fallback` if nothing is said.
+std::optional<Response> read_lifetime(const Target& target, std::string_view fallback,
+                                      engine::Edit& edit) {
+    std::string lifetime = parameter(target, "expires_in");
+    if (lifetime.empty()) lifetime = fallback;
+    edit.keep_lifetime = lifetime == "keep";
+    if (edit.keep_lifetime || lifetime == "never") return std::nullopt;
+    edit.lifetime = parse_lifetime(lifetime);
+    if (edit.lifetime) return std::nullopt;
+    return problem(400,
+                   "expires_in is a duration such as 90s, 30m, 2h or 7d, at most 366d, or never, "
+                   "or keep");
+}
+
+/// true or false, false if nothing is said.
+std::optional<bool> read_flag(const Target& target, const std::string& name) {
+    const std::string text = parameter(target, name);
+    if (text == "true") return true;
+    if (text.empty() || text == "false") return false;
+    return std::nullopt;
+}
+
+constexpr std::string_view kMergePatch = "application/merge-patch+json";
+
+EditOrAnswer edit_of(const Request& request, const Target& target) {
     EditOrAnswer result{.edit = {.who = parameter(target, "who"),
                                  .why = parameter(target, "why"),
                                  .lifetime = std::nullopt},
-                        .refusal = refuse_unknown(target, {"who", "why", "expires_in"})};
+                        .refusal = std::nullopt};
+    const bool removes = request.method == "DELETE";
+    result.refusal = removes ? refuse_unknown(target, {"who", "why"})
+                             : refuse_unknown(target, {"who", "why", "expires_in", "dry_run"});
+    if (!result.refusal) result.refusal = read_condition(request, result.edit.expected);
     if (result.refusal) return result;
     if (result.edit.who.size() > engine::kMaximumWho ||
         result.edit.why.size() > engine::kMaximumWhy) {
         result.refusal = problem(400, "who has at most 64 bytes, why at most 256");
         return result;
     }
-    const std::string lifetime = parameter(target, "expires_in");
-    if (lifetime.empty()) return result;
-    result.edit.lifetime = parse_lifetime(lifetime);
-    if (!result.edit.lifetime) {
-        result.refusal =
-            problem(400, "expires_in is a duration such as 90s, 30m, 2h or 7d, at most 366d");
-    }
+    if (removes) return result;
+    const auto dry_run = read_flag(target, "dry_run");
+    result.edit.dry_run = dry_run.value_or(false);
+    // Of a patch only what is named changes.
+    const bool patch = media_type(request.content_type) == kMergePatch;
+    result.refusal = dry_run ? read_lifetime(target, patch ? "keep" : "never", result.edit)
+                             : problem(400, "dry_run is true or false");
     return result;
 }
 
@@ -95,7 +152,16 @@ unsigned status_of(ErrorCode code) {
     }
 }
 
-Response refusal(const ChangeOutcome& outcome) {
+Response with_tag(Response response, const std::optional<QuotaRow>& row) {
+    if (row && !row->tag.empty()) response.fields.emplace_back("ETag", '"' + row->tag + '"');
+    return response;
+}
+
+Response refusal(const ChangeOutcome& outcome, const engine::Edit& edit,
+                 const std::optional<QuotaRow>& row) {
+    if (edit.expected && outcome.code == ErrorCode::conflict) {
+        return with_tag(problem(412, outcome.message), row);
+    }
     if (outcome.errors.empty()) return problem(status_of(outcome.code), outcome.message);
     return problem(422, outcome.message.empty() ? "the definition is not valid" : outcome.message,
                    {{"errors", to_json(outcome.errors)}});
@@ -106,24 +172,57 @@ Response accepted(std::string_view name, const ChangeOutcome& outcome,
     Json answer = row ? to_json(*row) : Json{{"name", name}};
     answer["epoch"] = outcome.version->epoch;
     answer["writer"] = hash_text(outcome.version->writer);
-    return json_answer(200, answer);
+    return with_tag(json_answer(200, answer), row);
 }
 
-/// "application/json; charset=utf-8" -> "application/json"
-std::string media_type(std::string_view field) {
-    std::string type(field.substr(0, field.find(';')));
-    while (!type.empty() && type.back() == ' ') type.pop_back();
-    std::transform(type.begin(), type.end(), type.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return type;
+/// What a change that was only tried would make of the quota.
+Response tried(std::string_view name, const std::optional<limiter::QuotaDefinition>& outcome,
+               const engine::Edit& edit, const std::optional<QuotaRow>& before) {
+    Json answer{{"name", name}, {"dry_run", true}};
+    answer["definition"] = outcome ? definition_to_json(*outcome) : Json(nullptr);
+    const auto kept = before && edit.keep_lifetime ? before->expires_in : std::nullopt;
+    if (const auto left = edit.lifetime ? edit.lifetime : kept) {
+        answer["expires_in_seconds"] = to_seconds(*left);
+    }
+    return with_tag(json_answer(200, answer), before);
 }
-
-constexpr std::string_view kMergePatch = "application/merge-patch+json";
 
 }  // namespace
 
+Response QuotaApi::put_together(const Request& request, const Target& target) const {
+    const auto edit = edit_of(request, target);
+    if (edit.refusal) return *edit.refusal;
+    if (edit.edit.expected) return problem(400, "the conditions are the etags in the body");
+    if (media_type(request.content_type) != "application/json") {
+        return problem(415, "send application/json");
+    }
+    const auto read = parse_definitions(request.body);
+    if (!read.errors.empty()) {
+        return problem(422, "the definitions are not valid", {{"errors", to_json(read.errors)}});
+    }
+    const auto report = directory_->put_together(read.wanted, edit.edit);
+    if (report.versions.empty()) {
+        const bool outdated = report.code == ErrorCode::conflict;
+        if (report.errors.empty()) {
+            return problem(outdated ? 412 : status_of(report.code), report.message);
+        }
+        return problem(422, report.message, {{"errors", to_json(report.errors)}});
+    }
+    Json quotas = Json::array();
+    for (std::size_t i = 0; i < report.versions.size(); ++i) {
+        quotas.push_back({{"name", read.wanted[i].definition.name},
+                          {"epoch", report.versions[i].epoch},
+                          {"writer", hash_text(report.versions[i].writer)}});
+        if (edit.edit.dry_run) quotas.back() = {{"name", read.wanted[i].definition.name}};
+    }
+    return json_answer(200, {{"dry_run", edit.edit.dry_run}, {"quotas", std::move(quotas)}});
+}
+
 Response QuotaApi::list(const Request& request, const Target& target) const {
-    if (request.method != "GET" && request.method != "HEAD") return method_not_allowed("GET, HEAD");
+    if (request.method == "POST") return put_together(request, target);
+    if (request.method != "GET" && request.method != "HEAD") {
+        return method_not_allowed("GET, HEAD, POST");
+    }
     if (auto answer = refuse_unknown(target, {"prefix", "after", "limit"})) return *answer;
     const auto size = page_size(target);
     if (!size) return problem(400, "limit is a whole number from 1 to 1000");
@@ -143,24 +242,33 @@ Response QuotaApi::one(const Request& request, const Target& target, std::string
             400, "a quota's name has at most " + std::to_string(limiter::kMaxNameBytes) + " bytes");
     }
     if (request.method == "GET" || request.method == "HEAD") {
-        if (auto answer = refuse_unknown(target, {})) return *answer;
-        return get(name);
+        if (auto answer = refuse_unknown(target, {"history"})) return *answer;
+        const std::string history = parameter(target, "history");
+        if (!history.empty() && history != "true" && history != "false") {
+            return problem(400, "history is true or false");
+        }
+        return get(name, history == "true");
     }
     if (request.method == "PUT") return put(request, target, name);
-    if (request.method == "DELETE") return remove(target, name);
+    if (request.method == "DELETE") return remove(request, target, name);
     return method_not_allowed("GET, HEAD, PUT, DELETE");
 }
 
-Response QuotaApi::get(std::string_view name) const {
+Response QuotaApi::get(std::string_view name, bool with_history) const {
     const QuotaReport report = directory_->report(name);
-    if (!report.row && !report.instance) {
+    const auto history = with_history ? directory_->history(name) : std::vector<QuotaHistoryRow>();
+    if (!report.row && !report.instance && history.empty()) {
         return problem(404, "no quota of that name, and no template that it falls under");
     }
-    return json_answer(200, to_json(report));
+    Json answer = to_json(report);
+    if (with_history) answer["history"] = to_json(history);
+    // The tag is of the quota of exactly this name: a template's says nothing about it.
+    const bool exact = report.row && report.row->name == name;
+    return exact ? with_tag(json_answer(200, answer), report.row) : json_answer(200, answer);
 }
 
 Response QuotaApi::put(const Request& request, const Target& target, std::string_view name) const {
-    auto edit = edit_of(target);
+    auto edit = edit_of(request, target);
     if (edit.refusal) return *edit.refusal;
     const std::string type = media_type(request.content_type);
     ParsedDefinition parsed;
@@ -180,15 +288,19 @@ Response QuotaApi::put(const Request& request, const Target& target, std::string
     }
     const auto outcome = parsed.absent ? directory_->hide(name, edit.edit)
                                        : directory_->put(*parsed.definition, edit.edit);
-    if (!outcome.version) return refusal(outcome);
+    if (!outcome.version) return refusal(outcome, edit.edit, directory_->find(name));
+    if (edit.edit.dry_run) {
+        return tried(name, parsed.definition, edit.edit, directory_->find(name));
+    }
     return accepted(name, outcome, directory_->find(name));
 }
 
-Response QuotaApi::remove(const Target& target, std::string_view name) const {
-    const auto edit = edit_of(target);
+Response QuotaApi::remove(const Request& request, const Target& target,
+                          std::string_view name) const {
+    const auto edit = edit_of(request, target);
     if (edit.refusal) return *edit.refusal;
     const auto outcome = directory_->remove(name, edit.edit);
-    if (!outcome.version) return refusal(outcome);
+    if (!outcome.version) return refusal(outcome, edit.edit, directory_->find(name));
     return accepted(name, outcome, directory_->find(name));
 }
 

@@ -16,17 +16,19 @@ class QuotaApi {
     /// The directory must outlive it.
     explicit QuotaApi(QuotaDirectory& directory) : directory_(&directory) {}
 
-    /// /v1/quotas
+    /// /v1/quotas: shown page by page, or several set together
     [[nodiscard]] Response list(const Request& request, const Target& target) const;
     /// /v1/quotas/<name>, the name decoded
     [[nodiscard]] Response one(const Request& request, const Target& target,
                                std::string_view name) const;
 
   private:
-    [[nodiscard]] Response get(std::string_view name) const;
+    [[nodiscard]] Response put_together(const Request& request, const Target& target) const;
+    [[nodiscard]] Response get(std::string_view name, bool with_history) const;
     [[nodiscard]] Response put(const Request& request, const Target& target,
                                std::string_view name) const;
-    [[nodiscard]] Response remove(const Target& target, std::string_view name) const;
+    [[nodiscard]] Response remove(const Request& request, const Target& target,
+                                  std::string_view name) const;
 
     QuotaDirectory* directory_;
 };

@@ -1,7 +1,13 @@
 #pragma once
-// Bounds the number of quotas that have series of their own in /metrics. Who has one keeps it as
-// long as the quota exists; the rest are summed up as "__other__", whose counters never fall
+// Bounds the quotas that have series of their own in /metrics, by their number and by the bytes
+// that they take on the page. The rest are summed up as "__other__", whose counters never fall
 // although quotas come and go (a falling counter looks like a restart to Prometheus).
+//
+// Who has series of its own keeps them for as long as the quota exists and the page has room: with
+// longer values the quietest make room, and one that refuses takes the place of one of which
+// nothing was asked for long. No change of place shows as an increase: whoever leaves the others
+// begins with 0, whoever joins them brings only what comes from then on.
+//
 // Pure but for what it remembers from scrape to scrape; not thread-safe. Its memory is bounded by
 // the number of quotas given to it.
 
@@ -9,7 +15,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "admin/sources.h"
@@ -20,16 +25,39 @@ inline constexpr std::string_view kOtherQuotas = "__other__";
 
 class QuotaSeries {
   public:
-    explicit QuotaSeries(std::size_t max_quotas) : max_quotas_(max_quotas) {}
+    /// Scrapes without anything offered after which a quota gives its place to one that refuses.
+    static constexpr std::uint32_t kQuietScrapes = 60;
+
+    QuotaSeries(std::size_t max_quotas, std::size_t max_bytes)
+        : max_quotas_(max_quotas), max_bytes_(max_bytes) {}
 
     /// The quotas with series of their own and, if there are or were any, the sum of the others.
-    [[nodiscard]] std::vector<QuotaFigures> bound(std::vector<QuotaFigures> quotas);
-    /// How many quotas were denied a series of their own so far.
-    [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+    /// `definitions`: how many there are, of which the limiter may have summed up some already.
+    [[nodiscard]] std::vector<QuotaFigures> bound(std::vector<QuotaFigures> quotas,
+                                                  std::uint64_t definitions);
+    /// How often a quota got no series of its own, or gave its place to another.
+    [[nodiscard]] std::uint64_t dropped() const { return dropped_ + summed_by_limiter_; }
 
   private:
-    struct Seen {
-        QuotaFigures counters;
+    struct Counters {
+        double offered = 0;
+        double admitted = 0;
+        double refused = 0;
+        double shadow_refused = 0;
+        double refunded = 0;
+        std::uint64_t overflowed = 0;
+    };
+    /// A quota with series of its own.
+    struct Own {
+        Counters base;               // what the others have counted of it
+        Counters last;               // at the last scrape
+        std::uint32_t quiet = 0;     // scrapes in a row in which nothing was offered
+        bool refuses = false;        // some of what is offered
+        std::size_t name_bytes = 0;  // as a label
+        std::size_t bytes = 0;       // of all its lines
+    };
+    struct Other {
+        Counters counters;
         std::uint64_t scrape = 0;
     };
     /// Sums of one scrape for the gauges of "__other__".
@@ -41,18 +69,44 @@ class QuotaSeries {
         double plain_level_ratio = 0;
         double quotas = 0;
     };
+    using OwnEntry = std::unordered_map<std::string, Own>::value_type;
 
-    void forget_gone(const std::vector<QuotaFigures>& quotas);
-    [[nodiscard]] bool has_own(const std::string& name);
-    void add_to_other(QuotaFigures figures, Gauges& gauges);
+    static Counters counters_of(const QuotaFigures& figures);
+    static bool fell(const Counters& now, const Counters& before);
+    static bool refuses(const QuotaFigures& figures, const Counters& before);
+    static std::size_t bytes_of(const QuotaFigures& figures, const Own& own);
+    static std::vector<const OwnEntry*> coldest_first(std::vector<const OwnEntry*> entries);
+
+    void note_own(const std::vector<QuotaFigures>& quotas);
+    void make_bytes_fit();
+    void grant(const std::vector<QuotaFigures>& quotas);
+    [[nodiscard]] std::vector<const QuotaFigures*> candidates(
+        const std::vector<QuotaFigures>& quotas) const;
+    [[nodiscard]] bool fits(std::size_t bytes, std::size_t freed_bytes = 0,
+                            std::size_t freed_places = 0) const;
+    [[nodiscard]] std::vector<const OwnEntry*> quiet() const;
+    [[nodiscard]] Own entry_for(const QuotaFigures& figures) const;
+    void take_in(const QuotaFigures& figures, const Own& entry);
+    void put_among_others(const std::string& name);
+    [[nodiscard]] QuotaFigures shown(QuotaFigures figures);
+    void add_to_other(const QuotaFigures& figures, Gauges& gauges);
     void finish_other(const Gauges& gauges);
 
     std::size_t max_quotas_;
+    std::size_t max_bytes_;
+    std::size_t own_bytes_ = 0;
     std::uint64_t dropped_ = 0;
+    std::uint64_t summed_by_limiter_ = 0;  // the most there were
     std::uint64_t scrape_ = 0;
-    std::unordered_set<std::string> own_;
-    std::unordered_map<std::string, Seen> others_;
+    std::unordered_map<std::string, Own> own_;
+    std::unordered_map<std::string, Other> others_;
     QuotaFigures other_;
 };
+
+/// The most bytes that a quota's lines take on the page; `name_bytes` is the length of its name as
+/// a label.
+[[nodiscard]] std::size_t page_bytes(const QuotaFigures& figures, std::size_t name_bytes);
+/// A label's length on the page, made valid and with its quotes and backslashes escaped.
+[[nodiscard]] std::size_t label_bytes(std::string_view text);
 
 }  // namespace weir::admin

@@ -1,9 +1,13 @@
 #include "admin/report_json.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "admin/definition_json.h"
+#include "admin/figures.h"
 #include "config/values.h"
 
 namespace weir::admin {
@@ -11,6 +15,10 @@ namespace {
 
 /// JSON has no infinity.
 Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json seconds_or_null(const std::optional<Duration>& duration) {
+    return duration ? Json(to_seconds(*duration)) : Json(nullptr);
+}
 
 Json addresses(const std::vector<Endpoint>& endpoints) {
     Json list = Json::array();
@@ -23,7 +31,49 @@ Json to_json(const QuotaSetFigures& set) {
             {"generation", set.has_generation ? Json(set.generation) : Json(nullptr)},
             {"hash", set.hash},
             {"quotas", set.quotas},
-            {"conflict", set.conflict}};
+            {"conflict", set.conflict},
+            {"loading_generation",
+             set.loading_generation != 0 ? Json(set.loading_generation) : Json(nullptr)},
+            {"problem", set.problem.empty() ? Json(nullptr) : Json(set.problem)}};
+}
+
+Json to_json(const SnapshotFigures& snapshot) {
+    return {{"file", snapshot.file},
+            {"found_at_start", snapshot.found},
+            {"loaded", snapshot.loaded},
+            {"saves", snapshot.saves},
+            {"failures", snapshot.failures},
+            {"bytes", snapshot.bytes},
+            {"overrides", snapshot.overrides},
+            {"last_success_unix_seconds", snapshot.last_success_seconds},
+            {"unsaved", snapshot.unsaved},
+            {"problem", snapshot.problem.empty() ? Json(nullptr) : Json(snapshot.problem)}};
+}
+
+Json to_json(const engine::PeerStatus::Definitions& definitions) {
+    Json sets = Json::array();
+    for (const auto& set : definitions.sets) {
+        sets.push_back({{"name", set.name},
+                        {"generation", set.generation},
+                        {"hash", hash_text(set.content_hash)}});
+    }
+    return {{"same", definitions.same},
+            {"quota_sets", std::move(sets)},
+            {"overrides_hash", hash_text(definitions.overrides_hash)},
+            {"age_seconds", to_seconds(definitions.age)}};
+}
+
+Json to_json(const QuotaHistoryRow& row) {
+    Json value{{"epoch", row.version.epoch},
+               {"writer", hash_text(row.version.writer)},
+               {"state", row.state},
+               {"kind", row.kind},
+               {"who", row.who},
+               {"why", row.why},
+               {"age_seconds", to_seconds(row.age)}};
+    value["expires_after_seconds"] = row.lifetime ? Json(to_seconds(*row.lifetime)) : Json(nullptr);
+    value["definition"] = row.definition ? definition_to_json(*row.definition) : Json(nullptr);
+    return value;
 }
 
 Json to_json(const engine::LimitStatus& limit) {
@@ -37,6 +87,7 @@ Json to_json(const engine::LimitStatus& limit) {
             {"local_offered_rate", finite(limit.local_offered_rate)},
             {"discard_probability", finite(limit.discard_probability)},
             {"fleet_wide", limit.fleet_wide},
+            {"isolated", limit.isolated},
             {"origins", limit.origins},
             {"owners", addresses(limit.owners)},
             {"heard_owners", addresses(limit.heard)}};
@@ -53,6 +104,7 @@ Json to_json(const QuotaFigures& figures) {
             {"admitted", finite(figures.admitted)},
             {"refused", finite(figures.refused)},
             {"shadow_refused", finite(figures.shadow_refused)},
+            {"refunded", finite(figures.refunded)},
             {"overflow_requests", figures.overflowed},
             {"instances", figures.instances},
             {"discard_probability", finite(figures.discard_probability)},
@@ -81,7 +133,11 @@ Json to_json(const ConfigFigures& config) {
             {"reload_failures", config.reload_failures},
             {"errors", config.errors},
             {"quotas_hash", config.quotas_hash},
+            {"quotas", config.quotas},
+            {"quotas_waiting", config.quotas_waiting},
             {"quota_sets", std::move(sets)},
+            {"after_restart", config.after_restart},
+            {"snapshot", or_null(config.snapshot)},
             {"settings", std::move(settings)}};
 }
 
@@ -90,7 +146,56 @@ Json to_json(const engine::PeerStatus& peer) {
             // As text: JavaScript's numbers have 53 bits.
             {"incarnation", std::to_string(peer.incarnation)},
             {"state", peer.self ? "self" : peer.state},
-            {"silent_seconds", peer.silence ? Json(to_seconds(*peer.silence)) : Json(nullptr)}};
+            {"silent_seconds", seconds_or_null(peer.silence)},
+            {"round_trip_seconds", seconds_or_null(peer.round_trip)},
+            {"key", peer.key == 0 ? Json(nullptr) : Json(key_text(peer.key))},
+            {"refused_values", peer.refused_values},
+            {"definitions", or_null(peer.definitions)}};
+}
+
+std::string_view describe_refusal(std::string_view reason) {
+    using Row = std::pair<std::string_view, std::string_view>;
+    constexpr std::array<Row, 7> kRows{
+        Row{"unknown_key", "sealed with a key that this sidecar does not have"},
+        Row{"forged", "altered on their way, or sealed with another key of the same id"},
+        Row{"unsealed", "not sealed, while this sidecar has a key"},
+        Row{"sealed", "sealed, while this sidecar runs without a key (insecure: true)"},
+        Row{"version", "of a protocol version that this sidecar does not speak"},
+        Row{"other_cluster", "of another cluster.name"},
+        Row{"address_conflict", "from an address that two processes claim (cluster.advertise)"},
+    };
+    const auto* const found = std::find_if(kRows.begin(), kRows.end(),
+                                           [&](const Row& row) { return row.first == reason; });
+    return found == kRows.end() ? reason : found->second;
+}
+
+Json to_json(const GossipTrouble& gossip) {
+    Json keys = Json::array();
+    for (const std::uint32_t key : gossip.seal.keys) keys.push_back(key_text(key));
+    Json strangers = Json::array();
+    for (const engine::StrangerStatus& one : gossip.seal.strangers) {
+        strangers.push_back({{"address", to_string(one.from)},
+                             {"reason", one.reason},
+                             {"problem", describe_refusal(one.reason)},
+                             {"key", one.key == 0 ? Json(nullptr) : Json(key_text(one.key))},
+                             {"datagrams", one.datagrams},
+                             {"silent_seconds", to_seconds(one.silence)}});
+    }
+    Json seeds = Json::array();
+    for (const Endpoint& seed : gossip.silent_seeds) seeds.push_back(to_string(seed));
+    Json limits = Json::array();
+    for (const engine::LimitSilence& one : gossip.limits) {
+        limits.push_back({{"quota", one.quota},
+                          {"unit", one.unit},
+                          {"period", config::format_duration(one.period)},
+                          {"silent_seconds", to_seconds(one.silence)},
+                          {"owners", one.owners},
+                          {"believed", one.believed},
+                          {"isolated", one.isolated}});
+    }
+    return {{"clustered", gossip.clustered},    {"sealed", !gossip.seal.keys.empty()},
+            {"keys", std::move(keys)},          {"strangers", std::move(strangers)},
+            {"silent_seeds", std::move(seeds)}, {"limits", std::move(limits)}};
 }
 
 Json to_json(const Health& health) {
@@ -106,7 +211,9 @@ Json to_json(const QuotaRow& row) {
     if (!row.who.empty()) value["who"] = row.who;
     if (!row.why.empty()) value["why"] = row.why;
     if (row.expires_in) value["expires_in_seconds"] = to_seconds(*row.expires_in);
+    if (!row.tag.empty()) value["etag"] = row.tag;
     value["definition"] = row.definition ? definition_to_json(*row.definition) : Json(nullptr);
+    if (row.file_definition) value["file_definition"] = definition_to_json(*row.file_definition);
     return value;
 }
 
@@ -115,6 +222,12 @@ Json to_json(const QuotaReport& report) {
     value["figures"] = or_null(report.figures);
     value["live"] = or_null(report.instance);
     return value;
+}
+
+Json to_json(const std::vector<QuotaHistoryRow>& history) {
+    Json list = Json::array();
+    for (const auto& row : history) list.push_back(to_json(row));
+    return list;
 }
 
 Json to_json(const std::vector<limiter::DefinitionError>& errors) {

@@ -2,6 +2,7 @@
 // The admin API's answers as JSON (docs/admin-api.md). Pure functions of plain values.
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <vector>
 
 #include "admin/sources.h"
@@ -14,9 +15,13 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json to_json(const ConfigFigures& config);
 [[nodiscard]] Json to_json(const engine::PeerStatus& peer);
 [[nodiscard]] Json to_json(const Health& health);
+[[nodiscard]] Json to_json(const GossipTrouble& gossip);
+/// What is wrong with datagrams refused for this reason, for people; behind "datagrams of X are".
+[[nodiscard]] std::string_view describe_refusal(std::string_view reason);
 /// Name, source, definition (null when hidden), who, why, problem.
 [[nodiscard]] Json to_json(const QuotaRow& row);
 [[nodiscard]] Json to_json(const QuotaReport& report);
+[[nodiscard]] Json to_json(const std::vector<QuotaHistoryRow>& history);
 [[nodiscard]] Json to_json(const std::vector<limiter::DefinitionError>& errors);
 [[nodiscard]] Json to_json(const std::vector<config::Diagnostic>& errors);
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,8 @@ struct RequestCount {
 
 struct ProxyFigures {
     std::vector<RequestCount> requests;
+    /// Questions of other proxies.
+    std::vector<RequestCount> checks;
     HistogramFigures decision_seconds;
     /// By code class: 2xx, 3xx, 4xx, 5xx.
     std::map<std::string, HistogramFigures> request_seconds;
@@ -76,6 +79,7 @@ struct QuotaFigures {
     double refused = 0;
     /// Would have been refused, had the quota been enforced.
     double shadow_refused = 0;
+    double refunded = 0;
     double discard_probability = 0;
     double discard_probability_max = 0;
     /// Level over low burst, of the fullest limit.
@@ -88,7 +92,9 @@ struct QuotaFigures {
 };
 
 struct LimiterFigures {
+    /// Those with figures of their own, and "__other__" if there are more definitions.
     std::vector<QuotaFigures> quotas;
+    std::uint64_t definitions = 0;
     std::uint64_t live_instances = 0;
     std::uint64_t memory_bytes = 0;
     std::uint64_t created_instances = 0;
@@ -105,6 +111,17 @@ struct PacketCount {
     std::uint64_t count = 0;
 };
 
+/// How this sidecar's gossip is sealed, and what keeps peers away from it.
+struct GossipTrouble {
+    /// False without a cluster.
+    bool clustered = false;
+    engine::SealStatus seal;
+    /// Found as seeds, but nobody there takes part: they do not answer, or cannot be read.
+    std::vector<Endpoint> silent_seeds;
+    /// Whose owners were heard of longest ago, that one first.
+    std::vector<engine::LimitSilence> limits;
+};
+
 struct ClusterFigures {
     std::map<std::string, std::uint64_t> peers;  // by state
     std::vector<PacketCount> packets;            // messages by type
@@ -113,12 +130,22 @@ struct ClusterFigures {
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
     std::map<std::string, std::uint64_t> rejected_packets;  // by reason
+    /// By address: values that could not be; the 16 peers with most.
+    std::map<std::string, std::uint64_t> refused_values;
+    /// Opened with the ring's second key.
+    std::uint64_t second_key_packets = 0;
+    /// Ids of the ring's keys as texts, the one that seals first.
+    std::vector<std::string> keys;
     /// The age of the oldest view that is believed.
     double staleness_seconds = 0;
+    /// 1 to 3: what it asks of its reporters as an owner, and what owners ask of it.
+    double pace_asked = 1;
+    double pace_followed = 1;
     std::uint64_t synced_limits = 0;
     std::uint64_t owned_limits = 0;
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;
+    std::uint64_t isolated_limits = 0;
     /// The counter synchronisation's branches, by a word of a fixed list.
     std::map<std::string, std::uint64_t> sync_events;
     /// The exchange of definitions, likewise.
@@ -136,6 +163,28 @@ struct QuotaSetFigures {
     std::uint64_t quotas = 0;
     /// A document of the same generation with other content was met.
     bool conflict = false;
+    /// A newer generation that is being taken in; 0: none.
+    std::uint64_t loading_generation = 0;
+    /// Why the file here is not what is in force; empty if it is.
+    std::string problem = {};
+};
+
+/// The overrides on disk (snapshot.file).
+struct SnapshotFigures {
+    std::string file;
+    /// What came of the one found at start: loaded, none, refused.
+    std::string found = "none";
+    std::uint64_t loaded = 0;  ///< overrides taken from it
+    std::uint64_t saves = 0;
+    std::uint64_t failures = 0;
+    std::uint64_t bytes = 0;      ///< of the last one written
+    std::uint64_t overrides = 0;  ///< in it
+    /// Unix time of the last one written; 0 if none was.
+    double last_success_seconds = 0;
+    /// Changes are here that are not on the disk yet.
+    bool unsaved = false;
+    /// Why the last attempt failed; empty if it did not.
+    std::string problem = {};
 };
 
 struct ConfigFigures {
@@ -150,10 +199,24 @@ struct ConfigFigures {
     /// Of the last reload: file:line:column: path: what.
     std::vector<std::string> errors;
     std::vector<QuotaSetFigures> quota_sets;
+    /// Definitions in force, and changes of them that the limiter has not been given yet.
+    std::uint64_t quotas = 0;
+    std::uint64_t quotas_waiting = 0;
     /// Of everything in force, for comparing peers.
     std::string quotas_hash;
-    /// The effective settings as JSON, without secrets; may be empty.
+    /// The effective settings with their sources as JSON, without secrets; may be empty.
     std::string settings_json;
+    /// Keys whose change waits for a restart.
+    std::vector<std::string> after_restart;
+    /// Nothing without snapshot.file.
+    std::optional<SnapshotFigures> snapshot = {};
+};
+
+/// Memory against limits.memory, or the control group's limit.
+struct MemoryFigures {
+    std::uint64_t used_bytes = 0;
+    std::uint64_t limit_bytes = 0;  ///< 0: there is none
+    bool is_short = false;          ///< requests get 503
 };
 
 struct BuildFigures {
@@ -168,15 +231,36 @@ struct MetricsSources {
     std::function<LimiterFigures()> limiter = {};
     std::function<ClusterFigures()> cluster = {};
     std::function<ConfigFigures()> config = {};
+    /// Of a program that embeds weir: decisions by outcome.
+    std::function<std::map<std::string, std::uint64_t>()> checks = {};
+    std::function<MemoryFigures()> memory = {};
     BuildFigures build = {};
+    /// The process's own metrics; a program that embeds weir has its own.
+    bool process = true;
     /// metrics.max_quota_series: further quotas are summed in quota="__other__".
     std::size_t max_quota_series = 1000;
+    /// metrics.max_quota_bytes: those beyond it, too.
+    std::size_t max_quota_bytes = 900'000;
 };
 
 // ---- the admin API ---------------------------------------------------------------------------
 
 /// An effective definition, where it comes from, and who changed it.
 using QuotaRow = engine::ListedDefinition;
+
+/// One change that the API layer knows of a quota.
+struct QuotaHistoryRow {
+    crdt::Version version;
+    /// current, replaced, overruled (it came when a newer one was here), expired
+    std::string_view state;
+    /// set, absent, removed
+    std::string_view kind;
+    std::string who;
+    std::string why;
+    Duration age{};
+    std::optional<Duration> lifetime;
+    std::optional<limiter::QuotaDefinition> definition;
+};
 
 struct QuotaReport {
     /// The definition that the name falls under: of exactly this name or a template's.
@@ -210,9 +294,14 @@ class QuotaDirectory {
     [[nodiscard]] virtual std::optional<QuotaRow> find(std::string_view name) const = 0;
     /// All that is known of a definition's or an instance's name.
     [[nodiscard]] virtual QuotaReport report(std::string_view name) const = 0;
+    /// What the API layer says and said of exactly this name, newest version first.
+    [[nodiscard]] virtual std::vector<QuotaHistoryRow> history(std::string_view name) const = 0;
     /// In force at once and spreading, or refused whole with every reason.
     [[nodiscard]] virtual ChangeOutcome put(const limiter::QuotaDefinition& definition,
                                             const engine::Edit& edit) = 0;
+    /// All of them in force at once, or none.
+    [[nodiscard]] virtual engine::TogetherReport put_together(
+        std::span<const engine::WantedDefinition> wanted, const engine::Edit& edit) = 0;
     /// Hides the file layer's quota of that name.
     [[nodiscard]] virtual ChangeOutcome hide(std::string_view name, const engine::Edit& edit) = 0;
     /// Takes the API layer's entry away, so that the file layer's definition holds again.
@@ -223,6 +312,7 @@ struct AdminSources {
     std::function<Health()> health = {};
     std::function<ConfigFigures()> config = {};
     std::function<std::vector<engine::PeerStatus>()> peers = {};
+    std::function<GossipTrouble()> gossip = {};
     BuildFigures build = {};
     /// The quota API; must outlive the server. Without one, /v1/quotas answers 404.
     QuotaDirectory* quotas = nullptr;

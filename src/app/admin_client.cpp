@@ -83,7 +83,8 @@ AdminClient::AdminClient(config::ListenAddress address, std::string token)
     : address_(reachable(std::move(address))), token_(std::move(token)) {}
 
 Result<AdminReply> AdminClient::send(const std::string& method, const std::string& target,
-                                     const std::string& body) const {
+                                     const std::string& body,
+                                     const std::optional<std::string>& tag) const {
     http::request<http::string_body> request;
     request.method_string(method);
     request.target(target);
@@ -93,6 +94,8 @@ Result<AdminReply> AdminClient::send(const std::string& method, const std::strin
     request.set(http::field::user_agent, "weir");
     if (!token_.empty()) request.set(http::field::authorization, "Bearer " + token_);
     if (!body.empty()) request.set(http::field::content_type, "application/json");
+    if (tag && tag->empty()) request.set(http::field::if_none_match, "*");
+    if (tag && !tag->empty()) request.set(http::field::if_match, '"' + *tag + '"');
     request.body() = body;
     request.prepare_payload();
     auto reply = Exchange(address_, std::move(request)).run();
@@ -107,14 +110,15 @@ Result<AdminReply> AdminClient::send(const std::string& method, const std::strin
 Result<AdminReply> AdminClient::get(const std::string& target) const {
     return send("GET", target, {});
 }
-Result<AdminReply> AdminClient::put(const std::string& target, const std::string& json) const {
-    return send("PUT", target, json);
+Result<AdminReply> AdminClient::put(const std::string& target, const std::string& json,
+                                    const std::optional<std::string>& tag) const {
+    return send("PUT", target, json, tag);
 }
 Result<AdminReply> AdminClient::remove(const std::string& target) const {
     return send("DELETE", target, {});
 }
-Result<AdminReply> AdminClient::post(const std::string& target) const {
-    return send("POST", target, {});
+Result<AdminReply> AdminClient::post(const std::string& target, const std::string& json) const {
+    return send("POST", target, json);
 }
 
 std::string percent_encode(std::string_view text) {

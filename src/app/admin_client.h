@@ -3,6 +3,7 @@
 // through. One request per connection, bounded in time and size. Not for the running sidecar.
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,13 +28,17 @@ class AdminClient {
 
     /// An error only if there was no answer; its message says how to reach another listener.
     [[nodiscard]] Result<AdminReply> get(const std::string& target) const;
-    [[nodiscard]] Result<AdminReply> put(const std::string& target, const std::string& json) const;
+    /// `tag`: only if the quota has it still (empty: only if there is none); nothing: in any case.
+    [[nodiscard]] Result<AdminReply> put(const std::string& target, const std::string& json,
+                                         const std::optional<std::string>& tag = {}) const;
     [[nodiscard]] Result<AdminReply> remove(const std::string& target) const;
-    [[nodiscard]] Result<AdminReply> post(const std::string& target) const;
+    [[nodiscard]] Result<AdminReply> post(const std::string& target,
+                                          const std::string& json = {}) const;
 
   private:
     [[nodiscard]] Result<AdminReply> send(const std::string& method, const std::string& target,
-                                          const std::string& body) const;
+                                          const std::string& body,
+                                          const std::optional<std::string>& tag = {}) const;
 
     config::ListenAddress address_;
     std::string token_;

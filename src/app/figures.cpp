@@ -2,8 +2,6 @@
 
 #include <array>
 
-#include "app/version.h"
-
 namespace weir::app {
 namespace {
 
@@ -18,8 +16,14 @@ admin::HistogramFigures histogram(const proxy::Histogram& from,
 void add_requests(const proxy::Statistics& statistics, admin::ProxyFigures& figures) {
     for (std::size_t i = 0; i < proxy::kEndings; ++i) {
         const auto ending = static_cast<proxy::Ending>(i);
-        figures.requests.push_back({std::string(proxy::outcome(ending)),
-                                    std::string(proxy::reason(ending)), statistics[ending]});
+        const std::string outcome(proxy::outcome(ending));
+        const std::string reason(proxy::reason(ending));
+        if (proxy::ends_requests(ending)) {
+            figures.requests.push_back({outcome, reason, statistics[ending]});
+        }
+        if (proxy::ends_checks(ending)) {
+            figures.checks.push_back({outcome, reason, statistics.checks[i]});
+        }
     }
 }
 
@@ -64,22 +68,6 @@ admin::ProxyFigures to_figures(const proxy::Statistics& statistics) {
         }
     }
     return figures;
-}
-
-std::map<std::string, std::uint64_t> driver_events(const cluster::Statistics& statistics) {
-    return {{"send_errors", statistics.send_errors},
-            {"send_would_block", statistics.send_would_block},
-            {"receive_errors", statistics.receive_errors},
-            {"oversized_datagrams", statistics.oversized_datagrams},
-            {"receive_pauses", statistics.receive_pauses},
-            {"discarded_datagrams", statistics.discarded_datagrams},
-            {"detected_stops", statistics.detected_stops},
-            {"lookups", statistics.lookups},
-            {"lookup_failures", statistics.lookup_failures}};
-}
-
-admin::BuildFigures build_figures() {
-    return {std::string(kVersion), std::string(kRevision), std::string(kCompiler)};
 }
 
 }  // namespace weir::app

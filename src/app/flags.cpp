@@ -59,8 +59,8 @@ void ConfigFlags::add_to(CLI::App& command) {
     }
 }
 
-ConfigSource ConfigFlags::source() const {
-    ConfigSource source;
+member::ConfigSource ConfigFlags::source() const {
+    member::ConfigSource source;
     if (!config_.empty()) source.file = config_;
     for (const config::SettingField& field : config::setting_fields()) {
         const std::string variable = config::variable_name(field.key);
@@ -107,13 +107,15 @@ Result<RemoteOptions> RemoteFlags::options() const {
     return options;
 }
 
-void NoteFlags::add_to(CLI::App& command) {
+void NoteFlags::add_to(CLI::App& command, bool may_expire) {
     note_.who = current_user();
     command.add_option("--who", note_.who, "Who changes it [the user]")->envname("WEIR_WHO");
     command.add_option("--why", note_.why, "Why, for whoever looks later")->envname("WEIR_WHY");
+    if (!may_expire) return;
     command
-        .add_option("--expires-in", note_.expires_in,
-                    "Take the change back by itself after this long, like 30m or 7d")
+        .add_option("--expires-in,--expires", note_.expires_in,
+                    "Take the change back by itself after this long, like 30m or 7d; never: it "
+                    "stays [as it is]")
         ->envname("WEIR_EXPIRES_IN");
 }
 

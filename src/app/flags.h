@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "app/loader.h"
 #include "app/remote.h"
+#include "member/loader.h"
 
 namespace weir::app {
 
@@ -17,7 +17,7 @@ class ConfigFlags {
   public:
     void add_to(CLI::App& command);
     /// Variables first, flags over them.
-    [[nodiscard]] ConfigSource source() const;
+    [[nodiscard]] member::ConfigSource source() const;
 
   private:
     std::string config_;
@@ -36,10 +36,10 @@ class RemoteFlags {
     std::string output_ = "table";
 };
 
-/// --who, --why and --expires-in.
+/// --who, --why and, where a change may end by itself, --expires-in.
 class NoteFlags {
   public:
-    void add_to(CLI::App& command);
+    void add_to(CLI::App& command, bool may_expire = true);
     [[nodiscard]] ChangeNote note() const;
 
   private:

@@ -126,6 +126,21 @@ Result<void> edit_rate(RateLimit& limit, const config::Rate& rate) {
     return {};
 }
 
+Result<void> edit_safe(RateLimit& limit, const std::optional<std::string>& text) {
+    if (!text) return {};
+    if (*text == "default") {
+        limit.safe.reset();
+        return {};
+    }
+    const auto rate = config::parse_rate(*text);
+    if (!rate) return bad("safe", rate.error().message);
+    if (rate->measure != config::Measure::none && rate->measure != config::measure_of(limit.unit)) {
+        return bad("safe", "'" + *text + "' is in another unit than the limit");
+    }
+    limit.safe = rate->amount * 1e9 / static_cast<double>(rate->period.count());
+    return {};
+}
+
 Result<void> edit_words(RateLimit& limit, const QuotaEdit& edit) {
     if (edit.law) {
         const auto word = parse_word("law", *edit.law, {"linear", "adaptive"});
@@ -141,7 +156,8 @@ Result<void> edit_words(RateLimit& limit, const QuotaEdit& edit) {
 }
 
 bool touches_limit(const QuotaEdit& edit) {
-    return edit.rate || edit.of || edit.low || edit.high || edit.debt || edit.law || edit.scope;
+    return edit.rate || edit.of || edit.low || edit.high || edit.debt || edit.law || edit.scope ||
+           edit.safe;
 }
 
 Result<void> edit_limit(QuotaDefinition& definition, const QuotaEdit& edit) {
@@ -162,7 +178,28 @@ Result<void> edit_limit(QuotaDefinition& definition, const QuotaEdit& edit) {
     if (auto done = edit_burst("low", edit.low, *unit, limit.low); !done) return done;
     if (auto done = edit_burst("high", edit.high, *unit, limit.high); !done) return done;
     if (auto done = edit_burst("debt", edit.debt, *unit, limit.debt); !done) return done;
+    if (auto done = edit_safe(limit, edit.safe); !done) return done;
     return edit_words(limit, edit);
+}
+
+Result<void> edit_share(QuotaDefinition& definition, const QuotaEdit& edit) {
+    if (edit.enforce) {
+        const auto share = config::parse_percentage(*edit.enforce);
+        if (!share) return bad("enforce", share.error().message);
+        definition.enforced_share = *share;
+    }
+    if (!edit.enforce_by) return {};
+    constexpr std::string_view kHeader = "header:";
+    limiter::QuotaOptions options = *definition.options;
+    if (edit.enforce_by->starts_with(kHeader)) {
+        options.enforced_by = edit.enforce_by->substr(kHeader.size());
+    } else if (*edit.enforce_by == "quota") {
+        options.enforced_by.clear();
+    } else {
+        return bad("enforce-by", "'" + *edit.enforce_by + "' must be quota or header:<name>");
+    }
+    definition.options = std::move(options);
+    return {};
 }
 
 Result<void> edit_quota(QuotaDefinition& definition, const QuotaEdit& edit) {
@@ -173,6 +210,14 @@ Result<void> edit_quota(QuotaDefinition& definition, const QuotaEdit& edit) {
         const auto word = parse_word("mode", *edit.mode, {"enforce", "shadow", "off"});
         if (!word) return word.error();
         definition.mode = static_cast<limiter::Mode>(*word);
+        definition.enforced_share = 1;
+    }
+    if (auto done = edit_share(definition, edit); !done) return done;
+    if (edit.when_isolated) {
+        const auto word =
+            parse_word("when-isolated", *edit.when_isolated, {"safe", "optimistic", "pessimistic"});
+        if (!word) return word.error();
+        definition.when_isolated = static_cast<limiter::IsolationMode>(*word);
     }
     if (edit.headers) {
         const auto word = parse_word("headers", *edit.headers, {"shown", "hidden"});
@@ -191,7 +236,8 @@ Result<void> edit_quota(QuotaDefinition& definition, const QuotaEdit& edit) {
 }  // namespace
 
 bool QuotaEdit::empty() const {
-    return !touches_limit(*this) && !parent && !mode && !headers && !max_instances;
+    return !touches_limit(*this) && !parent && !mode && !enforce && !enforce_by && !when_isolated &&
+           !headers && !max_instances;
 }
 
 Result<QuotaDefinition> apply_edit(QuotaDefinition definition, const QuotaEdit& edit) {

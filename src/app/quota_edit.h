@@ -18,8 +18,12 @@ struct QuotaEdit {
     std::optional<std::string> debt;
     std::optional<std::string> law;
     std::optional<std::string> scope;
+    std::optional<std::string> safe;    ///< a rate; "default" takes it away
     std::optional<std::string> parent;  ///< "none" takes the parent away
     std::optional<std::string> mode;
+    std::optional<std::string> enforce;     ///< "25%"
+    std::optional<std::string> enforce_by;  ///< "quota" or "header:<name>"
+    std::optional<std::string> when_isolated;
     std::optional<std::string> headers;
     std::optional<std::string> max_instances;
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/quota_edit.h"
 #include "config/settings.h"
@@ -23,7 +24,7 @@ struct RemoteOptions {
 struct ChangeNote {
     std::string who;
     std::string why;
-    std::string expires_in;  ///< a duration; empty: for ever
+    std::string expires_in;  ///< a duration or never; empty: as it is
 };
 
 struct QuotaSetCommand {
@@ -34,8 +35,16 @@ struct QuotaSetCommand {
     ChangeNote note;
 };
 
+struct QuotaApplyCommand {
+    std::vector<std::string> files;   ///< or directories of them
+    bool dry_run = false;             ///< show the differences, change nothing
+    bool detailed_exit_code = false;  ///< 2 when there are differences
+    ChangeNote note;
+};
+
 [[nodiscard]] int quota_list(const RemoteOptions& options, const std::string& prefix);
-[[nodiscard]] int quota_get(const RemoteOptions& options, const std::string& name);
+[[nodiscard]] int quota_get(const RemoteOptions& options, const std::string& name, bool history);
+[[nodiscard]] int quota_apply(const RemoteOptions& options, const QuotaApplyCommand& command);
 [[nodiscard]] int quota_set(const RemoteOptions& options, const QuotaSetCommand& command);
 [[nodiscard]] int quota_remove(const RemoteOptions& options, const std::string& name,
                                const ChangeNote& note);

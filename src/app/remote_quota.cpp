@@ -2,81 +2,16 @@
 
 #include <cstdio>
 
+#include "app/quota_change.h"
+#include "app/quota_text.h"
 #include "app/remote_session.h"
 #include "config/quota_document.h"
-#include "config/values.h"
+#include "net/clock.h"
 
 namespace weir::app {
 namespace {
 
 using limiter::QuotaDefinition;
-
-constexpr std::string_view kQuotas = "/v1/quotas";
-
-std::string target_of(const std::string& name) {
-    return std::string(kQuotas) + "/" + percent_encode(name);
-}
-
-std::string with_note(std::string target, const ChangeNote& note) {
-    char separator = '?';
-    const auto add = [&](const char* key, const std::string& value) {
-        if (value.empty()) return;
-        target += separator + (key + ("=" + percent_encode(value)));
-        separator = '&';
-    };
-    add("who", note.who);
-    add("why", note.why);
-    add("expires_in", note.expires_in);
-    return target;
-}
-
-/// Our own writing, read back.
-std::optional<QuotaDefinition> definition_of(const Json& row) {
-    if (!row.is_object() || !row.contains("definition") || row["definition"].is_null()) {
-        return std::nullopt;
-    }
-    config::Diagnostics diagnostics;
-    return config::parse_quota({"answer.json", row["definition"].dump()}, diagnostics);
-}
-
-std::string limit_text(const limiter::RateLimit& limit) {
-    std::string text = config::format_rate(limit);
-    if (config::measure_of(limit.unit) == config::Measure::bytes) {
-        text +=
-            limit.unit == limiter::Unit::request_bytes ? " of request-bytes" : " of response-bytes";
-    }
-    const auto add = [&](const char* key, const std::optional<limiter::BurstSpec>& burst) {
-        if (burst) text += std::string(" ") + key + "=" + config::format_burst(*burst, limit.unit);
-    };
-    add("low", limit.low);
-    add("high", limit.high);
-    add("debt", limit.debt);
-    if (limit.law != limiter::Law::adaptive) text += " law=linear";
-    if (limit.scope != limiter::Scope::fleet) text += " scope=sidecar";
-    return text;
-}
-
-std::string limits_text(const QuotaDefinition& definition) {
-    std::string text;
-    for (const limiter::RateLimit& limit : definition.limits) {
-        text += (text.empty() ? "" : "; ") + limit_text(limit);
-    }
-    return text.empty() ? "none" : text;
-}
-
-/// One line: what `set` shows before and after.
-std::string definition_text(const std::optional<QuotaDefinition>& definition) {
-    if (!definition) return "(none)";
-    std::string text = limits_text(*definition);
-    if (definition->parent) text += ", parent " + *definition->parent;
-    if (definition->mode != limiter::Mode::enforce) {
-        text += ", mode " + std::string(to_string(definition->mode));
-    }
-    if (definition->max_instances != 0) {
-        text += ", max_instances " + std::to_string(definition->max_instances);
-    }
-    return text + (definition->hide_headers ? ", headers hidden" : "");
-}
 
 std::string source_text(const Json& row) {
     std::string text = text_of(row, "source");
@@ -87,9 +22,17 @@ std::string source_text(const Json& row) {
 
 std::vector<std::string> table_row(const Json& row) {
     const auto definition = definition_of(row);
-    if (!definition) return {text_of(row, "name"), "(hidden)", "", "", source_text(row)};
-    return {definition->name, limits_text(*definition), std::string(to_string(definition->mode)),
-            definition->parent.value_or("-"), source_text(row)};
+    const std::string expires = expires_text(row);
+    const std::string ends = expires.empty() ? "-" : expires;
+    if (!definition) return {text_of(row, "name"), "(hidden)", "", "", "", ends, source_text(row)};
+    const std::string options = options_text(*definition);
+    return {definition->name,
+            limits_text(*definition),
+            mode_text(*definition),
+            definition->parent.value_or("-"),
+            options.empty() ? "-" : options,
+            ends,
+            source_text(row)};
 }
 
 /// All pages.
@@ -97,9 +40,8 @@ std::optional<Json> list_all(RemoteSession& session, const std::string& prefix) 
     Json all = Json::array();
     std::string after;
     for (;;) {
-        auto page =
-            session.get(std::string(kQuotas) + "?limit=1000&prefix=" + percent_encode(prefix) +
-                        "&after=" + percent_encode(after));
+        auto page = session.get("/v1/quotas?limit=1000&prefix=" + percent_encode(prefix) +
+                                "&after=" + percent_encode(after));
         if (!page) return std::nullopt;
         for (const Json& row : page->value("quotas", Json::array())) all.push_back(row);
         after = text_of(*page, "next");
@@ -136,9 +78,12 @@ std::string figures_text(const Json& report) {
 }
 
 /// The definition that an edit starts from. A name that only a template covers becomes a quota of
-/// its own, with the template's limits.
-Result<QuotaDefinition> base_of(const std::string& name, const Json& report) {
-    const auto found = report.is_null() ? std::nullopt : definition_of(report);
+/// its own, with the template's limits; one that is hidden is again what its file says.
+QuotaDefinition base_of(const std::string& name, const Json& report) {
+    auto found = report.is_null() ? std::nullopt : definition_of(report);
+    if (!found && text_of(report, "name") == name && report.contains("file_definition")) {
+        found = definition_of(Json{{"definition", report["file_definition"]}});
+    }
     QuotaDefinition base = found.value_or(QuotaDefinition{});
     if (found && found->name != name && found->parent && limiter::is_template(*found->parent)) {
         base.parent.reset();
@@ -155,32 +100,70 @@ bool needs_parent(const std::string& name, const Json& report, const QuotaEdit& 
            !edit.parent;
 }
 
-int show_change(const QuotaSetCommand& command, const std::optional<QuotaDefinition>& before,
-                const std::string& after) {
+/// What there is of exactly this name: its definition, "(hidden)" or "(none)", and its expiry.
+std::string row_text(const std::string& name, const Json& row) {
+    if (row.is_null() || text_of(row, "name") != name) return "(none)";
+    const auto definition = definition_of(row);
+    const std::string text = definition ? definition_text(*definition) : "(hidden)";
+    const std::string expires = expires_text(row);
+    return expires.empty() ? text : text + ", expires in " + expires;
+}
+
+/// The tag that a change of this name is made against; empty when there is no such quota.
+std::string tag_of(const std::string& name, const Json& report) {
+    return !report.is_null() && text_of(report, "name") == name ? text_of(report, "etag")
+                                                                : std::string();
+}
+
+/// A dry run asks the sidecar as well: it knows parents, chains and bounds.
+std::string change_target(const QuotaSetCommand& command) {
+    ChangeNote note = command.note;
+    if (note.expires_in.empty()) note.expires_in = "keep";
+    return with_note(target_of(command.name), note) + (command.dry_run ? "&dry_run=true" : "");
+}
+
+/// Nothing when somebody else changed the quota in between.
+std::optional<int> put(RemoteSession& session, const RemoteOptions& options,
+                       const QuotaSetCommand& command, const Json& before,
+                       const std::string& body) {
+    bool changed = false;
+    const auto answer =
+        session.put_if(change_target(command), body, tag_of(command.name, before), changed);
+    if (changed) return std::nullopt;
+    if (!answer) return 1;
+    if (options.output == OutputFormat::json) {
+        std::puts(answer->dump(2).c_str());
+        return 0;
+    }
     std::printf("%s\n  before  %s\n  after   %s\n", command.name.c_str(),
-                definition_text(before).c_str(), after.c_str());
+                row_text(command.name, before).c_str(), row_text(command.name, *answer).c_str());
     if (command.dry_run) std::puts("  (nothing changed: --dry-run)");
     return 0;
 }
 
-/// The definition of exactly this name, if there is one.
-std::optional<QuotaDefinition> current(const std::string& name, const Json& report) {
-    auto found = report.is_null() ? std::nullopt : definition_of(report);
-    return found && found->name == name ? found : std::nullopt;
-}
-
-int put(RemoteSession& session, const RemoteOptions& options, const QuotaSetCommand& command,
-        const std::optional<QuotaDefinition>& before, const std::string& after,
-        const std::string& body) {
-    if (!command.dry_run) {
-        const auto answer = session.put(with_note(target_of(command.name), command.note), body);
-        if (!answer) return 1;
-        if (options.output == OutputFormat::json) {
-            std::puts(answer->dump(2).c_str());
-            return 0;
+/// Only the fields named are changed, on top of what holds now; nothing when it is to be tried
+/// again.
+std::optional<int> try_set(RemoteSession& session, const RemoteOptions& options,
+                           const QuotaSetCommand& command) {
+    const auto report = session.find(target_of(command.name));
+    if (!report) return 1;
+    if (command.absent) return put(session, options, command, *report, R"({"absent": true})");
+    if (command.edit.empty()) {  // its expiry alone
+        if (!text_of(*report, "source").starts_with("api ") ||
+            tag_of(command.name, *report).empty()) {
+            return complain("'" + command.name + "' has no change by the API that could expire");
+        }
+        if (!definition_of(*report)) {
+            return put(session, options, command, *report, R"({"absent": true})");
         }
     }
-    return show_change(command, before, after);
+    if (needs_parent(command.name, *report, command.edit)) {
+        return complain("'" + command.name + "' is an instance of '" + text_of(*report, "name") +
+                        "', to become a quota of its own: say its --parent (or none)");
+    }
+    const auto edited = apply_edit(base_of(command.name, *report), command.edit);
+    if (!edited) return complain(edited.error().message);
+    return put(session, options, command, *report, config::quota_json(*edited, -1));
 }
 
 }  // namespace
@@ -193,15 +176,19 @@ int quota_list(const RemoteOptions& options, const std::string& prefix) {
         std::puts(rows->dump(2).c_str());
         return 0;
     }
-    std::vector<std::vector<std::string>> table = {{"NAME", "LIMITS", "MODE", "PARENT", "SOURCE"}};
+    std::vector<std::vector<std::string>> table = {
+        {"NAME", "LIMITS", "MODE", "PARENT", "OPTIONS", "EXPIRES", "SOURCE"}};
     for (const Json& row : *rows) table.push_back(table_row(row));
     std::fputs(format_table(table).c_str(), stdout);
+    const auto config = session.get("/v1/config");
+    if (!config) return 1;
+    for (const std::string& line : set_problems(*config)) std::printf("! %s\n", line.c_str());
     return 0;
 }
 
-int quota_get(const RemoteOptions& options, const std::string& name) {
+int quota_get(const RemoteOptions& options, const std::string& name, bool history) {
     RemoteSession session(options);
-    const auto report = session.get(target_of(name));
+    const auto report = session.get(target_of(name) + (history ? "?history=true" : ""));
     if (!report) return 1;
     if (options.output == OutputFormat::json) {
         std::puts(report->dump(2).c_str());
@@ -212,34 +199,32 @@ int quota_get(const RemoteOptions& options, const std::string& name) {
     if (definition && definition->name != name) text += "template  " + definition->name + "\n";
     text += "limits    " + (definition ? limits_text(*definition) : "(hidden)") + "\n";
     if (definition) {
-        text += "mode      " + std::string(to_string(definition->mode)) + "\n";
+        text += "mode      " + mode_text(*definition) + "\n";
         text += "parent    " + definition->parent.value_or("-") + "\n";
+        const std::string more = options_text(*definition);
+        if (!more.empty()) text += "options   " + more + "\n";
     }
     text += "source    " + source_text(*report) + "\n";
     if (const std::string why = text_of(*report, "why"); !why.empty())
         text += "why       " + why + "\n";
+    if (const std::string expires = expires_text(*report); !expires.empty())
+        text += "expires   in " + expires + "\n";
+    if (text_of(*report, "name").empty()) text = "name      " + name + "\n(no such quota now)\n";
     std::fputs((text + figures_text(*report) + live_text(*report)).c_str(), stdout);
+    if (history) {
+        const auto now = std::chrono::duration_cast<std::chrono::seconds>(net::unix_time());
+        std::fputs(history_text(*report, now.count()).c_str(), stdout);
+    }
     return 0;
 }
 
 int quota_set(const RemoteOptions& options, const QuotaSetCommand& command) {
+    constexpr int kTries = 20;
     RemoteSession session(options);
-    const auto report = session.find(target_of(command.name));
-    if (!report) return 1;
-    const auto before = current(command.name, *report);
-    if (command.absent) {
-        return put(session, options, command, before, "(hidden)", R"({"absent": true})");
+    for (int i = 0; i < kTries; ++i) {
+        if (const auto code = try_set(session, options, command)) return *code;
     }
-    if (needs_parent(command.name, *report, command.edit)) {
-        return complain("'" + command.name + "' is an instance of '" + text_of(*report, "name") +
-                        "', to become a quota of its own: say its --parent (or none)");
-    }
-    const auto base = base_of(command.name, *report);
-    if (!base) return complain(base.error().message);
-    const auto edited = apply_edit(*base, command.edit);
-    if (!edited) return complain(edited.error().message);
-    return put(session, options, command, before, definition_text(*edited),
-               config::quota_json(*edited, -1));
+    return complain("'" + command.name + "' changed again and again while this change was made");
 }
 
 int quota_remove(const RemoteOptions& options, const std::string& name, const ChangeNote& note) {
@@ -250,8 +235,8 @@ int quota_remove(const RemoteOptions& options, const std::string& name, const Ch
         std::puts(answer->dump(2).c_str());
         return 0;
     }
-    std::printf("%s\n  now     %s\n", name.c_str(),
-                definition_text(definition_of(*answer)).c_str());
+    const auto now = definition_of(*answer);
+    std::printf("%s\n  now     %s\n", name.c_str(), now ? definition_text(*now).c_str() : "(none)");
     return 0;
 }
 

@@ -11,16 +11,22 @@ namespace weir::app {
 namespace {
 
 /// One line per error of a problem document.
-std::string problem_text(const Json& problem) {
+std::string problem_text(const Json& problem, bool several = false) {
     std::string text = text_of(problem, "detail");
     if (!problem.is_object() || !problem.contains("errors")) return text;
     // The store's own summary names each error as well; once is enough.
     if (text.find(": ") != std::string::npos) text = "the definition is not valid";
     for (const Json& error : problem["errors"]) {
         const std::string path = text_of(error, "path");
-        text += "\n  " + (path.empty() ? "" : path + ": ") + text_of(error, "message");
+        const std::string quota = several ? text_of(error, "quota") : "";
+        text += "\n  " + (quota.empty() ? "" : quota + ": ") + (path.empty() ? "" : path + ": ") +
+                text_of(error, "message");
         const std::string suggestion = text_of(error, "suggestion");
-        text += suggestion.empty() ? "" : ", did you mean '" + suggestion + "'?";
+        const bool sentence =
+            suggestion.starts_with("did you mean") || suggestion.find(' ') != std::string::npos;
+        text += suggestion.empty() ? ""
+                : sentence         ? ", " + suggestion
+                                   : ", did you mean '" + suggestion + "'?";
     }
     return text;
 }
@@ -82,11 +88,36 @@ std::optional<Json> RemoteSession::find(const std::string& target) {
 std::optional<Json> RemoteSession::put(const std::string& target, const std::string& body) {
     return client_ ? read(client_->put(target, body), false) : std::nullopt;
 }
+std::optional<Json> RemoteSession::put_if(const std::string& target, const std::string& body,
+                                          const std::string& tag, bool& changed) {
+    changed = false;
+    if (!client_) return std::nullopt;
+    const auto reply = client_->put(target, body, tag);
+    changed = reply && reply->status == 412;
+    return changed ? std::nullopt : read(reply, false);
+}
 std::optional<Json> RemoteSession::remove(const std::string& target) {
     return client_ ? read(client_->remove(target), false) : std::nullopt;
 }
 std::optional<Json> RemoteSession::post(const std::string& target) {
     return client_ ? read(client_->post(target), false) : std::nullopt;
+}
+
+std::optional<RemoteSession::Answer> RemoteSession::post(const std::string& target,
+                                                         const std::string& body) {
+    if (!client_) return std::nullopt;
+    const auto reply = client_->post(target, body);
+    if (!reply) {
+        complain(reply.error().message);
+        return std::nullopt;
+    }
+    Answer answer{reply->status, Json::parse(reply->body, nullptr, false), {}};
+    if (answer.status == 200 && !answer.body.is_discarded()) return answer;
+    if (!answer.body.is_discarded()) answer.problem = problem_text(answer.body, true);
+    if (answer.problem.empty()) {
+        answer.problem = "the sidecar answered " + std::to_string(answer.status);
+    }
+    return answer;
 }
 
 std::string text_of(const Json& object, const char* key) {

@@ -19,6 +19,17 @@ class RemoteSession {
     /// The answer's JSON; nothing after having told on standard error what went wrong.
     [[nodiscard]] std::optional<Json> get(const std::string& target);
     [[nodiscard]] std::optional<Json> put(const std::string& target, const std::string& body);
+    /// Only if the quota has this tag still (empty: if there is none); `changed` is set, and
+    /// nothing told, if it has not.
+    [[nodiscard]] std::optional<Json> put_if(const std::string& target, const std::string& body,
+                                             const std::string& tag, bool& changed);
+    /// Any answer of the sidecar, a refusal too; nothing after having told that there was none.
+    struct Answer {
+        unsigned status = 0;
+        Json body;
+        std::string problem;  ///< of a refusal, as text
+    };
+    [[nodiscard]] std::optional<Answer> post(const std::string& target, const std::string& body);
     [[nodiscard]] std::optional<Json> remove(const std::string& target);
     [[nodiscard]] std::optional<Json> post(const std::string& target);
     /// Like get(), but a 404 is null and not an error.

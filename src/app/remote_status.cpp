@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "app/quota_change.h"
 #include "app/remote_session.h"
 
 namespace weir::app {
@@ -14,24 +15,101 @@ std::string health_text(const Json& status) {
     return health.value("ready", false) ? "ready" : "not ready";
 }
 
+std::string state_of_set(const Json& set) {
+    if (set.value("conflict", false)) return "CONFLICT";
+    const std::string loading = text_of(set, "loading_generation");
+    if (!loading.empty()) return "taking in " + loading;
+    return text_of(set, "problem").empty() ? "" : "OTHER FILE";
+}
+
+/// What a peer has, by its last digest: "same", or its sets where they differ from ours.
+std::string definitions_text(const Json& peer) {
+    if (!peer.contains("definitions") || !peer["definitions"].is_object()) return "-";
+    const Json& definitions = peer["definitions"];
+    if (definitions.value("same", false)) return "same";
+    std::string text;
+    for (const Json& set : definitions.value("quota_sets", Json::array())) {
+        text += text_of(set, "name") + "#" + text_of(set, "generation") + " ";
+    }
+    return text + "overrides " + text_of(definitions, "overrides_hash");
+}
+
 std::string sets_text(const Json& config) {
     std::vector<std::vector<std::string>> rows = {{"SET", "GENERATION", "QUOTAS", "HASH", ""}};
     for (const Json& set : config.value("quota_sets", Json::array())) {
         const std::string generation = text_of(set, "generation");
         rows.push_back({text_of(set, "name"), generation.empty() ? "local" : generation,
-                        text_of(set, "quotas"), text_of(set, "hash"),
-                        set.value("conflict", false) ? "CONFLICT" : ""});
+                        text_of(set, "quotas"), text_of(set, "hash"), state_of_set(set)});
+    }
+    std::string text = rows.size() == 1 ? "" : "\n" + format_table(rows);
+    for (const std::string& line : set_problems(config)) text += "! " + line + "\n";
+    return text;
+}
+
+/// "0.2s", or "-" if it is not known.
+std::string seconds_text(const Json& object, const char* key) {
+    const bool known = object.contains(key) && object[key].is_number();
+    if (!known) return "-";
+    const double seconds = number_of(object, key);
+    return seconds < 0.1 ? short_number(1000 * seconds) + "ms" : short_number(seconds) + "s";
+}
+
+std::string peers_text(const Json& peers) {
+    std::vector<std::vector<std::string>> rows = {
+        {"PEER", "STATE", "SILENT", "ROUND TRIP", "KEY", "INCARNATION", "DEFINITIONS"}};
+    for (const Json& peer : peers.value("peers", Json::array())) {
+        const std::string state = text_of(peer, "state");
+        const std::string silent = seconds_text(peer, "silent_seconds");
+        // Of those that are gone it tells since when: they are not expected to say anything.
+        const bool gone = state == "left" || state == "dead" || state == "replaced";
+        const std::string key = text_of(peer, "key");
+        rows.push_back({text_of(peer, "address"), gone ? state + " " + silent + " ago" : state,
+                        gone || state == "self" ? "-" : silent,
+                        seconds_text(peer, "round_trip_seconds"), key.empty() ? "-" : key,
+                        text_of(peer, "incarnation"), definitions_text(peer)});
     }
     return rows.size() == 1 ? "" : "\n" + format_table(rows);
 }
 
-std::string peers_text(const Json& peers) {
-    std::vector<std::vector<std::string>> rows = {{"PEER", "STATE", "SILENT", "INCARNATION"}};
-    for (const Json& peer : peers.value("peers", Json::array())) {
-        const bool heard = peer.contains("silent_seconds") && peer["silent_seconds"].is_number();
-        rows.push_back({text_of(peer, "address"), text_of(peer, "state"),
-                        heard ? short_number(number_of(peer, "silent_seconds")) + "s" : "-",
-                        text_of(peer, "incarnation")});
+std::string gossip_text(const Json& status) {
+    const Json gossip = status.value("gossip", Json::object());
+    if (!gossip.value("clustered", false)) return "alone, every limit is its own";
+    const Json keys = gossip.value("keys", Json::array());
+    if (keys.empty()) return "not sealed (insecure: true)";
+    std::string text = "sealed with key " + keys[0].get<std::string>();
+    if (keys.size() > 1) text += ", accepts " + keys[1].get<std::string>() + " as well";
+    return text;
+}
+
+/// What keeps peers apart, as far as it can be known from here.
+std::string trouble_text(const Json& status) {
+    const Json gossip = status.value("gossip", Json::object());
+    std::string text;
+    for (const Json& one : gossip.value("strangers", Json::array())) {
+        const std::string key = text_of(one, "key");
+        text += "  " + text_of(one, "datagrams") + " datagrams from " + text_of(one, "address") +
+                (key.empty() ? "" : " under key " + key) + ", the last " +
+                seconds_text(one, "silent_seconds") + " ago: " + text_of(one, "problem") + "\n";
+    }
+    for (const Json& seed : gossip.value("silent_seeds", Json::array())) {
+        text += "  " + seed.get<std::string>() + " is a seed, but no peer is known there\n";
+    }
+    return text.empty() ? "" : "\nGOSSIP TROUBLE\n" + text;
+}
+
+/// Those limits whose owners were heard of longest ago come first, and only a few of them.
+std::string limits_text(const Json& status) {
+    constexpr std::size_t kMost = 10;
+    std::vector<std::vector<std::string>> rows = {{"LIMIT", "LAST HEARD", "OWNERS HEARD", ""}};
+    for (const Json& limit :
+         status.value("gossip", Json::object()).value("limits", Json::array())) {
+        if (rows.size() > kMost) break;
+        const std::string silent = seconds_text(limit, "silent_seconds");
+        rows.push_back({text_of(limit, "quota") + " " + text_of(limit, "unit") + "/" +
+                            text_of(limit, "period"),
+                        silent + " ago",
+                        text_of(limit, "believed") + " of " + text_of(limit, "owners"),
+                        limit.value("isolated", false) ? "ISOLATED" : ""});
     }
     return rows.size() == 1 ? "" : "\n" + format_table(rows);
 }
@@ -44,6 +122,22 @@ std::string reload_text(const Json& config) {
         text += "\n  " + error.get<std::string>();
     }
     return text;
+}
+
+/// A line of its own, if there is a snapshot.
+std::string snapshot_text(const Json& config) {
+    if (!config.contains("snapshot") || !config["snapshot"].is_object()) return "";
+    const Json& snapshot = config["snapshot"];
+    const std::string problem = text_of(snapshot, "problem");
+    std::string text = "snapshot  " + text_of(snapshot, "file");
+    if (problem.empty()) {
+        text += ", " + text_of(snapshot, "overrides") + " overrides";
+        text += snapshot.value("unsaved", false) ? ", newer ones not yet written" : "";
+    } else {
+        text += " CANNOT BE WRITTEN: " + problem;
+    }
+    const bool refused = text_of(snapshot, "found_at_start") == "refused";
+    return text + (refused ? ", the one found at the start was REFUSED" : "") + "\n";
 }
 
 }  // namespace
@@ -59,12 +153,23 @@ int status(const RemoteOptions& options) {
         std::puts(all.dump(2).c_str());
         return 0;
     }
-    std::printf("weir      %s, up %ss\nstate     %s\nconfig    %s\nquotas    hash %s\n",
-                text_of(*status, "version").c_str(),
-                short_number(number_of(*status, "uptime_seconds")).c_str(),
-                health_text(*status).c_str(), reload_text(*config).c_str(),
-                text_of(*config, "quotas_hash").c_str());
-    std::fputs((sets_text(*config) + peers_text(*peers)).c_str(), stdout);
+    std::printf(
+        "weir      %s, up %ss\nstate     %s\nconfig    %s\nquotas    hash %s\n"
+        "gossip    %s\n%s",
+        text_of(*status, "version").c_str(),
+        short_number(number_of(*status, "uptime_seconds")).c_str(), health_text(*status).c_str(),
+        reload_text(*config).c_str(), text_of(*config, "quotas_hash").c_str(),
+        gossip_text(*status).c_str(), snapshot_text(*config).c_str());
+    const Json waiting = config->value("after_restart", Json::array());
+    for (const Json& key : waiting) {
+        std::printf("%s%s", &key == &waiting.front() ? "restart   needed for " : ", ",
+                    key.get<std::string>().c_str());
+    }
+    if (!waiting.empty()) std::puts("");
+    std::fputs(
+        (trouble_text(*status) + sets_text(*config) + peers_text(*peers) + limits_text(*status))
+            .c_str(),
+        stdout);
     return 0;
 }
 

@@ -5,12 +5,12 @@
 
 #include <csignal>
 #include <cstdio>
-#include <random>
 
 #include "admin/access.h"
-#include "app/files.h"
 #include "app/sidecar.h"
 #include "cluster/key_file.h"
+#include "member/files.h"
+#include "net/entropy.h"
 #include "net/file_descriptor.h"
 #include "net/socket_address.h"
 
@@ -18,12 +18,6 @@ namespace weir::app {
 namespace {
 
 void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
-
-/// From the system's entropy; everything random in this process grows from it.
-std::uint64_t draw_seed() {
-    std::random_device device;
-    return (std::uint64_t{device()} << 32) | device();
-}
 
 /// Each connection takes two descriptors; the soft limit of 1,024 is for programs with select().
 void raise_descriptor_limit() {
@@ -63,6 +57,7 @@ std::vector<std::string> environment_errors(const config::Settings& settings) {
     note(check_free("listen", settings.listen));
     note(check_free("admin", settings.admin));
     note(check_free("status", settings.status));
+    if (settings.check) note(check_free("check.listen", settings.check->listen));
     if (!settings.admin_token_file.empty()) note(admin::read_token(settings.admin_token_file));
     if (settings.cluster) {
         note(check_free("cluster.listen", settings.cluster->listen, SOCK_DGRAM));
@@ -74,8 +69,8 @@ std::vector<std::string> environment_errors(const config::Settings& settings) {
 }
 
 /// What can be read is read and said; whether it is good.
-bool load_and_tell(const ConfigSource& source, Loaded& loaded) {
-    loaded = load(source);
+bool load_and_tell(const member::ConfigSource& source, member::Loaded& loaded) {
+    loaded = member::load(source);
     say(loaded.diagnostics.text());
     if (!loaded.good()) {
         say("weir: " + std::to_string(loaded.diagnostics.error_count()) +
@@ -86,16 +81,17 @@ bool load_and_tell(const ConfigSource& source, Loaded& loaded) {
 
 }  // namespace
 
-int run(const ConfigSource& source) {
-    Loaded loaded;
+int run(const member::ConfigSource& source) {
+    member::Loaded loaded;
     if (!load_and_tell(source, loaded)) return 1;
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of write()
     raise_descriptor_limit();
     if (const auto is_free = check_free("listen", loaded.settings.listen); !is_free) {
         say("weir: " + is_free.error().message + "\n");
         return 1;
     }
-    Sidecar sidecar(source, std::move(loaded), draw_seed());
+    Sidecar sidecar(source, std::move(loaded), net::system_seed());
     if (const auto started = sidecar.start(); !started) {
         say("weir: " + started.error().message + "\n");
         return 1;
@@ -103,8 +99,8 @@ int run(const ConfigSource& source) {
     return sidecar.run();
 }
 
-int check(const ConfigSource& source) {
-    Loaded loaded;
+int check(const member::ConfigSource& source) {
+    member::Loaded loaded;
     if (!load_and_tell(source, loaded)) return 1;
     const std::vector<std::string> errors = environment_errors(loaded.settings);
     for (const std::string& error : errors) {

@@ -4,27 +4,17 @@
 #include <boost/asio/post.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <limits>
 
 #include "admin/figures.h"
 #include "app/figures.h"
-#include "app/version.h"
-#include "engine/definition_store.h"
 #include "engine/engine.h"
+#include "member/version.h"
 #include "net/clock.h"
 #include "routing/router.h"
 
 namespace weir::app {
 namespace {
-
-constexpr std::chrono::milliseconds kMaintenance{100};
-
-limiter::LimiterOptions limiter_options(const config::Settings& settings, std::uint64_t seed) {
-    limiter::LimiterOptions options;
-    options.max_instances = static_cast<std::uint32_t>(settings.limiter.max_instances);
-    options.max_weight = settings.limiter.max_weight;
-    options.seed = seed;
-    return options;
-}
 
 net::Address to_address(const config::ListenAddress& listen) {
     if (listen.is_unix()) {
@@ -33,11 +23,6 @@ net::Address to_address(const config::ListenAddress& listen) {
         return address;
     }
     return net::Address::from(listen.endpoint);
-}
-
-std::string environment(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
 }
 
 /// The settings were checked when they were read, so this cannot fail then.
@@ -49,7 +34,7 @@ std::shared_ptr<const routing::Router> compile(const config::Settings& settings)
 
 }  // namespace
 
-Sidecar::Sidecar(ConfigSource source, Loaded loaded, std::uint64_t seed)
+Sidecar::Sidecar(member::ConfigSource source, member::Loaded loaded, std::uint64_t seed)
     : source_(std::move(source)),
       settings_(std::move(loaded.settings)),
       first_sets_(std::move(loaded.sets)),
@@ -57,9 +42,10 @@ Sidecar::Sidecar(ConfigSource source, Loaded loaded, std::uint64_t seed)
       log_(settings_.log),
       control_(1),
       signals_(control_),
-      maintenance_(control_),
-      limiter_(limiter_options(settings_, random_.next())),
+      member_(control_, settings_, random_.next()),
+      limiter_(member_.limiter()),
       router_(compile(settings_)),
+      access_log_(settings_.access_log_file),
       upstream_lookup_(
           control_,
           [this](std::vector<net::SocketAddress> found) { set_upstream(std::move(found)); },
@@ -68,14 +54,22 @@ Sidecar::Sidecar(ConfigSource source, Loaded loaded, std::uint64_t seed)
                            {{"upstream", to_string(settings_.upstream)}, {"reason", message}});
           }),
       watch_(control_, [this] { reload(Reload::quotas); }),
+      key_watch_(control_, [this] { reload_keys(); }),
+      stranger_timer_(control_),
+      memory_(control_,
+              [this](bool is_short, const MemoryGauge::Reading& reading) {
+                  memory_changed(is_short, reading);
+              }),
       quotas_hash_(loaded.quotas_hash),
-      loader_(1) {
+      reloader_(
+          control_, [this](Reload what) { return reload_job(what); },
+          [this](Reload what, member::Loaded again) { loaded_again(what, std::move(again)); }) {
     figures_.file = source_.file.value_or("");
     figures_.hash = admin::hash_text(loaded.settings_hash);
 }
 
 Sidecar::~Sidecar() {
-    loader_.join();
+    reloader_.join();
     if (proxy_) {
         proxy_->stop_now();
         proxy_->join();
@@ -85,31 +79,32 @@ Sidecar::~Sidecar() {
 Result<void> Sidecar::start() {
     started_ = net::now();
     if (auto opened = open_cluster(); !opened) return opened;
-    const std::vector<std::string> errors = apply_sets(first_sets_);
+    if (auto applied = member_.apply_first(first_sets_); !applied) return applied;
     first_sets_ = {};
-    if (!errors.empty()) return error(ErrorCode::invalid_argument, errors.front());
-    // The engine would do it at its first tick, but no request may come before.
-    static_cast<void>(limiter_.apply(cluster_->engine().definitions().in_force(), started_));
     figures_.last_success_seconds = to_seconds(net::unix_time());
     if (auto opened = open_listeners(); !opened) return opened;
     upstream_lookup_.set(settings_.upstream);
     if (auto opened = open_proxy(); !opened) return opened;
-    cluster_->start();
+    set_memory_limit();
+    member_.on_late_outcome([this](const member::SetsOutcome& outcome) { log_outcome(outcome); });
+    member_.start();
     watch_.watch(settings_.quotas);
     reload(Reload::quotas);  // what changed between reading and watching
-    maintain();
+    watch_keys();
+    tell_strangers();
     for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
     wait_for_signal();
     return {};
 }
 
 Result<void> Sidecar::open_cluster() {
-    cluster::Options options;
-    options.settings = settings_.cluster;
-    options.pod_ip = environment("POD_IP");
-    auto opened = cluster::Cluster::open(control_, limiter_, std::move(options), random_.next());
-    if (!opened) return opened.error();
-    cluster_ = std::move(*opened);
+    member_.on_snapshot([this](const member::SnapshotNotice& notice) {
+        const LogFields fields = {{"what", notice.reason}};
+        notice.is_warning ? log_.warning(notice.message, fields)
+                          : log_.info(notice.message, fields);
+    });
+    if (auto opened = member_.open(settings_); !opened) return opened;
+    cluster_ = &member_.cluster();
     for (const std::string& warning : cluster_->warnings()) {
         log_.warning(warning, {});
     }
@@ -140,10 +135,13 @@ Result<void> Sidecar::open_listeners() {
 Result<void> Sidecar::open_proxy() {
     proxy::ServerSettings settings;
     settings.listen = to_address(settings_.listen);
+    if (settings_.check) settings.check = to_address(settings_.check->listen);
     settings.workers = settings_.workers;
     settings.connections = settings_.limits.connections;
     settings.drain = settings_.drain;
     settings.seed = random_.next();
+    settings.access_log = &access_log_;
+    if (auto opened = open_access_log(); !opened) return opened;
     proxy_ = std::make_unique<proxy::Server>(settings, limiter_, make_snapshot());
     if (auto started = proxy_->start(); !started) {
         proxy_.reset();
@@ -154,16 +152,18 @@ Result<void> Sidecar::open_proxy() {
 }
 
 int Sidecar::run() {
-    log_.info("serving", {{"version", std::string(kVersion)},
+    log_.info("serving", {{"version", std::string(member::kVersion)},
                           {"listen", net::to_string(proxy_->listening())},
                           {"upstream", to_string(settings_.upstream)},
                           {"admin", to_string(admin_server_->bound())},
                           {"status", to_string(status_server_->bound())},
+                          {"check", settings_.check ? net::to_string(proxy_->checking()) : "none"},
                           {"gossip", settings_.cluster ? to_string(cluster_->bound()) : "none"},
                           {"workers", std::to_string(proxy_->workers())}});
     control_.run();
-    loader_.join();
+    reloader_.join();
     proxy_->join();
+    access_log_.close();
     log_.info("ended", {});
     return 0;
 }
@@ -188,12 +188,33 @@ void Sidecar::on_signal(int number) {
     stop();
 }
 
-void Sidecar::maintain() {
-    limiter_.maintain(net::now());
-    maintenance_.expires_after(kMaintenance);
-    maintenance_.async_wait([this](const boost::system::error_code& failure) {
-        if (!failure) maintain();
-    });
+/// From here on the control thread may wait for a disk, and hears no signal.
+void Sidecar::end_at_next_signal() {
+    // A handler, not the default: the first process of a container would go on.
+    for (const int number : {SIGTERM, SIGINT}) {
+        std::signal(number, [](int) { std::_Exit(1); });
+    }
+}
+
+void Sidecar::set_memory_limit() {
+    memory_.set_limit(settings_.limits.memory);
+    // A thousand transfers begin between two looks at the memory in use: their buffers have a
+    // bound of their own.
+    const auto limit = memory_.last().limit;
+    proxy_->bound_buffers(limit == 0 ? std::numeric_limits<std::size_t>::max() : limit / 2);
+}
+
+void Sidecar::memory_changed(bool is_short, const MemoryGauge::Reading& reading) {
+    if (proxy_) proxy_->shed(is_short);
+    const auto used = std::to_string(reading.used);
+    const auto limit = std::to_string(reading.limit);
+    if (is_short) {
+        const auto instances = std::to_string(limiter_.memory().bytes);
+        log_.warning("memory is short: requests get 503",
+                     {{"used", used}, {"limit", limit}, {"quota_instances", instances}});
+    } else {
+        log_.info("memory is no longer short", {{"used", used}, {"limit", limit}});
+    }
 }
 
 void Sidecar::drain() {
@@ -210,11 +231,14 @@ void Sidecar::stop() {
 }
 
 void Sidecar::finish() {
-    cluster_->leave();
-    cluster_->stop();
+    end_at_next_signal();
+    member_.leave();
+    reloader_.stop();
     upstream_lookup_.stop();
     watch_.stop();
-    maintenance_.cancel();
+    key_watch_.stop();
+    stranger_timer_.cancel();
+    memory_.stop();
     signals_.cancel();
     admin_server_->stop();
     status_server_->stop();
@@ -229,7 +253,16 @@ std::shared_ptr<const proxy::Snapshot> Sidecar::make_snapshot() const {
     snapshot->limits = settings_.limits;
     snapshot->headers = settings_.headers;
     snapshot->trusted_proxies = settings_.trusted_proxies;
+    snapshot->judging_proxies = settings_.judging_proxies;
+    snapshot->access_log = settings_.access_log;
+    snapshot->peek = settings_.peek;
+    if (settings_.check) snapshot->check_clients = settings_.check->clients;
     return snapshot;
+}
+
+Result<void> Sidecar::open_access_log() {
+    if (settings_.access_log == config::AccessLogMode::off) return {};
+    return access_log_.open();
 }
 
 void Sidecar::replace_snapshot() {

@@ -5,10 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/thread_pool.hpp>
-#include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,13 +13,17 @@
 #include "admin/engine_quotas.h"
 #include "admin/metrics.h"
 #include "admin/status_server.h"
-#include "app/file_watch.h"
-#include "app/loader.h"
+#include "app/access_log_writer.h"
 #include "app/log.h"
+#include "app/memory_watch.h"
+#include "app/stranger_log.h"
 #include "app/upstream_lookup.h"
 #include "base/random.h"
 #include "cluster/cluster.h"
-#include "limiter/limiter.h"
+#include "member/file_watch.h"
+#include "member/loader.h"
+#include "member/member.h"
+#include "member/reloader.h"
 #include "proxy/server.h"
 
 namespace weir::app {
@@ -30,7 +31,7 @@ namespace weir::app {
 class Sidecar {
   public:
     /// `loaded` is free of errors. The seed feeds every random choice of all parts.
-    Sidecar(ConfigSource source, Loaded loaded, std::uint64_t seed);
+    Sidecar(member::ConfigSource source, member::Loaded loaded, std::uint64_t seed);
     Sidecar(const Sidecar&) = delete;
     Sidecar& operator=(const Sidecar&) = delete;
     ~Sidecar();
@@ -41,7 +42,7 @@ class Sidecar {
     [[nodiscard]] int run();
 
   private:
-    enum class Reload { quotas, everything };
+    using Reload = member::Reload;
 
     [[nodiscard]] Result<void> open_cluster();
     [[nodiscard]] Result<void> open_listeners();
@@ -54,54 +55,69 @@ class Sidecar {
 
     void wait_for_signal();
     void on_signal(int number);
-    void maintain();
     void drain();
     void stop();
     void finish();
+    static void end_at_next_signal();
 
-    void reload(Reload what);
-    void loaded_again(Reload what, Loaded loaded);
+    void reload_keys();
+    void watch_keys();
+    void tell_strangers();
+    [[nodiscard]] admin::GossipTrouble gossip_trouble() const;
+    void set_memory_limit();
+    void memory_changed(bool is_short, const MemoryGauge::Reading& reading);
+
+    void reload(Reload what) { reloader_.request(what); }
+    [[nodiscard]] member::Reloader::Job reload_job(Reload what) const;
+    void loaded_again(Reload what, member::Loaded loaded);
     void reload_failed(Reload what, std::vector<std::string> errors);
     /// Errors of conflicts between documents; empty if all is well.
+    void log_outcome(const member::SetsOutcome& outcome);
     std::vector<std::string> apply_sets(const std::vector<config::QuotaSet>& sets);
     void apply_settings(const config::Settings& settings);
+    /// Opens the access log, or again, if it is wanted.
+    [[nodiscard]] Result<void> open_access_log();
     void replace_snapshot();
     [[nodiscard]] std::shared_ptr<const proxy::Snapshot> make_snapshot() const;
     void set_upstream(std::vector<net::SocketAddress> addresses);
 
-    ConfigSource source_;
+    member::ConfigSource source_;
     config::Settings settings_;
     std::vector<config::QuotaSet> first_sets_;
     Random random_;
     Log log_;
     boost::asio::io_context control_;
     boost::asio::signal_set signals_;
-    boost::asio::steady_timer maintenance_;
-    limiter::Limiter limiter_;
-    std::unique_ptr<cluster::Cluster> cluster_;
+    member::Member member_;
+    limiter::Limiter& limiter_;            ///< the member's
+    cluster::Cluster* cluster_ = nullptr;  ///< the member's, once it is open
     std::shared_ptr<const routing::Router> router_;
     std::vector<net::SocketAddress> upstream_;
+    AccessLogWriter access_log_;  ///< outlives the proxy, whose workers write to it
     std::unique_ptr<proxy::Server> proxy_;
     UpstreamLookup upstream_lookup_;
-    FileWatch watch_;
+    member::FileWatch watch_;
+    member::FileWatch key_watch_;
+    boost::asio::steady_timer stranger_timer_;
+    StrangerLog stranger_log_;
+    MemoryWatch memory_;
     std::unique_ptr<admin::EngineQuotas> quotas_;
     std::unique_ptr<admin::Metrics> metrics_;
     std::unique_ptr<admin::StatusServer> status_server_;
     std::unique_ptr<admin::AdminServer> admin_server_;
 
     admin::ConfigFigures figures_;
-    std::set<std::string> local_sets_;  ///< in force from files here
-    std::uint64_t quotas_hash_ = 0;     ///< 0: the last reload failed, look again
-    bool settings_bad_ = false;         ///< as last read; only SIGHUP looks again
+    std::uint64_t quotas_hash_ = 0;           ///< 0: the last reload failed, look again
+    bool settings_bad_ = false;               ///< as last read; only SIGHUP looks again
+    std::vector<std::string> after_restart_;  ///< keys whose change waits for one
+    std::string keys_problem_;                ///< of the key file as last read; empty: none
     Instant started_{};
     bool listening_ = false;
     bool draining_ = false;
     bool stopping_ = false;
-    bool loading_ = false;
-    std::optional<Reload> load_next_;
 
     /// Last: its thread must be gone before the rest.
-    boost::asio::thread_pool loader_;
+    member::Reloader reloader_;
 };
 
 }  // namespace weir::app

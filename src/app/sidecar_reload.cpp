@@ -5,7 +5,7 @@
 
 #include "admin/figures.h"
 #include "app/sidecar.h"
-#include "engine/definition_store.h"
+#include "config/given_settings.h"
 #include "engine/engine.h"
 #include "net/clock.h"
 #include "routing/router.h"
@@ -31,22 +31,32 @@ bool same_cluster(const std::optional<config::ClusterSettings>& one,
     return one.has_value() == other.has_value() && (!one || *one == *other);
 }
 
+std::optional<config::ListenAddress> check_address(const config::Settings& settings) {
+    if (!settings.check) return std::nullopt;
+    return settings.check->listen;
+}
+
 /// Keys whose change only a restart takes over.
-std::string fixed_changes(const config::Settings& now, const config::Settings& wanted) {
-    std::string keys;
+std::vector<std::string> fixed_changes(const config::Settings& now,
+                                       const config::Settings& wanted) {
+    std::vector<std::string> keys;
     const auto note = [&](bool same, const char* key) {
-        if (!same) keys += (keys.empty() ? "" : ", ") + std::string(key);
+        if (!same) keys.emplace_back(key);
     };
     note(now.listen == wanted.listen, "listen");
     note(now.admin == wanted.admin, "admin");
     note(now.admin_token_file == wanted.admin_token_file, "admin_token_file");
     note(now.status == wanted.status, "status");
+    note(check_address(now) == check_address(wanted), "check.listen");
     note(now.workers == wanted.workers, "workers");
+    note(now.access_log_file == wanted.access_log_file, "access_log_file");
     note(now.limits.connections == wanted.limits.connections, "limits.connections");
     note(now.drain == wanted.drain, "drain");
     note(now.limiter == wanted.limiter, "limiter");
     note(now.log.format == wanted.log.format, "log.format");
+    note(now.snapshot == wanted.snapshot, "snapshot");
     note(now.max_quota_series == wanted.max_quota_series, "metrics.max_quota_series");
+    note(now.max_quota_bytes == wanted.max_quota_bytes, "metrics.max_quota_bytes");
     note(same_cluster(now.cluster, wanted.cluster), "cluster");
     return keys;
 }
@@ -54,6 +64,7 @@ std::string fixed_changes(const config::Settings& now, const config::Settings& w
 /// What a reload may change, into what is in force.
 void take_over(config::Settings& now, const config::Settings& wanted) {
     const std::size_t connections = now.limits.connections;
+    now.given = config::take_over(now.given, wanted.given);
     now.upstream = wanted.upstream;
     now.quotas = wanted.quotas;
     now.routing = wanted.routing;
@@ -62,32 +73,23 @@ void take_over(config::Settings& now, const config::Settings& wanted) {
     now.limits.connections = connections;
     now.headers = wanted.headers;
     now.trusted_proxies = wanted.trusted_proxies;
+    now.judging_proxies = wanted.judging_proxies;
+    if (now.check && wanted.check) now.check->clients = wanted.check->clients;
     now.log.level = wanted.log.level;
+    now.access_log = wanted.access_log;
+    now.peek = wanted.peek;
 }
 
 }  // namespace
 
-void Sidecar::reload(Reload what) {
-    if (stopping_) return;
-    if (loading_) {
-        const bool everything = what == Reload::everything || load_next_ == Reload::everything;
-        load_next_ = everything ? Reload::everything : Reload::quotas;
-        return;
-    }
-    loading_ = true;
-    boost::asio::post(
-        loader_, [this, what, settings = settings_, source = source_, known = quotas_hash_] {
-            auto loaded = std::make_shared<Loaded>(
-                what == Reload::everything ? load(source) : load_quotas(settings, known));
-            boost::asio::post(control_, [this, what, loaded] {
-                loaded_again(what, std::move(*loaded));
-                loading_ = false;
-                if (const auto next = std::exchange(load_next_, std::nullopt)) reload(*next);
-            });
-        });
+member::Reloader::Job Sidecar::reload_job(Reload what) const {
+    return [what, settings = settings_, source = source_, known = quotas_hash_] {
+        return what == Reload::everything ? member::load(source)
+                                          : member::load_quotas(settings, known);
+    };
 }
 
-void Sidecar::loaded_again(Reload what, Loaded loaded) {
+void Sidecar::loaded_again(Reload what, member::Loaded loaded) {
     if (stopping_ || loaded.quotas_unchanged) return;
     if (!loaded.good()) {
         reload_failed(what, error_lines(loaded.diagnostics));
@@ -98,7 +100,7 @@ void Sidecar::loaded_again(Reload what, Loaded loaded) {
     if (what == Reload::everything) {
         apply_settings(loaded.settings);
         figures_.hash = admin::hash_text(loaded.settings_hash);
-        if (auto keys = cluster_->reload_keys(); !keys) errors.push_back(keys.error().message);
+        reload_keys();
     }
     if (!errors.empty()) {
         reload_failed(what, std::move(errors));
@@ -111,6 +113,35 @@ void Sidecar::loaded_again(Reload what, Loaded loaded) {
     figures_.last_success_seconds = to_seconds(net::unix_time());
     figures_.errors.clear();
     log_.info("reloaded", {{"quota_sets", std::to_string(loaded.sets.size())}});
+}
+
+/// Its own trouble: a bad key file leaves quotas and settings alone, and they leave it.
+void Sidecar::reload_keys() {
+    if (stopping_) return;
+    const auto changed = cluster_->reload_keys();
+    if (!changed) {
+        ++figures_.reloads;
+        ++figures_.reload_failures;
+        keys_problem_ = changed.error().message;
+        log_.error("the gossip keys are not read again, those in use stay",
+                   {{"reason", keys_problem_}});
+        return;
+    }
+    for (const std::string& warning : cluster_->warnings()) log_.warning(warning, {});
+    keys_problem_.clear();
+    if (!*changed) return;
+    ++figures_.reloads;
+    std::string accepted;
+    for (const std::uint32_t key : cluster_->engine().key_ids()) {
+        accepted += (accepted.empty() ? "" : ",") + admin::key_text(key);
+    }
+    log_.info("gossip keys changed, the first one seals", {{"keys", accepted}});
+}
+
+void Sidecar::watch_keys() {
+    if (!settings_.cluster || settings_.cluster->key_file.empty()) return;
+    key_watch_.watch({settings_.cluster->key_file});
+    reload_keys();  // what changed between reading and watching
 }
 
 void Sidecar::reload_failed(Reload what, std::vector<std::string> errors) {
@@ -127,39 +158,36 @@ void Sidecar::reload_failed(Reload what, std::vector<std::string> errors) {
     figures_.errors = std::move(errors);
 }
 
+/// What came of a long document after it was taken in, or of a conflict that a peer showed.
+void Sidecar::log_outcome(const member::SetsOutcome& outcome) {
+    for (const std::string& message : outcome.older) {
+        log_.info("a newer generation is in force", {{"reason", message}});
+    }
+    for (const std::string& message : outcome.errors) {
+        log_.error("a quota document is not in force", {{"reason", message}});
+    }
+    for (const std::string& set : outcome.over) {
+        log_.info("a quota set is not in conflict any more", {{"set", set}});
+    }
+}
+
 std::vector<std::string> Sidecar::apply_sets(const std::vector<config::QuotaSet>& sets) {
-    engine::DefinitionStore& store = cluster_->engine().definitions();
-    std::vector<std::string> errors;
-    std::set<std::string> names;
-    for (const config::QuotaSet& set : sets) {
-        names.insert(set.name);
-        const auto report =
-            store.apply_document({set.name, set.generation, set.quotas}, net::now());
-        const std::string message = set.file + ": " + report.message;
-        switch (report.outcome) {
-            case engine::DocumentOutcome::applied:
-            case engine::DocumentOutcome::unchanged:
-                break;
-            case engine::DocumentOutcome::older:
-                log_.info("a newer generation is in force", {{"reason", message}});
-                break;
-            case engine::DocumentOutcome::conflict:
-            case engine::DocumentOutcome::invalid:
-                errors.push_back(message);
-                break;
-        }
+    member::SetsOutcome outcome = member_.apply(sets);
+    for (const std::string& message : outcome.older) {
+        log_.info("a newer generation is in force", {{"reason", message}});
     }
-    for (const std::string& name : local_sets_) {
-        if (!names.contains(name)) store.forget_local_document(name, net::now());
+    for (const std::string& message : outcome.gone) {
+        log_.warning("quotas stay in force without a file here", {{"reason", message}});
     }
-    local_sets_ = std::move(names);
-    return errors;
+    return std::move(outcome.errors);
 }
 
 void Sidecar::apply_settings(const config::Settings& settings) {
-    const std::string fixed = fixed_changes(settings_, settings);
-    if (!fixed.empty()) {
-        log_.warning("some changes take a restart", {{"keys", fixed}});
+    after_restart_ = fixed_changes(settings_, settings);
+    if (!after_restart_.empty()) {
+        std::string keys;
+        for (const std::string& key : after_restart_) keys += (keys.empty() ? "" : ", ") + key;
+        log_.warning("some changes take a restart", {{"keys", keys}});
     }
     if (settings_.log.level != settings.log.level) log_.set_level(settings.log.level);
     take_over(settings_, settings);
@@ -167,8 +195,10 @@ void Sidecar::apply_settings(const config::Settings& settings) {
     if (auto* router = std::get_if<std::shared_ptr<const routing::Router>>(&compiled)) {
         router_ = *router;
     }
+    if (auto opened = open_access_log(); !opened) log_.error(opened.error().message, {});
     replace_snapshot();
     upstream_lookup_.set(settings_.upstream);
+    set_memory_limit();
     watch_.watch(settings_.quotas);
 }
 

@@ -1,67 +1,79 @@
 // The part of Sidecar that shows itself: what admin and status listeners ask for.
 
-#include <nlohmann/json.hpp>
-
 #include "admin/figures.h"
 #include "app/figures.h"
 #include "app/sidecar.h"
-#include "engine/definition_store.h"
+#include "config/given_settings.h"
 #include "engine/engine.h"
+#include "member/figures.h"
 #include "net/clock.h"
 
 namespace weir::app {
-namespace {
-
-/// The settings that tell sidecars apart; no secrets.
-std::string settings_json(const config::Settings& settings) {
-    nlohmann::ordered_json json{{"listen", to_string(settings.listen)},
-                                {"upstream", to_string(settings.upstream)},
-                                {"admin", to_string(settings.admin)},
-                                {"status", to_string(settings.status)},
-                                {"quotas", settings.quotas},
-                                {"routes", settings.routing.routes.size()},
-                                {"workers", settings.workers}};
-    if (settings.cluster) {
-        json["cluster"] = {{"name", settings.cluster->name},
-                           {"listen", to_string(settings.cluster->listen)},
-                           {"sealed", !settings.cluster->insecure}};
-    }
-    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
-}  // namespace
-
 admin::Health Sidecar::health() const {
     return {.listening = listening_, .configured = !upstream_.empty(), .draining = draining_};
 }
 
-admin::ClusterFigures Sidecar::cluster_figures() {
-    admin::ClusterFigures figures = admin::to_figures(cluster_->engine());
-    figures.driver_events = driver_events(cluster_->statistics());
+admin::ClusterFigures Sidecar::cluster_figures() { return member::cluster_figures(*cluster_); }
+
+admin::ConfigFigures Sidecar::config_figures() {
+    admin::ConfigFigures figures = member::with_quota_sets(figures_, *cluster_);
+    if (!keys_problem_.empty()) {
+        figures.last_reload_successful = false;
+        figures.errors.push_back(keys_problem_);
+    }
+    for (admin::QuotaSetFigures& set : figures.quota_sets) {
+        const auto problem = member_.set_problems().find(set.name);
+        if (problem != member_.set_problems().end()) set.problem = problem->second;
+    }
+    figures.settings_json = config::describe_settings(settings_.given);
+    figures.after_restart = after_restart_;
+    figures.snapshot = member_.snapshot();
     return figures;
 }
 
-admin::ConfigFigures Sidecar::config_figures() {
-    admin::ConfigFigures figures = figures_;
-    engine::DefinitionStore& store = cluster_->engine().definitions();
-    for (const engine::SetStatus& set : store.sets()) {
-        figures.quota_sets.push_back(admin::to_figures(set));
+admin::GossipTrouble Sidecar::gossip_trouble() const {
+    admin::GossipTrouble trouble;
+    trouble.clustered = settings_.cluster.has_value();
+    if (!trouble.clustered) return trouble;
+    trouble.seal = cluster_->engine().seal_status(net::now());
+    trouble.silent_seeds = cluster_->silent_seeds();
+    constexpr std::size_t kMostLimits = 16;
+    trouble.limits = cluster_->engine().silences(kMostLimits, net::now());
+    return trouble;
+}
+
+void Sidecar::tell_strangers() {
+    if (!settings_.cluster || stopping_) return;
+    for (const StrangerLog::Line& line :
+         stranger_log_.lines(cluster_->engine().seal_status(net::now()), net::now())) {
+        log_.warning(line.message, line.fields);
     }
-    figures.quotas_hash = admin::hash_text(store.content_hash());
-    figures.settings_json = settings_json(settings_);
-    return figures;
+    constexpr std::chrono::milliseconds kLook{250};
+    stranger_timer_.expires_after(kLook);
+    stranger_timer_.async_wait([this](const boost::system::error_code& failure) {
+        if (!failure) tell_strangers();
+    });
 }
 
 admin::MetricsSources Sidecar::metrics_sources() {
     admin::MetricsSources sources;
     sources.proxy = [this] {
-        return to_figures(proxy_ ? proxy_->statistics() : proxy::Statistics{});
+        auto figures = to_figures(proxy_ ? proxy_->statistics() : proxy::Statistics{});
+        const auto log = access_log_.counters();
+        figures.events["access_log_written"] = log.written;
+        figures.events["access_log_dropped"] = log.dropped;
+        figures.events["access_log_failed"] = log.failed;
+        return figures;
     };
     sources.limiter = [this] { return admin::to_figures(limiter_, net::now()); };
     sources.cluster = [this] { return cluster_figures(); };
     sources.config = [this] { return config_figures(); };
-    sources.build = build_figures();
+    sources.memory = [this] {
+        return admin::MemoryFigures{memory_.last().used, memory_.last().limit, memory_.is_short()};
+    };
+    sources.build = member::build_figures();
     sources.max_quota_series = settings_.max_quota_series;
+    sources.max_quota_bytes = settings_.max_quota_bytes;
     return sources;
 }
 
@@ -70,7 +82,8 @@ admin::AdminSources Sidecar::admin_sources() {
     sources.health = [this] { return health(); };
     sources.config = [this] { return config_figures(); };
     sources.peers = [this] { return cluster_->engine().peers(net::now()); };
-    sources.build = build_figures();
+    sources.gossip = [this] { return gossip_trouble(); };
+    sources.build = member::build_figures();
     sources.quotas = quotas_.get();
     sources.drain = [this] { drain(); };
     sources.log_level = [this] { return std::string(to_string(log_.level())); };

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "app/files.h"
+#include "member/files.h"
 
 namespace weir::app {
 namespace {
@@ -28,20 +28,20 @@ bool tell(const config::Diagnostics& diagnostics, const std::vector<config::Quot
 
 bool validate_documents(const std::vector<std::string>& paths) {
     config::Diagnostics diagnostics;
-    const std::vector<std::string> files = expand_quota_paths(paths, diagnostics);
+    const std::vector<std::string> files = member::expand_quota_paths(paths, diagnostics);
     const std::vector<config::QuotaSet> sets =
-        config::parse_quota_sets(read_sources(files, diagnostics), diagnostics);
+        config::parse_quota_sets(member::read_sources(files, diagnostics), diagnostics);
     return tell(diagnostics, sets);
 }
 
-bool validate_settings(const ConfigSource& source) {
-    const Loaded loaded = load(source);
+bool validate_settings(const member::ConfigSource& source) {
+    const member::Loaded loaded = member::load(source);
     return tell(loaded.diagnostics, loaded.sets);
 }
 
 }  // namespace
 
-int validate(const ConfigSource& source, const std::vector<std::string>& documents) {
+int validate(const member::ConfigSource& source, const std::vector<std::string>& documents) {
     bool good = true;
     if (source.file || documents.empty()) good = validate_settings(source);
     if (!documents.empty()) good = validate_documents(documents) && good;

@@ -115,6 +115,11 @@ bool AddressBlock::contains(const Endpoint& endpoint) const {
     return true;
 }
 
+bool contains(std::span<const AddressBlock> blocks, const Endpoint& endpoint) {
+    return std::any_of(blocks.begin(), blocks.end(),
+                       [&](const AddressBlock& block) { return block.contains(endpoint); });
+}
+
 Result<Endpoint> parse_udp_address(std::string_view text) {
     const auto split = split_host_port(text);
     if (!split || !split->port) {

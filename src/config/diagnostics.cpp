@@ -59,7 +59,10 @@ std::string to_string(const Diagnostic& diagnostic) {
     }
     text += diagnostic.what;
     if (!diagnostic.suggestion.empty()) {
-        text += ", did you mean '" + diagnostic.suggestion + "'?";
+        // One word is what was meant; a sentence says what to do.
+        const bool sentence = diagnostic.suggestion.find(' ') != std::string::npos;
+        text += sentence ? ", " + diagnostic.suggestion
+                         : ", did you mean '" + diagnostic.suggestion + "'?";
     }
     return text;
 }

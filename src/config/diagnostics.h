@@ -19,12 +19,14 @@ struct Diagnostic {
     Place place;
     std::string path;  ///< "quotas[3].limits[0].rate"
     std::string what;
-    std::string suggestion;  ///< "did you mean …" without the words; may be empty
+    /// The word that was probably meant, or a sentence (it has a space); may be empty.
+    std::string suggestion;
 
     friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 
-/// "file:line:column: path: what, did you mean 'suggestion'?"; a warning says so before its path.
+/// "file:line:column: path: what, did you mean 'suggestion'?"; a warning says so before its path, a
+/// suggestion that is a sentence stands as it is.
 [[nodiscard]] std::string to_string(const Diagnostic& diagnostic);
 
 class Diagnostics {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "config/given_settings.h"
 #include "config/parse.h"
 #include "config/reader.h"
 #include "config/route_reader.h"
@@ -28,7 +29,7 @@ class SettingsReader {
     void read_override(const Override& override_, NodeRef value) {
         for (const SettingField& field : setting_fields()) {
             if (field.key == override_.key) {
-                read(field, value);
+                read(field, value, override_.source);
             }
         }
     }
@@ -38,9 +39,20 @@ class SettingsReader {
     [[nodiscard]] bool was_given(std::string_view key) const { return given_.contains(key); }
 
   private:
-    void read(const SettingField& field, NodeRef value) {
+    void read(const SettingField& field, NodeRef value, const std::string& source) {
         given_.insert(field.key);
+        remember(field.key, value, source);
         field.read(value, settings_, diagnostics_);
+    }
+
+    /// The latest wins, as it does among the settings.
+    void remember(std::string_view key, NodeRef value, const std::string& source) {
+        std::erase_if(settings_.given, [&](const GivenSetting& one) { return one.key == key; });
+        settings_.given.push_back({std::string(key), json_text(value), source});
+    }
+
+    static std::string place_of(NodeRef value) {
+        return value.document().file() + ":" + std::to_string(value->place.line);
     }
 
     void read_section(NodeRef map, const std::string& prefix) {
@@ -58,20 +70,19 @@ class SettingsReader {
             if (dot != std::string_view::npos) {
                 sections.insert(rest.substr(0, dot));
             } else if (const auto value = reader.take(rest)) {
-                read(field, *value);
+                read(field, *value, place_of(*value));
             }
         }
         for (const std::string_view section : sections) {
             if (const auto value = reader.take(section)) {
-                if (section == "cluster" && !settings_.cluster) {
-                    settings_.cluster.emplace();  // even if empty: it was asked for
-                }
+                ask_for(section, settings_);  // even if empty
                 read_section(*value, std::string(section) + ".");
             }
         }
         if (prefix.empty()) {
             if (const auto routes = reader.take("routes")) {
                 routes_ = routes;
+                remember("routes", *routes, place_of(*routes));
                 settings_.routing.routes = read_routes(*routes, diagnostics_);
             }
         }
@@ -152,8 +163,8 @@ class CrossCheck {
                Diagnostics& diagnostics)
         : file_(std::move(file)), settings_(settings), reader_(reader), diagnostics_(diagnostics) {}
 
-    void run() {
-        if (!reader_.was_given("upstream")) {
+    void run(Reader who) {
+        if (who == Reader::sidecar && !reader_.was_given("upstream")) {
             report("upstream", "is missing: say where requests go, like http://127.0.0.1:3000");
         }
         if (!is_local(settings_.admin) && settings_.admin_token_file.empty()) {
@@ -161,6 +172,12 @@ class CrossCheck {
         }
         if (settings_.cluster) {
             check_cluster(*settings_.cluster);
+        }
+        if (settings_.check && !is_local(settings_.check->listen) &&
+            settings_.check->clients.empty()) {
+            report("check.listen",
+                   "listens beyond this machine: that needs 'check.clients', the addresses of the "
+                   "proxies that may ask");
         }
         if (settings_.limits.request_line > settings_.limits.request_head) {
             report("limits.request_line", "is larger than limits.request_head");
@@ -193,6 +210,14 @@ class CrossCheck {
         if (same(settings_.admin, settings_.status)) {
             report("admin", "is the address of status, too");
         }
+        if (!settings_.check) {
+            return;
+        }
+        const ListenAddress& asked = settings_.check->listen;
+        if (same(asked, settings_.listen) || same(asked, settings_.admin) ||
+            same(asked, settings_.status)) {
+            report("check.listen", "is the address of listen, admin or status, too");
+        }
     }
 
     std::string file_;
@@ -220,7 +245,8 @@ bool is_local(const ListenAddress& address) {
 }
 
 Settings load_settings(const std::optional<SourceText>& file,
-                       const std::vector<Override>& overrides, Diagnostics& diagnostics) {
+                       const std::vector<Override>& overrides, Diagnostics& diagnostics,
+                       Reader who) {
     Settings settings = defaults();
     const std::vector<Document> documents = parse_file(file, diagnostics);
     if (diagnostics.has_errors()) {
@@ -241,7 +267,7 @@ Settings load_settings(const std::optional<SourceText>& file,
         settings.timeouts.connect = std::chrono::seconds(5);
     }
     if (!diagnostics.has_errors()) {
-        CrossCheck(file ? file->file : "settings", settings, reader, diagnostics).run();
+        CrossCheck(file ? file->file : "settings", settings, reader, diagnostics).run(who);
     }
     return settings;
 }

@@ -20,11 +20,15 @@ struct Override {
     std::string text;    ///< lists with commas
 };
 
+/// Who reads the settings: only a sidecar needs an upstream. What concerns its proxy is checked for
+/// both, so that one file may serve both.
+enum class Reader { sidecar, embedding };
+
 /// Worth nothing if `diagnostics` has errors afterwards. Without a file (`file` is nothing) all
 /// comes from overrides and defaults.
 [[nodiscard]] Settings load_settings(const std::optional<SourceText>& file,
                                      const std::vector<Override>& overrides,
-                                     Diagnostics& diagnostics);
+                                     Diagnostics& diagnostics, Reader reader = Reader::sidecar);
 
 /// A loopback address or a unix socket.
 [[nodiscard]] bool is_local(const ListenAddress& address);

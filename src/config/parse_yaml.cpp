@@ -8,6 +8,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "base/planted.h"
 #include "config/parsers.h"
 #include "config/tree_builder.h"
 
@@ -46,7 +47,7 @@ class YamlEvents final : public YAML::EventHandler {
 
     void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
         const auto found = anchors_.find(anchor);
-        if (found == anchors_.end()) {
+        if (found == anchors_.end() && !planted(Planted::yaml_alias)) {
             go_on(builder_.fail(place_of(mark), "an alias of something that is not a value"));
         }
         go_on(builder_.copy(found->second, place_of(mark)));

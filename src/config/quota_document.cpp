@@ -1,6 +1,8 @@
 #include "config/quota_document.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "config/parse.h"
@@ -68,14 +70,55 @@ LocatedSet read_set(NodeRef root, Diagnostics& diagnostics) {
     return located;
 }
 
-void refuse_sets_given_twice(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) {
+/// Files of one set carry one generation: a half-changed directory is refused until it is whole.
+void check_parts(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) {
+    const auto generation_text = [](const QuotaSet& set) {
+        return set.generation ? "generation " + std::to_string(*set.generation) : "no generation";
+    };
     for (std::size_t i = 0; i < sets.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
-            if (sets[i].set.name == sets[j].set.name && !sets[i].set.name.empty()) {
-                diagnostics.error(sets[i].root, "the set '" + sets[i].set.name +
-                                                    "' is given twice, first in " +
-                                                    sets[j].set.file);
-                break;
+            const QuotaSet& part = sets[i].set;
+            const QuotaSet& first = sets[j].set;
+            if (part.name != first.name || part.name.empty()) {
+                continue;
+            }
+            if (part.generation != first.generation) {
+                diagnostics.error(sets[i].root,
+                                  "the set '" + part.name + "' has " + generation_text(part) +
+                                      " here and " + generation_text(first) + " in " + first.file,
+                                  "files of one set carry one generation");
+            }
+            break;
+        }
+    }
+}
+
+/// Parts of one set as one, in the order of the files.
+std::vector<QuotaSet> join_parts(std::vector<LocatedSet> located) {
+    std::vector<QuotaSet> sets;
+    for (LocatedSet& part : located) {
+        const auto first = std::find_if(sets.begin(), sets.end(), [&](const QuotaSet& set) {
+            return set.name == part.set.name;
+        });
+        if (first == sets.end()) {
+            sets.push_back(std::move(part.set));
+            continue;
+        }
+        first->file += ", " + part.set.file;
+        std::move(part.set.quotas.begin(), part.set.quotas.end(),
+                  std::back_inserter(first->quotas));
+    }
+    return sets;
+}
+
+/// Of quotas whose parents may be elsewhere: what each has wrong by itself.
+void validate_apart(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) {
+    for (const LocatedSet& located : sets) {
+        for (std::size_t i = 0; i < located.set.quotas.size(); ++i) {
+            if (!located.read_well[i]) continue;
+            for (const auto& error : limiter::validate_alone(located.set.quotas[i])) {
+                diagnostics.error(find_field(located.places[i], error.field), error.message,
+                                  error.suggestion);
             }
         }
     }
@@ -120,13 +163,68 @@ nlohmann::ordered_json limit_json(const limiter::RateLimit& limit) {
     if (limit.scope != limiter::Scope::fleet) {
         json["scope"] = limiter::to_string(limit.scope);
     }
+    if (limit.safe) {
+        limiter::RateLimit safe;
+        safe.unit = limit.unit;
+        safe.amount = *limit.safe;
+        json["safe"] = format_rate(safe);
+    }
     return json;
+}
+
+/// One word as a word, several as a list.
+nlohmann::ordered_json headers_json(const limiter::QuotaDefinition& definition) {
+    nlohmann::ordered_json words = nlohmann::ordered_json::array();
+    if (definition.hide_headers) {
+        words.push_back("hidden");
+    }
+    if (const auto& forms = definition.options->headers) {
+        if (forms->ietf) {
+            words.push_back("ietf");
+        }
+        if (forms->x_ratelimit) {
+            words.push_back("x-ratelimit");
+        }
+        if (!forms->ietf && !forms->x_ratelimit) {
+            words.push_back("none");
+        }
+    }
+    return words.size() == 1 ? words.front() : words;
+}
+
+nlohmann::ordered_json refusal_json(const limiter::RefusalForm& form) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    if (form.status != 0) {
+        json["status"] = form.status;
+    }
+    if (!form.content_type.empty()) {
+        json["content_type"] = form.content_type;
+    }
+    if (form.body) {
+        json["body"] = *form.body;
+    }
+    return json;
+}
+
+void put_modes(nlohmann::ordered_json& json, const limiter::QuotaDefinition& definition) {
+    if (definition.mode != limiter::Mode::enforce) {
+        json["mode"] = limiter::to_string(definition.mode);
+    }
+    if (definition.enforced_share != 1) {
+        json["enforce"] = format_percentage(definition.enforced_share);
+    }
+    if (!definition.options->enforced_by.empty()) {
+        json["enforce_by"] = "header:" + definition.options->enforced_by;
+    }
+    if (definition.when_isolated != limiter::IsolationMode::safe) {
+        json["when_isolated"] = limiter::to_string(definition.when_isolated);
+    }
 }
 
 }  // namespace
 
 std::vector<QuotaSet> parse_quota_sets(const std::vector<SourceText>& sources,
-                                       Diagnostics& diagnostics) {
+                                       Diagnostics& diagnostics, Together together) {
     std::vector<std::vector<Document>> files;
     std::vector<LocatedSet> located;
     for (const SourceText& source : sources) {
@@ -141,13 +239,13 @@ std::vector<QuotaSet> parse_quota_sets(const std::vector<SourceText>& sources,
             located.push_back(read_set(document.root(), diagnostics));
         }
     }
-    refuse_sets_given_twice(located, diagnostics);
-    validate_together(located, diagnostics);
-    std::vector<QuotaSet> sets;
-    for (LocatedSet& set : located) {
-        sets.push_back(std::move(set.set));
+    check_parts(located, diagnostics);
+    if (together == Together::yes) {
+        validate_together(located, diagnostics);
+    } else {
+        validate_apart(located, diagnostics);
     }
-    return sets;
+    return join_parts(std::move(located));
 }
 
 std::optional<limiter::QuotaDefinition> parse_quota(const SourceText& source,
@@ -174,17 +272,18 @@ std::string quota_json(const limiter::QuotaDefinition& definition, int indent) {
     if (definition.parent) {
         json["parent"] = *definition.parent;
     }
-    if (definition.mode != limiter::Mode::enforce) {
-        json["mode"] = limiter::to_string(definition.mode);
-    }
+    put_modes(json, definition);
     if (definition.max_instances != 0) {
         json["max_instances"] = definition.max_instances;
     }
     if (definition.max_children != 0) {
         json["max_children"] = definition.max_children;
     }
-    if (definition.hide_headers) {
-        json["headers"] = "hidden";
+    if (auto headers = headers_json(definition); !headers.empty()) {
+        json["headers"] = std::move(headers);
+    }
+    if (definition.options->refusal != limiter::RefusalForm{}) {
+        json["refusal"] = refusal_json(definition.options->refusal);
     }
     json["limits"] = nlohmann::ordered_json::array();
     for (const limiter::RateLimit& limit : definition.limits) {

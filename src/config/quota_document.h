@@ -3,7 +3,9 @@
 // definition back to text. docs/configuration.md describes the format. Pure and strict: anything
 // unknown, given twice or not in this version is an error with its place; all errors at once.
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +21,10 @@ struct QuotaSet {
     std::string name;
     std::optional<std::uint64_t> generation;
     std::vector<limiter::QuotaDefinition> quotas;
+    /// A long one may be given on in its encoded form instead (made off the control thread): the
+    /// quotas are left out then.
+    std::shared_ptr<const std::vector<std::byte>> encoded{};
+    std::uint64_t encoded_hash = 0;
 };
 
 /// A file's text, read already.
@@ -27,10 +33,15 @@ struct SourceText {
     std::string text;
 };
 
-/// The sets of all these files, validated together (parents, cycles, doubles …). Worth nothing if
-/// `diagnostics` has errors afterwards.
+/// Whether quotas are validated with each other (parents, cycles, doubles …) or, where others that
+/// are not here belong to them, each by itself.
+enum class Together { yes, no };
+
+/// The sets of all these files. Files that name one set and one generation are parts of it. Worth
+/// nothing if `diagnostics` has errors afterwards.
 [[nodiscard]] std::vector<QuotaSet> parse_quota_sets(const std::vector<SourceText>& sources,
-                                                     Diagnostics& diagnostics);
+                                                     Diagnostics& diagnostics,
+                                                     Together together = Together::yes);
 
 /// One quota in the form it has within a set, as the admin API takes it; its fields are checked,
 /// its parent is not looked for.

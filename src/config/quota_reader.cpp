@@ -1,5 +1,6 @@
 #include "config/quota_reader.h"
 
+#include <array>
 #include <string>
 
 #include "config/reader.h"
@@ -8,9 +9,12 @@
 namespace weir::config {
 namespace {
 
+using limiter::IsolationMode;
 using limiter::QuotaDefinition;
 using limiter::RateLimit;
 using limiter::Unit;
+
+constexpr std::string_view kHeaderKey = "header:";
 
 const std::vector<std::string_view>& unit_words() {
     static const std::vector<std::string_view> words = {"requests", "request-bytes",
@@ -95,6 +99,12 @@ RateLimit read_limit(NodeRef node, Diagnostics& diagnostics) {
         const auto word = read_word(*scope, {"fleet", "sidecar"}, diagnostics);
         limit.scope = word ? static_cast<limiter::Scope>(*word) : limit.scope;
     }
+    if (const auto safe = reader.take("safe")) {
+        const auto rate = read_parsed(*safe, &parse_rate, diagnostics);
+        if (rate && fits(*safe, rate->measure, limit.unit, diagnostics)) {
+            limit.safe = rate->amount * 1e9 / static_cast<double>(rate->period.count());
+        }
+    }
     reader.finish();
     return limit;
 }
@@ -121,9 +131,85 @@ void read_words(MapReader& reader, QuotaDefinition& quota, Diagnostics& diagnost
         const auto word = read_word(*mode, {"enforce", "shadow", "off"}, diagnostics);
         quota.mode = word ? static_cast<limiter::Mode>(*word) : quota.mode;
     }
-    if (const auto headers = reader.take("headers")) {
-        quota.hide_headers = read_word(*headers, {"shown", "hidden"}, diagnostics) == 1U;
+    if (const auto isolated = reader.take("when_isolated")) {
+        const auto word = read_word(*isolated, {"safe", "optimistic", "pessimistic"}, diagnostics);
+        quota.when_isolated = word ? static_cast<IsolationMode>(*word) : quota.when_isolated;
     }
+}
+
+void read_share(MapReader& reader, QuotaDefinition& quota, limiter::QuotaOptions& options,
+                Diagnostics& diagnostics) {
+    if (const auto enforce = reader.take("enforce")) {
+        quota.enforced_share =
+            read_parsed(*enforce, &parse_percentage, diagnostics).value_or(quota.enforced_share);
+    }
+    const auto by = reader.take("enforce_by");
+    const auto text = by ? read_text(*by, diagnostics) : std::nullopt;
+    if (text && text->starts_with(kHeaderKey)) {
+        options.enforced_by = std::string(text->substr(kHeaderKey.size()));
+    }
+    if (text && *text != "quota" && options.enforced_by.empty()) {
+        diagnostics.error(*by, "must be quota or header:<name>");
+    }
+}
+
+/// `hidden`, `x-ratelimit`, or several of the words in a list.
+void read_headers(NodeRef node, QuotaDefinition& quota, limiter::QuotaOptions& options,
+                  Diagnostics& diagnostics) {
+    enum Word : std::size_t { shown, hidden, ietf, x_ratelimit, none };
+    const std::vector<NodeRef> elements =
+        node->kind == NodeKind::list ? read_list(node, diagnostics) : std::vector{node};
+    std::array<bool, 5> said{};
+    for (const NodeRef element : elements) {
+        const auto word =
+            read_word(element, {"shown", "hidden", "ietf", "x-ratelimit", "none"}, diagnostics);
+        if (word) {
+            said[*word] = true;
+        }
+    }
+    if (said[shown] && said[hidden]) {
+        diagnostics.error(node, "'shown' and 'hidden' exclude each other");
+    }
+    if (said[none] && (said[ietf] || said[x_ratelimit])) {
+        diagnostics.error(node, "'none' excludes 'ietf' and 'x-ratelimit'");
+    }
+    quota.hide_headers = said[hidden];
+    if (said[none] || said[ietf] || said[x_ratelimit]) {
+        options.headers = limiter::HeaderForms{said[ietf], said[x_ratelimit]};
+    }
+}
+
+limiter::RefusalForm read_refusal(NodeRef node, Diagnostics& diagnostics) {
+    limiter::RefusalForm form;
+    MapReader reader(node, diagnostics);
+    if (!reader.is_map()) {
+        return form;
+    }
+    if (const auto status = reader.take("status")) {
+        form.status =
+            static_cast<std::uint16_t>(read_unsigned(*status, 400, 599, diagnostics).value_or(0));
+    }
+    if (const auto type = reader.take("content_type")) {
+        form.content_type = std::string(read_text(*type, diagnostics).value_or(""));
+    }
+    if (const auto body = reader.take("body")) {
+        form.body = std::string(read_text(*body, diagnostics).value_or(""));
+    }
+    reader.finish();
+    return form;
+}
+
+limiter::QuotaOptions read_options(MapReader& reader, QuotaDefinition& quota,
+                                   Diagnostics& diagnostics) {
+    limiter::QuotaOptions options;
+    read_share(reader, quota, options, diagnostics);
+    if (const auto headers = reader.take("headers")) {
+        read_headers(*headers, quota, options, diagnostics);
+    }
+    if (const auto refusal = reader.take("refusal")) {
+        options.refusal = read_refusal(*refusal, diagnostics);
+    }
+    return options;
 }
 
 }  // namespace
@@ -138,15 +224,13 @@ QuotaDefinition read_quota(NodeRef node, Diagnostics& diagnostics) {
     }
     read_names(reader, quota, diagnostics);
     read_words(reader, quota, diagnostics);
+    quota.options = read_options(reader, quota, diagnostics);
     quota.max_instances = read_count(reader.take("max_instances"), diagnostics);
     quota.max_children = read_count(reader.take("max_children"), diagnostics);
     if (const auto limits = reader.take("limits")) {
         for (const NodeRef limit : read_list(*limits, diagnostics)) {
             quota.limits.push_back(read_limit(limit, diagnostics));
         }
-    }
-    for (const std::string_view later : {"enforce", "silence", "safe"}) {
-        reader.refuse_later(later);
     }
     reader.finish();
     return quota;

@@ -123,6 +123,19 @@ WeightSettings read_weight(NodeRef node, Diagnostics& diagnostics) {
     return weight;
 }
 
+/// One status, or a list of them; an empty list takes the general setting away.
+std::vector<routing::StatusRange> read_statuses(NodeRef node, Diagnostics& diagnostics) {
+    std::vector<routing::StatusRange> ranges;
+    const std::vector<NodeRef> elements =
+        node->kind == NodeKind::list ? read_list(node, diagnostics) : std::vector{node};
+    for (const NodeRef element : elements) {
+        if (const auto range = read_parsed(element, &parse_status_range, diagnostics)) {
+            ranges.push_back(*range);
+        }
+    }
+    return ranges;
+}
+
 RouteSettings read_route(NodeRef node, Diagnostics& diagnostics) {
     RouteSettings route;
     MapReader reader(node, diagnostics);
@@ -141,6 +154,9 @@ RouteSettings read_route(NodeRef node, Diagnostics& diagnostics) {
     route.quotas = read_texts(reader.take("quota"), diagnostics);
     if (const auto weight = reader.take("weight")) {
         route.weight = read_weight(*weight, diagnostics);
+    }
+    if (const auto refund = reader.take("refund")) {
+        route.refund = read_statuses(*refund, diagnostics);
     }
     if (const auto ambiguous = reader.take("ambiguous_path")) {
         route.allow_ambiguous_path = read_word(*ambiguous, {"refuse", "allow"}, diagnostics) == 1U;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,9 @@ struct AddressBlock {
     friend bool operator==(const AddressBlock&, const AddressBlock&) = default;
 };
 
+/// Whether one of the blocks has it.
+[[nodiscard]] bool contains(std::span<const AddressBlock> blocks, const Endpoint& endpoint);
+
 struct ClusterSettings {
     std::string name = "weir";  ///< packets of another cluster are refused
     Endpoint listen = Endpoint::v4(0, 7946);
@@ -68,6 +72,15 @@ struct ClusterSettings {
     bool insecure = false;  ///< gossip unsealed
 
     friend bool operator==(const ClusterSettings&, const ClusterSettings&) = default;
+};
+
+/// The listener for other hosts that ask whether a request may pass.
+struct CheckSettings {
+    ListenAddress listen;  ///< 127.0.0.1:9903
+    /// Who may ask; needed unless `listen` is local. Empty: everybody who reaches it.
+    std::vector<AddressBlock> clients;
+
+    friend bool operator==(const CheckSettings&, const CheckSettings&) = default;
 };
 
 /// How long things may take (robustness against slow or dead ends).
@@ -96,6 +109,7 @@ struct LimitSettings {
     std::size_t upstream_connections = 10'000;    ///< all workers together
     std::size_t upstream_idle_connections = 256;  ///< kept by each worker
     std::size_t pipelined_requests = 100;         ///< served in a row, then others' turn
+    std::uint64_t memory = 0;  ///< of the process; 0: its control group's, if that has one
 
     friend bool operator==(const LimitSettings&, const LimitSettings&) = default;
 };
@@ -110,6 +124,10 @@ struct HeaderSettings {
     bool via = true;
     bool forwarded = true;  ///< X-Forwarded-For, -Proto, -Host
     bool request_id = true;
+    /// Response field in which the upstream states a request's cost; empty: none.
+    std::string cost = "X-Weir-Cost";
+    /// Request field in which one of judging_proxies says that it has judged; empty: none.
+    std::string judged = "X-Weir-Judged";
     Underscores underscores = Underscores::pass;  ///< request fields whose name holds one
 
     friend bool operator==(const HeaderSettings&, const HeaderSettings&) = default;
@@ -125,6 +143,9 @@ struct LogSettings {
     friend bool operator==(const LogSettings&, const LogSettings&) = default;
 };
 
+/// Which requests are written to the access log.
+enum class AccessLogMode { off, limited, all };
+
 struct DrainSettings {
     Duration grace = std::chrono::seconds(20);          ///< for what is in flight after SIGTERM
     Duration keep_accepting = std::chrono::seconds(3);  ///< new connections after a drain begins
@@ -139,8 +160,25 @@ struct LimiterSettings {
     friend bool operator==(const LimiterSettings&, const LimiterSettings&) = default;
 };
 
+/// Overrides kept on disk.
+struct SnapshotSettings {
+    std::string file;  ///< empty: none
+    /// A snapshot that was last written longer ago is not used.
+    Duration max_age = std::chrono::hours(23);
+
+    friend bool operator==(const SnapshotSettings&, const SnapshotSettings&) = default;
+};
+
+/// A key that was given, and by whom: what GET /v1/config shows (given_settings.h).
+struct GivenSetting {
+    std::string key;     ///< "cluster.name", or "routes"
+    std::string json;    ///< as written, a text of JSON
+    std::string source;  ///< "weir.yaml:3", "--cluster-name" or "WEIR_CLUSTER_NAME"
+};
+
 struct Settings {
-    ListenAddress listen;  ///< clients
+    std::vector<GivenSetting> given;  ///< each key once
+    ListenAddress listen;             ///< clients
     UpstreamAddress upstream;
     ListenAddress admin;              ///< changes and debugging
     ListenAddress status;             ///< health and metrics, read-only
@@ -148,15 +186,22 @@ struct Settings {
     std::vector<std::string> quotas;  ///< files, or directories of *.yaml, *.yml, *.json
     routing::RoutingSettings routing;
     std::optional<ClusterSettings> cluster;  ///< nothing: alone
+    std::optional<CheckSettings> check;      ///< nothing: nobody may ask
     unsigned workers = 0;                    ///< event loops of the proxy; 0: one per core
     TimeoutSettings timeouts;
     LimitSettings limits;
     HeaderSettings headers;
     LogSettings log;
+    AccessLogMode access_log = AccessLogMode::off;
+    std::string access_log_file = "-";  ///< "-": standard output
+    bool peek = false;                  ///< a front tier: decides, charges nothing, and says so
     DrainSettings drain;
     LimiterSettings limiter;
-    std::size_t max_quota_series = 1000;  ///< metrics.max_quota_series
+    SnapshotSettings snapshot;
+    std::size_t max_quota_series = 1000;    ///< metrics.max_quota_series
+    std::size_t max_quota_bytes = 900'000;  ///< metrics.max_quota_bytes
     std::vector<AddressBlock> trusted_proxies;
+    std::vector<AddressBlock> judging_proxies;  ///< tiers that judge in front: they can pass limits
 };
 
 }  // namespace weir::config

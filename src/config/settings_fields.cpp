@@ -20,6 +20,15 @@ ClusterSettings& cluster_of(Settings& settings) {
     return *settings.cluster;
 }
 
+CheckSettings& check_of(Settings& settings) {
+    if (!settings.check) {
+        constexpr std::uint32_t kLoopback = 0x7f000001;
+        settings.check.emplace();
+        settings.check->listen.endpoint = Endpoint::v4(kLoopback, 9903);
+    }
+    return *settings.check;
+}
+
 /// Assigns what was read, if it was.
 template <class T, class U>
 void assign(T& target, std::optional<U> value) {
@@ -54,6 +63,12 @@ void read_files(NodeRef node, std::vector<std::string>& target, Diagnostics& dia
     for (const NodeRef element : read_list(node, diagnostics)) {
         target.emplace_back();
         read_string(element, target.back(), diagnostics);
+    }
+}
+
+void read_field_name(NodeRef node, std::string& target, Diagnostics& diagnostics) {
+    if (auto name = read_parsed(node, &parse_field_name, diagnostics)) {
+        target = std::move(*name);
     }
 }
 
@@ -120,8 +135,21 @@ constexpr std::array kFields = {
         "Event loops of the proxy, each on a thread of its own; 0: one per core that the process may use.", false,
         WEIR_COUNT(workers, 0, 256)},
     SettingField{"trusted_proxies", "list of address blocks", "none", "",
-        "Clients whose `X-Forwarded-…` fields are believed and extended; of others they are replaced.", true,
+        "Clients whose `X-Forwarded-…` fields and stated weights are believed; of others they are replaced or taken away.", true,
         WEIR_READ(read_all(node, settings.trusted_proxies, &parse_address_block, diagnostics))},
+    SettingField{"judging_proxies", "list of address blocks", "none", "",
+        "Clients whose `headers.judged` is believed: tiers in front that judge by themselves. Whoever is named here can pass every limit, "
+        "so name no proxy that hands on its clients' fields.", true,
+        WEIR_READ(read_all(node, settings.judging_proxies, &parse_address_block, diagnostics))},
+    SettingField{"peek", "true or false", "false", "",
+        "Front tier: decide, charge nothing, and tell the weir behind in `headers.judged`, which charges.", false,
+        WEIR_BOOLEAN(peek)},
+    SettingField{"access_log", "word", "off", "off, limited, all",
+        "Requests that are logged as JSON lines: none, the refused ones, or all.", false,
+        WEIR_WORD(access_log, "off", "limited", "all")},
+    SettingField{"access_log_file", "path", "-", "",
+        "Where to; `-` is standard output. Opened again at SIGHUP.", false,
+        WEIR_READ(read_string(node, settings.access_log_file, diagnostics))},
 
     SettingField{"routing.resolve_dot_segments", "true or false", "true", "",
         "Match routes with `.` and `..` resolved (never for the s3 preset).", false,
@@ -129,6 +157,9 @@ constexpr std::array kFields = {
     SettingField{"routing.merge_slashes", "true or false", "true", "",
         "Match routes with `//` taken for `/` (never for the s3 preset).", false,
         WEIR_BOOLEAN(routing.merge_slashes)},
+    SettingField{"routing.refund", "list of statuses", "none", "",
+        "Responses that are free, like `304` or `5xx`, on routes without a `refund` of their own: what was charged is given back.", true,
+        WEIR_READ(read_all(node, settings.routing.refund, &parse_status_range, diagnostics))},
 
     SettingField{"cluster.name", "text", "weir", "1 to 64 bytes",
         "Sidecars gossip only with those of the same name.", false, &read_cluster_name},
@@ -147,6 +178,13 @@ constexpr std::array kFields = {
     SettingField{"cluster.insecure", "true or false", "false", "",
         "Gossip without a key: whoever reaches the port can change every limit.", false,
         WEIR_READ(assign(cluster_of(settings).insecure, read_boolean(node, diagnostics)))},
+
+    SettingField{"check.listen", "address", "127.0.0.1:9903", "",
+        "Where other proxies ask whether a request may pass: `/check`.", false,
+        WEIR_READ(assign(check_of(settings).listen, read_parsed(node, &parse_listen_address, diagnostics)))},
+    SettingField{"check.clients", "list of address blocks", "none", "",
+        "Who may ask; none: whoever reaches it. Needed if `check.listen` is neither a loopback address nor a unix socket.", true,
+        WEIR_READ(read_all(node, check_of(settings).clients, &parse_address_block, diagnostics))},
 
     SettingField{"timeouts.request_head", "duration", "10s", "1ms to 1h",
         "From a request's first byte to the end of its head, in total.", false,
@@ -189,7 +227,7 @@ constexpr std::array kFields = {
         "Body that is read away after a refusal to keep the connection; a longer one closes it.", false,
         WEIR_SIZE(limits.refused_body, 0, 64 * kMiB)},
     SettingField{"limits.connections", "count", "10000", "1 to 1000000",
-        "Clients' connections, all workers together; further ones wait to be accepted.", false,
+        "Clients' connections, all workers together; then idle ones make room, or further ones wait to be accepted.", false,
         WEIR_COUNT(limits.connections, 1, 1'000'000)},
     SettingField{"limits.upstream_connections", "count", "10000", "1 to 1000000",
         "Connections to the upstream, all workers together.", false,
@@ -200,6 +238,10 @@ constexpr std::array kFields = {
     SettingField{"limits.pipelined_requests", "count", "100", "1 to 10000",
         "Requests of one connection served in a row before others have their turn.", false,
         WEIR_COUNT(limits.pipelined_requests, 1, 10'000)},
+    SettingField{"limits.memory", "size", "the control group's", "32MiB to 1024GiB",
+        "Memory that the process may use. From 95 % of it on (or 4 MiB below it), until it is below 90 % (8 MiB below), requests get 503. "
+        "Transfers' buffers take at most half of it: beyond, new ones are of 4 KiB.", false,
+        WEIR_SIZE(limits.memory, 32 * kMiB, kMiB * kMiB)},
 
     SettingField{"headers.rate_limit", "list of words", "ietf", "ietf, x-ratelimit, none",
         "Which families of rate limit fields a refusal carries.", true, &read_rate_limit_headers},
@@ -213,7 +255,14 @@ constexpr std::array kFields = {
     SettingField{"headers.forwarded", "true or false", "true", "",
         "Add `X-Forwarded-For`, `-Proto` and `-Host`.", false, WEIR_BOOLEAN(headers.forwarded)},
     SettingField{"headers.request_id", "true or false", "true", "",
-        "Keep a valid `X-Request-Id`, else make one.", false, WEIR_BOOLEAN(headers.request_id)},
+        "Keep a valid `X-Request-Id`, else make one; weir's own answers carry it, too.", false,
+        WEIR_BOOLEAN(headers.request_id)},
+    SettingField{"headers.cost", "field name", "X-Weir-Cost", "",
+        "Response field in which the upstream states what a request cost; taken out of the answer. `none`: no such field.", false,
+        WEIR_READ(read_field_name(node, settings.headers.cost, diagnostics))},
+    SettingField{"headers.judged", "field name", "X-Weir-Judged", "",
+        "Request field (`1`) in which a tier in front says that it has judged: charge without judging. Only from `judging_proxies`; never forwarded as it came. `none`: no such field.", false,
+        WEIR_READ(read_field_name(node, settings.headers.judged, diagnostics))},
     SettingField{"headers.underscores", "word", "pass", "pass, drop, reject",
         "What happens to request fields whose name holds an underscore. Those that imitate a field "
         "weir reads or writes (`X_Forwarded_For`) are dropped with `pass` too.", false,
@@ -232,22 +281,39 @@ constexpr std::array kFields = {
         "How long new connections are still accepted after a drain began.", false,
         WEIR_DURATION(drain.keep_accepting, 0s, 5min)},
 
-    SettingField{"limiter.max_instances", "count", "1000000", "1000 to 16000000",
-        "Live quota instances; past it the emptiest idle ones make room.", false,
-        WEIR_COUNT(limiter.max_instances, 1000, 16'000'000)},
+    SettingField{"limiter.max_instances", "count", "1000000", "1000 to 12000000",
+        "Live quota instances; past it the emptiest idle ones make room, those of the template with "
+        "the most first. Exact names come on top.",
+        false,
+        WEIR_COUNT(limiter.max_instances, 1000, 12'000'000)},
     SettingField{"limiter.max_weight", "number", "1000000000000", "1 to 1000000000000000",
         "A request's weight is clamped to it.", false,
         WEIR_READ(assign(settings.limiter.max_weight, read_number(node, 1, 1e15, diagnostics)))},
 
+    SettingField{"snapshot.file", "path", "none", "",
+        "Where this sidecar keeps what the API changed (`weir quota set`), for a fleet that stops whole. None: nowhere.", false,
+        WEIR_READ(read_string(node, settings.snapshot.file, diagnostics))},
+    SettingField{"snapshot.max_age", "duration", "23h", "1s to 366d",
+        "A snapshot that was last written longer ago is not used: what was removed in the fleet meanwhile would come back.", false,
+        WEIR_DURATION(snapshot.max_age, 1s, 24h * 366)},
+
     SettingField{"metrics.max_quota_series", "count", "1000", "1 to 100000",
         "Quotas with metrics of their own; the rest is summed in `quota=\"__other__\"`.", false,
         WEIR_COUNT(max_quota_series, 1, 100'000)},
+    SettingField{"metrics.max_quota_bytes", "size", "900kB", "64KiB to 1GiB",
+        "What the series of those quotas may take on the page, unpacked; beyond, quotas are summed in `quota=\"__other__\"` too.", false,
+        WEIR_SIZE(max_quota_bytes, 64 * kKiB, 1024 * kMiB)},
 };
 // clang-format on
 
 }  // namespace
 
 std::span<const SettingField> setting_fields() { return kFields; }
+
+void ask_for(std::string_view section, Settings& settings) {
+    if (section == "cluster") cluster_of(settings);
+    if (section == "check") check_of(settings);
+}
 
 std::string flag_name(std::string_view key) {
     std::string name = "--";

@@ -26,6 +26,10 @@ struct SettingField {
 /// In the order of the documentation.
 [[nodiscard]] std::span<const SettingField> setting_fields();
 
+/// The optional section ("cluster", "check") is wanted, even if nothing stands in it. Of other
+/// sections nothing happens.
+void ask_for(std::string_view section, Settings& settings);
+
 /// "--cluster-key-file" for "cluster.key_file".
 [[nodiscard]] std::string flag_name(std::string_view key);
 /// "WEIR_CLUSTER_KEY_FILE" for "cluster.key_file".

@@ -1,5 +1,6 @@
 #include "config/values.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -213,6 +214,58 @@ Result<std::uint64_t> parse_unsigned(std::string_view text) {
         return bad(quoted(text) + " is too large");
     }
     return number;
+}
+
+namespace {
+constexpr double kPercentageSteps = 1e4;  // of one percent
+
+std::optional<unsigned> parse_status(std::string_view text) {
+    const auto status = parse_unsigned(text);
+    const bool fits = text.size() == 3 && status && *status >= 100 && *status <= 599;
+    return fits ? std::optional(static_cast<unsigned>(*status)) : std::nullopt;
+}
+}  // namespace
+
+Result<routing::StatusRange> parse_status_range(std::string_view text) {
+    if (text.size() == 3 && text.substr(1) == "xx" && text[0] >= '1' && text[0] <= '5') {
+        const unsigned first = 100 * static_cast<unsigned>(text[0] - '0');
+        return routing::StatusRange{first, first + 99};
+    }
+    const std::size_t dash = text.find('-');
+    const auto first = parse_status(text.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_status(text.substr(dash + 1));
+    if (!first || !last || *first > *last) {
+        return bad(quoted(text) + " is not a status like 304, 5xx or 500-504");
+    }
+    return routing::StatusRange{*first, *last};
+}
+
+Result<std::string> parse_field_name(std::string_view text) {
+    constexpr std::size_t kLongest = 64;
+    constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+    const auto fits = [&](char c) {
+        return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               kOthers.find(c) != std::string_view::npos;
+    };
+    if (text == "none") {
+        return std::string();
+    }
+    if (text.empty() || text.size() > kLongest || !std::all_of(text.begin(), text.end(), fits)) {
+        return bad(quoted(text) + " is not the name of a header field");
+    }
+    return std::string(text);
+}
+
+Result<double> parse_percentage(std::string_view text) {
+    const Quantity quantity = split_quantity(text);
+    if (!quantity.valid || quantity.unit != "%" || quantity.number > 100) {
+        return bad(quoted(text) + " is not a percentage from 0% to 100%");
+    }
+    return std::round(quantity.number * kPercentageSteps) / (100 * kPercentageSteps);
+}
+
+std::string format_percentage(double share) {
+    return format_number(std::round(share * 100 * kPercentageSteps) / kPercentageSteps) + "%";
 }
 
 Measure measure_of(limiter::Unit unit) {

@@ -26,6 +26,10 @@ namespace weir::config {
 /// Digits with or without a decimal fraction, finite.
 [[nodiscard]] Result<double> parse_number(std::string_view text);
 
+/// "25%" as a share of 1, to a ten-thousandth of a percent.
+[[nodiscard]] Result<double> parse_percentage(std::string_view text);
+[[nodiscard]] std::string format_percentage(double share);
+
 /// What a rate or an amount is counted in.
 enum class Measure { none, requests, bytes, cost };
 [[nodiscard]] Measure measure_of(limiter::Unit unit);
@@ -61,6 +65,10 @@ struct Burst {
 [[nodiscard]] Result<UpstreamAddress> parse_upstream_address(std::string_view text);
 /// "dns://weir-peers:7946" or "10.0.0.7:7946"; the port may be left out (7946).
 [[nodiscard]] Result<Seed> parse_seed(std::string_view text);
+/// "304", "5xx" or "500-504".
+[[nodiscard]] Result<routing::StatusRange> parse_status_range(std::string_view text);
+/// The name of a header field, at most 64 bytes; "none": empty.
+[[nodiscard]] Result<std::string> parse_field_name(std::string_view text);
 /// "10.0.0.0/8", "2001:db8::/32" or a single address.
 [[nodiscard]] Result<AddressBlock> parse_address_block(std::string_view text);
 

@@ -45,8 +45,25 @@ class FakeDirectory : public QuotaDirectory {
         }
         return report;
     }
+    std::vector<QuotaHistoryRow> history(std::string_view name) const override {
+        if (name != "s3/gone") return {};
+        QuotaHistoryRow row;
+        row.version = {.epoch = 4, .writer = 0xab};
+        row.state = "current";
+        row.kind = "removed";
+        row.who = "ada";
+        row.age = std::chrono::seconds(90);
+        return {row};
+    }
     ChangeOutcome put(const limiter::QuotaDefinition& definition,
                       const engine::Edit& edit) override {
+        const auto known = find(definition.name);
+        if (edit.expected && *edit.expected != (known ? known->tag : "")) {
+            ChangeOutcome outdated;
+            outdated.code = ErrorCode::conflict;
+            outdated.message = "the quota has changed meanwhile";
+            return outdated;
+        }
         if (definition.parent && !rows.contains(*definition.parent)) {
             ChangeOutcome refused;
             refused.errors = {{.index = 0,
@@ -57,14 +74,41 @@ class FakeDirectory : public QuotaDirectory {
             return refused;
         }
         last_edit = edit;
+        if (edit.dry_run) return accepted();
         rows[definition.name] = {.name = definition.name,
                                  .definition = definition,
                                  .source = "api epoch 1",
                                  .problem = "",
                                  .who = edit.who,
                                  .why = edit.why,
-                                 .expires_in = edit.lifetime};
+                                 .expires_in = edit.lifetime,
+                                 .tag = "tag-" + std::to_string(epoch_)};
         return accepted();
+    }
+    engine::TogetherReport put_together(std::span<const engine::WantedDefinition> wanted,
+                                        const engine::Edit& edit) override {
+        engine::TogetherReport report;
+        last_edit = edit;
+        for (const engine::WantedDefinition& one : wanted) {
+            if (one.expected && *one.expected == "outdated") {
+                report.code = ErrorCode::conflict;
+                report.message = "the quota has changed meanwhile";
+                return report;
+            }
+            if (one.definition.parent == "nobody") {
+                report.errors.push_back({.index = 0,
+                                         .quota = one.definition.name,
+                                         .field = "parent",
+                                         .message = "there is no quota 'nobody'",
+                                         .suggestion = ""});
+            }
+        }
+        if (!report.errors.empty()) return report;
+        for (const engine::WantedDefinition& one : wanted) {
+            report.versions.push_back(*accepted().version);
+            if (!edit.dry_run) rows[one.definition.name].definition = one.definition;
+        }
+        return report;
     }
     ChangeOutcome hide(std::string_view name, const engine::Edit&) override {
         rows[std::string(name)].definition.reset();
@@ -106,12 +150,29 @@ struct World {
                  .incarnation = 0xfedcba9876543210,
                  .state = "alive",
                  .silence = std::nullopt,
-                 .self = true},
+                 .self = true,
+                 .round_trip = std::nullopt,
+                 .key = 0x0a0b0c0d},
                 {.address = parse_endpoint("[2001:db8::1]:7946").value(),
                  .incarnation = 5,
                  .state = "suspect",
                  .silence = std::chrono::milliseconds(1500),
-                 .self = false}};
+                 .self = false,
+                 .round_trip = std::chrono::milliseconds(250),
+                 .key = 0}};
+        };
+        result.gossip = [] {
+            GossipTrouble trouble;
+            trouble.clustered = true;
+            trouble.seal.keys = {0x0a0b0c0d, 7};
+            trouble.seal.strangers = {{parse_endpoint("10.0.0.9:7946").value(), "unknown_key",
+                                       0xffeeddcc, 12, std::chrono::milliseconds(500)},
+                                      {parse_endpoint("10.0.0.8:7946").value(), "unsealed", 0, 1,
+                                       std::chrono::seconds(2)}};
+            trouble.silent_seeds = {parse_endpoint("10.0.0.9:7946").value()};
+            trouble.limits = {{"s3/photos", "requests", std::chrono::seconds(60),
+                               std::chrono::milliseconds(1500), 2, 1, true}};
+            return trouble;
         };
         result.build = {.version = "0.1.0", .revision = "abc", .compiler = "g++"};
         result.quotas = &directory;
@@ -126,6 +187,17 @@ struct World {
         return result;
     }
 
+    Response put_if(std::string target, std::string match, std::string none = "") {
+        Request request;
+        request.method = "PUT";
+        request.target = std::move(target);
+        request.host = "127.0.0.1:9901";
+        request.body = R"({"limits": [{"rate": "1r/s"}]})";
+        request.content_type = "application/json";
+        request.if_match = std::move(match);
+        request.if_none_match = std::move(none);
+        return handler(request);
+    }
     Response send(std::string method, std::string target, std::string body = "",
                   std::string type = "application/json") {
         Request request;
@@ -160,11 +232,26 @@ TEST_CASE("config, peers and status are shown") {
     CHECK(peers[0]["incarnation"] == "18364758544493064720");
     CHECK(peers[1]["address"] == "[2001:db8::1]:7946");
     CHECK(peers[1]["silent_seconds"] == 1.5);
+    CHECK(peers[1]["round_trip_seconds"] == 0.25);
+    CHECK(peers[1]["key"] == nullptr);
+    CHECK(peers[0]["round_trip_seconds"] == nullptr);
+    CHECK(peers[0]["key"] == "0a0b0c0d");
     const Json status = world.get("/v1/status");
     CHECK(status["health"]["ready"] == true);
     CHECK(status["peers"]["suspect"] == 1);
     CHECK(status["peers"].size() == 1);  // oneself is not counted
     CHECK(status["uptime_seconds"] == 12.5);
+    const Json& gossip = status["gossip"];
+    CHECK(gossip["sealed"] == true);
+    CHECK(gossip["keys"] == Json({"0a0b0c0d", "00000007"}));
+    CHECK(gossip["strangers"][0]["address"] == "10.0.0.9:7946");
+    CHECK(gossip["strangers"][0]["key"] == "ffeeddcc");
+    CHECK(gossip["strangers"][0]["datagrams"] == 12);
+    CHECK(gossip["strangers"][0]["problem"] == "sealed with a key that this sidecar does not have");
+    CHECK(gossip["strangers"][1]["key"] == nullptr);
+    CHECK(gossip["silent_seeds"][0] == "10.0.0.9:7946");
+    CHECK(gossip["limits"] == Json::parse(R"([{"quota": "s3/photos", "unit": "requests",
+        "period": "1m", "silent_seconds": 1.5, "owners": 2, "believed": 1, "isolated": true}])"));
 }
 
 TEST_CASE("a quota is set, shown, patched and removed") {
@@ -194,6 +281,120 @@ TEST_CASE("a quota is set, shown, patched and removed") {
     CHECK(world.send("DELETE", "/v1/quotas/s3").status == 200);
     CHECK(world.get("/v1/quotas/s3", 404)["status"] == 404);
     CHECK(world.send("DELETE", "/v1/quotas/s3").status == 404);
+}
+
+TEST_CASE("changes may be made on a condition, and a broken condition is told apart") {
+    World world;
+    const auto tag_in = [](const Response& answer) {
+        for (const auto& [name, value] : answer.fields) {
+            if (name == "ETag") return value;
+        }
+        return std::string();
+    };
+    CHECK(world.put_if("/v1/quotas/s3", "", "*").status == 200);
+    const std::string tag = tag_in(world.send("GET", "/v1/quotas/s3"));
+    CHECK(tag.size() > 2);
+    CHECK(world.put_if("/v1/quotas/s3", "", "*").status == 412);
+    CHECK(world.put_if("/v1/quotas/s3", tag).status == 200);
+    const Response outdated = world.put_if("/v1/quotas/s3", tag);
+    CHECK(outdated.status == 412);
+    CHECK(tag_in(outdated) != tag);
+    for (const std::string bad : {"W/\"a\"", "*", "a", "\"a\", \"b\"", "\""}) {
+        CAPTURE(bad);
+        CHECK(world.put_if("/v1/quotas/s3", bad).status == 400);
+    }
+    CHECK(world.put_if("/v1/quotas/s3", "", tag).status == 400);
+    CHECK(world.put_if("/v1/quotas/s3", tag, "*").status == 400);
+}
+
+TEST_CASE("a lifetime is a time, never, or the one that is there; a patch keeps it unless told") {
+    World world;
+    REQUIRE(world.send("PUT", "/v1/quotas/s3?expires_in=90s", kTen).status == 200);
+    CHECK(world.directory.last_edit.lifetime == std::chrono::seconds(90));
+    CHECK(world.send("PUT", "/v1/quotas/s3?expires_in=never", kTen).status == 200);
+    CHECK_FALSE(world.directory.last_edit.lifetime.has_value());
+    CHECK_FALSE(world.directory.last_edit.keep_lifetime);
+    CHECK(world.send("PUT", "/v1/quotas/s3?expires_in=keep", kTen).status == 200);
+    CHECK(world.directory.last_edit.keep_lifetime);
+    CHECK(world.send("PUT", "/v1/quotas/s3", kTen).status == 200);
+    CHECK_FALSE(world.directory.last_edit.keep_lifetime);
+    const std::string patch = R"({"mode": "shadow"})";
+    const std::string type = "application/merge-patch+json";
+    CHECK(world.send("PUT", "/v1/quotas/s3", patch, type).status == 200);
+    CHECK(world.directory.last_edit.keep_lifetime);
+    CHECK(world.send("PUT", "/v1/quotas/s3?expires_in=never", patch, type).status == 200);
+    CHECK_FALSE(world.directory.last_edit.keep_lifetime);
+    // A removal does not expire, and is not tried.
+    CHECK(world.send("DELETE", "/v1/quotas/s3?expires_in=5s").status == 400);
+    CHECK(world.send("DELETE", "/v1/quotas/s3?dry_run=true").status == 400);
+    CHECK(world.directory.rows.contains("s3"));
+}
+
+TEST_CASE("a dry run answers what would be, or why not, and changes nothing") {
+    World world;
+    const auto tried = world.send("PUT", "/v1/quotas/s3?dry_run=true&expires_in=2h", kTen);
+    REQUIRE(tried.status == 200);
+    const Json answer = Json::parse(tried.body);
+    CHECK(answer["dry_run"] == true);
+    CHECK(answer["definition"]["limits"][0]["rate"] == "10r/s");
+    CHECK(answer["expires_in_seconds"] == 7200);
+    CHECK(world.directory.rows.empty());
+    CHECK(world
+              .send("PUT", "/v1/quotas/x?dry_run=true",
+                    R"({"parent": "nobody", "limits": [{"rate": "1r/s"}]})")
+              .status == 422);
+    CHECK(world.send("PUT", "/v1/quotas/s3?dry_run=1", kTen).status == 400);
+    CHECK(world.directory.rows.empty());
+}
+
+TEST_CASE("several quotas are set together or not at all") {
+    World world;
+    const auto send = [&](const std::string& body, const std::string& query = "") {
+        return world.send("POST", "/v1/quotas" + query, body);
+    };
+    const std::string good =
+        R"({"quotas": [{"definition": {"name": "a", "limits": [{"rate": "1r/s"}]}, "etag": "x"},
+                       {"definition": {"name": "b", "limits": []}}]})";
+    const auto dry = send(good, "?dry_run=true");
+    REQUIRE(dry.status == 200);
+    CHECK(Json::parse(dry.body)["dry_run"] == true);
+    CHECK(world.directory.rows.empty());
+    const auto done = send(good, "?who=ann&expires_in=2h");
+    REQUIRE(done.status == 200);
+    CHECK(Json::parse(done.body)["quotas"].size() == 2);
+    CHECK(world.directory.last_edit.who == "ann");
+    CHECK(world.directory.rows.size() == 2);
+
+    const auto orphan =
+        send(R"({"quotas": [{"definition": {"name": "c", "parent": "nobody", "limits": []}}]})");
+    CHECK(orphan.status == 422);
+    CHECK(Json::parse(orphan.body)["errors"][0]["quota"] == "c");
+    CHECK(send(R"({"quotas": [{"definition": {"name": "c", "limits": []}, "etag": "outdated"}]})")
+              .status == 412);
+    const auto bad = send(
+        R"({"quotas": [{"definition": {"name": "c", "limits": [{"rate": "x"}]}}, {"other": 1}]})");
+    CHECK(bad.status == 422);
+    CHECK(Json::parse(bad.body)["errors"].size() == 2);
+    CHECK(Json::parse(bad.body)["errors"][0]["path"] == "quotas[0].definition.limits[0].rate");
+    for (const char* body : {"", "[]", "{}", R"({"quotas": []})", R"({"quotas": 1})",
+                             R"({"quotas": [], "quotas": []})", R"({"quotas": [[]], "x": 1})"}) {
+        CAPTURE(body);
+        CHECK(send(body).status == 422);
+    }
+    CHECK(world.send("POST", "/v1/quotas", good, "text/plain").status == 415);
+    CHECK(send(good, "?expires=1h").status == 400);
+    CHECK(world.directory.rows.size() == 2);
+}
+
+TEST_CASE("the history is shown when asked for, also of a quota that is gone") {
+    World world;
+    CHECK(world.send("GET", "/v1/quotas/s3/gone").status == 404);
+    const Json gone = world.get("/v1/quotas/s3/gone?history=true");
+    REQUIRE(gone["history"].size() == 1);
+    CHECK(gone["history"][0]["kind"] == "removed");
+    CHECK(gone["history"][0]["age_seconds"] == 90);
+    CHECK(gone["history"][0]["definition"] == nullptr);
+    CHECK(world.send("GET", "/v1/quotas/s3/gone?history=yes").status == 400);
 }
 
 TEST_CASE("names hold slashes, braces and any escape") {
@@ -291,7 +492,7 @@ TEST_CASE("the list is paged in the order of names") {
         CHECK(world.send("GET", std::string("/v1/quotas?limit=") + bad).status == 400);
     }
     CHECK(world.send("GET", "/v1/quotas?sort=name").status == 400);
-    CHECK(world.send("POST", "/v1/quotas", kTen).status == 405);
+    CHECK(world.send("PUT", "/v1/quotas", kTen).status == 405);
 }
 
 TEST_CASE("draining and log level") {

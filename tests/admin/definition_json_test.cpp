@@ -114,6 +114,10 @@ TEST_CASE("absent stands alone") {
     CHECK(parse_definition(R"({"absent": true})", "s3").errors.empty());
     CHECK_FALSE(parse_definition(R"({"absent": false})", "s3").errors.empty());
     CHECK_FALSE(parse_definition(R"({"absent": true, "mode": "off"})", "s3").errors.empty());
+    const auto doubled = parse_definition(R"({"absent": false, "absent": true})", "s3");
+    CHECK_FALSE(doubled.absent);
+    REQUIRE(doubled.errors.size() == 1);
+    CHECK(doubled.errors[0].what.find("twice") != std::string::npos);
 }
 
 TEST_CASE("a merge patch changes what it names and nothing else") {

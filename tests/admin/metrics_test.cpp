@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -54,23 +55,50 @@ std::string promtool(const std::string& text) {
 
 bool has_promtool() { return std::system("command -v promtool > /dev/null 2>&1") == 0; }
 
-std::set<std::string> families_of(const Metrics& metrics) {
-    std::set<std::string> names;
-    for (const auto& family : metrics.collectable().Collect()) names.insert(family.name);
-    return names;
+using Described = std::map<std::string, std::pair<std::string, std::set<std::string>>>;
+
+/// Type and labels of each family.
+Described described_by(const Metrics& metrics) {
+    using prometheus::MetricType;
+    Described all;
+    for (const auto& family : metrics.collectable().Collect()) {
+        auto& [type, labels] = all[family.name];
+        type = family.type == MetricType::Counter ? "counter"
+               : family.type == MetricType::Gauge ? "gauge"
+                                                  : "histogram";
+        for (const auto& metric : family.metric) {
+            for (const auto& label : metric.label) labels.insert(label.name);
+        }
+    }
+    return all;
 }
 
-/// The names in the first column of the tables of docs/metrics.md.
-std::set<std::string> documented() {
+/// The rows `| name | type | labels |` of docs/metrics.md.
+Described documented() {
     std::ifstream input(std::string(WEIR_SOURCE_DIR) + "/docs/metrics.md");
     REQUIRE(input.is_open());
-    std::set<std::string> names;
-    const std::string begin = "| `";
+    Described all;
     for (std::string line; std::getline(input, line);) {
-        if (!line.starts_with(begin)) continue;
-        names.insert(line.substr(begin.size(), line.find('`', begin.size()) - begin.size()));
+        if (!line.starts_with("| `")) continue;
+        std::istringstream cells(line);
+        std::string cell;
+        std::vector<std::string> row;
+        while (std::getline(cells, cell, '|') && row.size() < 4) row.push_back(cell);
+        REQUIRE(row.size() == 4);
+        const auto trimmed = [](const std::string& text, const char* edge) {
+            const auto begin = text.find_first_not_of(edge);
+            return begin == std::string::npos
+                       ? std::string()
+                       : text.substr(begin, text.find_last_not_of(edge) - begin + 1);
+        };
+        auto& [type, labels] = all[trimmed(row[1], " `")];
+        type = trimmed(row[2], " ");
+        std::istringstream list(row[3]);
+        while (std::getline(list, cell, ',')) {
+            if (!trimmed(cell, " `").empty()) labels.insert(trimmed(cell, " `"));
+        }
     }
-    return names;
+    return all;
 }
 
 }  // namespace
@@ -81,12 +109,21 @@ TEST_CASE("promtool finds nothing to complain about") {
     CHECK(promtool("x{ 1\n") != "");  // it would complain
 }
 
-TEST_CASE("every metric is documented, every documented metric exists") {
+TEST_CASE("every metric is documented with its type and labels, every documented one exists") {
     const Metrics metrics(sample_sources(), still);
-    const auto code = families_of(metrics);
+    const auto code = described_by(metrics);
     const auto docs = documented();
-    for (const auto& name : code) CHECK_MESSAGE(docs.contains(name), name << " is not documented");
-    for (const auto& name : docs) CHECK_MESSAGE(code.contains(name), name << " does not exist");
+    for (const auto& [metric, what] : code) {
+        const std::string& name = metric;  // clang 14 captures no structured binding
+        CAPTURE(name);
+        REQUIRE_MESSAGE(docs.contains(name), "not documented");
+        CHECK(docs.at(name).first == what.first);
+        CHECK(docs.at(name).second == what.second);
+    }
+    for (const auto& [metric, what] : docs) {
+        const std::string& name = metric;
+        CHECK_MESSAGE(code.contains(name), name << " is no metric");
+    }
 }
 
 TEST_CASE("every metric has a help text of one line and a sample") {
@@ -117,6 +154,10 @@ TEST_CASE("figures come out under their labels") {
              R"(weir_gossip_packets_total{direction="out",type="ping"} 6)",
              R"(weir_gossip_bytes_total{direction="out"} 1000)",
              R"(weir_gossip_rejected_packets_total{reason="seal"} 7)",
+             R"(weir_gossip_refused_values_total{peer="10.0.0.1:7946"} 3)",
+             R"(weir_gossip_key_info{use="first",id="0a0b0c0d"} 1)",
+             R"(weir_gossip_key_info{use="second",id="00000007"} 1)",
+             "weir_gossip_second_key_packets_total 3",
              R"(weir_gossip_staleness_seconds 0.25)",
              R"(weir_config_info{hash="00112233",quotas_hash="44556677"} 1)",
              R"(weir_config_reloads_total{result="success"} 2)",
@@ -208,6 +249,7 @@ TEST_CASE("series are bounded, the rest is summed and counted") {
     sources.limiter = [] {
         LimiterFigures limiter;
         for (int i = 0; i < 25; ++i) limiter.quotas.push_back(sample_quota(std::to_string(i)));
+        limiter.definitions = limiter.quotas.size();
         return limiter;
     };
     const std::string text = text_of(std::move(sources));

@@ -13,6 +13,7 @@ inline HistogramFigures sample_histogram() {
 inline ProxyFigures sample_proxy() {
     ProxyFigures proxy;
     proxy.requests = {{"admitted", "quota", 10}, {"refused", "limit", 4}};
+    proxy.checks = {{"admitted", "quota", 3}, {"refused", "limit", 1}};
     proxy.decision_seconds = sample_histogram();
     proxy.request_seconds = {{"2xx", sample_histogram()}, {"4xx", sample_histogram()}};
     proxy.upstream_seconds = sample_histogram();
@@ -41,6 +42,7 @@ inline QuotaFigures sample_quota(std::string name) {
 inline LimiterFigures sample_limiter() {
     LimiterFigures limiter;
     limiter.quotas = {sample_quota("s3"), sample_quota("s3/{bucket}/write")};
+    limiter.definitions = limiter.quotas.size();
     limiter.live_instances = 3;
     limiter.events = {{"clamped_weights", 1}};
     return limiter;
@@ -54,8 +56,11 @@ inline ClusterFigures sample_cluster() {
     statistics.datagrams_in = 4;
     statistics.bytes_out = 1000;
     statistics.rejected = {{"seal", 7}};
+    statistics.refused_by_peer = {{Endpoint::v4(0x0a000001, 7946), 3}};
     statistics.staleness = std::chrono::milliseconds(250);
     ClusterFigures cluster = to_figures(statistics);
+    cluster.keys = {"0a0b0c0d", "00000007"};
+    cluster.second_key_packets = 3;
     cluster.definition_events = {{"pushes_sent", 1}};
     cluster.driver_events = {{"send_errors", 1}};
     return cluster;
@@ -69,6 +74,7 @@ inline ConfigFigures sample_config() {
     config.reloads = 3;
     config.reload_failures = 1;
     config.last_success_seconds = 1.7e9;
+    config.snapshot = SnapshotFigures{.file = "/var/lib/weir/overrides", .saves = 1};
     config.settings_json = R"({"listen": "0.0.0.0:8080"})";
     config.quota_sets = {to_figures(engine::SetStatus{
         .set = "storage", .generation = 7, .content_hash = 0xabc, .quotas = 2, .conflict = false})};
@@ -80,6 +86,11 @@ inline MetricsSources sample_sources() {
             .limiter = sample_limiter,
             .cluster = sample_cluster,
             .config = sample_config,
+            .checks =
+                [] {
+                    return std::map<std::string, std::uint64_t>{{"admitted", 6}};
+                },
+            .memory = [] { return MemoryFigures{.used_bytes = 5, .limit_bytes = 10}; },
             .build = {.version = "0.1.0", .revision = "abcdef", .compiler = "g++"},
             .max_quota_series = 1000};
 }

@@ -114,6 +114,26 @@ TEST_CASE("fields of the quota itself") {
     CHECK(edited.limits.empty());
 }
 
+TEST_CASE("shares of keys and what holds when isolated") {
+    QuotaEdit edit;
+    edit.enforce = "25%";
+    edit.enforce_by = "header:x-client";
+    edit.when_isolated = "safe";
+    edit.safe = "600r/m";
+    const auto partly = apply_edit(with({limit_of(Unit::requests, 100, 1s)}), edit).value();
+    CHECK(partly.enforced_share == 0.25);
+    CHECK(partly.options->enforced_by == "x-client");
+    CHECK(partly.limits[0].safe.value_or(-1) == 10);
+    QuotaEdit back;
+    back.mode = "enforce";
+    back.enforce_by = "quota";
+    back.safe = "default";
+    const auto whole = apply_edit(partly, back).value();
+    CHECK(whole.enforced_share == 1);
+    CHECK_FALSE(whole.options.given());
+    CHECK_FALSE(whole.limits[0].safe.has_value());
+}
+
 TEST_CASE("errors name the flag") {
     const QuotaDefinition quota = with({limit_of(Unit::requests, 10, 1s)});
     const auto error_of = [&](std::optional<std::string> QuotaEdit::*flag, const char* text) {
@@ -129,6 +149,14 @@ TEST_CASE("errors name the flag") {
     CHECK(error_of(&QuotaEdit::scope, "pod") == "--scope: 'pod' must be fleet or sidecar");
     CHECK(error_of(&QuotaEdit::mode, "on") == "--mode: 'on' must be enforce or shadow or off");
     CHECK(error_of(&QuotaEdit::headers, "no") == "--headers: 'no' must be shown or hidden");
+    CHECK(error_of(&QuotaEdit::enforce, "25") ==
+          "--enforce: '25' is not a percentage from 0% to 100%");
+    CHECK(error_of(&QuotaEdit::enforce_by, "x") ==
+          "--enforce-by: 'x' must be quota or header:<name>");
+    CHECK(error_of(&QuotaEdit::when_isolated, "open") ==
+          "--when-isolated: 'open' must be safe or optimistic or pessimistic");
+    CHECK(error_of(&QuotaEdit::safe, "1MiB/s") ==
+          "--safe: '1MiB/s' is in another unit than the limit");
     CHECK(error_of(&QuotaEdit::max_instances, "many") ==
           "--max-instances: 'many' is not a whole number");
 }

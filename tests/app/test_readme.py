@@ -1,9 +1,11 @@
-"""The files that the README shows are read by the real weir as they stand there."""
+"""What the README and the documents show is read by the real weir as it stands there."""
 
 import os
 import pathlib
 import re
 import subprocess
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WEIR = pathlib.Path(os.environ["WEIR_BIN_DIR"]) / "weir"
@@ -25,3 +27,23 @@ def test_the_readmes_links_lead_somewhere():
     assert len(targets) > 10
     for target in targets:
         assert (ROOT / target).exists(), target
+
+
+def complete_quota_documents():
+    """Every block of a document that is a whole quota document."""
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        for number, text in enumerate(re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)):
+            if "apiVersion: weir/v1" in text:
+                yield pytest.param(text, id=f"{page.stem}-{number}")
+
+
+@pytest.mark.parametrize("text", complete_quota_documents())
+def test_a_quota_document_of_the_documents_is_valid(text, tmp_path):
+    path = tmp_path / "quotas.yaml"
+    path.write_text(text)
+    done = subprocess.run([WEIR, "validate", path], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_documents_show_quota_documents():
+    assert len(list(complete_quota_documents())) >= 2

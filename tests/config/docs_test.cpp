@@ -43,13 +43,41 @@ TEST_CASE("docs/configuration.md has each key's row as the code has it, and no o
 
 TEST_CASE("the keys of routes and quota documents are documented") {
     const std::string docs = read("docs/configuration.md");
-    for (const char* key :
-         {"preset",        "domain", "match.host",    "match.path",     "match.methods",
-          "match.headers", "quota",  "weight",        "ambiguous_path", "apiVersion",
-          "kind",          "name",   "generation",    "quotas",         "parent",
-          "limits",        "mode",   "max_instances", "max_children",   "headers",
-          "rate",          "of",     "low",           "high",           "debt",
-          "law",           "scope"}) {
+    for (const char* key : {"preset",
+                            "domain",
+                            "match.host",
+                            "match.path",
+                            "match.methods",
+                            "match.headers",
+                            "quota",
+                            "weight",
+                            "ambiguous_path",
+                            "refund",
+                            "apiVersion",
+                            "kind",
+                            "name",
+                            "generation",
+                            "quotas",
+                            "parent",
+                            "limits",
+                            "mode",
+                            "max_instances",
+                            "max_children",
+                            "headers",
+                            "rate",
+                            "of",
+                            "low",
+                            "high",
+                            "debt",
+                            "law",
+                            "scope",
+                            "safe",
+                            "enforce",
+                            "enforce_by",
+                            "when_isolated",
+                            "refusal.status",
+                            "refusal.body",
+                            "refusal.content_type"}) {
         CAPTURE(key);
         CHECK(docs.find("\n| `" + std::string(key) + "` |") != std::string::npos);
     }

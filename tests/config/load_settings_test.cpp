@@ -55,6 +55,7 @@ status: "[::]:9902"
 quotas: [config/quotas.yaml, /etc/weir/quotas]
 workers: 2
 trusted_proxies: [10.0.0.0/8, "::1"]
+judging_proxies: [10.0.0.7]
 routes:
   - preset: s3
     domain: [s3.example.net, s3.local]
@@ -80,7 +81,7 @@ headers: {rate_limit: [ietf, x-ratelimit], on_success: true, quota: false, under
 log: {level: debug, format: json}
 drain: {grace: 5s, keep_accepting: 0s}
 limiter: {max_instances: 5000, max_weight: 1000}
-metrics: {max_quota_series: 10}
+metrics: {max_quota_series: 10, max_quota_bytes: 2MB}
 routing: {merge_slashes: false}
 )",
                                    {});
@@ -88,6 +89,9 @@ routing: {merge_slashes: false}
     CHECK(settings.quotas == std::vector<std::string>{"config/quotas.yaml", "/etc/weir/quotas"});
     CHECK(settings.workers == 2);
     CHECK(settings.trusted_proxies.size() == 2);
+    CHECK(settings.judging_proxies.size() == 1);
+    CHECK(contains(settings.judging_proxies, Endpoint::v4(0x0a000007, 80)));
+    CHECK_FALSE(contains(settings.judging_proxies, Endpoint::v4(0x0a000008, 80)));
     const auto& routes = settings.routing.routes;
     REQUIRE(routes.size() == 4);
     CHECK(routes[0].preset == "s3");
@@ -119,6 +123,7 @@ routing: {merge_slashes: false}
     CHECK(settings.limiter.max_instances == 5000);
     CHECK(settings.routing.max_weight == 1000);
     CHECK(settings.max_quota_series == 10);
+    CHECK(settings.max_quota_bytes == 2'000'000);
     CHECK_FALSE(settings.routing.merge_slashes);
     CHECK(settings.routing.resolve_dot_segments);
 }
@@ -160,6 +165,14 @@ TEST_CASE("what concerns several keys") {
           Lines{"weir.yaml: admin: is the address of status, too"});
     CHECK(settings_errors(kUpstream + "listen: 127.0.0.1:9901\n") ==
           Lines{"weir.yaml: listen: is the address of admin or status, too"});
+    CHECK(settings_errors(kUpstream + "check: {listen: 0.0.0.0:9903}\n") ==
+          Lines{"weir.yaml: check.listen: listens beyond this machine: that needs 'check.clients', "
+                "the addresses of the proxies that may ask"});
+    CHECK(settings_errors(kUpstream + "check: {listen: 0.0.0.0:9903, clients: [10.0.0.0/8]}\n")
+              .empty());
+    CHECK(settings_errors(kUpstream + "check: {listen: \"unix:/run/check.sock\"}\n").empty());
+    CHECK(settings_errors(kUpstream + "check: {listen: 127.0.0.1:9901}\n") ==
+          Lines{"weir.yaml: check.listen: is the address of listen, admin or status, too"});
     CHECK(settings_errors(kUpstream + "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n").empty());
     CHECK(settings_errors(kUpstream + "limits: {request_line: 64KiB}\n") ==
           Lines{"weir.yaml: limits.request_line: is larger than limits.request_head"});
@@ -220,6 +233,14 @@ TEST_CASE("names of flags and variables follow the key") {
     CHECK(variable_name("cluster.key_file") == "WEIR_CLUSTER_KEY_FILE");
 }
 
+TEST_CASE("nobody may ask unless the section stands there, be it empty") {
+    CHECK(!load(kUpstream, {}).check);
+    const auto check = load(kUpstream + "check: {}\n", {}).check;
+    REQUIRE(check);
+    CHECK(to_string(check->listen) == "127.0.0.1:9903");
+    CHECK(check->clients.empty());
+}
+
 TEST_CASE("the defaults that the table tells are the defaults that hold") {
     for (const SettingField& field : setting_fields()) {
         CAPTURE(field.key);
@@ -246,6 +267,8 @@ TEST_CASE("the defaults that the table tells are the defaults that hold") {
         CHECK(given.drain == plain.drain);
         CHECK(given.limiter == plain.limiter);
         CHECK(given.max_quota_series == plain.max_quota_series);
+        CHECK(given.max_quota_bytes == plain.max_quota_bytes);
+        CHECK(given.judging_proxies == plain.judging_proxies);
     }
 }
 

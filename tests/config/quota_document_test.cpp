@@ -112,11 +112,66 @@ TEST_CASE("kinds that are not in this version say so and are never ignored") {
         CHECK(errors_with("  - name: a\n    limits: [{" + kind + "}]\n") ==
               Lines{"q.yaml:7:15: quotas[0].limits[0]." + key + ": not in this version"});
     }
-    CHECK(errors_with("  - name: a\n    enforce: 25%\n    limits: [{rate: 1r/s}]\n") ==
-          Lines{"q.yaml:7:5: quotas[0].enforce: not in this version"});
-    CHECK(errors_with("  - name: a\n    silence: pessimistic\n    safe: 1r/s\n") ==
-          Lines{"q.yaml:7:5: quotas[0].silence: not in this version",
-                "q.yaml:8:5: quotas[0].safe: not in this version"});
+}
+
+TEST_CASE("modes and answers of a quota") {
+    const auto quota =
+        one("name: a\nenforce: 12.5%\nenforce_by: header:x-client\nwhen_isolated: pessimistic\n"
+            "headers: [x-ratelimit, hidden]\n"
+            "refusal: {status: 503, content_type: text/html, body: \"<p>later</p>\"}\n"
+            "limits: [{rate: 100r/s}]");
+    CHECK(quota.enforced_share == 0.125);
+    CHECK(quota.options->enforced_by == "x-client");
+    CHECK(quota.when_isolated == limiter::IsolationMode::pessimistic);
+    CHECK(quota.hide_headers);
+    CHECK(quota.options->headers == limiter::HeaderForms{false, true});
+    CHECK(quota.options->refusal == limiter::RefusalForm{503, "text/html", "<p>later</p>"});
+    CHECK(one("name: a\nheaders: none").options->headers == limiter::HeaderForms{false, false});
+    const auto safe = one("name: a\nlimits: [{rate: 1r/s, safe: 30r/m}]").limits.at(0).safe;
+    CHECK(safe.value_or(-1) == 0.5);
+    CHECK_FALSE(one("name: a\nenforce: 100%\nenforce_by: quota\nheaders: shown").options.given());
+}
+
+TEST_CASE("modes and answers that contradict themselves") {
+    CHECK(errors_with("  - name: a\n    enforce: 25\n    enforce_by: x-client\n") ==
+          Lines{"q.yaml:7:14: quotas[0].enforce: '25' is not a percentage from 0% to 100%",
+                "q.yaml:8:17: quotas[0].enforce_by: must be quota or header:<name>"});
+    CHECK(
+        errors_with("  - name: a\n    mode: shadow\n    enforce: 25%\n") ==
+        Lines{"q.yaml:8:14: quotas[0].enforce: a share needs 'mode: enforce', leave out the share "
+              "or set the mode to enforce"});
+    CHECK(errors_with("  - name: a\n    enforce_by: 'header:a b'\n") ==
+          Lines{"q.yaml:7:17: quotas[0].enforce_by: must be header: and the name of a request "
+                "field, of at most 127 letters, digits and -, such as header:X-Tenant"});
+    CHECK(errors_with("  - name: a\n    headers: [none, ietf]\n") ==
+          Lines{"q.yaml:7:14: quotas[0].headers: 'none' excludes 'ietf' and 'x-ratelimit'"});
+    CHECK(errors_with("  - name: a\n    headers: [shown, hidden]\n") ==
+          Lines{"q.yaml:7:14: quotas[0].headers: 'shown' and 'hidden' exclude each other"});
+    CHECK(errors_with("  - name: a\n    refusal: {status: 200}\n") ==
+          Lines{"q.yaml:7:23: quotas[0].refusal.status: must be from 400 to 599"});
+    CHECK(errors_with("  - name: a\n    refusal: {content_type: text/html}\n") ==
+          Lines{"q.yaml:7:29: quotas[0].refusal.content_type: needs a 'body', give one or leave "
+                "out the "
+                "type"});
+    CHECK(
+        errors_with("  - name: a\n    refusal: {body: '" + std::string(1025, 'x') + "'}\n") ==
+        Lines{
+            "q.yaml:7:21: quotas[0].refusal.body: has 1025 bytes, longer than 1024 bytes, link to "
+            "a page with the whole text"});
+    CHECK(errors_with("  - name: a\n    refusal: {content_type: '\xc3\xa4', body: x}\n") ==
+          Lines{"q.yaml:7:29: quotas[0].refusal.content_type: must have at most 127 visible "
+                "characters, such as application/json"});
+    CHECK(
+        errors_with("  - name: a\n    when_isolated: optimistic\n"
+                    "    limits: [{rate: 9r/s, safe: 1r/s}]\n") ==
+        Lines{"q.yaml:8:33: quotas[0].limits[0].safe: needs 'when_isolated: safe', leave out safe "
+              "or set when_isolated to it"});
+    CHECK(errors_with("  - name: a\n    limits: [{rate: 9r/s, scope: sidecar, safe: 1r/s}]\n") ==
+          Lines{"q.yaml:7:49: quotas[0].limits[0].safe: a limit of one sidecar is never isolated, "
+                "leave out safe"});
+    CHECK(errors_with("  - name: a\n    limits: [{rate: 9r/s, safe: 1MiB/s}]\n") ==
+          Lines{"q.yaml:7:33: quotas[0].limits[0].safe: counts bytes: say 'of: request-bytes' or "
+                "'of: response-bytes'"});
 }
 
 TEST_CASE("words that YAML tools garble") {
@@ -187,10 +242,47 @@ TEST_CASE("several documents and files are one tree") {
  "quotas": [{"name": "p"}, {"name": "q", "parent": "nobody"}]})"}},
                                        diagnostics);
     const Lines found = lines(diagnostics);
-    REQUIRE(found.size() == 3);
-    CHECK(found[0] == "two.json:1:1: the set 'a' is given twice, first in one.yaml");
-    CHECK(found[1] == "two.json:3:22: quotas[0].name: defined twice");
-    CHECK(found[2] == "two.json:3:52: quotas[1].parent: there is no quota 'nobody'");
+    REQUIRE(found.size() == 2);
+    CHECK(found[0] == "two.json:3:22: quotas[0].name: defined twice");
+    CHECK(found[1] == "two.json:3:52: quotas[1].parent: there is no quota 'nobody'");
+}
+
+TEST_CASE("three files of one set and generation are its parts; of several they are refused") {
+    const auto part = [](int generation, const std::string& quotas) {
+        return "apiVersion: weir/v1\nkind: QuotaSet\nname: storage\ngeneration: " +
+               std::to_string(generation) + "\nquotas: [" + quotas + "]\n";
+    };
+    Diagnostics diagnostics;
+    const auto sets = parse_quota_sets({{"a.yaml", part(7, "{name: c, parent: p}")},
+                                        {"b.yaml", part(7, "{name: p}")},
+                                        {"c.yaml", part(7, "{name: q}")}},
+                                       diagnostics);
+    CHECK(lines(diagnostics) == Lines{});
+    REQUIRE(sets.size() == 1);
+    CHECK(sets[0].generation == 7U);
+    CHECK(sets[0].quotas.size() == 3);
+    CHECK(sets[0].file == "a.yaml, b.yaml, c.yaml");
+
+    Diagnostics half;
+    static_cast<void>(parse_quota_sets({{"a.yaml", part(7, "{name: p}")},
+                                        {"b.yaml", part(8, "{name: q}")},
+                                        {"c.yaml", part(7, "{name: r}")}},
+                                       half));
+    REQUIRE(lines(half).size() == 1);
+    CHECK(lines(half)[0].find("b.yaml:1:1: the set 'storage' has generation 8 here and "
+                              "generation 7 in a.yaml") == 0);
+}
+
+TEST_CASE("quotas whose parents are elsewhere are validated each by itself") {
+    Diagnostics diagnostics;
+    const std::string head = "apiVersion: weir/v1\nkind: QuotaSet\nname: a\nquotas:\n";
+    const auto sets = parse_quota_sets({{"a.yaml", head + "  - {name: c, parent: elsewhere}\n"}},
+                                       diagnostics, Together::no);
+    CHECK(lines(diagnostics) == Lines{});
+    CHECK(sets[0].quotas.size() == 1);
+    static_cast<void>(parse_quota_sets({{"b.yaml", head + "  - {name: c, parent: '{x}'}\n"}},
+                                       diagnostics, Together::no));
+    CHECK(lines(diagnostics).size() == 1);
 }
 
 TEST_CASE("all errors at once, bounded") {
@@ -232,8 +324,29 @@ rc::Gen<limiter::RateLimit> arbitrary_limit() {
         limit.debt = *rc::gen::arbitrary<bool>() ? std::optional(burst()) : std::nullopt;
         limit.law = static_cast<limiter::Law>(*rc::gen::inRange(0, 2));
         limit.scope = static_cast<limiter::Scope>(*rc::gen::inRange(0, 2));
+        if (*rc::gen::arbitrary<bool>()) {
+            limit.safe = *rc::gen::inRange(0, 10'000) / 8.0;
+        }
         return limit;
     });
+}
+
+limiter::QuotaOptions arbitrary_options() {
+    limiter::QuotaOptions options;
+    const auto text = [] {
+        return *rc::gen::container<std::string>(rc::gen::inRange<char>('!', '~'));
+    };
+    options.enforced_by = text();
+    if (*rc::gen::arbitrary<bool>()) {
+        options.headers =
+            limiter::HeaderForms{*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>()};
+    }
+    options.refusal.status = *rc::gen::element<std::uint16_t>(0, 400, 429, 503, 599);
+    options.refusal.content_type = text();
+    if (*rc::gen::arbitrary<bool>()) {
+        options.refusal.body = text();
+    }
+    return options;
 }
 
 TEST_CASE("a definition survives being written and read") {
@@ -248,6 +361,9 @@ TEST_CASE("a definition survives being written and read") {
         quota.max_instances = *rc::gen::inRange(0U, 1000U);
         quota.max_children = *rc::gen::inRange(0U, 1000U);
         quota.hide_headers = *rc::gen::arbitrary<bool>();
+        quota.when_isolated = static_cast<limiter::IsolationMode>(*rc::gen::inRange(0, 3));
+        quota.enforced_share = *rc::gen::inRange(0, 1'000'001) / 1e6;
+        quota.options = arbitrary_options();
         quota.limits = *rc::gen::container<std::vector<limiter::RateLimit>>(arbitrary_limit());
         Diagnostics diagnostics;
         const auto read = parse_quota({"q.json", quota_json(quota, 2)}, diagnostics);

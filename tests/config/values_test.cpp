@@ -221,5 +221,35 @@ TEST_CASE("blocks of addresses") {
     CHECK(failure(parse_address_block("ten/8")).find("block of addresses") != std::string::npos);
 }
 
+TEST_CASE("statuses, percentages and field names") {
+    const auto range = [](std::string_view text) {
+        const auto parsed = parse_status_range(text).value();
+        return std::pair(parsed.first, parsed.last);
+    };
+    CHECK(range("304") == std::pair(304U, 304U));
+    CHECK(range("5xx") == std::pair(500U, 599U));
+    CHECK(range("500-504") == std::pair(500U, 504U));
+    for (const char* bad : {"", "xx", "6xx", "5XX", "99", "600", "504-500", "5xx-599", "304-",
+                            "-304", "0304", "304-304-304"}) {
+        CAPTURE(bad);
+        CHECK_FALSE(parse_status_range(bad).has_value());
+    }
+    CHECK(parse_percentage("0%").value() == 0);
+    CHECK(parse_percentage("12.5%").value() == 0.125);
+    CHECK(parse_percentage("100%").value() == 1);
+    CHECK(format_percentage(0.333) == "33.3%");
+    for (const char* bad : {"", "%", "25", "100.1%", "-1%", "1 %", "1e1%"}) {
+        CAPTURE(bad);
+        CHECK_FALSE(parse_percentage(bad).has_value());
+    }
+    CHECK(parse_field_name("X-Cost").value() == "X-Cost");
+    CHECK(parse_field_name("none").value().empty());
+    for (const std::string& bad : {std::string(), std::string("a b"), std::string("a:"),
+                                   std::string("\xc3\xa4"), std::string(65, 'a')}) {
+        CAPTURE(bad);
+        CHECK_FALSE(parse_field_name(bad).has_value());
+    }
+}
+
 }  // namespace
 }  // namespace weir::config

@@ -17,7 +17,7 @@
 
 #include "base/instant.h"
 
-namespace weir::app {
+namespace weir::member {
 
 class FileWatch {
   public:
@@ -55,4 +55,4 @@ class FileWatch {
     bool stopped_ = false;
 };
 
-}  // namespace weir::app
+}  // namespace weir::member

@@ -3,10 +3,10 @@
 
 #include <string_view>
 
-namespace weir::app {
+namespace weir::member {
 
 inline constexpr std::string_view kVersion = WEIR_VERSION;
 inline constexpr std::string_view kRevision = WEIR_REVISION;
 inline constexpr std::string_view kCompiler = __VERSION__;
 
-}  // namespace weir::app
+}  // namespace weir::member

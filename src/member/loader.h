@@ -13,12 +13,15 @@
 #include "config/quota_document.h"
 #include "config/settings.h"
 
-namespace weir::app {
+namespace weir::member {
 
-/// What the command line said about configuration.
+/// What the command line or the embedding program said about configuration.
 struct ConfigSource {
     std::optional<std::string> file;
     std::vector<config::Override> overrides;
+    /// Quota documents beside those of the files.
+    std::vector<config::SourceText> documents = {};
+    config::Reader reader = config::Reader::sidecar;
 };
 
 struct Loaded {
@@ -37,12 +40,9 @@ struct Loaded {
 
 [[nodiscard]] Loaded load(const ConfigSource& source);
 
-/// Only the quota files, of settings loaded before. Stops early, with quotas_unchanged, when their
-/// hash is the one known.
-[[nodiscard]] Loaded load_quotas(const config::Settings& settings, std::uint64_t known_hash);
+/// Only the quota files (and the documents beside them), of settings loaded before. Stops early,
+/// with quotas_unchanged, when their hash is the one known.
+[[nodiscard]] Loaded load_quotas(const config::Settings& settings, std::uint64_t known_hash,
+                                 const std::vector<config::SourceText>& documents = {});
 
-/// Warnings about fixed weights that exceed the low burst of a quota which their route uses.
-void warn_about_weights(const config::Settings& settings, const std::vector<config::QuotaSet>& sets,
-                        const std::string& file, config::Diagnostics& diagnostics);
-
-}  // namespace weir::app
+}  // namespace weir::member

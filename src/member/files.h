@@ -9,7 +9,7 @@
 #include "config/diagnostics.h"
 #include "config/quota_document.h"
 
-namespace weir::app {
+namespace weir::member {
 
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
@@ -27,4 +27,4 @@ namespace weir::app {
 void report_file(const std::string& file, const std::string& what,
                  config::Diagnostics& diagnostics);
 
-}  // namespace weir::app
+}  // namespace weir::member

@@ -1,4 +1,4 @@
-#include "app/loader.h"
+#include "member/loader.h"
 
 #include <doctest/doctest.h>
 
@@ -6,9 +6,9 @@
 #include <fstream>
 #include <string>
 
-#include "app/files.h"
+#include "member/files.h"
 
-namespace weir::app {
+namespace weir::member {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,6 +72,50 @@ TEST_CASE("errors of both files are told at once") {
     CHECK(text.find("quotas[0].nme: unknown field, did you mean 'name'?") != std::string::npos);
 }
 
+TEST_CASE("the limiter takes as many instances as the settings may say, and no more") {
+    const Folder folder;
+    const auto text_of = [&folder](std::size_t instances) {
+        const std::string file = folder.write(
+            "weir.yaml",
+            "upstream: a:1\nlimiter: {max_instances: " + std::to_string(instances) + "}\n");
+        return load({file, {}}).diagnostics.text();
+    };
+    CHECK(text_of(12'000'000) == "");  // as limiter.cpp bounds it
+    CHECK(
+        text_of(12'000'001).ends_with(": limiter.max_instances: must be from 1000 to 12000000\n"));
+}
+
+TEST_CASE("fixed weights above low are warned of") {
+    const Folder folder;
+    const std::string quotas =
+        folder.write("q.yaml", quota_set("a", "[{name: 's3/{b}', limits: [{rate: 5r/s}]}]"));
+    const std::string file =
+        folder.write("weir.yaml", "upstream: a:1\nquotas: [" + quotas +
+                                      "]\nroutes: [{preset: s3, weight: {ListObjectsV2: 5.5}}]\n");
+    const Loaded loaded = load({file, {}});
+    CHECK(loaded.good());
+    CHECK(loaded.diagnostics.text() ==
+          file +
+              ": warning: routes[0].weight: a weight of 5.5 (ListObjectsV2) exceeds the low "
+              "burst of quota 's3/{b}', 5: such a request passes only when the bucket is "
+              "nearly empty\n");
+}
+
+TEST_CASE("hints are words or sentences, each as it should be") {
+    const Folder folder;
+    const std::string one = folder.write(
+        "1.yaml", "apiVersion: weir/v1\nkind: QuotaSet\nname: a\ngeneration: 1\nquotas: []\n");
+    const std::string two =
+        folder.write("2.yaml",
+                     "apiVersion: weir/v1\nkind: QuotaSet\nname: a\ngeneration: 2\n"
+                     "quotas: [{name: good}, {name: b, parent: gud}]\n");
+    const std::string file =
+        folder.write("weir.yaml", "upstream: a:1\nquotas: [" + one + ", " + two + "]\n");
+    const std::string text = load({file, {}}).diagnostics.text();
+    CHECK(text.find(", files of one set carry one generation\n") != std::string::npos);
+    CHECK(text.find("there is no quota 'gud', did you mean 'good'?\n") != std::string::npos);
+}
+
 TEST_CASE("files that cannot be read") {
     const Folder folder;
     CHECK(load({folder.path() + "/none.yaml", {}}).diagnostics.text() ==
@@ -106,7 +150,8 @@ TEST_CASE("a fixed weight above low is a warning, not an error") {
     CHECK(loaded.good());
     CHECK(loaded.diagnostics.text() ==
           file +
-              ": warning: routes[0].weight: a weight of 6 exceeds the low burst of quota 'x': such "
+              ": warning: routes[0].weight: a weight of 6 exceeds the low burst of quota 'x', 5: "
+              "such "
               "a request passes only when the bucket is nearly empty\n");
 }
 
@@ -119,4 +164,4 @@ TEST_CASE("the hash of settings follows text and overrides") {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::member

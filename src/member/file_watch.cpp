@@ -1,4 +1,4 @@
-#include "app/file_watch.h"
+#include "member/file_watch.h"
 
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <set>
 
-namespace weir::app {
+namespace weir::member {
 namespace {
 
 namespace fs = std::filesystem;
@@ -166,4 +166,4 @@ std::string FileWatch::fingerprint() const {
     return text;
 }
 
-}  // namespace weir::app
+}  // namespace weir::member

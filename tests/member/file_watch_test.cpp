@@ -1,6 +1,6 @@
 // Real inotify on real files; nothing waits longer than the events take.
 
-#include "app/file_watch.h"
+#include "member/file_watch.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-namespace weir::app {
+namespace weir::member {
 namespace {
 
 namespace fs = std::filesystem;
@@ -108,4 +108,4 @@ TEST_CASE("what happens to other files is not told") {
 }
 
 }  // namespace
-}  // namespace weir::app
+}  // namespace weir::member

@@ -1,4 +1,4 @@
-#include "app/files.h"
+#include "member/files.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "config/parse.h"
 
-namespace weir::app {
+namespace weir::member {
 namespace {
 
 namespace fs = std::filesystem;
@@ -101,4 +101,4 @@ std::vector<config::SourceText> read_sources(const std::vector<std::string>& fil
     return sources;
 }
 
-}  // namespace weir::app
+}  // namespace weir::member

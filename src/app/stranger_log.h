@@ -1,0 +1,45 @@
+#pragma once
+// Which lines the log gets about gossip that cannot be read: each sender once when it appears and
+// once a minute for as long as it goes on; of all together a few lines a minute, since anybody who
+// reaches the port can invent senders. Pure; not thread-safe.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/log.h"
+#include "base/endpoint.h"
+#include "base/instant.h"
+#include "engine/statistics.h"
+
+namespace weir::app {
+
+class StrangerLog {
+  public:
+    static constexpr Duration kAgain = std::chrono::minutes(1);
+    static constexpr std::uint32_t kLinesPerMinute = 8;
+
+    struct Line {
+        std::string message;
+        LogFields fields;
+    };
+    [[nodiscard]] std::vector<Line> lines(const engine::SealStatus& status, Instant now);
+
+  private:
+    struct Told {
+        Endpoint from;
+        std::string_view reason;
+        std::uint32_t key = 0;
+        Instant at{};
+    };
+    [[nodiscard]] bool is_due(const engine::StrangerStatus& stranger, Instant now) const;
+    void remember(const engine::StrangerStatus& stranger, Instant now);
+
+    std::vector<Told> told_;  // those of the last minute
+    Instant minute_{};
+    std::uint32_t lines_in_minute_ = 0;
+    std::uint64_t left_out_ = 0;
+};
+
+}  // namespace weir::app
