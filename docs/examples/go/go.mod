@@ -1,0 +1,3 @@
+module example.org/limited
+
+go 1.24

@@ -1,0 +1,80 @@
+// A reverse proxy in Go whose handler asks weir first: the quota is the first part of the path.
+//
+//	limited SETTINGS LISTEN UPSTREAM
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"example.org/limited/weir"
+)
+
+// limited is a middleware: 429 with Retry-After for what the fleet has no room for, 503 while the
+// fleet cannot be heard and the quota is pessimistic.
+func limited(fleet *weir.Fleet, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		quota, _, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, "/"), "/")
+		decision := fleet.Check(quota, 1, weir.Charge)
+		if !decision.Admitted {
+			writer.Header().Set("Retry-After", fmt.Sprint(math.Ceil(decision.RetryAfter.Seconds())))
+			if decision.Quota != "" {
+				writer.Header().Set("X-Weir-Quota", decision.Quota)
+			}
+			status := http.StatusTooManyRequests
+			if decision.Isolated {
+				status = http.StatusServiceUnavailable // nobody has asked for too much
+			}
+			writer.WriteHeader(status)
+			return
+		}
+		next.ServeHTTP(writer, request)
+	})
+}
+
+func main() {
+	if len(os.Args) != 4 {
+		log.Fatal("usage: limited SETTINGS LISTEN UPSTREAM")
+	}
+	upstream, err := url.Parse(os.Args[3])
+	if err != nil {
+		log.Fatal(err)
+	}
+	fleet, err := weir.Open(weir.Options{SettingsFile: os.Args[1]})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", limited(fleet, httputil.NewSingleHostReverseProxy(upstream)))
+	mux.HandleFunc("/weir/metrics", func(writer http.ResponseWriter, _ *http.Request) {
+		text, err := fleet.Metrics()
+		if err != nil {
+			http.Error(writer, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprint(writer, text)
+	})
+	server := &http.Server{Addr: os.Args[2], Handler: mux}
+	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer cancel()
+	served := make(chan struct{})
+	go func() {
+		<-stop.Done()
+		server.Shutdown(context.Background()) // waits for the requests that are being served
+		close(served)
+	}()
+	if err := server.ListenAndServe(); err != http.ErrServerClosed {
+		log.Fatal(err)
+	}
+	<-served
+	fleet.Close()
+}

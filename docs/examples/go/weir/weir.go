@@ -1,0 +1,141 @@
+// Package weir makes a Go program a member of a weir fleet (cgo over libweir.so).
+//
+// A Fleet may be used by any goroutine. Behind it are as many of the library's workers as
+// goroutines may check at the same moment; a check takes a free one, which costs far less than
+// what is checked. Nothing on the way waits for the network.
+package weir
+
+// #cgo pkg-config: weir
+// #include <stdlib.h>
+// #include <weir/weir.h>
+import "C"
+
+import (
+	"errors"
+	"runtime"
+	"time"
+	"unsafe"
+)
+
+// Options are weir_options; empty strings mean nothing.
+type Options struct {
+	SettingsFile  string
+	Settings      string // lines "key = value"
+	QuotaDocument string
+}
+
+// Mode says what a check does.
+type Mode int32
+
+const (
+	Charge               Mode = C.WEIR_CHARGE
+	Peek                 Mode = C.WEIR_PEEK
+	ChargeWithoutJudging Mode = C.WEIR_CHARGE_WITHOUT_JUDGING
+)
+
+// Decision is what came of a check.
+type Decision struct {
+	Admitted   bool
+	Quota      string // set when refused and not hidden
+	Remaining  float64
+	RetryAfter time.Duration
+	Isolated   bool // refused because the fleet cannot be heard and the quota is pessimistic
+	charge     C.weir_charge
+}
+
+// Fleet is this process's membership.
+type Fleet struct {
+	fleet   *C.weir_fleet
+	workers chan *C.weir_worker
+}
+
+// Open reads settings and quotas and joins the fleet.
+func Open(options Options) (*Fleet, error) {
+	if C.weir_abi_version() != C.WEIR_ABI_VERSION {
+		return nil, errors.New("libweir.so speaks another version of the interface")
+	}
+	var raw C.weir_options
+	raw.size = C.sizeof_weir_options
+	for _, given := range []struct {
+		text  string
+		field **C.char
+	}{
+		{options.SettingsFile, &raw.settings_file},
+		{options.Settings, &raw.settings},
+		{options.QuotaDocument, &raw.quota_document},
+	} {
+		if given.text != "" {
+			*given.field = C.CString(given.text)
+			defer C.free(unsafe.Pointer(*given.field))
+		}
+	}
+	failure := C.weir_error{size: C.sizeof_weir_error}
+	var fleet *C.weir_fleet
+	if C.weir_open(&raw, &fleet, &failure) != C.WEIR_OK {
+		return nil, errors.New(C.GoString(&failure.message[0]))
+	}
+	opened := &Fleet{fleet: fleet, workers: make(chan *C.weir_worker, workerCount())}
+	for len(opened.workers) < cap(opened.workers) {
+		var worker *C.weir_worker
+		if C.weir_worker_open(fleet, &worker, &failure) != C.WEIR_OK {
+			opened.Close()
+			return nil, errors.New(C.GoString(&failure.message[0]))
+		}
+		opened.workers <- worker
+	}
+	return opened, nil
+}
+
+func workerCount() int { return min(runtime.GOMAXPROCS(0), 64) }
+
+// Close says goodbye to the fleet. No check may run any more.
+func (fleet *Fleet) Close() {
+	C.weir_close(fleet.fleet)
+	fleet.fleet = nil
+}
+
+// Check decides about one request of this weight under the quota and all its ancestors.
+func (fleet *Fleet) Check(quota string, weight float64, mode Mode) Decision {
+	worker := <-fleet.workers
+	defer func() { fleet.workers <- worker }()
+	request := C.weir_request{
+		size: C.sizeof_weir_request, mode: C.int32_t(mode),
+		requests: C.double(weight), cost: C.double(weight),
+	}
+	raw := C.weir_decision{size: C.sizeof_weir_decision}
+	name := unsafe.StringData(quota + "\x00")
+	C.weir_check(worker, (*C.char)(unsafe.Pointer(name)), C.size_t(len(quota)), &request, &raw)
+	decision := Decision{
+		Admitted:   raw.admitted != 0,
+		Remaining:  float64(raw.remaining),
+		RetryAfter: time.Duration(float64(raw.retry_after_seconds) * float64(time.Second)),
+		Isolated:   raw.reason == C.WEIR_REASON_ISOLATED,
+		charge:     raw.charge,
+	}
+	if !decision.Admitted && raw.hidden == 0 {
+		decision.Quota = C.GoStringN(raw.quota, C.int(raw.quota_length))
+	}
+	return decision
+}
+
+// Refund gives everything back: the request never reached its service.
+func (fleet *Fleet) Refund(decision *Decision) {
+	worker := <-fleet.workers
+	defer func() { fleet.workers <- worker }()
+	C.weir_refund(worker, &decision.charge)
+}
+
+// LivePeers counts the other members that are alive.
+func (fleet *Fleet) LivePeers() int { return int(C.weir_live_peers(fleet.fleet)) }
+
+// Metrics is Prometheus' text format.
+func (fleet *Fleet) Metrics() (string, error) {
+	failure := C.weir_error{size: C.sizeof_weir_error}
+	var text *C.char
+	var length C.size_t
+	if C.weir_metrics(fleet.fleet, &text, &length, &failure) != C.WEIR_OK {
+		return "", errors.New(C.GoString(&failure.message[0]))
+	}
+	defer C.weir_free(text)
+	return C.GoStringN(text, C.int(length)), nil
+}

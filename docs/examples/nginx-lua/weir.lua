@@ -1,0 +1,170 @@
+-- weir inside nginx, through LuaJIT's FFI: each worker process is a member of the fleet.
+--
+--     init_worker_by_lua_block { weir = require("weir").open{settings_file = "/etc/weir/embed.yaml"} }
+--     access_by_lua_block      { weir:limit(ngx.var.host) }
+--     exit_worker_by_lua_block { weir:close() }
+--
+-- Open it in init_worker_by_lua and not earlier: nginx forks its workers after init_by_lua, and a
+-- forked child has no thread that would hear the fleet. Nothing here waits: a check is arithmetic.
+
+local ffi = require("ffi")
+
+-- From weir.h, version 0 of the interface.
+ffi.cdef[[
+typedef struct weir_fleet weir_fleet;
+typedef struct weir_worker weir_worker;
+typedef struct weir_error {
+    uint32_t size;
+    int32_t code;
+    char message[1016];
+} weir_error;
+typedef struct weir_options {
+    uint32_t size;
+    uint32_t reserved;
+    const char *settings_file;
+    const char *settings;
+    const char *quota_document;
+    void (*log)(void *context, const char *message);
+    void *log_context;
+} weir_options;
+typedef struct weir_request {
+    uint32_t size;
+    int32_t mode;
+    double requests;
+    double request_bytes;
+    double cost;
+    const char *key;
+    size_t key_length;
+} weir_request;
+typedef struct weir_charge {
+    uint64_t opaque[12];
+} weir_charge;
+typedef struct weir_decision {
+    uint32_t size;
+    uint8_t admitted;
+    uint8_t shadow_refused;
+    uint8_t hidden;
+    uint8_t reason;
+    int32_t unit;
+    uint32_t quota_length;
+    const char *quota;
+    double amount;
+    double period_seconds;
+    double remaining;
+    double reset_seconds;
+    double retry_after_seconds;
+    double discard_probability;
+    weir_charge charge;
+} weir_decision;
+uint32_t weir_abi_version(void);
+int32_t weir_open(const weir_options *options, weir_fleet **fleet, weir_error *error);
+void weir_close(weir_fleet *fleet);
+int32_t weir_worker_open(weir_fleet *fleet, weir_worker **worker, weir_error *error);
+int32_t weir_check(weir_worker *worker, const char *name, size_t length,
+                   const weir_request *request, weir_decision *decision);
+int32_t weir_refund(weir_worker *worker, weir_charge *charge);
+int32_t weir_metrics(weir_fleet *fleet, char **text, size_t *length, weir_error *error);
+void weir_free(char *text);
+uint32_t weir_live_peers(weir_fleet *fleet);
+]]
+
+local ABI_VERSION = 0
+local CHARGE, PEEK = 0, 1
+local REASON_ERROR, REASON_ISOLATED = 4, 5
+
+local Weir = {}
+Weir.__index = Weir
+
+local function sized(kind)
+    local value = ffi.new(kind)
+    value.size = ffi.sizeof(kind)
+    return value
+end
+
+-- options: library (file name), settings_file, settings (lines "key = value"), quota_document.
+-- Raises an error that nginx writes to its log.
+function Weir.open(options)
+    local library = ffi.load(options.library or "libweir.so.0")
+    if library.weir_abi_version() ~= ABI_VERSION then
+        error("libweir.so speaks another version of the interface")
+    end
+    local failure = sized("weir_error")
+    local chosen = sized("weir_options")
+    chosen.settings_file = options.settings_file
+    chosen.settings = options.settings
+    chosen.quota_document = options.quota_document
+    local fleet = ffi.new("weir_fleet *[1]")
+    if library.weir_open(chosen, fleet, failure) ~= 0 then
+        error("weir: " .. ffi.string(failure.message))
+    end
+    local worker = ffi.new("weir_worker *[1]")
+    if library.weir_worker_open(fleet[0], worker, failure) ~= 0 then
+        error("weir: " .. ffi.string(failure.message))
+    end
+    return setmetatable({
+        library = library, fleet = fleet[0], worker = worker[0],
+        -- nginx's worker runs one request at a time up to its next wait: one of each will do.
+        request = sized("weir_request"), decision = sized("weir_decision"),
+    }, Weir)
+end
+
+-- Decides about one request of this weight; the answer is good until the next call.
+function Weir:check(quota, weight, mode)
+    local request = self.request
+    request.mode = mode or CHARGE
+    request.requests, request.cost = weight or 1, weight or 1
+    self.library.weir_check(self.worker, quota, #quota, request, self.decision)
+    return self.decision
+end
+
+local function refuse(decision)
+    ngx.header["Retry-After"] = math.ceil(decision.retry_after_seconds) + math.random(0, 1)
+    if decision.hidden == 0 then
+        ngx.header["X-Weir-Quota"] = ffi.string(decision.quota, decision.quota_length)
+    end
+    -- A pessimistic quota whose fleet cannot be heard: nobody has asked for too much.
+    return ngx.exit(decision.reason == REASON_ISOLATED and 503 or 429)
+end
+
+-- In access_by_lua: charges the quota, or ends the request with 429 (503 if the quota is pessimistic
+-- and the fleet cannot be heard).
+function Weir:limit(quota, weight)
+    local decision = self:check(quota, weight, CHARGE)
+    if decision.admitted == 0 then return refuse(decision) end
+end
+
+-- In access_by_lua, in front of a sidecar that charges: refuses as above what the sidecar would
+-- refuse, before it costs a connection; charges nothing. The sidecar, which must have nginx among its
+-- judging_proxies, is told not to judge again; what a client says of that is replaced.
+function Weir:peek(quota, weight)
+    local decision = self:check(quota, weight, PEEK)
+    if decision.admitted == 0 then return refuse(decision) end
+    if decision.reason == REASON_ERROR then
+        ngx.req.clear_header("X-Weir-Judged")
+    else
+        ngx.req.set_header("X-Weir-Judged", "1")
+    end
+end
+
+function Weir:peers()
+    return self.library.weir_live_peers(self.fleet)
+end
+
+-- In content_by_lua: this worker's metrics in Prometheus' text format.
+function Weir:metrics()
+    local text, length, failure = ffi.new("char *[1]"), ffi.new("size_t[1]"), sized("weir_error")
+    if self.library.weir_metrics(self.fleet, text, length, failure) ~= 0 then
+        return nil, ffi.string(failure.message)
+    end
+    local copy = ffi.string(text[0], length[0])
+    self.library.weir_free(text[0])
+    return copy
+end
+
+-- In exit_worker_by_lua: says goodbye, so that the fleet need not find out.
+function Weir:close()
+    self.library.weir_close(self.fleet)
+    self.fleet, self.worker = nil, nil
+end
+
+return Weir

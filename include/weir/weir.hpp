@@ -1,0 +1,280 @@
+// weir as a library for C++ (17 or later): weir.h with owners, strings and typed values. Everything
+// here is inline over the C interface, so that a program depends on libweir.so's C symbols only and
+// not on how a compiler lays out classes.
+//
+// Threads: a Fleet may be used by any thread; a Worker by one thread at a time, so open one per
+// thread (at most 64). See weir.h for what is never done on the hot path, and about fork.
+// Ownership: Fleet and Worker are movable owners; a Worker must not outlive its Fleet.
+// Errors: expected failures are values, Expected<T>; only std::bad_alloc of the program's own
+// strings is thrown. Limiting fails open: check() always gives a decision.
+#ifndef WEIR_WEIR_HPP
+#define WEIR_WEIR_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "weir/weir.h"
+
+namespace weir {
+inline namespace v0 {
+
+/// Why something did not work: a weir_code for programs, a message for people.
+struct Failure {
+    std::int32_t code = WEIR_OK;
+    std::string message;
+};
+
+/// A T, or why there is none.
+template <class T>
+class [[nodiscard]] Expected {
+  public:
+    Expected(T value) : held_(std::move(value)) {}           // NOLINT(google-explicit-constructor)
+    Expected(Failure failure) : held_(std::move(failure)) {}  // NOLINT(google-explicit-constructor)
+
+    explicit operator bool() const { return held_.index() == 0; }
+    /// Only if there is one.
+    T& operator*() { return *std::get_if<0>(&held_); }
+    const T& operator*() const { return *std::get_if<0>(&held_); }
+    T* operator->() { return std::get_if<0>(&held_); }
+    /// Only if there is no value.
+    [[nodiscard]] const Failure& failure() const { return *std::get_if<1>(&held_); }
+
+  private:
+    std::variant<T, Failure> held_;
+};
+
+/// Nothing, or why it did not work.
+using Outcome = Expected<std::monostate>;
+
+enum class Mode : std::int32_t {
+    charge = WEIR_CHARGE,
+    peek = WEIR_PEEK,
+    charge_without_judging = WEIR_CHARGE_WITHOUT_JUDGING,
+};
+
+enum class Reason : std::uint8_t {
+    none = WEIR_REASON_NONE,
+    no_quota = WEIR_REASON_NO_QUOTA,
+    limit = WEIR_REASON_LIMIT,
+    zero = WEIR_REASON_ZERO,
+    error = WEIR_REASON_ERROR,
+    isolated = WEIR_REASON_ISOLATED,
+};
+
+enum class Unit : std::int32_t {
+    requests = WEIR_REQUESTS,
+    request_bytes = WEIR_REQUEST_BYTES,
+    response_bytes = WEIR_RESPONSE_BYTES,
+    cost = WEIR_COST,
+};
+
+/// What one request weighs, and how it is to be decided.
+struct Request {
+    Mode mode = Mode::charge;
+    double requests = 1;
+    double request_bytes = 0;
+    double cost = 1;
+    /// For quotas that are enforced for a share of a field's values: this request's value.
+    std::string_view key = {};
+};
+
+/// One decision with the figures that it was made from; see weir_decision.
+class Decision {
+  public:
+    [[nodiscard]] bool admitted() const { return raw_.admitted != 0; }
+    [[nodiscard]] bool shadow_refused() const { return raw_.shadow_refused != 0; }
+    /// The quota is not to be named to clients.
+    [[nodiscard]] bool hidden() const { return raw_.hidden != 0; }
+    [[nodiscard]] Reason reason() const { return static_cast<Reason>(raw_.reason); }
+    [[nodiscard]] Unit unit() const { return static_cast<Unit>(raw_.unit); }
+    /// The quota that the figures describe; valid until the worker's next call.
+    [[nodiscard]] std::string_view quota() const { return {raw_.quota, raw_.quota_length}; }
+    [[nodiscard]] double amount() const { return raw_.amount; }
+    [[nodiscard]] double period_seconds() const { return raw_.period_seconds; }
+    [[nodiscard]] double remaining() const { return raw_.remaining; }
+    [[nodiscard]] double reset_seconds() const { return raw_.reset_seconds; }
+    [[nodiscard]] double retry_after_seconds() const { return raw_.retry_after_seconds; }
+    [[nodiscard]] double discard_probability() const { return raw_.discard_probability; }
+    /// To be given back or corrected later. May be copied away; give back one copy only.
+    [[nodiscard]] weir_charge& charge() { return raw_.charge; }
+
+  private:
+    friend class Worker;
+    Decision() { raw_.size = sizeof(raw_); }
+    weir_decision raw_{};
+};
+
+/// What one thread checks with.
+class Worker {
+  public:
+    /// One request under the quota `name` and all its ancestors.
+    [[nodiscard]] Decision check(std::string_view name, const Request& request = {}) {
+        weir_request raw = WEIR_REQUEST_INIT;
+        raw.mode = static_cast<std::int32_t>(request.mode);
+        raw.requests = request.requests;
+        raw.request_bytes = request.request_bytes;
+        raw.cost = request.cost;
+        raw.key = request.key.data();
+        raw.key_length = request.key.size();
+        Decision decision;
+        // A code beside 0 shows in the decision as Reason::error.
+        static_cast<void>(weir_check(raw_.get(), name.data() == nullptr ? "" : name.data(),
+                                     name.size(), &raw, &decision.raw_));
+        return decision;
+    }
+    /// Decides, charges nothing.
+    [[nodiscard]] Decision peek(std::string_view name, Request request = {}) {
+        request.mode = Mode::peek;
+        return check(name, request);
+    }
+    /// Gives everything back: the request never reached its service.
+    void refund(weir_charge& charge) { static_cast<void>(weir_refund(raw_.get(), &charge)); }
+    /// The true weight of a unit is known now; or so far, while it is not the last call.
+    void correct(weir_charge& charge, Unit unit, double actual, bool last = true) {
+        static_cast<void>(weir_correct(raw_.get(), &charge, static_cast<std::int32_t>(unit), actual,
+                                       last ? 1 : 0));
+    }
+
+  private:
+    friend class Fleet;
+    explicit Worker(weir_worker* raw) : raw_(raw) {}
+    struct Close {
+        void operator()(weir_worker* raw) const { weir_worker_close(raw); }
+    };
+    std::unique_ptr<weir_worker, Close> raw_;
+};
+
+/// See weir_options.
+struct Options {
+    std::string settings_file;
+    /// Lines "key = value".
+    std::string settings;
+    std::string quota_document;
+    /// Warnings, on the control thread: must return soon, must not throw or call into the library.
+    std::function<void(std::string_view)> log;
+};
+
+/// Who changed a definition, why, and for how long it holds (0: until it is removed).
+struct Edit {
+    std::string who;
+    std::string why;
+    double lifetime_seconds = 0;
+};
+
+/// This process's membership of a fleet.
+class Fleet {
+  public:
+    [[nodiscard]] static Expected<Fleet> open(Options options) {
+        auto log = std::make_unique<Log>(std::move(options.log));
+        weir_options raw = WEIR_OPTIONS_INIT;
+        raw.settings_file = or_null(options.settings_file);
+        raw.settings = or_null(options.settings);
+        raw.quota_document = or_null(options.quota_document);
+        if (*log) {
+            raw.log = &write_log;
+            raw.log_context = log.get();
+        }
+        weir_fleet* fleet = nullptr;
+        weir_error error = WEIR_ERROR_INIT;
+        if (weir_open(&raw, &fleet, &error) != WEIR_OK) return to_failure(error);
+        return Fleet(std::move(log), fleet);
+    }
+
+    [[nodiscard]] Expected<Worker> worker() {
+        weir_worker* worker = nullptr;
+        weir_error error = WEIR_ERROR_INIT;
+        if (weir_worker_open(raw_.get(), &worker, &error) != WEIR_OK) return to_failure(error);
+        return Worker(worker);
+    }
+
+    /// One quota as in a quota document, as JSON. In force here within some 10 ms.
+    Outcome set_quota(const std::string& definition, const Edit& edit = {}) {
+        weir_error error = WEIR_ERROR_INIT;
+        weir_quota_set(raw_.get(), definition.c_str(), edit.who.c_str(), edit.why.c_str(),
+                       edit.lifetime_seconds, &error);
+        return to_outcome(error);
+    }
+    Outcome hide_quota(const std::string& name, const Edit& edit = {}) {
+        weir_error error = WEIR_ERROR_INIT;
+        weir_quota_hide(raw_.get(), name.c_str(), edit.who.c_str(), edit.why.c_str(),
+                        edit.lifetime_seconds, &error);
+        return to_outcome(error);
+    }
+    Outcome remove_quota(const std::string& name, const Edit& edit = {}) {
+        weir_error error = WEIR_ERROR_INIT;
+        weir_quota_remove(raw_.get(), name.c_str(), edit.who.c_str(), edit.why.c_str(), &error);
+        return to_outcome(error);
+    }
+    /// JSON: definition, source, live level.
+    [[nodiscard]] Expected<std::string> describe_quota(const std::string& name) {
+        weir_error error = WEIR_ERROR_INIT;
+        char* text = nullptr;
+        std::size_t length = 0;
+        weir_quota_get(raw_.get(), name.c_str(), &text, &length, &error);
+        return to_text(text, length, error);
+    }
+    /// Prometheus' text format.
+    [[nodiscard]] Expected<std::string> metrics() {
+        weir_error error = WEIR_ERROR_INIT;
+        char* text = nullptr;
+        std::size_t length = 0;
+        weir_metrics(raw_.get(), &text, &length, &error);
+        return to_text(text, length, error);
+    }
+    /// JSON: this member, its peers, what is in force.
+    [[nodiscard]] Expected<std::string> report() {
+        weir_error error = WEIR_ERROR_INIT;
+        char* text = nullptr;
+        std::size_t length = 0;
+        weir_report(raw_.get(), &text, &length, &error);
+        return to_text(text, length, error);
+    }
+    [[nodiscard]] std::uint32_t live_peers() const { return weir_live_peers(raw_.get()); }
+    Outcome reload() {
+        weir_error error = WEIR_ERROR_INIT;
+        weir_reload(raw_.get(), &error);
+        return to_outcome(error);
+    }
+
+  private:
+    using Log = std::function<void(std::string_view)>;
+    struct Close {
+        void operator()(weir_fleet* raw) const { weir_close(raw); }
+    };
+    struct Free {
+        void operator()(char* text) const { weir_free(text); }
+    };
+
+    Fleet(std::unique_ptr<Log> log, weir_fleet* raw) : log_(std::move(log)), raw_(raw) {}
+
+    static const char* or_null(const std::string& text) {
+        return text.empty() ? nullptr : text.c_str();
+    }
+    static void write_log(void* context, const char* message) noexcept {
+        (*static_cast<Log*>(context))(message);
+    }
+    static Failure to_failure(const weir_error& error) { return {error.code, error.message}; }
+    static Outcome to_outcome(const weir_error& error) {
+        if (error.code != WEIR_OK) return to_failure(error);
+        return std::monostate();
+    }
+    static Expected<std::string> to_text(char* text, std::size_t length, const weir_error& error) {
+        const std::unique_ptr<char, Free> owned(text);
+        if (error.code != WEIR_OK) return to_failure(error);
+        return std::string(text, length);
+    }
+
+    std::unique_ptr<Log> log_;  ///< must outlive the fleet
+    std::unique_ptr<weir_fleet, Close> raw_;
+};
+
+}  // namespace v0
+}  // namespace weir
+
+#endif

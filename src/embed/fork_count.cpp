@@ -1,0 +1,15 @@
+#include "embed/fork_count.h"
+
+#include <pthread.h>
+
+namespace weir::embed {
+
+std::atomic<std::uint32_t> ForkCount::count_{0};
+
+std::uint32_t ForkCount::here() {
+    static const int installed = ::pthread_atfork(nullptr, nullptr, &ForkCount::count_child);
+    static_cast<void>(installed);  // fails only for want of memory; then forks go unnoticed
+    return now();
+}
+
+}  // namespace weir::embed

@@ -1,0 +1,94 @@
+// The C interface's functions that decide (include/weir/weir.h).
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "embed/fleet.h"
+#include "embed/guard.h"
+#include "embed/handles.h"
+#include "weir/weir.h"
+
+namespace weir::embed {
+namespace {
+
+constexpr std::size_t kFirstDecision = sizeof(weir_decision);  // of the first version
+constexpr std::size_t kFirstRequest = sizeof(weir_request);
+
+/// Whatever goes wrong, requests go on.
+weir_decision open_decision() {
+    weir_decision decision{};
+    decision.admitted = 1;
+    decision.reason = WEIR_REASON_ERROR;
+    decision.quota = "";
+    decision.retry_after_seconds = 1;
+    return decision;
+}
+
+/// The caller's struct may be shorter or longer than ours.
+void write(const weir_decision& decision, weir_decision* out) {
+    const std::uint32_t size = out->size;
+    std::memcpy(out, &decision, std::min<std::size_t>(size, sizeof(decision)));
+    out->size = size;
+}
+
+std::int32_t check(weir_worker* worker, const char* name, std::size_t length,
+                   const weir_request* request, weir_decision& decision) {
+    constexpr weir_request kOne = WEIR_REQUEST_INIT;
+    if (worker == nullptr || name == nullptr) return WEIR_INVALID;
+    if (worker->worker.forked()) return WEIR_FORKED;
+    const weir_request& asked = request == nullptr ? kOne : *request;
+    const bool known = asked.mode >= WEIR_CHARGE && asked.mode <= WEIR_CHARGE_WITHOUT_JUDGING;
+    if (asked.size < kFirstRequest || !known) {
+        worker->worker.counts().failed.add(1);
+        return WEIR_INVALID;
+    }
+    const std::int32_t code = guarded(nullptr, [&] {
+        worker->worker.check({name, length}, asked, decision);
+        return WEIR_OK;
+    });
+    if (code != WEIR_OK) worker->worker.counts().failed.add(1);
+    return code;
+}
+
+template <class Function>
+std::int32_t give_back(weir_worker* worker, weir_charge* charge, Function function) noexcept {
+    if (worker == nullptr || charge == nullptr) return WEIR_INVALID;
+    if (worker->worker.forked()) return WEIR_FORKED;
+    return guarded(nullptr, [&] { return function(worker->worker) ? WEIR_OK : WEIR_INVALID; });
+}
+
+}  // namespace
+}  // namespace weir::embed
+
+namespace embed = weir::embed;
+
+int32_t weir_check(weir_worker* worker, const char* name, size_t length,
+                   const weir_request* request, weir_decision* decision) noexcept {
+    if (decision == nullptr || decision->size < embed::kFirstDecision) return WEIR_INVALID;
+    weir_decision made = embed::open_decision();
+    const std::int32_t code = embed::check(worker, name, length, request, made);
+    embed::write(code == WEIR_OK ? made : embed::open_decision(), decision);
+    return code;
+}
+
+int32_t weir_refund(weir_worker* worker, weir_charge* charge) noexcept {
+    return embed::give_back(worker, charge,
+                            [&](embed::Worker& one) { return one.refund(*charge); });
+}
+
+int32_t weir_correct(weir_worker* worker, weir_charge* charge, int32_t unit, double actual,
+                     int32_t last) noexcept {
+    if (unit < WEIR_REQUESTS || unit > WEIR_COST) return WEIR_INVALID;
+    return embed::give_back(worker, charge, [&](embed::Worker& one) {
+        return one.correct(*charge, static_cast<weir::limiter::Unit>(unit), actual, last != 0);
+    });
+}
+
+void weir_worker_close(weir_worker* worker) noexcept {
+    if (worker == nullptr || worker->worker.forked()) return;
+    static_cast<void>(embed::guarded(nullptr, [&] {
+        worker->fleet.close_worker(worker);
+        return WEIR_OK;
+    }));
+}

@@ -1,0 +1,146 @@
+#include "embed/worker.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "base/instant.h"
+#include "embed/fork_count.h"
+#include "net/clock.h"
+
+namespace weir::embed {
+namespace {
+
+constexpr std::size_t kTag = std::size(weir_charge{}.opaque) - 1;
+static_assert(sizeof(limiter::Charge) <= sizeof(weir_charge) - sizeof(std::uint64_t));
+static_assert(std::is_trivially_copyable_v<limiter::Charge>);
+
+limiter::CheckMode to_mode(std::int32_t mode) {
+    switch (mode) {
+        case WEIR_PEEK:
+            return limiter::CheckMode::peek;
+        case WEIR_CHARGE_WITHOUT_JUDGING:
+            return limiter::CheckMode::charge_without_judging;
+        default:
+            return limiter::CheckMode::charge;
+    }
+}
+
+std::uint8_t to_reason(limiter::Reason reason) {
+    switch (reason) {
+        case limiter::Reason::none:
+            return WEIR_REASON_NONE;
+        case limiter::Reason::no_quota:
+            return WEIR_REASON_NO_QUOTA;
+        case limiter::Reason::zero:
+            return WEIR_REASON_ZERO;
+        case limiter::Reason::isolated:
+            return WEIR_REASON_ISOLATED;
+        case limiter::Reason::limit:
+            break;
+    }
+    return WEIR_REASON_LIMIT;
+}
+
+/// The one field that a program tells, whatever it is called.
+class GivenKey final : public limiter::RequestFields {
+  public:
+    explicit GivenKey(const weir_request& request)
+        : key_(request.key == nullptr ? std::string_view()
+                                      : std::string_view(request.key, request.key_length)) {}
+    [[nodiscard]] std::string_view value(std::string_view /*field*/) const override { return key_; }
+
+  private:
+    std::string_view key_;
+};
+
+}  // namespace
+
+Worker::Worker(limiter::Limiter& limiter, limiter::ThreadContext& context, std::uint32_t fork,
+               std::uint64_t tag)
+    : limiter_(limiter), context_(context), fork_(fork), tag_(tag) {}
+
+bool Worker::forked() const { return ForkCount::now() != fork_; }
+
+void Worker::check(std::string_view name, const weir_request& request, weir_decision& decision) {
+    const Instant now = net::now();
+    const limiter::LeafId leaf = limiter_.find(context_, name, now);
+    limiter::Weights weights;
+    weights.requests = request.requests;
+    weights.request_bytes = request.request_bytes;
+    weights.cost = request.cost;
+    const GivenKey key(request);
+    const limiter::Decision made =
+        limiter_.check(context_, leaf, weights, now, to_mode(request.mode), &key);
+    decision.admitted = made.admitted ? 1 : 0;
+    decision.shadow_refused = made.shadow_refused ? 1 : 0;
+    decision.hidden = made.hide_headers ? 1 : 0;
+    decision.reason = to_reason(made.reason);
+    decision.unit = static_cast<std::int32_t>(made.unit);
+    decision.amount = made.amount;
+    decision.period_seconds = to_seconds(made.period);
+    decision.remaining = made.remaining;
+    decision.reset_seconds = to_seconds(made.reset);
+    decision.retry_after_seconds = std::max(1.0, to_seconds(made.retry_after));
+    decision.discard_probability = made.discard_probability;
+    decision.charge = seal(made.charge);
+    show_quota(made, decision);
+    // After this the limiter may reuse what was looked at: everything has been copied.
+    limiter_.quiescent(context_);
+    count(decision);
+}
+
+void Worker::show_quota(const limiter::Decision& from, weir_decision& to) {
+    const std::string_view name = from.quota.empty() ? limiter_.quota_name(from) : from.quota;
+    const std::size_t length = std::min(name.size(), quota_.size() - 1);
+    std::copy_n(name.data(), length, quota_.data());
+    quota_[length] = '\0';
+    to.quota = quota_.data();
+    to.quota_length = static_cast<std::uint32_t>(length);
+}
+
+void Worker::count(const weir_decision& decision) {
+    auto& counter = decision.admitted == 0                    ? counts_.refused
+                    : decision.reason == WEIR_REASON_NO_QUOTA ? counts_.unlimited
+                                                              : counts_.admitted;
+    counter.add(1);
+}
+
+bool Worker::refund(weir_charge& charge) {
+    limiter::Charge opened;
+    if (!unseal(charge, opened)) return false;
+    if (opened) limiter_.refund(context_, opened, net::now());
+    limiter_.quiescent(context_);
+    charge = {};
+    return true;
+}
+
+bool Worker::correct(weir_charge& charge, limiter::Unit unit, double actual, bool last) {
+    limiter::Charge opened;
+    if (!unseal(charge, opened)) return false;
+    if (opened) {
+        limiter_.correct(context_, opened, unit, actual, net::now(), last);
+        charge = seal(opened);
+    }
+    limiter_.quiescent(context_);
+    return true;
+}
+
+weir_charge Worker::seal(const limiter::Charge& charge) const {
+    weir_charge sealed{};
+    if (!charge) return sealed;
+    std::memcpy(sealed.opaque, &charge, sizeof(charge));
+    sealed.opaque[kTag] = tag_;
+    return sealed;
+}
+
+bool Worker::unseal(const weir_charge& sealed, limiter::Charge& charge) const {
+    const bool is_empty = std::all_of(std::begin(sealed.opaque), std::end(sealed.opaque),
+                                      [](std::uint64_t word) { return word == 0; });
+    if (is_empty) return true;
+    if (sealed.opaque[kTag] != tag_) return false;
+    std::memcpy(static_cast<void*>(&charge), sealed.opaque, sizeof(charge));
+    return true;
+}
+
+}  // namespace weir::embed

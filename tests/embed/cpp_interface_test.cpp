@@ -1,0 +1,95 @@
+#include <doctest/doctest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "fleet.h"
+#include "weir/weir.hpp"
+
+namespace weir::embed {
+namespace {
+
+Options sample_options() {
+    Options options;
+    options.quota_document = kQuotas;
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("C++: a worker decides, gives back and corrects") {
+    auto fleet = Fleet::open(sample_options());
+    REQUIRE(fleet);
+    auto worker = fleet->worker();
+    REQUIRE(worker);
+    Decision first = worker->check("few");
+    CHECK(first.admitted());
+    CHECK(first.reason() == Reason::none);
+    CHECK(first.quota() == "few");
+    CHECK(first.remaining() == 2);
+    CHECK(worker->peek("few").remaining() >= 1);
+    worker->refund(first.charge());
+    CHECK(worker->peek("few").admitted());
+    for (int i = 0; i < 3; ++i) CHECK(worker->check("few").admitted());
+    CHECK_FALSE(worker->check("few").admitted());
+    Decision bytes = worker->check("bytes");
+    worker->correct(bytes.charge(), Unit::response_bytes, 1e9);
+    CHECK_FALSE(worker->check("bytes").admitted());
+    CHECK(worker->check({}).reason() == Reason::no_quota);
+}
+
+TEST_CASE("C++: failures are values, with code and message") {
+    Options options = sample_options();
+    options.settings = "no.such.key = 1";
+    const auto fleet = Fleet::open(options);
+    REQUIRE(!fleet);
+    CHECK(fleet.failure().code == WEIR_INVALID);
+    CHECK(fleet.failure().message.starts_with("options.settings: line 1"));
+
+    auto open = Fleet::open(sample_options());
+    REQUIRE(open);
+    CHECK(open->remove_quota("few").failure().code == WEIR_NOT_FOUND);
+    CHECK(open->describe_quota("nothing").failure().code == WEIR_NOT_FOUND);
+}
+
+TEST_CASE("C++: definitions, texts and moved owners") {
+    auto opened = Fleet::open(sample_options());
+    REQUIRE(opened);
+    Fleet fleet = std::move(*opened);
+    CHECK(fleet.set_quota(R"({"name": "new", "limits": [{"rate": "1r/s"}]})", {"me", "why", 9}));
+    CHECK((*fleet.describe_quota("new")).find("\"why\"") != std::string::npos);
+    CHECK(fleet.hide_quota("few"));
+    CHECK(fleet.remove_quota("few"));
+    CHECK((*fleet.metrics()).find("weir_quotas ") != std::string::npos);
+    CHECK((*fleet.report()).find("\"peers\"") != std::string::npos);
+    CHECK(fleet.live_peers() == 0);
+    CHECK(fleet.reload());
+}
+
+TEST_CASE("C++: warnings reach the program's log") {
+    std::string path = "/tmp/weir-embed-quotas-XXXXXX.yaml";
+    const int descriptor = ::mkstemps(path.data(), 5);
+    REQUIRE(descriptor >= 0);
+    std::vector<std::string> lines;
+    Options options = sample_options();
+    options.settings = "quotas = " + path;
+    const std::string good = "apiVersion: weir/v1\nkind: QuotaSet\nname: f\nquotas: []\n";
+    REQUIRE(::pwrite(descriptor, good.data(), good.size(), 0) > 0);
+    options.log = [&](std::string_view line) { lines.emplace_back(line); };
+    {
+        auto fleet = Fleet::open(options);
+        REQUIRE_MESSAGE(fleet, fleet.failure().message);
+        REQUIRE(::pwrite(descriptor, "]", 1, 0) == 1);
+        const Outcome reloaded = fleet->reload();
+        CHECK(!reloaded);
+        CHECK(reloaded.failure().message.find(path) != std::string::npos);
+    }
+    REQUIRE(!lines.empty());
+    CHECK(lines.back().starts_with("reload failed, what was in force stays: " + path));
+    ::close(descriptor);
+    ::unlink(path.c_str());
+}
+
+}  // namespace weir::embed
