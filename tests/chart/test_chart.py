@@ -120,6 +120,21 @@ def test_the_key_comes_from_the_named_secret_and_is_never_made_here(helm):
     assert key["secret"]["secretName"] == "mine"
 
 
+def test_the_snapshot_is_kept_in_an_emptydir_if_wanted(helm):
+    def parts(*more):
+        documents = render(helm, None, *more)
+        spec = the(documents, "Deployment", "shop-weir")["spec"]["template"]["spec"]
+        settings = yaml.safe_load(the(documents, "ConfigMap", "shop-weir-config")["data"]["weir.yaml"])
+        mounts = {mount["name"]: mount["mountPath"] for mount in weir_container(spec)["volumeMounts"]}
+        return settings, mounts, {volume["name"]: volume for volume in spec["volumes"]}
+
+    settings, mounts, volumes = parts()
+    assert "snapshot" not in settings and "weir-state" not in {**mounts, **volumes}
+    settings, mounts, volumes = parts("--set", "weir.snapshot.enabled=true,weir.snapshot.sizeLimit=1Gi")
+    assert pathlib.PurePath(settings["snapshot"]["file"]).parent == pathlib.PurePath(mounts["weir-state"])
+    assert volumes["weir-state"]["emptyDir"] == {"sizeLimit": "1Gi"}
+
+
 def test_rendering_twice_gives_the_same(helm):
     assert render(helm) == render(helm)
 

@@ -87,9 +87,19 @@ class Demo:
 
     def kill(self):
         self.load.pause("a")  # its clients go to the others, as behind any balancer
-        time.sleep(0.2)
+        self.wait_for_what_is_in_flight("a")
         self.fleet[0].kill()
         print("       sidecar a, which had 70 % of the load, is killed")
+
+    def wait_for_what_is_in_flight(self, name, longest_s=10):
+        """Until nothing has come through that sidecar for half a second, however busy the machine is."""
+        end, before = time.monotonic() + longest_s, None
+        while time.monotonic() < end:
+            total = self.origin.arrivals().total(listener=name)
+            if total == before:
+                return
+            before = total
+            time.sleep(0.5)
 
     def play(self):
         print(HEAD)
@@ -101,6 +111,10 @@ class Demo:
             elif second == KILL_AT_S:
                 self.kill()
         self.load.wait()
+
+    def lost(self):
+        return ", ".join(f"{self.load.result.total(what, 'quiet')} {what}"
+                         for what in ("refused", "other", "errors", "skipped"))
 
     def verdict(self):
         """True when the limit held and the quiet bucket lost nothing."""
@@ -115,7 +129,7 @@ class Demo:
         sent, answered = result.total("offered", "quiet"), result.total("ok", "quiet")
         good = good and sent == answered
         print(f"   quiet bucket: {sent} sent, {answered} answered, "
-              f"{'nothing lost' if sent == answered else f'{sent - answered} LOST'}")
+              f"{'nothing lost' if sent == answered else f'{sent - answered} LOST: {self.lost()}'}")
         print("verdict: " + ("the fleet held its limit" if good else "THE LIMIT DID NOT HOLD"))
         return good
 

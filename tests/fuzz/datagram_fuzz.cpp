@@ -69,10 +69,25 @@ void read_all(ByteSpan payload, Decode decode) {
     }
 }
 
+/// A tag and the number of the first delta that is answered, then entries, each by what was said.
+void decode_answers(ByteSpan payload) {
+    ByteReader reader(payload);
+    (void)reader.u16();
+    const std::uint64_t first = reader.varint();
+    SaidCounts said;
+    said.key.quota = first;
+    while (reader.ok() && reader.remaining() > 0) {
+        (void)decode_answer(reader, said);
+    }
+}
+
 void decode_application(const Received& message) {
     switch (message.type) {
-        case MessageType::delta:
-            return read_all(message.payload, decode_delta);
+        case MessageType::delta:  // a tag, then entries
+            if (message.payload.size() < 2) return;
+            return read_all(message.payload.subspan(2), decode_delta);
+        case MessageType::delta_answer:
+            return decode_answers(message.payload);
         case MessageType::total:
             return read_all(message.payload, decode_total);
         case MessageType::handover:

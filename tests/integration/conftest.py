@@ -15,7 +15,8 @@ from harness.sidecar import Fleet, names  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: not in CI (the full matrix has its own command)")
-    config.addinivalue_line("markers", "smoke: short; also run under the sanitizers")
+    config.addinivalue_line("markers", "smoke: also run under the address and undefined behaviour sanitizers")
+    config.addinivalue_line("markers", "races: also run under the thread sanitizer")
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -12,11 +12,13 @@ from harness.sidecar import quota, quota_set
 import yaml
 
 
+pytestmark = [pytest.mark.smoke, pytest.mark.races]
+
+
 def refuses(sidecar, path="/bucket/x"):
     return http.get(sidecar.address, path).status == 429
 
 
-@pytest.mark.smoke
 def test_an_edit_at_one_sidecar_is_in_force_at_all_within_a_second(world):
     fleet = world.fleet(3, [quota("bucket", "1000r/s")])
     assert not any(refuses(one) for one in fleet)

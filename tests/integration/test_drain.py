@@ -9,10 +9,11 @@ from harness.load import Load, plan, stream
 from harness.processes import wait_until
 from harness.sidecar import quota
 
+pytestmark = [pytest.mark.smoke, pytest.mark.races]
+
 QUOTAS = [quota("bucket", "100000r/s")]
 
 
-@pytest.mark.smoke
 def test_sigterm_under_load_fails_no_request(world, folder):
     """As in Kubernetes: drain, the balancer takes the sidecar out, then SIGTERM."""
     fleet = world.fleet(3, QUOTAS, delay_ms=20)

@@ -5,14 +5,20 @@ import time
 
 import pytest
 
-from harness.load import SECOND, Load, plan, stream
-from harness.network import Cut, can_cut
+from harness.counters import disagreements
+from harness.load import SECOND, Load, phases, plan, scaled, stream
+from harness.network import Cut
 from harness.sidecar import quota
 
-RATE = 1000
+RATE = scaled(1000)
 DURATION_S = 24
+FAULT_AT_S = 5
+# The load's phases; a fault and its recovery lie within the third.
+PHASES = [("start", 0), ("before", 2), ("during", FAULT_AT_S), ("after", 14)]
 # A request of a good sidecar that takes longer than this has waited for something.
 WAIT_MS = 1000
+# The others' p99 may grow by their share of the victim's load and by a busy machine's noise.
+GROWTH, NOISE_MS = 3, 50
 
 
 def kill_and_restart(fleet, load, victim):
@@ -46,18 +52,30 @@ def every_fault_at_every_sidecar():
     for number, fault in enumerate((kill_and_restart, stop_for_five_seconds, cut_and_heal)):
         for index in range(3):
             marks = [] if number == index else [pytest.mark.long]
-            if fault is cut_and_heal:
-                marks.append(pytest.mark.skipif(not can_cut(), reason="needs root and nft"))
+            if number == index and fault is not cut_and_heal:
+                marks.append(pytest.mark.smoke)
             yield pytest.param(fault, index, marks=marks, id=f"{fault.__name__}-{index}")
+
+
+def slowed(result, others):
+    """Where the others' p99 grew during or after the fault, in words."""
+    found = []
+    before = result.per_target("p99_ms", "before", others)
+    for phase in ("during", "after"):
+        for name, was, now in zip(others, before, result.per_target("p99_ms", phase, others)):
+            print(f"{name}: p99 {was:.1f} ms before, {now:.1f} ms {phase}")
+            if now > max(GROWTH * was, was + NOISE_MS):
+                found.append(f"{name} {phase}: p99 {now:.1f} ms, {was:.1f} ms before")
+    return found
 
 
 @pytest.mark.parametrize("fault,index", every_fault_at_every_sidecar())
 def test_below_the_limit_nothing_is_refused(world, folder, fault, index):
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
     victim = fleet[index]
-    streams = [stream("bucket", 0.95 * RATE, "poisson" if index == 1 else "constant")]
+    streams = phases("/bucket/object", 0.95 * RATE, PHASES, "poisson" if index == 1 else "constant")
     load = Load(folder, plan(fleet.targets(), streams, DURATION_S, seed=100 + index))
-    time.sleep(5)
+    time.sleep(FAULT_AT_S)
     fault(fleet, load, victim)
     result = load.wait()
     print(result.describe())
@@ -68,12 +86,17 @@ def test_below_the_limit_nothing_is_refused(world, folder, fault, index):
         assert result.total(what) == 0, f"{result.total(what)} {what}"
     others = [one.name for one in fleet if one is not victim]
     assert max(result.largest("slowest_ms", target=name) for name in others) < WAIT_MS
+    assert slowed(result, others) == []
+    if fault is not kill_and_restart:
+        quotas = {"bucket": [name for name, _ in PHASES]}
+        assert disagreements(fleet, result, world.origin.arrivals(), quotas) == []
 
 
 @pytest.mark.parametrize("index", [0, pytest.param(2, marks=pytest.mark.long)])
 def test_above_the_limit_the_rest_carries_it_after_a_kill(world, folder, index):
-    """The killed one's share stays reserved until it is taken for dead (that second falls short by
-    no more than the share), then the others carry the whole limit; it is never exceeded."""
+    """Its host refuses datagrams for it, so the others carry the whole limit within a fifth of a
+    second. They had reckoned with its share meanwhile and take it back: the seconds around may be a
+    little above the limit for that."""
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
     load = Load(folder, plan(fleet.targets(), [stream("bucket", 3 * RATE)], 18, seed=200))
     time.sleep(8)
@@ -85,6 +108,7 @@ def test_above_the_limit_the_rest_carries_it_after_a_kill(world, folder, index):
     before = arrivals.seconds(result.start_ns + 4 * SECOND, 3, "bucket")
     after = arrivals.seconds(killed_ns, 9, "bucket")
     print(result.describe(), before, after)
-    assert max(before + after) <= 1.05 * RATE
-    assert min(after[:2]) >= 0.63 * RATE
+    assert max(before + after[2:]) <= 1.05 * RATE
+    assert max(after[:2]) <= 1.08 * RATE
+    assert min(after[:2]) >= 0.92 * RATE
     assert min(before + after[2:]) >= 0.95 * RATE

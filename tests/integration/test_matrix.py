@@ -11,6 +11,7 @@ def test_the_subset_holds_each_value():
                 == {getattr(case, dimension) for case in full_matrix()})
 
 
+@pytest.mark.xdist_group("heavy")
 @pytest.mark.parametrize("case", CI_SUBSET, ids=lambda case: case.id)
 def test_case(case, folder):
     outcome = run_case(case, folder)

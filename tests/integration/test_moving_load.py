@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.counters import disagreements
 from harness.load import SECOND, Load, plan, stream
 from harness.sidecar import quota
 
@@ -22,8 +23,10 @@ def test_the_limit_holds_while_the_load_moves(world, folder, arrivals):
     load = stream("bucket", 2 * RATE, arrivals, moving(3, 2, duration_s))
     result = Load(folder, plan(fleet.targets(), [load], duration_s, seed=31)).wait()
     begin_ns = result.start_ns + steady_from_s * SECOND
-    seconds = world.origin.arrivals().seconds(begin_ns, steady_s, "bucket")
+    arrivals_seen = world.origin.arrivals()
+    seconds = arrivals_seen.seconds(begin_ns, steady_s, "bucket")
     mean = sum(seconds) / steady_s / RATE
     print(f"{result.describe()}; mean {mean:.4f}, seconds {seconds}")
     assert result.total("errors") + result.total("other") + result.total("skipped") == 0
     assert 0.98 <= mean <= 1.02
+    assert disagreements(fleet, result, arrivals_seen, ["bucket"]) == []

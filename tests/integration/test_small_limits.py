@@ -1,8 +1,13 @@
 """Limits of a few requests a minute, shared by three."""
 
+import pytest
+
 from harness import http
+from harness.counters import disagreements
 from harness.load import Load, plan, stream
 from harness.sidecar import quota
+
+pytestmark = pytest.mark.smoke
 
 
 def five_a_minute(world, folder):
@@ -10,6 +15,7 @@ def five_a_minute(world, folder):
     fleet = world.fleet(3, [quota("few", "5r/m")])
     result = Load(folder, plan(fleet.targets(), [stream("few", 10)], 11.5, seed=5)).wait()
     print(result.describe(), [row["at_s"] for row in result.bins if row["ok"]])
+    assert disagreements(fleet, result, world.origin.arrivals(), ["few"]) == []
     return result
 
 

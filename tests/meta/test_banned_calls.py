@@ -27,7 +27,8 @@ RULES = {
     "secret randomness": (SECRET_RANDOMNESS, "src", ["src/app/", "src/net/", "src/gossip/seal.cpp"]),
     "sleep in the product": (SLEEP, "src", []),
     # Suites with real sockets and real time, all labelled integration, may wait.
-    "sleep in unit tests": (SLEEP, "tests", ["tests/tools/", "tests/bench/", "tests/proxy/"]),
+    "sleep in unit tests": (SLEEP, "tests", ["tests/tools/", "tests/bench/", "tests/proxy/",
+                                         "tests/embed/"]),
     "unwanted library parts": (UNWANTED, "src", []),
     "unwanted library parts in tests": (UNWANTED, "tests", []),
 }
@@ -59,8 +60,9 @@ def test_a_violation_would_be_seen(pattern, text):
     assert pattern.search(text)
 
 
-def test_suites_that_may_wait_are_not_unit_tests():
-    listing = (ROOT / "tests" / "proxy" / "CMakeLists.txt").read_text()
+@pytest.mark.parametrize("suite", ["proxy", "embed"])
+def test_suites_that_may_wait_are_not_unit_tests(suite):
+    listing = (ROOT / "tests" / suite / "CMakeLists.txt").read_text()
     assert listing.count("weir_test(") == listing.count("LABEL integration")
 
 

@@ -10,6 +10,7 @@
 
 #include "tools/message_reader.h"
 #include "tools/monotonic.h"
+#include "tools/output.h"
 #include "tools/sockets.h"
 
 namespace weir::tools {
@@ -69,7 +70,7 @@ class Origin::Connection : public EventHandler {
     }
 
     void send(std::string_view bytes) {
-        output_.append(bytes);
+        output_.add(bytes);
         flush();
     }
 
@@ -96,13 +97,13 @@ class Origin::Connection : public EventHandler {
             const bool had_head = reader_.head_complete();
             bytes.remove_prefix(reader_.feed(bytes));
             if (!had_head && reader_.head_complete() && reader_.expects_continue()) {
-                output_ += "HTTP/1.1 100 Continue\r\n\r\n";
+                output_.add("HTTP/1.1 100 Continue\r\n\r\n");
             }
             if (reader_.failed()) {
                 return origin_.close(*this);
             }
             if (reader_.complete()) {
-                output_ += origin_.answer(*this);
+                answer();
                 keep = reader_.keep_alive();
                 reader_.next();
             }
@@ -111,13 +112,22 @@ class Origin::Connection : public EventHandler {
         flush();
     }
 
+    void answer() {
+        if (listener_.control()) {
+            output_.copy(origin_.control_answer(reader_.start_line()));
+        } else {
+            output_.add(origin_.answer(*this));
+        }
+    }
+
     void flush() {
         if (!output_.empty()) {
-            const ssize_t count = ::send(descriptor_, output_.data(), output_.size(), MSG_NOSIGNAL);
+            const auto next = output_.front();
+            const ssize_t count = ::send(descriptor_, next.data(), next.size(), MSG_NOSIGNAL);
             if (count < 0 && errno != EAGAIN && errno != EINTR) {
                 return origin_.close(*this);
             }
-            output_.erase(0, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+            output_.sent(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
         }
         if (output_.empty() && closing_ && origin_.delay_ns_ == 0) {
             return origin_.close(*this);
@@ -139,7 +149,7 @@ class Origin::Connection : public EventHandler {
     int descriptor_;
     std::uint64_t id_;
     MessageReader reader_{MessageReader::Kind::request};
-    std::string output_;
+    Output output_;
     std::uint32_t watched_ = EPOLLIN;
     bool closing_ = false;
 };
@@ -147,6 +157,9 @@ class Origin::Connection : public EventHandler {
 Origin::Origin(Poller& poller, const OriginOptions& options)
     : poller_(poller),
       answer_(make_answer("text/plain", std::string(options.body_bytes, 'o'))),
+      other_answer_("HTTP/1.1 " + std::to_string(options.other_status) + " Other\r\n" +
+                    (options.other_status == 304 ? "" : "Content-Length: 0\r\n") + "\r\n"),
+      other_every_(options.other_every),
       delay_ns_(options.delay_ns),
       input_(kInputBytes) {
     for (const auto& listen : options.listen) {
@@ -170,7 +183,7 @@ void Origin::turn() {
     if (!delayed_.empty()) {
         timeout_ns = std::max<std::int64_t>(0, delayed_.front().due_ns - monotonic_ns());
     }
-    // Handlers read the clock through now(), once per turn at most: see answer().
+    // Handlers read the clock through now(), once per turn at most.
     now_ns_ = 0;
     poller_.turn(timeout_ns);
     send_due();
@@ -193,21 +206,18 @@ void Origin::close(Connection& connection) {
     }
 }
 
-std::string Origin::answer(Connection& connection) {
-    if (now_ns_ == 0) {
-        now_ns_ = monotonic_ns();
-    }
+std::string_view Origin::answer(Connection& connection) {
     const std::string_view line = connection.message().start_line();
-    if (connection.listener().control()) {
-        return control_answer(line);
-    }
-    counts_.add(connection.listener().name(), first_segment(line), now_ns_);
+    counts_.add(connection.listener().name(), first_segment(line), now());
     if (delay_ns_ > 0) {
-        delayed_.push_back({now_ns_ + delay_ns_, connection.id()});
+        delayed_.push_back({now() + delay_ns_, connection.id()});
         return {};
     }
+    if (other_every_ != 0 && ++answers_ % other_every_ == 0) {
+        return other_answer_;
+    }
     if (line.starts_with("HEAD ")) {
-        return answer_.substr(0, answer_.find("\r\n\r\n") + 4);
+        return std::string_view(answer_).substr(0, answer_.find("\r\n\r\n") + 4);
     }
     return answer_;
 }
@@ -216,7 +226,14 @@ std::string Origin::control_answer(std::string_view request_line) {
     if (request_line.starts_with("POST /reset")) {
         counts_.clear();
     }
-    return make_answer("application/json", counts_.to_json(now_ns_));
+    return make_answer("application/json", counts_.to_json(now()));
+}
+
+std::int64_t Origin::now() {
+    if (now_ns_ == 0) {
+        now_ns_ = monotonic_ns();
+    }
+    return now_ns_;
 }
 
 void Origin::send_due() {

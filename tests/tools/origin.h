@@ -26,6 +26,9 @@ struct OriginOptions {
     std::size_t body_bytes = 3;
     /// Every answer waits this long.
     std::int64_t delay_ns = 0;
+    /// Every so many answers (0: none) have another status and no body. Not with a delay.
+    std::uint64_t other_every = 0;
+    unsigned other_status = 304;
 };
 
 class Origin {
@@ -52,12 +55,18 @@ class Origin {
     void accept(const Listener& listener);
     void close(Connection& connection);
     /// The whole answer to a message that was read, or none when it is sent later.
-    [[nodiscard]] std::string answer(Connection& connection);
+    /// It lives as long as this.
+    [[nodiscard]] std::string_view answer(Connection& connection);
     [[nodiscard]] std::string control_answer(std::string_view request_line);
+    /// Of this turn; the clock is read when it is first asked for.
+    [[nodiscard]] std::int64_t now();
     void send_due();
 
     Poller& poller_;
     std::string answer_;
+    std::string other_answer_;
+    std::uint64_t other_every_;
+    std::uint64_t answers_ = 0;
     std::int64_t delay_ns_;
     std::int64_t now_ns_ = 0;
     ArrivalCounts counts_;

@@ -33,6 +33,8 @@ int main(int argc, char** argv) {
     app.add_option("--control", options.control, "address of GET /report and POST /reset");
     app.add_option("--body-bytes", options.body_bytes, "length of each answer's body");
     app.add_option("--delay-ms", delay_ms, "how long each answer waits");
+    app.add_option("--other-every", options.other_every, "every so many answers are different");
+    app.add_option("--other-status", options.other_status, "their status");
     CLI11_PARSE(app, argc, argv);
     try {
         for (const auto& text : listen) {

@@ -8,103 +8,32 @@
 // thread's CPU time. The names of a batch are prepared outside the measured time, for in reality
 // they have just been parsed.
 //
-//     limiter_bench [rounds]         all figures
-//     limiter_bench [rounds] weir    only ours at 1,000,000 instances, for profilers
-
-#include <time.h>
+//     limiter_bench [rounds]                        all figures
+//     limiter_bench [rounds] weir [n] [seconds]     only ours at n instances, one request every so
+//                                                   many virtual seconds, for profilers
+//     limiter_bench [rounds] threads                two threads against one
+//     limiter_bench [rounds] upkeep [n]             an idle sidecar with n live instances
+//     limiter_bench [rounds] many [n]               n instances (5,000,000): memory, time, upkeep
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/random.h"
 #include "limiter/limiter.h"
+#include "measure.h"
 #include "memory.h"
 #include "names.h"
+#include "ours.h"
 #include "quotas.h"
 #include "string_map_limiter.h"
+#include "threads.h"
+#include "upkeep.h"
 
 namespace {
-
-using weir::Instant;
-using weir::limiter::CheckMode;
-using weir::limiter::LeafId;
-using weir::limiter::Limiter;
-using weir::limiter::ThreadContext;
-
-constexpr std::size_t kBatch = 256;
-constexpr std::size_t kBatchesPerRound = 200;
-/// Requests between two calls of quiescent(): an event-loop turn with little to do.
-constexpr std::size_t kTurn = 4;
-
-double cpu_nanoseconds() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
-
-/// Takes results so that no work is left out.
-std::atomic<std::size_t> sink{0};
-
-struct Case {
-    std::size_t instances;
-    std::string_view prefix;
-    double step;  // virtual seconds between two requests
-};
-
-/// A limiter with all instances made.
-class Ours {
-  public:
-    explicit Ours(const Case& setting)
-        : limiter_(std::make_unique<Limiter>(options_for(setting.instances))),
-          step_(weir::from_seconds(setting.step)) {
-        if (!limiter_->apply(definitions(), instant(1)).empty()) {
-            std::abort();
-        }
-        ThreadContext& thread = limiter_->register_thread(1);
-        for (std::size_t i = 0; i < std::max<std::size_t>(1, setting.instances / 2); ++i) {
-            const LeafId leaf =
-                limiter_->find(thread, name_of(i, setting.prefix).leaf(), instant(1));
-            (void)limiter_->check(thread, leaf, {}, instant(1), CheckMode::charge);
-            if (i % 64 == 0) {
-                limiter_->quiescent(thread);
-                limiter_->maintain(instant(1));
-            }
-        }
-        limiter_->quiescent(thread);
-        limiter_->maintain(instant(1));
-    }
-    void track() {
-        limiter_->drain_active([](weir::limiter::LimitRef) {});
-    }
-    ThreadContext& thread(std::uint64_t seed) { return limiter_->register_thread(seed); }
-    Limiter& limiter() { return *limiter_; }
-
-    std::size_t run(ThreadContext& thread, const std::vector<Name>& names, Instant& now) {
-        std::size_t admitted = 0;
-        for (std::size_t i = 0; i < names.size(); ++i) {
-            now += step_;
-            const LeafId leaf = limiter_->find(thread, names[i].leaf(), now);
-            admitted +=
-                limiter_->check(thread, leaf, {}, now, CheckMode::charge).admitted ? 1U : 0U;
-            if (i % kTurn == 0) {
-                limiter_->quiescent(thread);
-            }
-        }
-        return admitted;
-    }
-
-  private:
-    std::unique_ptr<Limiter> limiter_;
-    weir::Duration step_;
-};
 
 class Theirs {
   public:
@@ -129,34 +58,6 @@ class Theirs {
     double step_;
     double now_ = 10;
 };
-
-void draw(std::vector<Name>& names, const Case& setting, weir::Random& random) {
-    names.resize(kBatch);
-    for (Name& name : names) {
-        name =
-            name_of(random.below(std::max<std::size_t>(1, setting.instances / 2)), setting.prefix);
-    }
-}
-
-struct Quartiles {
-    double low, median, high;
-};
-Quartiles quartiles(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const auto at = [&](double share) {
-        return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-    };
-    return {at(0.25), at(0.5), at(0.75)};
-}
-
-/// Adds the time that work takes.
-template <class Work>
-void timed(double& sum, Work work) {
-    const double begin = cpu_nanoseconds();
-    const std::size_t result = work();
-    sum += cpu_nanoseconds() - begin;
-    sink.fetch_add(result, std::memory_order_relaxed);
-}
 
 void compare(const char* title, const Case& setting, int rounds, bool tracked = false) {
     Ours ours(setting);
@@ -195,47 +96,6 @@ void compare(const char* title, const Case& setting, int rounds, bool tracked = 
     const Quartiles b = quartiles(map_times);
     const Quartiles c = quartiles(ratios);
     std::printf("%-34s weir %5.0f (%.0f-%.0f)  map %5.0f (%.0f-%.0f)  ratio %.3f (%.3f-%.3f)\n",
-                title, a.median, a.low, a.high, b.median, b.low, b.high, c.median, c.low, c.high);
-}
-
-/// CPU time per request of each of `threads` that run at once.
-std::vector<double> at_once(Ours& ours, std::vector<ThreadContext*> contexts, const Case& setting) {
-    std::vector<double> times(contexts.size());
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < contexts.size(); ++i) {
-        threads.emplace_back([&, i] {
-            weir::Random random(i);
-            std::vector<Name> names;
-            Instant now = instant(10);
-            double sum = 0;
-            for (std::size_t batch = 0; batch < kBatchesPerRound; ++batch) {
-                draw(names, setting, random);
-                timed(sum, [&] { return ours.run(*contexts[i], names, now); });
-            }
-            times[i] = sum / (double{kBatch} * kBatchesPerRound);
-        });
-    }
-    threads.clear();
-    return times;
-}
-
-void two_threads(const char* title, const Case& setting, int rounds) {
-    Ours ours(setting);
-    std::vector<ThreadContext*> contexts{&ours.thread(1), &ours.thread(2)};
-    std::vector<double> alone;
-    std::vector<double> both;
-    std::vector<double> ratios;
-    for (int round = 0; round < rounds; ++round) {
-        const double one = at_once(ours, {contexts[0]}, setting)[0];
-        const std::vector<double> two = at_once(ours, contexts, setting);
-        alone.push_back(one);
-        both.push_back((two[0] + two[1]) / 2);
-        ratios.push_back(both.back() / one);
-    }
-    const Quartiles a = quartiles(alone);
-    const Quartiles b = quartiles(both);
-    const Quartiles c = quartiles(ratios);
-    std::printf("%-34s one %5.0f (%.0f-%.0f)  two %5.0f (%.0f-%.0f)  ratio %.3f (%.3f-%.3f)\n",
                 title, a.median, a.low, a.high, b.median, b.low, b.high, c.median, c.low, c.high);
 }
 
@@ -284,15 +144,7 @@ void profile(const Case& setting, int rounds) {
     std::printf("%.0f ns\n", sum / (rounds * double{kBatch} * kBatchesPerRound));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
-    if (argc > 2) {
-        const std::size_t instances = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1'000'000;
-        profile({instances, kLongPrefix, 1e-4}, rounds);
-        return 0;
-    }
+void all(int rounds) {
     print_memory(1'000'000);
     std::printf("CPU nanoseconds per request: median (quartiles) of %d rounds\n", rounds);
     compare("10 instances, all admitted", {10, kLongPrefix, 1e-3}, rounds);
@@ -302,7 +154,32 @@ int main(int argc, char** argv) {
     compare("1,000,000 instances", {1'000'000, kLongPrefix, 1e-4}, rounds);
     compare("1,000,000, counted for an engine", {1'000'000, kLongPrefix, 1e-4}, rounds, true);
     compare("1,000,000, names of 21 bytes", {1'000'000, kShortPrefix, 1e-4}, rounds);
-    two_threads("1,000,000, two threads", {1'000'000, kLongPrefix, 1e-4}, rounds);
     without_quota(rounds);
+    print_threads(rounds, 500'000);
+    print_upkeep(1'000'000);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
+    const std::string_view what = argc > 2 ? argv[2] : "";
+    const auto instances = [&](std::size_t otherwise) {
+        return argc > 3 ? std::strtoull(argv[3], nullptr, 10) : otherwise;
+    };
+    if (what == "weir") {
+        const double step = argc > 4 ? std::strtod(argv[4], nullptr) : 1e-4;
+        profile({instances(1'000'000), kLongPrefix, step}, rounds);
+    } else if (what == "threads") {
+        print_threads(rounds, instances(500'000));
+    } else if (what == "upkeep") {
+        print_upkeep(instances(1'000'000));
+    } else if (what == "many") {
+        print_memory(instances(5'000'000));
+        compare("many instances", {instances(5'000'000), kLongPrefix, 1e-4}, rounds);
+        print_upkeep(instances(5'000'000));
+    } else {
+        all(rounds);
+    }
     return 0;
 }

@@ -1,7 +1,9 @@
 #pragma once
 // The quota tree of the benchmark: three levels, one limit each.
 
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "limiter/limiter.h"
@@ -21,10 +23,13 @@ inline weir::limiter::QuotaDefinition definition(std::string name,
     return definition;
 }
 
-inline std::vector<weir::limiter::QuotaDefinition> definitions() {
-    return {definition("s3", {}, 1e9), definition("s3/{bucket}", "s3", 1000),
-            definition("s3/{bucket}/read", "s3/{bucket}", 500)};
+/// A root, what lies below it, and below that the leaves.
+inline std::vector<weir::limiter::QuotaDefinition> tree(const std::string& root, double parents,
+                                                        double leaves) {
+    return {definition(root, {}, 1e9), definition(root + "/{bucket}", root, parents),
+            definition(root + "/{bucket}/read", root + "/{bucket}", leaves)};
 }
+inline std::vector<weir::limiter::QuotaDefinition> definitions() { return tree("s3", 1000, 500); }
 
 inline weir::limiter::LimiterOptions options_for(std::size_t instances) {
     weir::limiter::LimiterOptions options;

@@ -1,6 +1,7 @@
 """Open-loop load from weir-load."""
 
 import json
+import os
 import threading
 from dataclasses import dataclass, field
 
@@ -8,7 +9,13 @@ from .paths import program
 from .processes import Process
 
 SECOND = 1_000_000_000
+# Rates of tests that also run under sanitizers, where weir is about three times slower.
+SCALE = float(os.environ.get("WEIR_LOAD_SCALE", "1"))
 FIELDS = ("offered", "ok", "refused", "other", "errors", "skipped", "retried")
+
+
+def scaled(rate):
+    return int(rate * SCALE)
 
 
 @dataclass
@@ -25,6 +32,13 @@ class LoadResult:
     def largest(self, what, stream=None, target=None):
         return max((row[what] for row in self.rows
                     if stream in (None, row["stream"]) and target in (None, row["target"])), default=0)
+
+    def per_target(self, what, stream, targets):
+        """What the summary says of the stream at each of the targets, e.g. "p99_ms"."""
+        found = [row[what] for row in self.rows
+                 if row["stream"] == stream and row["target"] in targets]
+        assert len(found) == len(targets), (stream, targets)
+        return found
 
     def between(self, what, from_s, to_s, stream=None, target=None):
         return sum(row[what] for row in self.bins
@@ -108,6 +122,18 @@ def stream(name, rate, arrivals="constant", shares=None, **more):
         else:
             described["shares"] = [{"at_s": at_s, "shares": list(value)} for at_s, value in shares]
     return described
+
+
+def phases(path, rate, steps, arrivals="constant"):
+    """One stream after another on the same path, so that the summary tells each phase's latencies.
+    `steps`: [(name, from_s)] from 0 on; a phase ends where the next begins; names may come again."""
+    rates = {}
+    for i, (name, from_s) in enumerate(steps):
+        steps_of = rates.setdefault(name, [(0, 0)] if from_s > 0 else [])
+        steps_of.append((from_s, rate))
+        if i + 1 < len(steps):
+            steps_of.append((steps[i + 1][1], 0))
+    return [stream(name, steps_of, arrivals, path=path) for name, steps_of in rates.items()]
 
 
 def plan(targets, streams, duration_s, seed=1, **more):

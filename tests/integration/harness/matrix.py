@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from . import http
+from .counters import disagreements
 from .load import SECOND, Load, plan, stream
 from .origin import Origin
 from .processes import wait_until
@@ -181,14 +182,14 @@ def run_case(case, folder):
         else:
             fleet = fleet_of(tree(case, parent, children))
         fleet.start()
-        return measure(case, folder, fleet, origin, children, loaded or list(fleet))
+        return measure(case, folder, fleet, origin, parent, children, loaded or list(fleet))
     finally:
         if fleet:
             fleet.stop()
         origin.stop()
 
 
-def measure(case, folder, fleet, origin, children, loaded):
+def measure(case, folder, fleet, origin, parent, children, loaded):
     targets = fleet.targets(loaded)
     shares = SPREADS[case.spread]
     if shares:
@@ -210,25 +211,19 @@ def measure(case, folder, fleet, origin, children, loaded):
         case=case,
         series=series,
         refused_share=result.total("refused") / max(1, result.total("offered")),
-        disagreements=disagreements(fleet, result, arrivals, children),
-        trouble=[f"{result.total(what)} {what}" for what in ("other", "errors", "skipped")
-                 if result.total(what)],
+        disagreements=disagreements(fleet, result, arrivals, children, parent),
+        trouble=[*(f"{result.total(what)} {what}" for what in ("other", "errors", "skipped")
+                   if result.total(what)),
+                 *(loaded_owners(loaded, [parent, *children]) if len(loaded) < len(fleet) else [])],
         load=result.describe(),
     )
 
 
-def disagreements(fleet, result, arrivals, children):
-    """Where weir's counters differ by more than 0.1 % from generator and origin. A refusal counts
-    at the quota that is named, so refusals are compared as one sum."""
-    samples = [sample for sidecar in fleet for sample in sidecar.metrics()]
-    compared = [("refused", {}, result.total("refused"))]
-    for child in children:
-        compared.append(("offered", {"quota": child}, result.total("offered", child)))
-        compared.append(("admitted", {"quota": child}, arrivals.total(child)))
-    found = []
-    for metric, labels, truth in compared:
-        name = f"weir_quota_{metric}_total"
-        counted = http.metric_sum(samples, name, **labels)
-        if abs(counted - truth) > 0.001 * truth:
-            found.append(f"{name}{labels or ''}: {counted:.0f}, really {truth}")
-    return found
+def loaded_owners(loaded, quotas):
+    """The sidecars under load that own one of the quotas now, in words: the owners were looked up
+    in a fleet that has been restarted since."""
+    owners = owners_of(loaded[0], quotas)
+    if owners is None:
+        return [f"no owners are known of one of {quotas}"]
+    return [f"{one.name} is under load and owns {name}" for name in quotas for one in loaded
+            if one.gossip in owners[name]]

@@ -1,0 +1,130 @@
+"""The Dockerfile, really built, and what it makes, really run: a request goes through a container.
+
+Needs root (or sudo without a password), and a machine that lets it mount and change its root; where
+it does not, the tests are skipped and say why. The images lie in build/tools/image.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "integration"))
+
+from harness import http  # noqa: E402
+from harness.origin import Origin  # noqa: E402
+from harness.paths import RUNS  # noqa: E402
+from harness.ports import free_port  # noqa: E402
+from harness.processes import Process, wait_until  # noqa: E402
+
+STORE = ROOT / "build" / "tools" / "image"
+TAG = "localhost/weir:test"
+AS_ROOT = [] if os.geteuid() == 0 else ["sudo", "-n"]
+BUILDAH = [*AS_ROOT, "buildah", "--root", STORE / "root", "--runroot", STORE / "run"]
+
+
+def run(*arguments, timeout_s=60):
+    done = subprocess.run([str(argument) for argument in arguments], capture_output=True, text=True,
+                          timeout=timeout_s, cwd=ROOT)
+    assert done.returncode == 0, f"{arguments}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
+    return done.stdout
+
+
+def why_no_container_can_run_here():
+    """What a RUN step needs of the machine: mounts of its own and another root."""
+    tried = subprocess.run([*AS_ROOT, "unshare", "--mount", "sh", "-c",
+                            "mount -t tmpfs none /mnt && chroot / true"],
+                           capture_output=True, text=True, timeout=30)
+    return tried.stderr.strip() if tried.returncode != 0 else None
+
+
+@pytest.fixture(scope="session")
+def image():
+    if reason := why_no_container_can_run_here():
+        pytest.skip(f"no container can run here: {reason}")
+    run(*AS_ROOT, "env", f"STORE={STORE}", "scripts/build-image", TAG, timeout_s=1500)
+    run(*BUILDAH, "rmi", "--prune", timeout_s=300)  # what an earlier run left under the tag
+    return json.loads(run(*BUILDAH, "inspect", "--type", "image", TAG))["OCIv1"]["config"]
+
+
+@pytest.fixture
+def container(image):
+    name = run(*BUILDAH, "from", "--pull-never", TAG).strip()
+    yield name
+    run(*BUILDAH, "rm", name)
+
+
+def in_container(container, *command, volume=None):
+    mounts = ["--volume", f"{volume}:/etc/weir/config:ro"] if volume else []
+    return [*BUILDAH, "run", "--isolation", "chroot", *mounts, container, "--", *command]
+
+
+def children(pid):
+    """The kernel lists children by the thread that made them, and in Go that may be any."""
+    found = []
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += [int(child) for child in listing.read_text().split()]
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # that thread, or the whole process, has ended
+    return found
+
+
+def descendants(pid):
+    return [found for child in children(pid) for found in (child, *descendants(child))]
+
+
+def test_it_holds_the_program_and_what_that_needs_and_no_more(image, container):
+    version = (ROOT / "CMakeLists.txt").read_text().split("VERSION ")[2].split()[0]
+    assert version in run(*in_container(container, "weir", "version"))
+    missing = run(*in_container(container, "sh", "-c", "ldd /usr/bin/weir | grep 'not found' || true"))
+    assert missing == ""
+    tools = run(*in_container(container, "sh", "-c", "command -v g++ cmake ninja git ccache || true"))
+    assert tools == ""
+    example = "cd /etc/weir/example && weir validate --config config/weir.yaml"
+    run(*in_container(container, "sh", "-c", example))
+
+
+def test_it_serves_as_nobody_and_holds_its_limit(image, container):
+    folder = RUNS / "image"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    origin = Origin(folder)
+    address, status = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    settings = {"listen": address, "upstream": f"http://{origin.address}", "status": status,
+                "admin": f"127.0.0.1:{free_port()}", "quotas": ["/etc/weir/config/quotas.yaml"],
+                "routes": [{"match": {"path": "/**"}, "quota": ["all"]}]}
+    quotas = {"apiVersion": "weir/v1", "kind": "QuotaSet", "name": "test",
+              "quotas": [{"name": "all", "limits": [{"rate": "5r/h"}]}]}
+    (folder / "weir.yaml").write_text(yaml.safe_dump(settings))
+    (folder / "quotas.yaml").write_text(yaml.safe_dump(quotas))
+    # What a container engine would start.
+    serving = Process(in_container(container, *image["Entrypoint"], *image["Cmd"], volume=folder),
+                      folder / "weir.log")
+
+    def ready():
+        assert serving.running(), serving.log.read_text()
+        try:
+            return http.get(status, "/readyz", timeout_s=2).status == 200
+        except OSError:
+            return False
+    try:
+        wait_until(ready, 30, f"weir is ready: see {serving.log}")
+        states = [Path(f"/proc/{pid}/status").read_text() for pid in descendants(serving.pid)]
+        [ids] = [state for state in states if state.startswith("Name:\tweir\n")]
+        assert image["User"] == "65532:65532" and "Uid:\t65532\t65532" in ids
+        answers = [http.get(address, "/x").status for _ in range(12)]
+        assert answers.count(200) == 5 and answers.count(429) == 7
+        assert origin.arrivals().total() == 5
+    finally:
+        # In one command: an outer one may end by itself as soon as the one it waits for has.
+        subprocess.run([*AS_ROOT, "kill", "-KILL", *map(str, descendants(serving.pid))], check=False)
+        serving.kill()
+        origin.process.kill()

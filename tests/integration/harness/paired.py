@@ -1,0 +1,85 @@
+"""Latencies with and without a fault, in turn, in one run of the same processes."""
+
+import contextlib
+import statistics
+import time
+
+from harness.load import SECOND, Load, phases, plan
+
+RATE = 900
+WARM_UP_S, PHASE_S, SEAM_S = 2, 2, 0.6
+# Each pair has the other order, so that a trend of the machine cancels.
+KINDS = ["whole", "faulty", "faulty", "whole"] * 3
+PAIRS = len(KINDS) // 2
+# Slower is what is slower by both: a paired ratio, and the millisecond that may not be added. The
+# medians over all pairs, so that a second in which the machine did something else decides nothing.
+# If these look slower on a machine that does much else, as many pairs again join them.
+GROWTH = {"p50_ms": 1.5, "p99_ms": 2.0}
+ADDED_MS = 1.0
+STREAMS = [f"{kind}{pair}" for kind in ("whole", "faulty") for pair in range(PAIRS)]
+
+
+def begins_at(number):
+    return WARM_UP_S + number * (PHASE_S + SEAM_S)
+
+
+def steps():
+    """Each phase has a name of its own; faults come and go in the seams."""
+    found = [("seam", 0)]
+    for number, kind in enumerate(KINDS):
+        found += [(f"{kind}{number // 2}", begins_at(number)), ("seam", begins_at(number) + PHASE_S)]
+    return found
+
+
+def sleep_until(load, at_s):
+    time.sleep(max(0.0, load.start_ns / SECOND + at_s - time.monotonic()))
+
+
+def play(load, fault, sample=lambda: 0):
+    """Returns how far `sample` grew in the phases of each kind; it is asked in the seams. `fault`
+    makes a context manager."""
+    grown = {"whole": 0, "faulty": 0}
+    for number, kind in enumerate(KINDS):
+        sleep_until(load, begins_at(number) - SEAM_S)
+        with fault() if kind == "faulty" else contextlib.nullcontext():
+            sleep_until(load, begins_at(number) - SEAM_S / 2)
+            before = sample()
+            sleep_until(load, begins_at(number) + PHASE_S)
+            grown[kind] += sample() - before
+    return grown
+
+
+def measure(fleet, folder, seed, fault, sample=lambda: 0):
+    """(the load's result, what grew); every request was answered well."""
+    load = Load(folder, plan(fleet.targets(), phases("/bucket/object", RATE, steps()),
+                             begins_at(len(KINDS)), seed=seed), f"load-{seed}")
+    grown = play(load, fault, sample)
+    result = load.wait()
+    print(result.describe(), grown)
+    assert result.total("ok") == result.total("offered")
+    return result, grown
+
+
+def paired(result, what, targets):
+    """[(without the fault, with it)] for each pair of phases and each sidecar."""
+    return [(without, with_it) for pair in range(PAIRS)
+            for without, with_it in zip(result.per_target(what, f"whole{pair}", targets),
+                                        result.per_target(what, f"faulty{pair}", targets))]
+
+
+def slower(results, what, targets):
+    """Whether the median over the pairs of all results is, by both measures."""
+    pairs = [pair for result in results for pair in paired(result, what, targets)]
+    ratio = statistics.median(with_it / without for without, with_it in pairs)
+    added = statistics.median(with_it - without for without, with_it in pairs)
+    print(f"{what}: {pairs}, medians: ratio {ratio:.3f}, added {added:.3f} ms")
+    return ratio > GROWTH[what] and added > ADDED_MS
+
+
+def assert_none_slower(fleet, first, again):
+    """`first`: a result; `again` measures once more, for a machine that does much else."""
+    targets = list(fleet.targets())
+    results = [first]
+    if any(slower(results, what, targets) for what in GROWTH):
+        results.append(again())
+    assert not [what for what in GROWTH if slower(results, what, targets)]

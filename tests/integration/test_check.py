@@ -1,0 +1,122 @@
+"""Real nginx, Caddy and Envoy ask weir on /check, configured by the examples of docs/check.md."""
+
+import http.client
+import time
+
+import pytest
+
+from harness import http as requests
+from harness.hosts import HOSTS, port_of
+from harness.load import SECOND, Load, plan, stream
+from harness.ports import free_port
+from harness.sidecar import quota
+
+RATE = 200
+QUOTAS = [quota("bucket", f"{RATE}r/s"), quota("none", "0r/s"), quota("few", "2r/m")]
+ROUTES = [
+    {"match": {"path": "/posts/**", "methods": ["POST"]}, "quota": "none"},
+    {"match": {"host": "blocked.test"}, "quota": "none"},
+    {"match": {"path": "/{bucket}/**"}, "quota": ["{bucket}"]},
+]
+
+
+@pytest.fixture(params=sorted(HOSTS))
+def asking(request, world, folder):
+    """Makes a host in front of the origin, and the sidecar that it asks."""
+    hosts = []
+
+    def make(peek=False):
+        check = f"127.0.0.1:{free_port()}"
+        fleet = world.fleet(1, QUOTAS, ROUTES, settings={"check": {"listen": check}})
+        kind = HOSTS[request.param]
+        hosts.append(kind(folder, check, world.origin.address, kind.peek if peek else None))
+        return hosts[0], fleet[0]
+
+    yield make
+    for host in hosts:
+        host.stop()
+
+
+def status(host, path, method="GET", **options):
+    return requests.request(host.address, method, path, **options).status
+
+
+def test_what_is_allowed_passes_and_the_refused_gets_429(asking, world):
+    host, sidecar = asking()
+    origin = world.origin
+    for method, body in (("GET", None), ("HEAD", None), ("POST", b"x" * 3000), ("PUT", b"y")):
+        assert status(host, "/bucket/x", method, body=body) == 200, method
+        refused = requests.request(host.address, method, "/none/x", body=body)
+        assert refused.status == 429, method
+        assert int(refused.headers["retry-after"]) >= 1
+        assert refused.headers["ratelimit"].startswith('"none";r=0')
+        assert (refused.body == b"") == (method == "HEAD")
+    # The original method, host and query are what is judged.
+    assert status(host, "/posts/x") == 200
+    assert status(host, "/posts/x", "POST", body=b"z") == 429
+    assert status(host, "/bucket/x", headers={"Host": "blocked.test"}) == 429
+    assert status(host, "/none/x?peek=1&quota=bucket&deny=429") == 429
+    # A client's own words about its request move it to no other quota.
+    for fields in ({"X-Forwarded-Uri": "/bucket/x"}, {"X-Original-URI": "/bucket/x"},
+                   {"X-Original-URL": "http://a.test/bucket/x"}):
+        assert status(host, "/none/x", headers=fields) in (400, 429), fields
+    # Nor does a path with two readings.
+    assert status(host, "/none%2f..%2fbucket/x") == 400
+    arrivals = origin.arrivals()
+    assert arrivals.total("bucket") == 4 and arrivals.total("posts") == 1
+    assert arrivals.total() == 5
+    assert sidecar.metric("weir_checks_total", outcome="admitted") == 5
+    assert sidecar.metric("weir_requests_total") == 0
+
+
+def test_connections_are_kept_on_both_sides(asking, world):
+    host, sidecar = asking()
+    connection = http.client.HTTPConnection("127.0.0.1", int(port_of(host.address)), timeout=10)
+    for i in range(60):
+        connection.request("GET", "/none/x" if i % 3 == 0 else "/bucket/x")
+        response = connection.getresponse()
+        response.read()
+        assert response.status == (429 if i % 3 == 0 else 200)
+        if i == 0:
+            mine = connection.sock
+        assert connection.sock is mine, "the host closed the client's connection"
+    connection.close()
+    assert sidecar.metric("weir_proxy_events_total", event="client_accepted") <= 3
+    assert world.origin.arrivals().total("bucket") == 40
+
+
+def test_the_limit_holds_at_five_times_its_rate(asking, world, folder):
+    host, sidecar = asking()
+    load = Load(folder, plan({host.name: host.address}, [stream("bucket", 5 * RATE)], 7, seed=31))
+    result = load.wait()
+    arrivals = world.origin.arrivals()
+    seconds = arrivals.seconds(result.start_ns + 2 * SECOND, 4, "bucket")
+    print(result.describe(), seconds)
+    assert result.total("errors") == result.total("other") == 0
+    assert arrivals.total("bucket") == result.total("ok")
+    assert sum(seconds) == pytest.approx(4 * RATE, rel=0.03)
+    # A host that stalls for a tenth of a second moves what it had admitted into the next one.
+    assert max(seconds) <= 1.15 * RATE
+    assert sidecar.metric("weir_quota_admitted_total", quota="bucket") == result.total("ok")
+
+
+def test_peeking_charges_nothing(asking, world):
+    host, sidecar = asking(peek=True)
+    assert [status(host, "/few/x") for _ in range(6)] == [200] * 6
+    assert status(host, "/none/x") == 429
+    assert sidecar.metric("weir_quota_admitted_total", quota="few") == 0
+    # Charged behind the host, as by a sidecar there, the next peek is refused.
+    for _ in range(2):
+        assert requests.get(sidecar.address, "/few/x").status == 200
+    assert status(host, "/few/x") == 429
+
+
+def test_a_limiter_that_cannot_be_asked(asking, world):
+    """nginx and Envoy let pass, as their examples say; Caddy answers 502."""
+    host, sidecar = asking()
+    assert status(host, "/none/x") == 429
+    sidecar.kill()
+    expected = 502 if host.name == "caddy" else 200
+    began = time.monotonic()
+    assert [status(host, "/none/x") for _ in range(3)] == [expected] * 3
+    assert time.monotonic() - began < 10

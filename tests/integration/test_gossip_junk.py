@@ -1,0 +1,187 @@
+"""Robustness 44 to 46 and 49 with real processes: what arrives at the gossip port and is not gossip
+costs nobody a request, is counted by its reason, and is never answered with more than came."""
+
+import hashlib
+import random
+import socket
+import threading
+import time
+
+import pytest
+
+from harness.load import Load, plan, scaled, stream
+from harness.network import capture
+from harness.processes import wait_until
+from harness.sidecar import quota
+
+MAGIC, VERSION, SEALED, UNSEALED = b"wr", b"\x01", b"\x01", b"\x00"
+LARGEST = 1232
+
+
+class Sender(threading.Thread):
+    """Sends datagrams over and over from a socket of its own, about as many a second as told."""
+
+    def __init__(self, sidecar, datagrams, per_second):
+        super().__init__(daemon=True)
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.connect(("127.0.0.1", sidecar.gossip_port))
+        self.socket.setblocking(False)
+        self.datagrams = datagrams
+        self.per_second = per_second
+        self.tried = self.sent = 0
+        self.answers = []
+        self.stopping = threading.Event()
+
+    def run(self):
+        began = time.monotonic()
+        while not self.stopping.is_set():
+            due = int((time.monotonic() - began) * self.per_second)
+            for _ in range(min(due - self.tried, 2000)):
+                self.send(self.datagrams[self.tried % len(self.datagrams)])
+            self.listen()
+            time.sleep(0.002)
+
+    def send(self, datagram):
+        self.tried += 1
+        try:
+            self.socket.send(datagram)
+            self.sent += 1
+        except BlockingIOError:
+            pass  # its buffer is full: a flood loses some
+
+    def listen(self):
+        try:
+            while True:
+                self.answers.append(self.socket.recv(65536))
+        except OSError:
+            pass
+
+    def stop(self):
+        self.stopping.set()
+        self.join(10)
+        self.listen()
+        self.socket.close()
+
+
+def key_id(sidecar):
+    key = bytes.fromhex(open(sidecar.cluster["key_file"]).read().strip())
+    return hashlib.blake2b(b"weir key id", key=key, digest_size=16).digest()[:4]
+
+
+def junk(sidecar, real):
+    """{reason: datagrams} that must be refused for it. `real`: captured ones."""
+    generator = random.Random(44)
+
+    def noise(low, high):
+        return generator.randbytes(generator.randrange(low, high))
+
+    ours = MAGIC + VERSION + SEALED + key_id(sidecar)
+    flipped = [bytearray(one) for one in real[:50]]
+    for one in flipped:
+        one[generator.randrange(8, len(one))] ^= 1 << generator.randrange(8)
+    return {
+        "too_short": [b"", b"w", noise(2, 8), *(one[:7] for one in real[:5])],
+        "too_long": [noise(LARGEST + 1, 60_000), real[0] + bytes(LARGEST), bytes(65_507)],
+        "not_weir": [b"\x00" + noise(60, 1200) for _ in range(20)],
+        "version": [MAGIC + b"\x63" + noise(60, 1200) for _ in range(20)],
+        "unsealed": [MAGIC + VERSION + UNSEALED + bytes(4) + noise(60, 1200) for _ in range(20)],
+        "unknown_key": [MAGIC + VERSION + SEALED + b"\xff\xfe\xfd\xfc" + noise(60, 1200) for _ in range(20)],
+        "forged": [*(ours + noise(60, 1200) for _ in range(20)), *map(bytes, flipped),
+                   *(one[:len(one) - 1] for one in real[:50])],
+    }
+
+
+def test_junk_of_every_kind_costs_no_request_and_is_counted_by_reason(world, folder):
+    rate = scaled(600)
+    fleet = world.fleet(3, [quota("bucket", f"{rate}r/s")])
+    load = Load(folder, plan(fleet.targets(), [stream("bucket", 0.9 * rate)], 14, seed=44))
+    target = fleet[0]
+    real = [one.data for one in capture(1.5, target)]
+    assert len(real) >= 10
+    kinds = junk(target, real)
+    counted = {reason: target.metric("weir_gossip_rejected_packets_total", reason=reason) for reason in kinds}
+    sender = Sender(target, [one for some in kinds.values() for one in some], per_second=5_000)
+    sender.start()
+    time.sleep(6)
+    assert all(fleet.alive_peers(one) == 2 for one in fleet)
+    sender.stop()
+    result = load.wait()
+    print(result.describe(), f"{sender.sent} datagrams of junk")
+    assert sender.sent >= 5_000
+    for reason, before in counted.items():
+        rejected = target.metric("weir_gossip_rejected_packets_total", reason=reason)
+        assert rejected >= before + len(kinds[reason]), reason
+    assert sender.answers == []
+    assert result.total("ok") == result.total("offered")
+    assert target.metric("weir_gossip_sync_events_total", event="splits") == 0
+
+
+@pytest.mark.xdist_group("heavy")
+def test_a_flood_of_junk_costs_less_than_one_request_in_a_thousand(world, folder):
+    """As much as one program can send, up to 100,000 a second: how much that is depends on what else
+    the machine does, and is printed. At least 10,000 a second, or it was no flood."""
+    fleet = world.fleet(2, [quota("bucket", "100000r/s")])
+    load = Load(folder, plan({fleet[0].name: fleet[0].address}, [stream("bucket", scaled(500))], 10, seed=33))
+    time.sleep(3)
+    generator = random.Random(5)
+    sender = Sender(fleet[0], [generator.randbytes(generator.randrange(0, 1400)) for _ in range(64)], 100_000)
+    sender.start()
+    began = time.monotonic()
+    time.sleep(4)
+    sender.stop()
+    seconds = time.monotonic() - began
+    rejected = fleet[0].metric("weir_gossip_rejected_packets_total")
+    result = load.wait()
+    print(result.describe(), f"{sender.sent / seconds:,.0f} datagrams of junk a second, "
+                             f"{rejected / seconds:,.0f} of them read")
+    assert sender.sent >= 10_000 * seconds
+    assert rejected >= 1000 * seconds
+    assert sender.answers == []
+    for what in ("refused", "other", "errors", "skipped"):
+        assert result.total(what) <= 0.001 * result.total("offered"), what
+    wait_until(lambda: all(fleet.alive_peers(one) == 1 for one in fleet), 15, "they know each other")
+
+
+def level(sidecar):
+    return sidecar.quota("bucket")["live"]["limits"][0]["level"]
+
+
+def test_replayed_traffic_moves_nothing_and_is_not_amplified(world, folder):
+    """46, 49: from another source, to the same process and to the one after it."""
+    rate = scaled(300)
+    fleet = world.fleet(3, [quota("bucket", f"{rate}r/s")])
+    target = fleet[0]
+    load = Load(folder, plan(fleet.targets(), [stream("bucket", 0.6 * rate)], 40, seed=46))
+    real = [one.data for one in capture(4, target)]
+    assert len(real) >= 30
+    levels = []
+    for restarted in (False, True):
+        if restarted:
+            load.pause(target.name)
+            time.sleep(0.5)
+            assert target.stop() == 0
+            target.start()
+            load.resume(target.name)
+            fleet.wait_together()
+        wait_until(lambda: target.quota("bucket")["live"], 5, "it counts")
+        before = target.metric("weir_gossip_rejected_packets_total")
+        sender = Sender(target, real, per_second=500)
+        sender.start()
+        for _ in range(30):
+            levels.append(level(target))
+            time.sleep(0.1)
+        sender.stop()
+        rejected = target.metric("weir_gossip_rejected_packets_total") - before
+        pings = len(sender.answers)
+        print(f"{sender.sent} sent, {rejected:.0f} rejected, {pings} answered; level up to {max(levels):.1f}")
+        assert sender.sent >= 500
+        # Pings that name nobody may be answered, by less than came; all else is refused.
+        assert rejected + pings >= 0.95 * sender.sent
+        largest = max(len(one) for one in real)
+        assert all(len(one) <= largest for one in sender.answers)
+        assert sum(map(len, sender.answers)) <= sum(len(real[i % len(real)]) for i in range(sender.sent))
+        assert all(fleet.alive_peers(one) == 2 for one in fleet)
+    result = load.stop()
+    print(result.describe())
+    assert result.total("ok") == result.total("offered")
+    assert max(levels) < 0.5 * rate

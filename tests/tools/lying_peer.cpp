@@ -1,0 +1,207 @@
+#include "tools/lying_peer.h"
+
+#include <bit>
+#include <limits>
+namespace weir::tools {
+namespace {
+
+using gossip::MessageType;
+
+constexpr double kHuge = 1e12;
+/// That a limit of some hundred a second can have.
+constexpr double kPossibleLevel = 300;
+constexpr std::uint32_t kRun = 4711;
+constexpr Duration kForEver = std::chrono::hours(24 * 40);
+
+gossip::TransportSettings settings_of(const std::string& cluster, const Endpoint& self) {
+    gossip::TransportSettings settings;
+    settings.cluster_name = cluster;
+    settings.self = self;
+    return settings;
+}
+
+/// A delta as the encoder would never write it: counts and rate as they are.
+void write_raw_delta(ByteWriter& writer, const gossip::LimitKey& key, std::uint64_t count,
+                     float rate) {
+    gossip::encode(writer, key);
+    writer.u8(0);
+    writer.u32(kRun);
+    writer.varint(count);  // admitted
+    writer.varint(count);  // offered
+    const auto bits = std::bit_cast<std::uint32_t>(rate);
+    writer.u8(static_cast<std::uint8_t>(bits >> 24));
+    writer.u16(static_cast<std::uint16_t>(bits >> 8));
+    writer.varint(0);    // oldest
+    writer.varint(100);  // keep-alive
+}
+
+/// Deltas have a tag in front; the liar does not care for answers.
+std::vector<std::byte> tagged(ByteSpan entries) {
+    std::vector<std::byte> bytes(2 + entries.size());
+    ByteWriter writer(bytes);
+    writer.u16(0);
+    writer.bytes(entries);
+    return bytes;
+}
+
+template <class Entry>
+std::vector<std::byte> encoded(const Entry& entry) {
+    std::vector<std::byte> bytes(gossip::kMaximumPayload);
+    ByteWriter writer(bytes);
+    gossip::encode(writer, entry);
+    bytes.resize(writer.size());
+    return bytes;
+}
+
+gossip::LimitKey key_of(std::string_view quota) {
+    gossip::LimitKey key;
+    key.quota = gossip::quota_hash(quota);
+    key.period_ms = 1000;
+    return key;
+}
+
+std::vector<std::byte> future_definition(std::string_view quota) {
+    std::vector<std::byte> bytes(gossip::kMaximumPayload);
+    ByteWriter writer(bytes);
+    writer.string(quota);
+    writer.varint(std::numeric_limits<std::uint64_t>::max());
+    writer.u64(99);    // the writer
+    writer.u8(1);      // absent
+    writer.varint(0);  // age
+    writer.string("");
+    writer.string("");
+    bytes.resize(writer.size());
+    return bytes;
+}
+
+}  // namespace
+
+std::string_view to_string(Lie lie) {
+    static constexpr std::array<std::string_view, kLies.size()> names = {
+        "counts_beyond",    "falling_counts", "not_a_number", "infinite_rate", "leaping_counts",
+        "huge_rate",        "huge_total",     "busy_total",   "huge_handover", "huge_hint",
+        "wrong_parameters", "future_clock",   "future_epoch"};
+    return names[static_cast<std::size_t>(lie)];
+}
+
+LyingPeer::LyingPeer(const std::string& cluster, const Endpoint& self, const gossip::Key& key,
+                     gossip::NonceSource& nonces, std::uint64_t seed)
+    : transport_(settings_of(cluster, self), std::span(&key, 1), nonces, Random(seed)) {}
+
+void LyingPeer::start(std::vector<Endpoint> seeds, Instant now) {
+    transport_.set_seeds(std::move(seeds));
+    transport_.start(local(now));
+}
+
+void LyingPeer::receive(ByteSpan datagram, const Endpoint& from, Instant now) {
+    static_cast<void>(transport_.receive(datagram, from, local(now)));
+}
+
+void LyingPeer::tick(Instant now) { transport_.tick(local(now)); }
+
+std::vector<gossip::OutgoingDatagram> LyingPeer::take_outgoing(Instant now) {
+    static_cast<void>(transport_.take_events());
+    static_cast<void>(transport_.take_owner_changes());
+    return transport_.flush(local(now));
+}
+
+bool LyingPeer::owns(std::string_view quota) const {
+    return transport_.owners().owns(transport_.self(), gossip::shard_of(gossip::quota_hash(quota)));
+}
+
+void LyingPeer::send_to_all(MessageType type, ByteSpan payload) {
+    for (const gossip::Member& member : transport_.membership().live()) {
+        transport_.send(member.id, type, payload);
+    }
+}
+
+void LyingPeer::tell_delta(Lie lie, const gossip::LimitKey& key) {
+    const auto count = lies_ * 2'000;
+    if (lie == Lie::leaping_counts || lie == Lie::huge_rate) {
+        gossip::DeltaEntry entry;
+        entry.key = key;
+        entry.run = kRun;
+        const double leap = lie == Lie::leaping_counts ? 0x1p54 / 64 : 0;
+        entry.admitted = leap * static_cast<double>(lies_);
+        entry.offered = entry.admitted + 100 * static_cast<double>(lies_);
+        entry.rate = lie == Lie::huge_rate ? kHuge : 0;
+        entry.keep_alive = kForEver;
+        send_to_all(MessageType::delta, tagged(encoded(entry)));
+        return;
+    }
+    std::array<std::byte, 128> bytes{};
+    ByteWriter writer(bytes);
+    switch (lie) {
+        case Lie::counts_beyond:
+            write_raw_delta(writer, key, std::numeric_limits<std::uint64_t>::max() - 1, 1);
+            break;
+        case Lie::falling_counts: {
+            gossip::DeltaEntry entry;
+            entry.key = key;
+            entry.run = kRun;
+            // Up at first, then down by turns, while the offered weight goes on growing.
+            entry.admitted = lies_ % 2 == 1 ? 1000 : 10;
+            entry.offered = 2000 + static_cast<double>(lies_);
+            gossip::encode(writer, entry);
+            break;
+        }
+        case Lie::not_a_number:
+            write_raw_delta(writer, key, count, std::numeric_limits<float>::quiet_NaN());
+            break;
+        default:
+            write_raw_delta(writer, key, count, std::numeric_limits<float>::infinity());
+            break;
+    }
+    send_to_all(MessageType::delta, tagged(writer.written()));
+}
+
+void LyingPeer::tell(Lie lie, std::string_view quota) {
+    ++lies_;
+    const gossip::LimitKey key = key_of(quota);
+    switch (lie) {
+        case Lie::huge_total:
+        case Lie::busy_total: {
+            gossip::TotalEntry entry;
+            entry.key = key;
+            entry.life = kRun;
+            entry.filled = true;
+            entry.level = lie == Lie::busy_total ? kPossibleLevel : kHuge;
+            entry.rate = kHuge;
+            entry.origins = 1;
+            entry.keep_alive = kForEver;
+            entry.pace = 255;
+            send_to_all(MessageType::total, encoded(entry));
+            break;
+        }
+        case Lie::huge_handover:
+            send_to_all(
+                MessageType::handover,
+                encoded(gossip::HandoverEntry{key, kHuge, kHuge, kHuge, kForEver, 0, 1, false}));
+            break;
+        case Lie::huge_hint:
+            send_to_all(MessageType::hints,
+                        encoded(gossip::HotEntry{key, kHuge, kHuge, Duration::zero(), true}));
+            break;
+        case Lie::wrong_parameters: {
+            gossip::NameEntry entry;
+            entry.key = key;
+            entry.name = std::string(quota);
+            entry.rate = 1e-6;
+            entry.low = 1e-6;
+            entry.high = kHuge;
+            send_to_all(MessageType::name_tell, encoded(entry));
+            break;
+        }
+        case Lie::future_clock:
+            leap_ = std::chrono::hours(24 * 365);
+            break;
+        case Lie::future_epoch:
+            send_to_all(MessageType::definition_push, future_definition(quota));
+            break;
+        default:
+            tell_delta(lie, key);
+            break;
+    }
+}
+
+}  // namespace weir::tools
