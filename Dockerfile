@@ -3,6 +3,9 @@ ARG BASE=debian:12-slim
 
 FROM ${BASE} AS build
 WORKDIR /src
+# With a compiler cache mounted at /ccache, objects of any checkout fit; ccache tells locales apart.
+ARG LANG
+ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1
 COPY scripts/install-deps scripts/
 RUN scripts/install-deps
 COPY . .
@@ -17,7 +20,8 @@ RUN apt-get update -qq \
         libyaml-cpp0.7 zlib1g \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /src/build/release/bin/weir /usr/bin/weir
-COPY config /etc/weir/example
+# The example names its quotas relative to where it is run: --workdir /etc/weir/example.
+COPY config /etc/weir/example/config
 USER 65532:65532
 EXPOSE 8000 9902 7946/udp
 ENTRYPOINT ["/usr/bin/weir"]

@@ -6,6 +6,11 @@ function(weir_module name)
     add_library(weir_${name} STATIC ${ARG_SOURCES})
     add_library(weir::${name} ALIAS weir_${name})
     target_include_directories(weir_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+    # One set of objects for the programs and for libweir.so: with symbols that are hidden and that
+    # nobody may replace, the code is what an executable's would be.
+    set_target_properties(weir_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+                          CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    target_compile_options(weir_${name} PRIVATE -fno-semantic-interposition)
     target_link_libraries(weir_${name} PUBLIC ${ARG_DEPS}
                           PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:weir_compile_options>)
 endfunction()
@@ -19,6 +24,9 @@ function(weir_test name)
     endif()
     if(NOT ARG_TIMEOUT)
         set(ARG_TIMEOUT 120)
+    endif()
+    if(WEIR_SANITIZE)
+        math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
     endif()
     add_executable(${name} ${ARG_SOURCES})
     target_link_libraries(${name} PRIVATE ${ARG_DEPS} weir_test_main weir_compile_options)

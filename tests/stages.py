@@ -1,12 +1,14 @@
 """Runs the stages of CI one after another, each with a time limit, its own log and its own count.
 
-Logs lie in build/test-logs; of a failed stage the end is printed. A stage whose build failed
-counts as one failure, and the stages that need it do not run and count as one failure each.
+Logs lie in build/test-logs; of a failed stage the end is printed, and while a stage runs, its last
+line. A stage whose build failed counts as one failure, and the stages that need it do not run and
+count as one failure each. The stages `long` and `matrix` run only when named.
 """
 
 import argparse
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +24,7 @@ LOGS = BUILD / "test-logs"
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-ra"]
 CORES = os.cpu_count() or 1
 FUZZ_SECONDS = 30
+PROGRESS_S = 15
 TAIL_LINES = 60
 
 
@@ -30,6 +33,7 @@ class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    reasons: list = field(default_factory=list)  # of what was skipped
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Stage:
     run: callable
     needs: list = field(default_factory=list)
     deadline: float = 0.0
+    in_ci: bool = True
 
 
 def command(stage, *commands, env=None):
@@ -55,13 +60,16 @@ def command(stage, *commands, env=None):
 
 
 def run_limited(arguments, log, deadline, env):
-    """In a session of its own, so that a time-out ends all that it started."""
-    process = subprocess.Popen(arguments, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log,
+    """In a session of its own, so that a time-out ends all that it started. Tells how far it is."""
+    process = subprocess.Popen([str(argument) for argument in arguments], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log,
                                stderr=subprocess.STDOUT, start_new_session=True,
                                env={**os.environ, **(env or {})})
     try:
-        return process.wait(timeout=max(1, deadline - time.monotonic())) == 0
-    except subprocess.TimeoutExpired:
+        while time.monotonic() < deadline:
+            try:
+                return process.wait(timeout=min(PROGRESS_S, max(1, deadline - time.monotonic()))) == 0
+            except subprocess.TimeoutExpired:
+                print(f"    {last_line(log.name)}", flush=True)
         log.write(b"the stage's time is over\n")
         return False
     finally:
@@ -72,8 +80,16 @@ def run_limited(arguments, log, deadline, env):
         process.wait()
 
 
-def once(stage, *commands):
-    good = command(stage, *commands)
+def last_line(path):
+    """What a program wrote last, as far as it fits on a line: ninja's counts its steps."""
+    with open(path, "rb") as log:
+        log.seek(max(0, os.path.getsize(path) - 4096))
+        lines = log.read().decode(errors="replace").split("\n")
+    return next((line.strip()[:90] for line in reversed(lines) if line.strip()), "…")
+
+
+def once(stage, *commands, env=None):
+    good = command(stage, *commands, env=env)
     return Count(passed=int(good), failed=int(not good))
 
 
@@ -82,10 +98,12 @@ def junit_count(path, succeeded):
         return Count(failed=1)
     cases = list(ElementTree.parse(path).iter("testcase"))
     failed = sum(case.find("failure") is not None or case.find("error") is not None for case in cases)
-    skipped = sum(case.find("skipped") is not None for case in cases)
+    skips = [(case.get("name"), case.find("skipped")) for case in cases]
+    reasons = [f"{name}: {skip.get('message')}" for name, skip in skips if skip is not None]
+    skipped = len(reasons)
     if not succeeded and failed == 0 or not cases:
         failed += 1  # a crash, a time-out, or nothing to run where there must be something
-    return Count(max(0, len(cases) - failed - skipped), failed, skipped)
+    return Count(max(0, len(cases) - failed - skipped), failed, skipped, reasons)
 
 
 def junit(stage, arguments, option, env=None):
@@ -99,23 +117,34 @@ def pytest(*arguments, env=None):
     return lambda stage: junit(stage, [*PYTEST, *arguments], "--junitxml=", env)
 
 
-def ctest(preset, labels, jobs=CORES):
+def ctest(preset, labels, jobs=CORES, only=None, env=None):
+    """The tests with the label; `only` is an expression that their names match as well."""
     def run(stage):
         report = LOGS / f"{stage.name}.xml"
         report.unlink(missing_ok=True)
         succeeded = command(stage, ["ctest", "--test-dir", BUILD / preset, "-L", labels, "-j", jobs,
+                                    *(["-R", only] if only else []),
                                     "--output-on-failure", "--no-tests=error",
-                                    "--output-junit", report])
+                                    "--output-junit", report], env=env)
         return junit_count(report, succeeded)
     return run
 
 
-def build(preset, *targets):
+def build(preset, *targets, options=()):
     def run(stage):
-        configure = ["cmake", "--preset", preset]
+        configure = ["cmake", "--preset", preset, "-DWEIR_BUILD_TESTS=ON",
+                     "-DWEIR_REQUIRE_TEST_DATA=ON", *options]
         make = ["cmake", "--build", BUILD / preset, "-j", CORES]
         return once(stage, configure, [*make, *(["--target", *targets] if targets else [])])
     return run
+
+
+def inputs_of(target, corpus):
+    """What a fuzz target begins with: its own corpus, the committed one, and its dictionary if it has one."""
+    committed = ROOT / "tests" / "fuzz" / "corpus" / target.name
+    dictionary = ROOT / "tests" / "fuzz" / f"{target.name}.dict"
+    return [*([f"-dict={dictionary}"] if dictionary.exists() else []), corpus,
+            *([committed] if committed.is_dir() else [])]
 
 
 def fuzz(stage):
@@ -126,12 +155,11 @@ def fuzz(stage):
     def run(target):
         corpus = LOGS / f"corpus-{target.name}"
         corpus.mkdir(exist_ok=True)
-        seeds = ROOT / "tests" / "fuzz" / "corpus" / target.name
         with open(LOGS / f"{target.name}.log", "wb") as log:
-            good = run_limited([str(target), f"-max_total_time={FUZZ_SECONDS}", "-timeout=10",
+            good = run_limited([target, f"-max_total_time={FUZZ_SECONDS}", "-timeout=10",
                                 "-rss_limit_mb=2048", "-print_final_stats=1",
-                                f"-artifact_prefix={LOGS}/{target.name}-", str(corpus),
-                                *([str(seeds)] if seeds.is_dir() else [])],
+                                f"-artifact_prefix={LOGS}/{target.name}-",
+                                *inputs_of(target, corpus)],
                                log, stage.deadline, None)
         with open(LOGS / f"{stage.name}.log", "a") as log:
             print(f"{target.name}: {'good' if good else 'FAILED, see its log'}", file=log)
@@ -142,11 +170,105 @@ def fuzz(stage):
     return Count(sum(results), len(results) - sum(results) + (not results))
 
 
+def planted(stage):
+    """Each planted bug is found by the target that is there for it; without it the input is harmless."""
+    def run(bug):
+        name, target = bug, BUILD / "fuzz" / "bin" / PLANTED[bug]
+        prefix, corpus = LOGS / f"planted-{name}-", LOGS / f"corpus-planted-{name}"
+        for old in LOGS.glob(f"{prefix.name}*"):
+            old.unlink()
+        shutil.rmtree(corpus, ignore_errors=True)
+        corpus.mkdir()
+        begun = time.monotonic()
+        with open(LOGS / f"planted-{name}.log", "wb") as log:
+            run_limited([target, f"-max_total_time={PLANTED_SECONDS}", "-timeout=10", "-seed=1",
+                         f"-artifact_prefix={prefix}", *inputs_of(target, corpus)],
+                        log, stage.deadline, {"WEIR_PLANTED": name})
+            seconds = time.monotonic() - begun
+            found = sorted(each for each in LOGS.glob(f"{prefix.name}*") if "slow-unit" not in each.name)
+            good = bool(found) and run_limited([target, *found], log, stage.deadline, None)
+        said = f"found in {seconds:.0f} s" if found else f"NOT FOUND in {seconds:.0f} s"
+        with open(LOGS / f"{stage.name}.log", "a") as log:
+            print(f"{name} by {target.name}: {said}{'' if good else ', FAILED, see its log'}", file=log)
+        return good
+
+    with ThreadPoolExecutor(CORES) as pool:
+        results = list(pool.map(run, PLANTED))
+    return Count(sum(results), len(results) - sum(results))
+
+
+def race_free(run):
+    """A stage under the thread sanitizer: every report of a race is a failure, whatever the tests said."""
+    def watched(stage):
+        shutil.rmtree(RACES, ignore_errors=True)
+        RACES.mkdir()
+        count = run(stage)
+        reports = sorted(RACES.iterdir())
+        with open(LOGS / f"{stage.name}.log", "a") as log:
+            for report in reports:
+                print(f"--- {report.name}\n{report.read_text(errors='replace')[:4000]}", file=log)
+        count.failed += len(reports)
+        return count
+    return watched
+
+
+def demo(stage):
+    """The demo that the README promises: its exit code, and that it says of each part what came of it."""
+    count = once(stage, ["/usr/bin/python3", "-u", "tests/demo/demo.py"], env=RELEASE)
+    said = (LOGS / f"{stage.name}.log").read_text(errors="replace")
+    expected = [r"^ *overload: .* good$", r"^ *after the edit: .* good$", r"^ *one killed: .* good$",
+                r"^ *quiet bucket: .* nothing lost$", r"^verdict: the fleet held its limit$"]
+    missing = [line for line in expected if not re.search(line, said, re.MULTILINE)]
+    with open(LOGS / f"{stage.name}.log", "a") as log:
+        print(f"lines that are missing: {missing or 'none'}", file=log)
+    return Count(count.passed + len(expected) - len(missing), count.failed + len(missing))
+
+
+def matrix(stage):
+    """All cases; the table lies beside the logs, `matrix.py` by itself writes the documented one."""
+    good = command(stage, ["/usr/bin/python3", "tests/integration/matrix.py",
+                           "--output", LOGS / "integration-matrix.md"], env=RELEASE)
+    closing = re.findall(r"^(\d+) passed, (\d+) failed$",
+                         (LOGS / f"{stage.name}.log").read_text(errors="replace"), re.MULTILINE)
+    passed, failed = map(int, closing[-1]) if closing else (0, 1)
+    return Count(passed, failed or int(not good))
+
+
+def any_of(names):
+    return f"^({'|'.join(names)})$"
+
+
+def tsan_stories(stage):
+    """One seed of each story."""
+    table = BUILD / "tsan" / "bin" / "fleet_table"
+    return once(stage, *([table, "--seeds", 1, "--story", story] for story in TSAN_STORIES), env=TSAN)
+
+
 INTEGRATION = "tests/integration"
-# Most of these tests wait most of the time: two at once fit two cores.
-PARALLEL = ["-n", str(min(4, CORES))]
+# Most of these tests wait most of the time: two at once fit two cores. Those of 10,000 requests a
+# second and more are one group, which runs one after another.
+PARALLEL = ["-n", str(min(4, CORES)), "--dist", "loadgroup"]
 ASAN = {"WEIR_BIN_DIR": str(BUILD / "asan" / "bin"), "ASAN_OPTIONS": "detect_leaks=1",
-        "UBSAN_OPTIONS": "print_stacktrace=1"}
+        "UBSAN_OPTIONS": "print_stacktrace=1", "WEIR_LOAD_SCALE": "0.3"}
+RACES = LOGS / "races"
+TSAN = {"WEIR_BIN_DIR": str(BUILD / "tsan" / "bin"), "WEIR_LOAD_SCALE": "0.3",
+        # Tests of forking programs start threads in the child.
+        "TSAN_OPTIONS": f"halt_on_error=1 second_deadlock_stack=1 die_after_fork=0 "
+                        f"log_path={RACES}/race"}
+# What threads share and what starts them; what runs on one thread by design (gossip, documents,
+# heads, routes) would cost minutes and cannot race.
+TSAN_UNIT = ["base_test", "limiter_test", "crdt_test", "counter_sync_test", "net_test",
+             "cluster_test", "member_test", "app_test"]
+TSAN_SOCKETS = ["net_socket_test", "cluster_driver_test", "admin_server_test",
+                "proxy_forwarding_test", "embed_test"]
+TSAN_STORIES = ["5x-3", "moving-3", "loss-3", "restart-5", "split-6"]
+# Which target has to find which bug of src/base/planted.h.
+PLANTED_SECONDS = 300  # a machine to itself needs 15
+PLANTED = {"clear_header": "datagram_fuzz", "safe_index": "datagram_fuzz",
+           "entry_age": "datagram_fuzz", "request_version": "head_fuzz", "head_cut": "head_fuzz",
+           "chunk_trailer": "head_fuzz", "yaml_alias": "quota_document_fuzz",
+           "other_name": "admin_json_fuzz", "frame_replay": "bulk_fuzz",
+           "snapshot_sum": "snapshot_fuzz"}
 RELEASE = {"WEIR_BIN_DIR": str(BUILD / "release" / "bin"),
            "WEIR_BIN": str(BUILD / "release" / "bin" / "weir")}
 
@@ -155,11 +277,18 @@ STAGES = [
     Stage("meta", "arrows, banned calls, listed files, docs", 120, pytest("tests/meta")),
     Stage("build", "g++ release build of everything", 1800, build("release")),
     Stage("unit", "unit tests", 600, ctest("release", "unit"), ["build"]),
+    Stage("generated", "what the build tree knows of the source: generated files", 180,
+          ctest("release", "meta"), ["build"]),
     Stage("sockets", "module tests over real sockets", 600, ctest("release", "integration", 1),
           ["build"]),
     Stage("sim", "simulator tests", 900, ctest("release", "sim"), ["build"]),
-    Stage("integration", "real processes, the CI subset", 780,
+    Stage("integration", "real processes, the CI subset", 900,
           pytest(INTEGRATION, "-m", "not long", *PARALLEL, env=RELEASE), ["build"]),
+    Stage("demo", "the demo of the README, 105 s of load", 240, demo, ["build"]),
+    Stage("embedding", "libweir.so, its examples, one fleet of all kinds of members", 420,
+          pytest("tests/embedding", env=RELEASE), ["build"]),
+    Stage("image", "the Dockerfile, built, and a request through the container", 1800,
+          pytest("tests/image", env=RELEASE), ["build"]),
     Stage("chart", "the Helm chart", 900, pytest("tests/chart", env=RELEASE), ["build"]),
     Stage("asan-build", "clang build with address and undefined behaviour sanitizers", 1800,
           build("asan")),
@@ -167,20 +296,38 @@ STAGES = [
           ["asan-build"]),
     Stage("asan-sockets", "module tests over real sockets under the sanitizers", 900,
           ctest("asan", "integration", 1), ["asan-build"]),
-    Stage("asan-integration", "short integration under the sanitizers", 400,
-          pytest(INTEGRATION, "-m", "smoke", env=ASAN), ["asan-build"]),
+    Stage("asan-integration", "integration under the sanitizers, less load", 360,
+          pytest(INTEGRATION, "-m", "smoke and not long", *PARALLEL, env=ASAN), ["asan-build"]),
     Stage("fuzz-build", "libFuzzer targets", 900, build("fuzz", "fuzzers")),
     Stage("fuzz", f"each fuzz target for {FUZZ_SECONDS} s", 600, fuzz, ["fuzz-build"]),
+    Stage("planted", "each planted bug is found by its fuzz target", 1500, planted, ["fuzz-build"]),
+    Stage("tsan-build", "clang build with the thread sanitizer, of what the next four run", 1800,
+          build("tsan", "weir", "weir-load", "weir-origin", "limiter_bench", "fleet_table",
+                *TSAN_UNIT, *TSAN_SOCKETS, options=["-DWEIR_BUILD_BENCH=ON"])),
+    Stage("tsan-unit", "unit tests under the thread sanitizer", 600,
+          race_free(ctest("tsan", "unit", only=any_of(TSAN_UNIT), env=TSAN)), ["tsan-build"]),
+    Stage("tsan-sockets", "module tests with threads under the thread sanitizer", 600,
+          race_free(ctest("tsan", "integration", 1, any_of(TSAN_SOCKETS), TSAN)), ["tsan-build"]),
+    Stage("tsan-sim", "a part of the simulator under the thread sanitizer", 600,
+          race_free(tsan_stories), ["tsan-build"]),
+    Stage("tsan-bench", "two threads on the same limits under the thread sanitizer", 300,
+          race_free(lambda stage: once(stage, [BUILD / "tsan/bin/limiter_bench", 1, "threads", 2000],
+                                       env=TSAN)), ["tsan-build"]),
+    Stage("tsan-integration", "a sidecar of four workers and a fleet under the thread sanitizer", 300,
+          race_free(pytest(INTEGRATION, "-m", "races", *PARALLEL, env=TSAN)), ["tsan-build"]),
+    Stage("long", "integration tests that are too long for CI", 3600,
+          pytest(INTEGRATION, "-m", "long", env=RELEASE), ["build"], in_ci=False),
+    Stage("matrix", "every case of the integration matrix", 7200, matrix, ["build"], in_ci=False),
 ]
 
 
 def select(names):
-    """The named stages and what they need; all when none is named."""
+    """The named stages and what they need; all of CI's when none is named."""
     known = {stage.name: stage for stage in STAGES}
     unknown = [name for name in names if name not in known]
     if unknown:
         sys.exit(f"unknown stage {unknown[0]}; there are: {', '.join(known)}")
-    wanted = set(names or known)
+    wanted = set(names or [stage.name for stage in STAGES if stage.in_ci])
     for name in list(wanted):
         wanted.update(known[name].needs)
     return [stage for stage in STAGES if stage.name in wanted]
@@ -213,7 +360,7 @@ def main():
     options = parser.parse_args()
     if options.list:
         for stage in STAGES:
-            print(f"{stage.name:18} {stage.what}")
+            print(f"{stage.name:18} {stage.what}{'' if stage.in_ci else ' (not in CI)'}")
         return 0
     LOGS.mkdir(parents=True, exist_ok=True)
     total, failed = Count(), set()
@@ -222,10 +369,15 @@ def main():
         count, note = run_stage(stage, failed)
         total.passed += count.passed
         total.failed += count.failed
+        total.skipped += count.skipped
         print(f"{stage.name}: {count.passed} passed, {count.failed} failed ({note})", flush=True)
+        for reason in count.reasons:
+            print(f"    skipped: {reason}", flush=True)
         if count.failed:
             failed.add(stage.name)
             print_tail(LOGS / f"{stage.name}.log")
+    if total.skipped:
+        print(f"{total.skipped} skipped, for the reasons above")
     print(f"{total.passed} passed, {total.failed} failed")
     return 1 if total.failed else 0
 

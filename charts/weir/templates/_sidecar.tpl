@@ -54,6 +54,9 @@ under containers.
   volumeMounts:
     - {name: weir-config, mountPath: /etc/weir/config, readOnly: true}
     - {name: weir-key, mountPath: /etc/weir/key, readOnly: true}
+    {{- if (.Values.weir.snapshot).enabled }}
+    - {name: weir-state, mountPath: /var/lib/weir}
+    {{- end }}
 {{- end -}}
 
 {{- define "weir.volumes" -}}
@@ -66,4 +69,8 @@ under containers.
     defaultMode: 0440
     items:
       - {key: {{ .Values.cluster.keySecret.key | quote }}, path: gossip.key}
+{{- if (.Values.weir.snapshot).enabled }}
+- name: weir-state
+  emptyDir: {sizeLimit: {{ .Values.weir.snapshot.sizeLimit | default "512Mi" }}}
+{{- end }}
 {{- end -}}
