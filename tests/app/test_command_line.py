@@ -6,6 +6,7 @@ import secrets
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -14,6 +15,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "integration"))
+
+from harness.ports import free_port  # noqa: E402
+
 WEIR = Path(os.environ.get("WEIR_BIN_DIR", ROOT / "build" / "release" / "bin")) / "weir"
 
 QUOTAS = """\
@@ -33,13 +38,14 @@ def weir(*arguments, env=None, cwd=None):
                           env={**clean, **(env or {})}, cwd=cwd)
 
 
-def free_port(kind=socket.SOCK_STREAM):
-    with socket.socket(socket.AF_INET, kind) as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+def replace(path, text):
+    """At once: a sidecar that watches the file never sees a part of it."""
+    new = path.with_name(path.name + ".new")
+    new.write_text(text)
+    os.replace(new, path)
 
 
-def wait_until(condition, timeout_s=10):
+def wait_until(condition, timeout_s=30):
     end = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end, "in vain"
@@ -234,7 +240,7 @@ def test_a_bad_key_file(config, content, mode, message):
         key.chmod(mode)
     for arguments in (["run"], ["run", "--check"]):
         done = weir(*arguments, "--config", config, "--cluster-key-file", key,
-                    "--cluster-listen", f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}")
+                    "--cluster-listen", f"127.0.0.1:{free_port()}")
         assert done.returncode == 1
         assert str(key) in done.stderr and message.lower() in done.stderr.lower(), done.stderr
         assert content is None or content.strip() not in done.stderr
@@ -307,7 +313,7 @@ def test_drain_then_sigterm(config):
         assert status_of(sidecar.status, "/livez") == 200
         assert "draining" in sidecar.command("status").stdout
         sidecar.process.send_signal(signal.SIGTERM)
-        assert sidecar.process.wait(timeout=10) == 0
+        assert sidecar.process.wait(timeout=30) == 0
 
 
 def test_a_second_sigterm_ends_at_once(config):
@@ -317,21 +323,21 @@ def test_a_second_sigterm_ends_at_once(config):
         wait_until(lambda: status_of(sidecar.status, "/readyz") == 503)
         assert sidecar.process.poll() is None
         sidecar.process.send_signal(signal.SIGTERM)
-        assert sidecar.process.wait(timeout=5) == 1
+        assert sidecar.process.wait(timeout=30) == 1
 
 
 def test_reload_takes_over_routes_and_reports_what_needs_a_restart(config):
     with Running(config) as sidecar:
         text = config.read_text()
-        config.write_text(text.replace("workers: 1", "workers: 2").replace("quota: \"b", "quota: \"c"))
+        replace(config, text.replace("workers: 1", "workers: 2").replace("quota: \"b", "quota: \"c"))
         sidecar.process.send_signal(signal.SIGHUP)
         wait_until(lambda: "reloaded" in sidecar.log.read_text())
         assert "take a restart" in sidecar.log.read_text() and "workers" in sidecar.log.read_text()
-        config.write_text(text + "nonsense: 1\n")
+        replace(config, text + "nonsense: 1\n")
         sidecar.process.send_signal(signal.SIGHUP)
         wait_until(lambda: "reload failed" in sidecar.log.read_text())
         assert "FAILED" in sidecar.command("status").stdout
-        config.write_text(text)
+        replace(config, text)
         sidecar.process.send_signal(signal.SIGHUP)
         wait_until(lambda: "FAILED" not in sidecar.command("status").stdout)
 
@@ -341,15 +347,15 @@ def test_a_changed_quota_file_is_noticed_and_a_bad_one_changes_nothing(config):
     with Running(config) as sidecar:
         quotas.write_text(QUOTAS.replace("generation: 1", "generation: 2").replace("500r", "400r"))
         wait_until(lambda: "400r/s" in sidecar.command("quota", "list").stdout)
-        quotas.write_text(QUOTAS.replace("generation: 1", "generation: 3").replace("500r", "x"))
+        replace(quotas, QUOTAS.replace("generation: 1", "generation: 3").replace("500r", "x"))
         wait_until(lambda: "FAILED" in sidecar.command("status").stdout)
         assert "quotas.yaml:7:" in sidecar.command("status").stdout
         assert "400r/s" in sidecar.command("quota", "list").stdout
         # The same generation with other content is refused as well.
-        quotas.write_text(QUOTAS.replace("generation: 1", "generation: 2"))
+        replace(quotas, QUOTAS.replace("generation: 1", "generation: 2"))
         wait_until(lambda: "quotas.yaml:7:" not in sidecar.command("status").stdout)
         assert "FAILED" in sidecar.command("status").stdout
-        quotas.write_text(QUOTAS.replace("generation: 1", "generation: 4"))
+        replace(quotas, QUOTAS.replace("generation: 1", "generation: 4"))
         wait_until(lambda: "FAILED" not in sidecar.command("status").stdout)
 
 
@@ -363,5 +369,6 @@ def test_the_admin_listener_on_a_unix_socket(config):
 
 def test_json_logs_are_json(config):
     with Running(config, "--log-format", "json") as sidecar:
-        lines = [json.loads(line) for line in sidecar.log.read_text().splitlines()]
+        wait_until(lambda: "\n" in sidecar.log.read_text())
+        lines = [json.loads(line) for line in sidecar.log.read_text().split("\n")[:-1]]
         assert lines and lines[0]["message"] == "serving" and lines[0]["level"] == "info"
