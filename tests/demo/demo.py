@@ -87,19 +87,8 @@ class Demo:
 
     def kill(self):
         self.load.pause("a")  # its clients go to the others, as behind any balancer
-        self.wait_for_what_is_in_flight("a")
         self.fleet[0].kill()
         print("       sidecar a, which had 70 % of the load, is killed")
-
-    def wait_for_what_is_in_flight(self, name, longest_s=10):
-        """Until nothing has come through that sidecar for half a second, however busy the machine is."""
-        end, before = time.monotonic() + longest_s, None
-        while time.monotonic() < end:
-            total = self.origin.arrivals().total(listener=name)
-            if total == before:
-                return
-            before = total
-            time.sleep(0.5)
 
     def play(self):
         print(HEAD)

@@ -20,7 +20,7 @@ def test_sigterm_under_load_fails_no_request(world, folder):
     load = Load(folder, plan(fleet.targets(), [stream("bucket", 300)], 8, seed=11))
     time.sleep(2)
     fleet[0].command("drain")
-    wait_until(lambda: http.get(fleet[0].status, "/readyz").status == 503, 2, "readiness ends")
+    wait_until(lambda: http.get(fleet[0].status, "/readyz").status == 503, 20, "readiness ends")
     time.sleep(0.5)
     load.pause("a")
     assert fleet[0].stop() == 0
@@ -34,7 +34,7 @@ def test_sigterm_alone_finishes_what_is_in_flight(world, folder):
     fleet = world.fleet(1, QUOTAS, delay_ms=300)
     load = Load(folder, plan(fleet.targets(), [stream("bucket", 200)], 6, seed=12))
     time.sleep(2)
-    load.pause("a")
+    load.pause("a", until_idle=False)
     in_flight_from = time.monotonic()
     assert fleet[0].stop() == 0
     assert time.monotonic() - in_flight_from < 25
@@ -45,8 +45,14 @@ def test_sigterm_alone_finishes_what_is_in_flight(world, folder):
     assert result.total("ok") == sent
 
 
+def state_of(sidecar, peer):
+    return next(row["state"] for row in sidecar.api("/v1/peers")["peers"] if row["address"] == peer.gossip)
+
+
 def test_the_peers_do_not_miss_a_sidecar_that_said_goodbye(world):
     fleet = world.fleet(3, QUOTAS)
     assert fleet[2].stop() == 0
     for one in (fleet[0], fleet[1]):
-        wait_until(lambda: fleet.alive_peers(one) == 1, 2, f"{one.name} counts one peer")
+        # Gone by its own word; one that is missed would be dead.
+        wait_until(lambda: state_of(one, fleet[2]) == "left", 20, f"{one.name} was told")
+        assert fleet.alive_peers(one) == 1

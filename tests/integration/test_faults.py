@@ -24,7 +24,6 @@ GROWTH, NOISE_MS = 3, 50
 def kill_and_restart(fleet, load, victim):
     """The pause goes first, so that no request is on its way into a dead process."""
     load.pause(victim.name)
-    time.sleep(0.3)
     victim.kill()
     time.sleep(3)
     victim.start()
@@ -33,7 +32,6 @@ def kill_and_restart(fleet, load, victim):
 
 def stop_for_five_seconds(fleet, load, victim):
     load.pause(victim.name)
-    time.sleep(0.3)
     victim.pause()
     time.sleep(5)
     victim.resume()

@@ -27,8 +27,9 @@ def test_generator_and_origin_agree(folder, origin):
         assert arrivals.total(name) == result.total("offered", name) == result.total("ok", name)
     assert result.total("offered", "x") == pytest.approx(2000, abs=1)
     assert arrivals.total("x", "a") == pytest.approx(1600, abs=2)
+    # Both go by the same clock: a second of one is a second of the other, but for a late machine.
     seconds = arrivals.seconds(result.start_ns, 2, "x")
-    assert seconds[0] == pytest.approx(1000, abs=60)
+    assert seconds[0] == pytest.approx(1000, abs=300)
 
 
 def test_rates_and_shares_change_and_targets_pause_on_time(folder, origin):
@@ -36,14 +37,18 @@ def test_rates_and_shares_change_and_targets_pause_on_time(folder, origin):
     load = Load(folder, plan(targets(origin), streams, 2.5))
     result = load.result
     assert load.process.running()
-    wait_until(lambda: any(row["at_s"] >= 1.5 for row in result.bins), 10, "1.5 s have passed")
+    wait_until(lambda: any(row["at_s"] >= 1.5 for row in result.bins), 20, "1.5 s have passed")
     load.pause("b")
     load.wait()
-    assert result.between("offered", 0, 1, target="a") == pytest.approx(100, abs=12)
+    # Whatever the machine does, all that is due is offered, if late.
+    paused_s, = [row["at_s"] for row in load.commands if row["line"] == "pause b"]
+    late = 0.2 * result.lag_ms()
+    assert 1.5 <= paused_s < 2.5
+    assert result.total("offered") == pytest.approx(100 + 1.5 * 400, abs=2)
+    assert result.total("offered", target="b") == pytest.approx((paused_s - 1) * 200, abs=3 + late)
     assert result.between("offered", 0, 1, target="b") == 0
-    assert result.between("offered", 1, 1.5, target="b") == pytest.approx(100, abs=40)
-    assert result.between("offered", 2, 2.5, target="b") == 0
-    assert result.between("offered", 2, 2.5, target="a") == pytest.approx(200, abs=45)
+    assert result.between("offered", 1, 1.5, target="b") > 0
+    assert result.between("offered", paused_s + 0.1, 2.6, target="b") == 0
 
 
 def test_slow_answers_never_slow_the_schedule(folder):

@@ -68,7 +68,7 @@ Load::Load(Poller& poller, LoadPlan plan, std::ostream& output)
       input_(kInputBytes) {
     Random random(plan_.seed);
     for (const LoadTarget& target : plan_.targets) {
-        targets_.push_back({target, {}, {}, {}});
+        targets_.push_back({target, {}, {}, {}, false});
     }
     for (const LoadStream& stream : plan_.streams) {
         streams_.push_back({stream, all_variants(stream), 0,
@@ -110,10 +110,11 @@ bool Load::over() const {
 bool Load::turn() {
     poller_.turn(std::max<std::int64_t>(0, next_event_ns() - monotonic_ns()));
     now_ns_ = monotonic_ns();
-    send_due();
     while (now_ns_ >= bin_end_ns_) {
         end_bin();
     }
+    send_due();
+    tell_idle();
     if (!over()) {
         return true;
     }
@@ -241,6 +242,19 @@ void Load::serve_queue(std::size_t target_index) {
     }
 }
 
+/// Nothing that this program sent to a target it was told of can fail any more.
+void Load::tell_idle() {
+    for (Target& target : targets_) {
+        const auto& all = target.connections;
+        if (target.paused_busy && target.queue.empty() &&
+            std::none_of(all.begin(), all.end(),
+                         [](const auto& one) { return one.first->busy(); })) {
+            target.paused_busy = false;
+            output_ << nlohmann::json{{"event", "idle"}, {"target", target.plan.name}} << std::endl;
+        }
+    }
+}
+
 void Load::end_bin() {
     expire();
     for (std::size_t target = 0; target < targets_.size(); ++target) {
@@ -323,6 +337,7 @@ void Load::command(std::string_view line) {
         for (std::size_t i = 0; i < targets_.size(); ++i) {
             if (targets_[i].plan.name == name) {
                 paused_[i] = verb == "pause";
+                targets_[i].paused_busy = paused_[i];
             }
         }
     } else if (verb == "rate") {

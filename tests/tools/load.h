@@ -3,7 +3,8 @@
 // ones before, over kept-alive connections. One request per connection at a time; when all of a
 // target's connections are busy, arrivals wait in a bounded queue, and past that are skipped and
 // counted. Latency counts from the time a request was due. Prints JSON lines: start, one per
-// 100 ms and (target, stream), summary. Single-threaded; the poller must outlive it.
+// 100 ms and (target, stream), one for each command and for each paused target that has nothing
+// under way any more, summary. Single-threaded; the poller must outlive it.
 
 #include <cstdint>
 #include <deque>
@@ -46,6 +47,7 @@ class Load {
         std::vector<Connection*> idle;
         std::map<Connection*, std::unique_ptr<Connection>> connections;
         std::deque<Request> queue;
+        bool paused_busy = false;  ///< paused, and not yet said to be idle
     };
     struct Stream {
         LoadStream plan;
@@ -70,6 +72,7 @@ class Load {
     void count_answer(LoadCounts& counts, int status);
     void discard(Connection& connection);
     void serve_queue(std::size_t target);
+    void tell_idle();
     void end_bin();
     void expire();
     void fail_queue(std::size_t target);

@@ -1,5 +1,6 @@
 """Open-loop load from weir-load."""
 
+import contextlib
 import json
 import os
 import threading
@@ -58,7 +59,9 @@ class Load:
 
     def __init__(self, folder, plan, name="load"):
         self.result = LoadResult()
+        self.commands = []  # what it was told, and when it did that
         self._started = threading.Event()
+        self._idle = {target["name"]: threading.Event() for target in plan["targets"]}
         path = folder / f"{name}-plan.json"
         path.write_text(json.dumps(plan, indent=1))
         self.duration_s = plan["duration_s"]
@@ -66,7 +69,7 @@ class Load:
                                folder / f"{name}.log", pipe_output=True, pipe_input=True)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        if not self._started.wait(10):
+        if not self._started.wait(30):
             raise RuntimeError("weir-load did not start: see " + str(folder))
 
     def _read(self):
@@ -78,9 +81,14 @@ class Load:
                 self._started.set()
             elif record["event"] == "bin":
                 self.result.bins.append(record)
+            elif record["event"] == "command":
+                self.commands.append(record)
+            elif record["event"] == "idle":
+                self._idle[record["target"]].set()
             elif record["event"] == "summary":
                 self.result.rows = record["rows"]
-        self._started.set()
+        for ended in (self._started, *self._idle.values()):
+            ended.set()
 
     @property
     def start_ns(self):
@@ -90,8 +98,12 @@ class Load:
         self.process.popen.stdin.write((line + "\n").encode())
         self.process.popen.stdin.flush()
 
-    def pause(self, target):
+    def pause(self, target, until_idle=True, timeout_s=30):
+        """Sends nothing to the target any more; returns when it has answered all that it was sent."""
+        self._idle[target].clear()
         self.command(f"pause {target}")
+        if until_idle and not self._idle[target].wait(timeout_s):
+            raise TimeoutError(f"{target} still has requests to answer after {timeout_s} s")
 
     def resume(self, target):
         self.command(f"resume {target}")
@@ -104,7 +116,7 @@ class Load:
         return self.result
 
     def stop(self):
-        if self.process.running():
+        with contextlib.suppress(BrokenPipeError):  # it has just ended by itself
             self.command("stop")
         return self.wait()
 
