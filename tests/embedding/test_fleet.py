@@ -6,7 +6,7 @@ import yaml
 from conftest import EXAMPLES
 from harness.load import SECOND, Load, plan, stream
 from harness.origin import Origin
-from harness.processes import wait_until
+from harness.processes import wait_equal, wait_until
 from harness.sidecar import Fleet
 from members import GoProxy, LimitedClient, Nginx, peers_seen, wait_ready
 
@@ -116,8 +116,8 @@ def test_nginx_peeks_and_the_sidecar_behind_it_charges(installed, folder, world)
     # The sidecar behind was sent what had been let through, judged none of it and charged all.
     passed = result.total("ok", target="nginx")
     assert behind.metric("weir_requests_total", outcome="refused") == 0
-    assert behind.metric("weir_proxy_events_total", event="judged_in_front") == passed
-    assert behind.metric("weir_quota_admitted_total", quota="shared") == passed
+    wait_equal(lambda: behind.metric("weir_proxy_events_total", event="judged_in_front"), passed, "judged in front")
+    wait_equal(lambda: behind.metric("weir_quota_admitted_total", quota="shared"), passed, "charged")
 
 
 def test_members_say_goodbye_when_they_end(installed, built, folder, world):

@@ -33,7 +33,7 @@ def test_what_a_document_refuses_a_put_and_an_apply_refuse_too(world, folder):
         assert applied.returncode != 0 and field in applied.stdout + applied.stderr
     # Nothing of it is on its way: what follows is everywhere, and nobody refused anything.
     assert put(fleet[0], "next", {"limits": [{"rate": "7r/s"}]}).status == 200
-    wait_until(lambda: fleet[1].quota("next").get("in_force"), 5, "the good edit at the peer")
+    wait_until(lambda: fleet[1].quota("next").get("in_force"), 20, "the good edit at the peer")
     for one in fleet:
         assert one.metric("weir_gossip_definition_events_total", event="refused_entries") == 0
         assert one.metric("weir_gossip_definition_events_total", event="refused_definitions") == 0
@@ -60,8 +60,8 @@ def test_more_different_periods_than_fit_a_byte_are_all_enforced(world):
         assert put(fleet[1], "edited", {"limits": [{"rate": f"1r/{i + 1001}s"}]}).status == 200
     last = "1r/1300s"
     for one in fleet:
-        wait_until(lambda: one.metric("weir_quotas") == 601, 10, f"{one.name} has all")
-        wait_until(lambda: one.quota("edited")["definition"]["limits"][0]["rate"] == last, 10,
+        wait_until(lambda: one.metric("weir_quotas") == 601, 20, f"{one.name} has all")
+        wait_until(lambda: one.quota("edited")["definition"]["limits"][0]["rate"] == last, 20,
                    f"{one.name} has the last edit")
     # Each name at one of the two, so that only its own bucket decides.
     for i in list(range(1, 601, 7)) + [300, 600]:

@@ -109,8 +109,8 @@ def test_junk_of_every_kind_costs_no_request_and_is_counted_by_reason(world, fol
     print(result.describe(), f"{sender.sent} datagrams of junk")
     assert sender.sent >= 5_000
     for reason, before in counted.items():
-        rejected = target.metric("weir_gossip_rejected_packets_total", reason=reason)
-        assert rejected >= before + len(kinds[reason]), reason
+        wait_until(lambda: target.metric("weir_gossip_rejected_packets_total", reason=reason)
+                   >= before + len(kinds[reason]), 20, f"{reason} is counted")
     assert sender.answers == []
     assert result.total("ok") == result.total("offered")
     assert target.metric("weir_gossip_sync_events_total", event="splits") == 0
@@ -139,7 +139,7 @@ def test_a_flood_of_junk_costs_less_than_one_request_in_a_thousand(world, folder
     assert sender.answers == []
     for what in ("refused", "other", "errors", "skipped"):
         assert result.total(what) <= 0.001 * result.total("offered"), what
-    wait_until(lambda: all(fleet.alive_peers(one) == 1 for one in fleet), 15, "they know each other")
+    wait_until(lambda: all(fleet.alive_peers(one) == 1 for one in fleet), 30, "they know each other")
 
 
 def level(sidecar):
@@ -158,12 +158,11 @@ def test_replayed_traffic_moves_nothing_and_is_not_amplified(world, folder):
     for restarted in (False, True):
         if restarted:
             load.pause(target.name)
-            time.sleep(0.5)
             assert target.stop() == 0
             target.start()
             load.resume(target.name)
             fleet.wait_together()
-        wait_until(lambda: target.quota("bucket")["live"], 5, "it counts")
+        wait_until(lambda: target.quota("bucket")["live"], 20, "it counts")
         before = target.metric("weir_gossip_rejected_packets_total")
         sender = Sender(target, real, per_second=500)
         sender.start()
@@ -171,12 +170,15 @@ def test_replayed_traffic_moves_nothing_and_is_not_amplified(world, folder):
             levels.append(level(target))
             time.sleep(0.1)
         sender.stop()
-        rejected = target.metric("weir_gossip_rejected_packets_total") - before
         pings = len(sender.answers)
-        print(f"{sender.sent} sent, {rejected:.0f} rejected, {pings} answered; level up to {max(levels):.1f}")
+
+        def rejected():
+            return target.metric("weir_gossip_rejected_packets_total") - before
+        # Pings that name nobody may be answered, by less than came; all else is refused, as soon as
+        # it is read.
+        wait_until(lambda: rejected() + pings >= 0.95 * sender.sent, 20, "all of it is refused")
+        print(f"{sender.sent} sent, {rejected():.0f} rejected, {pings} answered; level up to {max(levels):.1f}")
         assert sender.sent >= 500
-        # Pings that name nobody may be answered, by less than came; all else is refused.
-        assert rejected + pings >= 0.95 * sender.sent
         largest = max(len(one) for one in real)
         assert all(len(one) <= largest for one in sender.answers)
         assert sum(map(len, sender.answers)) <= sum(len(real[i % len(real)]) for i in range(sender.sent))

@@ -107,11 +107,11 @@ def test_a_rotation_under_load_has_no_gap(world, folder):
         ids = weir_key(step, master)
         for one, mount in zip(fleet, mounts):
             mount.put(master.read_text())
-            wait_until(lambda: keys_of(one) == ids, 10, f"{one.name} has the keys of {step}")
+            wait_until(lambda: keys_of(one) == ids, 20, f"{one.name} has the keys of {step}")
             time.sleep(0.7)  # the fleet is of two minds for a while
         wait_until(lambda: all(row["key"] == ids[0] for one in fleet
                                for row in one.api("/v1/peers")["peers"]
-                               if row["state"] in ("alive", "self")), 10, "all seal with the first")
+                               if row["state"] in ("alive", "self")), 20, "all seal with the first")
     longest = watch.stop()
     result = load.stop()
     print(result.describe(), longest)
@@ -145,7 +145,7 @@ def test_a_wrong_key_names_itself_on_both_sides(world, folder):
             seen = {(row["address"], row["key"], row["reason"]) for row in strangers_of(one)}
             return seen >= {(other.gossip, theirs, "unknown_key") for other in strangers}
 
-        wait_until(told, 5, f"{one.name} names the wrong key")
+        wait_until(told, 20, f"{one.name} names the wrong key")
         assert one.metric("weir_gossip_rejected_packets_total", reason="unknown_key") > 0
         text = one.command("status")
         assert "GOSSIP TROUBLE" in text and f"sealed with key {ours}" in text
@@ -153,14 +153,14 @@ def test_a_wrong_key_names_itself_on_both_sides(world, folder):
             assert re.search(f"{other.gossip} under key {theirs}, .*does not have", text), text
             assert f"{other.gossip} is a seed, but no peer is known there" in text
         wait_until(lambda: one.process.log.read_text().count(f'"key":"{theirs}"') == len(strangers),
-                   5, f"{one.name} logs each of them once")
+                   20, f"{one.name} logs each of them once")
         assert f'"our_keys":"{ours}"' in one.process.log.read_text()
     # Put right, they meet, and the trouble ends.
     mounts[2].put(master.read_text())
     fleet.wait_together()
     assert keys_of(fleet[2]) == [good]
     wait_until(lambda: all(not one.api("/v1/status")["gossip"]["silent_seeds"] for one in fleet),
-               10, "all seeds are peers")
+               20, "all seeds are peers")
 
 
 def test_the_old_key_is_refused_after_its_removal(world, folder):
@@ -175,7 +175,7 @@ def test_the_old_key_is_refused_after_its_removal(world, folder):
         wait_until(lambda: keys_of(fleet[0]) == ids and keys_of(fleet[1]) == ids, 10, step)
     assert keys_of(fleet[2])[0] == old
     wait_until(lambda: any(row["key"] == old and row["reason"] == "unknown_key"
-                           for row in strangers_of(fleet[0])), 10, "the old key is refused")
+                           for row in strangers_of(fleet[0])), 20, "the old key is refused")
     # It still accepts the new key, so its view of the others lives on; theirs of it does not.
     wait_until(lambda: fleet.alive_peers(fleet[0]) == 1, 30, "it is given up")
 
@@ -185,12 +185,12 @@ def test_a_bad_key_file_changes_nothing_and_is_told(world, folder):
     fleet.start()
     (good,) = weir_key("--show", master)
     mounts[0].put("not a key\n")
-    wait_until(lambda: fleet[0].metric("weir_config_last_reload_successful") == 0, 10, "it is told")
+    wait_until(lambda: fleet[0].metric("weir_config_last_reload_successful") == 0, 20, "it is told")
     assert keys_of(fleet[0]) == [good]
     text = fleet[0].command("status")
     assert "FAILED" in text and "line 1" in text and "not a key\n" not in text
     mounts[0].put(master.read_text())
-    wait_until(lambda: fleet[0].metric("weir_config_last_reload_successful") == 1, 10, "it is over")
+    wait_until(lambda: fleet[0].metric("weir_config_last_reload_successful") == 1, 20, "it is over")
     assert fleet.alive_peers(fleet[0]) == 2
 
 
@@ -204,4 +204,4 @@ def test_a_plain_key_file_is_noticed(world, folder, how):
     ids = weir_key("--add", path)
     if how == "hangup":
         fleet[0].reload()
-    wait_until(lambda: keys_of(fleet[0]) == ids, 10, "both keys are in use")
+    wait_until(lambda: keys_of(fleet[0]) == ids, 20, "both keys are in use")

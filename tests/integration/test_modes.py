@@ -6,7 +6,7 @@ import json
 import pytest
 from harness import http as simple
 from harness.load import Load, plan, stream
-from harness.processes import wait_until
+from harness.processes import wait_equal, wait_until
 from harness.sidecar import BUCKET_ROUTES, quota
 
 pytestmark = pytest.mark.smoke
@@ -46,17 +46,16 @@ def test_a_share_of_clients_is_enforced_alike_by_every_sidecar(world):
     refused = first.count(429)
     assert abs(refused - 250) < 4 * 13.7
     fleet[0].write_quotas([quota("b", "0r/s", enforce="50%", enforce_by="header:x-client")], 2)
-    wait_until(lambda: fleet[1].quota("b")["definition"].get("enforce") == "50%", 15, "the new share")
+    wait_until(lambda: fleet[1].quota("b")["definition"].get("enforce") == "50%", 30, "the new share")
     more = statuses(fleet[1], "/b/k", client, 1000)
     assert all(now == 429 for now, before in zip(more, first) if before == 429)
     assert abs(more.count(429) - 500) < 4 * 15.8
-    metrics = fleet[0].metrics()
-    assert simple.metric_sum(metrics, "weir_quota_refused_total", quota="b") == refused
-    assert simple.metric_sum(metrics, "weir_quota_shadow_refused_total", quota="b") == 1000 - refused
+    wait_equal(lambda: fleet[0].metric("weir_quota_refused_total", quota="b"), refused, "refused")
+    wait_equal(lambda: fleet[0].metric("weir_quota_shadow_refused_total", quota="b"), 1000 - refused, "in shadow")
 
 
 def test_a_front_tier_peeks_and_the_tier_behind_charges(world, folder):
-    fleet = world.fleet(2, [quota("b", "100r/s")], start=False)
+    fleet = world.fleet(2, [quota("b", "100r/s"), quota("closed", "0r/s")], start=False)
     front, behind = fleet
     front.settings = {"peek": True}
     front.upstream = behind.address
@@ -68,10 +67,11 @@ def test_a_front_tier_peeks_and_the_tier_behind_charges(world, folder):
     mean = steady(world, result.describe(), result, "b", 3, 5)
     assert 95 <= mean <= 105
     assert behind.metric("weir_requests_total", outcome="refused") == 0
-    assert behind.metric("weir_proxy_events_total", event="judged_in_front") == result.total("ok")
+    wait_equal(lambda: behind.metric("weir_proxy_events_total", event="judged_in_front"), result.total("ok"),
+               "judged in front")
     assert front.metric("weir_quota_admitted_total", quota="b") == 0
     # Whoever is not trusted cannot buy himself in with the same field.
-    assert 429 in statuses(front, "/b/k", lambda i: {"X-Weir-Judged": "1"}, 300)
+    assert statuses(front, "/closed/k", lambda i: {"X-Weir-Judged": "1"}, 20) == [429] * 20
 
 
 def test_a_client_behind_a_proxy_that_is_only_trusted_cannot_say_that_it_was_judged(world):
@@ -86,7 +86,7 @@ def test_a_client_behind_a_proxy_that_is_only_trusted_cannot_say_that_it_was_jud
     balanced.settings["judging_proxies"] = LOCAL
     balanced.config_file.write_text(json.dumps(balanced.config()))
     balanced.reload()
-    wait_until(lambda: simple.get(balanced.address, "/b/k", headers=judged).status == 200, 10,
+    wait_until(lambda: simple.get(balanced.address, "/b/k", headers=judged).status == 200, 20,
                "the new setting")
     assert statuses(balanced, "/b/k", lambda i: {"X-Weir-Judged": "yes"}, 1) == [429]
 
@@ -132,12 +132,12 @@ def test_counters_agree_with_the_origin_when_the_upstream_fails(world, folder):
 
     def total(name, **labels):
         return sum(sidecar.metric(name, **labels) for sidecar in fleet)
-    admitted = total("weir_quota_admitted_total", quota="b")
-    refunded = total("weir_quota_refunded_total", quota="b")
-    assert admitted == arrived
-    assert refunded == failed
-    assert total("weir_quota_refused_total", quota="b") == result.total("refused")
-    assert total("weir_requests_total", outcome="admitted") == arrived
+    for name, labels, expected in [
+            ("weir_quota_admitted_total", {"quota": "b"}, arrived),
+            ("weir_quota_refunded_total", {"quota": "b"}, failed),
+            ("weir_quota_refused_total", {"quota": "b"}, result.total("refused")),
+            ("weir_requests_total", {"outcome": "admitted"}, arrived)]:
+        wait_equal(lambda: total(name, **labels), expected, name)
 
 
 def test_the_access_log_has_a_line_for_each_request(world, folder):
@@ -151,7 +151,7 @@ def test_the_access_log_has_a_line_for_each_request(world, folder):
         ids.append((f"id-{i}", answer.status))
         if answer.status == 429:
             assert answer.headers["x-request-id"] == f"id-{i}"
-    wait_until(lambda: log.read_text().count("\n") == 8, 10, "eight lines")
+    wait_until(lambda: log.read_text().count("\n") == 8, 20, "eight lines")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [(line["request_id"], line["status"]) for line in lines] == ids
     assert lines[0].keys() == {"time", "method", "host", "path", "status", "duration_ms", "bytes_in",
@@ -163,10 +163,10 @@ def test_the_access_log_has_a_line_for_each_request(world, folder):
     sidecar.settings["access_log"] = "limited"
     sidecar.config_file.write_text(json.dumps(sidecar.config()))
     sidecar.reload()
-    wait_until(log.exists, 10, "the log is opened again")
+    wait_until(log.exists, 20, "the log is opened again")
     simple.get(sidecar.address, "/other/1")
     simple.get(sidecar.address, "/few/9")
-    wait_until(lambda: log.read_text().count("\n") == 1, 10, "one line")
+    wait_until(lambda: log.read_text().count("\n") == 1, 20, "one line")
     assert json.loads(log.read_text())["path"] == "/few/9"
-    assert sidecar.metric("weir_proxy_events_total", event="access_log_written") == 9
+    wait_equal(lambda: sidecar.metric("weir_proxy_events_total", event="access_log_written"), 9, "lines written")
     assert sidecar.metric("weir_proxy_events_total", event="access_log_dropped") == 0

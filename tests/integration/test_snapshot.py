@@ -63,11 +63,11 @@ def test_a_fleet_that_is_killed_whole_keeps_what_was_set(world):
     fleet[1].command("quota", "set", "fresh", "--rate", "5r/s", "--expires", "1h")
     fleet[2].command("quota", "set", "other", "--absent")
     fleet[0].command("quota", "set", "gone", "--rate", "9r/s")
-    wait_until(lambda: rate(fleet[1], "gone"), 10, "the edit is at the other one")
+    wait_until(lambda: rate(fleet[1], "gone"), 20, "the edit is at the other one")
     fleet[1].command("quota", "rm", "gone")
     for one in fleet:
         wait_until(lambda: (rate(one), rate(one, "fresh"), rate(one, "other"), rate(one, "gone"))
-                   == ("7r/s", "5r/s", None, None), 10, f"{one.name} has the edits")
+                   == ("7r/s", "5r/s", None, None), 20, f"{one.name} has the edits")
     wait_saved(fleet)
     kill_all(fleet)
     fleet.start()
@@ -83,7 +83,7 @@ def test_a_fleet_that_is_killed_whole_keeps_what_was_set(world):
     # Edits go on above what was kept.
     fleet[2].command("quota", "set", "bucket", "--rate", "8r/s")
     for one in fleet:
-        wait_until(lambda: rate(one) == "8r/s", 10, f"{one.name} has the newer edit")
+        wait_until(lambda: rate(one) == "8r/s", 20, f"{one.name} has the newer edit")
 
 
 def test_an_old_snapshot_undoes_no_newer_edit(world):
@@ -91,7 +91,7 @@ def test_an_old_snapshot_undoes_no_newer_edit(world):
     first, second = fleet
     first.command("quota", "set", "bucket", "--rate", "7r/s")
     first.command("quota", "set", "gone", "--rate", "9r/s")
-    wait_until(lambda: rate(second, "gone") == "9r/s", 10, "the edits are at the other one")
+    wait_until(lambda: rate(second, "gone") == "9r/s", 20, "the edits are at the other one")
     wait_saved(fleet)
     second.kill()
     first.command("quota", "set", "bucket", "--rate", "70r/s")

@@ -122,7 +122,7 @@ class Staleness:
 def owners_of(fleet, name):
     """Whom the first one takes for the owners of the quota once it has used it."""
     assert http.get(fleet[0].address, f"/{name}/object").status == 200
-    addresses = wait_until(lambda: fleet[0].quota(name)["live"]["limits"][0]["owners"], 5, "it has owners")
+    addresses = wait_until(lambda: fleet[0].quota(name)["live"]["limits"][0]["owners"], 20, "it has owners")
     return [one for one in fleet if one.gossip in addresses]
 
 

@@ -1,23 +1,35 @@
 """What weir counted beside what the generator sent and what the origin saw."""
 
+import time
+
 from . import http
 
 TOLERANCE = 0.001
+SETTLED_S = 5
 
 
 def disagreements(fleet, result, arrivals, quotas, parent=None):
-    """Where weir's counters differ by more than 0.1 % from generator and origin, in words.
+    """Where weir's counters differ by more than 0.1 % from generator and origin, in words, also
+    when all that is still on its way has been counted.
 
     `quotas`: names that are also the first segment of their streams' paths; a mapping gives each
     one's streams where they have names of their own. `parent`: a quota that every request passes.
     Only for runs in which no sidecar was killed. A refusal counts at the quota that is named, so
     refusals are compared as one sum.
     """
+    end = time.monotonic() + SETTLED_S
+    while (found := differences(fleet, result, arrivals, quotas, parent)) and time.monotonic() < end:
+        time.sleep(0.2)
+    return found
+
+
+def differences(fleet, result, arrivals, quotas, parent):
     samples = [sample for sidecar in fleet for sample in sidecar.metrics()]
     streams_of = quotas if isinstance(quotas, dict) else {name: [name] for name in quotas}
     compared = [("refused", {}, result.total("refused"))]
     for name, streams in streams_of.items():
-        offered = sum(result.total("offered", stream) for stream in streams)
+        # What the generator had no connection for was never sent.
+        offered = sum(result.total("offered", stream) - result.total("skipped", stream) for stream in streams)
         compared.append(("offered", {"quota": name}, offered))
         compared.append(("admitted", {"quota": name}, arrivals.total(name)))
     if parent:

@@ -13,9 +13,11 @@ KINDS = ["whole", "faulty", "faulty", "whole"] * 3
 PAIRS = len(KINDS) // 2
 # Slower is what is slower by both: a paired ratio, and the millisecond that may not be added. The
 # medians over all pairs, so that a second in which the machine did something else decides nothing.
-# If these look slower on a machine that does much else, as many pairs again join them.
+# If these look slower on a machine that does much else, as many pairs again join them, up to three
+# times: what is slower stays so.
 GROWTH = {"p50_ms": 1.5, "p99_ms": 2.0}
 ADDED_MS = 1.0
+AGAIN = 3
 STREAMS = [f"{kind}{pair}" for kind in ("whole", "faulty") for pair in range(PAIRS)]
 
 
@@ -80,6 +82,6 @@ def assert_none_slower(fleet, first, again):
     """`first`: a result; `again` measures once more, for a machine that does much else."""
     targets = list(fleet.targets())
     results = [first]
-    if any(slower(results, what, targets) for what in GROWTH):
+    while len(results) <= AGAIN and any(slower(results, what, targets) for what in GROWTH):
         results.append(again())
     assert not [what for what in GROWTH if slower(results, what, targets)]

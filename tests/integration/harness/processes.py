@@ -87,6 +87,16 @@ def cpu_ns(pid):
     return total
 
 
+def wait_equal(read, expected, what, timeout_s=20):
+    """Until `read()` is `expected`, for what is counted a moment after it can be seen."""
+    value = read()
+    end = time.monotonic() + timeout_s
+    while value != expected and time.monotonic() < end:
+        time.sleep(0.02)
+        value = read()
+    assert value == expected, what
+
+
 def wait_until(condition, timeout_s, what, every_s=0.02):
     """The condition's first true value; TimeoutError naming `what` otherwise."""
     deadline = time.monotonic() + timeout_s
