@@ -1,0 +1,42 @@
+#pragma once
+// What the tests of docs/protocol.md share: the page, and values as the bytes that the code writes.
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "cluster/protocol_page.h"
+
+namespace weir::test {
+
+using Bytes = std::vector<std::byte>;
+
+inline const ProtocolPage& page() {
+    static const ProtocolPage one;
+    return one;
+}
+
+inline Bytes written(const std::function<void(ByteWriter&)>& write) {
+    Bytes buffer(64 * 1024);
+    ByteWriter writer(buffer);
+    write(writer);
+    REQUIRE(writer.ok());
+    buffer.resize(writer.size());
+    return buffer;
+}
+
+template <class T>
+Bytes encoded(const T& value) {
+    return written([&](ByteWriter& writer) { encode(writer, value); });
+}
+
+/// What is wrong with the value's bytes as the message's row has them.
+template <class T>
+std::string unlike(const std::string& message, const T& value, const Fields& fields) {
+    return difference(page().layout(message), encoded(value), fields);
+}
+
+}  // namespace weir::test

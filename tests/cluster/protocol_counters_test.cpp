@@ -1,0 +1,264 @@
+// The counter messages of docs/protocol.md against the bytes that the code writes.
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "cluster/protocol_bytes.h"
+#include "engine/delta_packets.h"
+#include "gossip/counter_messages.h"
+#include "gossip/wire.h"
+
+namespace weir::gossip {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Bytes;
+using test::difference;
+using test::encoded;
+using test::Fields;
+using test::page;
+using test::Records;
+using test::unlike;
+using test::written;
+
+constexpr std::uint64_t kNumber = 0x0102030405060708;
+const MemberId kMember{Endpoint::v4(0x0a000001, 7946), kNumber};
+
+/// Keeps what was sent.
+struct Sink final : MessageSink {
+    bool send(const MemberId&, MessageType type, ByteSpan payload) override {
+        sent[type].assign(payload.begin(), payload.end());
+        return true;
+    }
+    std::map<MessageType, Bytes> sent;
+};
+
+const LimitKey kOfASecond{kNumber, 0, 2, 1000};
+const LimitKey kOfAMinute{kNumber, 0, 3, 60'000};
+const std::string kOfASecondBytes = "010203040506070882";
+const std::string kOfAMinuteBytes = "010203040506070803e0d403";
+
+std::string entry_layout(const std::string& message) {
+    const std::string layout = page().layout(message);
+    const auto tag = layout.find("2 tag. ");
+    return tag == std::string::npos ? layout : layout.substr(tag + 7);
+}
+
+DeltaEntry full_delta() {
+    DeltaEntry entry;
+    entry.key = kOfAMinute;
+    entry.run = 0x01020304;
+    entry.run_age = 12'345ms;
+    entry.admitted = 70;
+    entry.refunded = 2.5;
+    entry.offered = 90;
+    entry.rate = 1.5;
+    entry.believed_level = 48;
+    entry.oldest_age = 420ms;
+    entry.keep_alive = 1s;
+    entry.heaviest = 12;
+    entry.typical = 0.75;
+    entry.shedding = true;
+    return entry;
+}
+
+Fields full_delta_fields() {
+    return {{"limit", kOfAMinuteBytes},   {"1 flags", 1 + 2 + 4 + 8 + 16 + 32},
+            {"4 cell run", 0x01020304},   {"ms run's age", 12'345},
+            {"count admitted", 70.0},     {"count refunded", 2.5},
+            {"count offered", 90.0},      {"f24 rate", 1.5},
+            {"f24 believed level", 48.0}, {"cs age of the oldest new weight", 42},
+            {"cs keep-alive", 100},       {"f24 heaviest", 12.0},
+            {"f24 typical", 0.75}};
+}
+
+TEST_CASE("a delta is what the page says, with all that can be left out and without") {
+    const std::string layout = entry_layout("delta");
+    CHECK(difference(layout, encoded(full_delta()), full_delta_fields()) == "");
+    DeltaEntry bare;
+    bare.key = kOfASecond;
+    bare.run = 7;
+    bare.run_age = 10min;  // "a minute or more"
+    CHECK(difference(layout, encoded(bare),
+                     {{"limit", kOfASecondBytes},
+                      {"1 flags", 0},
+                      {"4 cell run", 7},
+                      {"count admitted", 0.0},
+                      {"count offered", 0.0},
+                      {"f24 rate", 0.0},
+                      {"cs age", 0},
+                      {"cs keep-alive", 0}}) == "");
+    for (const char* flag : {"1 refunded", "2 heaviest", "4 typical", "16 run's age (in a delta)",
+                             "32 believed level (in a delta)", "8 shedding"}) {
+        CAPTURE(flag);
+        CHECK(page().sentence("Flags: ").find(flag) != std::string::npos);
+    }
+}
+
+TEST_CASE("a delta message begins with its tag, which its answer repeats with a place") {
+    Sink sink;
+    std::uint64_t dropped = 0;
+    engine::DeltaPackets packets(sink, dropped);
+    for (int message = 0; message < 3; ++message) {
+        packets.add(kMember, full_delta());
+        packets.add(kMember, full_delta());
+        packets.send_all();
+    }
+    const Bytes& delta = sink.sent[MessageType::delta];
+    CHECK(difference("2 tag; entries", delta,
+                     {{"2 tag", 2},
+                      {"entries", Records{entry_layout("delta"),
+                                          {full_delta_fields(), full_delta_fields()}}}}) == "");
+    CHECK(page().layout("delta").starts_with("before the entries: 2 tag. "));
+}
+
+TEST_CASE("an answer begins with the tag and the place of its first entry") {
+    Sink sink;
+    std::uint64_t dropped = 0;
+    engine::AnswerPacket answer(sink, kMember, 0x0102, dropped);
+    TotalEntry total;
+    total.key = kOfAMinute;
+    total.life = 9;
+    const Bytes one =
+        written([&](ByteWriter& writer) { encode_answer(writer, said_in(full_delta()), total); });
+    constexpr std::size_t kEntries = 300;  // more than one message holds
+    for (std::size_t i = 0; i < kEntries; ++i) {
+        answer.expect(full_delta());
+        REQUIRE(answer.add(kMember, total));
+        answer.next();
+    }
+    answer.send();
+    const Bytes& last = sink.sent[MessageType::delta_answer];
+    const std::size_t head = 2 + 2;
+    const std::size_t entries = (last.size() - head) / one.size();
+    CHECK(head + entries * one.size() == last.size());
+    const std::string layout = page().layout("delta_answer");
+    CHECK(difference(layout.substr(0, layout.find(". ")), ByteSpan(last).first(head),
+                     {{"2 tag", 0x0102},
+                      {"varint its entry that the first one answers", kEntries - entries}}) == "");
+    CHECK(layout.ends_with("As a total without limit, in the order of the deltas"));
+}
+
+TotalEntry full_total() {
+    TotalEntry entry;
+    entry.key = kOfASecond;
+    entry.life = 0x0a0b0c0d;
+    entry.filled = entry.shedding = entry.held = true;
+    entry.level = 40;
+    entry.rate = 1.5;
+    entry.origins = 300;
+    entry.heaviest = 12;
+    entry.keep_alive = 200ms;
+    entry.pace = 7;
+    entry.run = 0x01020304;
+    entry.admitted = 70;
+    entry.refunded = 2.5;
+    entry.offered = 90;
+    return entry;
+}
+
+TEST_CASE("a total is what the page says, with all that can be left out and without") {
+    const std::string layout = entry_layout("total");
+    CHECK(difference(layout, encoded(full_total()),
+                     {{"limit", kOfASecondBytes},
+                      {"1 flags", 1 + 2 + 8 + 16 + 32 + 64 + 128},
+                      {"4 owner's life", 0x0a0b0c0d},
+                      {"f24 level", 40.0},
+                      {"f24 rate", 1.5},
+                      {"varint origins", 300},
+                      {"cs keep-alive", 20},
+                      {"f24 heaviest", 12.0},
+                      {"1 pace", 7},
+                      {"4 run", 0x01020304},
+                      {"count admitted", 70.0},
+                      {"count refunded", 2.5},
+                      {"count offered", 90.0}}) == "");
+    TotalEntry bare;
+    bare.key = kOfASecond;
+    bare.life = 9;
+    CHECK(difference(layout, encoded(bare),
+                     {{"limit", kOfASecondBytes},
+                      {"1 flags", 0},
+                      {"4 owner's life", 9},
+                      {"f24 level", 0.0},
+                      {"f24 rate", 0.0},
+                      {"varint origins", 0},
+                      {"cs keep-alive", 0}}) == "");
+    CHECK(
+        page().says("64 pace, 128 hold: the field is there; 8 shedding, 16 filled (in a total or "
+                    "answer). In a total 128 says that some origins are taken for cut off"));
+}
+
+TEST_CASE("an answer leaves out what the delta said, or says that there is none") {
+    const TotalEntry total = full_total();
+    const SaidCounts said{total.key, total.run, total.admitted, total.refunded, total.offered};
+    const std::string after_limit = entry_layout("total").substr(std::string("limit; ").size());
+    Fields fields = {{"1 flags", 2 + 4 + 8 + 16 + 64 + 128},
+                     {"4 owner's life", 0x0a0b0c0d},
+                     {"f24 level", 40.0},
+                     {"f24 rate", 1.5},
+                     {"varint origins", 300},
+                     {"cs keep-alive", 20},
+                     {"f24 heaviest", 12.0},
+                     {"1 pace", 7}};
+    CHECK(difference(after_limit,
+                     written([&](ByteWriter& writer) { encode_answer(writer, said, total); }),
+                     fields) == "");
+    CHECK(written([&](ByteWriter& writer) { encode_answer(writer, said, std::nullopt); }) ==
+          Bytes{std::byte{4 + 32}});
+    CHECK(
+        page().says("In an answer 4 says that the cell is as the delta had it, and 4 with 32, "
+                    "alone, that there is no answer to this entry."));
+}
+
+TEST_CASE("hand-overs, names and hot limits are what the page says") {
+    HandoverEntry handover;
+    handover.key = kOfASecond;
+    handover.level = 40;
+    handover.rate = 1.5;
+    CHECK(
+        unlike(
+            "handover", handover,
+            {{"limit", kOfASecondBytes}, {"1 flags", 0}, {"f24 level", 40.0}, {"f24 rate", 1.5}}) ==
+        "");
+    handover.held_rate = 24;
+    handover.hold_left = 5001ms;
+    handover.heaviest = 12;
+    handover.typical = 0.75;
+    handover.shedding = true;
+    CHECK(unlike("handover", handover,
+                 {{"limit", kOfASecondBytes},
+                  {"1 flags", 2 + 4 + 8 + 128},
+                  {"f24 level", 40.0},
+                  {"f24 rate", 1.5},
+                  {"f24 held rate", 24.0},
+                  {"ms hold left", 5001},
+                  {"f24 heaviest", 12.0},
+                  {"f24 typical", 0.75}}) == "");
+    CHECK(unlike("name_ask", kOfAMinute, {{"limit", kOfAMinuteBytes}}) == "");
+    std::string layout = page().layout("name_tell");
+    const std::string together = "f64 rate, low, high, debt";
+    REQUIRE(layout.find(together) != std::string::npos);
+    layout.replace(layout.find(together), together.size(), "f64 rate; f64 low; f64 high; f64 debt");
+    CHECK(difference(layout, encoded(NameEntry{kOfASecond, "s3/b1", 10, 20, 30, 40, 1}),
+                     {{"limit", kOfASecondBytes},
+                      {"string name (512 at most)", "s3/b1"},
+                      {"f64 rate", 10.0},
+                      {"f64 low", 20.0},
+                      {"f64 high", 30.0},
+                      {"f64 debt", 40.0},
+                      {"1 law", 1}}) == "");
+    CHECK(page().table("## Counter messages", "type").back().back() ==
+          "limit; 1 flags; f24 level; f24 rate; ms age");
+    CHECK(difference("limit; 1 flags; f24 level; f24 rate; ms age",
+                     encoded(HotEntry{kOfASecond, 40, 1.5, 321ms, true}),
+                     {{"limit", kOfASecondBytes},
+                      {"1 flags", 8},
+                      {"f24 level", 40.0},
+                      {"f24 rate", 1.5},
+                      {"ms age", 321}}) == "");
+}
+
+}  // namespace
+}  // namespace weir::gossip
