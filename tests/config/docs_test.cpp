@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -41,46 +43,63 @@ TEST_CASE("docs/configuration.md has each key's row as the code has it, and no o
     CHECK(rows == setting_fields().size());
 }
 
-TEST_CASE("the keys of routes and quota documents are documented") {
-    const std::string docs = read("docs/configuration.md");
-    for (const char* key : {"preset",
-                            "domain",
-                            "match.host",
-                            "match.path",
-                            "match.methods",
-                            "match.headers",
-                            "quota",
-                            "weight",
-                            "ambiguous_path",
-                            "refund",
-                            "apiVersion",
-                            "kind",
-                            "name",
-                            "generation",
-                            "quotas",
-                            "parent",
-                            "limits",
-                            "mode",
-                            "max_instances",
-                            "max_children",
-                            "headers",
-                            "rate",
-                            "of",
-                            "low",
-                            "high",
-                            "debt",
-                            "law",
-                            "scope",
-                            "safe",
-                            "enforce",
-                            "enforce_by",
-                            "when_isolated",
-                            "refusal.status",
-                            "refusal.body",
-                            "refusal.content_type"}) {
-        CAPTURE(key);
-        CHECK(docs.find("\n| `" + std::string(key) + "` |") != std::string::npos);
+/// What stands between quotes behind each of these words.
+void add_quoted(const std::string& text, const std::string& before, std::set<std::string>& found) {
+    const std::string begin = before + "\"";
+    for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
+        at += begin.size();
+        found.insert(text.substr(at, text.find('"', at) - at));
     }
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+        ++count;
+    }
+    return count;
+}
+
+/// The keys that a parser takes from maps, by its source: there is no other list of them.
+std::set<std::string> taken_keys(const std::string& source) {
+    const std::string text = read(source);
+    std::set<std::string> keys;
+    for (const char* before : {".take(", ".require(", "check_constant(reader, "}) {
+        add_quoted(text, before, keys);
+    }
+    // A key that is no literal would be overlooked; check_constant's are.
+    CAPTURE(source);
+    CHECK(count_of(text, ".take(") == count_of(text, ".take(\""));
+    CHECK(count_of(text, ".require(") ==
+          count_of(text, ".require(\"") + count_of(text, ".require(key)"));
+    return keys;
+}
+
+/// The keys of the tables between two headings; `match.host` is `match` and `host`.
+std::set<std::string> documented_keys(const std::string& begin, const std::string& end) {
+    const std::string docs = read("docs/configuration.md");
+    const std::size_t from = docs.find(begin);
+    const std::size_t to = docs.find(end, from);
+    REQUIRE(to != std::string::npos);
+    std::set<std::string> rows;
+    std::string tables = docs.substr(from, to - from);
+    std::replace(tables.begin(), tables.end(), '`', '"');
+    add_quoted(tables, "\n| ", rows);
+    std::set<std::string> keys;
+    for (const std::string& row : rows) {
+        std::istringstream parts(row);
+        for (std::string part; std::getline(parts, part, '.');) keys.insert(part);
+    }
+    return keys;
+}
+
+TEST_CASE("the keys of routes and quota documents are documented, and no others") {
+    CHECK(documented_keys("## `routes`", "## Quota documents") ==
+          taken_keys("src/config/route_reader.cpp"));
+    std::set<std::string> keys = taken_keys("src/config/quota_document.cpp");
+    keys.merge(taken_keys("src/config/quota_reader.cpp"));
+    CHECK(documented_keys("## Quota documents", "## What the parser refuses") == keys);
+    CHECK(keys.contains("when_isolated"));
 }
 
 TEST_CASE("the examples are valid") {
