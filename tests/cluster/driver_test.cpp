@@ -99,10 +99,10 @@ struct World {
         return {.host = "127.0.0.1", .port = endpoint.port, .literal = endpoint};
     }
 
-    /// Runs everything until the condition holds; false after eight seconds.
+    /// Runs everything until the condition holds; false after thirty seconds.
     template <class Condition>
     bool run_until(Condition condition) {
-        const auto end = std::chrono::steady_clock::now() + 8s;
+        const auto end = std::chrono::steady_clock::now() + 30s;
         while (!condition()) {
             if (std::chrono::steady_clock::now() > end) return false;
             io.run_one_for(20ms);

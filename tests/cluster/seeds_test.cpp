@@ -61,10 +61,10 @@ struct World {
               Random(7), [this](auto addresses) { changes.push_back(std::move(addresses)); },
               [is_alone] { return is_alone; }) {}
 
-    /// Runs handlers until the condition holds; false after five seconds.
+    /// Runs handlers until the condition holds; false after thirty seconds.
     template <class Condition>
     bool run_until(Condition condition) {
-        const auto end = std::chrono::steady_clock::now() + 5s;
+        const auto end = std::chrono::steady_clock::now() + 30s;
         while (!condition()) {
             if (std::chrono::steady_clock::now() > end) return false;
             control.run_one_for(10ms);

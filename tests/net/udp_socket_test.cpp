@@ -21,12 +21,12 @@ UdpSocket open(const Endpoint& local, const UdpSocket::Options& options) {
 
 bool wait_readable(const UdpSocket& socket) {
     pollfd descriptor{.fd = socket.native_handle(), .events = POLLIN, .revents = 0};
-    return ::poll(&descriptor, 1, 5000) == 1;
+    return ::poll(&descriptor, 1, 30'000) == 1;
 }
 
 bool wait_for_error(const UdpSocket& socket) {
     pollfd descriptor{.fd = socket.native_handle(), .events = 0, .revents = 0};
-    return ::poll(&descriptor, 1, 5000) == 1;
+    return ::poll(&descriptor, 1, 30'000) == 1;
 }
 
 }  // namespace

@@ -237,7 +237,8 @@ TEST_CASE("14: a connection whose reader stands still takes less than 100 KiB" *
     const auto before = resident_bytes();
     for (std::size_t i = 0; i < kReaders; ++i) readers.push_back(stalled_reader(proxy));
     REQUIRE(eventually([&] { return proxy.statistics().inflight_requests() == kReaders; }));
-    CHECK(eventually([&] { return held(proxy) > kReaders * 16 * 1024; }));  // they do stand still
+    // They do stand still. With how much is the kernel's: in what pieces it hands over what comes.
+    CHECK(eventually([&] { return held(proxy) > kReaders * 4 * 1024; }));
     settle(proxy);
     const auto waiting = held(proxy);
     const auto growth = resident_bytes() - before;
@@ -316,7 +317,7 @@ double milliseconds(Clock::duration duration) {
 TEST_CASE("17: 1,000 slow heads, bodies and readers: others see no error and are no slower") {
     constexpr std::size_t kEach = 333;
     constexpr std::size_t kHeads = 1000 - 2 * kEach;
-    constexpr auto kHeadTime = 5s;
+    constexpr auto kHeadTime = 10s;  // the rounds below fit in, on a busy machine as well
     /// What a busy machine adds to the slowest of a hundred by chance.
     constexpr auto kFloor = 5ms;
     const Origin origin;
@@ -360,9 +361,9 @@ TEST_CASE("17: 1,000 slow heads, bodies and readers: others see no error and are
         CHECK(client.buffered().find(" 408 ") != std::string::npos);
         CHECK(Clock::now() - begin >= kHeadTime - 1ms);
     }
-    CHECK(Clock::now() - all_there < kHeadTime + 8s);
-    const auto statistics = proxy.statistics();
-    CHECK(statistics[Ending::rejected_head_timeout] == kHeads);
-    CHECK(statistics.inflight_requests() == 2 * kEach);  // slow, but within their own time
-    (void)p99_of_a_round(proxy);                         // and others are still served
+    CHECK(Clock::now() - all_there < kHeadTime + kPatience);
+    CHECK(eventually([&] { return proxy.statistics()[Ending::rejected_head_timeout] == kHeads; }));
+    // Slow, but within their own time.
+    CHECK(eventually([&] { return proxy.statistics().inflight_requests() == 2 * kEach; }));
+    (void)p99_of_a_round(proxy);  // and others are still served
 }
