@@ -120,7 +120,7 @@ EditOrAnswer edit_of(const Request& request, const Target& target) {
                                  .lifetime = std::nullopt},
                         .refusal = std::nullopt};
     const bool removes = request.method == "DELETE";
-    result.refusal = removes ? refuse_unknown(target, {"who", "why"})
+    result.refusal = removes ? refuse_unknown(target, {"who", "why", "dry_run"})
                              : refuse_unknown(target, {"who", "why", "expires_in", "dry_run"});
     if (!result.refusal) result.refusal = read_condition(request, result.edit.expected);
     if (result.refusal) return result;
@@ -129,13 +129,15 @@ EditOrAnswer edit_of(const Request& request, const Target& target) {
         result.refusal = problem(400, "who has at most 64 bytes, why at most 256");
         return result;
     }
-    if (removes) return result;
     const auto dry_run = read_flag(target, "dry_run");
     result.edit.dry_run = dry_run.value_or(false);
-    // Of a patch only what is named changes.
-    const bool patch = media_type(request.content_type) == kMergePatch;
-    result.refusal = dry_run ? read_lifetime(target, patch ? "keep" : "never", result.edit)
-                             : problem(400, "dry_run is true or false");
+    if (!dry_run) {
+        result.refusal = problem(400, "dry_run is true or false");
+    } else if (!removes) {
+        // Of a patch only what is named changes.
+        const bool patch = media_type(request.content_type) == kMergePatch;
+        result.refusal = read_lifetime(target, patch ? "keep" : "never", result.edit);
+    }
     return result;
 }
 
@@ -301,6 +303,10 @@ Response QuotaApi::remove(const Request& request, const Target& target,
     if (edit.refusal) return *edit.refusal;
     const auto outcome = directory_->remove(name, edit.edit);
     if (!outcome.version) return refusal(outcome, edit.edit, directory_->find(name));
+    if (edit.edit.dry_run) {
+        const auto row = directory_->find(name);
+        return tried(name, row ? row->file_definition : std::nullopt, edit.edit, row);
+    }
     return accepted(name, outcome, directory_->find(name));
 }
 

@@ -199,13 +199,15 @@ class CommandLine {
             add_remote(quota, "rm", "Take a change back: the file's definition holds again",
                        [this](const RemoteOptions& options) {
                            if (removal_expires_.empty()) {
-                               return quota_remove(options, name_, note_.note());
+                               removal_.note = note_.note();
+                               return quota_remove(options, removal_);
                            }
                            return complain_usage(
                                "--expires: a removal does not end by itself; 'weir quota set NAME "
                                "--expires …' lets the change end later");
                        });
-        remove.add_option("name", name_, "The quota's name")->required();
+        remove.add_option("name", removal_.name, "The quota's name")->required();
+        remove.add_flag("--dry-run", removal_.dry_run, "Show before and after, change nothing");
         note_.add_to(remove, false);
         // Known, to say why it is refused.
         remove.add_option("--expires-in,--expires", removal_expires_)->group("");
@@ -364,6 +366,7 @@ class CommandLine {
     RemoteFlags remote_;
     NoteFlags note_;
     QuotaSetCommand set_;
+    QuotaRemoveCommand removal_;
     KeyCommand key_;
     std::vector<KeyCommand::Step> key_steps_;
     QuotaApplyCommand apply_;

@@ -35,6 +35,12 @@ struct QuotaSetCommand {
     ChangeNote note;
 };
 
+struct QuotaRemoveCommand {
+    std::string name;
+    bool dry_run = false;  ///< show before and after, change nothing
+    ChangeNote note;
+};
+
 struct QuotaApplyCommand {
     std::vector<std::string> files;   ///< or directories of them
     bool dry_run = false;             ///< show the differences, change nothing
@@ -46,8 +52,7 @@ struct QuotaApplyCommand {
 [[nodiscard]] int quota_get(const RemoteOptions& options, const std::string& name, bool history);
 [[nodiscard]] int quota_apply(const RemoteOptions& options, const QuotaApplyCommand& command);
 [[nodiscard]] int quota_set(const RemoteOptions& options, const QuotaSetCommand& command);
-[[nodiscard]] int quota_remove(const RemoteOptions& options, const std::string& name,
-                               const ChangeNote& note);
+[[nodiscard]] int quota_remove(const RemoteOptions& options, const QuotaRemoveCommand& command);
 [[nodiscard]] int status(const RemoteOptions& options);
 [[nodiscard]] int drain(const RemoteOptions& options);
 

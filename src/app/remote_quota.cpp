@@ -122,6 +122,13 @@ std::string change_target(const QuotaSetCommand& command) {
     return with_note(target_of(command.name), note) + (command.dry_run ? "&dry_run=true" : "");
 }
 
+std::string removal_target(const QuotaRemoveCommand& command) {
+    std::string target = with_note(target_of(command.name), command.note);
+    if (!command.dry_run) return target;
+    target += target.find('?') == std::string::npos ? '?' : '&';
+    return target + "dry_run=true";
+}
+
 /// Nothing when somebody else changed the quota in between.
 std::optional<int> put(RemoteSession& session, const RemoteOptions& options,
                        const QuotaSetCommand& command, const Json& before,
@@ -227,16 +234,25 @@ int quota_set(const RemoteOptions& options, const QuotaSetCommand& command) {
     return complain("'" + command.name + "' changed again and again while this change was made");
 }
 
-int quota_remove(const RemoteOptions& options, const std::string& name, const ChangeNote& note) {
+int quota_remove(const RemoteOptions& options, const QuotaRemoveCommand& command) {
     RemoteSession session(options);
-    const auto answer = session.remove(with_note(target_of(name), note));
+    const std::string& name = command.name;
+    const auto before = command.dry_run ? session.find(target_of(name)) : Json();
+    if (!before) return 1;
+    const auto answer = session.remove(removal_target(command));
     if (!answer) return 1;
     if (options.output == OutputFormat::json) {
         std::puts(answer->dump(2).c_str());
         return 0;
     }
     const auto now = definition_of(*answer);
-    std::printf("%s\n  now     %s\n", name.c_str(), now ? definition_text(*now).c_str() : "(none)");
+    const std::string after = now ? definition_text(*now) : "(none)";
+    if (command.dry_run) {
+        std::printf("%s\n  before  %s\n  after   %s\n  (nothing changed: --dry-run)\n",
+                    name.c_str(), row_text(name, *before).c_str(), after.c_str());
+    } else {
+        std::printf("%s\n  now     %s\n", name.c_str(), after.c_str());
+    }
     return 0;
 }
 

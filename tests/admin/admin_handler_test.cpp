@@ -114,7 +114,8 @@ class FakeDirectory : public QuotaDirectory {
         rows[std::string(name)].definition.reset();
         return accepted();
     }
-    ChangeOutcome remove(std::string_view name, const engine::Edit&) override {
+    ChangeOutcome remove(std::string_view name, const engine::Edit& edit) override {
+        if (edit.dry_run && rows.contains(std::string(name))) return accepted();
         if (rows.erase(std::string(name)) > 0) return accepted();
         ChangeOutcome refused;
         refused.code = ErrorCode::not_found;
@@ -324,9 +325,26 @@ TEST_CASE("a lifetime is a time, never, or the one that is there; a patch keeps 
     CHECK(world.directory.last_edit.keep_lifetime);
     CHECK(world.send("PUT", "/v1/quotas/s3?expires_in=never", patch, type).status == 200);
     CHECK_FALSE(world.directory.last_edit.keep_lifetime);
-    // A removal does not expire, and is not tried.
+    // A removal does not expire.
     CHECK(world.send("DELETE", "/v1/quotas/s3?expires_in=5s").status == 400);
-    CHECK(world.send("DELETE", "/v1/quotas/s3?dry_run=true").status == 400);
+    CHECK(world.directory.rows.contains("s3"));
+}
+
+TEST_CASE("a removal is tried as well: what the files say would hold") {
+    World world;
+    CHECK(world.send("DELETE", "/v1/quotas/s3?dry_run=true").status == 404);
+    REQUIRE(world.send("PUT", "/v1/quotas/s3?expires_in=2h", kTen).status == 200);
+    CHECK(world.send("DELETE", "/v1/quotas/s3?dry_run=maybe").status == 400);
+    const auto tried = world.send("DELETE", "/v1/quotas/s3?dry_run=true&who=ada");
+    REQUIRE(tried.status == 200);
+    const Json answer = Json::parse(tried.body);
+    CHECK(answer["dry_run"] == true);
+    CHECK(answer["definition"].is_null());
+    CHECK_FALSE(answer.contains("expires_in_seconds"));
+    QuotaRow& row = world.directory.rows.at("s3");
+    row.file_definition = row.definition;
+    const auto beneath = Json::parse(world.send("DELETE", "/v1/quotas/s3?dry_run=true").body);
+    CHECK(beneath["definition"]["limits"][0]["rate"] == "10r/s");
     CHECK(world.directory.rows.contains("s3"));
 }
 

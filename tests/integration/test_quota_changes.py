@@ -100,6 +100,30 @@ def test_a_dry_run_of_set_fails_as_the_real_one_does(world, flags, reason):
     assert picture(sidecar) == before
 
 
+def test_a_dry_run_of_rm_shows_what_would_hold_and_fails_as_the_real_one_does(world):
+    sidecar = world.fleet(1, [quota("root", "10r/s"), quota("s3/b", "5r/s", parent="root")])[0]
+    nothing = [run(sidecar, "quota", "rm", "root", *more) for more in (["--dry-run"], [])]
+    assert [one.returncode for one in nothing] == [1, 1]
+    assert nothing[0].stderr == nothing[1].stderr and "no override of root" in nothing[0].stderr
+    sidecar.command("quota", "set", "s3/b", "--rate", "7r/s", "--expires", "2h")
+    sidecar.command("quota", "set", "mid", "--rate", "9r/s")
+    sidecar.command("quota", "set", "leaf", "--rate", "1r/s", "--parent", "mid")
+    before = picture(sidecar)
+    tried = sidecar.command("quota", "rm", "s3/b", "--dry-run", "--who", "ann", "--why", "look first")
+    name, shown, *after = tried.splitlines()
+    assert name == "s3/b" and shown.startswith("  before  7r/s, parent root, expires in ")
+    assert after == ["  after   5r/s, parent root", "  (nothing changed: --dry-run)"]
+    assert "after   (none)" in sidecar.command("quota", "rm", "leaf", "--dry-run")
+    answer = json.loads(sidecar.command("quota", "rm", "s3/b", "--dry-run", "-o", "json"))
+    assert answer["dry_run"] is True and answer["definition"]["limits"][0]["rate"] == "5r/s"
+    # Others depend on it.
+    parent = [run(sidecar, "quota", "rm", "mid", *more) for more in (["--dry-run"], [])]
+    assert [one.returncode for one in parent] == [1, 1]
+    assert parent[0].stderr == parent[1].stderr and "leaf" in parent[0].stderr
+    assert picture(sidecar) == before
+    assert "now     5r/s, parent root" in sidecar.command("quota", "rm", "s3/b")
+
+
 def test_apply_does_all_or_nothing_and_says_so(world, folder):
     fleet = world.fleet(2, [quota("s3", "1000r/s")])
     file = folder / "new.yaml"
