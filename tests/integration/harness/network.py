@@ -90,6 +90,14 @@ class Split(OneWay):
         self.pairs.append((other_side, one_side))
 
 
+def udp_drops(port):
+    """What the kernel threw away because the socket bound to the port had no room."""
+    lines = Path("/proc/net/udp").read_text().splitlines()[1:]
+    rows = [line.split() for line in lines if line.split()[1].endswith(f":{port:04X}")]
+    assert rows, f"nobody listens on UDP port {port}"
+    return sum(int(row[-1]) for row in rows)
+
+
 @dataclass
 class Captured:
     source_port: int
