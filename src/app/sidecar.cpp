@@ -86,7 +86,10 @@ Result<void> Sidecar::start() {
     upstream_lookup_.set(settings_.upstream);
     if (auto opened = open_proxy(); !opened) return opened;
     set_memory_limit();
-    member_.on_late_outcome([this](const member::SetsOutcome& outcome) { log_outcome(outcome); });
+    member_.on_late_outcome([this](const member::SetsOutcome& outcome) {
+        log_outcome(outcome);
+        if (outcome.again) reload(Reload::quotas);
+    });
     member_.start();
     watch_.watch(settings_.quotas);
     reload(Reload::quotas);  // what changed between reading and watching

@@ -24,9 +24,6 @@ constexpr Duration kFetchInterval = std::chrono::milliseconds(200);
 constexpr std::uint32_t kFetchTries = 25;
 /// A document of more pages is wished for in bulk.
 constexpr std::uint32_t kManyPages = 64;
-/// Peers with other content that are remembered; whoever else has it, shows it when one of them
-/// goes.
-constexpr std::size_t kMostNamed = 64;
 
 }  // namespace
 
@@ -109,20 +106,18 @@ bool DefinitionSync::compare_sets(
     const MemberId& from, const std::vector<std::string>& named,
     const std::vector<std::pair<std::uint64_t, std::uint64_t>>& versions, Instant now,
     MessageSink& sink) {
-    std::map<std::string, std::pair<std::uint64_t, std::uint64_t>, std::less<>> own;
+    std::map<std::string, std::uint64_t, std::less<>> own;
     for (const SetStatus& set : store_.sets()) {
         if (set.generation) {
-            own[set.set] = {*set.generation, set.content_hash};
+            own[set.set] = *set.generation;
         }
     }
     bool newer_here = false;
     for (std::size_t i = 0; i < named.size(); ++i) {
         const auto& [generation, content] = versions[i];
         const auto found = own.find(named[i]);
-        if (found != own.end() && found->second.first >= generation) {
-            newer_here = newer_here || found->second.first > generation;
-            note_content(from, named[i], found->second.first,
-                         found->second.first == generation && found->second.second != content);
+        if (found != own.end() && found->second >= generation) {
+            newer_here = newer_here || found->second > generation;
             continue;
         }
         const auto loading = store_.loading_generation(named[i]);
@@ -143,49 +138,28 @@ bool DefinitionSync::compare_sets(
             ask_pages(named[i], fetch, now, sink);
         }
     }
-    for (const auto& [set, version] : own) {
+    for (const auto& [set, generation] : own) {
         newer_here = newer_here || (std::find(named.begin(), named.end(), set) == named.end());
     }
     return newer_here;
 }
 
-/// Remembers who has other content of the generation that is in force here, as long as they do.
-void DefinitionSync::note_content(const MemberId& peer, const std::string& set,
-                                  std::uint64_t generation, bool other) {
-    auto known = other_content_.find(set);
-    if (!other && known == other_content_.end()) {
-        return;
-    }
-    if (known == other_content_.end()) {
-        known = other_content_.try_emplace(set).first;
-    }
-    OtherContent& here = known->second;
-    if (std::exchange(here.generation, generation) != generation) {
-        here.peers.clear();  // of an earlier one
-    }
-    if (!other) {
-        here.peers.erase(peer);
-    } else if (here.peers.size() < kMostNamed) {
-        here.peers.insert(peer);
-    }
-    store_.note_peer_conflict(set, !here.peers.empty());
-    if (here.peers.empty()) {
-        other_content_.erase(known);
-    }
-}
-
-/// Who is not there any more has no content.
-void DefinitionSync::forget_content_of_others(std::span<const MemberId> peers) {
-    for (auto it = other_content_.begin(); it != other_content_.end();) {
-        std::erase_if(it->second.peers, [&](const MemberId& id) {
-            return std::find(peers.begin(), peers.end(), id) == peers.end();
-        });
-        if (!it->second.peers.empty()) {
-            ++it;
+/// Counts which contents the live peers have of the generations that are in force here.
+void DefinitionSync::compare_contents() {
+    for (const SetStatus& set : store_.sets()) {
+        if (!set.generation) {
             continue;
         }
-        store_.note_peer_conflict(it->first, false);
-        it = other_content_.erase(it);
+        PeerContents contents;
+        for (const auto& [peer, said] : said_) {
+            const auto found =
+                std::find_if(said.sets.begin(), said.sets.end(),
+                             [&](const PeerDefinitions::Set& one) { return one.name == set.set; });
+            if (found != said.sets.end() && found->generation == *set.generation) {
+                ++contents[found->content];
+            }
+        }
+        store_.note_peer_contents(set.set, std::move(contents));
     }
 }
 

@@ -18,13 +18,14 @@ constexpr std::size_t kMostErrors = 1000;
 }  // namespace
 
 /// What is to be said of a document without taking it in; nothing if it is to be.
-std::optional<DocumentReport> DefinitionStore::judge(const SetKey& key, const SetState& state,
-                                                     bool of_peer) {
+std::optional<DocumentReport> DefinitionStore::judge(const Job& job) {
     using enum DocumentOutcome;
+    const SetKey& key = job.key;
+    const SetState& state = job.state;
     const auto found = sets_.find(key);
     // Whatever the file here says now, it is not what was in conflict before.
-    if (const auto fleet = sets_.find({true, key.set}); !of_peer && fleet != sets_.end()) {
-        note_conflict(fleet->second, &SetState::file_conflict, false);
+    if (const auto fleet = sets_.find({true, key.set}); !job.of_peer && fleet != sets_.end()) {
+        note_file_content(fleet->second, std::nullopt);
     }
     if (key.set.empty() || key.set.size() > gossip::kMaximumSetName) {
         return refuse({invalid, {}, {}, "a set's name has 1 to 128 bytes"});
@@ -48,8 +49,11 @@ std::optional<DocumentReport> DefinitionStore::judge(const SetKey& key, const Se
                            " is in force, this is " + std::to_string(*state.generation)});
     }
     if (here.generation == state.generation) {
-        if (!of_peer) {
-            note_conflict(found->second, &SetState::file_conflict, true);
+        if (!job.of_peer && here.outvoted_by(state.content_hash)) {
+            return std::nullopt;
+        }
+        if (!job.of_peer) {
+            note_file_content(found->second, state.content_hash);
         }
         ++counters_.document_conflicts;
         return DocumentReport{conflict,
@@ -64,7 +68,7 @@ std::optional<DocumentReport> DefinitionStore::judge(const SetKey& key, const Se
 
 DocumentReport DefinitionStore::start(Job job, Instant now) {
     now_ = std::max(now_, now);
-    if (auto report = judge(job.key, job.state, job.of_peer)) {
+    if (auto report = judge(job)) {
         return std::move(*report);
     }
     if (const Job* const known = job_of(job.key.set);
@@ -122,7 +126,7 @@ bool DefinitionStore::read(Job& job, std::size_t& budget, Instant now) {
         return false;
     }
     // Another document of the set may have come into force since this one was offered.
-    if (auto report = judge(job.key, job.state, job.of_peer)) {
+    if (auto report = judge(job)) {
         finish_job(std::move(*report));
         return true;
     }
@@ -133,12 +137,9 @@ bool DefinitionStore::read(Job& job, std::size_t& budget, Instant now) {
         return true;
     }
     SetState& place = sets_[job.key];
-    job.before = std::exchange(place.document, job.state.document);
-    std::swap(place.generation, job.state.generation);
-    std::swap(place.content_hash, job.state.content_hash);
     conflict_changes_ += place.conflict() ? 1U : 0U;
-    std::swap(place.file_conflict, job.state.file_conflict);
-    std::swap(place.peer_conflict, job.state.peer_conflict);
+    std::swap(place, job.state);
+    job.before = std::exchange(job.state.document, place.document);
     job.installing = true;
     static_cast<void>(now);
     return true;
@@ -194,11 +195,8 @@ bool DefinitionStore::invalid_in_place(Job& job, Instant now) {
     }
     if (job.before) {
         SetState& place = sets_[job.key];
+        place = job.state;
         place.document = job.before;
-        place.generation = job.state.generation;
-        place.content_hash = job.state.content_hash;
-        place.file_conflict = job.state.file_conflict;
-        place.peer_conflict = job.state.peer_conflict;
         conflict_changes_ += place.conflict() ? 1U : 0U;
     } else {
         sets_.erase(job.key);

@@ -88,7 +88,7 @@ std::optional<std::uint64_t> DefinitionStore::forget_local_document(std::string_
     }
     std::optional<std::uint64_t> stays;
     if (const auto fleet = sets_.find({true, std::string(set)}); fleet != sets_.end()) {
-        note_conflict(fleet->second, &SetState::file_conflict, false);
+        note_file_content(fleet->second, std::nullopt);
         stays = fleet->second.generation;
     }
     const auto found = sets_.find({false, std::string(set)});
@@ -110,7 +110,8 @@ std::vector<SetStatus> DefinitionStore::sets() const {
                           state.content_hash,
                           state.document->size(),
                           state.conflict(),
-                          {}});
+                          {},
+                          state.file_content && state.outvoted_by(*state.file_content)});
         const Job* const job = job_of(key.set);
         if (job != nullptr && job->key == key && !job->installing) {
             result.back().loading = job->state.generation;
@@ -119,19 +120,35 @@ std::vector<SetStatus> DefinitionStore::sets() const {
     return result;
 }
 
-void DefinitionStore::note_peer_conflict(std::string_view set, bool conflict) {
+void DefinitionStore::note_peer_contents(std::string_view set, PeerContents contents) {
     const auto found = sets_.find({true, std::string(set)});
-    if (found == sets_.end() || found->second.peer_conflict == conflict) {
+    if (found == sets_.end() || found->second.peers == contents) {
         return;
     }
-    counters_.document_conflicts += conflict ? 1U : 0U;
-    note_conflict(found->second, &SetState::peer_conflict, conflict);
+    const bool before = found->second.peer_conflict();
+    found->second.peers = std::move(contents);
+    counters_.document_conflicts += !before && found->second.peer_conflict() ? 1U : 0U;
+    ++conflict_changes_;
 }
 
-void DefinitionStore::note_conflict(SetState& state, bool SetState::*kind, bool conflict) {
+void DefinitionStore::note_file_content(SetState& state, std::optional<std::uint64_t> content) {
     const bool before = state.conflict();
-    state.*kind = conflict;
+    state.file_content = content;
     conflict_changes_ += before == state.conflict() ? 0U : 1U;
+}
+
+bool DefinitionStore::SetState::peer_conflict() const {
+    return std::any_of(peers.begin(), peers.end(),
+                       [this](const auto& one) { return one.first != content_hash; });
+}
+
+/// Of a tie the file decides: one of two could else never be put right.
+bool DefinitionStore::SetState::outvoted_by(std::uint64_t content) const {
+    const auto at_peers = [this](std::uint64_t which) {
+        const auto found = peers.find(which);
+        return found == peers.end() ? std::size_t{0} : found->second;
+    };
+    return at_peers(content) >= at_peers(content_hash) + 1;
 }
 
 std::shared_ptr<const std::vector<std::byte>> DefinitionStore::document_bytes(
@@ -159,12 +176,17 @@ MergeOutcome DefinitionStore::merge(DefinitionEntry entry, Instant now) {
 MergeOutcome DefinitionStore::merge_entry(DefinitionEntry entry, Instant now) {
     now_ = std::max(now_, now);
     const std::string name = entry.name;
+    const bool ours = entry.version.writer == writer_;
     std::optional<DefinitionEntry> other;
     if (const DefinitionEntry* const here = overrides_.find(name)) {
         other = here->version < entry.version ? *here : entry;
     }
     const MergeOutcome outcome = overrides_.merge(std::move(entry), now);
     if (outcome == MergeOutcome::applied) {
+        if (other && !ours && other->version.writer == writer_ &&
+            overtaken_.size() < kMaximumOvertaken) {
+            overtaken_.push_back(*other);
+        }
         if (other) {
             history_.note(std::move(*other), HistoryFate::replaced);
         }
@@ -177,6 +199,10 @@ MergeOutcome DefinitionStore::merge_entry(DefinitionEntry entry, Instant now) {
 }
 
 std::vector<DefinitionEntry> DefinitionStore::take_edited() { return std::exchange(edited_, {}); }
+
+std::vector<DefinitionEntry> DefinitionStore::take_overtaken() {
+    return std::exchange(overtaken_, {});
+}
 
 std::vector<HistoryEntry> DefinitionStore::history(std::string_view name) const {
     std::vector<HistoryEntry> list = history_.of(name);

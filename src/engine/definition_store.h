@@ -4,7 +4,8 @@
 // API (crdt::DefinitionMap). A document without generation holds for this sidecar only; of the
 // others the newest generation wins and spreads (definition_sync.h); an older one changes nothing;
 // the same generation with other content is a conflict: what was in force stays, it is counted and
-// shown. If two sets define one name, the local set wins, then the set whose name sorts first.
+// shown; but a file that says what at least half of those alive have in force is taken. If two sets
+// define one name, the local set wins, then the set whose name sorts first.
 //
 // A definition whose chain is not valid (its parent was removed at the other side of a split, say)
 // is listed with the problem but is not in force, until the chain is whole again.
@@ -136,7 +137,12 @@ struct SetStatus {
     bool conflict = false;
     /// A newer generation that is being taken in.
     std::optional<std::uint64_t> loading{};
+    /// The file here says what most of the fleet has: offered again, it is taken.
+    bool outvoted = false;
 };
+
+/// Contents of a generation, by hash, and how many live peers have each.
+using PeerContents = std::map<std::uint64_t, std::size_t>;
 
 class DefinitionStore {
   public:
@@ -144,6 +150,8 @@ class DefinitionStore {
     static constexpr std::size_t kMaximumSets = 64;
     /// Refusals by the limiter whose reasons are kept.
     static constexpr std::size_t kMaximumRefused = 10'000;
+    /// Edits kept for take_overtaken().
+    static constexpr std::size_t kMaximumOvertaken = 64;
 
     /// `writer` tells this process's changes from others': random, never used before.
     explicit DefinitionStore(std::uint64_t writer);
@@ -228,12 +236,14 @@ class DefinitionStore {
         const std::function<bool(const crdt::DefinitionEntry&)>& visit) const;
     /// Edits made here since the last call, to be pushed to all peers.
     [[nodiscard]] std::vector<crdt::DefinitionEntry> take_edited();
+    /// Edits made here that others' replaced since the last call, the last kMaximumOvertaken.
+    [[nodiscard]] std::vector<crdt::DefinitionEntry> take_overtaken();
     /// The encoded document of a set with generation; nothing if there is none.
     [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> document_bytes(
         std::string_view set) const;
-    /// Whether live peers have the same generation with other content.
-    void note_peer_conflict(std::string_view set, bool conflict);
-    /// Grows whenever a set's conflict begins or ends.
+    /// How many live peers have which content of the generation that is in force here.
+    void note_peer_contents(std::string_view set, PeerContents contents);
+    /// Grows whenever a set's conflict begins or ends, or peers have other contents.
     [[nodiscard]] std::uint64_t conflict_changes() const { return conflict_changes_; }
     /// A document that a peer sent whole.
     DocumentReport apply_encoded(std::string_view set, std::uint64_t generation,
@@ -251,9 +261,11 @@ class DefinitionStore {
         std::optional<std::uint64_t> generation;
         std::uint64_t content_hash = 0;
         Document document;
-        bool file_conflict = false;  // the file here has other content
-        bool peer_conflict = false;  // a live peer has
-        [[nodiscard]] bool conflict() const { return file_conflict || peer_conflict; }
+        std::optional<std::uint64_t> file_content{};  // of the file here, if it is another one
+        PeerContents peers{};
+        [[nodiscard]] bool peer_conflict() const;
+        [[nodiscard]] bool conflict() const { return file_content || peer_conflict(); }
+        [[nodiscard]] bool outvoted_by(std::uint64_t content) const;
     };
     /// A document on its way into force: read, then installed name by name.
     struct Job {
@@ -269,11 +281,10 @@ class DefinitionStore {
     };
 
     DocumentReport refuse(DocumentReport report);
-    [[nodiscard]] std::optional<DocumentReport> judge(const SetKey& key, const SetState& state,
-                                                      bool of_peer);
+    [[nodiscard]] std::optional<DocumentReport> judge(const Job& job);
     /// `job`: what it is and where it comes from, nothing else.
     DocumentReport start(Job job, Instant now);
-    void note_conflict(SetState& state, bool SetState::*kind, bool conflict);
+    void note_file_content(SetState& state, std::optional<std::uint64_t> content);
     void work(std::size_t budget, Instant now);
     [[nodiscard]] bool read(Job& job, std::size_t& budget, Instant now);
     [[nodiscard]] bool install(Job& job, std::size_t& budget, Instant now);
@@ -317,6 +328,7 @@ class DefinitionStore {
     std::vector<std::string> refused_lately_;
     DefinitionHistory history_;
     std::vector<crdt::DefinitionEntry> edited_;
+    std::vector<crdt::DefinitionEntry> overtaken_;
     Instant now_{};
     std::uint64_t visits_ = 0;
     std::uint64_t conflict_changes_ = 0;

@@ -1,6 +1,7 @@
 #include "engine/definition_sync.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/definition_payload.h"
@@ -28,6 +29,8 @@ constexpr std::size_t kBucketsAtOnce = 8;
 constexpr std::size_t kMostWishes = 16;
 /// Without bulk from a peer after it did not work.
 constexpr Duration kNoBulk = std::chrono::seconds(30);
+/// A split heals peer by peer, within some seconds.
+constexpr Duration kOvertakenCounts = std::chrono::seconds(30);
 /// If the maps still differ so soon after a pull of what is newer, all of it is pulled.
 constexpr Duration kNewerCounts = std::chrono::seconds(30);
 
@@ -74,7 +77,8 @@ bool DefinitionSync::receive(const MemberId& from, MessageType type, ByteSpan pa
 void DefinitionSync::tick(Instant now, std::span<const MemberId> peers, MessageSink& sink) {
     forget_gone(peers);
     adopt_edits(now, peers);
-    greet(peers, sink);
+    greet(now, peers, sink);
+    tell_overtaken(now, peers);
     for (const MemberId& peer : std::exchange(ask_again_, {})) {
         send_digest(peer, false, sink);
     }
@@ -82,7 +86,7 @@ void DefinitionSync::tick(Instant now, std::span<const MemberId> peers, MessageS
     tick_fetches(now, sink);
     if (now >= next_digest_) {
         next_digest_ = now + from_seconds(kDigestSeconds * (0.75 + random_.unit() / 2));
-        forget_content_of_others(peers);
+        compare_contents();  // without those who are gone
         if (!peers.empty()) {
             send_digest(peers[random_.below(peers.size())], false, sink);
         }
@@ -94,11 +98,7 @@ void DefinitionSync::tick(Instant now, std::span<const MemberId> peers, MessageS
 void DefinitionSync::adopt_edits(Instant now, std::span<const MemberId> peers) {
     for (DefinitionEntry& entry : store_.take_edited()) {
         remember(entry.name);
-        if (pushes_.size() >= kMaximumPushes) {
-            pushes_.pop_front();
-            ++counters_.pushes_given_up;
-        }
-        pushes_.push_back({std::move(entry), {peers.begin(), peers.end()}, 0, now});
+        push(std::move(entry), {peers.begin(), peers.end()}, now);
     }
     for (Push& push : pushes_) {
         std::erase_if(push.waiting, [&](const MemberId& id) {
@@ -106,6 +106,37 @@ void DefinitionSync::adopt_edits(Instant now, std::span<const MemberId> peers) {
         });
     }
     std::erase_if(pushes_, [](const Push& push) { return push.waiting.empty(); });
+}
+
+void DefinitionSync::push(DefinitionEntry entry, std::set<MemberId> to, Instant now) {
+    if (pushes_.size() >= kMaximumPushes) {
+        pushes_.pop_front();
+        ++counters_.pushes_given_up;
+    }
+    pushes_.push_back({std::move(entry), std::move(to), 0, now});
+}
+
+/// Whoever was met after an edit was made may never have seen it, if a newer one was quicker: a
+/// split that heals shows what its sides do not know of each other peer by peer.
+void DefinitionSync::tell_overtaken(Instant now, std::span<const MemberId> peers) {
+    for (DefinitionEntry& entry : store_.take_overtaken()) {
+        overtaken_.push_back({std::move(entry), {}, now + kOvertakenCounts});
+        if (overtaken_.size() > DefinitionStore::kMaximumOvertaken) {
+            overtaken_.pop_front();
+        }
+    }
+    std::erase_if(overtaken_, [&](const Overtaken& one) { return now >= one.until; });
+    for (Overtaken& one : overtaken_) {
+        if (unheard_before_ < one.entry.written) {
+            continue;
+        }
+        std::set<MemberId> untold;
+        std::copy_if(peers.begin(), peers.end(), std::inserter(untold, untold.end()),
+                     [&](const MemberId& peer) { return one.told.insert(peer).second; });
+        if (!untold.empty()) {
+            push(one.entry, std::move(untold), now);
+        }
+    }
 }
 
 void DefinitionSync::tick_pushes(Instant now, MessageSink& sink) {
@@ -118,6 +149,7 @@ void DefinitionSync::tick_pushes(Instant now, MessageSink& sink) {
         if (++push.tries > kPushTries) {
             push.waiting.clear();
             ++counters_.pushes_given_up;
+            unheard_before_ = now;
             continue;
         }
         // Also when a newer change has overtaken it: its loss is to be seen everywhere.
@@ -188,11 +220,11 @@ void DefinitionSync::remember(const std::string& name) {
 
 /// New peers get a digest at once, in a large fleet some of them; else hundreds would tell a
 /// newcomer the same. So do some when a document came.
-void DefinitionSync::greet(std::span<const MemberId> peers, MessageSink& sink) {
+void DefinitionSync::greet(Instant now, std::span<const MemberId> peers, MessageSink& sink) {
     std::vector<std::pair<std::string, std::uint64_t>> documents;
     for (const SetStatus& set : store_.sets()) {
         if (set.generation) {
-            documents.emplace_back(set.set, *set.generation);
+            documents.emplace_back(set.set, *set.generation ^ set.content_hash);
         }
     }
     if (documents != announced_) {
@@ -215,6 +247,7 @@ void DefinitionSync::greet(std::span<const MemberId> peers, MessageSink& sink) {
         if (!greeted_.insert(peer).second) {
             continue;
         }
+        unheard_before_ = now;
         if (peers.size() > kAnnouncements && random_.below(peers.size()) >= kAnnouncements) {
             continue;
         }
@@ -260,6 +293,7 @@ bool DefinitionSync::on_digest(const MemberId& from, ByteReader& reader, Instant
         versions.emplace_back(set.generation, set.content);
     }
     const bool newer_here = compare_sets(from, named, versions, now, sink);
+    compare_contents();
     const bool differ = digest.root != store_.overrides().root_hash();
     if (differ) {
         ++counters_.digests_differed;
@@ -320,12 +354,16 @@ void DefinitionSync::push_recent(const MemberId& to, const std::vector<crdt::Ver
 
 void DefinitionSync::note_said(const MemberId& from, const gossip::DefinitionDigest& digest,
                                Instant now) {
-    constexpr std::size_t kShown = 8;
     PeerDefinitions& said = said_[from];
-    said.sets.clear();
-    for (std::size_t i = 0; i < std::min(digest.sets.size(), kShown); ++i) {
-        said.sets.push_back(
-            {digest.sets[i].set, digest.sets[i].generation, digest.sets[i].content});
+    for (const gossip::SetDigest& set : digest.sets) {  // one datagram need not name all
+        const auto known =
+            std::find_if(said.sets.begin(), said.sets.end(),
+                         [&](const PeerDefinitions::Set& one) { return one.name == set.set; });
+        if (known != said.sets.end()) {
+            *known = {set.set, set.generation, set.content};
+        } else if (said.sets.size() < DefinitionStore::kMaximumSets) {
+            said.sets.push_back({set.set, set.generation, set.content});
+        }
     }
     said.overrides = digest.root;
     said.at = now;

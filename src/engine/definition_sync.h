@@ -1,6 +1,7 @@
 #pragma once
 // Spreads the definitions of a DefinitionStore over the fleet by datagrams. An edit made here is
-// pushed to every peer at once and again every 100 ms until each has acknowledged it. Whatever is
+// pushed to every peer at once and again every 100 ms until each has acknowledged it, and once more
+// if one that was made at the other side of a split overtakes it, for the histories. Whatever is
 // missed is found by digests, exchanged with a random peer every second and with every new one:
 // highest epochs by writer, hashes over buckets of the map, and the generations of the documents;
 // where they differ, both sides fetch what they lack, page by page. What is much is wished for in
@@ -40,7 +41,7 @@ struct PeerDefinitions {
         std::uint64_t generation = 0;
         std::uint64_t content = 0;
     };
-    std::vector<Set> sets;        // the first eight
+    std::vector<Set> sets;        // each once, at most kMaximumSets
     std::uint64_t overrides = 0;  // hash over all overrides
     Instant at{};
 };
@@ -75,6 +76,12 @@ class DefinitionSync {
         std::uint32_t tries = 0;
         Instant next{};
     };
+    /// An edit made here that a newer one overtook, and who has been told of it since.
+    struct Overtaken {
+        crdt::DefinitionEntry entry;
+        std::set<gossip::MemberId> told;
+        Instant until{};
+    };
     struct Fetch {
         std::uint64_t generation = 0;
         gossip::MemberId from;
@@ -92,14 +99,10 @@ class DefinitionSync {
         std::uint64_t content = 0;
     };
 
-    /// Live peers whose document of the generation in force here has other content.
-    struct OtherContent {
-        std::uint64_t generation = 0;
-        std::set<gossip::MemberId> peers;
-    };
-
     void adopt_edits(Instant now, std::span<const gossip::MemberId> peers);
-    void greet(std::span<const gossip::MemberId> peers, gossip::MessageSink& sink);
+    void tell_overtaken(Instant now, std::span<const gossip::MemberId> peers);
+    void push(crdt::DefinitionEntry entry, std::set<gossip::MemberId> to, Instant now);
+    void greet(Instant now, std::span<const gossip::MemberId> peers, gossip::MessageSink& sink);
     void tick_pushes(Instant now, gossip::MessageSink& sink);
     void tick_fetches(Instant now, gossip::MessageSink& sink);
     void send_digest(const gossip::MemberId& to, bool with_buckets, gossip::MessageSink& sink);
@@ -126,9 +129,7 @@ class DefinitionSync {
     bool compare_sets(const gossip::MemberId& from, const std::vector<std::string>& named,
                       const std::vector<std::pair<std::uint64_t, std::uint64_t>>& versions,
                       Instant now, gossip::MessageSink& sink);
-    void note_content(const gossip::MemberId& peer, const std::string& set,
-                      std::uint64_t generation, bool other);
-    void forget_content_of_others(std::span<const gossip::MemberId> peers);
+    void compare_contents();
     void finish(const std::string& set, std::vector<std::byte> bytes, Instant now);
     void wish_for_overrides(const gossip::MemberId& from, Instant now);
     [[nodiscard]] bool in_bulk_with(const gossip::MemberId& from) const;
@@ -140,15 +141,16 @@ class DefinitionSync {
     DefinitionStore& store_;
     Random random_;
     std::deque<Push> pushes_;
+    std::deque<Overtaken> overtaken_;
+    Instant unheard_before_{};  // not every peer need have heard of edits before this
     std::deque<std::string> recent_;
     std::map<std::string, Fetch, std::less<>> fetches_;
     std::set<gossip::MemberId> greeted_;
     std::vector<gossip::MemberId> all_greeted_;  // the peers when all of them had been greeted
-    std::vector<std::pair<std::string, std::uint64_t>> announced_;
+    std::vector<std::pair<std::string, std::uint64_t>> announced_;  // set, generation and content
     Instant next_digest_{};
     std::map<gossip::MemberId, PeerDefinitions> said_;
     std::map<std::string, Refused, std::less<>> refused_;
-    std::map<std::string, OtherContent, std::less<>> other_content_;
     bool bulk_possible_ = false;
     std::deque<BulkWish> wishes_;
     std::optional<gossip::MemberId> pulling_overrides_;  // wished for or under way

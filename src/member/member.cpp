@@ -86,7 +86,8 @@ std::optional<admin::SnapshotFigures> Member::snapshot() const {
 void Member::maintain() {
     limiter_.maintain(net::now());
     const SetsOutcome late = sets_.poll(cluster_->engine().definitions());
-    if (told_ && (!late.errors.empty() || !late.older.empty())) told_(late);
+    const bool news = !late.errors.empty() || !late.older.empty() || !late.over.empty();
+    if (told_ && (news || late.again)) told_(late);
     maintenance_.expires_after(kMaintenance);
     maintenance_.async_wait([this](const boost::system::error_code& failure) {
         if (!failure) maintain();

@@ -45,7 +45,8 @@ class Member {
     void start();
     /// Later documents: the engine's next tick puts them in force.
     [[nodiscard]] SetsOutcome apply(const std::vector<config::QuotaSet>& sets);
-    /// Told what comes of long documents later on, and of conflicts with what peers have.
+    /// Told what comes of long documents later on, of conflicts with what peers have, and when
+    /// files that were refused are to be read again.
     void on_late_outcome(std::function<void(const SetsOutcome&)> told) { told_ = std::move(told); }
     /// Told of the snapshot; set it before open().
     void on_snapshot(SnapshotKeeper::Tell told) { told_of_snapshot_ = std::move(told); }

@@ -76,6 +76,7 @@ SetsOutcome QuotaSets::poll(engine::DefinitionStore& store) {
     std::set<std::string> in_conflict;
     for (const engine::SetStatus& set : store.sets()) {
         if (!set.conflict) continue;
+        outcome.again = outcome.again || set.outvoted;
         in_conflict.insert(set.set);
         if (in_conflict_.contains(set.set) || problems_.contains(set.set)) continue;
         outcome.errors.push_back("set " + set.set + ": generation " +

@@ -28,6 +28,8 @@ struct SetsOutcome {
     std::vector<std::string> gone = {};
     /// Names of sets that are not in conflict any more.
     std::vector<std::string> over = {};
+    /// A file that was refused because of other content would be taken now: give the files again.
+    bool again = false;
 };
 
 class QuotaSets {

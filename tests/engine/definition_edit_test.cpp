@@ -263,10 +263,10 @@ TEST_CASE("a conflict of the file ends when the file is put right, or is gone") 
     CHECK(store.find("a", kStart)->definition->limits[0].amount == 1);  // the fleet's stays
 
     // What a peer has is not put right by the file here.
-    store.note_peer_conflict("set", true);
+    store.note_peer_contents("set", {{77, 1}});
     store.apply_document(right, kStart);
     CHECK(store.sets()[0].conflict);
-    store.note_peer_conflict("set", false);
+    store.note_peer_contents("set", {});
     CHECK_FALSE(store.sets()[0].conflict);
     store.apply_document(wrong, kStart);
     store.apply_document({"set", 8, {quota("a", 3)}}, kStart);

@@ -72,6 +72,28 @@ TEST_CASE("one generation with two contents is a conflict that is shown and chan
     CHECK_FALSE(store.sets()[0].conflict);
 }
 
+TEST_CASE("a file that says what most of the fleet has is taken, whatever was in force") {
+    DefinitionStore store(1);
+    store.apply_document(document(7, 300), kStart);
+    const std::uint64_t wrong = store.sets()[0].content_hash;
+    DefinitionStore peer(2);
+    peer.apply_document(document(7, 100), kStart);
+    const std::uint64_t right = peer.sets()[0].content_hash;
+
+    store.note_peer_contents("storage", {{right, 1}, {wrong, 1}});
+    CHECK(store.apply_document(document(7, 100), kStart).outcome == DocumentOutcome::conflict);
+    CHECK_FALSE(store.sets()[0].outvoted);  // two hold to the other content, we are one of them
+    store.note_peer_contents("storage", {{right, 2}, {wrong, 1}});
+    CHECK(store.sets()[0].outvoted);
+    const std::uint64_t seen = store.conflict_changes();
+    CHECK(store.apply_document(document(7, 100), kStart).outcome == DocumentOutcome::applied);
+    CHECK(store.sets()[0].content_hash == right);
+    CHECK(store.conflict_changes() != seen);
+    CHECK_FALSE(store.sets()[0].outvoted);
+    store.note_peer_contents("storage", {{right, 3}});
+    CHECK_FALSE(store.sets()[0].conflict);
+}
+
 TEST_CASE("a document without generation is local, wins, and goes with its file") {
     DefinitionStore store(1);
     store.apply_document(document(7, 100), kStart);

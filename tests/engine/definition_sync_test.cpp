@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "engine/definition_store.h"
@@ -57,6 +58,14 @@ class Fleet {
             }
         }
         return true;
+    }
+    bool in_every_history(const std::string& name, const crdt::Version& version) {
+        return std::all_of(stores.begin(), stores.end(), [&](const auto& store) {
+            const auto history = store.second->history(name);
+            return std::any_of(history.begin(), history.end(), [&](const HistoryEntry& row) {
+                return row.entry.version == version;
+            });
+        });
     }
     bool equal() {
         for (auto& [number, store] : stores) {
@@ -229,6 +238,34 @@ TEST_CASE("a conflict of contents ends when who had the other one is gone or say
     CHECK(fleet.world.run_until(60s, [&] { return conflicts() == 0; }));
 }
 
+TEST_CASE("a conflict of contents ends when the file is put right where it was wrong") {
+    Fleet fleet(4, 8);
+    fleet.join();
+    const auto conflicts = [&] {
+        return std::count_if(fleet.stores.begin(), fleet.stores.end(), [](const auto& store) {
+            return !store.second->sets().empty() && store.second->sets()[0].conflict;
+        });
+    };
+    const auto offer = [&](std::size_t number, double amount) {
+        return fleet.stores[number]
+            ->apply_document({"storage", 7, {quota("a", amount)}}, fleet.world.now())
+            .outcome;
+    };
+    offer(0, 1);
+    fleet.world.run(5s);
+    fleet.add(3);  // as if started on another file
+    CHECK(offer(3, 2) == DocumentOutcome::applied);
+    REQUIRE(fleet.world.run_until(20s, [&] { return conflicts() == 4; }));
+    // The same mistake in one more file changes nothing there.
+    CHECK(offer(0, 2) == DocumentOutcome::conflict);
+    CHECK(offer(0, 1) == DocumentOutcome::unchanged);
+    REQUIRE(fleet.world.run_until(20s, [&] {
+        offer(3, 1);  // as soon as it knows what the others have
+        return fleet.everywhere("a", 1);
+    }));
+    CHECK(fleet.world.run_until(20s, [&] { return conflicts() == 0; }));
+}
+
 TEST_CASE("a local document stays at home") {
     Fleet fleet(3, 9);
     fleet.join();
@@ -256,6 +293,42 @@ TEST_CASE("of two edits at one moment one wins everywhere, and everybody has see
     }
 }
 
+TEST_CASE("of edits on both sides of a split every history shows the one that lost") {
+    for (std::uint64_t seed = 40; seed < 50; ++seed) {
+        CAPTURE(seed);
+        Fleet fleet(6, seed);
+        fleet.join();
+        fleet.world.loss = 0.1;
+        fleet.world.passes = [](const Endpoint& a, const Endpoint& b) {
+            return (a >= address_of(3)) == (b >= address_of(3));
+        };
+        // From a short cut, whose pushes go on, to one in which all have been given up.
+        fleet.world.run(seed % 2 == 0 ? 500ms : 20s);
+        for (const std::size_t number : {1U, 4U}) {
+            REQUIRE(
+                fleet.stores[number]->set(quota("s3", 7), kEdit, fleet.world.now()).has_value());
+        }
+        fleet.world.run(seed % 4 < 2 ? 1s : 6s);
+        fleet.world.passes = [](const Endpoint&, const Endpoint&) { return true; };
+        CHECK(fleet.world.run_until(40s, [&] {
+            return fleet.in_every_history("s3", crdt::Version{1, 2}) &&
+                   fleet.in_every_history("s3", crdt::Version{1, 5});
+        }));
+    }
+}
+
+TEST_CASE("an edit that all acknowledged is not told again when it is overtaken") {
+    Fleet fleet(5, 51);
+    fleet.join();
+    fleet.world.run(1s);
+    REQUIRE(fleet.stores[0]->set(quota("s3", 1), kEdit, fleet.world.now()).has_value());
+    fleet.world.run(1s);
+    REQUIRE(fleet.stores[4]->set(quota("s3", 2), kEdit, fleet.world.now()).has_value());
+    fleet.world.run(5s);
+    CHECK(fleet.syncs[0]->counters().pushes_sent == 4);
+    CHECK(fleet.syncs[4]->counters().pushes_sent == 4);
+}
+
 TEST_CASE("a name deleted on one side of a split and remade on the other is what was said last") {
     Fleet fleet(4, 30);
     fleet.join();
@@ -271,8 +344,11 @@ TEST_CASE("a name deleted on one side of a split and remade on the other is what
     fleet.world.run(5s);
     fleet.world.passes = [](const Endpoint&, const Endpoint&) { return true; };
     CHECK(fleet.world.run_until(30s, [&] { return fleet.everywhere("s3", 8); }));
-    // The side that lost shows what it had said.
-    CHECK(fleet.stores[0]->history("s3").size() >= 2);
+    // The other side shows as well what lost.
+    CHECK(fleet.world.run_until(5s, [&] {
+        return fleet.in_every_history("s3", crdt::Version{2, 1}) &&
+               fleet.in_every_history("s3", crdt::Version{3, 4});
+    }));
     // A stale tombstone never comes back: the removal is older.
     fleet.world.run(5s);
     CHECK(fleet.everywhere("s3", 8));

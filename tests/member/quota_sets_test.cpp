@@ -49,10 +49,10 @@ TEST_CASE("a conflict that ends is told, and one that begins again is told again
     QuotaSets sets;
     CHECK(sets.apply({set_of("shared", 3, "b")}, store, kNow, true).errors.empty());
     for (int turn = 0; turn < 2; ++turn) {
-        store.note_peer_conflict("shared", true);
+        store.note_peer_contents("shared", {{77, 1}});
         CHECK(sets.poll(store).errors.size() == 1);
         CHECK(sets.poll(store).errors.empty());
-        store.note_peer_conflict("shared", false);
+        store.note_peer_contents("shared", {});
         CHECK(sets.poll(store).over == std::vector<std::string>{"shared"});
         CHECK(sets.poll(store).over.empty());
     }
