@@ -136,16 +136,20 @@ def stream(name, rate, arrivals="constant", shares=None, **more):
     return described
 
 
-def phases(path, rate, steps, arrivals="constant"):
-    """One stream after another on the same path, so that the summary tells each phase's latencies.
-    `steps`: [(name, from_s)] from 0 on; a phase ends where the next begins; names may come again."""
+def phases(path, rate, steps, arrivals="constant", paths=None):
+    """One stream after another, so that the summary tells each phase's latencies. `steps`: [(name,
+    from_s)] from 0 on; a phase ends where the next begins; names may come again. All are on the same
+    path, but for those whose names begin with one of `paths`: {beginning: more of the stream}."""
     rates = {}
     for i, (name, from_s) in enumerate(steps):
         steps_of = rates.setdefault(name, [(0, 0)] if from_s > 0 else [])
         steps_of.append((from_s, rate))
         if i + 1 < len(steps):
             steps_of.append((steps[i + 1][1], 0))
-    return [stream(name, steps_of, arrivals, path=path) for name, steps_of in rates.items()]
+    def more(name):
+        found = [value for beginning, value in (paths or {}).items() if name.startswith(beginning)]
+        return {"path": path, **(found[0] if found else {})}
+    return [stream(name, steps_of, arrivals, **more(name)) for name, steps_of in rates.items()]
 
 
 def plan(targets, streams, duration_s, seed=1, **more):

@@ -51,9 +51,10 @@ def play(load, fault, sample=lambda: 0):
     return grown
 
 
-def measure(fleet, folder, seed, fault, sample=lambda: 0):
-    """(the load's result, what grew); every request was answered well."""
-    load = Load(folder, plan(fleet.targets(), phases("/bucket/object", RATE, steps()),
+def measure(fleet, folder, seed, fault, sample=lambda: 0, paths=None):
+    """(the load's result, what grew); every request was answered well. `paths`: as phases() takes
+    them, for a fault that some requests meet and others do not."""
+    load = Load(folder, plan(fleet.targets(), phases("/bucket/object", RATE, steps(), paths=paths),
                              begins_at(len(KINDS)), seed=seed), f"load-{seed}")
     grown = play(load, fault, sample)
     result = load.wait()
