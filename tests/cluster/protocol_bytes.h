@@ -4,11 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
 #include "cluster/protocol_page.h"
+#include "gossip/wire.h"
 
 namespace weir::test {
 
@@ -32,6 +34,15 @@ template <class T>
 Bytes encoded(const T& value) {
     return written([&](ByteWriter& writer) { encode(writer, value); });
 }
+
+/// Keeps what was sent last of each type.
+struct Sink final : gossip::MessageSink {
+    bool send(const gossip::MemberId&, gossip::MessageType type, ByteSpan payload) override {
+        sent[type].assign(payload.begin(), payload.end());
+        return true;
+    }
+    std::map<gossip::MessageType, Bytes> sent;
+};
 
 /// What is wrong with the value's bytes as the message's row has them.
 template <class T>

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <map>
-
 #include "cluster/protocol_bytes.h"
 #include "engine/delta_packets.h"
 #include "gossip/counter_messages.h"
@@ -19,20 +17,12 @@ using test::encoded;
 using test::Fields;
 using test::page;
 using test::Records;
+using test::Sink;
 using test::unlike;
 using test::written;
 
 constexpr std::uint64_t kNumber = 0x0102030405060708;
 const MemberId kMember{Endpoint::v4(0x0a000001, 7946), kNumber};
-
-/// Keeps what was sent.
-struct Sink final : MessageSink {
-    bool send(const MemberId&, MessageType type, ByteSpan payload) override {
-        sent[type].assign(payload.begin(), payload.end());
-        return true;
-    }
-    std::map<MessageType, Bytes> sent;
-};
 
 const LimitKey kOfASecond{kNumber, 0, 2, 1000};
 const LimitKey kOfAMinute{kNumber, 0, 3, 60'000};

@@ -2,12 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "cluster/protocol_bytes.h"
+#include "engine/definition_store.h"
+#include "engine/definition_sync.h"
 #include "gossip/definition_codec.h"
 #include "gossip/definition_messages.h"
 #include "gossip/wire.h"
@@ -119,6 +122,32 @@ TEST_CASE("digests and questions for definitions are what the page says") {
                   {"varint pages", 400},
                   {"varint size", 3},
                   {"bytes", "010203"}}) == "");
+}
+
+TEST_CASE("what answers the question for a bucket is what the page says") {
+    engine::DefinitionStore store(1);
+    crdt::DefinitionEntry entry{"s3/b1", kVersion, crdt::EntryKind::absent, "", "ann", "why",
+                                {},      kNow - 7s};
+    REQUIRE(store.merge(entry, kNow) == crdt::MergeOutcome::applied);
+    const auto& buckets = store.overrides().bucket_hashes();
+    const auto changed =
+        std::find_if(buckets.begin(), buckets.end(), [](std::uint64_t hash) { return hash != 0; });
+    BucketAsk ask;
+    ask.bucket = static_cast<std::uint8_t>(changed - buckets.begin());
+    engine::DefinitionSync sync(store, Random(1));
+    test::Sink sink;
+    REQUIRE(sync.receive({Endpoint::v4(1, 1), 1}, MessageType::definition_bucket_ask,
+                         test::encoded(ask), kNow, sink));
+    const Records entries{page().sentence("Entry: "),
+                          {{{"string name", "s3/b1"},
+                            {"version", kVersionBytes},
+                            {"1 kind", 1},
+                            {"ms age", 7000},
+                            {"string who", "ann"},
+                            {"string why", "why"}}}};
+    CHECK(difference(
+              page().layout("definition_bucket"), sink.sent[MessageType::definition_bucket],
+              {{"1 bucket", ask.bucket}, {"1 more", 0}, {"entries up to the end", entries}}) == "");
 }
 
 limiter::QuotaDefinition plain_definition() {

@@ -108,10 +108,10 @@ TEST_CASE("membership's dials are those of the code") {
         {"member lists", "compared by a hash in pings; fetched where they differ, at most every " +
                              seconds(settings.list_interval)},
         {"members", grouped(gossip::kMaximumMembers)}};
-    for (const auto& [value, text] : expected) {
-        CAPTURE(text);
-        REQUIRE(rows.contains(value));
-        CHECK(rows.at(value).starts_with(text));
+    for (const auto& row : expected) {
+        CAPTURE(row.second);
+        REQUIRE(rows.contains(row.first));
+        CHECK(rows.at(row.first).starts_with(row.second));
     }
     CHECK(rows.size() == expected.size());
     CHECK_SAYS("there are at most " + plain(settings.open_answers_per_second) + " a second and " +
