@@ -80,6 +80,10 @@ Result<void> Fleet::start(const std::vector<config::QuotaSet>& sets) {
     quotas_ = std::make_unique<admin::EngineQuotas>(member_.cluster().engine(), member_.limiter(),
                                                     &net::now);
     metrics_ = std::make_unique<admin::Metrics>(metrics_sources());
+    member_.on_late_outcome([this](const member::SetsOutcome& outcome) {
+        for (const std::string& message : outcome.errors) log_(message);
+        if (outcome.again) reloader_.request(member::Reload::quotas);
+    });
     boost::asio::post(control_, [this] {
         member_.start();
         watch_.watch(settings_.quotas);

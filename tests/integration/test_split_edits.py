@@ -140,7 +140,8 @@ def test_names_deleted_edited_and_made_again_across_a_split(world):
         assert remove(left[0], "ann", "removed") > lost
         # Deleted and made again there; the deletion of this side arrives when the split is over.
         late = remove(left[1], "ann", "remade")
-        for _ in range(2):  # their epochs end above the one of `late`, and histories hold eight
+        has_change_of(right, "bob", "removed")
+        for _ in range(2):  # from what is known there their epochs end above the one of `late`
             remove(right[1], "bob", "remade")
             remade = edit(right[1], "bob", "remade", SHUT)
         assert remade > late
