@@ -8,9 +8,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness.origin import Origin  # noqa: E402
 from harness.paths import RUNS  # noqa: E402
-from harness.sidecar import Fleet, names  # noqa: E402
+from harness.world import World  # noqa: E402
 
 
 def pytest_configure(config):
@@ -40,25 +39,7 @@ def folder(request):
         print(f"logs are kept in {path}")
 
 
-class World:
-    """An origin and the fleets of one test; everything ends with the test."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.origin = None
-        self.ending = []
-
-    def fleet(self, count, quotas, routes=None, settings=None, start=True, **origin_options):
-        self.origin = Origin(self.folder, listeners=names(count), **origin_options)
-        self.ending.append(self.origin.stop)
-        fleet = Fleet(self.folder, count, quotas, self.origin, routes, settings)
-        self.ending.append(fleet.stop)
-        return fleet.start() if start else fleet
-
-
 @pytest.fixture
 def world(folder):
-    made = World(folder)
-    yield made
-    for end in reversed(made.ending):
-        end()
+    with World(folder) as made:
+        yield made

@@ -6,9 +6,11 @@ import time
 import pytest
 
 from harness.counters import disagreements
+from harness.lateness import on_time
 from harness.load import SECOND, Load, phases, plan, scaled, stream
 from harness.network import Cut
 from harness.sidecar import quota
+from harness.world import World
 
 RATE = scaled(1000)
 DURATION_S = 24
@@ -67,8 +69,8 @@ def slowed(result, others):
     return found
 
 
-@pytest.mark.parametrize("fault,index", every_fault_at_every_sidecar())
-def test_below_the_limit_nothing_is_refused(world, folder, fault, index):
+def load_through(fault, index, world, folder):
+    """The load's result, and the names of the others; nothing of it failed."""
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
     victim = fleet[index]
     streams = phases("/bucket/object", 0.95 * RATE, PHASES, "poisson" if index == 1 else "constant")
@@ -77,24 +79,39 @@ def test_below_the_limit_nothing_is_refused(world, folder, fault, index):
     fault(fleet, load, victim)
     result = load.wait()
     print(result.describe())
-    refused, offered = result.total("refused"), result.total("offered")
-    assert offered >= 0.95 * RATE * DURATION_S * 0.97
-    assert refused <= 0.001 * offered
+    assert result.total("offered") >= 0.95 * RATE * DURATION_S * 0.97
     for what in ("errors", "other", "skipped"):
         assert result.total(what) == 0, f"{result.total(what)} {what}"
-    others = [one.name for one in fleet if one is not victim]
-    assert max(result.largest("slowest_ms", target=name) for name in others) < WAIT_MS
-    assert slowed(result, others) == []
     if fault is not kill_and_restart:
         quotas = {"bucket": [name for name, _ in PHASES]}
         assert disagreements(fleet, result, world.origin.arrivals(), quotas) == []
+    return result, [one.name for one in fleet if one is not victim]
 
 
-@pytest.mark.parametrize("index", [0, pytest.param(2, marks=pytest.mark.long)])
-def test_above_the_limit_the_rest_carries_it_after_a_kill(world, folder, index):
-    """Its host refuses datagrams for it, so the others carry the whole limit within a fifth of a
-    second. They had reckoned with its share meanwhile and take it back: the seconds around may be a
-    little above the limit for that."""
+def held_up(outcome):
+    """Where somebody was refused or waited, in words."""
+    result, others = outcome
+    found = slowed(result, others)
+    refused = result.total("refused") / result.total("offered")
+    if refused > 0.001:
+        found.append(f"refused {refused:.4%}")
+    slowest = max(result.largest("slowest_ms", target=name) for name in others)
+    if slowest >= WAIT_MS:
+        found.append(f"a request took {slowest:.0f} ms")
+    return found
+
+
+@pytest.mark.parametrize("fault,index", every_fault_at_every_sidecar())
+def test_below_the_limit_nothing_is_refused(folder, fault, index):
+    def run(attempt):
+        with World(folder / str(attempt)) as world:
+            return load_through(fault, index, world, world.folder)
+    _, found = on_time(run, held_up, NOISE_MS / 2000)
+    assert found == []
+
+
+def seconds_around_a_kill(world, folder, index):
+    """What arrives in each of the three seconds before, and of the nine after it."""
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
     load = Load(folder, plan(fleet.targets(), [stream("bucket", 3 * RATE)], 18, seed=200))
     time.sleep(8)
@@ -102,11 +119,25 @@ def test_above_the_limit_the_rest_carries_it_after_a_kill(world, folder, index):
     fleet[index].kill()
     killed_ns = time.monotonic_ns()
     result = load.wait()
+    print(result.describe())
     arrivals = world.origin.arrivals()
-    before = arrivals.seconds(result.start_ns + 4 * SECOND, 3, "bucket")
-    after = arrivals.seconds(killed_ns, 9, "bucket")
-    print(result.describe(), before, after)
-    assert max(before + after[2:]) <= 1.05 * RATE
-    assert max(after[:2]) <= 1.08 * RATE
-    assert min(after[:2]) >= 0.92 * RATE
-    assert min(before + after[2:]) >= 0.95 * RATE
+    return arrivals.seconds(result.start_ns + 4 * SECOND, 3, "bucket"), arrivals.seconds(killed_ns, 9, "bucket")
+
+
+def beyond_the_bounds(seconds):
+    before, after = seconds
+    return ([one for one in before + after[2:] if not 0.95 * RATE <= one <= 1.05 * RATE]
+            + [one for one in after[:2] if not 0.92 * RATE <= one <= 1.08 * RATE])
+
+
+@pytest.mark.parametrize("index", [0, pytest.param(2, marks=pytest.mark.long)])
+def test_above_the_limit_the_rest_carries_it_after_a_kill(folder, index):
+    """Its host refuses datagrams for it, so the others carry the whole limit within a fifth of a
+    second. They had reckoned with its share meanwhile and take it back: the seconds around may be a
+    little above the limit for that."""
+    def run(attempt):
+        with World(folder / str(attempt)) as world:
+            return seconds_around_a_kill(world, world.folder, index)
+    # As much comes in a twentieth of a second as the bounds leave room for.
+    _, beyond = on_time(run, beyond_the_bounds, 0.03)
+    assert beyond == []

@@ -2,7 +2,8 @@
 
 import pytest
 
-from harness.matrix import CI_SUBSET, full_matrix, run_case
+from harness.lateness import on_time
+from harness.matrix import CI_SUBSET, Outcome, full_matrix, run_case
 
 
 def test_the_subset_holds_each_value():
@@ -14,6 +15,12 @@ def test_the_subset_holds_each_value():
 @pytest.mark.xdist_group("heavy")
 @pytest.mark.parametrize("case", CI_SUBSET, ids=lambda case: case.id)
 def test_case(case, folder):
-    outcome = run_case(case, folder)
-    print(outcome)
-    assert outcome.faults() == [], outcome
+    def run(attempt):
+        place = folder / str(attempt)
+        place.mkdir()
+        outcome = run_case(case, place)
+        print(outcome)
+        return outcome
+    # A second may be 5 % above the limit: so much comes in a twentieth of one.
+    outcome, faults = on_time(run, Outcome.faults, 0.03)
+    assert faults == [], outcome

@@ -41,7 +41,7 @@ class Host:
         self.config.write_text(text)
         self.process = Process(self.command(), self.folder / "log", cwd=self.folder,
                                env={**os.environ, "HOME": str(self.folder)})
-        wait_until(self.listening, 20, f"{self.name} listens: see {self.folder}")
+        wait_until(self.listening, 60, f"{self.name} listens: see {self.folder}")
 
     def listening(self):
         assert self.process.running(), f"{self.name} has ended: see {self.folder}"

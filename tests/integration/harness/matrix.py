@@ -14,6 +14,7 @@ from .sidecar import Fleet, names, quota
 
 CHILD_RATE = 1000
 STEADY_S = 30
+QUEUE = 16_384  # what falls due while a machine stands still for a second
 SPREADS = {"even": None, "80/10/10": [80, 10, 10]}
 
 
@@ -128,7 +129,7 @@ def names_with_shared_owners(folder, origin, fleet_of):
     fleet.start()
     for name in candidates:
         http.get(fleet[0].address, f"/{name}/touch")
-    owners = wait_until(lambda: owners_of(fleet[0], candidates), 10, "the candidates have owners")
+    owners = wait_until(lambda: owners_of(fleet[0], candidates), 30, "the candidates have owners")
     groups = {}
     for name in candidates:
         groups.setdefault(owners[name], []).append(name)
@@ -196,7 +197,8 @@ def measure(case, folder, fleet, origin, parent, children, loaded):
         shares = shares + [0] * (len(targets) - len(shares))
     first_s = case.steady_from_s
     streams = [stream(child, case.child_load, case.arrivals, shares) for child in children]
-    load = Load(folder, plan(targets, streams, first_s + STEADY_S + 0.5, case.seed))
+    load = Load(folder, plan(targets, streams, first_s + STEADY_S + 0.5, case.seed,
+                             queue_per_target=QUEUE))
     result = load.wait()
     arrivals = origin.arrivals()
     begin_ns = load.start_ns + int(first_s * SECOND)

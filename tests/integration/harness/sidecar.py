@@ -83,7 +83,7 @@ class Sidecar:
             self.wait_ready()
         return self
 
-    def wait_ready(self, timeout_s=15):
+    def wait_ready(self, timeout_s=60):
         wait_until(self.ready, timeout_s, f"{self.name} is ready: see {self.process.log}")
 
     def ready(self):
@@ -91,7 +91,7 @@ class Sidecar:
             raise RuntimeError(f"{self.name} ended with {self.process.popen.returncode}: see "
                                f"{self.process.log}\n{self.log_tail()}")
         try:
-            return http.get(self.status, "/readyz", timeout_s=2).status == 200
+            return http.get(self.status, "/readyz", timeout_s=5).status == 200
         except OSError:
             return False
 
@@ -126,7 +126,7 @@ class Sidecar:
     def quota(self, name):
         return self.api("/v1/quotas/" + urllib.parse.quote(name, safe=""))
 
-    def command(self, *arguments, check=True, timeout_s=15):
+    def command(self, *arguments, check=True, timeout_s=60):
         """`weir <arguments> --admin <ours>`; its standard output."""
         done = subprocess.run([program("weir"), *arguments, "--admin", self.admin],
                               capture_output=True, text=True, timeout=timeout_s)
@@ -172,7 +172,7 @@ class Fleet:
         self.wait_together()
         return self
 
-    def wait_together(self, timeout_s=20):
+    def wait_together(self, timeout_s=60):
         wait_until(lambda: all(self.alive_peers(one) == len(self) - 1 for one in self.sidecars),
                    timeout_s, "every sidecar sees all the others")
 
