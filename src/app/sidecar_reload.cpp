@@ -102,12 +102,12 @@ void Sidecar::loaded_again(Reload what, member::Loaded loaded) {
         figures_.hash = admin::hash_text(loaded.settings_hash);
         reload_keys();
     }
+    settings_bad_ = settings_bad_ && what == Reload::quotas;
     if (!errors.empty()) {
-        reload_failed(what, std::move(errors));
+        reload_failed(Reload::quotas, std::move(errors));  // the settings are taken over
         return;
     }
     ++figures_.reloads;
-    settings_bad_ = settings_bad_ && what == Reload::quotas;
     if (settings_bad_) return;
     figures_.last_reload_successful = true;
     figures_.last_success_seconds = to_seconds(net::unix_time());

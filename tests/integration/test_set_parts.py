@@ -5,6 +5,7 @@ import pytest
 import yaml
 
 from harness import http
+from harness.network import Split
 from harness.processes import wait_until
 from harness.sidecar import quota, quota_set
 
@@ -152,6 +153,22 @@ def test_one_part_that_differs_is_a_conflict_that_ends_with_the_right_file(parts
     wait_conflicts(fleet, [0, 0, 0])
     wait_until(lambda: reload_result(fleet[2]) == 1, 10, "its reload is good")
     assert "CONFLICT" not in fleet[2].command("status")
+
+
+def test_a_file_put_right_before_the_others_are_heard_is_taken_when_they_are(parts):
+    fleet, directories = parts
+    assert fleet[2].stop() == 0
+    directories[2].write("two", SHUT, 1)
+    with Split(fleet[2:], fleet[:2]):
+        fleet[2].start()
+        directories[2].write("two", OPEN, 1)
+        fleet[2].reload()
+        wait_until(lambda: reload_result(fleet[2]) == 0, 10, "alone it holds to what it has")
+        assert_in_force(fleet[2:], 1, {**dict.fromkeys(PARTS, OPEN), "two": SHUT})
+    fleet.wait_together(30)
+    assert_in_force(fleet, 1, dict.fromkeys(PARTS, OPEN))
+    wait_conflicts(fleet, [0, 0, 0])
+    wait_until(lambda: reload_result(fleet[2]) == 1, 10, "its reload is good")
 
 
 def test_a_part_goes_with_a_new_generation_of_the_others(parts):
