@@ -115,6 +115,7 @@ LimiterFigures to_figures(const limiter::Limiter& limiter, Instant now) {
                            .created_instances = counters.created,
                            .replaced_instances = counters.replaced,
                            .idle_instances_dropped = counters.dropped_idle,
+                           .instances_awaiting_room = memory.awaiting_room,
                            .events = {{"overflowed", counters.overflowed},
                                       {"contended", counters.contended},
                                       {"active_dropped", counters.active_dropped},

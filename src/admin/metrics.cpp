@@ -152,6 +152,11 @@ void add_limiter(Families& families, LimiterFigures limiter, QuotaSeries& series
         .counter("weir_limiter_instances_dropped_total",
                  "Instances dropped since they were idle and empty.")
         .add(number(limiter.idle_instances_dropped));
+    families
+        .gauge("weir_limiter_instances_awaiting_room",
+               "Live instances without a limit or parent that an edit gave them, since there was "
+               "no room.")
+        .add(number(limiter.instances_awaiting_room));
     add_counts(families.counter("weir_limiter_events_total",
                                 "What should be rare in the limiter: clamped weights, contention, "
                                 "refused views."),

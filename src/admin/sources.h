@@ -101,6 +101,8 @@ struct LimiterFigures {
     /// Made room for others.
     std::uint64_t replaced_instances = 0;
     std::uint64_t idle_instances_dropped = 0;
+    /// Lack what an edit asked for, until there is room.
+    std::uint64_t instances_awaiting_room = 0;
     /// Things that should be rare, by a word of a fixed list.
     std::map<std::string, std::uint64_t> events;
 };

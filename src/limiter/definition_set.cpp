@@ -173,33 +173,18 @@ std::uint32_t Limiter::Implementation::place(std::uint32_t index,
     // Once more, for those that were made meanwhile, and for those that found no record free:
     // former limits' are not looked for any more.
     for_each_member(index, [&](std::uint32_t id) {
-        if (!add_missing_records(id, definition, now)) {
-            take_former_records(id, definition, now);
+        if (!add_missing_records(id, definition, now) &&
+            !take_former_records(id, definition, now)) {
+            awaiting_room_.push(id);
         }
         settle(id, definition, now);
     });
     if (replaced != nullptr) {
-        const bool moved = replaced->source.parent != definition.source.parent;
         store_.lock.lock();
         store_.retire_other(replaced);
         store_.lock.unlock();
-        if (moved) {
-            for_each_member(index, [&](std::uint32_t id) { adopt(id, now); });
-        }
     }
     return index;
-}
-
-/// Gives an instance the parent that its definition says.
-void Limiter::Implementation::adopt(std::uint32_t id, Instant now) {
-    const CompiledDefinition& definition = *definition_of(store_.record(id));
-    if (definition.overflow) {
-        return;
-    }
-    pin(id, 1);  // no room for its parent out of itself
-    const LeafId parent = ensure_parent(definition, std::string(store_.name(id)), now);
-    pin(id, -1);
-    set_parent(id, parent);
 }
 
 std::uint32_t Limiter::Implementation::take_statistics() {
@@ -236,6 +221,9 @@ void Limiter::Implementation::put(const QuotaDefinition& definition, Instant now
     if (index != 0) {
         const CompiledDefinition& old = *table_.get(index);
         count_child(old.source.parent, -1);
+        if (old.source.parent != definition.parent) {
+            touched.parents.push_back(index);
+        }
         fresh->overflow_instance.store(old.overflow_instance.load(kRelaxed), kRelaxed);
     }
     count_child(definition.parent, 1);
@@ -316,7 +304,10 @@ void Limiter::Implementation::count_child(const std::optional<std::string>& pare
 void Limiter::Implementation::make_overflow_instances(Instant now) {
     for (const std::uint32_t index : template_definitions_) {
         store_.lock.lock();
-        (void)overflow_instance(index, now);
+        // One that was there may lie below another template now.
+        if (const std::uint32_t id = overflow_instance(index, now)) {
+            (void)adopt(id, now);
+        }
         store_.lock.unlock();
     }
 }
@@ -343,7 +334,9 @@ bool Limiter::Implementation::reassign(std::uint32_t id, Instant now) {
     join(fresh, id);
     if (fresh != 0) {
         renumber(id, old != 0 ? table_.get(old) : nullptr, *table_.get(fresh), now);
-        (void)add_missing_records(id, *table_.get(fresh), now);
+        if (!add_missing_records(id, *table_.get(fresh), now)) {
+            awaiting_room_.push(id);
+        }
         settle(id, *table_.get(fresh), now);
     }
     record.definition.store(fresh, std::memory_order_release);
@@ -365,6 +358,21 @@ void Limiter::Implementation::drop_orphans() {
         drop(id);
     }
     store_.lock.unlock();
+}
+
+/// What hangs on the overflow instance of a template that goes away finds another parent.
+void Limiter::Implementation::leave_overflow_instance(std::uint32_t definition, Instant now) {
+    store_.lock.lock();
+    const std::uint32_t overflow = members_[definition].overflow_instance;
+    const bool any = overflow != 0 && store_.info(overflow).children > 0;
+    store_.lock.unlock();
+    if (any) {
+        for_each_instance([&](std::uint32_t id) {
+            if (store_.record(id).owner.load(kRelaxed) == overflow) {
+                adopt_or_wait(id, now);
+            }
+        });
+    }
 }
 
 void Limiter::Implementation::remove(std::uint32_t index) {
@@ -409,7 +417,7 @@ void Limiter::Implementation::finish(const Touched& touched, Instant now) {
     };
     const auto settle_parent = [&](std::uint32_t id) {
         if (store_.record(id).definition.load(kRelaxed) != 0) {
-            adopt(id, now);
+            adopt_or_wait(id, now);
         }
     };
     if (touched.templates) {
@@ -429,15 +437,23 @@ void Limiter::Implementation::finish(const Touched& touched, Instant now) {
         }
         store_.lock.unlock();
     }
+    // Not before: a new parent may be one of the new templates.
+    for (const std::uint32_t index : touched.parents) {
+        for_each_member(index, settle_parent);
+        if (const std::uint32_t overflow = members_[index].overflow_definition; overflow != 0) {
+            for_each_member(overflow, settle_parent);
+        }
+    }
+    if (touched.templates) {
+        make_overflow_instances(now);
+    }
     drop_orphans();
     for (const std::uint32_t index : removed_) {
+        leave_overflow_instance(index, now);
         remove(index);
     }
     removed_.clear();
     removed_index_.clear();
-    if (touched.templates) {
-        make_overflow_instances(now);
-    }
 }
 
 std::vector<DefinitionError> Limiter::Implementation::apply(

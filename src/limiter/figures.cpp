@@ -250,6 +250,7 @@ Memory Limiter::Implementation::memory() const {
     memory.name_bytes = store_.name_bytes();
     memory.views = store_.views_in_use();
     memory.definitions = registry_.size();
+    memory.awaiting_room = awaiting_room_.size();
     return memory;
 }
 

@@ -2,7 +2,8 @@
 // The parts of a Limiter and how they hang together; see limiter.h for the rules of threads.
 // Split by subject: check.cpp (decide), quick_check.cpp (decide the usual case), settle.cpp
 // (refund, correct), instances.cpp (find, make, drop), room.cpp (replace), definition_set.cpp
-// (apply and edit), synchronise.cpp (the engine's side), figures.cpp.
+// (apply and edit), adoption.cpp (parents and records after an edit), synchronise.cpp (the engine's
+// side), figures.cpp.
 
 #include <array>
 #include <atomic>
@@ -14,6 +15,7 @@
 
 #include "limiter/bucket.h"
 #include "limiter/compiled.h"
+#include "limiter/id_queue.h"
 #include "limiter/instance_store.h"
 #include "limiter/limiter.h"
 #include "limiter/name_hash.h"
@@ -193,13 +195,13 @@ class Limiter::Implementation {
     LeafId overflow_without_lock(std::string_view name, std::uint64_t hash, Instant now);
     LeafId ensure_waiting(std::string_view name, std::uint64_t hash, Instant now);
     std::uint32_t overflow_instance(std::uint32_t definition, Instant now);
-    LeafId ensure_parent(const CompiledDefinition& definition, std::string_view name, Instant now);
+    LeafId overflow_parent(const CompiledDefinition& definition, Instant now);
     void drop(std::uint32_t id);
     void rank(std::uint32_t definition);
     void join(std::uint32_t definition, std::uint32_t id);
     void part(std::uint32_t definition, std::uint32_t id);
     bool add_missing_records(std::uint32_t id, const CompiledDefinition& definition, Instant now);
-    void take_former_records(std::uint32_t id, const CompiledDefinition& definition, Instant now);
+    bool take_former_records(std::uint32_t id, const CompiledDefinition& definition, Instant now);
     void set_parent(std::uint32_t id, LeafId parent);
     [[nodiscard]] std::optional<std::uint32_t> match(std::string_view name,
                                                      std::uint64_t hash) const;
@@ -229,6 +231,14 @@ class Limiter::Implementation {
     bool fits_bound(const Chain& chain, std::size_t lowest, std::size_t end, Instant now);
     std::size_t make_room_for(const Chain& chain, Instant now);
 
+    // --- adoption.cpp; under store_.lock, but for the last
+    bool adopt(std::uint32_t id, Instant now);
+    void adopt_overflow(std::uint32_t id, const CompiledDefinition& definition, Instant now);
+    void complete_overflow_chain(std::uint32_t overflow, Instant now);
+    void adopt_or_wait(std::uint32_t id, Instant now);
+    [[nodiscard]] bool find_room_for(std::uint32_t id, Instant now);
+    void give_room(Instant now);
+
     // --- definition_set.cpp
     std::vector<DefinitionError> validate_change(const QuotaDefinition& definition) const;
     [[nodiscard]] bool has_child_definitions(std::uint32_t index) const;
@@ -236,6 +246,7 @@ class Limiter::Implementation {
     struct Touched {
         bool templates = false;
         std::vector<std::string> exact;
+        std::vector<std::uint32_t> parents;  // definitions with another parent than before
     };
     [[nodiscard]] bool would_be_own_ancestor(const QuotaDefinition& definition) const;
     /// Why it cannot be had, if it cannot.
@@ -249,6 +260,7 @@ class Limiter::Implementation {
     void finish(const Touched& touched, Instant now);
     std::uint32_t place(std::uint32_t index, std::unique_ptr<CompiledDefinition> fresh,
                         Instant now);
+    void leave_overflow_instance(std::uint32_t definition, Instant now);
     void remove(std::uint32_t index);
     void rebuild_templates();
     void make_overflow_instances(Instant now);
@@ -266,7 +278,6 @@ class Limiter::Implementation {
                   Instant now);
     /// True when it fell under another definition.
     bool reassign(std::uint32_t id, Instant now);
-    void adopt(std::uint32_t id, Instant now);
     void drop_orphans();
     std::uint32_t take_statistics();
     [[nodiscard]] DefinitionFigureSums sum_figures(std::uint32_t index) const;
@@ -318,6 +329,7 @@ class Limiter::Implementation {
     std::atomic<std::uint32_t> thread_count_{0};
     std::atomic<bool> tracking_{false};     // an engine drains the active lists
     std::uint32_t overflow_instances_ = 0;  // live; under store_.lock
+    IdQueue awaiting_room_;                 // control thread only
     std::uint32_t sweep_hand_ = 0;
     std::atomic<std::uint64_t> created_{0};
     std::atomic<std::uint64_t> replaced_{0};

@@ -105,16 +105,6 @@ void Limiter::Implementation::plan(std::string_view name, std::uint64_t hash, Ch
     }
 }
 
-LeafId Limiter::Implementation::ensure_parent(const CompiledDefinition& definition,
-                                              std::string_view name, Instant now) {
-    if (!definition.parent) {
-        return {};
-    }
-    const auto captures = definition.pattern.match(name);
-    const std::string parent = definition.parent->expand(captures ? *captures : Captures{});
-    return ensure(parent, hash(parent), now);
-}
-
 /// Makes the chain from the top down; what there is no room for is the templates' overflow.
 LeafId Limiter::Implementation::create(const Chain& chain, Instant now) {
     // Room is not made out of what the chain hangs on.
@@ -216,8 +206,8 @@ bool Limiter::Implementation::add_missing_records(std::uint32_t id,
 }
 
 /// With no record free anywhere, limits that hold take the records of those that did: they are
-/// enforced, and a former one that comes back begins anew.
-void Limiter::Implementation::take_former_records(std::uint32_t id,
+/// enforced, and a former one that comes back begins anew. False if there are not enough of them.
+bool Limiter::Implementation::take_former_records(std::uint32_t id,
                                                   const CompiledDefinition& definition,
                                                   Instant now) {
     for (std::uint32_t i = id; i != 0; i = store_.record(i).next()) {
@@ -225,7 +215,7 @@ void Limiter::Implementation::take_former_records(std::uint32_t id,
             clear(i, now);
         }
     }
-    (void)add_missing_records(id, definition, now);
+    return add_missing_records(id, definition, now);
 }
 
 void Limiter::Implementation::set_parent(std::uint32_t id, LeafId parent) {
@@ -301,22 +291,28 @@ void Limiter::Implementation::drop(std::uint32_t id) {
     store_.retire_instance(id);
 }
 
+/// Above an overflow instance lies that of a parent that is a template; any other parent is named
+/// by the LeafId that leads there.
+LeafId Limiter::Implementation::overflow_parent(const CompiledDefinition& definition, Instant now) {
+    LeafId parent;
+    if (definition.parent) {
+        // A template's own text falls under it.
+        const std::string& text = *definition.source.parent;
+        const auto above = match(text, hash(text));
+        if (above && table_.get(*above)->has_captures) {
+            parent.instance = overflow_instance(*above, now);
+        }
+    }
+    return parent;
+}
+
 std::uint32_t Limiter::Implementation::overflow_instance(std::uint32_t definition, Instant now) {
     Members& members = members_[definition];
     if (members.overflow_instance != 0 || members.overflow_definition == 0) {
         return members.overflow_instance;
     }
     const CompiledDefinition& compiled = *table_.get(members.overflow_definition);
-    // Above it lies the overflow instance of a parent that is a template; any other parent is
-    // named by the LeafId that leads here.
-    LeafId parent;
-    if (compiled.parent) {
-        // A template's own text falls under it.
-        const auto above = match(*compiled.source.parent, hash(*compiled.source.parent));
-        if (above && table_.get(*above)->has_captures) {
-            parent.instance = overflow_instance(*above, now);
-        }
-    }
+    const LeafId parent = overflow_parent(compiled, now);
     const std::string name = compiled.source.name + std::string(kOverflowSuffix);
     const std::uint32_t id = build(members.overflow_definition, name, parent, now);
     members_[definition].overflow_instance = id;
@@ -381,6 +377,7 @@ void Limiter::Implementation::maintain(Instant now) {
             store_.retire_slots(store_.names.grow());
         }
     }
+    give_room(now);
     const std::uint32_t steps = std::min(kSweepStep, store_.high_water());
     for (std::uint32_t done = 0; done < steps; done += kSweepHold) {
         const std::lock_guard held(store_.lock);

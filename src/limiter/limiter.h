@@ -135,6 +135,9 @@ struct Memory {
     std::size_t name_bytes = 0;
     std::size_t views = 0;  // limits that the engine synchronises
     std::size_t definitions = 0;
+    /// Live instances that an edit left without a record for a limit, or without the parent that it
+    /// named, for want of room; maintain() gives it to them.
+    std::size_t awaiting_room = 0;
 };
 
 struct LimiterCounters {
@@ -210,7 +213,8 @@ class Limiter {
 
     // --- control thread: upkeep ----------------------------------------------------------------
     /// Drops idle empty instances (a bounded part of the table each call), reuses what no thread
-    /// can see any more, grows the name table, reads gauges. Call it every 10 ms to 1 s.
+    /// can see any more, gives room to those that an edit found none for, grows the name table,
+    /// reads gauges. Call it every 10 ms to 1 s.
     void maintain(Instant now);
     [[nodiscard]] Memory memory() const;
     [[nodiscard]] LimiterCounters counters() const;

@@ -1,0 +1,39 @@
+#pragma once
+// Ids of records that wait for their turn, each at most once. Takes no memory while none waits.
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace weir::limiter {
+
+class IdQueue {
+  public:
+    /// At the end, unless it waits already.
+    void push(std::uint32_t id) {
+        if (id >= waits_.size()) {
+            waits_.resize(id + std::size_t{1}, false);
+        }
+        if (!waits_[id]) {
+            waits_[id] = true;
+            ids_.push_back(id);
+        }
+    }
+    /// The one that has waited for longest; there must be one.
+    [[nodiscard]] std::uint32_t pop() {
+        const std::uint32_t id = ids_.front();
+        ids_.pop_front();
+        waits_[id] = false;
+        if (ids_.empty()) {
+            waits_ = {};
+        }
+        return id;
+    }
+    [[nodiscard]] std::size_t size() const { return ids_.size(); }
+
+  private:
+    std::deque<std::uint32_t> ids_;
+    std::vector<bool> waits_;  // by id
+};
+
+}  // namespace weir::limiter
