@@ -156,7 +156,7 @@ bool Limiter::Implementation::make_room_for_level(const Chain& chain, std::size_
     for (std::uint32_t above = 0; above <= lower; ++above) {
         Search search;
         search.definition = chain.levels[level - above].definition;
-        search.looks = above == 0 ? kCandidates : kCandidates / lower;
+        search.looks = kCandidates / (lower + 1);
         search.above = above;
         search.top_definition = wanted;
         search.parent = parent;

@@ -287,6 +287,22 @@ TEST_CASE("to make room a bounded number of instances is looked at, whatever liv
     CHECK(fixture.limiter.counters().searched - before <= 2 * kMost);
 }
 
+TEST_CASE("no more of them are looked at past a template's own cap, with those below them or alone") {
+    constexpr std::uint64_t kMost = 128;
+    constexpr int kParents = 400;
+    Fixture fixture(two_levels(kParents));
+    for (int i = 0; i < kParents; ++i) {
+        CHECK(fixture.admits(name_of("s3/", i, "/write")));
+    }
+    std::uint64_t before = fixture.limiter.counters().searched;
+    CHECK(fixture.find("s3/new/write").overflow_depth == 2);  // all are in use
+    CHECK(fixture.limiter.counters().searched - before <= kMost);
+    fixture.wait(2);
+    before = fixture.limiter.counters().searched;
+    CHECK(fixture.find("s3/new/write").overflow_depth == 0);
+    CHECK(fixture.limiter.counters().searched - before <= kMost);
+}
+
 TEST_CASE("whatever comes, bounds hold, branches are whole and the root misses nothing") {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         CAPTURE(seed);
