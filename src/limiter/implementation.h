@@ -276,7 +276,12 @@ class Limiter::Implementation {
     void clear_reused(std::uint32_t id, const CompiledDefinition& definition, Instant now);
     void renumber(std::uint32_t id, const CompiledDefinition* from, const CompiledDefinition& to,
                   Instant now);
-    /// True when it fell under another definition.
+    /// True when it fell under another definition. Numbers of limits change before the definition
+    /// does, and a request that is being decided at that moment may read the one with the other: it
+    /// passes without the limit in question, or, where the new number is that of another limit of
+    /// the old definition, is judged by and charged to that one, once. No order of stores would
+    /// help, since a request reads the definition, and later the numbers; and most limits keep
+    /// their number (compile()), of those that do not most meet no other one.
     bool reassign(std::uint32_t id, Instant now);
     void drop_orphans();
     std::uint32_t take_statistics();
