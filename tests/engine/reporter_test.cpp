@@ -1,0 +1,145 @@
+// Which limits the origin's side keeps, when the limiter gives their records to others.
+
+#include "engine/reporter.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "engine/definition_store.h"
+#include "engine/engine.h"
+#include "quota.h"
+
+namespace weir::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using test::quota;
+
+limiter::QuotaDefinition every(std::string name, Duration period) {
+    limiter::QuotaDefinition definition = quota(std::move(name), 100);
+    definition.limits[0].period = period;
+    return definition;
+}
+
+gossip::LimitKey key_of(std::string_view name, Duration period) {
+    gossip::LimitKey key;
+    key.quota = gossip::quota_hash(name);
+    key.unit = static_cast<std::uint8_t>(limiter::Unit::requests);
+    key.period_ms = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(period).count());
+    return key;
+}
+
+/// More edits than a quota remembers former limits: the first one's record is given away.
+constexpr int kEdits = 20;
+
+struct Origin : DeltaSink {
+    void send_delta(const gossip::MemberId&, const gossip::DeltaEntry&) override {}
+
+    void edit(const limiter::QuotaDefinition& definition) {
+        REQUIRE(limiter.upsert(definition, now).empty());
+    }
+    void use(std::string_view name) {
+        const auto leaf = limiter.find(thread, name, now);
+        REQUIRE(limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge).admitted);
+        limiter.quiescent(thread);
+    }
+    void tick() {
+        now += 10ms;
+        reporter.tick(now, owners, hot, *this);
+    }
+
+    Instant now{1h};
+    limiter::Limiter limiter{{.seed = 5}};
+    limiter::ThreadContext& thread = limiter.register_thread(6);
+    SyncSettings settings;
+    SyncStatistics statistics;
+    gossip::Owners owners;
+    HotTable hot{10};
+    Reporter reporter{settings, limiter, Random(7), statistics};
+};
+
+TEST_CASE_FIXTURE(Origin, "limits whose records were given to others go, the others stay") {
+    edit(every("a", 1s));
+    edit(every("b", 1s));
+    tick();
+    use("a");
+    use("b");
+    tick();
+    REQUIRE(reporter.size() == 2);
+    for (int i = 2; i <= kEdits; ++i) edit(every("a", i * 1s));
+    reporter.drop_changed(now);
+    CHECK(reporter.size() == 1);
+    CHECK(reporter.find(key_of("a", 1s)) == nullptr);
+    REQUIRE(reporter.find(key_of("b", 1s)) != nullptr);
+    tick();  // what is left of it in no list is looked at
+
+    use("a");
+    tick();
+    const SyncedLimit* const limit = reporter.find(key_of("a", kEdits * 1s));
+    REQUIRE(limit != nullptr);
+    CHECK(limit->own.admitted == 1);
+    CHECK(reporter.size() == 2);
+}
+
+TEST_CASE_FIXTURE(Origin, "very many are dropped in one go, awake or asleep") {
+    constexpr int kNames = 500;
+    edit(every("k/{key}", 1s));
+    edit(every("b", 1s));
+    tick();
+    use("b");
+    for (int i = 0; i < kNames; ++i) use("k/" + std::to_string(i));
+    tick();
+    REQUIRE(reporter.size() == kNames + 1);
+    for (int i = 2; i <= kEdits; ++i) edit(every("k/{key}", i * 1s));
+    reporter.drop_changed(now);
+    CHECK(reporter.size() == 1);
+    for (int i = 0; i < 10; ++i) tick();
+    CHECK(reporter.size() == 1);
+}
+
+TEST_CASE(
+    "the engine keeps nothing under the name of a limit whose record an edit gave to another") {
+    constexpr int kNames = 4000;
+    limiter::LimiterOptions limits;
+    limits.seed = 5;
+    limits.max_instances = kNames;  // with 5,096 records on top: not enough for two more limits
+    limiter::Limiter limiter{limits};
+    limiter::ThreadContext& thread = limiter.register_thread(6);
+    Options options;
+    options.advertise = Endpoint::v4(0x0a000001, 7946);
+    Engine engine(options, limiter, 7);
+    Instant now{1h};
+    engine.start(now);
+    const auto edit = [&](Duration first, Duration second) {
+        limiter::QuotaDefinition definition = every("k/{key}", first);
+        definition.limits.push_back(definition.limits[0]);
+        definition.limits[1].period = second;
+        const Edit by{.who = "ada", .why = "test", .lifetime = std::nullopt};
+        REQUIRE(engine.definitions().set(definition, by, now).has_value());
+        now += 10ms;
+        engine.tick(now);
+        static_cast<void>(engine.take_outgoing());
+    };
+    edit(1h, 2h);
+    for (int i = 0; i < kNames; ++i) {
+        const auto leaf = limiter.find(thread, "k/" + std::to_string(i), now);
+        REQUIRE(limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge).admitted);
+        limiter.quiescent(thread);
+    }
+    now += 10ms;
+    engine.tick(now);
+    REQUIRE(engine.statistics().synced_limits == 2 * kNames);
+    const std::uint64_t cleared = limiter.counters().cleared;
+    edit(3h, 4h);
+    REQUIRE(limiter.counters().cleared > cleared);
+    now += 10ms;
+    engine.tick(now);
+    CHECK(engine.statistics().synced_limits == 0);
+}
+
+}  // namespace
+}  // namespace weir::engine
