@@ -16,7 +16,8 @@ function(weir_module name)
 endfunction()
 
 # weir_test(NAME [LABEL unit|sim|integration|meta] SOURCES ... DEPS ...): one doctest program
-# NAME, each of its test cases a CTest test with the label (default: unit).
+# NAME, a CTest test with the label (default: unit). The target LABEL_tests builds all programs of
+# a label, so that no list of them has to be kept.
 function(weir_test name)
     cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
     if(NOT ARG_LABEL)
@@ -33,4 +34,8 @@ function(weir_test name)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+    if(NOT TARGET ${ARG_LABEL}_tests)
+        add_custom_target(${ARG_LABEL}_tests)
+    endif()
+    add_dependencies(${ARG_LABEL}_tests ${name})
 endfunction()
