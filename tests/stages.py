@@ -279,7 +279,7 @@ STAGES = [
     Stage("sockets", "module tests over real sockets", 600, ctest("release", "integration", 1),
           ["build"]),
     Stage("sim", "simulator tests", 900, ctest("release", "sim"), ["build"]),
-    Stage("integration", "real processes, the CI subset", 900,
+    Stage("integration", "real processes, the CI subset", 1500,
           pytest(INTEGRATION, "-m", "not long", *PARALLEL, env=RELEASE), ["build"]),
     Stage("demo", "the demo of the README, 105 s of load", 240, demo, ["build"]),
     Stage("embedding", "libweir.so, its examples, one fleet of all kinds of members", 420,

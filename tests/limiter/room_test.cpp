@@ -287,7 +287,8 @@ TEST_CASE("to make room a bounded number of instances is looked at, whatever liv
     CHECK(fixture.limiter.counters().searched - before <= 2 * kMost);
 }
 
-TEST_CASE("no more of them are looked at past a template's own cap, with those below them or alone") {
+TEST_CASE(
+    "no more of them are looked at past a template's own cap, with those below them or alone") {
     constexpr std::uint64_t kMost = 128;
     constexpr int kParents = 400;
     Fixture fixture(two_levels(kParents));
