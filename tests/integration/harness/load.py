@@ -10,6 +10,8 @@ from .paths import program
 from .processes import Process
 
 SECOND = 1_000_000_000
+# For thousands of requests a second: what falls due while a machine stands still for a second.
+LATE_QUEUE = 16_384
 # Rates of tests that also run under sanitizers, where weir is about three times slower.
 SCALE = float(os.environ.get("WEIR_LOAD_SCALE", "1"))
 FIELDS = ("offered", "ok", "refused", "other", "errors", "skipped", "retried")

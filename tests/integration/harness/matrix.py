@@ -7,14 +7,13 @@ from itertools import product
 
 from . import http
 from .counters import disagreements
-from .load import SECOND, Load, plan, stream
+from .load import LATE_QUEUE, SECOND, Load, plan, stream
 from .origin import Origin
 from .processes import wait_until
 from .sidecar import Fleet, names, quota
 
 CHILD_RATE = 1000
 STEADY_S = 30
-QUEUE = 16_384  # what falls due while a machine stands still for a second
 SPREADS = {"even": None, "80/10/10": [80, 10, 10]}
 
 
@@ -198,7 +197,7 @@ def measure(case, folder, fleet, origin, parent, children, loaded):
     first_s = case.steady_from_s
     streams = [stream(child, case.child_load, case.arrivals, shares) for child in children]
     load = Load(folder, plan(targets, streams, first_s + STEADY_S + 0.5, case.seed,
-                             queue_per_target=QUEUE))
+                             queue_per_target=LATE_QUEUE))
     result = load.wait()
     arrivals = origin.arrivals()
     begin_ns = load.start_ns + int(first_s * SECOND)
