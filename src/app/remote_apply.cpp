@@ -8,6 +8,7 @@
 #include "app/remote_session.h"
 #include "config/quota_document.h"
 #include "config/values.h"
+#include "engine/definition_store.h"
 #include "member/files.h"
 
 namespace weir::app {
@@ -160,6 +161,14 @@ std::optional<int> try_apply(RemoteSession& session, const RemoteOptions& option
     if (plan->differs()) {
         ChangeNote note = command.note;
         if (note.expires_in.empty()) note.expires_in = "keep";
+        if (plan->changes.size() > engine::kMaximumTogether) {
+            return refuse(options, command,
+                          std::to_string(plan->changes.size()) +
+                              " quotas differ, and one change sets at most " +
+                              std::to_string(engine::kMaximumTogether) +
+                              ": apply them in several documents, or put them into a file of a set",
+                          Json::array());
+        }
         const std::string body = Json{{"quotas", plan->changes}}.dump();
         if (body.size() > kMostBytes) {
             return refuse(options, command,

@@ -88,6 +88,12 @@ TogetherReport DefinitionStore::set_together(std::span<const WantedDefinition> w
         report.message = why.message;
         return report;
     };
+    if (wanted.size() > kMaximumTogether) {
+        return refused(error(ErrorCode::too_large,
+                             "one change sets at most " + std::to_string(kMaximumTogether) +
+                                 " quotas, and these are " + std::to_string(wanted.size()) +
+                                 ": make several changes, or put them into a file of a set"));
+    }
     std::vector<Planned> changes;
     std::set<std::string_view> names;
     for (const WantedDefinition& one : wanted) {

@@ -87,6 +87,8 @@ struct Edit {
 };
 inline constexpr std::size_t kMaximumWho = 64;
 inline constexpr std::size_t kMaximumWhy = 256;
+/// Quotas that one change may set: while they are tried and made nothing else is done.
+inline constexpr std::size_t kMaximumTogether = 1000;
 
 /// One of several changes that are made together; `expected` as in Edit.
 struct WantedDefinition {
@@ -183,7 +185,7 @@ class DefinitionStore {
     Result<crdt::Version> remove(std::string_view name, const Edit& edit, Instant now);
 
     /// All of them or none: refused whole if any is not valid in its place with the others in
-    /// force, or has another tag than expected.
+    /// force, or has another tag than expected, or if there are more than kMaximumTogether.
     [[nodiscard]] TogetherReport set_together(std::span<const WantedDefinition> wanted,
                                               const Edit& edit, Instant now);
 

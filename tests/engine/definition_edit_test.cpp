@@ -189,6 +189,24 @@ TEST_CASE("of a thousand mistakes some are explained, and the rest counted") {
     CHECK(report.errors.back().message.find("1000 in all") != std::string::npos);
 }
 
+TEST_CASE("one change sets so many quotas and no more, and the refusal says what to do") {
+    DefinitionStore store(1);
+    std::vector<QuotaDefinition> changes;
+    for (std::size_t i = 0; i < kMaximumTogether; ++i) {
+        changes.push_back(quota("n" + std::to_string(i), 1));
+    }
+    const Picture before = picture(store);
+    changes.push_back(quota("more", 1));
+    const auto refused = store.set_together(all_of(changes), kAnn, kStart);
+    CHECK(refused.code == ErrorCode::too_large);
+    CHECK(refused.versions.empty());
+    CHECK(refused.message.find("at most 1000 quotas, and these are 1001") != std::string::npos);
+    CHECK(refused.message.find("a file of a set") != std::string::npos);
+    CHECK(picture(store) == before);
+    changes.pop_back();
+    CHECK(store.set_together(all_of(changes), kAnn, kStart).versions.size() == kMaximumTogether);
+}
+
 TEST_CASE("one mistake among several changes refuses all of them, and every mistake is told") {
     DefinitionStore store(1);
     store.apply_document({"set", 1, {quota("root", 10), child("leaf", "root")}}, kStart);
