@@ -726,9 +726,24 @@ TEST_CASE_FIXTURE(Fixture, "the answer that is furthest from what was published 
     limit.bucket.offered_rate = 120;
     limit.note_answered();
     CHECK(limit.answered->offered_rate == 150);
+    limit.bucket.offered_rate = 50;  // as far: the first of them
+    limit.note_answered();
+    CHECK(limit.answered->offered_rate == 150);
     limit.bucket.offered_rate = 20;
     limit.note_answered();
     CHECK(limit.answered->offered_rate == 20);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the oldest word is of who told a rate, however small") {
+    silence.set_self(silence.id(0).address);
+    now += 5s;
+    silence.heard(1, now);
+    receive(1, delta(1, 1, 0));
+    limit.judge_silence(settings, silence, now);
+    CHECK_FALSE(limit.oldest_word);
+    receive(1, delta(2, 2, 0.5));
+    limit.judge_silence(settings, silence, now);
+    CHECK(limit.oldest_word == now);
 }
 
 TEST_CASE_FIXTURE(Fixture, "an edge that counts single requests is told of each of them") {
