@@ -112,6 +112,14 @@ ParsedDefinitions parse_definitions(std::string_view body) {
         result.errors.push_back(body_error("", std::string(kTogether)));
         return result;
     }
+    // Reading them takes longer than making them does.
+    if (const std::size_t count = value["quotas"].size(); count > engine::kMaximumTogether) {
+        result.errors.push_back(
+            body_error("quotas", "are " + std::to_string(count) + ", and one change sets at most " +
+                                     std::to_string(engine::kMaximumTogether) +
+                                     ": make several changes, or put them into a file of a set"));
+        return result;
+    }
     std::size_t number = 0;
     for (const Json& item : value["quotas"]) {
         read_wanted(item, "quotas[" + std::to_string(number++) + "]", result);

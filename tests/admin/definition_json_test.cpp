@@ -149,3 +149,17 @@ TEST_CASE("a patch that is wrong in any way changes nothing") {
         CHECK_FALSE(parsed.errors.empty());
     }
 }
+
+TEST_CASE("of more definitions than one change sets none is read, and the error says what to do") {
+    std::string items;
+    for (std::size_t i = 0; i <= engine::kMaximumTogether; ++i) {
+        items += R"({"definition": {}},)";  // each would be an error of its own
+    }
+    items.pop_back();
+    const auto parsed = parse_definitions(R"({"quotas": [)" + items + "]}");
+    CHECK(parsed.wanted.empty());
+    REQUIRE(parsed.errors.size() == 1);
+    CHECK(parsed.errors[0].path == "quotas");
+    CHECK(parsed.errors[0].what.find("at most 1000") != std::string::npos);
+    CHECK(parsed.errors[0].what.find("a file of a set") != std::string::npos);
+}

@@ -222,3 +222,23 @@ def test_names_that_begin_with_a_dash(world):
     assert "5r/s" in plain("quota", "get", *admin, "--", "-odd").stdout
     assert "-odd" in plain("quota", "list", *admin, "--", "-o").stdout
     assert plain("quota", "rm", *admin, "--", "-odd").returncode == 0
+
+
+@pytest.mark.parametrize("count, name, reason", [
+    (1001, "s3/{number}", "1001 quotas differ, and one change sets at most 1000"),
+    (990, "s3/" + "n" * 500 + "{number}", "bytes, and one change at most 1 MiB"),
+], ids=["count", "bytes"])
+def test_what_is_too_much_for_one_change_is_refused_with_what_to_do(world, folder, count, name, reason):
+    parent = "p" * 500
+    sidecar = world.fleet(1, [quota("bucket", "5r/s"), quota(parent, "5r/s")])[0]
+    before = picture(sidecar)
+    file = folder / "large.json"
+    file.write_text(json.dumps(quota_set(
+        [quota(name.format(number=number), "5r/s", parent=parent) for number in range(count)])))
+    # It asks for a thousand quotas first.
+    done = subprocess.run([program("weir"), "quota", "apply", str(file), "--admin", sidecar.admin],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert reason in done.stderr and "file of a set" in done.stderr
+    assert "nothing was changed" in done.stderr
+    assert picture(sidecar) == before
