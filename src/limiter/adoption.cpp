@@ -47,8 +47,9 @@ void Limiter::Implementation::adopt_overflow(std::uint32_t id, const CompiledDef
                                              Instant now) {
     const LeafId parent = overflow_parent(definition, now);
     const std::uint32_t old = store_.record(id).owner.load(kRelaxed);
-    const bool has_exact_one =
-        !parent && old != 0 && definition.parent && store_.name(old) == *definition.source.parent;
+    const bool has_exact_one = !parent && old != 0 && definition.parent &&
+                               definition_of(store_.record(old)) != nullptr &&
+                               store_.name(old) == *definition.source.parent;
     if (!has_exact_one) {
         set_parent(id, parent);
     }
@@ -57,14 +58,19 @@ void Limiter::Implementation::adopt_overflow(std::uint32_t id, const CompiledDef
 /// A LeafId that leads to an overflow instance says what lies above; who hangs there for want of
 /// room goes by the records, and shall be charged to the exact names above like everybody.
 void Limiter::Implementation::complete_overflow_chain(std::uint32_t overflow, Instant now) {
-    while (const std::uint32_t above = store_.record(overflow).owner.load(kRelaxed)) {
+    // While a set is taken in, definition by definition, two may be each other's parent.
+    for (std::size_t depth = 0; depth < kMaxChainDepth; ++depth) {
+        const std::uint32_t above = store_.record(overflow).owner.load(kRelaxed);
+        if (above == 0) {
+            break;
+        }
         overflow = above;
     }
-    const CompiledDefinition& definition = *definition_of(store_.record(overflow));
-    if (!definition.overflow || !definition.parent) {
+    const CompiledDefinition* const definition = definition_of(store_.record(overflow));
+    if (definition == nullptr || !definition->overflow || !definition->parent) {
         return;
     }
-    const std::string& name = *definition.source.parent;
+    const std::string& name = *definition->source.parent;
     const auto parent = match(name, hash(name));
     if (parent && !table_.get(*parent)->has_captures) {
         set_parent(overflow, ensure(name, hash(name), now));

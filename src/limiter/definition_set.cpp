@@ -430,7 +430,8 @@ void Limiter::Implementation::finish(const Touched& touched, Instant now) {
     }
     for (const std::string& name : touched.exact) {
         store_.lock.lock();
-        if (const auto entry = store_.names.find(hash(name)); entry && !touched.templates) {
+        // Also beside new templates: one of them may be the parent of a name that was used already.
+        if (const auto entry = store_.names.find(hash(name))) {
             const std::uint32_t id = leaf_of(*entry).instance;
             move(id);
             settle_parent(id);

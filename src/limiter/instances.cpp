@@ -231,7 +231,12 @@ void Limiter::Implementation::set_parent(std::uint32_t id, LeafId parent) {
     if (old != 0) {
         --store_.info(old).children;
     }
-    store_.names.update(hash(store_.name(id)), {id | store_.generation(id) << 24, parent.instance});
+    // An overflow instance is not found by its name, which may be a client's.
+    const std::uint64_t key = hash(store_.name(id));
+    const auto entry = store_.names.find(key);
+    if (entry && (entry->value & kIdMask) == id) {
+        store_.names.update(key, {id | store_.generation(id) << 24, parent.instance});
+    }
 }
 
 /// Puts the definition among those with as many instances; overflow instances are never replaced.

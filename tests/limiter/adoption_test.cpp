@@ -215,3 +215,44 @@ TEST_CASE("instances that threads make while an edit adds a limit have it too") 
     CHECK(without == 0);
     CHECK(waiting(fixture) == 0);
 }
+
+TEST_CASE(
+    "names that are used while the change that brings them and their parent is made have it") {
+    constexpr int kNames = 4000;
+    LimiterOptions options = Fixture::small();
+    options.max_instances = 3 * kNames;
+    Fixture fixture({quota("other", {hours(1, 1)})}, options);
+    std::vector<QuotaDefinition> all = {quota("p/{key}", {hours(1, 3)})};
+    for (int i = 0; i < kNames; ++i) {
+        all.push_back(quota(name_of("e", i), {hours(1, 1000)}, "p/1"));
+    }
+    std::atomic<bool> begun{false};
+    std::atomic<bool> made{false};
+    ThreadContext& thread = fixture.limiter.register_thread(1);
+    // Again and again: some are looked for when they are known already and their parent is not.
+    std::jthread user([&] {
+        for (int i = 0; !made; i = (i + 1) % kNames) {
+            (void)fixture.limiter.find(thread, name_of("e", i), fixture.now);
+            fixture.limiter.quiescent(thread);
+            begun = true;
+        }
+    });
+    while (!begun) {
+        std::this_thread::yield();
+    }
+    CHECK(fixture.limiter.apply(all, fixture.now).empty());
+    made = true;
+    user.join();
+    CHECK(admitted_of_all(fixture, "e", kNames, 1) == 3);
+}
+
+TEST_CASE("a client's name that reads like an overflow instance's stays the client's") {
+    Fixture fixture({capped("a/{key}", 1000, 3), capped("b/{key}", 1000, 3),
+                     capped("k/{key}", 1, 2, "a/{key}")});
+    const std::string name = "k/{key}#overflow";
+    CHECK(admitted_of(fixture, name, 5) == 1);
+    REQUIRE(fixture.admits("k/1"));
+    REQUIRE(fixture.admits("k/2"));  // of the overflow instance
+    edit(fixture, capped("k/{key}", 1, 2, "b/{key}"));
+    CHECK(admitted_of(fixture, name, 5) == 0);
+}
