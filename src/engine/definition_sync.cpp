@@ -86,7 +86,8 @@ void DefinitionSync::tick(Instant now, std::span<const MemberId> peers, MessageS
     tick_fetches(now, sink);
     if (now >= next_digest_) {
         next_digest_ = now + from_seconds(kDigestSeconds * (0.75 + random_.unit() / 2));
-        compare_contents();  // without those who are gone
+        forget_said(peers);
+        compare_contents();
         if (!peers.empty()) {
             send_digest(peers[random_.below(peers.size())], false, sink);
         }
@@ -374,13 +375,19 @@ const PeerDefinitions* DefinitionSync::said(const MemberId& peer) const {
     return found == said_.end() ? nullptr : &found->second;
 }
 
+/// Exactly, for what is said counts as votes; how many they are does not tell who they are.
+void DefinitionSync::forget_said(std::span<const MemberId> peers) {
+    const std::set<MemberId> here(peers.begin(), peers.end());
+    std::erase_if(said_, [&](const auto& item) { return !here.contains(item.first); });
+}
+
+/// Against growth only.
 void DefinitionSync::forget_gone(std::span<const MemberId> peers) {
-    if (said_.size() + no_bulk_until_.size() + pulled_newer_.size() <= peers.size()) {
+    if (no_bulk_until_.size() + pulled_newer_.size() <= peers.size()) {
         return;
     }
     const std::set<MemberId> here(peers.begin(), peers.end());
     const auto gone = [&](const auto& item) { return !here.contains(item.first); };
-    std::erase_if(said_, gone);
     std::erase_if(no_bulk_until_, gone);
     std::erase_if(pulled_newer_, gone);
 }

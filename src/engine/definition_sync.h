@@ -136,6 +136,7 @@ class DefinitionSync {
     [[nodiscard]] bool may_wish(const gossip::MemberId& from, Instant now) const;
     void note_said(const gossip::MemberId& from, const gossip::DefinitionDigest& digest,
                    Instant now);
+    void forget_said(std::span<const gossip::MemberId> peers);
     void forget_gone(std::span<const gossip::MemberId> peers);
 
     DefinitionStore& store_;
