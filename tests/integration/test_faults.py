@@ -70,7 +70,7 @@ def slowed(result, others):
 
 
 def load_through(fault, index, world, folder):
-    """The load's result, and the names of the others; nothing of it failed."""
+    """(the load's result, the names of the others), and the load's span; nothing of it failed."""
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
     victim = fleet[index]
     streams = phases("/bucket/object", 0.95 * RATE, PHASES, "poisson" if index == 1 else "constant")
@@ -85,7 +85,7 @@ def load_through(fault, index, world, folder):
     if fault is not kill_and_restart:
         quotas = {"bucket": [name for name, _ in PHASES]}
         assert disagreements(fleet, result, world.origin.arrivals(), quotas) == []
-    return result, [one.name for one in fleet if one is not victim]
+    return (result, [one.name for one in fleet if one is not victim]), result.span_ns
 
 
 def held_up(outcome):
@@ -111,7 +111,7 @@ def test_below_the_limit_nothing_is_refused(folder, fault, index):
 
 
 def seconds_around_a_kill(world, folder, index):
-    """What arrives in each of the three seconds before, and of the nine after it."""
+    """What arrives in each of the three seconds before, and of the nine after it; and the load's span."""
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
     load = Load(folder, plan(fleet.targets(), [stream("bucket", 3 * RATE)], 18, seed=200))
     time.sleep(8)
@@ -121,7 +121,8 @@ def seconds_around_a_kill(world, folder, index):
     result = load.wait()
     print(result.describe())
     arrivals = world.origin.arrivals()
-    return arrivals.seconds(result.start_ns + 4 * SECOND, 3, "bucket"), arrivals.seconds(killed_ns, 9, "bucket")
+    before = arrivals.seconds(result.start_ns + 4 * SECOND, 3, "bucket")
+    return (before, arrivals.seconds(killed_ns, 9, "bucket")), result.span_ns
 
 
 def beyond_the_bounds(seconds):

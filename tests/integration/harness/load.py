@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import threading
+import time
 from dataclasses import dataclass, field
 
 from .paths import program
@@ -24,9 +25,14 @@ def scaled(rate):
 @dataclass
 class LoadResult:
     start_ns: int = 0
+    end_ns: int = 0  # when the last answer was there
     seed: int = 0
     bins: list = field(default_factory=list)
     rows: list = field(default_factory=list)
+
+    @property
+    def span_ns(self):
+        return self.start_ns, self.end_ns
 
     def total(self, what, stream=None, target=None):
         return sum(row[what] for row in self.rows
@@ -88,6 +94,7 @@ class Load:
             elif record["event"] == "idle":
                 self._idle[record["target"]].set()
             elif record["event"] == "summary":
+                self.result.end_ns = time.monotonic_ns()
                 self.result.rows = record["rows"]
         for ended in (self._started, *self._idle.values()):
             ended.set()

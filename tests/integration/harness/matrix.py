@@ -91,6 +91,7 @@ class Outcome:
     disagreements: list
     trouble: list
     load: str
+    span_ns: tuple
 
     def faults(self):
         """What breaks the bounds, in words."""
@@ -217,6 +218,7 @@ def measure(case, folder, fleet, origin, parent, children, loaded):
                    if result.total(what)),
                  *(loaded_owners(loaded, [parent, *children]) if len(loaded) < len(fleet) else [])],
         load=result.describe(),
+        span_ns=result.span_ns,
     )
 
 
