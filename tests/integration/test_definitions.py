@@ -1,7 +1,6 @@
 """Quotas changed while running: by file, by symlink swap as Kubernetes does it, by the API."""
 
 import os
-import statistics
 import time
 
 import pytest
@@ -36,8 +35,8 @@ def test_an_edit_at_one_sidecar_is_in_force_at_all_within_a_second(world):
         lasted.append(seconds_until(True, fleet[1], "set", "bucket", "--rate", "0r/s"))
         lasted.append(seconds_until(False, fleet[2], "rm", "bucket"))
     print(lasted)
-    # Of most: one second in which the machine did something else decides nothing.
-    assert statistics.median(lasted) < 1
+    # Five of six: one second in which the machine did something else decides nothing.
+    assert sorted(lasted)[4] < 1
 
 
 def test_quota_list_and_get_show_the_effective_value_and_its_origin(world):

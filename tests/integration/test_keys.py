@@ -172,7 +172,7 @@ def test_the_old_key_is_refused_after_its_removal(world, folder):
         ids = weir_key(step, master)
         for mount in mounts if step == "--add" else mounts[:2]:
             mount.put(master.read_text())
-        wait_until(lambda: keys_of(fleet[0]) == ids and keys_of(fleet[1]) == ids, 10, step)
+        wait_until(lambda: keys_of(fleet[0]) == ids and keys_of(fleet[1]) == ids, 20, step)
     assert keys_of(fleet[2])[0] == old
     wait_until(lambda: any(row["key"] == old and row["reason"] == "unknown_key"
                            for row in strangers_of(fleet[0])), 20, "the old key is refused")

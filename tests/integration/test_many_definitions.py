@@ -123,6 +123,8 @@ def joins(world, count, deadline_s, define=with_document):
               f"with 2,000 definitions; {size} bytes")
         assert size < 1_000_000
         assert milliseconds < 3 * small
+        if count >= 1_000_000:
+            assert milliseconds < 50  # what is required, of processor time; measured 14 to 23
     return took - waited
 
 

@@ -63,6 +63,8 @@ def test_a_scrape_costs_the_same_however_many_instances_live(world, instances):
     large = cost_with(few, instances)
     # A look at each of a million would be some 50 ms more.
     assert large < 3 * small
+    if instances >= 1_000_000:
+        assert large < 50  # what is required, of processor time; measured 14 to 23
     page = sidecar.metrics()
     assert http.metric_sum(page, "weir_quotas") == 1_501
     # 1,500 quotas of 60 bytes and two limits would be 1.4 MB.

@@ -98,7 +98,7 @@ def test_an_old_snapshot_undoes_no_newer_edit(world):
     first.command("quota", "rm", "gone")
     second.start()
     assert found(second, "loaded") == 1
-    wait_until(lambda: rate(second) == "70r/s" and rate(second, "gone") is None, 10,
+    wait_until(lambda: rate(second) == "70r/s" and rate(second, "gone") is None, 20,
                "it has the newer edits")
     time.sleep(1.5)  # a digest each second: the old one had its chance
     assert rate(first) == "70r/s" and rate(first, "gone") is None

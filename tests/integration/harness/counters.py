@@ -5,7 +5,7 @@ import time
 from . import http
 
 TOLERANCE = 0.001
-SETTLED_S = 5
+SETTLED_S = 20
 
 
 def disagreements(fleet, result, arrivals, quotas, parent=None):
