@@ -73,7 +73,7 @@ class Sidecar {
     void reload_failed(Reload what, std::vector<std::string> errors);
     /// Errors of conflicts between documents; empty if all is well.
     void log_outcome(const member::SetsOutcome& outcome);
-    std::vector<std::string> apply_sets(const std::vector<config::QuotaSet>& sets);
+    std::vector<std::string> apply_sets(const std::vector<config::QuotaSet>& sets, bool by_hand);
     void apply_settings(const config::Settings& settings);
     /// Opens the access log, or again, if it is wanted.
     [[nodiscard]] Result<void> open_access_log();

@@ -95,7 +95,7 @@ void Sidecar::loaded_again(Reload what, member::Loaded loaded) {
         reload_failed(what, error_lines(loaded.diagnostics));
         return;
     }
-    std::vector<std::string> errors = apply_sets(loaded.sets);
+    std::vector<std::string> errors = apply_sets(loaded.sets, what == Reload::everything);
     quotas_hash_ = loaded.quotas_hash;
     if (what == Reload::everything) {
         apply_settings(loaded.settings);
@@ -171,8 +171,9 @@ void Sidecar::log_outcome(const member::SetsOutcome& outcome) {
     }
 }
 
-std::vector<std::string> Sidecar::apply_sets(const std::vector<config::QuotaSet>& sets) {
-    member::SetsOutcome outcome = member_.apply(sets);
+std::vector<std::string> Sidecar::apply_sets(const std::vector<config::QuotaSet>& sets,
+                                             bool by_hand) {
+    member::SetsOutcome outcome = member_.apply(sets, by_hand);
     for (const std::string& message : outcome.older) {
         log_.info("a newer generation is in force", {{"reason", message}});
     }

@@ -66,7 +66,7 @@ Fleet::Fleet(member::ConfigSource source, member::Loaded loaded, Log log, std::u
                   return member::load_quotas(settings, known, documents);
               };
           },
-          [this](member::Reload, member::Loaded again) { take_over(std::move(again)); }) {
+          [this](member::Reload, member::Loaded again) { take_over(std::move(again), false); }) {
     // Many processes read one file of settings, perhaps the sidecar's: who has it keeps it.
     settings_.snapshot = {};
     figures_.file = source_.file.value_or("");
@@ -158,12 +158,12 @@ void Fleet::close_worker(weir_worker* worker) {
     workers_.erase(found);
 }
 
-void Fleet::take_over(member::Loaded loaded) {
+void Fleet::take_over(member::Loaded loaded, bool by_hand) {
     if (loaded.quotas_unchanged) return;
     quotas_hash_ = loaded.quotas_hash;
     std::vector<std::string> errors;
     if (loaded.good()) {
-        member::SetsOutcome outcome = member_.apply(loaded.sets);
+        member::SetsOutcome outcome = member_.apply(loaded.sets, by_hand);
         for (const std::string& message : outcome.older) log_(message);
         errors = std::move(outcome.errors);
     } else {
@@ -200,7 +200,7 @@ Result<void> Fleet::reload() {
     return on_control([this]() -> Result<void> {
         if (auto keys = reload_keys(); !keys) return keys;
         member::Loaded loaded = member::load_quotas(settings_, 0, source_.documents);
-        take_over(std::move(loaded));
+        take_over(std::move(loaded), true);
         if (figures_.errors.empty()) return {};
         return error(ErrorCode::invalid_argument, figures_.errors.front());
     });

@@ -73,7 +73,7 @@ class Fleet {
     [[nodiscard]] Result<void> start(const std::vector<config::QuotaSet>& sets);
     void run() noexcept;
     void stop();
-    void take_over(member::Loaded loaded);
+    void take_over(member::Loaded loaded, bool by_hand);
     void watch_keys();
     Result<void> reload_keys();
     void reload_failed(const std::vector<std::string>& errors);

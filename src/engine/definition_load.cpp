@@ -17,6 +17,15 @@ constexpr std::size_t kMostErrors = 1000;
 
 }  // namespace
 
+/// Peers that leave or are cut off make a tie, too: a mistake that was refused must not be taken
+/// then because it, or another file beside it, is read again.
+bool DefinitionStore::refused_before(const Job& job) const {
+    const auto found = sets_.find(job.key);
+    return !job.of_peer && !job.by_hand && found != sets_.end() &&
+           found->second.generation == job.state.generation &&
+           found->second.file_content == job.state.content_hash;
+}
+
 /// What is to be said of a document without taking it in; nothing if it is to be.
 std::optional<DocumentReport> DefinitionStore::judge(const Job& job) {
     using enum DocumentOutcome;
@@ -49,7 +58,7 @@ std::optional<DocumentReport> DefinitionStore::judge(const Job& job) {
                            " is in force, this is " + std::to_string(*state.generation)});
     }
     if (here.generation == state.generation) {
-        if (!job.of_peer && here.outvoted_by(state.content_hash)) {
+        if (!job.of_peer && here.outvoted_by(state.content_hash, !job.refused_before)) {
             return std::nullopt;
         }
         if (!job.of_peer) {
@@ -68,6 +77,7 @@ std::optional<DocumentReport> DefinitionStore::judge(const Job& job) {
 
 DocumentReport DefinitionStore::start(Job job, Instant now) {
     now_ = std::max(now_, now);
+    job.refused_before = refused_before(job);
     if (auto report = judge(job)) {
         return std::move(*report);
     }

@@ -46,6 +46,7 @@ DocumentReport DefinitionStore::apply_document(FileDocument document, Instant no
     job.key = {document.generation.has_value(), document.set};
     job.state = std::move(state);
     job.strict = true;
+    job.by_hand = document.by_hand;
     const DocumentReport started = start(std::move(job), now);
     if (started.outcome != DocumentOutcome::loading) {
         return started;
@@ -70,6 +71,7 @@ DocumentReport DefinitionStore::offer_document(EncodedDocument document, Instant
     job.key = {document.generation.has_value(), document.set};
     job.state = std::move(state);
     job.of_peer = document.of_peer;
+    job.by_hand = document.by_hand;
     DocumentReport report = start(std::move(job), now);
     if (report.outcome == DocumentOutcome::loading && jobs_.size() == 1) {
         work(kAtOnce, now);
@@ -111,7 +113,7 @@ std::vector<SetStatus> DefinitionStore::sets() const {
                           state.document->size(),
                           state.conflict(),
                           {},
-                          state.file_content && state.outvoted_by(*state.file_content)});
+                          state.file_content && state.outvoted_by(*state.file_content, false)});
         const Job* const job = job_of(key.set);
         if (job != nullptr && job->key == key && !job->installing) {
             result.back().loading = job->state.generation;
@@ -142,13 +144,14 @@ bool DefinitionStore::SetState::peer_conflict() const {
                        [this](const auto& one) { return one.first != content_hash; });
 }
 
-/// Of a tie the file decides: one of two could else never be put right.
-bool DefinitionStore::SetState::outvoted_by(std::uint64_t content) const {
+/// Of a tie a file that is new decides: one of two could else never be put right.
+bool DefinitionStore::SetState::outvoted_by(std::uint64_t content, bool by_a_tie) const {
     const auto at_peers = [this](std::uint64_t which) {
         const auto found = peers.find(which);
         return found == peers.end() ? std::size_t{0} : found->second;
     };
-    return at_peers(content) >= at_peers(content_hash) + 1;
+    const std::size_t here = at_peers(content_hash) + 1;
+    return at_peers(content) > here || (by_a_tie && at_peers(content) == here);
 }
 
 std::shared_ptr<const std::vector<std::byte>> DefinitionStore::document_bytes(

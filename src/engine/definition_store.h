@@ -4,8 +4,10 @@
 // API (crdt::DefinitionMap). A document without generation holds for this sidecar only; of the
 // others the newest generation wins and spreads (definition_sync.h); an older one changes nothing;
 // the same generation with other content is a conflict: what was in force stays, it is counted and
-// shown; but a file that says what at least half of those alive have in force is taken. If two sets
-// define one name, the local set wins, then the set whose name sorts first.
+// shown. But a file that is new here is taken if at least as many live peers have its content as
+// hold to what is in force here, this sidecar among these; one that was refused is taken without
+// anybody's doing only if they are more. If two sets define one name, the local set wins, then the
+// set whose name sorts first.
 //
 // A definition whose chain is not valid (its parent was removed at the other side of a split, say)
 // is listed with the problem but is not in force, until the chain is whole again.
@@ -45,6 +47,8 @@ struct FileDocument {
     std::string set;
     std::optional<std::uint64_t> generation;
     std::vector<limiter::QuotaDefinition> quotas;
+    /// Somebody asked for it: judged as if it were new, also if it was refused before.
+    bool by_hand = false;
 };
 
 /// The same, encoded: what a large one is given as.
@@ -55,6 +59,8 @@ struct EncodedDocument {
     std::uint64_t content_hash = 0;
     /// A peer sent it: it is not this sidecar's own file.
     bool of_peer = false;
+    /// As of a FileDocument.
+    bool by_hand = false;
 };
 
 enum class DocumentOutcome : std::uint8_t {
@@ -139,7 +145,8 @@ struct SetStatus {
     bool conflict = false;
     /// A newer generation that is being taken in.
     std::optional<std::uint64_t> loading{};
-    /// The file here says what most of the fleet has: offered again, it is taken.
+    /// The file here was refused, and more live peers have its content than hold to what is in
+    /// force here, this sidecar among these: offered again, it is taken.
     bool outvoted = false;
 };
 
@@ -267,7 +274,7 @@ class DefinitionStore {
         PeerContents peers{};
         [[nodiscard]] bool peer_conflict() const;
         [[nodiscard]] bool conflict() const { return file_content || peer_conflict(); }
-        [[nodiscard]] bool outvoted_by(std::uint64_t content) const;
+        [[nodiscard]] bool outvoted_by(std::uint64_t content, bool by_a_tie) const;
     };
     /// A document on its way into force: read, then installed name by name.
     struct Job {
@@ -275,6 +282,8 @@ class DefinitionStore {
         SetState state;
         bool strict = false;  // quotas that are not valid in their place are errors, too
         bool of_peer = false;
+        bool by_hand = false;
+        bool refused_before = false;  // and nobody asked for it again
         bool installing = false;
         Document before;  // what it replaces
         std::size_t old_at = 0;
@@ -283,6 +292,7 @@ class DefinitionStore {
     };
 
     DocumentReport refuse(DocumentReport report);
+    [[nodiscard]] bool refused_before(const Job& job) const;
     [[nodiscard]] std::optional<DocumentReport> judge(const Job& job);
     /// `job`: what it is and where it comes from, nothing else.
     DocumentReport start(Job job, Instant now);

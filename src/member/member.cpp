@@ -67,8 +67,8 @@ void Member::start() {
     maintain();
 }
 
-SetsOutcome Member::apply(const std::vector<config::QuotaSet>& sets) {
-    return sets_.apply(sets, cluster_->engine().definitions(), net::now(), false);
+SetsOutcome Member::apply(const std::vector<config::QuotaSet>& sets, bool by_hand) {
+    return sets_.apply(sets, cluster_->engine().definitions(), net::now(), false, by_hand);
 }
 
 void Member::leave() {

@@ -43,8 +43,9 @@ class Member {
     [[nodiscard]] Result<void> apply_first(const std::vector<config::QuotaSet>& sets);
     /// Begins to gossip and to look after the limiter.
     void start();
-    /// Later documents: the engine's next tick puts them in force.
-    [[nodiscard]] SetsOutcome apply(const std::vector<config::QuotaSet>& sets);
+    /// Later documents: the engine's next tick puts them in force. `by_hand`: not because a file
+    /// changed, but because somebody asked for all of them.
+    [[nodiscard]] SetsOutcome apply(const std::vector<config::QuotaSet>& sets, bool by_hand);
     /// Told what comes of long documents later on, of conflicts with what peers have, and when
     /// files that were refused are to be read again.
     void on_late_outcome(std::function<void(const SetsOutcome&)> told) { told_ = std::move(told); }

@@ -29,19 +29,21 @@ void QuotaSets::note(const std::string& set, const engine::DocumentReport& repor
 }
 
 SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
-                             engine::DefinitionStore& store, Instant now, bool at_once) {
+                             engine::DefinitionStore& store, Instant now, bool at_once,
+                             bool by_hand) {
     SetsOutcome outcome;
     std::map<std::string, std::string> files;
     for (const config::QuotaSet& set : sets) files[set.name] = set.file;
     std::swap(files, files_);
     for (const config::QuotaSet& set : sets) {
         if (set.encoded == nullptr) {
-            note(set.name, store.apply_document({set.name, set.generation, set.quotas}, now),
+            note(set.name,
+                 store.apply_document({set.name, set.generation, set.quotas, by_hand}, now),
                  outcome);
             continue;
         }
-        auto report =
-            store.offer_document({set.name, set.generation, set.encoded, set.encoded_hash}, now);
+        auto report = store.offer_document(
+            {set.name, set.generation, set.encoded, set.encoded_hash, false, by_hand}, now);
         while (at_once && store.loading()) store.tick(now);
         for (auto& [name, late] : store.take_reports()) {
             if (name == set.name) report = std::move(late);

@@ -35,9 +35,11 @@ struct SetsOutcome {
 class QuotaSets {
   public:
     /// `at_once`: everything is taken in when it returns; otherwise long sets may still be on
-    /// their way, and poll() tells what came of them.
+    /// their way, and poll() tells what came of them. `by_hand`: somebody asked for it, and a set
+    /// that was refused is judged as a new one.
     [[nodiscard]] SetsOutcome apply(const std::vector<config::QuotaSet>& sets,
-                                    engine::DefinitionStore& store, Instant now, bool at_once);
+                                    engine::DefinitionStore& store, Instant now, bool at_once,
+                                    bool by_hand = false);
     /// What came of long sets, and of which sets a peer has other content, since the last call.
     [[nodiscard]] SetsOutcome poll(engine::DefinitionStore& store);
     /// By set: why the file here is not what is in force.

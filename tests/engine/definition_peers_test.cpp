@@ -36,6 +36,12 @@ struct Pushed final : gossip::MessageSink {
     }
 };
 
+std::uint64_t content_of(double amount) {
+    DefinitionStore store(9);
+    store.apply_document({"storage", 7, {quota("a", amount)}}, kStart);
+    return store.sets()[0].content_hash;
+}
+
 struct Sidecar {
     DefinitionStore store{7};
     DefinitionSync sync{store, Random(1)};
@@ -54,8 +60,8 @@ struct Sidecar {
         gossip::encode(payload.writer(), digest);
         REQUIRE(sync.receive(from, MessageType::definition_digest, payload.bytes(), now, sink));
     }
-    DocumentOutcome offer(double amount) {
-        return store.apply_document({"storage", 7, {quota("a", amount)}}, now).outcome;
+    DocumentOutcome offer(double amount, bool by_hand = false) {
+        return store.apply_document({"storage", 7, {quota("a", amount)}, by_hand}, now).outcome;
     }
     [[nodiscard]] bool conflict() const { return store.sets()[0].conflict; }
 };
@@ -63,9 +69,8 @@ struct Sidecar {
 TEST_CASE("who is gone neither alarms nor votes, though a peer that is here has said nothing") {
     Sidecar wrong;
     wrong.offer(2);
-    const std::uint64_t content_here = wrong.store.sets()[0].content_hash;
     wrong.tick({kFirst, kSecond}, 0s);
-    wrong.hear_content(kSecond, 7, content_here + 1);
+    wrong.hear_content(kSecond, 7, content_of(1));
     CHECK(wrong.conflict());
     wrong.tick({kFirst, kSecond}, 2s);
     CHECK(wrong.conflict());
@@ -73,13 +78,43 @@ TEST_CASE("who is gone neither alarms nor votes, though a peer that is here has 
     CHECK_FALSE(wrong.conflict());
 
     // A vote for the content of the file here.
-    DefinitionStore other(8);
-    other.apply_document({"storage", 7, {quota("a", 1)}}, kStart);
     wrong.tick({kFirst, kSecond}, 2s);
-    wrong.hear_content(kSecond, 7, other.sets()[0].content_hash);
+    wrong.hear_content(kSecond, 7, content_of(1));
     wrong.tick({kFirst}, 2s);
     CHECK(wrong.offer(1) == DocumentOutcome::conflict);
-    CHECK(wrong.store.sets()[0].content_hash == content_here);
+    CHECK(wrong.store.sets()[0].content_hash == content_of(2));
+}
+
+TEST_CASE("a mistake that was refused is not taken because peers leave, only if somebody asks") {
+    Sidecar one;
+    one.offer(1);
+    const auto hear_both = [&](double first, double second) {
+        one.tick({kFirst, kSecond}, 2s);
+        one.hear_content(kFirst, 7, content_of(first));
+        one.hear_content(kSecond, 7, content_of(second));
+    };
+    hear_both(1, 2);  // the second one was started on the mistake
+    CHECK(one.offer(2) == DocumentOutcome::conflict);
+    one.tick({kSecond}, 2s);
+    CHECK_FALSE(one.store.sets()[0].outvoted);
+    CHECK(one.offer(2) == DocumentOutcome::conflict);  // read again, for another file's sake
+    CHECK(one.offer(2) == DocumentOutcome::conflict);
+    CHECK(one.store.sets()[0].content_hash == content_of(1));
+
+    SUBCASE("by hand") { CHECK(one.offer(2, true) == DocumentOutcome::applied); }
+    SUBCASE("put right, and made again while only one is there") {
+        CHECK(one.offer(1) == DocumentOutcome::unchanged);
+        CHECK(one.offer(2) == DocumentOutcome::applied);
+    }
+    SUBCASE("most have it") {
+        hear_both(2, 2);
+        CHECK(one.store.sets()[0].outvoted);
+        CHECK(one.offer(2) == DocumentOutcome::applied);
+    }
+    SUBCASE("by hand, but most hold to what is in force here") {
+        hear_both(1, 2);
+        CHECK(one.offer(2, true) == DocumentOutcome::conflict);
+    }
 }
 
 }  // namespace

@@ -84,6 +84,8 @@ TEST_CASE("a file that says what most of the fleet has is taken, whatever was in
     CHECK(store.apply_document(document(7, 100), kStart).outcome == DocumentOutcome::conflict);
     CHECK_FALSE(store.sets()[0].outvoted);  // two hold to the other content, we are one of them
     store.note_peer_contents("storage", {{right, 2}, {wrong, 1}});
+    CHECK_FALSE(store.sets()[0].outvoted);  // a tie is enough for a file that is new only
+    store.note_peer_contents("storage", {{right, 3}, {wrong, 1}});
     CHECK(store.sets()[0].outvoted);
     const std::uint64_t seen = store.conflict_changes();
     CHECK(store.apply_document(document(7, 100), kStart).outcome == DocumentOutcome::applied);

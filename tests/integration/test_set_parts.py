@@ -1,6 +1,8 @@
 """Three files of one quota set at three real sidecars: what configuration.md says of `generation` is what
 happens to requests, and what `weir status` and `weir quota list` show."""
 
+import time
+
 import pytest
 import yaml
 
@@ -169,6 +171,31 @@ def test_a_file_put_right_before_the_others_are_heard_is_taken_when_they_are(par
     assert_in_force(fleet, 1, dict.fromkeys(PARTS, OPEN))
     wait_conflicts(fleet, [0, 0, 0])
     wait_until(lambda: reload_result(fleet[2]) == 1, 20, "its reload is good")
+
+
+def test_a_mistake_that_was_refused_is_not_taken_when_a_sidecar_leaves_but_by_hand(parts):
+    fleet, directories = parts
+    # As a shared ConfigMap that is changed without a new generation: all refuse it.
+    for one, directory in zip(fleet, directories):
+        directory.write("two", SHUT, 1)
+        wait_until(lambda one=one: reload_result(one) == 0, 10, "the mistake is refused")
+    assert fleet[1].stop() == 0
+    fleet[1].start()
+    fleet.wait_together()
+    wait_conflicts(fleet, [1, 1, 1])
+    assert fleet[2].stop() == 0
+    wait_until(lambda: fleet.alive_peers(fleet[0]) == 1, 20, "one peer is left, with the mistake")
+    end = time.monotonic() + 4  # what peers have is counted every second
+    while time.monotonic() < end:
+        assert http.get(fleet[0].address, "/two/x").status == 200
+        time.sleep(0.1)
+
+    def asked():
+        fleet[0].reload()
+        return reload_result(fleet[0]) == 1
+    wait_until(asked, 20, "it is taken when somebody asks", every_s=1)
+    assert_in_force(fleet[:2], 1, {**dict.fromkeys(PARTS, OPEN), "two": SHUT})
+    wait_conflicts(fleet[:2], [0, 0])
 
 
 def test_a_part_goes_with_a_new_generation_of_the_others(parts):

@@ -58,6 +58,28 @@ TEST_CASE("a conflict that ends is told, and one that begins again is told again
     }
 }
 
+TEST_CASE("a set that was refused is offered again by itself when most have it, at a tie by hand") {
+    engine::DefinitionStore store(1);
+    engine::DefinitionStore peer(2);
+    QuotaSets sets;
+    const auto right = set_of("shared", 3, "b");
+    CHECK(QuotaSets().apply({right}, peer, kNow, true).errors.empty());
+    const std::uint64_t content = peer.sets().front().content_hash;
+    CHECK(sets.apply({set_of("shared", 3, "c")}, store, kNow, true).errors.empty());
+    CHECK(sets.apply({right}, store, kNow, true).errors.size() == 1);
+    CHECK_FALSE(sets.poll(store).again);
+    store.note_peer_contents("shared", {{content, 1}});
+    CHECK_FALSE(sets.poll(store).again);
+    CHECK(sets.apply({right}, store, kNow, true).errors.size() == 1);
+    SUBCASE("most") {
+        store.note_peer_contents("shared", {{content, 2}});
+        CHECK(sets.poll(store).again);
+        CHECK(sets.apply({right}, store, kNow, true).errors.empty());
+    }
+    SUBCASE("by hand") { CHECK(sets.apply({right}, store, kNow, true, true).errors.empty()); }
+    CHECK(store.in_force().front().name == "b");
+}
+
 TEST_CASE("a set of the fleet whose file is deleted stays, without conflict, and that is told") {
     engine::DefinitionStore store(1);
     QuotaSets sets;
