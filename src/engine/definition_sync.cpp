@@ -113,6 +113,7 @@ void DefinitionSync::push(DefinitionEntry entry, std::set<MemberId> to, Instant 
     if (pushes_.size() >= kMaximumPushes) {
         pushes_.pop_front();
         ++counters_.pushes_given_up;
+        unheard_before_ = now;
     }
     pushes_.push_back({std::move(entry), std::move(to), 0, now});
 }

@@ -60,6 +60,10 @@ struct Sidecar {
         gossip::encode(payload.writer(), digest);
         REQUIRE(sync.receive(from, MessageType::definition_digest, payload.bytes(), now, sink));
     }
+    void acknowledge(const Payload& versions) {
+        REQUIRE(
+            sync.receive(kFirst, MessageType::definition_acknowledge, versions.bytes(), now, sink));
+    }
     DocumentOutcome offer(double amount, bool by_hand = false) {
         return store.apply_document({"storage", 7, {quota("a", amount)}, by_hand}, now).outcome;
     }
@@ -115,6 +119,39 @@ TEST_CASE("a mistake that was refused is not taken because peers leave, only if 
         hear_both(1, 2);
         CHECK(one.offer(2, true) == DocumentOutcome::conflict);
     }
+}
+
+TEST_CASE("an edit whose push was thrown out for want of room is told when it is overtaken") {
+    constexpr std::size_t kEdits = 257;  // one more than there is room for
+    Sidecar one;
+    one.tick({kFirst}, 0s);
+    one.now += 1s;
+    for (std::size_t i = 0; i < kEdits; ++i) {
+        const auto quota_i = quota("q" + std::to_string(i), 1);
+        REQUIRE(one.store.set(quota_i, {"ann", "test", {}}, one.now).has_value());
+    }
+    one.tick({kFirst}, 0s);
+    const crdt::DefinitionEntry thrown_out = *one.store.overrides().find("q0");
+    const auto told = [&] {
+        return std::count(one.sink.versions.begin(), one.sink.versions.end(), thrown_out.version);
+    };
+    CHECK(told() == 0);
+    Payload acknowledged;
+    for (const crdt::Version& version : one.sink.versions) {
+        if (!acknowledged.fits(32)) {
+            one.acknowledge(acknowledged);
+            acknowledged.restart();
+        }
+        gossip::encode(acknowledged.writer(), version);
+    }
+    one.acknowledge(acknowledged);
+    CHECK(one.sync.settled());
+
+    crdt::DefinitionEntry newer = thrown_out;
+    newer.version = {thrown_out.version.epoch + 1000, 8};
+    CHECK(one.store.merge(newer, one.now) == crdt::MergeOutcome::applied);
+    one.tick({kFirst}, 1s);
+    CHECK(told() == 1);
 }
 
 }  // namespace
