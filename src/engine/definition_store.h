@@ -245,7 +245,7 @@ class DefinitionStore {
         const std::function<bool(const crdt::DefinitionEntry&)>& visit) const;
     /// Edits made here since the last call, to be pushed to all peers.
     [[nodiscard]] std::vector<crdt::DefinitionEntry> take_edited();
-    /// Edits made here that others' replaced since the last call, the last kMaximumOvertaken.
+    /// Edits made here that others' replaced since the last call, the first kMaximumOvertaken.
     [[nodiscard]] std::vector<crdt::DefinitionEntry> take_overtaken();
     /// The encoded document of a set with generation; nothing if there is none.
     [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> document_bytes(
