@@ -162,6 +162,7 @@ TEST_CASE("12: control bytes and bare line endings anywhere in the head") {
     CHECK(reject("GET / HTTP/1.1\nHost: a\n\n") == Rejection::bare_line_ending);
     CHECK(reject(with("X: a\rY: b\r\n")) == Rejection::bare_line_ending);
     CHECK(reject("GET / HTTP/1.1\r\nHost: a\r\n\n") == Rejection::bare_line_ending);
+    CHECK(reject("GET / HTTP/1.1\r\nHost: a\r\n\rX") == Rejection::bare_line_ending);
     CHECK(reject("GET\t/ HTTP/1.1\r\nHost: a\r\n\r\n") == Rejection::bad_method);
     CHECK(accepts(with("X: a\tb \xc3\xa4\r\n")));
 }
@@ -216,6 +217,11 @@ TEST_CASE("14: long targets, heads and many fields") {
     CHECK(whole(128).size() == 128);
     CHECK(accepts(whole(128), policy));
     CHECK(reject(whole(129), policy) == Rejection::head_too_large);
+    // What is wrong with the last byte that may be there is told of that byte.
+    const std::string within = whole(128).substr(0, 120) + "aaaaaaa";
+    CHECK(reject(within + '\n', policy) == Rejection::bare_line_ending);
+    CHECK(reject(within + '\x01', policy) == Rejection::control_byte);
+    CHECK(reject(within + "\rX", policy) == Rejection::bare_line_ending);
     CHECK(accepts(with("A:\r\nB:\r\n"), policy));
     CHECK(reject(with("A:\r\nB:\r\nC:\r\n"), policy) == Rejection::too_many_fields);
     CHECK(status_of(Rejection::target_too_long) == 414);
