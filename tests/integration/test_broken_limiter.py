@@ -39,7 +39,9 @@ def test_no_request_is_slower_for_keys_that_find_no_room(world, folder):
         result, grown = paired.measure(fleet, folder, seed, contextlib.nullcontext, shared,
                                        {"faulty": {"path": "/tenant/{}", "variants": 100_000}})
         assert grown["whole"] == 0
-        assert grown["faulty"] > 0.9 * sum(result.total("offered", f"faulty{pair}")
+        # A tenant that found room is at rest at once, and its place may serve the next one: of most
+        # of them, then, medians are.
+        assert grown["faulty"] > 0.6 * sum(result.total("offered", f"faulty{pair}")
                                            for pair in range(paired.PAIRS))
         return result
     paired.assert_none_slower(fleet, measure(65), lambda: measure(66))
