@@ -23,6 +23,13 @@ std::int64_t nanoseconds(Instant now) { return now.time_since_epoch().count(); }
 
 void prefetch(const LimitRecord& record) { __builtin_prefetch(&record, 1, 3); }
 
+/// Whether the name leads to this instance. An overflow instance is not found by its name, which
+/// may be a client's.
+bool leads_to(const NameTable& names, std::uint64_t key, std::uint32_t id) {
+    const auto entry = names.find(key);
+    return entry && (entry->value & kIdMask) == id;
+}
+
 }  // namespace
 
 ThreadContext& Limiter::Implementation::register_thread(std::uint64_t seed) {
@@ -231,10 +238,8 @@ void Limiter::Implementation::set_parent(std::uint32_t id, LeafId parent) {
     if (old != 0) {
         --store_.info(old).children;
     }
-    // An overflow instance is not found by its name, which may be a client's.
     const std::uint64_t key = hash(store_.name(id));
-    const auto entry = store_.names.find(key);
-    if (entry && (entry->value & kIdMask) == id) {
+    if (leads_to(store_.names, key, id)) {
         store_.names.update(key, {id | store_.generation(id) << 24, parent.instance});
     }
 }
@@ -289,8 +294,7 @@ void Limiter::Implementation::drop(std::uint32_t id) {
         --store_.info(parent).children;
     }
     const std::uint64_t key = hash(store_.name(id));
-    const auto entry = store_.names.find(key);
-    if (entry && (entry->value & kIdMask) == id) {
+    if (leads_to(store_.names, key, id)) {
         store_.names.erase(key);
     }
     store_.retire_instance(id);
