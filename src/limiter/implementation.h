@@ -210,6 +210,10 @@ class Limiter::Implementation {
 
     // --- room.cpp; all under store_.lock
     struct Idleness {
+        /// An instance that is no fuller counts as empty: a level that drains ends at 0, one that
+        /// is reckoned only comes near. With its instance a millionth of `low` may be forgotten,
+        /// once in idle_after.
+        static constexpr double kEmpty = 1e-6;
         double fullness = 0;       // level/low of the fullest limit
         std::int64_t touched = 0;  // when last used
     };

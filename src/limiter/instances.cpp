@@ -415,8 +415,8 @@ void Limiter::Implementation::sweep(std::int64_t now, std::uint32_t records) {
             continue;
         }
         const Idleness idle = idleness(id, now);
-        constexpr double kEmpty = 1e-6;
-        if (now - idle.touched >= options_.idle_after.count() && idle.fullness <= kEmpty) {
+        if (now - idle.touched >= options_.idle_after.count() &&
+            idle.fullness <= Idleness::kEmpty) {
             drop(id);
             ++dropped_idle_;
         }

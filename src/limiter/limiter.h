@@ -53,6 +53,7 @@ struct LeafId {
     std::uint32_t resume = 0;          // first ancestor that is not an overflow instance
     std::uint32_t overflow_depth = 0;  // overflow instances at the bottom of the chain
     explicit operator bool() const { return instance != 0; }
+    friend bool operator==(const LeafId&, const LeafId&) = default;
 };
 
 /// The fields of a request, for quotas that are enforced for a share of a field's values only.

@@ -20,8 +20,6 @@ namespace {
 constexpr auto kRelaxed = std::memory_order_relaxed;
 /// An instance fuller than this is never replaced: nobody shall empty a bucket by inventing names.
 constexpr double kReplaceableFullness = 0.5;
-/// Nothing is forgotten with one that is no fuller.
-constexpr double kEmpty = 1e-6;
 /// How many instances are looked at to find the emptiest, longest idle one.
 constexpr std::uint32_t kCandidates = 128;
 /// Of these for a name's own definition, and for exact names.
@@ -186,8 +184,8 @@ std::uint32_t Limiter::Implementation::take_from(const Search& search, std::uint
         const bool exact = !definition->has_captures;
         const std::uint32_t live = members_[store_.record(id).definition.load(kRelaxed)].live;
         if ((!exact && live < least_live) ||
-            !replaceable(idleness(id, nanoseconds(now)), exact ? kEmpty : kReplaceableFullness,
-                         nanoseconds(now))) {
+            !replaceable(idleness(id, nanoseconds(now)),
+                         exact ? Idleness::kEmpty : kReplaceableFullness, nanoseconds(now))) {
             break;
         }
     }
@@ -230,7 +228,7 @@ std::uint32_t Limiter::Implementation::take_from_anyone(std::uint32_t definition
     if (const auto taken = ask(definition, left - exact)) {
         return taken;
     }
-    search.fullest = kEmpty;
+    search.fullest = Idleness::kEmpty;
     for (const std::uint32_t first = ranks_.hand(SizeRanks::kExact); first != 0 && left > 0;) {
         if (const auto taken = ask(ranks_.take_turn(SizeRanks::kExact), 1)) {
             return taken;

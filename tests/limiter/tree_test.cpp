@@ -227,6 +227,17 @@ TEST_CASE("idle empty instances are dropped, their records used again") {
     CHECK(fixture.limiter.counters().dropped_idle == 99);
 }
 
+TEST_CASE("an idle instance is empty at a millionth of low, and is kept above it") {
+    Fixture fixture({quota("k/{key}", {borders(1e-9, 1e6, 1e6)})});
+    CHECK(fixture.admits("k/empty", 1));
+    CHECK(fixture.admits("k/kept", 1.01));
+    fixture.wait(61);
+    fixture.limiter.maintain(fixture.now);
+    CHECK(fixture.level("k/empty") == -1);
+    CHECK(fixture.level("k/kept") == doctest::Approx(1.01).epsilon(1e-4));
+    CHECK(fixture.limiter.counters().dropped_idle == 1);
+}
+
 TEST_CASE("upkeep costs the same however many instances live, and sees all of them") {
     constexpr int kInstances = 20'000;
     constexpr std::uint64_t kMostPerCall = 1024;
