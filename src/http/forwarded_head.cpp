@@ -9,6 +9,7 @@ namespace weir::http {
 namespace {
 
 constexpr std::string_view kVia = "Via: 1.1 weir\r\n";
+constexpr std::string_view kListSeparator = ", ";
 constexpr std::size_t kMaxAddress = 64;
 constexpr std::size_t kMaxScheme = 8;
 constexpr std::size_t kMaxMadeId = 64;
@@ -159,7 +160,12 @@ void ForwardedHead::forwarded_for(const Fields& fields, const RequestForwarding&
     const auto address = forwarding.client_address.substr(0, kMaxAddress);
     bool any = false;
     const auto separate = [&] {
-        add(any ? ", " : "X-Forwarded-For: ");
+        if (any) {
+            flush();
+            original(kListSeparator);  // a client decides how many
+        } else {
+            add("X-Forwarded-For: ");
+        }
         any = true;
     };
     if (forwarding.client_trusted) {

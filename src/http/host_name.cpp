@@ -1,9 +1,14 @@
 #include "http/host_name.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "http/characters.h"
+#include "http/words.h"
 
 namespace weir::http {
 namespace {
@@ -20,13 +25,14 @@ bool is_valid_port(std::string_view port) {
     return value <= 65535;
 }
 
+/// An IPv6 address in brackets (RFC 3986, 3.2.2), without a zone.
 bool is_bracketed_address(std::string_view name) {
-    if (name.size() < 4 || name.front() != '[' || name.back() != ']') return false;
-    for (const char c : name.substr(1, name.size() - 2)) {
-        const char lower = to_lower(c);
-        if (!is_digit(c) && (lower < 'a' || lower > 'f') && c != ':' && c != '.') return false;
-    }
-    return true;
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (name.size() < 4 || name.size() - 2 >= text.size()) return false;
+    if (name.front() != '[' || name.back() != ']') return false;
+    copy_bytes(text.data(), name.substr(1, name.size() - 2));
+    in6_addr address{};
+    return ::inet_pton(AF_INET6, text.data(), &address) == 1;
 }
 
 constexpr CharacterSet kNameCharacters("-._");

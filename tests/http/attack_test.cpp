@@ -163,6 +163,15 @@ TEST_CASE("attack: Host missing, more than one, not a host, not the target's") {
           "::1]", "[]",  "[::1]x", "[::1]:x", "[g::1]", "a%2eb",   "http://a"}) {
         attacks.add(kStart + "Host: " + host + "\r\n" + kEnd);
     }
+    for (const std::size_t size : {40U, 46U, 255U, 1000U, 4000U}) {  // no address is that long
+        for (const std::string_view unit : {"a", ":", "a:", "1."}) {
+            std::string host;
+            while (host.size() < size) host += unit;
+            attacks.add(kStart + "Host: [" + host + "]\r\n" + kEnd);
+            attacks.add(kStart + "Host: [" + host + "]:80\r\n" + kEnd);
+            attacks.add("GET http://[" + host + "]/ HTTP/1.1\r\n" + kHost + kEnd);
+        }
+    }
     for (const auto* target : {"http://b.example/", "http://a.example:81/", "http://u@a.example/",
                                "http:///a", "http://", "http:a.example", "//a.example", "a.example",
                                "https://a.example:80/", "ftp://a.example/", "http://a.example,b/",

@@ -132,13 +132,31 @@ TEST_CASE("made ids differ and come from the seed") {
 }
 
 TEST_CASE("the longest valid heads fit") {
-    const auto host = std::string(255, 'h') + ":65535";
-    GatePolicy policy;
     RequestForwarding forwarding{.client_address = "0123456789012345678901234567890123456789012345",
                                  .scheme = "https"};
-    const auto text =
-        forward("GET / HTTP/1.1\r\nHost: " + host + "\r\nTE: trailers\r\n\r\n", forwarding, policy);
-    CHECK(text.find("X-Forwarded-Host: " + host + "\r\n") != std::string::npos);
+    for (const auto& host :
+         {std::string(255, 'h'), "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]"s}) {
+        const auto text = forward(
+            "GET / HTTP/1.1\r\nHost: " + host + ":65535\r\nTE: trailers\r\n\r\n", forwarding);
+        CHECK(text.find("X-Forwarded-Host: " + host + ":65535\r\n") != std::string::npos);
+    }
+}
+
+TEST_CASE("as many X-Forwarded-For lines of a trusted client as the gate lets in become one") {
+    constexpr int kLines = 10'000;
+    GatePolicy policy;
+    policy.max_fields = kLines + 10;
+    policy.max_head = std::size_t{1} << 20;
+    std::string lines;
+    std::string addresses;
+    for (int i = 0; i < kLines; ++i) {
+        lines += "X-Forwarded-For: a\r\n";
+        addresses += "a, ";
+    }
+    const RequestForwarding forwarding{
+        .client_address = "10.0.0.9", .client_trusted = true, .via = false, .request_id = false};
+    const auto text = forward(with(lines), forwarding, policy);
+    CHECK(text.find("X-Forwarded-For: " + addresses + "10.0.0.9\r\n") != std::string::npos);
 }
 
 TEST_CASE("responses lose hop-by-hop fields and speak HTTP/1.1") {

@@ -101,13 +101,15 @@ TEST_CASE("9: Host missing, twice, empty or not a host") {
     CHECK(reject("GET / HTTP/1.0\r\n\r\n") == Rejection::host_missing);
     CHECK(reject(with("Host: a.example\r\n")) == Rejection::host_repeated);
     for (const auto* host :
-         {"", "a,b", "user@a", "a/b", "a b", "a:b", "a:", "a:99999", "a..b", ".a", "a%41", "[::1",
-          "::1", "a?b", "a#b", "[::1]x", "[::g]", "[::g]", "\xc3\xa4"}) {
+         {"",      "a,b",       "user@a",    "a/b",    "a b",          "a:b",     "a:",  "a:99999",
+          "a..b",  ".a",        "a%41",      "[::1",   "::1",          "a?b",     "a#b", "[::1]x",
+          "[::g]", "[1::2::3]", "[1.2.3.4]", "[abcd]", "[::1%25eth0]", "\xc3\xa4"}) {
         CAPTURE(host);
         CHECK(reject("GET / HTTP/1.1\r\nHost: "s + host + "\r\n\r\n") == Rejection::host_invalid);
     }
     for (const auto* host :
-         {"a", "a.", "A_b-c.example:80", "10.0.0.1:1", "[::1]", "[fa::1]", "[2001:db8::1]:80"}) {
+         {"a", "a.", "A_b-c.example:80", "10.0.0.1:1", "[::1]", "[fa::1]", "[2001:db8::1]:80",
+          "[::]", "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535"}) {
         CAPTURE(host);
         CHECK(accepts("GET / HTTP/1.1\r\nHost: "s + host + "\r\n\r\n"));
     }
