@@ -20,6 +20,8 @@ constexpr Duration kFirstRequest = std::chrono::seconds(1);
 constexpr Duration kFirstBytes = std::chrono::seconds(1);
 /// What a client is told to wait when memory is short.
 constexpr Duration kRetryAfterShedding = std::chrono::seconds(1);
+constexpr std::string_view kMemoryShort =
+    "This proxy is short of memory and serves no request now; this is not the client's doing.";
 /// Longer ones in the access log would be a client's way to fill it.
 constexpr std::size_t kMaxLoggedId = 128;
 
@@ -302,13 +304,13 @@ net::Task<bool> ClientConnection::forward(Admission& admission, Upload& upload) 
         finish_request(ending, result.status);
         co_return result.client_stays;
     }
-    const bool keep = upload.body().done() && client_.head.keep_alive();
-    bool stays = false;
     if (result.ending == Ending::rejected_body) {
-        stays = co_await answer_rejection(upload.body().rejection());
-        co_return stays;
+        co_return co_await answer_rejection(upload.body().rejection());
     }
-    stays = co_await answer_error(result.error_status, explanation_of(result.ending), keep);
+    const bool keep = upload.body().done() && client_.head.keep_alive();
+    upload.discard_unsent();
+    const bool stays =
+        co_await answer_error(result.error_status, explanation_of(result.ending), keep);
     finish_request(ending, result.error_status);
     co_return stays;
 }
@@ -336,16 +338,21 @@ net::Task<bool> ClientConnection::refuse(Admission& admission) {
 net::Task<bool> ClientConnection::refuse_for_memory() {
     auto& worker = client_.worker;
     worker.text().clear();
-    http::append_refusal(
-        worker.text(),
-        {.status = 503, .limit = {}, .retry_after = kRetryAfterShedding, .headers = {}},
-        {.head_request = client_.head.method() == http::Method::head,
-         .keep_alive = false,
-         .client_minor_version = client_.head.minor_version(),
-         .accept = client_.head.fields().first(http::FieldId::accept),
-         .date = worker.date(),
-         .request_id = {}},
-        worker.random());
+    http::append_refusal(worker.text(),
+                         {.status = 503,
+                          .own_reasons = true,
+                          .body = {},
+                          .detail = kMemoryShort,
+                          .limit = {},
+                          .retry_after = kRetryAfterShedding,
+                          .headers = {}},
+                         {.head_request = client_.head.method() == http::Method::head,
+                          .keep_alive = false,
+                          .client_minor_version = client_.head.minor_version(),
+                          .accept = client_.head.fields().first(http::FieldId::accept),
+                          .date = worker.date(),
+                          .request_id = answer_id()},
+                         worker.random());
     co_await send_text();
     finish_request(Ending::memory_short, 503);
     co_return false;

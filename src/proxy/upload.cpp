@@ -117,6 +117,11 @@ bool Upload::read_body() {
     return true;
 }
 
+void Upload::discard_unsent() {
+    source_->consume(unsent_);
+    unsent_ = 0;
+}
+
 void Upload::leave_rest_to_client() {
     if (!relay_.empty()) client_.in.swap(relay_);
 }

@@ -45,6 +45,9 @@ class Upload {
     [[nodiscard]] const BodyProgress& body() const { return body_; }
     /// Tell the upstream that the request has been judged already.
     void announce_judged() { announces_judged_ = true; }
+    /// What came of the body and was not sent is not going to be: it must not be taken for the next
+    /// request. To be called before leave_rest_to_client() when the exchange ended early.
+    void discard_unsent();
     /// The client's bytes behind this request go back to where the next head is read.
     void leave_rest_to_client();
 

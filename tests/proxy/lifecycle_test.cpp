@@ -300,6 +300,10 @@ TEST_CASE("36: while memory is short requests get 503, charged and sent nowhere;
     CHECK(answer->status() == 503);
     CHECK(answer->field("Connection") == "close");
     CHECK(answer->has("Retry-After"));
+    // Not the client's doing: whoever stands before us may try another instance.
+    CHECK_FALSE(answer->has("x-envoy-ratelimited"));
+    CHECK(answer->body.find("#temporary-reduced-capacity") != std::string::npos);
+    CHECK(answer->has("X-Request-Id"));
     CHECK(before.closed_within(kPatience));
     CHECK(proxy.get("/").status() == 503);
     auto check = proxy.connect_check();

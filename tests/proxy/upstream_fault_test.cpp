@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -75,6 +76,84 @@ TEST_CASE("26: an upstream whose backlog is full: 504 at the connect timeout") {
     CHECK(std::chrono::steady_clock::now() - begin >= 250ms);
     CHECK(proxy[Ending::upstream_connect_timeout] == 1);
     CHECK(proxy[Event::upstream_connect_timeouts] == 1);
+    // Long before the next bound, a client's of 10 s.
+    CHECK(middle_of_five([&] {
+              const auto start = std::chrono::steady_clock::now();
+              CHECK(proxy.get("/").status() == 504);
+              return std::chrono::steady_clock::now() - start;
+          }) < 5s);
+}
+
+namespace {
+
+constexpr const char* kLast = "GET /last HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n";
+
+/// POSTs whose body would be a request too.
+std::vector<std::string> posts_of_a_request() {
+    const std::string inner = "GET /smuggled HTTP/1.1\r\nHost: a.test\r\n\r\n";
+    const std::string post = "POST /post HTTP/1.1\r\nHost: a.test\r\n";
+    std::ostringstream size;
+    size << std::hex << inner.size();
+    return {post + "Content-Length: " + std::to_string(inner.size()) + "\r\n\r\n" + inner,
+            post + "Transfer-Encoding: chunked\r\n\r\n" + size.str() + "\r\n" + inner +
+                "\r\n0\r\n\r\n"};
+}
+
+/// Sends such a POST and another request behind it: two answers, and none to the body.
+void check_body_is_no_request(Fixture& proxy, int status, Ending ending) {
+    const std::uint64_t before = proxy[Event::request_started];
+    std::uint64_t requests = 0;
+    for (const auto& post : posts_of_a_request()) {
+        CAPTURE(post);
+        auto client = proxy.connect();
+        client.send(post + kLast);
+        for (int i = 0; i < 2; ++i) {
+            const auto answer = read_response(client);
+            REQUIRE(answer);
+            CHECK(answer->status() == status);
+        }
+        CHECK(client.closed_within(kPatience));
+        CHECK(client.buffered().empty());
+        requests += 2;
+    }
+    CHECK(proxy[Event::request_started] == before + requests);
+    CHECK(proxy[ending] == requests);
+}
+
+}  // namespace
+
+TEST_CASE("19, 26: the body of a request that no upstream takes is not the next request") {
+    Fixture proxy;
+    proxy.upstream.stop_listening();
+    check_body_is_no_request(proxy, 502, Ending::upstream_refused);
+    // A body that has not come whole ends the connection.
+    auto client = proxy.connect();
+    client.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100\r\n\r\nGET / HTTP/1.1\r\n");
+    CHECK(read_response(client)->status() == 502);
+    CHECK(client.closed_within(kPatience));
+}
+
+TEST_CASE("19, 26: nor when there is no connection to spare") {
+    Fixture::Options options;
+    options.snapshot.limits.upstream_connections = 1;
+    Fixture proxy(std::move(options));
+    std::atomic<bool> go = false;
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.request();
+        eventually([&] { return go.load(); });
+        session.answer(200, "ok");
+    });
+    auto holder = proxy.connect();
+    holder.send(kGet);
+    REQUIRE(eventually([&] { return proxy.upstream.requests() == 1; }));
+    std::thread release([&] {
+        // Endings are read when no request is in flight any more.
+        eventually([&] { return proxy.statistics()[Event::request_finished] == 4; });
+        go = true;
+    });
+    check_body_is_no_request(proxy, 503, Ending::upstream_exhausted);
+    release.join();
+    CHECK(read_response(holder)->status() == 200);
 }
 
 TEST_CASE("the next address is tried when the first refuses") {
