@@ -1,8 +1,4 @@
-"""The chart, linted and rendered by the real helm; what it renders is read by the real weir.
-
-WEIR_HELM names the helm program (default: scripts/install-helm builds it), WEIR_BIN the weir
-program whose `validate` reads the rendered files.
-"""
+"""The chart, linted and rendered by the real helm; what it renders is read by the real weir. WEIR_BIN names it."""
 
 import os
 import pathlib
@@ -11,46 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-CHART = ROOT / "charts" / "weir"
-VALUES = [None, *sorted((CHART / "ci").glob("*-values.yaml"))]
-NAMES = [path.stem if path else "defaults" for path in VALUES]
-
-
-@pytest.fixture(scope="session")
-def helm():
-    program = os.environ.get("WEIR_HELM")
-    if not program:
-        done = subprocess.run([ROOT / "scripts" / "install-helm"], check=True, timeout=900,
-                              stdout=subprocess.PIPE, text=True)
-        program = done.stdout.strip().splitlines()[-1]
-
-    def run(*arguments, ok=True):
-        done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=60)
-        assert (done.returncode == 0) == ok, done.stdout + done.stderr
-        return done.stdout if ok else done.stdout + done.stderr
-
-    return run
-
-
-def render(helm, values=None, *more):
-    arguments = ["template", "shop", CHART, *more]
-    if values:
-        arguments += ["--values", values]
-    return [document for document in yaml.safe_load_all(helm(*arguments)) if document]
-
-
-def the(documents, kind, name):
-    found = [d for d in documents if d["kind"] == kind and d["metadata"]["name"] == name]
-    assert len(found) == 1, f"{len(found)} documents {kind}/{name}"
-    return found[0]
-
-
-def weir_container(pod):
-    both = pod.get("initContainers", []) + pod["containers"]
-    found = [container for container in both if container["name"] == "weir"]
-    assert len(found) == 1
-    return found[0]
+from rendered import CHART, NAMES, VALUES, render, the, weir_container
 
 
 @pytest.mark.parametrize("values", VALUES, ids=NAMES)

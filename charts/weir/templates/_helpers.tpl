@@ -22,7 +22,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* The label that all sidecars of one cluster carry, of whatever Deployment they are. */}}
+{{/* The label that all sidecars of one cluster carry, of whatever Deployment they are; also for
+other charts, as _sidecar.tpl says. */}}
 {{- define "weir.peerLabels" -}}
-weir/cluster: {{ include "weir.clusterName" . }}
+weir/cluster: {{ include "weir.clusterName" ((.Subcharts).weir | default .) }}
 {{- end -}}

@@ -1,15 +1,27 @@
 {{/*
-The weir container, for this chart and for others: a chart that depends on this one writes
+The weir container, for this chart and for others. A chart that depends on this one has this
+chart's values under `weir:` in its own, with `app.enabled: false` (then only the ConfigMap and
+the headless Service are made here) and `app.port` the port of its own app, and writes in its
+Deployment:
 
-  initContainers:
-    {{- include "weir.sidecar" . | nindent 8 }}
-  volumes:
-    {{- include "weir.volumes" . | nindent 8 }}
+  template:
+    metadata:
+      labels:
+        {{- include "weir.peerLabels" . | nindent 8 }}
+    spec:
+      securityContext: {fsGroup: {{ .Values.weir.weir.runAsUser }}} # may read the key
+      initContainers:
+        {{- include "weir.sidecar" . | nindent 8 }}
+      volumes:
+        {{- include "weir.volumes" . | nindent 8 }}
 
-with values of the same shape. With weir.nativeSidecar it belongs under initContainers, else
-under containers.
+Its Service leads to the pod's port {{ .Values.weir.weir.ports.traffic }}. With
+weir.nativeSidecar: false the container belongs under containers. A dependency with an alias is
+passed as .Subcharts.ALIAS instead of the dot: names and settings are always those of the chart
+that makes the ConfigMap, whose scope that is.
 */}}
 {{- define "weir.sidecar" -}}
+{{- with (.Subcharts).weir | default . -}}
 - name: weir
   image: {{ .Values.weir.image | quote }}
   imagePullPolicy: {{ .Values.weir.imagePullPolicy }}
@@ -58,8 +70,10 @@ under containers.
     - {name: weir-state, mountPath: /var/lib/weir}
     {{- end }}
 {{- end -}}
+{{- end -}}
 
 {{- define "weir.volumes" -}}
+{{- with (.Subcharts).weir | default . -}}
 - name: weir-config
   configMap: {name: {{ include "weir.fullname" . }}-config}
 - name: weir-key
@@ -73,4 +87,5 @@ under containers.
 - name: weir-state
   emptyDir: {sizeLimit: {{ .Values.weir.snapshot.sizeLimit | default "512Mi" }}}
 {{- end }}
+{{- end -}}
 {{- end -}}
