@@ -4,8 +4,12 @@
 
 #include <array>
 
+#include "tolerance.h"
+
 namespace weir {
 namespace {
+
+using weir::testing::plus_minus;
 
 TEST_CASE("the same seed gives the same numbers, another seed others") {
     Random a(7);
@@ -26,9 +30,9 @@ TEST_CASE("uniform numbers are spread evenly, exponential ones have their mean")
         sum += random.exponential(4);
     }
     for (int count : bins) {
-        CHECK(count == doctest::Approx(kDraws / 10).epsilon(0.05));
+        CHECK(count == plus_minus(kDraws / 10.0, 0.05 * kDraws / 10));
     }
-    CHECK(sum / kDraws == doctest::Approx(0.25).epsilon(0.02));
+    CHECK(sum / kDraws == plus_minus(0.25, 0.02 * 0.25));
 }
 
 }  // namespace

@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "limiter/fixture.h"
+#include "tolerance.h"
 
 namespace weir::limiter {
 namespace {
 
 using namespace testing;
+using weir::testing::plus_minus;
 
 RateLimit linear(double rate, double low, double high) {
     RateLimit limit = borders(rate, low, high);
@@ -178,8 +180,8 @@ TEST_CASE("a template's gauges are the mean of its instances, weighted by what t
     REQUIRE(seen.has_value());
     for (const DefinitionStatistics& figures : {*seen, scanned}) {
         CHECK(figures.live_instances == models.size());
-        CHECK(figures.discard_probability_mean == doctest::Approx(expected.p).epsilon(0.02));
-        CHECK(figures.level_ratio_mean == doctest::Approx(expected.ratio).epsilon(0.02));
+        CHECK(figures.discard_probability_mean == plus_minus(expected.p, 0.02 * expected.p));
+        CHECK(figures.level_ratio_mean == plus_minus(expected.ratio, 0.02 * expected.ratio));
         CHECK(figures.discard_probability_max == doctest::Approx(expected.p_max).epsilon(1e-4));
         CHECK(figures.level_ratio_max == doctest::Approx(expected.ratio_max).epsilon(1e-4));
     }

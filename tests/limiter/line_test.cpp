@@ -7,11 +7,13 @@
 #include <initializer_list>
 
 #include "one_limit.h"
+#include "tolerance.h"
 
 namespace weir::limiter {
 namespace {
 
 using namespace testing;
+using weir::testing::plus_minus;
 
 /// Whether this machine has the step that changes level and rate together.
 bool swaps_both() {
@@ -394,12 +396,12 @@ TEST_CASE("the rate of what is offered decays with its window") {
     CHECK(own_offered_rate(line.record, line.now - kSecond) == doctest::Approx(10));
     line.wait(0.3);
     CHECK(own_offered_rate(line.record, line.now) ==
-          doctest::Approx(10 * std::exp(-1)).epsilon(0.005));
+          plus_minus(10 * std::exp(-1), 0.05 * std::exp(-1)));
     note_offered(line.record, 3, line.now);
     const double both = 10 * std::exp(-1) + 10;
-    CHECK(own_offered_rate(line.record, line.now) == doctest::Approx(both).epsilon(0.005));
+    CHECK(own_offered_rate(line.record, line.now) == plus_minus(both, 0.005 * both));
     note_offered(line.record, 3, line.now - kSecond);  // a thread whose clock was read before
-    CHECK(own_offered_rate(line.record, line.now) == doctest::Approx(both + 10).epsilon(0.005));
+    CHECK(own_offered_rate(line.record, line.now) == plus_minus(both + 10, 0.005 * (both + 10)));
     CHECK(touched_at(line.record, line.now) == line.now);
     line.wait(2);
     CHECK(line.now - touched_at(line.record, line.now) ==

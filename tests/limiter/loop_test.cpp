@@ -3,12 +3,14 @@
 #include <cmath>
 
 #include "fixture.h"
+#include "tolerance.h"
 
 // Closed loops in virtual time: what is admitted over seconds.
 
 using namespace weir;
 using namespace weir::limiter;
 using namespace weir::limiter::testing;
+using weir::testing::plus_minus;
 
 TEST_CASE("ten times the limit is held to the limit") {
     for (const double overload : {2.0, 10.0, 50.0}) {
@@ -17,7 +19,7 @@ TEST_CASE("ten times the limit is held to the limit") {
         (void)fixture.load("q", 200 * overload, 4, random);
         const double admitted = fixture.load("q", 200 * overload, 30, random);
         CAPTURE(overload);
-        CHECK(admitted / (200 * 30) == doctest::Approx(1).epsilon(0.01));
+        CHECK(admitted / (200 * 30) == plus_minus(1, 0.01));
     }
 }
 
@@ -41,7 +43,7 @@ TEST_CASE("a hard edge alone admits exactly its limit") {
     Fixture fixture({quota("q", {per_second(10)})});
     Random random(10);
     const double admitted = fixture.load("q", 200, 60, random);
-    CHECK(admitted == doctest::Approx(610).epsilon(0.005));
+    CHECK(admitted == plus_minus(610, 3));
 }
 
 TEST_CASE("the product keeps a parent steady over a child that refuses a flood by itself") {
@@ -67,10 +69,10 @@ TEST_CASE("the product keeps a parent steady over a child that refuses a flood b
     for (int i = 0; i < 10; ++i) {
         loud = quiet = 0;
         second(1, loud, quiet);
-        CHECK((loud + quiet) / 500 == doctest::Approx(1).epsilon(0.12));
+        CHECK((loud + quiet) / 500 == plus_minus(1, 0.07));
         sum += loud + quiet;
     }
-    CHECK(sum / 5000 == doctest::Approx(1).epsilon(0.015));
+    CHECK(sum / 5000 == plus_minus(1, 0.015));
 }
 
 TEST_CASE("an installed view is dead-reckoned: the fleet's share is held") {
@@ -93,9 +95,9 @@ TEST_CASE("an installed view is dead-reckoned: the fleet's share is held") {
         const double passed = fixture.load("q", 1000, 0.01, random);
         admitted += tick >= 200 ? passed : 0;
     }
-    CHECK(admitted / 1000 == doctest::Approx(1).epsilon(0.05));  // a tenth of 1000/s for 10 s
+    CHECK(admitted / 1000 == plus_minus(1, 0.05));  // a tenth of 1000/s for 10 s
     const auto counts = fixture.limiter.read(limit, fixture.now);
-    CHECK(counts->level == doctest::Approx(1500).epsilon(0.05));
+    CHECK(counts->level == plus_minus(1500, 75));
     // G grew by the open share of the time.
-    CHECK(counts->open_time == doctest::Approx(12 * 0.1).epsilon(0.1));
+    CHECK(counts->open_time == plus_minus(12 * 0.1, 0.12));
 }

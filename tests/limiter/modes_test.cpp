@@ -7,11 +7,13 @@
 #include <string>
 
 #include "limiter/fixture.h"
+#include "tolerance.h"
 
 namespace weir::limiter {
 namespace {
 
 using namespace testing;
+using weir::testing::plus_minus;
 
 constexpr int kKeys = 10'000;
 
@@ -42,8 +44,7 @@ TEST_CASE("a share of keys is enforced, and a larger share only adds keys") {
     for (const double share : {0.01, 0.25, 0.5, 0.9}) {
         const std::set<int> keys = refused_keys(share);
         const double deviation = std::sqrt(share * (1 - share) * kKeys);
-        CHECK(static_cast<double>(keys.size()) ==
-              doctest::Approx(share * kKeys).scale(1).epsilon(4 * deviation));
+        CHECK(static_cast<double>(keys.size()) == plus_minus(share * kKeys, 4 * deviation));
         for (const int key : before) {
             CHECK(keys.contains(key));
         }
@@ -96,7 +97,7 @@ TEST_CASE("a request field as the key") {
             CHECK(admits(name) == admitted);
         }
     }
-    CHECK(refused == doctest::Approx(0.25 * kKeys).scale(1).epsilon(4 * 43));
+    CHECK(refused == plus_minus(0.25 * kKeys, 4 * 43));
     // Without a value the leaf's name is the key: all such requests are one.
     CHECK(admits("") == fixture.admits("q"));
 }
@@ -139,8 +140,9 @@ TEST_CASE(
     CHECK(partly.refused > 0);
     CHECK(partly.shadow_refused > 0);
     // Two different lots decide: within a few percent of what full enforcement refuses.
-    CHECK(partly.refused + partly.shadow_refused == doctest::Approx(refused_in_full).epsilon(0.05));
-    CHECK(fixture.level("q") == doctest::Approx(enforced.level("q")).epsilon(0.15));
+    CHECK(partly.refused + partly.shadow_refused ==
+          plus_minus(refused_in_full, 0.05 * refused_in_full));
+    CHECK(fixture.level("q") == plus_minus(enforced.level("q"), 0.15 * enforced.level("q")));
 }
 
 TEST_CASE("options of the quota that a decision describes") {
@@ -192,8 +194,7 @@ TEST_CASE("the mean follows responses longer than it, not the differences") {
         fixture.limiter.correct(fixture.thread, decision.charge, Unit::response_bytes, bytes,
                                 fixture.now);
     }
-    CHECK(static_cast<double>(fixture.check("q").charge.response_bytes) ==
-          doctest::Approx(2000).epsilon(0.05));
+    CHECK(static_cast<double>(fixture.check("q").charge.response_bytes) == plus_minus(2000, 100));
 }
 
 TEST_CASE("refunds and corrections are counted: admitted less refunded is what was charged") {

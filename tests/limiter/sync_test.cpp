@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "fixture.h"
+#include "tolerance.h"
 
 using namespace weir;
 using namespace weir::limiter;
 using namespace weir::limiter::testing;
+using weir::testing::plus_minus;
 
 namespace {
 std::vector<LimitRef> drained(Limiter& limiter) {
@@ -55,8 +57,8 @@ TEST_CASE("local counts tell what was admitted, offered and refunded") {
     CHECK(counts->admitted == doctest::Approx(10));
     CHECK(counts->offered == doctest::Approx(15));
     CHECK(counts->refunded == 0);
-    CHECK(counts->offered_rate == doctest::Approx(15 / 0.3 * std::exp(-0.067 / 0.3)).epsilon(0.02));
-    CHECK(counts->local_level == doctest::Approx(10 - 0.074 * 10).epsilon(0.02));
+    CHECK(counts->offered_rate == plus_minus(15 / 0.3 * std::exp(-0.067 / 0.3), 0.8));
+    CHECK(counts->local_level == plus_minus(10 - 0.074 * 10, 0.2));
     CHECK(counts->view_level == -1);
     fixture.limiter.refund(fixture.thread, charges[0], fixture.now);
     CHECK(fixture.admits("q"));
@@ -67,7 +69,7 @@ TEST_CASE("local counts tell what was admitted, offered and refunded") {
     const double with_newest = counts->offered_rate;
     fixture.wait(0.001);
     CHECK(fixture.limiter.read(limit, fixture.now)->offered_rate ==
-          doctest::Approx(with_newest).epsilon(0.01));
+          plus_minus(with_newest, 0.01 * with_newest));
 }
 
 TEST_CASE("what a shadow quota lets through beyond its limit is offered to it, not admitted") {
@@ -125,10 +127,10 @@ TEST_CASE("a view's others fill the bucket between installs") {
     view.admitted_at = 1;
     REQUIRE(fixture.limiter.install(limit, view, fixture.now));
     fixture.wait(2);
-    CHECK(fixture.limiter.read(limit, fixture.now)->level == doctest::Approx(600).epsilon(0.001));
+    CHECK(fixture.limiter.read(limit, fixture.now)->level == plus_minus(600, 0.6));
     fixture.wait(2);
     CHECK(fixture.admits("q"));
-    CHECK(fixture.level("q") == doctest::Approx(701).epsilon(0.001));
+    CHECK(fixture.level("q") == plus_minus(701, 0.7));
 }
 
 TEST_CASE("a hard edge sheds when an owner says so, and stops two requests below low") {
@@ -147,7 +149,7 @@ TEST_CASE("a hard edge sheds when an owner says so, and stops two requests below
     view.level = 8.5;
     REQUIRE(fixture.limiter.install(limit, view, fixture.now));
     const Decision decision = fixture.check("q");
-    CHECK(decision.discard_probability == doctest::Approx(1 - 11.0 / 1000).epsilon(0.001));
+    CHECK(decision.discard_probability == plus_minus(1 - 11.0 / 1000, 0.001));
     view.level = 5;
     view.shedding = false;
     REQUIRE(fixture.limiter.install(limit, view, fixture.now));

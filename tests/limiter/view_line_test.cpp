@@ -5,12 +5,14 @@
 #include <cmath>
 
 #include "one_limit.h"
+#include "tolerance.h"
 
 namespace weir::limiter {
 
 namespace {
 
 using namespace testing;
+using weir::testing::plus_minus;
 
 FleetView view_of(double level, double offered, double others) {
     FleetView view;
@@ -199,7 +201,7 @@ TEST_CASE("others' rate fills as far as the law lets it, in steps") {
     const double balance = line.view.view_level.load();
     CHECK(balance > 130);
     CHECK(balance < 170);
-    CHECK(line.view.slope.load() == doctest::Approx(0).scale(1).epsilon(0.2));
+    CHECK(line.view.slope.load() == plus_minus(0, 0.2));
     // In one stretch of a second the law is followed as well as in a hundred short ones.
     OneLimit once(kSmooth);
     once.install(view_of(100, 4000, 4000));
@@ -212,7 +214,7 @@ TEST_CASE("others' rate fills as far as the law lets it, in steps") {
         often.renew_both();
     }
     CHECK(once.view.view_level.load() ==
-          doctest::Approx(often.view.view_level.load()).epsilon(0.02));
+          plus_minus(often.view.view_level.load(), 0.02 * often.view.view_level.load()));
     // However long it slept it takes 64 steps at most, and ends in balance.
     OneLimit slept(kSmooth);
     slept.install(view_of(0, 8, 8));
@@ -235,11 +237,11 @@ TEST_CASE("a hard edge sheds only while a view is installed") {
     FleetView view = view_of(8.5, 100, 0);
     line.install(view);
     line.record.control.fetch_or(kShedding);
-    CHECK(chance(line.viewed()) == doctest::Approx(1 - 11.0 / 100).epsilon(0.001));
+    CHECK(chance(line.viewed()) == plus_minus(1 - 11.0 / 100, 0.001));
     // With a longer round trip room is handed out more slowly.
     view.round_trip = std::chrono::milliseconds(250);
     line.install(view);
-    CHECK(chance(line.viewed()) == doctest::Approx(1 - 10.5 / 100).epsilon(0.001));
+    CHECK(chance(line.viewed()) == plus_minus(1 - 10.5 / 100, 0.001));
     // An owner's word begins it; for limits that shed by themselves it means nothing.
     line.record.control.fetch_and(~kShedding);
     view.shedding = true;
@@ -281,7 +283,7 @@ TEST_CASE("the law goes by the fleet's rate where it is known, else by our own")
     CHECK(chance(line.alone()) == doctest::Approx(0.5));
     CHECK(chance(line.viewed()) == doctest::Approx(0.5));
     line.install(view_of(149, 1000, 0));
-    CHECK(chance(line.viewed()) == doctest::Approx(0.9).epsilon(0.001));
+    CHECK(chance(line.viewed()) == plus_minus(0.9, 0.001));
     // Below low nobody asks for a law; at low it is asked and says nothing.
     line.record.level.store(99);
     CHECK(chance(line.viewed()) == 0);
@@ -350,11 +352,10 @@ TEST_CASE("the counts that the engine reads") {
     CHECK(counts.offered_rate == doctest::Approx((3 - 2) / 0.3));
     line.now += 49'000'000;
     const double fresh = (3 - 2) / 0.3 * std::exp(-0.049 / 0.3);
-    CHECK(local_counts(line.viewed(), line.now).offered_rate ==
-          doctest::Approx(fresh).epsilon(0.02));
+    CHECK(local_counts(line.viewed(), line.now).offered_rate == plus_minus(fresh, 0.02 * fresh));
     line.now += 1'000'000;
     const double all = 3 / 0.3 * std::exp(-0.05 / 0.3);
-    CHECK(local_counts(line.viewed(), line.now).offered_rate == doctest::Approx(all).epsilon(0.01));
+    CHECK(local_counts(line.viewed(), line.now).offered_rate == plus_minus(all, 0.01 * all));
     line.view.last_offered.store(line.now);
     line.view.last_weight.store(1000);
     CHECK(local_counts(line.viewed(), line.now).offered_rate == 0);

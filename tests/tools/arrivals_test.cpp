@@ -5,8 +5,12 @@
 #include <cmath>
 #include <vector>
 
+#include "tolerance.h"
+
 namespace weir::tools {
 namespace {
+
+using weir::testing::plus_minus;
 
 std::vector<double> until(Arrivals& arrivals, double end_s) {
     std::vector<double> times;
@@ -44,12 +48,12 @@ TEST_CASE("Poisson arrivals have their rate and their noise, and repeat for a se
     Arrivals again(Arrivals::Kind::poisson, {{0, 1000}}, Random(seed));
     const auto times = until(arrivals, 100);
     CHECK(times == until(again, 100));
-    CHECK(static_cast<double>(times.size()) == doctest::Approx(1e5).epsilon(0.01));
+    CHECK(static_cast<double>(times.size()) == plus_minus(1e5, 1e3));
     double squares = 0;
     for (std::size_t i = 1; i < times.size(); ++i) {
         squares += std::pow((times[i] - times[i - 1]) * 1000 - 1, 2);
     }
-    CHECK(squares / 1e5 == doctest::Approx(1.0).epsilon(0.05));
+    CHECK(squares / 1e5 == plus_minus(1, 0.05));
 }
 
 TEST_CASE("a rate set while running replaces the steps to come") {
@@ -76,8 +80,8 @@ TEST_CASE("by lot: the shares on average") {
     for (int i = 0; i < 100'000; ++i) {
         counts[*spread.pick(0, paused)] += 1e-5;
     }
-    CHECK(counts[0] == doctest::Approx(0.7).epsilon(0.02));
-    CHECK(counts[2] == doctest::Approx(0.1).epsilon(0.05));
+    CHECK(counts[0] == plus_minus(0.7, 0.02 * 0.7));
+    CHECK(counts[2] == plus_minus(0.1, 0.05 * 0.1));
 }
 
 TEST_CASE("shares change with time, and a paused target's go to the others") {
