@@ -20,25 +20,22 @@ std::string describe(const char* what, double value, const char* relation, doubl
     return text;
 }
 
-void judge_steady(const Reference& reference, const Summary& summary,
-                  std::vector<std::string>& faults) {
-    const Figures& figures = *reference.steady;
-    if (summary.mean_least < figures.mean_least - kMeanMargin) {
-        faults.push_back(
-            describe("mean", summary.mean_least, "<", figures.mean_least - kMeanMargin));
-    }
-    if (summary.mean_most > figures.mean_most + kMeanMargin) {
-        faults.push_back(describe("mean", summary.mean_most, ">", figures.mean_most + kMeanMargin));
-    }
-    if (!reference.seconds_known) return;
-    if (summary.second_least < figures.second_least - kSecondMargin) {
-        faults.push_back(
-            describe("second", summary.second_least, "<", figures.second_least - kSecondMargin));
-    }
-    if (summary.second_most > figures.second_most + kSecondMargin) {
-        faults.push_back(
-            describe("second", summary.second_most, ">", figures.second_most + kSecondMargin));
-    }
+void judge_range(const std::string& what, Range ours, Range theirs, double margin,
+                 std::vector<std::string>& faults) {
+    const double least = theirs.least - margin;
+    const double most = theirs.most + margin;
+    if (ours.least < least) faults.push_back(describe(what.c_str(), ours.least, "<", least));
+    if (ours.most > most) faults.push_back(describe(what.c_str(), ours.most, ">", most));
+}
+
+/// `whose` begins what is said.
+void judge_figures(const std::string& whose, const Figures& figures, bool seconds_known,
+                   const Summary& summary, std::vector<std::string>& faults) {
+    judge_range(whose + "mean", {summary.mean_least, summary.mean_most},
+                {figures.mean_least, figures.mean_most}, kMeanMargin, faults);
+    if (!seconds_known) return;
+    judge_range(whose + "second", {summary.second_least, summary.second_most},
+                {figures.second_least, figures.second_most}, kSecondMargin, faults);
 }
 
 void judge_single_seconds(const Reference& reference, const Summary& summary,
@@ -50,6 +47,14 @@ void judge_single_seconds(const Reference& reference, const Summary& summary,
         if (ours <= bound) continue;
         const std::string what = "second " + std::to_string(i + 1) + " off by";
         faults.push_back(describe(what.c_str(), ours, ">", bound));
+    }
+}
+
+void judge_own(const OwnFigures& own, const Summary& summary, std::vector<std::string>& faults) {
+    if (own.steady) judge_figures("own ", *own.steady, true, summary, faults);
+    for (std::size_t i = 0; i < own.single_seconds.size(); ++i) {
+        const std::string what = "own second " + std::to_string(i + 1);
+        judge_range(what, summary.single_seconds[i], own.single_seconds[i], kSecondMargin, faults);
     }
 }
 
@@ -271,7 +276,9 @@ std::vector<std::string> judge(const Story& story, const Summary& summary) {
     std::vector<std::string> faults;
     const Reference& reference = story.reference;
     if (!summary.met) faults.emplace_back("not everybody met everybody");
-    if (reference.steady) judge_steady(reference, summary, faults);
+    if (reference.steady) {
+        judge_figures("", *reference.steady, reference.seconds_known, summary, faults);
+    }
     if (reference.nothing_refused && summary.refused > 0) {
         faults.push_back(describe("refused", summary.refused, ">", 0));
     }
@@ -293,6 +300,7 @@ std::vector<std::string> judge(const Story& story, const Summary& summary) {
     }
     judge_single_seconds(reference, summary, faults);
     judge_shares(reference, summary, faults);
+    judge_own(story.own, summary, faults);
     return faults;
 }
 
