@@ -228,9 +228,9 @@ double clamp_level(const Bucket& bucket, double level, std::int64_t now) {
 
 double own_offered_rate(const LimitRecord& record, std::int64_t now) {
     const Recent recent = unpack_recent(record.recent.load(kRelaxed));
-    const auto ticks = static_cast<std::int32_t>(tick_of(now) - recent.tick);
-    return static_cast<double>(recent.sum) *
-           decay(std::max(0, ticks) * (kTickSeconds / kRateWindow)) / kRateWindow;
+    const std::uint32_t ticks = ticks_between(recent.tick, tick_of(now));
+    return static_cast<double>(recent.sum) * decay(ticks * (kTickSeconds / kRateWindow)) /
+           kRateWindow;
 }
 
 double law_probability(const Bucket& bucket, const Reading& reading, double weight,

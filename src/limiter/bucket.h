@@ -106,8 +106,7 @@ void remove_view(const Bucket& bucket, double renewed);
 /// When it was last offered anything, to a tick.
 [[nodiscard]] inline std::int64_t touched_at(const LimitRecord& record, std::int64_t now) {
     const Recent recent = unpack_recent(record.recent.load(std::memory_order_relaxed));
-    const auto ticks = static_cast<std::int32_t>(tick_of(now) - recent.tick);
-    return now - (std::int64_t{ticks > 0 ? ticks : 0} << 20);
+    return now - (std::int64_t{ticks_between(recent.tick, tick_of(now))} << 20);
 }
 
 // --- the quick halves, inline; the slow ones are in bucket.cpp -----------------------------------
@@ -170,9 +169,8 @@ inline constexpr PowerTable kTickDecay{0.99651086806};
                                                 std::int64_t now) {
     Recent recent = unpack_recent(word);
     const std::uint32_t tick = tick_of(now);
-    const auto ticks = static_cast<std::int32_t>(tick - recent.tick);
-    if (ticks > 0) {
-        recent.sum *= kTickDecay(static_cast<std::uint32_t>(ticks));
+    if (const std::uint32_t ticks = ticks_between(recent.tick, tick); ticks > 0) {
+        recent.sum *= kTickDecay(ticks);
         recent.tick = tick;
     }
     recent.sum += static_cast<float>(offered);

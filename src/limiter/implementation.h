@@ -93,6 +93,8 @@ class Limiter::Implementation {
 
     // settle.cpp
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
+    std::uint32_t hold(const Charge& charge);
+    void unhold(std::uint32_t instance) { store_.unhold(instance); }
     void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
                  bool last);
 

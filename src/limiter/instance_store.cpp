@@ -113,10 +113,35 @@ void InstanceStore::make_instance(std::uint32_t id, std::string_view name) {
     InstanceInfo& info = infos_[id];
     NameBlock* block = make_name(name);
     info.name.store(block, std::memory_order_release);
-    info.generation.fetch_add(1, std::memory_order_release);
+    next_generation(id);
     info.children = 0;
     name_bytes_ += bytes_of(block);
     ++instances_;
+}
+
+bool InstanceStore::hold(std::uint32_t id, std::uint32_t generation) {
+    if (id == 0 || id > high_water() || (generation & 1) == 0) {
+        return false;
+    }
+    std::atomic<std::uint32_t>& word = infos_[id].generation;
+    std::uint32_t old = word.load(kRelaxed);
+    do {
+        constexpr std::uint32_t kMostHolds = ~std::uint32_t{0} - kHold;
+        if ((old & 0xff) != generation || old > kMostHolds) {
+            return false;
+        }
+    } while (!word.compare_exchange_weak(old, old + kHold, std::memory_order_acq_rel, kRelaxed));
+    return true;
+}
+
+/// Wraps without a carry into the holds, which may change meanwhile.
+void InstanceStore::next_generation(std::uint32_t id) {
+    std::atomic<std::uint32_t>& word = infos_[id].generation;
+    std::uint32_t old = word.load(kRelaxed);
+    std::uint32_t next = 0;
+    do {
+        next = (old & ~kGenerationMask) | ((old + 1) & kGenerationMask);
+    } while (!word.compare_exchange_weak(old, next, std::memory_order_release, kRelaxed));
 }
 
 void InstanceStore::push(Retired retired) {
@@ -129,7 +154,7 @@ void InstanceStore::retire_instance(std::uint32_t id) {
     Retired retired;
     retired.instance = id;
     retired.name = info.name.exchange(nullptr, kRelaxed);
-    info.generation.fetch_add(1, std::memory_order_release);
+    next_generation(id);
     name_bytes_ -= bytes_of(retired.name);
     --instances_;
     for (std::uint32_t i = id; i != 0; i = records_[i].next()) {

@@ -25,8 +25,9 @@ struct NameBlock;
 
 /// The cold part of an instance.
 struct InstanceInfo {
-    std::atomic<NameBlock*> name;           // null = not a live head
-    std::atomic<std::uint32_t> generation;  // counts births and deaths: odd = live
+    std::atomic<NameBlock*> name;  // null = not a live head
+    /// Low half: counts births and deaths, odd = live. High half: how many hold it.
+    std::atomic<std::uint32_t> generation;
     std::uint32_t children;
     std::uint32_t previous;  // in the ring of its definition's instances
     std::uint32_t next;
@@ -68,6 +69,19 @@ class InstanceStore {
     /// The low byte: it travels in the name table beside the 24 bits of the id.
     [[nodiscard]] std::uint32_t generation(std::uint32_t id) const {
         return infos_[id].generation.load(std::memory_order_acquire) & 0xff;
+    }
+    /// More of it, for whoever keeps it for longer than a request takes.
+    [[nodiscard]] std::uint32_t long_generation(std::uint32_t id) const {
+        return infos_[id].generation.load(std::memory_order_acquire) & kGenerationMask;
+    }
+    /// Keeps a live instance from being dropped for idleness until unhold(), which is also right
+    /// after its death. False: it does not live, or too many hold it. Any thread.
+    [[nodiscard]] bool hold(std::uint32_t id, std::uint32_t generation);
+    void unhold(std::uint32_t id) {
+        infos_[id].generation.fetch_sub(kHold, std::memory_order_release);
+    }
+    [[nodiscard]] bool held(std::uint32_t id) const {
+        return infos_[id].generation.load(std::memory_order_acquire) >= kHold;
     }
     /// Is it the head of a live instance?
     [[nodiscard]] bool live_head(std::uint32_t id) const {
@@ -113,6 +127,10 @@ class InstanceStore {
         NameBlock* name = nullptr;
         std::shared_ptr<const void> other;
     };
+    static constexpr std::uint32_t kHold = 1U << 16;
+    static constexpr std::uint32_t kGenerationMask = kHold - 1;
+
+    void next_generation(std::uint32_t id);
     void push(Retired retired);
     void free_records(std::uint32_t head);
 

@@ -340,8 +340,11 @@ LeafId Limiter::Implementation::above_parent(std::uint32_t overflow, LeafId pare
     LeafId leaf;
     leaf.instance = overflow;
     leaf.generation = store_.generation(leaf.instance);
-    leaf.overflow_depth = parent.overflow_depth + 1;
-    leaf.resume = parent.overflow_depth > 0 ? parent.resume : parent.instance;
+    leaf.overflow_depth = static_cast<std::uint16_t>(parent.overflow_depth + 1);
+    const bool above = parent.overflow_depth > 0;
+    leaf.resume = above ? parent.resume : parent.instance;
+    leaf.resume_generation =
+        above ? parent.resume_generation : static_cast<std::uint16_t>(parent.generation);
     return leaf;
 }
 

@@ -91,6 +91,12 @@ void Limiter::correct(ThreadContext& thread, Charge& charge, Unit unit, double a
                       bool last) {
     implementation_->correct(thread, charge, unit, actual, now, last);
 }
+std::uint32_t Limiter::hold(const Charge& charge) { return implementation_->hold(charge); }
+void Limiter::unhold(std::uint32_t held) {
+    if (held != 0) {
+        implementation_->unhold(held);
+    }
+}
 const QuotaOptions* Limiter::options(const Decision& decision) const {
     return decision.instance == 0 ? nullptr : implementation_->options(decision.instance);
 }

@@ -13,7 +13,7 @@
 //
 // Lifetime. A LeafId and the name in a Decision stay valid until the thread's next quiescent().
 // A Charge may be kept for as long as the request takes: it carries a generation, and refunding
-// to an instance that is gone does nothing.
+// to an instance that is gone does nothing. hold() keeps one that must not go meanwhile.
 //
 // Invariants. A refused request is charged to no level, an admitted one to every enforcing level
 // and to every shadowing one that would have admitted it.
@@ -50,8 +50,9 @@ struct Weights {
 struct LeafId {
     std::uint32_t instance = 0;
     std::uint32_t generation = 0;
-    std::uint32_t resume = 0;          // first ancestor that is not an overflow instance
-    std::uint32_t overflow_depth = 0;  // overflow instances at the bottom of the chain
+    std::uint32_t resume = 0;             // first ancestor that is not an overflow instance
+    std::uint16_t resume_generation = 0;  // of it
+    std::uint16_t overflow_depth = 0;     // overflow instances at the bottom of the chain
     explicit operator bool() const { return instance != 0; }
     friend bool operator==(const LeafId&, const LeafId&) = default;
 };
@@ -249,6 +250,11 @@ class Limiter {
     /// the whole and moves the running mean; without, more may follow (a long response).
     void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
                  bool last = true);
+
+    /// Keeps the instances that were charged from being dropped as idle, until unhold() of the
+    /// result: for a charge that may be corrected after minutes. 0: nothing to hold.
+    [[nodiscard]] std::uint32_t hold(const Charge& charge);
+    void unhold(std::uint32_t held);
 
     /// The instance that a decision describes, also of an admitted request; valid as its quota is.
     [[nodiscard]] std::string_view quota_name(const Decision& decision) const;

@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -37,6 +38,17 @@ struct Recent {
     return static_cast<std::uint32_t>(nanoseconds >> 20);
 }
 inline constexpr double kTickSeconds = 1048576e-9;
+
+/// Ticks from `then` to `tick`; 0 if another thread's clock was read a little later. They wrap
+/// after 52 days: a difference that looks like more than a minute back is a rest of weeks.
+[[nodiscard]] inline std::uint32_t ticks_between(std::uint32_t then, std::uint32_t tick) {
+    constexpr std::int32_t kEarlier = 1 << 16;
+    const auto ticks = static_cast<std::int32_t>(tick - then);
+    if (ticks >= 0) [[likely]] {
+        return static_cast<std::uint32_t>(ticks);
+    }
+    return ticks > -kEarlier ? 0 : std::numeric_limits<std::int32_t>::max();
+}
 
 struct alignas(64) LimitRecord {
     std::atomic<double> level;              // at the anchor, + charged since

@@ -49,6 +49,7 @@ struct Limiter::Implementation::Search {
 Limiter::Implementation::Idleness Limiter::Implementation::idleness(std::uint32_t id,
                                                                     std::int64_t now) {
     Idleness result;
+    result.touched = store_.held(id) ? now : 0;
     const CompiledDefinition* definition = definition_of(store_.record(id));
     for (std::uint32_t i = id; i != 0; i = store_.record(i).next()) {
         LimitRecord& record = store_.record(i);

@@ -47,9 +47,26 @@ void Limiter::Implementation::for_each_charged(const Charge& charge, VisitQuota 
                 visit_limit(Bucket{record, store_.view_of(record), *limit});
             }
         }
-        head = depth == charge.leaf.overflow_depth ? charge.leaf.resume
-                                                   : store_.record(head).owner.load(kRelaxed);
+        if (depth == charge.leaf.overflow_depth) {
+            head = charge.leaf.resume;  // not the parent of what was charged, so it may be gone
+            if (!store_.live(head, charge.leaf.resume_generation)) {
+                return;
+            }
+        } else {
+            head = store_.record(head).owner.load(kRelaxed);
+        }
     }
+}
+
+std::uint32_t Limiter::Implementation::hold(const Charge& charge) {
+    if (!charge) {
+        return 0;
+    }
+    // An overflow instance always lives; what lies above it need not.
+    const LeafId& leaf = charge.leaf;
+    const bool overflow = leaf.overflow_depth > 0;
+    const std::uint32_t id = overflow ? leaf.resume : leaf.instance;
+    return store_.hold(id, overflow ? leaf.resume_generation : leaf.generation) ? id : 0;
 }
 
 void Limiter::Implementation::refund(ThreadContext& thread, const Charge& charge, Instant when) {

@@ -30,7 +30,7 @@ std::optional<LimitRef> Limiter::Implementation::reference(std::uint32_t record)
     if (!store_.live_head(head)) {
         return std::nullopt;
     }
-    return LimitRef{head, record, store_.info(head).generation.load(kRelaxed)};
+    return LimitRef{head, record, store_.long_generation(head)};
 }
 
 void Limiter::Implementation::drain_active(const std::function<void(LimitRef)>& visit) {
@@ -55,7 +55,7 @@ void Limiter::Implementation::drain_active(const std::function<void(LimitRef)>& 
 Limiter::Implementation::Found Limiter::Implementation::resolve(LimitRef limit) const {
     if (limit.instance == 0 || limit.instance > store_.high_water() ||
         limit.record > store_.high_water() || !store_.live_head(limit.instance) ||
-        store_.info(limit.instance).generation.load(kRelaxed) != limit.generation) {
+        store_.long_generation(limit.instance) != limit.generation) {
         return {};
     }
     Found found;

@@ -8,9 +8,21 @@ namespace weir::proxy {
 Settlement::Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Admission& admission)
     : client_(client), snapshot_(snapshot), admission_(admission) {
     const auto& charge = admission.decision.charge;
-    if (!charge || !(charge.response_bytes > 0)) return;
+    if (!charge) return;
+    // A quiet minute within it must not make the rest of a long exchange free.
+    if (may_correct()) held_ = client.worker.limiter().hold(charge);
+    if (!(charge.response_bytes > 0)) return;
     charged_bytes_ = static_cast<std::uint64_t>(charge.response_bytes);
     last_step_ = client.worker.loop().now();
+}
+
+Settlement::~Settlement() { client_.worker.limiter().unhold(held_); }
+
+/// Whether the true weight is known only later than the head.
+bool Settlement::may_correct() const {
+    return admission_.decision.charge.response_bytes > 0 ||
+           !snapshot_.settings.headers.cost.empty() ||
+           client_.head.body().kind == http::BodyKind::chunked;
 }
 
 void Settlement::give_back(Event event) {

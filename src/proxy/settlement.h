@@ -22,6 +22,9 @@ class Settlement {
     static constexpr Duration kStepTime = std::chrono::milliseconds(250);
 
     Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Admission& admission);
+    ~Settlement();
+    Settlement(const Settlement&) = delete;
+    Settlement& operator=(const Settlement&) = delete;
 
     /// The final response's head: its status may be free, its cost counts and is taken out.
     void response_begins(http::ResponseHead& head);
@@ -36,6 +39,7 @@ class Settlement {
   private:
     static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
+    [[nodiscard]] bool may_correct() const;
     void step(std::uint64_t bytes);
     void correct(limiter::Unit unit, double charged, double actual, bool last);
     void state_cost(http::ResponseHead& head);
@@ -48,6 +52,7 @@ class Settlement {
     /// Response bytes that the charge stands for; kNever: nothing counts them.
     std::uint64_t charged_bytes_ = kNever;
     Instant last_step_{};
+    std::uint32_t held_ = 0;
 };
 
 }  // namespace weir::proxy

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "net/clock.h"
 #include "proxy/fixture.h"
 
 using namespace std::chrono_literals;
@@ -226,6 +227,41 @@ TEST_CASE("response bytes are charged as they flow, and what was sent when it br
     stop = true;
     REQUIRE(proxy.finished(1));
     CHECK(level(proxy) == 2 * kPart);
+}
+
+TEST_CASE("a response that paused for minutes is still counted when it goes on") {
+    std::atomic<bool> go_on = false;
+    auto options = limited(1e9, 1s, Unit::response_bytes);
+    options.quotas.insert(options.quotas.begin(), quota("t/{k}", 1e9, 1s));
+    options.quotas[0].limits[0].unit = Unit::response_bytes;
+    options.quotas[0].parent = "q";
+    options.routing = route_all_to("t/one");
+    Fixture proxy(std::move(options));
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.request();
+        session.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+        eventually([&] { return go_on.load(); });
+        session.send(std::string(1'000'000, 'x'));
+        session.io.closed_within(kPatience);
+    });
+    auto client = proxy.connect();
+    client.send(get());
+    auto answer = read_head(client);
+    REQUIRE(answer);
+    const auto lives = [&](weir::Duration later) {
+        const auto then = weir::net::now() + later;
+        proxy.limiter.maintain(then);
+        return !proxy.limiter.inspect("t/one", then).empty();
+    };
+    CHECK(lives(1min));
+    CHECK(lives(10min));
+    go_on = true;
+    read_body(client, *answer, true);
+    CHECK(answer->body.size() == 1'000'000);
+    REQUIRE(proxy.finished(1));
+    CHECK(proxy.admitted("t/{k}") == 1'000'000);
+    CHECK(proxy.admitted("q") == 1'000'000);
+    CHECK_FALSE(lives(20min));
 }
 
 TEST_CASE("a refusal as its quota has it") {
