@@ -568,6 +568,10 @@ void Engine::Implementation::tick(Instant now) {
     if (options_.clustered) {
         notice_stop(late);
         if (!discarding()) tick_cluster();
+    } else {
+        // Nobody is told of edits.
+        (void)store_.take_edited();
+        (void)store_.take_overtaken();
     }
     apply_definitions();
 }
@@ -580,6 +584,7 @@ void Engine::Implementation::tick_cluster() {
     owner_.tick(now_, *this);
     if (ticks_ % kHintsEvery == 0) renew_hints();
     if (now_ - load_noted_ >= kLoadEvery) note_load();
+    silence_.heard(self_number_, now_);  // nobody else says that we live
     if (ticks_ % (10 * kSecond) == 0) silence_.forget_old(now_);
     if (ticks_ % kDefinitionsEvery == 0) tick_definitions();
     flush();

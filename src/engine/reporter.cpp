@@ -13,6 +13,8 @@ constexpr std::uint64_t kColdEvery = 5;
 constexpr std::size_t kColdEachTick = 64;
 /// ... that is, after this time at the latest.
 constexpr Duration kLookAgain = std::chrono::milliseconds(50);
+/// A run that counted so much ends: 2^50, where what is sent ends at 2^55.
+constexpr double kLongestRun = 1125899906842624.0;
 /// An origin idle for so long begins a new run; shorter than owners remember a cell.
 constexpr Duration kRunIdle = std::chrono::seconds(50);
 /// A limit that slept for so long is given up.
@@ -154,6 +156,8 @@ void Reporter::look_at(std::uint32_t slot, Instant now) {
         remove(slot, now);
         return;
     }
+    // Counts travel up to 2^55, and a limit that never rests goes on for years.
+    if (limit.own.offered > kLongestRun) limit.begin_run(draw_run(), limit.last, now);
     limit.advance(*counts, earliest(), now);
     install(limit, *counts, now);
     const Thresholds thresholds = limit.thresholds(settings_);

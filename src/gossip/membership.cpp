@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -283,24 +284,23 @@ void Membership::resolve_dead(const DeadMember& dead, Instant now) {
 }
 
 /// Whether those who live here are more than those given up; of equal halves the one with the
-/// lowest address. Both sides of a healed split come to opposite answers.
+/// lowest address. Both sides of a healed split come to opposite answers. One that died again and
+/// again is one.
 bool Membership::larger_side() const {
-    std::size_t lost = 0;
-    Endpoint lowest_lost = self_.address;
+    std::set<Endpoint> lost;
     for (const DeadMember& dead : dead_.since(Instant::min())) {
         if (dead.cause == MemberState::dead && !members_.contains(dead.id.address) &&
             dead.id.address != self_.address) {
-            ++lost;
-            lowest_lost = std::min(lowest_lost, dead.id.address);
+            lost.insert(dead.id.address);
         }
     }
     const std::size_t here = members_.size() + 1;
-    if (here != lost) {
-        return here > lost;
+    if (here != lost.size()) {
+        return here > lost.size();
     }
     const Endpoint lowest_here =
         members_.empty() ? self_.address : std::min(self_.address, members_.begin()->first);
-    return lowest_here <= lowest_lost;
+    return lowest_here <= *lost.begin();
 }
 
 void Membership::renew(Instant now, bool forget_dead) {

@@ -58,6 +58,15 @@ struct World {
 
 }  // namespace
 
+TEST_CASE_FIXTURE(World, "without a cluster no edit waits for being told to anybody") {
+    for (int i = 0; i < 100; ++i) {
+        REQUIRE(engine.definitions().set(quota("q", 10 + i), edit, now).has_value());
+    }
+    tick();
+    CHECK(engine.definitions().take_edited().empty());
+    CHECK(engine.definitions().take_overtaken().empty());
+}
+
 TEST_CASE("what is put is found, listed and in force at the next tick") {
     World world;
     REQUIRE(world.quotas.put(quota("s3", 100), world.edit).version.has_value());

@@ -101,6 +101,40 @@ TEST_CASE_FIXTURE(Origin, "very many are dropped in one go, awake or asleep") {
     CHECK(reporter.size() == 1);
 }
 
+TEST_CASE_FIXTURE(Origin, "a run ends long before its counts are more than can be sent") {
+    limiter::QuotaDefinition heavy = quota("heavy", 1e13);
+    edit(heavy);
+    tick();
+    const auto take = [&](double weight) {
+        const auto leaf = limiter.find(thread, "heavy", now);
+        limiter::Weights weights;
+        weights.requests = weight;
+        REQUIRE(limiter.check(thread, leaf, weights, now, limiter::CheckMode::charge).admitted);
+        limiter.quiescent(thread);
+    };
+    constexpr double kWeight = 1e12;
+    constexpr double kMost = 36'028'797'018'963'968.0;  // 2^55
+    double counted = 0;
+    std::uint32_t run = 0;
+    int runs = 0;
+    for (int i = 0; i < 40'000; ++i) {
+        take(kWeight);
+        now += 90ms;
+        tick();
+        const SyncedLimit* const limit = reporter.find(key_of("heavy", 1s));
+        REQUIRE(limit != nullptr);
+        if (limit->run != run) {
+            run = limit->run;
+            ++runs;
+            counted = 0;
+        }
+        counted += kWeight;
+        CHECK(limit->own.admitted == doctest::Approx(counted));
+        REQUIRE(limit->own.admitted < kMost / 8);
+    }
+    CHECK(runs > 30);
+}
+
 TEST_CASE(
     "the engine keeps nothing under the name of a limit whose record an edit gave to another") {
     constexpr int kNames = 4000;

@@ -258,6 +258,30 @@ TEST_CASE("robustness 53: a slow observer suspects nobody wrongly on resume") {
     CHECK(world.at(6).membership().counters().pauses == 1);
 }
 
+TEST_CASE(
+    "one that died many times is one: the others do not take themselves for the lesser side") {
+    VirtualNetwork world(25);
+    world.start_all(6);
+    REQUIRE(world.run_until(10s, [&] { return world.complete(); }));
+    for (int i = 0; i < 10; ++i) {
+        const MemberId dead = world.at(5).self();
+        world.kill(5);
+        REQUIRE(world.run_until(20s, [&] { return knows_dead(world, dead); }));
+        world.start(5, {address_of(0)});
+        REQUIRE(world.run_until(20s, [&] { return world.complete(); }));
+    }
+    world.kill(5);
+    world.node(4).paused = true;
+    world.run(20s);
+    CHECK(world.at(0).membership().live_count() == 3);
+    world.node(4).paused = false;
+    CHECK(world.run_until(5s, [&] { return world.complete(); }));
+    world.run(10s);
+    for (const NamedEvent& event : world.events) {
+        CHECK_FALSE((event.observer < 4 && event.event.kind == Kind::renewed));
+    }
+}
+
 TEST_CASE("robustness 54: a node that restarts every three seconds costs no memory") {
     VirtualNetwork world(26);
     world.start_all(5);
