@@ -3,7 +3,7 @@
 import pytest
 
 from harness.lateness import on_time
-from harness.matrix import CI_SUBSET, Outcome, full_matrix, run_case
+from harness.matrix import CI_SUBSET, LATE_S, Outcome, full_matrix, run_case
 
 
 def test_the_subset_holds_each_value():
@@ -21,6 +21,5 @@ def test_case(case, folder):
         outcome = run_case(case, place)
         print(outcome)
         return outcome, outcome.span_ns
-    # A second may be 5 % above the limit: so much comes in a twentieth of one.
-    outcome, faults = on_time(run, Outcome.faults, 0.03)
+    outcome, faults = on_time(run, Outcome.faults, LATE_S)
     assert faults == [], outcome

@@ -14,6 +14,8 @@ from .sidecar import Fleet, names, quota
 
 CHILD_RATE = 1000
 STEADY_S = 30
+# A second may be 5 % above the limit: so much comes in a twentieth of one.
+LATE_S = 0.03
 SPREADS = {"even": None, "80/10/10": [80, 10, 10]}
 
 
@@ -44,11 +46,8 @@ class Case:
 
     @property
     def steady_from_s(self):
-        """t0 + high/(offered - rate) + 1 s; what a child refuses by itself is not offered to the
-        parent."""
-        offered = self.child_load
-        if self.parent_is_measured:
-            offered = 2 * min(offered, CHILD_RATE)
+        """t0 + high/(offered - rate) + 1 s."""
+        offered = self.child_load * (2 if self.parent_is_measured else 1)
         high = 2 * self.limit  # the default: low is one second of the rate, high two
         return 1 + (high / (offered - self.limit) if offered > self.limit else 0)
 
@@ -92,6 +91,7 @@ class Outcome:
     trouble: list
     load: str
     span_ns: tuple
+    attempt: int = 1  # which run of the case it is
 
     def faults(self):
         """What breaks the bounds, in words."""
