@@ -24,7 +24,7 @@ enum class Ending : std::uint8_t {
     rejected_host,              ///< 400: Host
     rejected_path,              ///< 400: a path with two readings
     rejected_version,           ///< 505
-    rejected_method,            ///< 405, 400: CONNECT, TRACE, asterisk
+    rejected_method,            ///< 405: CONNECT, TRACE; 400: not a method's name
     rejected_target_too_long,   ///< 414
     rejected_head_too_large,    ///< 431
     rejected_expectation,       ///< 417

@@ -82,7 +82,10 @@ TEST_CASE("7, 8: malformed chunks in what came with the head") {
         "5;a=" + std::string(5000, 'b') + "\r\nhello\r\n0\r\n\r\n",
         "5\r\nhello\r\n0\r\nContent-Length: 7\r\nbad trailer\r\n\r\n"};
     for (const auto& body : bodies) {
-        cases.push_back({body.c_str(), post("Transfer-Encoding: chunked\r\n", body), {400}});
+        cases.push_back({body.c_str(),
+                         post("Transfer-Encoding: chunked\r\n", body),
+                         {400},
+                         Ending::rejected_body});
     }
     check_all_refused(cases);
 }

@@ -36,11 +36,14 @@ struct Case {
     const char* what;
     std::string bytes;
     std::vector<int> statuses;
+    Ending ending;  ///< what it is counted as
 };
 
-/// One error answer, the connection closed, a request behind it never served, nothing charged.
+/// One error answer, the connection closed, a request behind it never served, nothing charged, and
+/// the right reason counted.
 inline void check_refused(Fixture& proxy, const Case& fault) {
     INFO(std::string(fault.what));
+    const auto before = proxy[fault.ending];
     auto client = proxy.connect();
     client.send(fault.bytes);
     client.send("GET /behind HTTP/1.1\r\nHost: a.test\r\n\r\n");
@@ -54,6 +57,8 @@ inline void check_refused(Fixture& proxy, const Case& fault) {
     CHECK(client.buffered().empty());
     CHECK(proxy.upstream.connections() == 0);
     CHECK(proxy.admitted("q") == 0);
+    INFO(std::string(reason(fault.ending)));
+    REQUIRE(eventually([&] { return proxy.statistics()[fault.ending] == before + 1; }));
 }
 
 inline void check_all_refused(const std::vector<Case>& cases) {
