@@ -1,5 +1,6 @@
 #include "proxy/server.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "limiter/limiter.h"
 #include "net/clock.h"
 #include "net/resolve.h"
 #include "proxy/worker.h"
@@ -20,12 +22,23 @@
 namespace weir::proxy {
 namespace {
 
+static_assert(Server::kMaxWorkers == limiter::Limiter::kMaxThreads);
+
 /// Descriptors that each worker needs beside connections: epoll, wake-up, two listeners.
 constexpr std::size_t kDescriptorsPerWorker = 4;
 /// Standard streams, libraries.
 constexpr std::size_t kDescriptorsOfProcess = 16;
 
-unsigned usable_cores() { return std::max(1U, std::thread::hardware_concurrency()); }
+/// Not std::thread::hardware_concurrency() alone: it counts the machine's cores, those too that a
+/// container's cpuset or taskset keeps from us. It is asked where there are more than a set holds.
+unsigned usable_cores() {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    const bool known = ::sched_getaffinity(0, sizeof(cores), &cores) == 0;
+    const unsigned count =
+        known ? static_cast<unsigned>(CPU_COUNT(&cores)) : std::thread::hardware_concurrency();
+    return std::clamp(count, 1U, Server::kMaxWorkers);
+}
 
 /// Connections on either side: each client may need one to the upstream, and some descriptors
 /// belong to others.
@@ -60,6 +73,10 @@ class Server::Implementation {
     Result<void> start() {
         const unsigned count =
             shared_.settings.workers > 0 ? shared_.settings.workers : usable_cores();
+        if (count > kMaxWorkers) {
+            return error(ErrorCode::invalid_argument,
+                         "workers: at most " + std::to_string(kMaxWorkers));
+        }
         shared_.max_upstream_connections = connections_by_descriptors(shared_.settings, count);
         shared_.max_connections =
             std::min(shared_.settings.connections, shared_.max_upstream_connections);

@@ -31,6 +31,9 @@ namespace weir::proxy {
 
 class Server {
   public:
+    /// As many threads as may use a limiter.
+    static constexpr unsigned kMaxWorkers = 64;
+
     Server(const ServerSettings& settings, limiter::Limiter& limiter,
            std::shared_ptr<const Snapshot> snapshot);
     Server(const Server&) = delete;
