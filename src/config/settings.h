@@ -174,6 +174,8 @@ struct GivenSetting {
     std::string key;     ///< "cluster.name", or "routes"
     std::string json;    ///< as written, a text of JSON
     std::string source;  ///< "weir.yaml:3", "--cluster-name" or "WEIR_CLUSTER_NAME"
+
+    friend bool operator==(const GivenSetting&, const GivenSetting&) = default;
 };
 
 struct Settings {
@@ -202,6 +204,8 @@ struct Settings {
     std::size_t max_quota_bytes = 900'000;  ///< metrics.max_quota_bytes
     std::vector<AddressBlock> trusted_proxies;
     std::vector<AddressBlock> judging_proxies;  ///< tiers that judge in front: they can pass limits
+
+    friend bool operator==(const Settings&, const Settings&) = default;
 };
 
 }  // namespace weir::config

@@ -30,12 +30,14 @@ struct WeightSettings {
     double constant = 1;
     std::vector<std::pair<std::string, double>> table;
     std::string header;
+    friend bool operator==(const WeightSettings&, const WeightSettings&) = default;
 };
 
 struct HeaderMatch {
     std::string name;
     bool exact = false;  ///< the first value must equal `value`; else the field must be present
     std::string value;
+    friend bool operator==(const HeaderMatch&, const HeaderMatch&) = default;
 };
 
 /// A request matches when everything that is given matches; what is empty matches all.
@@ -44,6 +46,7 @@ struct MatchSettings {
     std::string path;                ///< "/api/{tenant}/**"
     std::vector<std::string> methods;
     std::vector<HeaderMatch> headers;
+    friend bool operator==(const MatchSettings&, const MatchSettings&) = default;
 };
 
 struct RouteSettings {
@@ -58,6 +61,7 @@ struct RouteSettings {
     std::optional<std::vector<StatusRange>> refund;
     /// Route paths whose normal form is ambiguous instead of answering 400.
     bool allow_ambiguous_path = false;
+    friend bool operator==(const RouteSettings&, const RouteSettings&) = default;
 };
 
 struct RoutingSettings {
@@ -66,6 +70,7 @@ struct RoutingSettings {
     bool merge_slashes = true;
     double max_weight = 1e12;           ///< weights from headers are clamped to it
     std::vector<StatusRange> refund{};  ///< for routes that do not say otherwise
+    friend bool operator==(const RoutingSettings&, const RoutingSettings&) = default;
 };
 
 /// One error of a route, with its place in the settings, for a message with file and line.
