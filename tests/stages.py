@@ -197,13 +197,14 @@ def planted(stage):
     return Count(sum(results), len(results) - sum(results))
 
 
-def race_free(run):
-    """A stage under the thread sanitizer: every report of a race is a failure, whatever the tests said."""
+def without_reports(run, folder):
+    """A stage under a sanitizer that writes to the folder: every report is a failure, whatever the
+    tests said."""
     def watched(stage):
-        shutil.rmtree(RACES, ignore_errors=True)
-        RACES.mkdir()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
         count = run(stage)
-        reports = sorted(RACES.iterdir())
+        reports = sorted(folder.iterdir())
         with open(LOGS / f"{stage.name}.log", "a") as log:
             for report in reports:
                 print(f"--- {report.name}\n{report.read_text(errors='replace')[:4000]}", file=log)
@@ -212,8 +213,14 @@ def race_free(run):
     return watched
 
 
+def race_free(run):
+    return without_reports(run, RACES)
+
+
 def demo(stage):
-    """The demo that the README promises: its exit code, and that it says of each part what came of it."""
+    """The demo that the README promises: its exit code, that it says of each part what came of it, and that
+    its verdict on bad runs is another one."""
+    verdicts = pytest("tests/demo")(stage)
     count = once(stage, ["/usr/bin/python3", "-u", "tests/demo/demo.py"], env=RELEASE)
     said = (LOGS / f"{stage.name}.log").read_text(errors="replace")
     expected = [r"^ *overload: .* good$", r"^ *after the edit: .* good$", r"^ *one killed: .* good$",
@@ -221,7 +228,8 @@ def demo(stage):
     missing = [line for line in expected if not re.search(line, said, re.MULTILINE)]
     with open(LOGS / f"{stage.name}.log", "a") as log:
         print(f"lines that are missing: {missing or 'none'}", file=log)
-    return Count(count.passed + len(expected) - len(missing), count.failed + len(missing))
+    return Count(verdicts.passed + count.passed + len(expected) - len(missing),
+                 verdicts.failed + count.failed + len(missing))
 
 
 def matrix(stage):
@@ -248,8 +256,10 @@ INTEGRATION = "tests/integration"
 # Most of these tests wait most of the time: two at once fit two cores. Those of 10,000 requests a
 # second and more are one group, which runs one after another.
 PARALLEL = ["-n", str(min(4, CORES)), "--dist", "loadgroup"]
-ASAN = {"WEIR_BIN_DIR": str(BUILD / "asan" / "bin"), "ASAN_OPTIONS": "detect_leaks=1",
-        "UBSAN_OPTIONS": "print_stacktrace=1", "WEIR_LOAD_SCALE": "0.3"}
+FINDINGS = LOGS / "findings"
+ASAN = {"WEIR_BIN_DIR": str(BUILD / "asan" / "bin"), "WEIR_LOAD_SCALE": "0.3",
+        "ASAN_OPTIONS": f"detect_leaks=1 log_path={FINDINGS}/finding",
+        "UBSAN_OPTIONS": f"print_stacktrace=1 log_path={FINDINGS}/finding"}
 RACES = LOGS / "races"
 TSAN = {"WEIR_BIN_DIR": str(BUILD / "tsan" / "bin"), "WEIR_LOAD_SCALE": "0.3",
         # Tests of forking programs start threads in the child.
@@ -294,7 +304,8 @@ STAGES = [
     Stage("asan-sockets", "module tests over real sockets under the sanitizers", 900,
           ctest("asan", "integration", 1), ["asan-build"]),
     Stage("asan-integration", "integration under the sanitizers, less load", 360,
-          pytest(INTEGRATION, "-m", "smoke and not long", *PARALLEL, env=ASAN), ["asan-build"]),
+          without_reports(pytest(INTEGRATION, "-m", "smoke and not long", *PARALLEL, env=ASAN), FINDINGS),
+          ["asan-build"]),
     Stage("fuzz-build", "libFuzzer targets", 900, build("fuzz", "fuzzers")),
     Stage("fuzz", f"each fuzz target for {FUZZ_SECONDS} s", 600, fuzz, ["fuzz-build"]),
     Stage("planted", "each planted bug is found by its fuzz target", 1500, planted, ["fuzz-build"]),
@@ -368,15 +379,21 @@ def main():
         total.failed += count.failed
         total.skipped += count.skipped
         print(f"{stage.name}: {count.passed} passed, {count.failed} failed ({note})", flush=True)
-        for reason in count.reasons:
-            print(f"    skipped: {reason}", flush=True)
+        total.reasons += [f"{stage.name}: {reason}" for reason in count.reasons]
         if count.failed:
             failed.add(stage.name)
             print_tail(LOGS / f"{stage.name}.log")
+    tell_end(total)
+    return 1 if total.failed else 0
+
+
+def tell_end(total):
+    """What was skipped, where nobody can overlook it, and the closing line."""
+    for reason in total.reasons:
+        print(f"SKIPPED {reason}")
     if total.skipped:
         print(f"{total.skipped} skipped, for the reasons above")
-    print(f"{total.passed} passed, {total.failed} failed")
-    return 1 if total.failed else 0
+    print(f"{total.passed} passed, {total.failed} failed", flush=True)
 
 
 if __name__ == "__main__":

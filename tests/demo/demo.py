@@ -101,26 +101,37 @@ class Demo:
                 self.kill()
         self.load.wait()
 
-    def lost(self):
-        return ", ".join(f"{self.load.result.total(what, 'quiet')} {what}"
-                         for what in ("refused", "other", "errors", "skipped"))
 
-    def verdict(self):
-        """True when the limit held and the quiet bucket lost nothing."""
-        arrivals, result, good = self.origin.arrivals(), self.load.result, True
-        for name, from_s, to_s, limit in WINDOWS:
-            begin_ns = self.load.start_ns + from_s * SECOND
-            mean = arrivals.between(begin_ns, self.load.start_ns + to_s * SECOND, "noisy") / (to_s - from_s)
-            held = abs(mean / limit - 1) <= TOLERANCE
-            good = good and held
-            print(f"{name:>15}: {mean:7.1f} admitted a second, limit {limit}: {mean / limit:.3f} of it, "
-                  f"{'good' if held else 'OFF BY MORE THAN 2 %'}")
-        sent, answered = result.total("offered", "quiet"), result.total("ok", "quiet")
-        good = good and sent == answered
-        print(f"   quiet bucket: {sent} sent, {answered} answered, "
-              f"{'nothing lost' if sent == answered else f'{sent - answered} LOST: {self.lost()}'}")
-        print("verdict: " + ("the fleet held its limit" if good else "THE LIMIT DID NOT HOLD"))
-        return good
+def held(window, arrivals, start_ns):
+    """Whether the mean was within TOLERANCE of the window's limit; tells it."""
+    name, from_s, to_s, limit = window
+    mean = arrivals.between(start_ns + from_s * SECOND, start_ns + to_s * SECOND, "noisy") / (to_s - from_s)
+    good = abs(mean / limit - 1) <= TOLERANCE
+    print(f"{name:>15}: {mean:7.1f} admitted a second, limit {limit}: {mean / limit:.3f} of it, "
+          f"{'good' if good else 'OFF BY MORE THAN 2 %'}")
+    return good
+
+
+def lost(result):
+    """What came of the quiet requests that got no good answer, in words; nothing when all did."""
+    sent, answered = result.total("offered", "quiet"), result.total("ok", "quiet")
+    if sent < QUIET_OFFERED * END_S / 2:
+        return "TOO FEW SENT"
+    if sent == answered:
+        return ""
+    return f"{sent - answered} LOST: " + ", ".join(
+        f"{result.total(what, 'quiet')} {what}" for what in ("refused", "other", "errors", "skipped"))
+
+
+def verdict(arrivals, result):
+    """True when the limit held in each window and the quiet bucket lost nothing."""
+    windows = [held(window, arrivals, result.start_ns) for window in WINDOWS]
+    missing = lost(result)
+    good = all(windows) and not missing
+    print(f"   quiet bucket: {result.total('offered', 'quiet')} sent, {result.total('ok', 'quiet')} answered, "
+          f"{missing or 'nothing lost'}")
+    print("verdict: " + ("the fleet held its limit" if good else "THE LIMIT DID NOT HOLD"))
+    return good
 
 
 def main():
@@ -135,7 +146,7 @@ def main():
               f"through c; on quiet: {QUIET_OFFERED}/s. Logs: {folder}", flush=True)
         demo.start()
         demo.play()
-        return 0 if demo.verdict() else 1
+        return 0 if verdict(demo.origin.arrivals(), demo.load.result) else 1
     finally:
         demo.stop()
 

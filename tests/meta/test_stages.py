@@ -1,0 +1,58 @@
+"""What CI's stages count: a test that was skipped is told at the end, and a sanitizer's report is a failure."""
+
+import sys
+import types
+
+from source_tree import ROOT
+
+sys.path.insert(0, str(ROOT / "tests"))
+
+import stages  # noqa: E402
+
+REPORT = """<testsuites><testsuite>
+<testcase name="passes"/>
+<testcase name="fails"><failure message="x"/></testcase>
+<testcase name="breaks at its end"><error message="y"/></testcase>
+<testcase name="in a container"><skipped message="nobody may mount here"/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_a_skipped_test_is_counted_with_its_reason(tmp_path):
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    count = stages.junit_count(report, succeeded=False)
+    assert (count.passed, count.failed, count.skipped) == (1, 2, 1)
+    assert count.reasons == ["in a container: nobody may mount here"]
+
+
+def test_the_end_names_what_was_skipped_before_the_closing_line(capsys, monkeypatch, tmp_path):
+    skipping = stages.Stage("image", "the Dockerfile", 9, lambda stage: stages.Count(
+        passed=1, skipped=1, reasons=["in a container: nobody may mount here"]))
+    monkeypatch.setattr(stages, "STAGES", [skipping])
+    monkeypatch.setattr(stages, "LOGS", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["stages.py"])
+    assert stages.main() == 0
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "SKIPPED image: in a container: nobody may mount here",
+        "1 skipped, for the reasons above", "1 passed, 0 failed"]
+
+
+def test_each_report_of_a_sanitizer_is_a_failure(monkeypatch, tmp_path):
+    monkeypatch.setattr(stages, "LOGS", tmp_path)
+    findings = tmp_path / "findings"
+    stage = types.SimpleNamespace(name="asan")
+
+    def run(_):
+        (findings / "finding.17").write_text("LeakSanitizer: detected memory leaks")
+        return stages.Count(passed=3)
+    count = stages.without_reports(run, findings)(stage)
+    assert (count.passed, count.failed) == (3, 1)
+    assert "detected memory leaks" in (tmp_path / "asan.log").read_text()
+    # Those of an earlier run do not count.
+    assert stages.without_reports(lambda _: stages.Count(passed=3), findings)(stage).failed == 0
+
+
+def test_reports_are_written_where_they_are_looked_for():
+    for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+        assert f"log_path={stages.FINDINGS}/" in stages.ASAN[options]
+    assert f"log_path={stages.RACES}/" in stages.TSAN["TSAN_OPTIONS"]
