@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
 
 from harness.paths import BIN, RUNS  # noqa: E402
+from harness.processes import bad_endings  # noqa: E402
 
 EXAMPLES = ROOT / "docs" / "examples"
 BUILD = BIN.parent
@@ -71,8 +72,9 @@ def built(installed):
 
 @pytest.fixture
 def folder(request):
-    """A fresh folder for logs and configuration; it stays when the test fails."""
+    """A fresh folder for logs and configuration; the processes that log there have to end well."""
     path = RUNS / "embedding" / request.node.name
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
-    return path
+    yield path
+    assert bad_endings(path) == []

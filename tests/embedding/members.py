@@ -26,7 +26,7 @@ class GoProxy:
     def __init__(self, installed, built, folder, fleet, upstream):
         self.address = f"127.0.0.1:{free_port()}"
         self.process = Process([built / "limited", settings_file(folder, "go", fleet), self.address,
-                                f"http://{upstream}"], folder / "go.log", env=installed.environment)
+                                f"http://{upstream}"], folder / "go.log", env=installed.environment, judged=True)
 
     def ready(self):
         return answers(self.address)
@@ -71,7 +71,7 @@ class LimitedClient:
         host, port = upstream.rsplit(":", 1)
         self.process = Process([built / "limited-client", settings_file(folder, "cpp", fleet), quota,
                                 host, port, rate, seconds], folder / "cpp.log", pipe_output=True,
-                               env=installed.environment)
+                               env=installed.environment, judged=True)
 
     def result(self):
         result = json.loads(self.process.popen.stdout.readline())

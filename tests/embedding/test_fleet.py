@@ -1,5 +1,7 @@
 """One limit held by a sidecar, nginx, a Go program and a C++ program together."""
 
+import contextlib
+
 import pytest
 import yaml
 
@@ -19,11 +21,11 @@ MEMBERS = ["sidecar", "nginx", "go", "cpp"]
 class World:
     def __init__(self, folder, listeners):
         self.folder = folder
-        self.ending = []
+        self.ending = contextlib.ExitStack()
         self.origin = self.add(Origin(folder, listeners=listeners))
 
     def add(self, part):
-        self.ending.append(part.stop)
+        self.ending.callback(part.stop)
         return part
 
     def sidecars(self, count, **settings):
@@ -43,8 +45,8 @@ def world(folder):
         return made[0]
 
     yield make
-    for end in reversed(made[0].ending if made else []):
-        end()
+    for one in made:
+        one.ending.close()
 
 
 def members_of(world, installed, built):

@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness.paths import RUNS  # noqa: E402
+from harness.processes import bad_endings  # noqa: E402
 from harness.world import World  # noqa: E402
 
 
@@ -26,17 +27,23 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture
 def folder(request):
-    """A fresh folder for logs and configuration; it stays when the test fails."""
+    """A fresh folder for logs and configuration; it stays when the test fails, and so it does when one
+    of its processes does not end well."""
     name = request.node.name.replace("/", "-").replace("[", "-").replace("]", "")
     path = RUNS / name
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
     yield path
+    endings = bad_endings(path)
     report = getattr(request.node, "report_call", None)
-    if report is not None and not report.failed:
+    good = report is not None and not report.failed
+    if good and not endings:
         shutil.rmtree(path, ignore_errors=True)
-    else:
-        print(f"logs are kept in {path}")
+        return
+    print(f"logs are kept in {path}")
+    if good:
+        pytest.fail("\n".join(endings), pytrace=False)
+    print(*endings, sep="\n")
 
 
 @pytest.fixture

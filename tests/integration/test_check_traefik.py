@@ -98,7 +98,7 @@ class Asker:
 @pytest.fixture
 def asker(world):
     check = f"127.0.0.1:{free_port()}"
-    fleet = world.fleet(1, QUOTAS, ROUTES, settings={"check": {"listen": check}, "drain": {"keep_accepting": "0s"}})
+    fleet = world.fleet(1, QUOTAS, ROUTES, settings={"check": {"listen": check}})
     asker = Asker(check)
     asker.sidecar = fleet[0]
     yield asker

@@ -12,11 +12,13 @@ from harness.sidecar import quota
 pytestmark = [pytest.mark.smoke, pytest.mark.races]
 
 QUOTAS = [quota("bucket", "100000r/s")]
+# The default; elsewhere nobody has clients that come late.
+LATE_CLIENTS = {"drain": {"keep_accepting": "3s"}}
 
 
 def test_sigterm_under_load_fails_no_request(world, folder):
     """As in Kubernetes: drain, the balancer takes the sidecar out, then SIGTERM."""
-    fleet = world.fleet(3, QUOTAS, delay_ms=20)
+    fleet = world.fleet(3, QUOTAS, delay_ms=20, settings=LATE_CLIENTS)
     load = Load(folder, plan(fleet.targets(), [stream("bucket", 300)], 8, seed=11))
     time.sleep(2)
     fleet[0].command("drain")
@@ -31,7 +33,7 @@ def test_sigterm_under_load_fails_no_request(world, folder):
 
 def test_sigterm_alone_finishes_what_is_in_flight(world, folder):
     """No drain before, requests of 300 ms in flight: each is answered, the exit code is 0."""
-    fleet = world.fleet(1, QUOTAS, delay_ms=300)
+    fleet = world.fleet(1, QUOTAS, delay_ms=300, settings=LATE_CLIENTS)
     load = Load(folder, plan(fleet.targets(), [stream("bucket", 200)], 6, seed=12))
     time.sleep(2)
     load.pause("a", until_idle=False)
@@ -50,7 +52,7 @@ def state_of(sidecar, peer):
 
 
 def test_the_peers_do_not_miss_a_sidecar_that_said_goodbye(world):
-    fleet = world.fleet(3, QUOTAS)
+    fleet = world.fleet(3, QUOTAS, settings=LATE_CLIENTS)
     assert fleet[2].stop() == 0
     for one in (fleet[0], fleet[1]):
         # Gone by its own word; one that is missed would be dead.

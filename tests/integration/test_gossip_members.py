@@ -176,7 +176,7 @@ def test_an_address_claimed_twice_is_told_and_counts_stay_separate(world, folder
     first = fleet[0]
     twin = Sidecar("twin", folder, first.upstream, {**first.cluster, "advertise": first.gossip}, None,
                    [quota("bucket", "1000r/h")])
-    world.ending.append(twin.stop)
+    world.ending.callback(twin.stop)
     twin.start()
     for _ in range(30):
         assert http.get(twin.address, "/bucket/object").status == 200

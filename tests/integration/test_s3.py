@@ -20,6 +20,7 @@ OPERATIONS = ["CreateBucket", "HeadBucket", "DeleteBucket", "PutObject", "HeadOb
               "CopyObject", "DeleteObject", "ListObjectsV2", "CreateMultipartUpload", "UploadPart",
               "CompleteMultipartUpload", "ListObjects", "DeleteObjects", "GetObjectAcl",
               "PutObjectAcl"]
+DOMAIN = "s3.localhost"  # of clients that name the bucket by the host
 HERE = Path(__file__).resolve().parent
 CLIENT_ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
                       "AWS_DEFAULT_REGION": "us-east-1", "AWS_PAGER": "", "LC_ALL": "C.UTF-8",
@@ -55,7 +56,7 @@ def two_ways(tools, folder):
     quotas = [quota("s3", "1000000r/s"), quota("s3/{bucket}", "1000000r/s", parent="s3"),
               *(quota(f"s3/{{bucket}}/{operation}", "1000000r/s", parent="s3/{bucket}")
                 for operation in OPERATIONS)]
-    sidecar = Sidecar("a", folder, servers[1].address, routes=[{"preset": "s3", "domain": "127.0.0.1"}],
+    sidecar = Sidecar("a", folder, servers[1].address, routes=[{"preset": "s3", "domain": ["127.0.0.1", DOMAIN]}],
                       quotas=quotas, settings={"timeouts": {"connect": "2s"}})
     sidecar.start()
     yield f"http://{servers[0].address}", f"http://{sidecar.address}", sidecar
@@ -91,16 +92,22 @@ def boto3_status(step):
 
 
 @pytest.mark.smoke
-def test_boto3_sees_the_same(two_ways, tools, folder):
+@pytest.mark.parametrize("style", ["path", "virtual"])
+def test_boto3_sees_the_same(two_ways, tools, folder, style):
     direct, through, sidecar = two_ways
     scenario = [tools / "python", HERE / "s3" / "boto3_scenario.py"]
     results = []
     for endpoint in (direct, through):
-        code, output = run([*scenario, endpoint], folder)
+        if style == "virtual":
+            endpoint = endpoint.replace("127.0.0.1", DOMAIN)
+        code, output = run([*scenario, endpoint, style], folder)
         assert code == 0, output
         results.append(json.loads(output.splitlines()[-1]))
     assert results[1] == results[0]
-    steps = results[0]
+    steps = results[0]["steps"]
+    buckets = ["no-such-bucket", "plain-bucket"]
+    hosts = {"path": ["127.0.0.1"], "virtual": [f"{bucket}.{DOMAIN}" for bucket in buckets]}
+    assert results[0]["hosts"] == hosts[style]
     assert {name: step["status"] for name, step in steps.items()
             if step["status"] != boto3_status(name)} == {}
     assert steps["get large"]["ContentLength"] == 10 * 1024 * 1024

@@ -17,8 +17,7 @@ def keep(fleet, directory=None, **more):
     """Each sidecar gets a file of its own."""
     for one in fleet:
         one.snapshot = (directory or one.folder) / f"overrides-{one.name}"
-        one.settings = {**one.settings, "snapshot": {"file": str(one.snapshot), **more},
-                        "drain": {"keep_accepting": "0s"}}
+        one.settings = {**one.settings, "snapshot": {"file": str(one.snapshot), **more}}
 
 
 def kept_fleet(world, count, directory=None, **more):

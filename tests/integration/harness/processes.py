@@ -4,7 +4,10 @@ import ctypes
 import os
 import signal
 import subprocess
+import threading
 import time
+
+from .paths import BIN
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL("libc.so.6", use_errno=True)
@@ -15,11 +18,19 @@ def die_with_parent():
 
 
 class Process:
-    """One started program; standard error goes to `log`, standard output too unless piped."""
+    """One started program; standard error goes to `log`, standard output too unless piped.
 
-    def __init__(self, arguments, log, pipe_output=False, pipe_input=False, env=None, cwd=None):
+    `judged`: it has to end well (see bad_endings); by itself it is when it was built here.
+    """
+
+    started = []  # those that no bad_endings() has looked at
+    _lock = threading.Lock()
+
+    def __init__(self, arguments, log, pipe_output=False, pipe_input=False, env=None, cwd=None, judged=None):
         self.arguments = [str(argument) for argument in arguments]
         self.log = log
+        self.asked_to_end = self.killed = False
+        self.judged = any(argument.startswith(f"{BIN}/") for argument in self.arguments) if judged is None else judged
         with open(log, "ab") as file:
             self.popen = subprocess.Popen(
                 self.arguments,
@@ -30,6 +41,8 @@ class Process:
                 env=env,
                 cwd=cwd,
             )
+        with self._lock:
+            self.started.append(self)
 
     @property
     def pid(self):
@@ -43,14 +56,20 @@ class Process:
 
     def kill(self):
         if self.running():
+            self.killed = True
             self.popen.kill()
         self.popen.wait()
         self._close_pipes()
 
+    def ask_to_end(self):
+        """SIGTERM, once: weir takes a second one for the wish to end at once, with 1."""
+        if self.running() and not self.asked_to_end:
+            self.asked_to_end = True
+            self.popen.terminate()
+
     def terminate(self, timeout_s=30):
         """SIGTERM, then waits; returns the exit code."""
-        if self.running():
-            self.popen.terminate()
+        self.ask_to_end()
         try:
             return self.popen.wait(timeout=timeout_s)
         finally:
@@ -64,6 +83,24 @@ class Process:
                 except (BrokenPipeError, ValueError):
                     pass
 
+    def bad_ending(self):
+        """How it ended if that is not well, in words; who was killed on purpose may end so. What still
+        runs has not ended well, and ends now."""
+        if self.killed or not self.judged:
+            self.kill()
+            return None
+        if self.running():
+            self.kill()
+            return f"{self.told()} was still running"
+        code = self.popen.wait()
+        return None if code == 0 else f"{self.told()} ended with {code}; its log ends with\n{self.log_tail()}"
+
+    def told(self):
+        return f"{' '.join(self.arguments)} (process {self.pid})"
+
+    def log_tail(self, lines=40):
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
     def cpu_ns(self):
         """Run time of all threads, from the scheduler."""
         return cpu_ns(self.pid)
@@ -74,6 +111,15 @@ class Process:
                 if line.startswith("VmRSS:"):
                     return int(line.split()[1]) * 1024
         return 0
+
+
+def bad_endings(folder):
+    """How those that log below the folder ended badly, in words; each is looked at once. A sanitizer
+    tells of leaks when a program ends, and tells it by the exit code."""
+    with Process._lock:
+        mine = [one for one in Process.started if folder in one.log.parents]
+        Process.started = [one for one in Process.started if one not in mine]
+    return [told for told in map(Process.bad_ending, mine) if told]
 
 
 def cpu_ns(pid):

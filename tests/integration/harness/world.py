@@ -1,5 +1,7 @@
 """An origin and the fleets of one test."""
 
+import contextlib
+
 from .origin import Origin
 from .sidecar import Fleet, names
 
@@ -11,18 +13,17 @@ class World:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.origin = None
-        self.ending = []
+        self.ending = contextlib.ExitStack()  # what fails to end keeps nothing else from it
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for end in reversed(self.ending):
-            end()
+        self.ending.close()
 
     def fleet(self, count, quotas, routes=None, settings=None, start=True, **origin_options):
         self.origin = Origin(self.folder, listeners=names(count), **origin_options)
-        self.ending.append(self.origin.stop)
+        self.ending.callback(self.origin.stop)
         fleet = Fleet(self.folder, count, quotas, self.origin, routes, settings)
-        self.ending.append(fleet.stop)
+        self.ending.callback(fleet.stop)
         return fleet.start() if start else fleet

@@ -1,9 +1,11 @@
 """What boto3 sees at an S3 endpoint, as JSON: run with and without weir and compare.
-boto3_scenario.py ENDPOINT"""
+boto3_scenario.py ENDPOINT path|virtual; every name below localhost leads to 127.0.0.1."""
 
 import hashlib
 import json
+import socket
 import sys
+from urllib.parse import urlsplit
 
 import boto3
 from botocore.client import Config
@@ -69,10 +71,23 @@ def multipart(s3, steps):
     steps["delete large"] = outcome(s3.delete_object, Bucket=BUCKET, Key="large")
 
 
+def resolve_below_localhost():
+    """As a resolver may do it by itself; not every one does."""
+    real = socket.getaddrinfo
+
+    def resolve(host, *arguments, **options):
+        name = host.decode() if isinstance(host, bytes) else host
+        return real("127.0.0.1" if name and name.endswith(".localhost") else host, *arguments, **options)
+    socket.getaddrinfo = resolve
+
+
 def main():
+    resolve_below_localhost()
     s3 = boto3.client("s3", endpoint_url=sys.argv[1], region_name="us-east-1",
                       aws_access_key_id="key", aws_secret_access_key="secret",
-                      config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 1}))
+                      config=Config(s3={"addressing_style": sys.argv[2]}, retries={"max_attempts": 1}))
+    hosts = set()
+    s3.meta.events.register("before-send.s3", lambda request, **_: hosts.add(urlsplit(request.url).hostname))
     steps = {"make": outcome(s3.create_bucket, Bucket=BUCKET),
              "head bucket": outcome(s3.head_bucket, Bucket=BUCKET),
              "head no bucket": outcome(s3.head_bucket, Bucket="no-such-bucket")}
@@ -82,7 +97,7 @@ def main():
         s3.delete_object(Bucket=BUCKET, Key=f"copies/{number}")
     steps["list empty"] = outcome(s3.list_objects_v2, Bucket=BUCKET)
     steps["delete bucket"] = outcome(s3.delete_bucket, Bucket=BUCKET)
-    json.dump(steps, sys.stdout, ensure_ascii=False)
+    json.dump({"hosts": sorted(hosts), "steps": steps}, sys.stdout, ensure_ascii=False)
 
 
 if __name__ == "__main__":
