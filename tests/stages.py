@@ -303,7 +303,7 @@ STAGES = [
           ["asan-build"]),
     Stage("asan-sockets", "module tests over real sockets under the sanitizers", 900,
           ctest("asan", "integration", 1), ["asan-build"]),
-    Stage("asan-integration", "integration under the sanitizers, less load", 360,
+    Stage("asan-integration", "integration under the sanitizers, less load", 1200,
           without_reports(pytest(INTEGRATION, "-m", "smoke and not long", *PARALLEL, env=ASAN), FINDINGS),
           ["asan-build"]),
     Stage("fuzz-build", "libFuzzer targets", 900, build("fuzz", "fuzzers")),

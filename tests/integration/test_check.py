@@ -42,6 +42,7 @@ def status(host, path, method="GET", **options):
     return requests.request(host.address, method, path, **options).status
 
 
+@pytest.mark.smoke
 def test_what_is_allowed_passes_and_the_refused_gets_429(asking, world):
     host, sidecar = asking()
     origin = world.origin
@@ -70,6 +71,7 @@ def test_what_is_allowed_passes_and_the_refused_gets_429(asking, world):
     assert sidecar.metric("weir_requests_total") == 0
 
 
+@pytest.mark.smoke
 def test_connections_are_kept_on_both_sides(asking, world):
     host, sidecar = asking()
     connection = http.client.HTTPConnection("127.0.0.1", int(port_of(host.address)), timeout=10)
@@ -102,6 +104,7 @@ def test_the_limit_holds_at_five_times_its_rate(asking, world, folder):
     wait_equal(lambda: sidecar.metric("weir_quota_admitted_total", quota="bucket"), result.total("ok"), "admitted")
 
 
+@pytest.mark.smoke
 def test_peeking_charges_nothing(asking, world):
     host, sidecar = asking(peek=True)
     assert [status(host, "/few/x") for _ in range(6)] == [200] * 6
@@ -113,6 +116,7 @@ def test_peeking_charges_nothing(asking, world):
     assert status(host, "/few/x") == 429
 
 
+@pytest.mark.smoke
 def test_a_limiter_that_cannot_be_asked(asking, world):
     """nginx and Envoy let pass, as their examples say; Caddy answers 502."""
     host, sidecar = asking()

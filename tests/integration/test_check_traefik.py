@@ -16,6 +16,8 @@ from harness.paths import ROOT
 from harness.ports import free_port
 from harness.sidecar import quota
 
+pytestmark = pytest.mark.smoke
+
 EXAMPLE = ROOT / "docs" / "examples" / "check" / "traefik.yaml"
 FORWARD_AUTH = {"address", "tls", "trustForwardHeader", "authResponseHeaders", "authResponseHeadersRegex",
                 "authRequestHeaders", "maxResponseBodySize", "addAuthCookiesToResponse", "headerField", "forwardBody",

@@ -76,6 +76,7 @@ def test_each_mode_does_what_it_says_while_one_is_cut_off(world, folder):
             assert result.total("other", name) == 0, name
 
 
+@pytest.mark.smoke
 def test_after_the_hold_time_a_pessimistic_quota_has_what_it_hears_of(world, folder):
     fleet = world.fleet(3, [quota("strict", f"{LIMIT}r/s", when_isolated="pessimistic")])
     victim, others = fleet[2], list(fleet)[:2]

@@ -2,12 +2,15 @@
 
 import json
 
+import pytest
+
 from harness import http
 from harness.sidecar import quota
 from harness.processes import wait_until
 
 from test_definition_edits import put, run
 
+pytestmark = pytest.mark.smoke
 
 CONTRADICTIONS = [
     ("refusal.body", {"refusal": {"body": "x" * 2000}, "limits": [{"rate": "0r/s"}]}),

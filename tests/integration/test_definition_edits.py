@@ -9,7 +9,10 @@ from harness.paths import program
 from harness.processes import wait_equal, wait_until
 from harness.sidecar import quota, quota_set
 
+import pytest
 import yaml
+
+pytestmark = pytest.mark.smoke
 
 
 def run(sidecar, *arguments):

@@ -92,6 +92,7 @@ def test_a_one_way_partition_does_not_flap(world, folder, cut_s):
             assert len(mine) <= 6, mine
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("stop_s", [6, pytest.param(20, marks=pytest.mark.long)])
 def test_a_sidecar_that_stood_still_suspects_nobody(world, folder, stop_s):
     """53: to it everybody was silent for as long; it was the one who did not listen."""
@@ -115,6 +116,7 @@ def test_a_sidecar_that_stood_still_suspects_nobody(world, folder, stop_s):
     assert sleeper.metric("weir_gossip_sync_events_total", event="stops") >= 1
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("restarts", [3, pytest.param(20, marks=pytest.mark.long)])
 def test_tables_do_not_grow_with_a_sidecar_that_restarts_over_and_over(world, folder, restarts):
     """54: killed and started again every three seconds."""
@@ -137,7 +139,7 @@ def test_tables_do_not_grow_with_a_sidecar_that_restarts_over_and_over(world, fo
     check_nothing_lost(load.stop())
 
 
-@pytest.mark.parametrize("jump_s", [-5, 3600])
+@pytest.mark.parametrize("jump_s", [-5, pytest.param(3600, marks=pytest.mark.smoke)])
 def test_a_machine_that_was_suspended_gives_no_free_burst(world, folder, jump_s):
     """39: everything on it stands still. Then its clock has either stood still as well, as Linux's
     monotonic clock does, or it has run on for an hour. Either way the limit has one bucket to give."""
@@ -170,6 +172,7 @@ def test_a_machine_that_was_suspended_gives_no_free_burst(world, folder, jump_s)
         assert sleeper.metric("weir_gossip_sync_events_total", event="stops") >= 1
 
 
+@pytest.mark.smoke
 def test_an_address_claimed_twice_is_told_and_counts_stay_separate(world, folder):
     """55: a fourth process that advertises the address of the first one."""
     fleet = world.fleet(3, [quota("bucket", "1000r/h")])

@@ -79,6 +79,7 @@ def trickle_until_closed(slow, deadline_s):
     return len(selector.get_map()), time.monotonic() - began
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("head_s", [3, pytest.param(10, marks=pytest.mark.long)])
 def test_a_thousand_slow_heads_are_gone_in_time_and_others_see_no_error(world, folder, sockets, head_s):
     fleet = world.fleet(1, BUCKET, settings={"timeouts": {"request_head": f"{head_s}s"}})
@@ -97,6 +98,7 @@ def test_a_thousand_slow_heads_are_gone_in_time_and_others_see_no_error(world, f
 # ---- descriptors -----------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_clients_never_take_the_descriptors_of_admin_and_gossip(world, sockets):
     """35: with 256 descriptors, 400 clients stay in the kernel's queue beyond what is left."""
     fleet = world.fleet(2, BUCKET, start=False)
@@ -190,6 +192,7 @@ def flood_keys(address, count, seed, path="/k/{}"):
     return seen
 
 
+@pytest.mark.smoke
 def test_keys_without_end_take_no_memory_and_no_one_s_limit(world):
     """42: parents hold, existing keys keep their own buckets, the rest shares one, memory is bounded."""
     parent = 300
@@ -216,6 +219,7 @@ def test_keys_without_end_take_no_memory_and_no_one_s_limit(world):
     assert {labels["quota"] for name, labels, _ in sidecar.metrics() if "quota" in labels} == {"all", "k/{key}"}
 
 
+@pytest.mark.smoke
 def test_one_template_s_keys_without_end_leave_others_room(world):
     """42: another template's new names get instances of their own, chains of two levels whole, idle ones stay."""
     fleet = world.fleet(
@@ -255,6 +259,7 @@ def test_one_template_s_keys_without_end_leave_others_room(world):
 # ---- disks -----------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_a_full_disk_costs_lines_of_the_access_log_and_no_request(world):
     """37: the access log; test_snapshot.py has the snapshot."""
     fleet = world.fleet(1, BUCKET, settings={"access_log": "all", "access_log_file": "/dev/full"})
@@ -269,6 +274,7 @@ def test_a_full_disk_costs_lines_of_the_access_log_and_no_request(world):
 
 # ---- clocks ----------------------------------------------------------------------------------
 
+@pytest.mark.smoke
 def test_the_wall_clock_jumps_by_an_hour_either_way(world, folder):
     """39: buckets, timeouts and membership go by the monotonic clock."""
     library, offset = build_clock(folder)
@@ -296,6 +302,7 @@ def test_the_wall_clock_jumps_by_an_hour_either_way(world, folder):
 # ---- bad files -------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_bad_settings_at_a_reload_change_nothing_and_are_counted(world):
     """40"""
     fleet = world.fleet(1, [quota("bucket", "0r/s")])
@@ -318,6 +325,7 @@ def test_bad_settings_at_a_reload_change_nothing_and_are_counted(world):
 # ---- restarts --------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("restarts,requests", [(3, 5_000), pytest.param(20, 100_000, marks=pytest.mark.long)])
 def test_rolling_restarts_fail_no_request(world, folder, restarts, requests):
     """As Kubernetes does it: drain, the balancer takes it out, SIGTERM, the next one comes."""

@@ -132,6 +132,7 @@ def test_a_sidecar_that_joins_gets_fifty_thousand_definitions_and_serves_meanwhi
     joins(world, 50_000, 120)
 
 
+@pytest.mark.smoke
 def test_a_sidecar_that_joins_gets_ten_thousand_overrides(world):
     joins(world, 10_000, 120, with_overrides)
 

@@ -14,6 +14,8 @@ from harness.paths import ROOT
 from harness.processes import wait_equal
 from harness.sidecar import quota, quota_set
 
+pytestmark = pytest.mark.smoke
+
 ROW = re.compile(r"^\| `([a-z_]+)` \| (counter|gauge|histogram) \| ([^|]*)\|", re.MULTILINE)
 # Nobody lies here and no sidecar has two keys: these families have no sample to show their labels.
 WITHOUT_SAMPLES = {"weir_gossip_refused_values_total"}
@@ -51,7 +53,6 @@ def promtool(text):
                           capture_output=True)
 
 
-@pytest.mark.smoke
 def test_the_page_and_its_documentation_agree(world):
     fleet = world.fleet(2, [quota("bucket", "10r/s"), quota("{bucket}", "10r/s")], start=False)
     for one in fleet:

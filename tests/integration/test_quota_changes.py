@@ -13,6 +13,8 @@ from harness.processes import wait_until
 from harness.sidecar import quota, quota_set
 from test_definition_edits import run
 
+pytestmark = pytest.mark.smoke
+
 
 def seconds_left(sidecar, name):
     return sidecar.quota(name).get("expires_in_seconds")

@@ -8,6 +8,8 @@ from harness.load import SECOND, Load, plan, stream
 from harness.processes import wait_equal, wait_until
 from harness.scripted import ScriptedOrigin
 
+pytestmark = pytest.mark.smoke
+
 LOCAL = ["127.0.0.1/32"]
 IETF = {"ratelimit", "ratelimit-policy"}
 X_FAMILY = {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}

@@ -16,6 +16,8 @@ from harness.ports import free_port
 from harness.processes import Process, wait_until
 from harness.sidecar import Sidecar, quota
 
+pytestmark = pytest.mark.smoke
+
 OPERATIONS = ["CreateBucket", "HeadBucket", "DeleteBucket", "PutObject", "HeadObject", "GetObject",
               "CopyObject", "DeleteObject", "ListObjectsV2", "CreateMultipartUpload", "UploadPart",
               "CompleteMultipartUpload", "ListObjects", "DeleteObjects", "GetObjectAcl",
@@ -91,7 +93,6 @@ def boto3_status(step):
     return named.get(step) or next((status for kind, status in kinds.items() if step.startswith(kind)), 200)
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize("style", ["path", "virtual"])
 def test_boto3_sees_the_same(two_ways, tools, folder, style):
     direct, through, sidecar = two_ways

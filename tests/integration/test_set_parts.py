@@ -11,6 +11,8 @@ from harness.network import Split
 from harness.processes import wait_until
 from harness.sidecar import quota, quota_set
 
+pytestmark = pytest.mark.smoke
+
 PARTS = ["one", "two", "three"]
 OPEN, SHUT = "1000r/s", "0r/s"
 

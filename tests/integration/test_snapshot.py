@@ -10,6 +10,8 @@ from harness import http
 from harness.processes import wait_until
 from harness.sidecar import quota
 
+pytestmark = pytest.mark.smoke
+
 QUOTAS = [quota("bucket", "1000r/s"), quota("other", "1000r/s")]
 
 
@@ -55,7 +57,6 @@ def log_lines(sidecar, text):
     return [line for line in sidecar.process.log.read_text().splitlines() if text in line]
 
 
-@pytest.mark.smoke
 def test_a_fleet_that_is_killed_whole_keeps_what_was_set(world):
     fleet = kept_fleet(world, 3)
     fleet[0].command("quota", "set", "bucket", "--rate", "7r/s", "--who", "ann", "--why", "sale")

@@ -3,6 +3,8 @@ the same set, the newest change of each name holds everywhere, and every history
 
 import contextlib
 
+import pytest
+
 from harness import http
 from harness.network import Split
 from harness.processes import wait_until
@@ -121,6 +123,7 @@ def test_edits_of_both_sides_are_the_same_everywhere_after_the_split(world):
     assert_history_everywhere(fleet, "right-only", {"bob"})
 
 
+@pytest.mark.smoke
 def test_names_deleted_edited_and_made_again_across_a_split(world):
     names = ["edited", "removed", "remade"]
     fleet = world.fleet(4, [quota(name, OPEN) for name in names])

@@ -3,12 +3,15 @@
 import json
 import re
 
+import pytest
 import yaml
 
 from harness.load import Load, plan, stream
 from harness.network import Split
 from harness.processes import wait_until
 from harness.sidecar import quota
+
+pytestmark = pytest.mark.smoke
 
 
 def from_status(sidecar):

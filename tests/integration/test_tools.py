@@ -7,6 +7,8 @@ from harness.load import Load, plan, stream
 from harness.origin import Origin
 from harness.processes import wait_until
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.fixture
 def origin(folder):

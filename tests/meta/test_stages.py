@@ -3,6 +3,8 @@
 import sys
 import types
 
+import pytest
+
 from source_tree import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
@@ -56,3 +58,16 @@ def test_reports_are_written_where_they_are_looked_for():
     for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
         assert f"log_path={stages.FINDINGS}/" in stages.ASAN[options]
     assert f"log_path={stages.RACES}/" in stages.TSAN["TSAN_OPTIONS"]
+
+
+# Whose figures are of the release build: see decision 0110.
+BY_THE_CLOCK = {"test_broken_limiter", "test_broken_parts", "test_endings", "test_isolation", "test_matrix",
+                "test_metric_values", "test_moving_load", "test_scrape", "test_throttled_owner", "test_udp_blocked"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests/integration").glob("test_*.py")), ids=lambda path: path.stem)
+def test_some_of_each_file_of_integration_run_under_the_address_sanitizer(path):
+    marked = "mark.smoke" in path.read_text()
+    assert marked == (path.stem not in BY_THE_CLOCK)
+    text = next((ROOT / "docs/decisions").glob("0110-*")).read_text()
+    assert marked or f"`{path.stem}`" in text
