@@ -1,7 +1,6 @@
 #include "http/host_name.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
@@ -31,8 +30,8 @@ bool is_bracketed_address(std::string_view name) {
     if (name.size() < 4 || name.size() - 2 >= text.size()) return false;
     if (name.front() != '[' || name.back() != ']') return false;
     copy_bytes(text.data(), name.substr(1, name.size() - 2));
-    in6_addr address{};
-    return ::inet_pton(AF_INET6, text.data(), &address) == 1;
+    std::array<unsigned char, 16> address{};
+    return ::inet_pton(AF_INET6, text.data(), address.data()) == 1;
 }
 
 constexpr CharacterSet kNameCharacters("-._");
