@@ -21,6 +21,7 @@ std::map<std::string, std::uint64_t> sync_events(const engine::SyncStatistics& s
             {"handovers_received", sync.handovers_received},
             {"names_asked", sync.names_asked},
             {"names_told", sync.names_told},
+            {"room_made", sync.room_made},
             {"baselines", sync.baselines},
             {"late_lumps", sync.late_lumps},
             {"ceiling_hits", sync.ceiling_hits},

@@ -347,9 +347,7 @@ void Engine::Implementation::receive_handover(ByteReader& reader, MemberNumber s
         return;
     }
     ++counters_.handovers_received;
-    if (!owner_.receive(entry, now_)) return refuse_leap(sender);
-    const OwnedLimit* limit = owner_.find(entry.key);
-    if (limit != nullptr && !limit->parameters) ask_name(silence_.id(sender), entry.key);
+    if (!owner_.receive(sender, entry, now_, *this)) refuse_leap(sender);
 }
 
 void Engine::Implementation::receive_name_ask(ByteReader& reader, const gossip::MemberId& from) {

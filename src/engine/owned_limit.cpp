@@ -29,6 +29,7 @@ void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
     handed_over = false;
     bucket = {};
     open_time = 0;
+    undrained = 0;
     advanced = now;
     judged = now;
     cells.clear();
@@ -47,7 +48,20 @@ void OwnedLimit::advance(Instant now) {
     const double seconds = to_seconds(now - advanced);
     if (seconds <= 0) return;
     advanced = now;
-    if (parameters) open_time += bucket.advance(*parameters, bucket.offered_rate, seconds);
+    if (parameters) {
+        open_time += bucket.advance(*parameters, bucket.offered_rate, seconds);
+    } else {
+        undrained = bucket.level > 0 ? undrained + seconds : 0;
+    }
+}
+
+void OwnedLimit::know(const limiter::LimitParameters& found) {
+    const bool made_up = !parameters && undrained > 0;
+    parameters = found;
+    bucket.clamp(found);
+    // What came was counted whole, nothing of it by its rate.
+    if (made_up) bucket.advance(found, 0, undrained);
+    undrained = 0;
 }
 
 OwnedCell* OwnedLimit::place(MemberNumber member) {
@@ -421,7 +435,15 @@ gossip::HandoverEntry OwnedLimit::handover(const Silence& silence, Instant now) 
 }
 
 bool OwnedLimit::idle(const SyncSettings& settings, Instant now) const {
-    return cells.empty() && bucket.level <= 0 && now - last_use > settings.user_memory;
+    if (!unused(settings, now)) return false;
+    // How fast it drains nobody has said, or somebody who may have lied. One of 0 never does.
+    if (!parameters || parameters->zero()) return true;
+    return bucket.level <= 0 || (parameters_told && now - last_use > settings.told_memory);
+}
+
+double OwnedLimit::fullness() const {
+    if (!parameters || parameters_told || parameters->low <= 0) return 0;
+    return bucket.level / parameters->low;
 }
 
 }  // namespace weir::engine

@@ -63,6 +63,8 @@ struct OwnedLimit {
     bool handed_over = false;
     Bucket bucket;
     double open_time = 0;
+    /// Seconds for which the level did not drain, since nobody had said how fast it does.
+    double undrained = 0;
     Instant advanced{};
     Instant judged{};
     std::vector<OwnedCell> cells;
@@ -88,10 +90,14 @@ struct OwnedLimit {
     Instant looked{};     // when that was last
     Instant last_use{};
     Instant asked_name{};
+    MemberNumber asked = 0;  // for the name, last
+    std::uint8_t asks_left = 0;
 
     /// Begins from nothing, as a new owner does.
     void restart(std::uint32_t new_life, Instant now);
     void advance(Instant now);
+    /// What the limit is, as of the last advance(). What has not drained till then has now.
+    void know(const limiter::LimitParameters& found);
     [[nodiscard]] bool filled(const SyncSettings& settings, Instant now) const {
         return parameters && (handed_over || now - born >= settings.refill_time);
     }
@@ -118,7 +124,13 @@ struct OwnedLimit {
     [[nodiscard]] gossip::TotalEntry total(const SyncSettings& settings, const OwnedCell* cell,
                                            std::uint8_t pace, Instant now) const;
     [[nodiscard]] gossip::HandoverEntry handover(const Silence& silence, Instant now) const;
+    /// So long unheard of that even its counts are forgotten.
+    [[nodiscard]] bool unused(const SyncSettings& settings, Instant now) const {
+        return cells.empty() && now - last_use > settings.user_memory;
+    }
     [[nodiscard]] bool idle(const SyncSettings& settings, Instant now) const;
+    /// Share of low that is full, by our own definitions.
+    [[nodiscard]] double fullness() const;
     /// Another incarnation of a known process goes on with its run: its cell moves there.
     bool adopt_run(MemberNumber from, std::uint32_t run, const Silence& silence);
 

@@ -13,8 +13,12 @@ constexpr std::uint64_t kLookPhase = 1;
 constexpr Duration kTick = std::chrono::milliseconds(10);
 /// ... or after two, when that is too late.
 constexpr Duration kUrgentAfter = std::chrono::milliseconds(18);
-/// A name that was not told is asked for again after this.
+/// A name that was not told is asked for again after this, when the limit is heard of; when it is
+/// not, so many times more, each after twice as long.
 constexpr Duration kAskNameAgain = std::chrono::milliseconds(100);
+constexpr std::uint8_t kNameAsks = 6;
+/// Of all limits in a tick; an inventor of limits must not make us ask for ever.
+constexpr std::size_t kNamesEachTick = 32;
 /// What others told us a limit is: they may have been wrong.
 constexpr Duration kAskToldAgain = std::chrono::seconds(1);
 /// A new owner asks to be filled so often, so far apart.
@@ -22,6 +26,8 @@ constexpr std::uint8_t kAsks = 3;
 constexpr Duration kAskAgain = std::chrono::milliseconds(300);
 /// Limits of a shard that was lost are kept for as long, to fill others.
 constexpr Duration kKeepLost = std::chrono::seconds(3);
+/// When the table is full, so many are looked at for one that can make room.
+constexpr std::size_t kLookedAtForRoom = 16;
 
 std::uint16_t bit_of(gossip::Shard shard) { return static_cast<std::uint16_t>(1u << shard); }
 
@@ -48,7 +54,7 @@ OwnedLimit* Owner::obtain(const gossip::LimitKey& key, Instant now) {
         wake(known->second);
         return &slots_[known->second];
     }
-    if (by_key_.size() >= settings_.maximum_owned_limits) {
+    if (by_key_.size() >= settings_.maximum_owned_limits && !make_room(now)) {
         ++statistics_.dropped_owned_limits;
         return nullptr;
     }
@@ -73,12 +79,48 @@ OwnedLimit* Owner::obtain(const gossip::LimitKey& key, Instant now) {
     return &limit;
 }
 
+/// In a full table each new limit would be every sidecar's own: the emptiest of a few, in turn,
+/// that nobody uses goes. All slots are in use then, and awake.
+bool Owner::make_room(Instant now) {
+    const OwnedLimit* emptiest = nullptr;
+    for (std::size_t i = 0; i < std::min(kLookedAtForRoom, slots_.size()); ++i) {
+        room_at_ = (room_at_ + 1) % slots_.size();
+        const OwnedLimit& limit = slots_[room_at_];
+        if (!limit.unused(settings_, now)) continue;
+        if (emptiest == nullptr || limit.fullness() < emptiest->fullness()) emptiest = &limit;
+    }
+    if (emptiest == nullptr) return false;
+    ++statistics_.room_made;
+    by_key_.erase(emptiest->key);
+    free_.push_back(static_cast<std::uint32_t>(emptiest - slots_.data()));
+    return true;
+}
+
 void Owner::resolve(OwnedLimit& limit) {
     limiter::LimitParameters parameters;
     if (!resolver_(limit.key, limit.name, parameters, limit.when_isolated)) return;
     limit.parameters_told = false;
-    limit.parameters = parameters;
-    limit.bucket.clamp(parameters);
+    limit.know(parameters);
+}
+
+void Owner::ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink) {
+    limit.asked_name = now;
+    limit.asked = whom;
+    limit.advance(now);
+    if (!limit.parameters) resolve(limit);  // it may be used here meanwhile
+    if (limit.parameters && !limit.parameters_told) return;
+    ++statistics_.names_asked;
+    sink.ask_name(silence_.id(whom), limit.key);
+}
+
+/// Question or answer may have been lost, and nobody has spoken of the limit since.
+void Owner::ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink) {
+    if (limit.parameters || limit.asks_left == 0 || names_left_ == 0) return;
+    if (now - limit.asked_name < kAskNameAgain * (1 << (kNameAsks - limit.asks_left))) return;
+    if (silence_.is_gone(limit.asked)) return;
+    --limit.asks_left;
+    --names_left_;
+    ask_name(limit, limit.asked, now, sink);
 }
 
 void Owner::wake(std::uint32_t slot) {
@@ -102,9 +144,8 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number,
     if (limit == nullptr) return;
     const bool asks = limit->parameters ? limit->parameters_told : true;
     if (asks && now - limit->asked_name >= (limit->parameters ? kAskToldAgain : kAskNameAgain)) {
-        limit->asked_name = now;
-        ++statistics_.names_asked;
-        sink.ask_name(from, delta.key);
+        limit->asks_left = kNameAsks;
+        ask_name(*limit, number, now, sink);
     }
     if (limit->find(number) == nullptr) limit->adopt_run(number, delta.run, silence_);
     gossip::DeltaEntry bounded = delta;
@@ -135,7 +176,8 @@ bool Owner::was_owner(const gossip::MemberId& member, gossip::Shard shard) const
     return holds(shards_[shard].former, member);
 }
 
-bool Owner::receive(const gossip::HandoverEntry& entry, Instant now) {
+bool Owner::receive(MemberNumber from, const gossip::HandoverEntry& entry, Instant now,
+                    OwnerSink& sink) {
     OwnedLimit* limit = obtain(entry.key, now);
     if (limit == nullptr) return true;
     if (limit->parameters &&
@@ -144,6 +186,10 @@ bool Owner::receive(const gossip::HandoverEntry& entry, Instant now) {
     }
     shards_[gossip::shard_of(entry.key.quota)].asks_left = 0;
     limit->receive(settings_, entry, now);
+    if (!limit->parameters) {
+        limit->asks_left = kNameAsks;
+        ask_name(*limit, from, now, sink);
+    }
     return true;
 }
 
@@ -152,7 +198,8 @@ void Owner::fill(const gossip::HandoverEntry& entry, const std::string& name,
     OwnedLimit* limit = obtain(entry.key, now);
     if (limit == nullptr) return;
     limit->name = name;
-    if (!limit->parameters) limit->parameters = parameters;
+    limit->advance(now);
+    if (!limit->parameters) limit->know(parameters);
     const bool handed_over = limit->handed_over;
     limit->receive(settings_, entry, now);
     limit->handed_over = handed_over;  // what we believed ourselves fills nobody
@@ -171,9 +218,8 @@ void Owner::name_told(MemberNumber from, const gossip::NameEntry& entry, Instant
     if (limit.parameters) return;
     // Our definitions lack it: what the origin goes by has to do.
     limit.parameters_told = true;
-    limit.parameters = limiter::LimitParameters{entry.rate, entry.low, entry.high, entry.debt,
-                                                static_cast<limiter::Law>(entry.law)};
-    limit.bucket.clamp(*limit.parameters);
+    limit.know(
+        {entry.rate, entry.low, entry.high, entry.debt, static_cast<limiter::Law>(entry.law)});
 }
 
 void Owner::refresh_parameters() {
@@ -286,6 +332,7 @@ void Owner::ask_again(Instant now, OwnerSink& sink) {
 
 void Owner::tick(Instant now, OwnerSink& sink) {
     ++ticks_;
+    names_left_ = kNamesEachTick;
     ask_again(now, sink);
     for (std::size_t i = 0; i < awake_.size();) {
         const std::uint32_t slot = awake_[i];
@@ -324,6 +371,7 @@ void Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     limit.judge_silence(settings_, silence_, now);
     limit.advance(now);
     if (!shards_[gossip::shard_of(limit.key.quota)].owned) return;
+    ask_name_again(limit, now, sink);
     const double error = settings_.publish_error * (crowded() ? settings_.crowded_error : 1);
     if (limit.must_publish(settings_, error, pace(), since)) publish(limit, at_once, now, sink);
 }

@@ -50,7 +50,8 @@ class Owner {
     /// What waits to be told to a user: call it when a datagram goes there anyway.
     void pay(MemberNumber user, Instant now, OwnerSink& sink);
     /// False when the level is beyond all that the limit can hold: refused.
-    bool receive(const gossip::HandoverEntry& entry, Instant now);
+    bool receive(MemberNumber from, const gossip::HandoverEntry& entry, Instant now,
+                 OwnerSink& sink);
     /// Before the shard's owners changed last.
     [[nodiscard]] bool was_owner(const gossip::MemberId& member, gossip::Shard shard) const;
     void name_told(MemberNumber from, const gossip::NameEntry& entry, Instant now);
@@ -97,7 +98,10 @@ class Owner {
         std::size_t operator()(const gossip::LimitKey& key) const { return gossip::hash(key); }
     };
     OwnedLimit* obtain(const gossip::LimitKey& key, Instant now);
+    [[nodiscard]] bool make_room(Instant now);
     void resolve(OwnedLimit& limit);
+    void ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink);
+    void ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink);
     [[nodiscard]] Duration bounded_keep_alive(const OwnedLimit& limit,
                                               const gossip::DeltaEntry& delta) const;
     void wake(std::uint32_t slot);
@@ -127,6 +131,8 @@ class Owner {
     std::unordered_map<gossip::LimitKey, std::uint32_t, KeyHash> by_key_;
     std::map<MemberNumber, Debt> debts_;  // publications that wait, by user
     std::uint64_t ticks_ = 0;
+    std::size_t names_left_ = 0;  // to be asked for again in this tick
+    std::size_t room_at_ = 0;     // the slot that was looked at last
     Instant asked_at_{};
     Pacing pacing_;
 };

@@ -25,6 +25,7 @@ struct SyncStatistics {
     std::uint64_t handovers_received = 0;
     std::uint64_t names_asked = 0;
     std::uint64_t names_told = 0;
+    std::uint64_t room_made = 0;  // owned limits that nobody used made room for others
 
     // The three rules and the silence rules at work.
     std::uint64_t baselines = 0;

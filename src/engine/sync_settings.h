@@ -57,6 +57,9 @@ struct SyncSettings {
     double publish_error = 0.05;
     /// Users of a limit = reporters of this time.
     Duration user_memory = 60s;
+    /// A limit that others told an owner of is forgotten after this time without a word, however
+    /// full they say that it still is; by then its origins have given up what they knew as well.
+    Duration told_memory = 10min;
     /// A cell's run that began less than this ago, after its owner took over, counts whole.
     Duration fresh_run = 60s;
     /// A new owner is filled by others for so long; until then its totals are not believed.

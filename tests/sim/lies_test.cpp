@@ -4,14 +4,19 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/endpoint.h"
 #include "sim/fleet.h"
+#include "tolerance.h"
 #include "tools/lying_peer.h"
 
 namespace weir::sim {
 namespace {
 
 using namespace test;
+using testing::plus_minus;
 using tools::Lie;
 using tools::LyingPeer;
 
@@ -126,9 +131,10 @@ std::string quota_of(bool owned_by_liar, std::uint64_t seed) {
 
 /// Whether its teller is named: it cannot be true, and so is refused or clamped, or no other owner
 /// tells anything like it. The others can be: parameters that nobody asked for, a clock that leaps
-/// by itself, rumours, which may be told on.
+/// by itself, rumours, which may be told on, limits that only one uses.
 bool is_named(Lie lie) {
-    return lie != Lie::huge_hint && lie != Lie::wrong_parameters && lie != Lie::future_clock;
+    return lie != Lie::huge_hint && lie != Lie::wrong_parameters && lie != Lie::future_clock &&
+           lie != Lie::invented_limits && lie != Lie::named_limits;
 }
 
 /// Whether requests may be refused for as long as the lying goes on: an owner's word that can be,
@@ -152,6 +158,67 @@ TEST_CASE("robustness 47: whatever one lying peer says, the quota is open again 
                 if (!may_harm(lie)) CHECK(outcome.refused_during == 0);
             }
         }
+    }
+}
+
+std::size_t most_owned(World& world) {
+    std::size_t most = 0;
+    for (std::uint32_t i = 0; i < kSidecars; ++i) {
+        most = std::max(most, world.sidecar(i).engine().statistics().owned_limits);
+    }
+    return most;
+}
+
+/// Limits that an owner has at most, with the last lie and so much later.
+std::pair<std::size_t, std::size_t> owned_after(Lie lie, double seconds) {
+    WorldPlan plan = plan_of(kSidecars, kLimit, 20, kStop + seconds, 1);
+    plan.sync.told_memory = std::chrono::seconds(100);  // as ten minutes are, only sooner
+    World world(plan);
+    Liar liar(world, 1);
+    std::size_t during = 0;
+    for (double at = kBegin; at < kStop; at += 0.1) {
+        world.at(at, [&](World& w) { liar.tell(w, lie, "q"); });
+    }
+    world.at(kStop, [&](World& w) { during = most_owned(w); });
+    REQUIRE(world.run(kMeeting));
+    CHECK(refused(world, 0, kStop + seconds) == 0);
+    return {during, most_owned(world)};
+}
+
+TEST_CASE("robustness 47: owners forget the limits that a lying peer invented") {
+    const auto [nameless, later] = owned_after(Lie::invented_limits, 80);
+    CHECK(nameless > 1000);
+    CHECK(later == 1);
+    // Whoever tells what they are may be honest: these are kept while origins remember theirs.
+    const auto [named, much_later] = owned_after(Lie::named_limits, 105);
+    CHECK(named > 1000);
+    CHECK(much_later == 1);
+}
+
+TEST_CASE("robustness 47: a table full of invented limits has room again for those in use") {
+    constexpr double kAfter = kStop + 80;
+    constexpr double kPerSidecar = 3 * kLimit / kSidecars;
+    for (const Lie lie : {Lie::invented_limits, Lie::named_limits}) {
+        CAPTURE(to_string(lie));
+        WorldPlan plan = plan_of(kSidecars, kLimit, 20, kAfter + 15, 1);
+        plan.sync.maximum_owned_limits = 1000;
+        plan.definitions.push_back(quota("late", kLimit));
+        World world(plan);
+        Liar liar(world, 1);
+        for (double at = kBegin; at < kStop; at += 0.1) {
+            world.at(at, [&](World& w) { liar.tell(w, lie, "q"); });
+        }
+        double passed = 0;
+        for (double at = kAfter; at < kAfter + 15; at += 1 / kPerSidecar) {
+            world.at(at, [&, at](World& w) {
+                for (std::uint32_t i = 0; i < kSidecars; ++i) {
+                    const bool pass = w.sidecar(i).offer("late", w.instant());
+                    if (pass && at >= kAfter + 5) ++passed;
+                }
+            });
+        }
+        REQUIRE(world.run(kMeeting));
+        CHECK(passed / (10 * kLimit) == plus_minus(1, 0.03));
     }
 }
 

@@ -11,6 +11,7 @@ constexpr double kHuge = 1e12;
 /// That a limit of some hundred a second can have.
 constexpr double kPossibleLevel = 300;
 constexpr std::uint32_t kRun = 4711;
+constexpr std::size_t kInventedAtOnce = 50;
 constexpr Duration kForEver = std::chrono::hours(24 * 40);
 
 gossip::TransportSettings settings_of(const std::string& cluster, const Endpoint& self) {
@@ -60,6 +61,17 @@ gossip::LimitKey key_of(std::string_view quota) {
     return key;
 }
 
+/// A limit that lets one request pass in twelve days, and has room for many.
+gossip::NameEntry next_to_nothing(const std::string& quota) {
+    gossip::NameEntry entry;
+    entry.key = key_of(quota);
+    entry.name = quota;
+    entry.rate = 1e-6;
+    entry.low = 1e-6;
+    entry.high = kHuge;
+    return entry;
+}
+
 std::vector<std::byte> future_definition(std::string_view quota) {
     std::vector<std::byte> bytes(gossip::kMaximumPayload);
     ByteWriter writer(bytes);
@@ -78,9 +90,9 @@ std::vector<std::byte> future_definition(std::string_view quota) {
 
 std::string_view to_string(Lie lie) {
     static constexpr std::array<std::string_view, kLies.size()> names = {
-        "counts_beyond",    "falling_counts", "not_a_number", "infinite_rate", "leaping_counts",
-        "huge_rate",        "huge_total",     "busy_total",   "huge_handover", "huge_hint",
-        "wrong_parameters", "future_clock",   "future_epoch"};
+        "counts_beyond",    "falling_counts", "not_a_number", "infinite_rate",   "leaping_counts",
+        "huge_rate",        "huge_total",     "busy_total",   "huge_handover",   "huge_hint",
+        "wrong_parameters", "future_clock",   "future_epoch", "invented_limits", "named_limits"};
     return names[static_cast<std::size_t>(lie)];
 }
 
@@ -155,6 +167,19 @@ void LyingPeer::tell_delta(Lie lie, const gossip::LimitKey& key) {
     send_to_all(MessageType::delta, tagged(writer.written()));
 }
 
+void LyingPeer::tell_limits(bool named) {
+    for (std::size_t i = 0; i < kInventedAtOnce; ++i) {
+        const std::string quota = "invented/" + std::to_string(lies_ * kInventedAtOnce + i);
+        gossip::DeltaEntry entry;
+        entry.key = key_of(quota);
+        entry.run = kRun;
+        entry.admitted = entry.offered = 1;
+        entry.keep_alive = std::chrono::seconds(1);
+        send_to_all(MessageType::delta, tagged(encoded(entry)));
+        if (named) send_to_all(MessageType::name_tell, encoded(next_to_nothing(quota)));
+    }
+}
+
 void LyingPeer::tell(Lie lie, std::string_view quota) {
     ++lies_;
     const gossip::LimitKey key = key_of(quota);
@@ -182,21 +207,18 @@ void LyingPeer::tell(Lie lie, std::string_view quota) {
             send_to_all(MessageType::hints,
                         encoded(gossip::HotEntry{key, kHuge, kHuge, Duration::zero(), true}));
             break;
-        case Lie::wrong_parameters: {
-            gossip::NameEntry entry;
-            entry.key = key;
-            entry.name = std::string(quota);
-            entry.rate = 1e-6;
-            entry.low = 1e-6;
-            entry.high = kHuge;
-            send_to_all(MessageType::name_tell, encoded(entry));
+        case Lie::wrong_parameters:
+            send_to_all(MessageType::name_tell, encoded(next_to_nothing(std::string(quota))));
             break;
-        }
         case Lie::future_clock:
             leap_ = std::chrono::hours(24 * 365);
             break;
         case Lie::future_epoch:
             send_to_all(MessageType::definition_push, future_definition(quota));
+            break;
+        case Lie::invented_limits:
+        case Lie::named_limits:
+            tell_limits(lie == Lie::named_limits);
             break;
         default:
             tell_delta(lie, key);

@@ -28,12 +28,14 @@ enum class Lie : std::uint8_t {
     wrong_parameters,  // name_tell: a limit of next to nothing
     future_clock,      // its clock leaps by a year
     future_epoch,      // a definition of epoch 2^64-1 that takes the quota away
+    invented_limits,   // deltas: one request each of limits that nobody has
+    named_limits,      // the same, and that they let pass one in twelve days
 };
 inline constexpr std::array kLies = {Lie::counts_beyond, Lie::falling_counts,   Lie::not_a_number,
                                      Lie::infinite_rate, Lie::leaping_counts,   Lie::huge_rate,
                                      Lie::huge_total,    Lie::busy_total,       Lie::huge_handover,
                                      Lie::huge_hint,     Lie::wrong_parameters, Lie::future_clock,
-                                     Lie::future_epoch};
+                                     Lie::future_epoch,  Lie::invented_limits,  Lie::named_limits};
 
 [[nodiscard]] std::string_view to_string(Lie lie);
 
@@ -56,6 +58,7 @@ class LyingPeer {
   private:
     void send_to_all(gossip::MessageType type, ByteSpan payload);
     void tell_delta(Lie lie, const gossip::LimitKey& key);
+    void tell_limits(bool named);
     [[nodiscard]] Instant local(Instant now) const { return now + leap_; }
 
     gossip::Transport transport_;
