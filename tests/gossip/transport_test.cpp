@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "gossip/virtual_network.h"
 
 namespace weir::gossip {
@@ -417,39 +421,92 @@ TEST_CASE("answers that were not asked for are refused") {
     CHECK(pair.target().membership().live_count() == 1);
 }
 
-TEST_CASE("lanes have budgets of their own") {
-    TransportSettings settings;
-    settings.cluster_name = "test";
-    settings.self = address_of(0);
-    settings.definition_budget = {1000, 3000};
-    VirtualNetwork world(9);
-    world.start(1, {address_of(0)});
-    SeededNonces nonces(Random(1));
-    Transport sender(settings, world.keys, nonces, Random(2));
-    sender.start(world.now());
-    world.on_tick = [&](std::size_t, Node&) {
-        sender.tick(world.now());
-        for (OutgoingDatagram& datagram : sender.flush(world.now())) {
-            world.inject(address_of(0), datagram.to, std::move(datagram.bytes));
-        }
-    };
-    world.tap = [&](const Endpoint& from, const Endpoint& to, ByteSpan bytes) {
-        if (to == address_of(0)) {
-            (void)sender.receive(bytes, from, world.now());
-        }
-    };
-    world.run(3s);
-    REQUIRE(sender.membership().live_count() == 1);
-    const MemberId peer = world.at(1).self();
-    const std::string large(1000, 'x');
-    for (int i = 0; i < 10; ++i) {
-        sender.send(peer, MessageType::document_page, as_bytes(large));
-        sender.send(peer, MessageType::delta, as_bytes(large));
+/// A transport with budgets of its own, which knows one member.
+class Sender {
+  public:
+    explicit Sender(const std::function<void(TransportSettings&)>& adjust)
+        : transport_(settings_with(adjust), world_.keys, nonces_, Random(2)) {
+        world_.start(1, {address_of(0)});
+        transport_.start(world_.now());
+        world_.on_tick = [this](std::size_t, Node&) {
+            transport_.tick(world_.now());
+            for (OutgoingDatagram& datagram : flush()) {
+                world_.inject(address_of(0), datagram.to, std::move(datagram.bytes));
+            }
+        };
+        world_.tap = [this](const Endpoint& from, const Endpoint& to, ByteSpan bytes) {
+            if (to == address_of(0)) (void)transport_.receive(bytes, from, world_.now());
+        };
+        world_.run(3s);
+        REQUIRE(transport_.membership().live_count() == 1);
     }
-    const std::size_t sent = sender.flush(world.now()).size();
-    CHECK(sent == 12);  // all ten deltas, and what the budget of definitions allows
-    CHECK(sender.counters().dropped[static_cast<std::size_t>(Lane::definitions)] == 8);
-    CHECK(sender.counters().dropped[static_cast<std::size_t>(Lane::counters)] == 0);
+    /// Ten messages that fill a datagram each.
+    void queue(MessageType type) {
+        const std::string large(1000, 'x');
+        for (int i = 0; i < 10; ++i) transport_.send(peer(), type, as_bytes(large));
+    }
+    void ask_peer() { transport_.question(peer(), world_.now()); }
+    /// The peer's ping arrives.
+    void be_asked() {
+        world_.at(1).question(transport_.self(), world_.now());
+        for (const OutgoingDatagram& datagram : world_.at(1).flush(world_.now())) {
+            (void)transport_.receive(datagram.bytes, address_of(1), world_.now());
+        }
+    }
+    std::vector<OutgoingDatagram> flush() { return transport_.flush(world_.now()); }
+    [[nodiscard]] std::uint64_t dropped(Lane lane) const {
+        return transport_.counters().dropped[static_cast<std::size_t>(lane)];
+    }
+    [[nodiscard]] std::uint64_t sent(MessageType type) const {
+        return transport_.counters().messages_out[static_cast<std::size_t>(type)];
+    }
+
+  private:
+    static TransportSettings settings_with(const std::function<void(TransportSettings&)>& adjust) {
+        TransportSettings settings;
+        settings.cluster_name = "test";
+        settings.self = address_of(0);
+        adjust(settings);
+        return settings;
+    }
+    [[nodiscard]] MemberId peer() { return world_.at(1).self(); }
+
+    VirtualNetwork world_{9};
+    SeededNonces nonces_{Random(1)};
+    Transport transport_;
+};
+
+TEST_CASE("lanes have budgets of their own: definitions take nothing from counters") {
+    Sender sender([](TransportSettings& settings) { settings.definition_budget = {1000, 3000}; });
+    sender.queue(MessageType::document_page);
+    sender.queue(MessageType::delta);
+    CHECK(sender.flush().size() == 12);  // all deltas, and what the budget of definitions allows
+    CHECK(sender.dropped(Lane::definitions) == 8);
+    CHECK(sender.dropped(Lane::counters) == 0);
+}
+
+TEST_CASE("lanes have budgets of their own: chatter of members takes nothing from counters") {
+    Sender sender([](TransportSettings& settings) { settings.membership_budget = {1, 10'000}; });
+    for (int i = 0; i < 200 && sender.dropped(Lane::membership) == 0; ++i) {
+        sender.ask_peer();
+        (void)sender.flush();
+    }
+    REQUIRE(sender.dropped(Lane::membership) > 0);
+    sender.queue(MessageType::delta);
+    CHECK(sender.flush().size() == 10);
+    CHECK(sender.dropped(Lane::counters) == 0);
+}
+
+TEST_CASE("lanes have budgets of their own: counters take nothing from membership") {
+    Sender sender([](TransportSettings& settings) { settings.counter_budget = {1000, 3000}; });
+    sender.queue(MessageType::delta);
+    (void)sender.flush();
+    REQUIRE(sender.dropped(Lane::counters) > 0);
+    const std::uint64_t answers = sender.sent(MessageType::answer);
+    sender.be_asked();
+    CHECK_FALSE(sender.flush().empty());
+    CHECK(sender.sent(MessageType::answer) == answers + 1);
+    CHECK(sender.dropped(Lane::membership) == 0);
 }
 
 TEST_CASE("what cannot be sent is refused and counted") {

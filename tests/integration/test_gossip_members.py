@@ -117,24 +117,30 @@ def test_a_sidecar_that_stood_still_suspects_nobody(world, folder, stop_s):
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("restarts", [3, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("restarts", [3, pytest.param(40, marks=pytest.mark.long)])
 def test_tables_do_not_grow_with_a_sidecar_that_restarts_over_and_over(world, folder, restarts):
-    """54: killed and started again every three seconds."""
+    """54: killed and started again every three seconds. Three times show that nothing is refused and
+    that each of its lives is one member and one cell of one limit; that these go again only the two
+    minutes of the long run can show (in virtual time fleet_test and gossip_membership_test do)."""
     fleet = world.fleet(3, BUCKET)
     restless = fleet[2]
     steady = {one.name: one.address for one in list(fleet)[:2]}
     load = below_the_limit(folder, fleet, 6 * restarts + 30, targets=steady)
     time.sleep(2)
+    kills = []
     for _ in range(restarts):
         restless.kill()
+        kills.append(time.monotonic())
         restless.start()
         for _ in range(20):
             http.get(restless.address, "/bucket/object")  # it counts something as well
         time.sleep(2.5)
     fleet.wait_together()
     for one in list(fleet)[:2]:
+        # The cells of the dead go 75 s after their last word.
+        lately = sum(time.monotonic() - kill < 85 for kill in kills)
+        assert one.metric("weir_gossip_cells") <= 3 + lately
         assert one.metric("weir_peers") <= 2 + 8  # the dead of one address that are kept
-        assert one.metric("weir_gossip_cells") <= 3 + restarts  # silent ones go after a minute
         assert one.metric("weir_gossip_owned_limits") == one.metric("weir_gossip_synced_limits") == 1
     check_nothing_lost(load.stop())
 

@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "sim/fleet.h"
+#include "tolerance.h"
 
 namespace weir::sim {
 namespace {
 
 using namespace test;
+using testing::plus_minus;
 
 constexpr double kLimit = 200;
 constexpr double kCut = 5;
@@ -66,13 +68,12 @@ TEST_CASE("robustness 51: split for five minutes at twice the limit, each side b
             const double held = mode == IsolationMode::safe         ? 1
                                 : mode == IsolationMode::optimistic ? 2
                                                                     : 0;
-            CHECK(admitted(world, kCut + 2, kCut + 9) / (7 * kLimit) ==
-                  doctest::Approx(held).epsilon(0.05));
+            CHECK(admitted(world, kCut + 2, kCut + 9) / (7 * kLimit) == plus_minus(held, 0.05));
             CHECK(admitted(world, kCut + 20, kHealed) / ((kLength - 20) * kLimit) ==
-                  doctest::Approx(2).epsilon(0.02));
+                  plus_minus(2, 0.04));
             // Back within two seconds; a side's count that came twice would close it for longer.
             CHECK(admitted(world, kHealed + 2, kEnd) / ((kEnd - kHealed - 2) * kLimit) ==
-                  doctest::Approx(1).epsilon(0.05));
+                  plus_minus(1, 0.05));
             check_together(world);
         }
     }

@@ -9,11 +9,13 @@
 
 #include "sim/fleet.h"
 #include "sim/story.h"
+#include "tolerance.h"
 
 namespace weir::sim {
 namespace {
 
 using namespace test;
+using testing::plus_minus;
 
 #ifdef NDEBUG
 constexpr std::uint64_t kSeeds = 3;
@@ -97,7 +99,7 @@ TEST_CASE("owners that run for 20 of every 100 ms: the limit holds, staleness sh
                 REQUIRE(quick.samples == slow.samples);
                 if (load < 1) CHECK(slow.refused <= 0.001);
                 if (load > 1) {
-                    CHECK(slow.mean == doctest::Approx(1).epsilon(0.02));
+                    CHECK(slow.mean == plus_minus(1, 0.02));
                     CHECK(slow.second.least >= 0.9);
                     CHECK(slow.second.most <= 1.1);
                 }
@@ -152,7 +154,7 @@ TEST_CASE("an owner with more reporters than datagrams paces them; the limit hol
         const Crowd free = run_crowd(5000, seed);
         CHECK(free.asked == 1);
         CHECK(free.followed == 1);
-        CHECK(free.mean == doctest::Approx(1).epsilon(0.02));
+        CHECK(free.mean == plus_minus(1, 0.02));
         for (const std::uint32_t budget : {60u, 40u}) {
             CAPTURE(budget);
             const Crowd paced = run_crowd(budget, seed);
@@ -163,7 +165,7 @@ TEST_CASE("an owner with more reporters than datagrams paces them; the limit hol
             CHECK(paced.busiest <= budget);
             CHECK(paced.asked > 1);
             CHECK(paced.followed > 1);
-            CHECK(paced.mean == doctest::Approx(1).epsilon(0.02));
+            CHECK(paced.mean == plus_minus(1, 0.02));
         }
     }
 }

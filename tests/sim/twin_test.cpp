@@ -9,11 +9,13 @@
 
 #include "base/endpoint.h"
 #include "sim/fleet.h"
+#include "tolerance.h"
 
 namespace weir::sim {
 namespace {
 
 using namespace test;
+using testing::plus_minus;
 
 constexpr std::uint32_t kSidecars = 5;
 constexpr std::uint32_t kClaimed = 2;
@@ -98,7 +100,7 @@ void check_twin(const Endpoint& source, const std::string& reason, std::uint64_t
         Sidecar& sidecar = world.sidecar(i);
         const auto status = sidecar.engine().quota_status("q", sidecar.local(world.instant()));
         REQUIRE(status);
-        CHECK(status->limits[0].level == doctest::Approx(level).epsilon(0.03));
+        CHECK(status->limits[0].level == plus_minus(level, 0.03 * level));
         const auto statistics = sidecar.engine().statistics();
         CHECK(statistics.cells <= kSidecars);  // one of each member, none of the twin
         cells += statistics.cells;
