@@ -39,6 +39,25 @@ TEST_CASE("buckets in the host and in the path get the same names") {
           "s3/b1/PutObjectAcl, s3/b1/write, s3/b1, s3");
 }
 
+TEST_CASE("an operation cannot hide behind parameters, however many, empty or not") {
+    const auto* const expected = "s3/b1/ListObjectsV2, s3/b1/read, s3/b1, s3";
+    const auto repeated = [](std::string_view text, int times) {
+        std::string all;
+        for (int i = 0; i < times; ++i) all += text;
+        return all;
+    };
+    for (const int count : {127, 128, 129, 4000}) {
+        for (const auto* parameter : {"&", "x&"}) {
+            CAPTURE(count);
+            CAPTURE(parameter);
+            const auto others = repeated(parameter, count);
+            CHECK(names("/b1?" + others + "list-type=2") == expected);
+            CHECK(names("/b1?" + others + "list%2Dtype=%32&y") == expected);
+        }
+    }
+    CHECK(names("/b1?" + repeated("list-type=1&", 600) + "list-type=2") == expected);
+}
+
 TEST_CASE("unknown operations still have bucket and access") {
     CHECK(names("/b1/k", "s3.example.net", "PATCH") == "s3/b1/write, s3/b1, s3");
     CHECK(names("/b1/k", "s3.example.net", "OPTIONS") == "s3/b1/read, s3/b1, s3");
