@@ -85,6 +85,17 @@ bool equals_ignoring_case(std::string_view left, std::string_view right) {
     return true;
 }
 
+bool imitates(std::string_view name, std::string_view known) {
+    if (name.size() != known.size()) return false;
+    bool differs = false;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        if (to_lower(name[i]) == to_lower(known[i])) continue;
+        if (name[i] != '_' || known[i] != '-') return false;
+        differs = true;
+    }
+    return differs;
+}
+
 FieldId identify(std::string_view name) {
     return name.size() > kMaxPacked ? FieldId::other : identify_packed(name, pack(name));
 }
@@ -141,6 +152,13 @@ void Fields::add(std::string_view name, std::string_view value) {
 
 void Fields::drop(std::string_view name) {
     for (auto i = find(name); i != kNone; i = find(name, i + 1)) drop(i);
+}
+
+void Fields::drop_imitations(std::string_view known) {
+    if (!any_underscore_) return;
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+        if (fields_[i].holds_underscore && imitates(name(i), known)) drop(i);
+    }
 }
 
 }  // namespace weir::http

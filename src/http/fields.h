@@ -42,6 +42,9 @@ constexpr FieldIds bit(FieldId id) { return FieldIds{1} << static_cast<unsigned>
 /// The identity of a name, whatever its case.
 [[nodiscard]] FieldId identify(std::string_view name);
 [[nodiscard]] bool equals_ignoring_case(std::string_view left, std::string_view right);
+/// Whether an application that turns names into variables may take `name` for `known`: it is the
+/// same but for underscores instead of dashes.
+[[nodiscard]] bool imitates(std::string_view name, std::string_view known);
 
 struct Field {
     std::uint32_t name_offset = 0;
@@ -110,6 +113,8 @@ class Fields {
     }
     /// Drops all fields of this name.
     void drop(std::string_view name);
+    /// Drops all fields whose names imitate this one.
+    void drop_imitations(std::string_view name);
     /// Where the empty line begins.
     void end(std::size_t offset) { end_ = offset; }
 

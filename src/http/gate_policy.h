@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace weir::http {
 
@@ -19,6 +21,8 @@ struct GatePolicy {
     std::size_t max_request_line = 8 * 1024;  ///< with its CRLF; above: 414
     std::size_t max_fields = 100;             ///< above: 431
     Underscores underscores = Underscores::pass;
+    /// Of further fields that weir reads: names that imitate them are dropped, too.
+    std::vector<std::string> read_names{};
     /// RFC 9112, 2.2: one empty line before a request line is skipped.
     bool skip_leading_empty_line = true;
     /// RFC 9112, 3.2: only HTTP/1.1 requires Host. Without Host there is nothing to route by.

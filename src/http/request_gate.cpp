@@ -1,5 +1,6 @@
 #include "http/request_gate.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/planted.h"
@@ -38,6 +39,11 @@ bool imitates_known_field(std::string_view name) {
     if (name.size() > dashed.size()) return false;
     for (std::size_t i = 0; i < name.size(); ++i) dashed[i] = name[i] == '_' ? '-' : name[i];
     return identify({dashed.data(), name.size()}) != FieldId::other;
+}
+
+bool imitates_any(std::string_view name, const std::vector<std::string>& known) {
+    return std::any_of(known.begin(), known.end(),
+                       [&](const std::string& each) { return imitates(name, each); });
 }
 
 }  // namespace
@@ -184,7 +190,8 @@ Rejection RequestGate::underscores() {
         if (!head_.fields_[i].holds_underscore) continue;
         const auto name = head_.fields_.name(i);
         if (policy_.underscores == Underscores::reject) return Rejection::underscore_field;
-        if (policy_.underscores == Underscores::drop || imitates_known_field(name)) {
+        if (policy_.underscores == Underscores::drop || imitates_known_field(name) ||
+            imitates_any(name, policy_.read_names)) {
             head_.fields_.drop(i);
         }
     }

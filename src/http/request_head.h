@@ -73,6 +73,8 @@ class RequestHead {
 
     /// Fields of this name are not forwarded.
     void drop(std::string_view name) { fields_.drop(name); }
+    /// Nor those whose names imitate it.
+    void drop_imitations(std::string_view name) { fields_.drop_imitations(name); }
 
     /// The bytes have moved, unchanged, to another address.
     void rebase(const char* base);

@@ -1,5 +1,7 @@
 #include "proxy/active_snapshot.h"
 
+#include "routing/router.h"
+
 namespace weir::proxy {
 namespace {
 
@@ -15,6 +17,16 @@ http::Underscores underscores(config::Underscores setting) {
     return http::Underscores::drop;
 }
 
+/// Fields that the configuration names: whatever imitates one is not forwarded.
+std::vector<std::string> names_read(const Snapshot& snapshot) {
+    std::vector<std::string> names;
+    if (snapshot.router) names = snapshot.router->fields_read();
+    for (const auto& name : {snapshot.headers.judged, snapshot.headers.cost}) {
+        if (!name.empty()) names.push_back(name);
+    }
+    return names;
+}
+
 }  // namespace
 
 ActiveSnapshot::ActiveSnapshot(const Snapshot& snapshot, std::uint64_t version)
@@ -23,6 +35,7 @@ ActiveSnapshot::ActiveSnapshot(const Snapshot& snapshot, std::uint64_t version)
     gate.max_request_line = snapshot.limits.request_line;
     gate.max_fields = snapshot.limits.request_fields;
     gate.underscores = underscores(snapshot.headers.underscores);
+    gate.read_names = names_read(snapshot);
     response.max_head = snapshot.limits.response_head;
     chunked.max_extension = snapshot.limits.chunk_extension;
     if (!snapshot.headers.judged.empty()) judged_line = snapshot.headers.judged + ": 1\r\n";

@@ -46,13 +46,17 @@ http::HeaderSwitches switches_of(const config::HeaderSettings& headers,
 /// The request's fields for quotas that are enforced for some of their values.
 class HeadFields final : public limiter::RequestFields {
   public:
-    explicit HeadFields(const http::Fields& fields) : fields_(fields) {}
+    HeadFields(const http::Fields& fields, http::RequestHead& forwarded)
+        : fields_(fields), forwarded_(forwarded) {}
     [[nodiscard]] std::string_view value(std::string_view field) const override {
+        // The gate cannot know these names: definitions change at any time.
+        forwarded_.drop_imitations(field);
         return fields_.first(field);
     }
 
   private:
     const http::Fields& fields_;
+    http::RequestHead& forwarded_;
 };
 
 void count_weight(Counters& counters, const routing::RouteResult& route) {
@@ -119,7 +123,7 @@ Admission admit(ClientSide& client, const http::RequestHead& head, const ActiveS
 Admission admit_by_name(ClientSide& client, const http::RequestHead& head,
                         std::span<const std::string_view> names, const limiter::Weights& weights,
                         limiter::CheckMode mode) {
-    const HeadFields fields(head.fields());
+    const HeadFields fields(head.fields(), client.head);
     auto& worker = client.worker;
     const auto now = worker.loop().now();
     auto& limiter = worker.limiter();

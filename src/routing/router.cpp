@@ -1,6 +1,7 @@
 #include "routing/router.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "http/fields.h"
@@ -204,6 +205,15 @@ Router::Compiled Router::compile(const RoutingSettings& settings) {
 RouteResult Router::route(const http::RequestHead& head, bool client_trusted,
                           Scratch& scratch) const {
     return Matcher(*routes_, head, client_trusted, scratch.state()).run();
+}
+
+std::vector<std::string> Router::fields_read() const {
+    std::set<std::string> names;
+    for (const auto& route : routes_->routes) {
+        for (const auto& match : route.headers) names.insert(match.name);
+        if (!route.weight.field().empty()) names.emplace(route.weight.field());
+    }
+    return {names.begin(), names.end()};
 }
 
 bool Router::refunds(std::size_t route, unsigned status) const {

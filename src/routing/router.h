@@ -84,6 +84,8 @@ class Router {
                                     Scratch& scratch) const;
     /// Whether a response of this status is free on the route.
     [[nodiscard]] bool refunds(std::size_t route, unsigned status) const;
+    /// The names of the request fields that routes match or weigh by, each once.
+    [[nodiscard]] std::vector<std::string> fields_read() const;
 
   private:
     explicit Router(std::unique_ptr<CompiledRoutes> routes);

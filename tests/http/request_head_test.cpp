@@ -192,6 +192,30 @@ TEST_CASE("13: underscores as configured, never as dashes") {
     CHECK_FALSE(head.fields()[1].dropped);
 }
 
+TEST_CASE("13: fields that the policy says weir reads are not imitated") {
+    GatePolicy policy;
+    policy.read_names = {"x-cost", "X-Weir-Judged", "x_own-name"};
+    const std::pair<std::string, bool> names[] = {{"X_Cost", true},
+                                                  {"x_cost", true},
+                                                  {"X-Cost", false},
+                                                  {"X_Costs", false},
+                                                  {"Y_Cost", false},
+                                                  {"X_WEIR_JUDGED", true},
+                                                  {"X-Weir_judged", true},
+                                                  {"X_Weir-Judged", true},
+                                                  {"XX_eir_Judged", false},
+                                                  {"X_Own_Name", true},
+                                                  {"X_Own-Name", false},  // the field itself
+                                                  {"X_" + std::string(60, 'a'), false}};
+    for (const auto& [name, dropped] : names) {
+        CAPTURE(name);
+        RequestHead head;
+        const auto text = with(name + ": 1\r\n");
+        REQUIRE(parse_all_ways(head, text, policy).state == ParseState::complete);
+        CHECK(head.fields()[1].dropped == dropped);
+    }
+}
+
 TEST_CASE("14: long targets, heads and many fields") {
     GatePolicy policy;
     RequestHead head;

@@ -71,6 +71,32 @@ TEST_CASE("anybody else's is ignored and taken away, a trusted proxy's too") {
     }
 }
 
+TEST_CASE("13: no name with underscores imitates a field that the configuration names") {
+    auto options = trusting(limited(1000, 60s));
+    options.routing.routes.emplace_back();
+    options.routing.routes[0].weight = {weir::routing::WeightSource::header, 1, {}, "X-Cost"};
+    options.routing.routes[0].match.headers = {{"x-tenant", false, ""}};
+    options.routing.routes[1].quotas = {"q"};
+    options.routing.routes[1].match.path = "/**";
+    options.quotas[0].enforced_share = 0.5;
+    weir::limiter::QuotaOptions by_client;
+    by_client.enforced_by = "x-client";
+    options.quotas[0].options = by_client;
+    Fixture proxy(std::move(options));
+    CHECK(proxy
+              .ask(get("X_Cost: 0\r\nx_tenant: a\r\nX_Weir-Judged: 1\r\nX_WEIR_COST: 0\r\n"
+                       "X_Client: b\r\nX_Other: c\r\nX-Client: d\r\n"))
+              .status() == 200);
+    const auto head = proxy.upstream.heads().at(0);
+    for (const auto* name : {"X_Cost", "x_tenant", "X_Weir-Judged", "X_WEIR_COST", "X_Client"}) {
+        CAPTURE(name);
+        CHECK(!head.has(name));
+    }
+    CHECK(head.has("X_Other"));
+    CHECK(head.field("X-Client") == "d");
+    CHECK(proxy.admitted("q") == 1);
+}
+
 TEST_CASE("who may say that it has judged may not state weights or addresses for that") {
     auto options = believing(limited(1000, 60s));
     options.routing.routes[0].weight = {weir::routing::WeightSource::header, 1, {}, "X-Cost"};
