@@ -29,25 +29,30 @@ class AddressMemory {
         std::uint64_t bits_ = 0;
     };
 
+    struct Choice {
+        std::size_t index = 0;
+        bool last_resort = false;  ///< it has just failed, as all that are left
+    };
+
     /// Which of `count` addresses to try next, now that those were tried: the first that has not
     /// failed, else the first; nothing when all were. Who gets one that is due to be tried again is
     /// the only one for a while. `version` of the list of addresses: a newer one is remembered
     /// afresh, of an older one nothing is.
-    [[nodiscard]] std::optional<std::size_t> next(std::uint64_t version, std::size_t count,
-                                                  const Tried& tried, Instant now) {
+    [[nodiscard]] std::optional<Choice> next(std::uint64_t version, std::size_t count,
+                                             const Tried& tried, Instant now) {
         if (version > version_) {
             version_ = version;
             again_at_ = {};
         }
-        std::optional<std::size_t> last_resort;
+        std::optional<Choice> last_resort;
         for (std::size_t i = 0; i < std::min(count, kMost); ++i) {
             if (tried.holds(i)) continue;
-            if (version < version_ || !again_at_[i]) return i;
+            if (version < version_ || !again_at_[i]) return Choice{.index = i};
             if (*again_at_[i] <= now) {
                 again_at_[i] = now + kPause;
-                return i;
+                return Choice{.index = i};
             }
-            if (!last_resort) last_resort = i;
+            if (!last_resort) last_resort = Choice{.index = i, .last_resort = true};
         }
         return last_resort;
     }

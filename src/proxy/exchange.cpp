@@ -82,19 +82,24 @@ net::Task<Ending> Exchange::connect() {
     auto& memory = worker.address_memory();
     AddressMemory::Tried tried;
     auto ending = Ending::upstream_refused;
-    while (const auto index = memory.next(version, addresses.size(), tried, worker.loop().now())) {
-        tried.add(*index);
-        ending = co_await connect_to(addresses[*index]);
-        if (ending == Ending::admitted) memory.succeeded(version, *index);
-        const bool next_may_do =
-            ending == Ending::upstream_refused || ending == Ending::upstream_connect_timeout;
-        if (!next_may_do) break;
-        memory.failed(version, *index, worker.loop().now());
+    // However many are silent: each may take half of what is left of twice the timeout.
+    const auto last = worker.loop().now() + 2 * snapshot_->settings.timeouts.connect;
+    while (const auto choice = memory.next(version, addresses.size(), tried, worker.loop().now())) {
+        const auto index = choice->index;
+        const auto now = worker.loop().now();
+        tried.add(index);
+        ending = co_await connect_to(addresses[index], now + (last - now) / 2);
+        if (ending == Ending::admitted) memory.succeeded(version, index);
+        const bool timed_out = ending == Ending::upstream_connect_timeout;
+        if (ending != Ending::upstream_refused && !timed_out) break;
+        memory.failed(version, index, worker.loop().now());
+        // The others that have just failed are likely to be as silent.
+        if (timed_out && choice->last_resort) break;
     }
     co_return ending;
 }
 
-net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address) {
+net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address, Instant deadline) {
     auto& worker = client_.worker;
     auto& counters = worker.mutable_counters();
     upstream_ = worker.upstreams().make(
@@ -105,8 +110,8 @@ net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address) {
     auto status = stream.connect(worker.loop(), address);
     auto ending = Ending::upstream_refused;
     if (status == net::IoStatus::would_block) {
-        net::Wait wait(worker.loop(), worker.loop().now() + snapshot_->settings.timeouts.connect,
-                       {&stream, net::Stream::kWrite}, {&client_.stream, net::Stream::kFailure});
+        net::Wait wait(worker.loop(), deadline, {&stream, net::Stream::kWrite},
+                       {&client_.stream, net::Stream::kFailure});
         client_.waiting = &wait;
         const auto waited = co_await wait;
         client_.waiting = nullptr;

@@ -45,7 +45,7 @@ class Exchange {
     };
 
     net::Task<Ending> connect();
-    net::Task<Ending> connect_to(const net::SocketAddress& address);
+    net::Task<Ending> connect_to(const net::SocketAddress& address, Instant deadline);
     net::Task<void> transfer();
     /// Waits until one of the sockets can go on; false when that took too long or was cut short.
     [[nodiscard]] net::Wait::Item client_item();

@@ -101,28 +101,35 @@ TEST_CASE("a connection to a former upstream is not kept, however late it was ma
 TEST_CASE("of several addresses a failed one comes last, and is tried again by one request") {
     const weir::Instant start{};
     AddressMemory memory;
+    const auto next = [&](std::uint64_t version, std::size_t count,
+                          const AddressMemory::Tried& tried, weir::Instant now) {
+        const auto choice = memory.next(version, count, tried, now);
+        return choice ? std::optional(choice->index) : std::nullopt;
+    };
     using Tried = AddressMemory::Tried;
     Tried none;
-    CHECK(memory.next(1, 3, none, start) == 0U);
+    CHECK(next(1, 3, none, start) == 0U);
     memory.failed(1, 0, start);
-    CHECK(memory.next(1, 3, none, start + 999ms) == 1U);
+    CHECK(next(1, 3, none, start + 999ms) == 1U);
     Tried others;
     others.add(1);
     others.add(2);
-    CHECK(memory.next(1, 3, others, start + 500ms) == 0U);  // the last resort
-    CHECK(memory.next(1, 1, none, start + 500ms) == 0U);    // the only one
-    CHECK(memory.next(1, 3, none, start + 1s) == 0U);       // its turn again, once
-    CHECK(memory.next(1, 3, none, start + 1s) == 1U);
+    CHECK(next(1, 3, others, start + 500ms) == 0U);  // the last resort
+    CHECK(memory.next(1, 3, others, start + 500ms)->last_resort);
+    CHECK(!memory.next(1, 3, none, start + 500ms)->last_resort);
+    CHECK(next(1, 1, none, start + 500ms) == 0U);              // the only one
+    CHECK(!memory.next(1, 3, none, start + 1s)->last_resort);  // its turn again, once
+    CHECK(next(1, 3, none, start + 1s) == 1U);
     memory.succeeded(1, 0);
-    CHECK(memory.next(1, 3, none, start + 1s) == 0U);
+    CHECK(next(1, 3, none, start + 1s) == 0U);
     memory.failed(1, 0, start);
-    CHECK(memory.next(2, 3, none, start) == 0U);  // other addresses
-    memory.failed(1, 0, start);                   // of the former ones
-    CHECK(memory.next(2, 3, none, start) == 0U);
-    CHECK(memory.next(1, 3, none, start) == 0U);
+    CHECK(next(2, 3, none, start) == 0U);  // other addresses
+    memory.failed(1, 0, start);            // of the former ones
+    CHECK(next(2, 3, none, start) == 0U);
+    CHECK(next(1, 3, none, start) == 0U);
     others.add(0);
-    CHECK(!memory.next(2, 3, others, start));
-    CHECK(!memory.next(2, 0, none, start));
+    CHECK(!next(2, 3, others, start));
+    CHECK(!next(2, 0, none, start));
 }
 
 TEST_CASE("26: a dead address among several does not slow each connection down") {

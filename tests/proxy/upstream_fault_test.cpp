@@ -53,22 +53,38 @@ TEST_CASE("26: connecting is refused: 502 at once, healthy as soon as it is back
     CHECK(proxy[Event::upstream_connect_errors] == 6);
 }
 
-TEST_CASE("26: an upstream whose backlog is full: 504 at the connect timeout") {
-    auto listener = weir::net::listen_on(
-        weir::net::resolve({.host = "127.0.0.1", .port = 0, .path = {}})->front());
-    REQUIRE(listener.has_value());
-    REQUIRE(::listen(listener->get(), 0) == 0);
-    const auto address = *weir::net::local_address(listener->get());
-    const auto target = weir::net::Address::from(weir::net::to_endpoint(address));
-    // Connections that nobody accepts: the kernel then drops further SYNs.
-    std::vector<weir::net::FileDescriptor> fill;
-    for (int i = 0; i < 4; ++i) {
-        weir::net::FileDescriptor one(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
-        (void)::connect(one.get(), address.get(), address.length);
-        fill.push_back(std::move(one));
+namespace {
+
+/// An address where connecting never comes to an end: nobody accepts, and the backlog is full.
+class FullBacklog {
+  public:
+    FullBacklog() {
+        auto listener = weir::net::listen_on(
+            weir::net::resolve({.host = "127.0.0.1", .port = 0, .path = {}})->front());
+        REQUIRE(listener.has_value());
+        REQUIRE(::listen(listener->get(), 0) == 0);
+        listener_ = std::move(*listener);
+        address_ = *weir::net::local_address(listener_.get());
+        for (int i = 0; i < 4; ++i) {  // the kernel then drops further SYNs
+            weir::net::FileDescriptor one(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+            (void)::connect(one.get(), address_.get(), address_.length);
+            fill_.push_back(std::move(one));
+        }
     }
+    [[nodiscard]] const weir::net::SocketAddress& address() const { return address_; }
+
+  private:
+    weir::net::FileDescriptor listener_;
+    weir::net::SocketAddress address_{};
+    std::vector<weir::net::FileDescriptor> fill_;
+};
+
+}  // namespace
+
+TEST_CASE("26: an upstream whose backlog is full: 504 at the connect timeout") {
+    const FullBacklog full;
     Fixture::Options options;
-    options.upstream = {address};
+    options.upstream = {full.address()};
     options.snapshot.timeouts.connect = 250ms;
     Fixture proxy(std::move(options));
     const auto begin = std::chrono::steady_clock::now();
@@ -82,6 +98,30 @@ TEST_CASE("26: an upstream whose backlog is full: 504 at the connect timeout") {
               CHECK(proxy.get("/").status() == 504);
               return std::chrono::steady_clock::now() - start;
           }) < 5s);
+}
+
+TEST_CASE(
+    "26: however many addresses are silent, a request does not wait for one after the other") {
+    const FullBacklog full;
+    Fixture::Options options;
+    options.upstream.assign(60, full.address());
+    options.snapshot.timeouts.connect = 500ms;  // one after the other: longer than a client here
+    Fixture proxy(std::move(options));
+    CHECK(proxy.get("/").status() == 504);
+    CHECK(proxy.get("/").status() == 504);  // now all of them are known
+    CHECK(proxy[Ending::upstream_connect_timeout] == 2);
+}
+
+TEST_CASE("26: silent addresses leave time for one behind them that is not") {
+    const FullBacklog full;
+    FakeUpstream alive;
+    Fixture::Options options;
+    options.upstream = {full.address(), full.address(),
+                        weir::net::resolve(alive.address())->front()};
+    options.snapshot.timeouts.connect = 1s;  // the last one has a quarter, on a busy machine too
+    Fixture proxy(std::move(options));
+    CHECK(proxy.get("/").status() == 200);
+    CHECK(proxy[Event::upstream_connect_timeouts] == 2);
 }
 
 namespace {
