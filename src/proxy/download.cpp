@@ -105,6 +105,7 @@ void Download::pass_interim() {
         worker.forwarded_head().build(
             worker.response_head(),
             {.method = client_.head.method(), .via = snapshot_.settings.headers.via, .extra = {}});
+        told_to_continue_ = told_to_continue_ || worker.response_head().status() == 100;
         written(write_gathered(client_.stream, worker.forwarded_head().pieces(), {}, head_rest_));
     }
     buffer_.consume(size);

@@ -51,6 +51,8 @@ class Download {
     /// The final response's head was passed on, so no answer of our own is possible.
     [[nodiscard]] bool started() const { return status_ != 0; }
     [[nodiscard]] unsigned status() const { return status_; }
+    /// A "100 Continue" was passed on.
+    [[nodiscard]] bool told_to_continue() const { return told_to_continue_; }
     /// Of the final response; valid once started.
     [[nodiscard]] bool client_stays() const { return client_stays_; }
     [[nodiscard]] bool upstream_stays() const { return upstream_stays_; }
@@ -93,6 +95,7 @@ class Download {
     Instant started_at_{};
     unsigned interim_ = 0;
     unsigned status_ = 0;
+    bool told_to_continue_ = false;
     bool unwraps_ = false;  ///< takes the framing out of a chunked body
     bool client_stays_ = false;
     bool upstream_stays_ = false;

@@ -138,9 +138,11 @@ net::Task<void> Exchange::transfer() {
     for (int steps = 0; !finished();) {
         const bool from_client = upload_.advance();
         if (upload_.head_sent() && !std::exchange(reached_upstream_, true)) sent_at_ = loop.now();
+        const bool told_before = download_.told_to_continue();
         const bool from_upstream =
             !finished() && download_.advance(upload_.state() == UploadState::done);
-        if (from_client) last_from_client_ = loop.now();
+        const bool just_told = download_.told_to_continue() && !told_before;
+        if (from_client || just_told) last_from_client_ = loop.now();
         if (from_client || from_upstream) {
             last_progress_ = loop.now();
             if (++steps % kStepsPerTurn == 0) {
@@ -189,18 +191,21 @@ Instant Exchange::deadline() const {
     const auto& timeouts = snapshot_->settings.timeouts;
     const auto idle = last_progress_ + timeouts.stream_idle;
     // A client that waits for "100 Continue" is not slow.
-    const bool body_due = upload_.waits_for_client() &&
-                          !(client_.head.expects_continue() && upload_.body_bytes_sent() == 0);
+    const bool waits_to_continue = client_.head.expects_continue() &&
+                                   !download_.told_to_continue() && upload_.body_bytes_sent() == 0;
+    const bool body_due = upload_.waits_for_client() && !waits_to_continue;
     return body_due ? std::min(idle, last_from_client_ + timeouts.body_idle) : idle;
 }
 
 void Exchange::timed_out() {
     const auto idle = last_progress_ + snapshot_->settings.timeouts.stream_idle;
-    if (client_.worker.loop().now() < idle) {
+    const bool nothing_moves = client_.worker.loop().now() >= idle;
+    if (nothing_moves && download_.waits_for_client()) {
+        interrupted_ = Interrupted::client_stalled;
+    } else if (!nothing_moves || (!download_.started() && upload_.waits_for_client())) {
         interrupted_ = Interrupted::client_slow;
     } else {
-        interrupted_ =
-            download_.waits_for_client() ? Interrupted::client_stalled : Interrupted::upstream_slow;
+        interrupted_ = Interrupted::upstream_slow;
     }
 }
 

@@ -87,7 +87,7 @@ void Settlement::response_begins(http::ResponseHead& head) {
 void Settlement::finish(bool reached_upstream, unsigned own_status, std::uint64_t request_bytes,
                         std::uint64_t response_bytes) {
     if (!reached_upstream) return give_back(Event::refunds);
-    if (own_status != 0) free_if(own_status);
+    if (own_status >= 500) free_if(own_status);  // below: the client's doing, never free
     const auto& charge = admission_.decision.charge;
     if (!charge) return;
     const auto charged = charge.weights;

@@ -227,6 +227,23 @@ TEST_CASE("free statuses are given back, weir's own among them") {
     for (int i = 0; i < 8; ++i) CHECK(proxy.ask(get()).status() == (i < 5 ? 404 : 429));
 }
 
+TEST_CASE("weir's own answer to a client's mistake is not free, whatever statuses are") {
+    auto options = limited(5, 60s);
+    options.routing.refund = {{400, 599}};
+    Fixture proxy(std::move(options));
+    proxy.upstream.set_script([](FakeUpstream::Session& session) { session.request(); });
+    auto client = proxy.connect();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+    REQUIRE(eventually([&] { return proxy.upstream.requests() == 1; }));
+    client.send("not a chunk\r\n");
+    const auto answer = read_response(client);
+    REQUIRE(answer);
+    CHECK(answer->status() == 400);
+    CHECK(proxy[Ending::rejected_body] == 1);
+    CHECK(proxy[Event::refunds_by_status] == 0);
+    CHECK(level(proxy) == 1);
+}
+
 TEST_CASE("response bytes are charged as they flow, and what was sent when it breaks off") {
     auto options = limited(1e9, 1s, Unit::response_bytes);
     Fixture proxy(std::move(options));

@@ -79,6 +79,47 @@ TEST_CASE("17: a body that stands still is answered with 408, and the upstream i
     CHECK(eventually([&] { return proxy.statistics().upstream_connections() == 0; }));
 }
 
+TEST_CASE("17, 23: a client that was told to go on and then sends nothing is slow") {
+    auto options = limited();
+    options.routing.refund = {{400, 599}};
+    options.snapshot.timeouts.body_idle = 500ms;  // a client's patience comes before stream_idle
+    Fixture proxy(std::move(options));
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.head();
+        session.send("HTTP/1.1 100 Continue\r\n\r\n");
+        session.io.closed_within(kPatience);
+    });
+    auto client = proxy.connect();
+    client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    for (const int status : {100, 408}) {
+        const auto answer = read_response(client);
+        REQUIRE(answer);
+        CHECK(answer->status() == status);
+    }
+    CHECK(client.closed_within(kPatience));
+    CHECK(proxy[Ending::rejected_body_timeout] == 1);
+    CHECK(proxy[Event::refunds_by_status] == 0);
+}
+
+TEST_CASE("17, 23: one that waits for the word to go on is not, until nothing has moved for long") {
+    auto options = limited();
+    options.routing.refund = {{500, 599}};
+    options.snapshot.timeouts.body_idle = 100ms;
+    options.snapshot.timeouts.stream_idle = 1s;
+    Fixture proxy(std::move(options));
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.head();
+        session.io.closed_within(kPatience);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(
+        proxy.ask("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+            .status() == 408);
+    CHECK(std::chrono::steady_clock::now() - begin >= 1s);
+    CHECK(proxy[Ending::rejected_body_timeout] == 1);
+    CHECK(proxy[Event::refunds_by_status] == 0);
+}
+
 TEST_CASE("24: a client that leaves within its body or the answer takes the upstream with it") {
     std::atomic<int> partial = 0;
     Fixture proxy(limited());
