@@ -49,8 +49,10 @@ bool Exchange::may_retry() const {
     const bool nothing_came =
         !download_.anything_came() && (download_.state() == DownloadState::closed ||
                                        upload_.state() == UploadState::upstream_failed);
-    return nothing_came && upstream_->reused && !retried_ && idempotent() &&
-           upload_.body_bytes_sent() == 0 && interrupted_ == Interrupted::no;
+    const bool can_be_repeated = idempotent() && upload_.body_bytes_sent() == 0 &&
+                                 upload_.state() != UploadState::client_ended &&
+                                 interrupted_ == Interrupted::no;
+    return nothing_came && upstream_->reused && !retried_ && can_be_repeated;
 }
 
 net::Task<ExchangeResult> Exchange::run() {
@@ -137,6 +139,9 @@ net::Task<void> Exchange::transfer() {
     last_progress_ = last_from_client_ = loop.now();
     for (int steps = 0; !finished();) {
         const bool from_client = upload_.advance();
+        if (from_client && upload_.state() == UploadState::client_ended) {
+            co_await hear_upstream_out();
+        }
         if (upload_.head_sent() && !std::exchange(reached_upstream_, true)) sent_at_ = loop.now();
         const bool told_before = download_.told_to_continue();
         const bool from_upstream =
@@ -165,11 +170,31 @@ net::Task<void> Exchange::transfer() {
     }
 }
 
+net::Task<void> Exchange::hear_upstream_out() {
+    auto& loop = client_.worker.loop();
+    if (!download_.started()) {
+        // Both may wait at the sockets, and we were told of the client first.
+        co_await loop.next_turn();
+        if (client_.worker.aborting()) interrupted_ = Interrupted::aborted;
+        const bool goes_on = interrupted_ == Interrupted::no && !client_.stream.failed();
+        if (goes_on) download_.advance(false);
+    }
+    // It waits for the rest in vain, as it would without us. What it still says is passed on.
+    if (download_.started()) upstream_->stream.shut_down_sending();
+}
+
 bool Exchange::finished() const {
     if (interrupted_ != Interrupted::no || client_.stream.failed()) return true;
-    const auto upload = upload_.state();
-    if (upload == UploadState::client_ended || upload == UploadState::bad_body) return true;
-    return !download_.active();
+    switch (upload_.state()) {
+        case UploadState::client_ended:
+            // Behind an early answer nobody needs the rest of the request.
+            return !download_.started() || !download_.active();
+        case UploadState::client_failed:
+        case UploadState::bad_body:
+            return true;
+        default:
+            return !download_.active();
+    }
 }
 
 net::Wait::Item Exchange::client_item() {
@@ -193,7 +218,8 @@ Instant Exchange::deadline() const {
     // A client that waits for "100 Continue" is not slow.
     const bool waits_to_continue = client_.head.expects_continue() &&
                                    !download_.told_to_continue() && upload_.body_bytes_sent() == 0;
-    const bool body_due = upload_.waits_for_client() && !waits_to_continue;
+    // Nor is one that has been answered already.
+    const bool body_due = upload_.waits_for_client() && !waits_to_continue && !download_.started();
     return body_due ? std::min(idle, last_from_client_ + timeouts.body_idle) : idle;
 }
 
@@ -233,11 +259,15 @@ ExchangeResult Exchange::result() const {
         result.client_stays = download_.client_stays();
         return result;
     }
-    if (client_.stream.failed() || download_.state() == DownloadState::client_failed) {
+    const auto upload = upload_.state();
+    if (client_.stream.failed() || upload == UploadState::client_failed ||
+        download_.state() == DownloadState::client_failed) {
         return end(Ending::client_closed, 0);
     }
-    if (upload_.state() == UploadState::bad_body) return end(Ending::rejected_body, 400);
-    if (upload_.state() == UploadState::client_ended) return end(Ending::client_closed, 400);
+    if (upload == UploadState::bad_body) return end(Ending::rejected_body, 400);
+    if (upload == UploadState::client_ended && !download_.started()) {
+        return end(Ending::client_closed, 400);
+    }
     switch (download_.state()) {
         case DownloadState::invalid:
             return end(Ending::upstream_invalid_response, 502);

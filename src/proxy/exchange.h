@@ -47,6 +47,8 @@ class Exchange {
     net::Task<Ending> connect();
     net::Task<Ending> connect_to(const net::SocketAddress& address, Instant deadline);
     net::Task<void> transfer();
+    /// The client has ended within its body: an answer that has come by now is passed on.
+    net::Task<void> hear_upstream_out();
     /// Waits until one of the sockets can go on; false when that took too long or was cut short.
     [[nodiscard]] net::Wait::Item client_item();
     [[nodiscard]] net::Wait::Item upstream_item();

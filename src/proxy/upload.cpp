@@ -105,8 +105,10 @@ bool Upload::read_body() {
             relay_.release();
             return false;
         case net::IoStatus::end:
-        case net::IoStatus::failed:
             state_ = UploadState::client_ended;
+            return true;
+        case net::IoStatus::failed:
+            state_ = UploadState::client_failed;
             return true;
         case net::IoStatus::ok:
             break;

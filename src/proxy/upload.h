@@ -17,6 +17,7 @@ enum class UploadState : std::uint8_t {
     sending,
     done,
     client_ended,     ///< the client closed before the end of its body
+    client_failed,    ///< or it is gone
     bad_body,         ///< malformed: see rejection()
     upstream_failed,  ///< takes no more; it may have answered nevertheless
 };

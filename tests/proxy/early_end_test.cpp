@@ -1,0 +1,154 @@
+// Exchanges that end before both sides have said everything: early answers, clients that stop or
+// leave within their bodies, upstreams that reset. Numbers are those of the list of faults in
+// docs/proxy.md.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "proxy/access_log.h"
+#include "proxy/fixture.h"
+
+using namespace std::chrono_literals;
+using namespace weir::proxy;
+using namespace weir::proxy::testing;
+
+namespace {
+
+const std::string kLongPut = "PUT / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100000000\r\n\r\n";
+const std::string kRefused = "HTTP/1.1 413 X\r\nContent-Length: 2000000\r\n\r\n";
+
+/// Holds the worker up at the end of a request for /block.
+struct Gate final : AccessLog {
+    void record(const AccessRecord& record) override {
+        if (record.target != "/block") return;
+        waiting = true;
+        eventually([&] { return open.load(); });
+    }
+    Fixture::Options options() {
+        Fixture::Options options;
+        options.server.access_log = this;
+        options.snapshot.access_log = AccessLogMode::all;
+        return options;
+    }
+    /// Returns when the worker stands still.
+    void close(Fixture& proxy) {
+        blocker_.emplace(proxy.connect());
+        blocker_->send("GET /block HTTP/1.1\r\nHost: a\r\n\r\n");
+        REQUIRE(eventually([&] { return waiting.load(); }));
+    }
+    std::atomic<bool> waiting = false;
+    std::atomic<bool> open = false;
+
+  private:
+    std::optional<SocketIo> blocker_;
+};
+
+}  // namespace
+
+TEST_CASE("34: a client that ends its body within an early answer gets all of the answer") {
+    std::atomic<bool> ended = false;
+    Fixture proxy;
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.head();
+        session.send(kRefused + std::string(1000, 'x'));
+        // The upstream is told as well that no more will come.
+        ended = session.io.closed_within(kPatience);
+        session.send(std::string(1'999'000, 'x'));
+    });
+    auto client = proxy.connect();
+    client.set_receive_buffer(16 * 1024);
+    client.send(kLongPut);
+    auto answer = read_head(client);
+    REQUIRE(answer);
+    client.send(std::string(1'000'000, 'x'));
+    client.shut_down_sending();
+    read_body(client, *answer, false);
+    CHECK(answer->status() == 413);
+    CHECK(answer->complete);
+    CHECK(ended);
+    CHECK(client.closed_within(kPatience));
+    CHECK(client.closing() == Closing::orderly);
+    CHECK(proxy[Ending::unlimited] == 1);
+    CHECK(eventually([&] { return proxy.statistics().upstream_connections() == 0; }));
+}
+
+TEST_CASE("34: so does one that stops sending, for the body is not due any more") {
+    Fixture::Options options;
+    options.snapshot.timeouts.body_idle = 1s;  // longer than it takes a busy machine to begin
+    std::atomic<bool> ended = true;
+    Fixture proxy(std::move(options));
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.head();
+        session.send(kRefused + std::string(1000, 'x'));
+        ended = session.io.closed_within(2s);
+        session.send(std::string(1'999'000, 'x'));
+    });
+    auto client = proxy.connect();
+    client.send(kLongPut + std::string(1'000'000, 'x'));
+    const auto answer = read_response(client);
+    REQUIRE(answer);
+    CHECK(answer->status() == 413);
+    CHECK(answer->complete);
+    CHECK(!ended);
+    CHECK(client.closed_within(kPatience));
+    CHECK(client.closing() == Closing::orderly);
+    CHECK(proxy[Ending::unlimited] == 1);
+}
+
+TEST_CASE("24, 34: one that resets within an early answer ends everything") {
+    for (const bool ends_before : {false, true}) {
+        CAPTURE(ends_before);
+        std::atomic<bool> ended = false;
+        std::atomic<bool> done = false;
+        Fixture proxy;
+        proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+            session.head();
+            session.send(kRefused);  // and no more
+            ended = session.io.closed_within(kPatience);
+            eventually([&] { return done.load(); });
+        });
+        auto client = proxy.connect();
+        client.send(kLongPut);
+        REQUIRE(read_head(client));
+        if (ends_before) {
+            client.shut_down_sending();
+            REQUIRE(eventually([&] { return ended.load(); }));
+            CHECK(proxy.statistics().upstream_connections() == 1);
+        }
+        client.reset();
+        CHECK(eventually([&] { return proxy.statistics().upstream_connections() == 0; }));
+        done = true;
+        CHECK(proxy[Ending::client_closed] == 1);
+    }
+}
+
+TEST_CASE("34: an answer that is there when the client ends its body is passed on") {
+    Gate gate;
+    std::atomic<bool> answer_now = false;
+    std::atomic<bool> answered = false;
+    Fixture proxy(gate.options());
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        if (proxy.upstream.connections() > 1) return FakeUpstream::serve(session);
+        session.head();
+        eventually([&] { return answer_now.load(); });
+        answered = session.answer(413, "too much");
+        session.io.closed_within(kPatience);
+    });
+    auto client = proxy.connect();
+    client.send(kLongPut);
+    REQUIRE(eventually([&] { return proxy.upstream.requests() == 1; }));
+    gate.close(proxy);
+    client.shut_down_sending();  // the worker learns of this first
+    answer_now = true;
+    REQUIRE(eventually([&] { return answered.load(); }));
+    gate.open = true;
+    const auto answer = read_response(client);
+    REQUIRE(answer);
+    CHECK(answer->status() == 413);
+    CHECK(answer->body == "too much");
+    CHECK(proxy[Ending::client_closed] == 0);
+}
