@@ -48,8 +48,11 @@ class Download {
     [[nodiscard]] bool waits_for_upstream() const { return active() && !has_unsent(); }
     /// Anything at all has come from the upstream.
     [[nodiscard]] bool anything_came() const { return received_ > 0; }
-    /// The final response's head was passed on, so no answer of our own is possible.
+    /// The final response's head was passed on.
     [[nodiscard]] bool started() const { return status_ != 0; }
+    /// An answer of our own is possible: none has begun, nor does the client lack part of an
+    /// interim one.
+    [[nodiscard]] bool leaves_room_for_answer() const { return !started() && head_rest_.empty(); }
     [[nodiscard]] unsigned status() const { return status_; }
     /// A "100 Continue" was passed on.
     [[nodiscard]] bool told_to_continue() const { return told_to_continue_; }

@@ -239,7 +239,7 @@ ExchangeResult Exchange::result() const {
     ExchangeResult result{.status = download_.status(), .reached_upstream = reached_upstream_};
     const auto end = [&](Ending ending, unsigned error_status) {
         result.ending = ending;
-        result.error_status = download_.started() ? 0 : error_status;
+        result.error_status = download_.leaves_room_for_answer() ? error_status : 0;
         return result;
     };
     switch (interrupted_) {

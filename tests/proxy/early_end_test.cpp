@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "proxy/access_log.h"
 #include "proxy/fixture.h"
@@ -151,4 +152,33 @@ TEST_CASE("34: an answer that is there when the client ends its body is passed o
     CHECK(answer->status() == 413);
     CHECK(answer->body == "too much");
     CHECK(proxy[Ending::client_closed] == 0);
+}
+
+TEST_CASE("27: an answer of our own never begins within an interim response") {
+    const std::string interim = "HTTP/1.1 103 X\r\nFill: " + std::string(500'000, 'x') + "\r\n\r\n";
+    Fixture::Options options;
+    options.snapshot.limits.response_head = 1'000'000;
+    Fixture proxy(std::move(options));
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.head();
+        for (int i = 0; i < 20; ++i) session.send(interim);  // more than sockets hold
+        session.io.closed_within(kPatience);
+    });
+    auto client = proxy.connect();
+    client.set_receive_buffer(8 * 1024);
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    // Until the client's socket takes no more.
+    std::uint64_t before = 0;
+    REQUIRE(eventually([&] {
+        std::this_thread::sleep_for(100ms);
+        const auto bytes = proxy[Event::client_bytes_out];
+        return bytes > 0 && bytes == std::exchange(before, bytes);
+    }));
+    const auto read = proxy[Event::client_bytes_in];
+    client.send("not a chunk\r\n");
+    REQUIRE(eventually([&] { return proxy[Event::client_bytes_in] > read; }));
+    const auto all = client.take_all();
+    const auto own = all.find("HTTP/1.1 400");
+    if (own != std::string::npos) CHECK(all.substr(0, own).ends_with("\r\n\r\n"));
+    CHECK(proxy[Ending::rejected_body] == 1);
 }
