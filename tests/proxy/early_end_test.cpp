@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +21,7 @@ using namespace weir::proxy::testing;
 namespace {
 
 const std::string kLongPut = "PUT / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100000000\r\n\r\n";
+constexpr const char* kLast = "GET /last HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n";
 const std::string kRefused = "HTTP/1.1 413 X\r\nContent-Length: 2000000\r\n\r\n";
 
 /// Holds the worker up at the end of a request for /block.
@@ -152,6 +154,49 @@ TEST_CASE("34: an answer that is there when the client ends its body is passed o
     CHECK(answer->status() == 413);
     CHECK(answer->body == "too much");
     CHECK(proxy[Ending::client_closed] == 0);
+}
+
+TEST_CASE("19: what was read of a failed request's body and not sent is not the next request") {
+    const std::string inner = "GET /smuggled HTTP/1.1\r\nHost: a.test\r\n\r\n";
+    std::string half;
+    while (half.size() < 30'000) half += inner;
+    std::ostringstream size;
+    size << std::hex << 2 * half.size();
+    const std::string length = "Content-Length: " + std::to_string(2 * half.size()) + "\r\n\r\n";
+    const std::string chunked = "Transfer-Encoding: chunked\r\n\r\n" + size.str() + "\r\n";
+    for (const bool in_chunks : {false, true}) {
+        CAPTURE(in_chunks);
+        Gate gate;
+        std::atomic<bool> reset_now = false;
+        Fixture proxy(gate.options());
+        proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+            if (proxy.upstream.connections() > 1) return FakeUpstream::serve(session);
+            session.head();
+            eventually([&] { return reset_now.load(); });
+            session.io.reset();
+        });
+        auto client = proxy.connect();
+        client.send("POST / HTTP/1.1\r\nHost: a.test\r\n" + (in_chunks ? chunked : length));
+        REQUIRE(eventually([&] { return proxy.upstream.requests() == 1; }));
+        client.send(half);
+        REQUIRE(eventually([&] { return proxy[Event::upstream_bytes_out] > half.size(); }));
+        // While the worker stands still first the rest comes, then the upstream's reset: the rest
+        // is read and cannot be sent.
+        gate.close(proxy);
+        client.send(half + (in_chunks ? "\r\n0\r\n\r\n" : "") + kLast);
+        reset_now = true;
+        REQUIRE(eventually([&] { return proxy.upstream.ended() == 1; }));
+        gate.open = true;
+        for (const int status : {502, 200}) {
+            const auto answer = read_response(client);
+            REQUIRE(answer);
+            CHECK(answer->status() == status);
+        }
+        CHECK(client.closed_within(kPatience));
+        CHECK(client.buffered().empty());
+        CHECK(proxy.upstream.heads().back().target() == "/last");
+        CHECK(proxy[Event::request_started] == 3);
+    }
 }
 
 TEST_CASE("27: an answer of our own never begins within an interim response") {
