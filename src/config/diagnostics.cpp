@@ -9,12 +9,6 @@ namespace {
 /// Longer texts are never worth a guess, and would cost a quadratic table.
 constexpr std::size_t kLongestGuess = 128;
 
-Diagnostic make(Severity severity, NodeRef at, Place place, std::string what,
-                std::string_view suggestion) {
-    return {severity,  at.document().file(), place,
-            at.path(), std::move(what),      std::string(suggestion)};
-}
-
 std::size_t distance(std::string_view left, std::string_view right) {
     std::vector<std::size_t> before(right.size() + 1);
     std::vector<std::size_t> above(right.size() + 1);
@@ -69,25 +63,41 @@ std::string to_string(const Diagnostic& diagnostic) {
 
 void Diagnostics::add(Diagnostic diagnostic) {
     errors_ += diagnostic.severity == Severity::error ? 1 : 0;
-    if (kept_.size() >= kMaxKept) {
+    if (full()) {
         ++dropped_;
         return;
     }
     kept_.push_back(std::move(diagnostic));
 }
 
+/// What is only counted costs no path.
+void Diagnostics::add(Severity severity, NodeRef at, Place place, std::string what,
+                      std::string_view suggestion) {
+    if (full()) {
+        errors_ += severity == Severity::error ? 1 : 0;
+        ++dropped_;
+        return;
+    }
+    add({severity, at.document().file(), place, at.path(), std::move(what),
+         std::string(suggestion)});
+}
+
+void Diagnostics::error(NodeRef at, Place place, std::string what) {
+    add(Severity::error, at, place, std::move(what), {});
+}
+
 void Diagnostics::error(NodeRef at, std::string what) { error(at, std::move(what), {}); }
 
 void Diagnostics::error(NodeRef at, std::string what, std::string_view suggestion) {
-    add(make(Severity::error, at, at->place, std::move(what), suggestion));
+    add(Severity::error, at, at->place, std::move(what), suggestion);
 }
 
 void Diagnostics::error_at_key(NodeRef member, std::string what, std::string_view suggestion) {
-    add(make(Severity::error, member, member->key_place, std::move(what), suggestion));
+    add(Severity::error, member, member->key_place, std::move(what), suggestion);
 }
 
 void Diagnostics::warning(NodeRef at, std::string what) {
-    add(make(Severity::warning, at, at->place, std::move(what), {}));
+    add(Severity::warning, at, at->place, std::move(what), {});
 }
 
 std::vector<Diagnostic> Diagnostics::sorted() const {

@@ -36,10 +36,14 @@ class Diagnostics {
 
     void add(Diagnostic diagnostic);
     void error(NodeRef at, std::string what);
+    /// At another place than the node's own.
+    void error(NodeRef at, Place place, std::string what);
     void error(NodeRef at, std::string what, std::string_view suggestion);
     void error_at_key(NodeRef member, std::string what, std::string_view suggestion);
     void warning(NodeRef at, std::string what);
 
+    /// From here on they are only counted: a suggestion would be looked for in vain.
+    [[nodiscard]] bool full() const { return kept_.size() >= kMaxKept; }
     [[nodiscard]] bool has_errors() const { return errors_ != 0; }
     [[nodiscard]] std::size_t error_count() const { return errors_; }
     /// In order of file (as first met) and place.
@@ -50,6 +54,9 @@ class Diagnostics {
     [[nodiscard]] Error as_error() const;
 
   private:
+    void add(Severity severity, NodeRef at, Place place, std::string what,
+             std::string_view suggestion);
+
     std::vector<Diagnostic> kept_;
     std::size_t errors_ = 0;
     std::size_t dropped_ = 0;

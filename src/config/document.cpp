@@ -7,19 +7,10 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 64 * 1024;
 
-std::size_t position_among_siblings(const Document& document, NodeIndex index) {
-    std::size_t position = 0;
-    NodeIndex sibling = document.node(document.node(index).parent).first_child;
-    for (; sibling != index; sibling = document.node(sibling).next_sibling) {
-        ++position;
-    }
-    return position;
-}
-
 std::string step(const Document& document, NodeIndex index) {
     const Node& node = document.node(index);
     if (document.node(node.parent).kind == NodeKind::list) {
-        return "[" + std::to_string(position_among_siblings(document, index)) + "]";
+        return "[" + std::to_string(node.position) + "]";
     }
     return (document.node(node.parent).parent == kNoNode ? "" : ".") + std::string(node.key);
 }

@@ -41,6 +41,7 @@ struct Node {
     NodeIndex parent = kNoNode;
     NodeIndex first_child = kNoNode;
     NodeIndex next_sibling = kNoNode;
+    std::uint32_t position = 0;  ///< among its siblings
 };
 
 /// Keeps texts in blocks that never move, not even when the arena is moved.

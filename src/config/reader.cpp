@@ -155,7 +155,7 @@ std::optional<std::size_t> read_word(NodeRef node, const std::vector<std::string
             word_behind_boolean(*text));
         return std::nullopt;
     }
-    diagnostics.error(node, what, closest(*text, words));
+    diagnostics.error(node, what, diagnostics.full() ? "" : closest(*text, words));
     return std::nullopt;
 }
 
@@ -202,7 +202,8 @@ void MapReader::finish() {
             return std::find(keys.begin(), keys.end(), member->key) != keys.end();
         };
         if (!is_in(known_) && !is_in(later_)) {
-            diagnostics_.error_at_key(member, "unknown field", closest(member->key, known_));
+            diagnostics_.error_at_key(member, "unknown field",
+                                      diagnostics_.full() ? "" : closest(member->key, known_));
         }
     }
 }

@@ -50,6 +50,7 @@ bool TreeBuilder::append(Node node) {
         node.parent = frame.node;
         node.key = frame.key;
         node.key_place = frame.key_place;
+        node.position = frame.last_child == kNoNode ? 0 : nodes[frame.last_child].position + 1;
         NodeIndex& link = frame.last_child == kNoNode ? nodes[frame.node].first_child
                                                       : nodes[frame.last_child].next_sibling;
         link = index;
@@ -118,13 +119,8 @@ bool TreeBuilder::key(std::string_view text, Place place) {
     frame.key_place = place;
     frame.key_given = true;
     if (is_duplicate(frame, frame.key)) {
-        const std::string path = NodeRef(document_, frame.node).path();
-        diagnostics_.add({Severity::error,
-                          document_.file(),
-                          place,
-                          path,
-                          "the key '" + std::string(text) + "' is given twice",
-                          {}});
+        diagnostics_.error(NodeRef(document_, frame.node), place,
+                           "the key '" + std::string(text) + "' is given twice");
     }
     return true;
 }

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+#include <ctime>
 #include <string>
 
 #include "config/helpers.h"
@@ -295,6 +297,36 @@ TEST_CASE("all errors at once, bounded") {
     CHECK(diagnostics.error_count() == 2000);
     CHECK(diagnostics.sorted().size() == Diagnostics::kMaxKept);
     CHECK(diagnostics.text().find("and 1000 more\n") != std::string::npos);
+}
+
+TEST_CASE("very many errors cost by their number: a body full of them holds nobody up") {
+    const auto seconds_of = [](int items) {
+        std::string body = R"({"name": "a", "limits": [1)";
+        for (int i = 1; i < items; ++i) body += ",1";
+        body += "]}";
+        const std::clock_t begin = std::clock();
+        Diagnostics diagnostics;
+        CHECK_FALSE(parse_quota({"body", body}, diagnostics).has_value());
+        CHECK(diagnostics.error_count() >= static_cast<std::size_t>(items));
+        return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    };
+    constexpr int kFew = 30'000;
+    double few = 1e9;
+    for (int i = 0; i < 3; ++i) few = std::min(few, seconds_of(kFew));
+    double many = 1e9;
+    for (int i = 0; i < 3; ++i) many = std::min(many, seconds_of(10 * kFew));
+    CHECK(many <
+          40 * few);  // ten times if each costs the same, a hundred if it looks at all others
+}
+
+TEST_CASE("the path of a value in a list tells its place") {
+    Diagnostics diagnostics;
+    CHECK_FALSE(
+        parse_quota({"body", R"({"name": "a", "limits": [{"rate": "1r/s"}, 7, 8]})"}, diagnostics)
+            .has_value());
+    REQUIRE(diagnostics.error_count() >= 2);
+    CHECK(diagnostics.sorted()[0].path == "limits[1]");
+    CHECK(diagnostics.sorted()[1].path == "limits[2]");
 }
 
 TEST_CASE("one quota, as the admin API takes it") {
