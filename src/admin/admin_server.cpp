@@ -107,11 +107,14 @@ Response answer(const AdminSources& sources, const Request& request, const Targe
 
 }  // namespace
 
-AdminHandler::AdminHandler(AdminSources sources, AccessRules rules)
+AdminHandler::AdminHandler(std::shared_ptr<const AccessRules> rules, AdminSources sources)
     : sources_(std::move(sources)), rules_(std::move(rules)) {}
 
+AdminHandler::AdminHandler(AdminSources sources, AccessRules rules)
+    : AdminHandler(std::make_shared<const AccessRules>(std::move(rules)), std::move(sources)) {}
+
 Response AdminHandler::operator()(const Request& request) const {
-    if (auto refused = refuse_access(rules_, request)) return *refused;
+    if (auto refused = refuse_access(*rules_, request)) return *refused;
     const auto target = parse_target(request.target);
     if (!target) return problem(400, "bad request target");
     return answer(sources_, request, *target);
@@ -123,20 +126,24 @@ AdminServer::AdminServer(boost::asio::io_context& control, AdminOptions options,
 AdminServer::~AdminServer() = default;
 
 Result<void> AdminServer::start() {
-    AccessRules rules{.token = {}, .allowed_hosts = options_.allowed_hosts};
-    if (!options_.token_file.empty()) {
-        auto token = read_token(options_.token_file);
-        if (!token) return token.error();
-        rules.token = std::move(*token);
-    } else if (!is_local(options_.listen)) {
+    rules_->allowed_hosts = options_.allowed_hosts;
+    if (auto read = reload_token(); !read) return read;
+    if (options_.token_file.empty() && !is_local(options_.listen)) {
         return error(ErrorCode::invalid_argument,
                      "admin listens on " + to_string(options_.listen) +
                          ", which others can reach: set admin_token_file, or listen on 127.0.0.1 "
                          "or a unix socket");
     }
-    server_.emplace(control_, options_.listen, options_.limits,
-                    AdminHandler(sources_, std::move(rules)));
+    server_.emplace(control_, options_.listen, options_.limits, AdminHandler(rules_, sources_));
     return server_->start();
+}
+
+Result<void> AdminServer::reload_token() {
+    if (options_.token_file.empty()) return {};
+    auto token = read_token(options_.token_file);
+    if (!token) return token.error();
+    rules_->token = std::move(*token);
+    return {};
 }
 
 void AdminServer::stop() {

@@ -3,6 +3,7 @@
 // any other address every request needs a bearer token. Host and Origin are checked, so that a web
 // page cannot reach it through a rebound name. Control thread only.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,11 +27,13 @@ struct AdminOptions {
 class AdminHandler {
   public:
     AdminHandler(AdminSources sources, AccessRules rules);
+    /// Under rules that may change between two requests.
+    AdminHandler(std::shared_ptr<const AccessRules> rules, AdminSources sources);
     [[nodiscard]] Response operator()(const Request& request) const;
 
   private:
     AdminSources sources_;
-    AccessRules rules_;
+    std::shared_ptr<const AccessRules> rules_;
 };
 
 class AdminServer {
@@ -42,6 +45,8 @@ class AdminServer {
 
     /// Fails when the address is not local and there is no usable token.
     [[nodiscard]] Result<void> start();
+    /// Reads the token file again, if there is one; when that fails the former token stays.
+    [[nodiscard]] Result<void> reload_token();
     void stop();
     [[nodiscard]] const config::ListenAddress& bound() const;
     [[nodiscard]] const HttpServerStatistics& statistics() const;
@@ -50,6 +55,7 @@ class AdminServer {
     boost::asio::io_context& control_;
     AdminOptions options_;
     AdminSources sources_;
+    std::shared_ptr<AccessRules> rules_ = std::make_shared<AccessRules>();
     std::optional<HttpServer> server_;
 };
 

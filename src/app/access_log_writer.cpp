@@ -35,12 +35,14 @@ AccessLogWriter::AccessLogWriter(std::string path)
 AccessLogWriter::~AccessLogWriter() { close(); }
 
 Result<void> AccessLogWriter::open() {
-    const int descriptor =
-        path_ == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
-                     : ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+    // A pipe that nobody reads must not hold up whoever opens it.
+    constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+    const int descriptor = path_ == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+                                        : ::open(path_.c_str(), kFlags, 0640);
     if (descriptor < 0) {
-        return error(ErrorCode::io, "access_log_file: cannot open '" + path_ +
-                                        "': " + std::string(std::strerror(errno)));
+        const std::string reason =
+            errno == ENXIO ? "nobody reads this pipe" : std::string(std::strerror(errno));
+        return error(ErrorCode::io, "access_log_file: cannot open '" + path_ + "': " + reason);
     }
     net::FileDescriptor unused(fresh_.exchange(descriptor));
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });

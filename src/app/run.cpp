@@ -79,11 +79,37 @@ bool load_and_tell(const member::ConfigSource& source, member::Loaded& loaded) {
     return loaded.good();
 }
 
+/// What is sent while files are still being read waits until somebody takes it: a SIGHUP would end
+/// the process, and a SIGTERM be lost on the first one of a container.
+class HeldSignals {
+  public:
+    HeldSignals() {
+        sigemptyset(&signals_);
+        for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals_, number);
+        ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    }
+    /// From here on they are delivered, in this thread; those begun meanwhile go on without.
+    void release() const { ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr); }
+    [[nodiscard]] static bool told_to_end() {
+        sigset_t pending;
+        ::sigpending(&pending);
+        return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1;
+    }
+
+  private:
+    sigset_t signals_{};
+};
+
 }  // namespace
 
 int run(const member::ConfigSource& source) {
+    const HeldSignals signals;
     member::Loaded loaded;
     if (!load_and_tell(source, loaded)) return 1;
+    if (HeldSignals::told_to_end()) {
+        say("weir: told to end before it served\n");
+        return 0;
+    }
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of write()
     raise_descriptor_limit();
@@ -96,6 +122,7 @@ int run(const member::ConfigSource& source) {
         say("weir: " + started.error().message + "\n");
         return 1;
     }
+    signals.release();
     return sidecar.run();
 }
 

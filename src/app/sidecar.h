@@ -61,6 +61,7 @@ class Sidecar {
     static void end_at_next_signal();
 
     void reload_keys();
+    void reload_token();
     void watch_keys();
     void tell_strangers();
     [[nodiscard]] admin::GossipTrouble gossip_trouble() const;
@@ -111,6 +112,7 @@ class Sidecar {
     bool settings_bad_ = false;               ///< as last read; only SIGHUP looks again
     std::vector<std::string> after_restart_;  ///< keys whose change waits for one
     std::string keys_problem_;                ///< of the key file as last read; empty: none
+    std::string token_problem_;               ///< of the admin token's file, likewise
     Instant started_{};
     bool listening_ = false;
     bool draining_ = false;

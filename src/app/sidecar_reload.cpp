@@ -101,6 +101,7 @@ void Sidecar::loaded_again(Reload what, member::Loaded loaded) {
         apply_settings(loaded.settings);
         figures_.hash = admin::hash_text(loaded.settings_hash);
         reload_keys();
+        reload_token();
     }
     settings_bad_ = settings_bad_ && what == Reload::quotas;
     if (!errors.empty()) {
@@ -113,6 +114,8 @@ void Sidecar::loaded_again(Reload what, member::Loaded loaded) {
     figures_.last_success_seconds = to_seconds(net::unix_time());
     figures_.errors.clear();
     log_.info("reloaded", {{"quota_sets", std::to_string(loaded.sets.size())}});
+    // What changed between reading and watching anew.
+    if (what == Reload::everything) reload(Reload::quotas);
 }
 
 /// Its own trouble: a bad key file leaves quotas and settings alone, and they leave it.
@@ -136,6 +139,20 @@ void Sidecar::reload_keys() {
         accepted += (accepted.empty() ? "" : ",") + admin::key_text(key);
     }
     log_.info("gossip keys changed, the first one seals", {{"keys", accepted}});
+}
+
+void Sidecar::reload_token() {
+    if (stopping_) return;
+    const auto read = admin_server_->reload_token();
+    if (read) {
+        token_problem_.clear();
+        return;
+    }
+    ++figures_.reloads;
+    ++figures_.reload_failures;
+    token_problem_ = read.error().message;
+    log_.error("the admin token is not read again, the one in use stays",
+               {{"reason", token_problem_}});
 }
 
 void Sidecar::watch_keys() {

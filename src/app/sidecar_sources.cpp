@@ -17,9 +17,10 @@ admin::ClusterFigures Sidecar::cluster_figures() { return member::cluster_figure
 
 admin::ConfigFigures Sidecar::config_figures() {
     admin::ConfigFigures figures = member::with_quota_sets(figures_, *cluster_);
-    if (!keys_problem_.empty()) {
+    for (const std::string& problem : {keys_problem_, token_problem_}) {
+        if (problem.empty()) continue;
         figures.last_reload_successful = false;
-        figures.errors.push_back(keys_problem_);
+        figures.errors.push_back(problem);
     }
     for (admin::QuotaSetFigures& set : figures.quota_sets) {
         const auto problem = member_.set_problems().find(set.name);
