@@ -9,6 +9,7 @@
 #include "engine/definition_sync.h"
 #include "engine/delta_packets.h"
 #include "engine/hot_table.h"
+#include "engine/load_meter.h"
 #include "engine/owner.h"
 #include "engine/reporter.h"
 #include "engine/silence.h"
@@ -137,8 +138,7 @@ class Engine::Implementation final : public DeltaSink, public OwnerSink {
     bool refresh_due_ = false;
     bool was_stopped_ = false;
     std::uint64_t ticks_ = 0;
-    std::uint64_t load_at_ = 0;
-    Instant load_noted_{};
+    LoadMeter load_;
     std::uint64_t edits_seen_ = 0;
     std::uint64_t cleared_seen_ = 0;  // by the limiter: records that mean another limit now
     std::size_t hint_offset_ = 0;
@@ -183,7 +183,8 @@ Engine::Implementation::Implementation(Options options, limiter::Limiter& limite
       bulk_sealer_(options_.keys, options_.nonces != nullptr ? *options_.nonces : system_nonces_) {}
 
 void Engine::Implementation::start(Instant now) {
-    now_ = last_tick_ = load_noted_ = now;
+    now_ = last_tick_ = now;
+    load_.start(now);
     transport_.start(now);
     self_ = transport_.self();
     self_number_ = silence_.number(self_, now);
@@ -581,7 +582,7 @@ void Engine::Implementation::tick_cluster() {
     packets_.send_all();
     owner_.tick(now_, *this);
     if (ticks_ % kHintsEvery == 0) renew_hints();
-    if (now_ - load_noted_ >= kLoadEvery) note_load();
+    if (now_ - load_.noted() >= kLoadEvery) note_load();
     silence_.heard(self_number_, now_);  // nobody else says that we live
     if (ticks_ % (10 * kSecond) == 0) silence_.forget_old(now_);
     if (ticks_ % kDefinitionsEvery == 0) tick_definitions();
@@ -670,13 +671,8 @@ void Engine::Implementation::renew_hints() {
 
 void Engine::Implementation::note_load() {
     const gossip::TransportCounters& counters = transport_.counters();
-    const std::uint64_t load = std::max(counters.datagrams_in, counters.datagrams_out);
-    // Ticks of a process that is often stopped are no measure of time.
-    const double each_second =
-        static_cast<double>(load - load_at_) / to_seconds(now_ - load_noted_);
-    owner_.note_load(static_cast<std::uint64_t>(each_second));
-    load_at_ = load;
-    load_noted_ = now_;
+    const double load = load_.per_second(counters.datagrams_in, counters.datagrams_out, now_);
+    owner_.note_load(static_cast<std::uint64_t>(load));
 }
 
 void Engine::Implementation::flush() {

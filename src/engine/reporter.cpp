@@ -83,8 +83,7 @@ void Reporter::touched(limiter::LimitRef ref, Instant now, const gossip::Owners&
 void Reporter::meet(limiter::LimitRef ref, Instant now, const gossip::Owners& owners,
                     const HotTable& hot) {
     const auto identity = limiter_.identity(ref);
-    const auto counts = limiter_.read(ref, now);
-    if (!identity || !counts) return;
+    if (!identity) return;
     gossip::LimitKey key;
     key.quota = gossip::quota_hash(identity->quota);
     key.unit = static_cast<std::uint8_t>(identity->unit);
@@ -95,6 +94,8 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const gossip::Owners& ow
         ++statistics_.dropped_synced_limits;
         return;
     }
+    const auto counts = limiter_.read(ref, now);
+    if (!counts) return;
     if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(slots_.size()));
         slots_.emplace_back();
@@ -111,11 +112,13 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const gossip::Owners& ow
     limit.parameters = identity->parameters;
     limit.when_isolated = identity->when_isolated;
     limit.safe_capacity = identity->safe_capacity;
-    // What was admitted before the limiter counted for us is in the local level.
+    // What was admitted before the limiter counted for us is in the local level. So is what is left
+    // of the counts of a limit that waited for a place: the rest of its past has drained.
     limiter::LocalCounts base;
     const double before = std::max(0.0, counts->local_level);
-    base.admitted = counts->admitted - std::max(counts->admitted, before);
-    base.offered = counts->offered - std::max(counts->offered, before);
+    const bool long_past = counts->admitted > before + limit.parameters.rate + counts->typical;
+    base.admitted = counts->admitted - (long_past ? before : std::max(counts->admitted, before));
+    base.offered = counts->offered - (long_past ? before : std::max(counts->offered, before));
     limit.begin_run(draw_run(), base, now);
     limit.own.open_time = counts->open_time;
     limit.expect_since(previous_tick_);

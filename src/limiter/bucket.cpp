@@ -259,8 +259,9 @@ void note_weight(const Bucket& bucket, double weight, std::int64_t now) {
     const auto sample = static_cast<float>(weight);
     if (sample != typical && sample > 0) {
         constexpr float kShare = 1.0F / 32;
-        record.typical.store(typical > 0 ? typical + (sample - typical) * kShare : sample,
-                             kRelaxed);
+        constexpr float kSame = 1e-5F;  // nearer, it would be an ulp or two away for ever
+        const float mean = typical > 0 ? typical + (sample - typical) * kShare : sample;
+        record.typical.store(std::abs(sample - mean) <= kSame * sample ? sample : mean, kRelaxed);
     }
     note_heaviest(bucket, weight, now);
 }

@@ -10,6 +10,7 @@
 
 #include "engine/definition_store.h"
 #include "engine/engine.h"
+#include "engine/load_meter.h"
 #include "quota.h"
 
 namespace weir::engine {
@@ -99,6 +100,43 @@ TEST_CASE_FIXTURE(Origin, "very many are dropped in one go, awake or asleep") {
     CHECK(reporter.size() == 1);
     for (int i = 0; i < 10; ++i) tick();
     CHECK(reporter.size() == 1);
+}
+
+TEST_CASE_FIXTURE(Origin, "a limit that waited for a place does not tell its whole past at once") {
+    settings.maximum_synced_limits = 1;
+    edit(quota("first", 100));
+    edit(quota("second", 100));
+    tick();
+    use("first");
+    tick();
+    REQUIRE(reporter.size() == 1);
+    const SyncedLimit* limit = nullptr;
+    int waited = 0;
+    for (; waited < 10'000 && limit == nullptr; ++waited) {  // 30/s until the first is given up
+        CHECK(limiter.memory().views <= 1);
+        use("second");
+        now += 23ms;
+        tick();
+        limit = reporter.find(key_of("second", 1s));
+    }
+    REQUIRE(limit != nullptr);
+    CHECK(waited > 1000);
+    CHECK(statistics.dropped_synced_limits > 0);
+    CHECK(limit->own.admitted <= 2);
+    CHECK(limit->own.offered <= 2);
+    CHECK(limit->own.rate <= 40);
+}
+
+TEST_CASE("the load is that of the busier direction now, whichever was ahead before") {
+    LoadMeter meter;
+    Instant at{1h};
+    meter.start(at);
+    at += 1s;
+    CHECK(meter.per_second(9'000'000, 10, at) == doctest::Approx(9'000'000));
+    at += 1s;
+    CHECK(meter.per_second(9'003'000, 6'010, at) == doctest::Approx(6'000));
+    at += 2s;
+    CHECK(meter.per_second(9'003'100, 6'010, at) == doctest::Approx(50));
 }
 
 TEST_CASE_FIXTURE(Origin, "a run ends long before its counts are more than can be sent") {

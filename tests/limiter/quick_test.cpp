@@ -112,6 +112,16 @@ TEST_CASE("a quick charge moves the running mean; one too heavy for that is not 
     CHECK(fixture.level("q") == doctest::Approx(320));
 }
 
+TEST_CASE("the running mean comes home after a heavy request, and the usual charge with it") {
+    Fixture fixture({quota("q", {per_second(1000)})});
+    CHECK(fixture.admits("q", 10));
+    for (int i = 0; i < 2000; ++i) {
+        CHECK(fixture.admits("q"));
+        fixture.wait(0.002);
+    }
+    CHECK(fixture.limiter.read(fixture.reference("q"), fixture.now)->typical == 1);
+}
+
 TEST_CASE("powers by table are those of the exponential function") {
     const PowerTable table(std::exp(-kTickSeconds / 0.3));
     for (const std::uint32_t steps : {0U, 1U, 255U, 256U, 257U, 1000U, 5000U}) {
