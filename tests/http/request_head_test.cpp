@@ -207,12 +207,12 @@ TEST_CASE("13: fields that the policy says weir reads are not imitated") {
                                                   {"X_Own_Name", true},
                                                   {"X_Own-Name", false},  // the field itself
                                                   {"X_" + std::string(60, 'a'), false}};
-    for (const auto& [name, dropped] : names) {
-        CAPTURE(name);
+    for (const auto& each : names) {
+        CAPTURE(each.first);
         RequestHead head;
-        const auto text = with(name + ": 1\r\n");
+        const auto text = with(each.first + ": 1\r\n");
         REQUIRE(parse_all_ways(head, text, policy).state == ParseState::complete);
-        CHECK(head.fields()[1].dropped == dropped);
+        CHECK(head.fields()[1].dropped == each.second);
     }
 }
 
