@@ -11,12 +11,13 @@ WARM_UP_S, PHASE_S, SEAM_S = 2, 2, 0.6
 # Each pair has the other order, so that a trend of the machine cancels.
 KINDS = ["whole", "faulty", "faulty", "whole"] * 3
 PAIRS = len(KINDS) // 2
-# Slower is what is slower by both: a paired ratio, and the millisecond that may not be added. The
-# medians over all pairs, so that a second in which the machine did something else decides nothing.
-# If these look slower on a machine that does much else, as many pairs again join them, up to three
-# times: what is slower stays so.
-GROWTH = {"p50_ms": 1.5, "p99_ms": 2.0}
+# Slower is what adds the millisecond that may not be added in most of the pairs, however slow a machine
+# is without it: two milliseconds more do so in all of them on a quiet one. What a busy machine adds, it
+# adds as often to the one kind as to the other. If these look slower, as many pairs again join them, up
+# to three times: what is slower stays so.
+FIGURES = ("p50_ms", "p99_ms")
 ADDED_MS = 1.0
+MOST = 0.75
 AGAIN = 3
 STREAMS = [f"{kind}{pair}" for kind in ("whole", "faulty") for pair in range(PAIRS)]
 
@@ -71,18 +72,19 @@ def paired(result, what, targets):
 
 
 def slower(results, what, targets):
-    """Whether the median over the pairs of all results is, by both measures."""
+    """Whether most of the pairs of all results are, by more than a millisecond."""
     pairs = [pair for result in results for pair in paired(result, what, targets)]
-    ratio = statistics.median(with_it / without for without, with_it in pairs)
-    added = statistics.median(with_it - without for without, with_it in pairs)
-    print(f"{what}: {pairs}, medians: ratio {ratio:.3f}, added {added:.3f} ms")
-    return ratio > GROWTH[what] and added > ADDED_MS
+    added = [with_it - without for without, with_it in pairs]
+    share = sum(one > ADDED_MS for one in added) / len(added)
+    print(f"{what}: {pairs}, added {statistics.median(added):.3f} ms in the median, "
+          f"more than {ADDED_MS} in {share:.0%} of the pairs")
+    return share > MOST
 
 
 def assert_none_slower(fleet, first, again):
     """`first`: a result; `again` measures once more, for a machine that does much else."""
     targets = list(fleet.targets())
     results = [first]
-    while len(results) <= AGAIN and any(slower(results, what, targets) for what in GROWTH):
+    while len(results) <= AGAIN and any(slower(results, what, targets) for what in FIGURES):
         results.append(again())
-    assert not [what for what in GROWTH if slower(results, what, targets)]
+    assert not [what for what in FIGURES if slower(results, what, targets)]
