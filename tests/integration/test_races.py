@@ -12,7 +12,8 @@ from harness.sidecar import quota
 
 pytestmark = [pytest.mark.races, pytest.mark.smoke]
 
-WORKERS = {"workers": 4, "access_log": "all"}
+# Time for a balancer, as by default: the load goes on while one drains.
+WORKERS = {"workers": 4, "access_log": "all", "drain": {"keep_accepting": "3s"}}
 ROUNDS = 8
 
 
