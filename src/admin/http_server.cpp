@@ -17,8 +17,9 @@
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
-#include <unordered_set>
 #include <utility>
+
+#include "admin/places.h"
 
 namespace weir::admin {
 namespace {
@@ -146,7 +147,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         const bool was_open = acceptor_.is_open();
         acceptor_.close(ignored);
         if (was_open && address_.is_unix()) ::unlink(address_.path.c_str());
-        for (auto* stream : streams_) stream->close();
+        places_.for_each([](Stream& stream) { stream.close(); });
     }
 
     [[nodiscard]] const config::ListenAddress& bound() const { return address_; }
@@ -204,7 +205,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
                 continue;
             }
             ++statistics_.accepted;
-            if (streams_.size() >= limits_.connections) {
+            if (places_.size() >= limits_.connections && !make_room()) {
                 ++statistics_.turned_away;
                 continue;  // the socket closes as it goes out of scope
             }
@@ -217,18 +218,26 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         }
     }
 
+    bool make_room() {
+        Stream* const waiting = places_.make_room();
+        if (waiting == nullptr) return false;
+        ++statistics_.evicted;
+        waiting->close();  // Its coroutine ends with that.
+        return true;
+    }
+
     asio::awaitable<void> serve(std::shared_ptr<Implementation> self, Stream stream) {
-        // Counts the connection as open for as long as this frame lives, however it ends.
+        // The connection has a place for as long as this frame lives, unless it makes room.
         struct Membership {
             Implementation& server;
             Stream& stream;
             Membership(Implementation& owner, Stream& member) : server(owner), stream(member) {
-                server.streams_.insert(&stream);
-                server.statistics_.open = server.streams_.size();
+                server.places_.enter(stream);
+                server.statistics_.open = server.places_.size();
             }
             ~Membership() {
-                server.streams_.erase(&stream);
-                server.statistics_.open = server.streams_.size();
+                server.places_.leave(stream);
+                server.statistics_.open = server.places_.size();
             }
         } membership(*this, stream);
 
@@ -244,7 +253,9 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         parser.header_limit(limits_.head_bytes);
         parser.body_limit(limits_.body_bytes);
         stream.expires_after(limits_.read_timeout);
+        places_.wait(stream, Stage::head);
         error_code failure = co_await read(stream, buffer, parser);
+        places_.wait(stream, Stage::answer);
         if (stopped_) co_return false;
         if (failure && !is_request_error(failure)) {
             if (failure == beast::error::timeout) ++statistics_.timeouts;
@@ -278,6 +289,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
             co_await http::async_read_header(stream, buffer, parser, kAwait);
         static_cast<void>(head_bytes);
         if (head_failure) co_return head_failure;
+        places_.wait(stream, Stage::body);
         if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
             http::response<http::empty_body> go_on(http::status::continue_, 11);
             auto [write_failure, written] = co_await http::async_write(stream, go_on, kAwait);
@@ -325,7 +337,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
     HttpLimits limits_;
     Handler handler_;
     HttpServerStatistics statistics_;
-    std::unordered_set<Stream*> streams_;
+    Places<Stream> places_;
     bool stopped_ = false;
 };
 

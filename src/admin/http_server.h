@@ -1,6 +1,7 @@
 #pragma once
 // A small HTTP/1.1 server on the control thread for the status and admin listeners, on Beast:
-// one request at a time per connection, bounded in connections, head, body and time.
+// one request at a time per connection, bounded in connections, head, body and time. When all
+// places are taken, the connection that has sent no complete request for longest makes room.
 //
 // Thread-safety: none, all on the io_context's thread. The handler must answer at once.
 // The io_context must outlive the server; connections still open when it goes are closed.
@@ -31,8 +32,10 @@ struct HttpLimits {
 
 struct HttpServerStatistics {
     std::uint64_t accepted = 0;
-    /// Closed at once since too many were open.
+    /// Closed at once since too many were open, all of them with an answer to read.
     std::uint64_t turned_away = 0;
+    /// Closed for a newcomer, having waited longest without a complete request.
+    std::uint64_t evicted = 0;
     std::uint64_t accept_errors = 0;
     std::uint64_t requests = 0;
     std::uint64_t bad_requests = 0;

@@ -310,6 +310,18 @@ void add_memory(Families& families, const MemoryFigures& memory) {
         .add(memory.is_short ? 1 : 0);
 }
 
+void add_listeners(Families& families, const std::map<std::string, ListenerFigures>& listeners) {
+    auto connections = families.counter(
+        "weir_listener_connections_total",
+        "Connections to the status and the admin listener: served, evicted (silent for longest, "
+        "closed for a newcomer when all places were taken), or turned away at once.");
+    for (const auto& [listener, figures] : listeners) {
+        connections.add({{"listener", listener}, {"result", "served"}}, number(figures.served))
+            .add({{"listener", listener}, {"result", "evicted"}}, number(figures.evicted))
+            .add({{"listener", listener}, {"result", "turned_away"}}, number(figures.turned_away));
+    }
+}
+
 void add_process(Families& families) {
     const auto process = read_process_figures();
     if (!process) return;
@@ -349,6 +361,7 @@ class Metrics::Collector : public prometheus::Collectable {
         if (sources_.cluster) add_cluster(families, sources_.cluster());
         if (sources_.config) add_config(families, sources_.config());
         if (sources_.memory) add_memory(families, sources_.memory());
+        if (sources_.listeners) add_listeners(families, sources_.listeners());
         families.gauge("weir_build_info", "Always 1; the labels tell what is running.")
             .add({{"version", sources_.build.version},
                   {"revision", sources_.build.revision},

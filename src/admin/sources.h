@@ -221,6 +221,13 @@ struct MemoryFigures {
     bool is_short = false;          ///< requests get 503
 };
 
+/// Of the status or the admin listener: what became of the connections that were accepted.
+struct ListenerFigures {
+    std::uint64_t served = 0;
+    std::uint64_t evicted = 0;  ///< made room for a newcomer, silent for longest
+    std::uint64_t turned_away = 0;
+};
+
 struct BuildFigures {
     std::string version;
     std::string revision;
@@ -236,6 +243,8 @@ struct MetricsSources {
     /// Of a program that embeds weir: decisions by outcome.
     std::function<std::map<std::string, std::uint64_t>()> checks = {};
     std::function<MemoryFigures()> memory = {};
+    /// By listener: status, admin.
+    std::function<std::map<std::string, ListenerFigures>()> listeners = {};
     BuildFigures build = {};
     /// The process's own metrics; a program that embeds weir has its own.
     bool process = true;

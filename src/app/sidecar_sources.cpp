@@ -9,6 +9,17 @@
 #include "net/clock.h"
 
 namespace weir::app {
+namespace {
+
+/// Whoever was evicted or turned away was accepted first.
+admin::ListenerFigures listener_figures(const admin::HttpServerStatistics& statistics) {
+    return {.served = statistics.accepted - statistics.evicted - statistics.turned_away,
+            .evicted = statistics.evicted,
+            .turned_away = statistics.turned_away};
+}
+
+}  // namespace
+
 admin::Health Sidecar::health() const {
     return {.listening = listening_, .configured = !upstream_.empty(), .draining = draining_};
 }
@@ -71,6 +82,12 @@ admin::MetricsSources Sidecar::metrics_sources() {
     sources.config = [this] { return config_figures(); };
     sources.memory = [this] {
         return admin::MemoryFigures{memory_.last().used, memory_.last().limit, memory_.is_short()};
+    };
+    sources.listeners = [this] {
+        std::map<std::string, admin::ListenerFigures> figures;
+        if (status_server_) figures["status"] = listener_figures(status_server_->statistics());
+        if (admin_server_) figures["admin"] = listener_figures(admin_server_->statistics());
+        return figures;
     };
     sources.build = member::build_figures();
     sources.max_quota_series = settings_.max_quota_series;

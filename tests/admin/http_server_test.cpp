@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -20,6 +21,7 @@
 #include <thread>
 
 #include "admin/admin_server.h"
+#include "admin/places.h"
 #include "admin/status_server.h"
 
 using namespace weir;
@@ -269,20 +271,52 @@ TEST_CASE("a slow request and an idle connection end in time") {
     CHECK(world.eventually([](const auto& s) { return s.timeouts == 2 && s.open == 0; }));
 }
 
-TEST_CASE("more connections than allowed are turned away, and places are freed") {
+TEST_CASE("silent clients that have all places do not keep a probe out") {
     World world({.connections = 2});
-    {
-        Client one(world.address());
-        Client two(world.address());
-        one.send(get("/", ""));
-        two.send(get("/", ""));
-        CHECK_FALSE(one.read_until("[]\n").empty());
-        CHECK_FALSE(two.read_until("[]\n").empty());
-        CHECK(Client(world.address()).ask(get("/")).empty());
-        CHECK(world.statistics().turned_away == 1);
-    }
-    REQUIRE(world.eventually([](const auto& s) { return s.open == 0; }));
+    Client first(world.address());
+    REQUIRE(world.eventually([](const auto& s) { return s.open == 1; }));
+    Client second(world.address());
+    REQUIRE(world.eventually([](const auto& s) { return s.open == 2; }));
+    Client probe(world.address());
+    CHECK(status_line(probe.ask(get("/"))) == "HTTP/1.1 200 OK");
+    CHECK(first.read_all().empty());
+    CHECK(world.statistics().evicted == 1);
+    CHECK(world.statistics().turned_away == 0);
+    CHECK(world.statistics().timeouts == 0);
+    second.send(get("/"));  // who waited less long has its place still
+    CHECK(status_line(second.read_all()) == "HTTP/1.1 200 OK");
+}
+
+TEST_CASE("who was answered last makes room last, who sends its head slowly does at its turn") {
+    World world({.connections = 2});
+    Client answered(world.address());
+    REQUIRE(world.eventually([](const auto& s) { return s.open == 1; }));
+    Client slow(world.address());
+    REQUIRE(world.eventually([](const auto& s) { return s.open == 2; }));
+    answered.send(get("/", ""));
+    CHECK_FALSE(answered.read_until("[]\n").empty());
+    slow.send("GET / HT");
     CHECK(status_line(Client(world.address()).ask(get("/"))) == "HTTP/1.1 200 OK");
+    CHECK(slow.read_all().empty());
+    answered.send(get("/again"));
+    CHECK(status_line(answered.read_all()) == "HTTP/1.1 200 OK");
+}
+
+TEST_CASE("who makes room: first without a head, then without a body, never with an answer") {
+    Places<int> places;
+    std::array<int, 4> connections{};
+    for (int& connection : connections) places.enter(connection);
+    places.wait(connections[0], Stage::answer);
+    places.wait(connections[1], Stage::body);
+    places.wait(connections[2], Stage::head);  // younger than the last one from here on
+    CHECK(places.make_room() == &connections[3]);
+    CHECK(places.make_room() == &connections[2]);
+    CHECK(places.make_room() == &connections[1]);
+    CHECK(places.make_room() == nullptr);
+    CHECK(places.size() == 1);
+    places.wait(connections[1], Stage::head);  // made room already
+    places.leave(connections[1]);
+    CHECK(places.size() == 1);
 }
 
 TEST_CASE("stopping closes open connections and accepts no more") {

@@ -91,6 +91,11 @@ inline MetricsSources sample_sources() {
                     return std::map<std::string, std::uint64_t>{{"admitted", 6}};
                 },
             .memory = [] { return MemoryFigures{.used_bytes = 5, .limit_bytes = 10}; },
+            .listeners =
+                [] {
+                    return std::map<std::string, ListenerFigures>{
+                        {"status", {.served = 4, .evicted = 2, .turned_away = 1}}};
+                },
             .build = {.version = "0.1.0", .revision = "abcdef", .compiler = "g++"},
             .max_quota_series = 1000};
 }
