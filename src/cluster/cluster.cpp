@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/work_then.h"
 #include "cluster/advertise.h"
 #include "cluster/bulk.h"
 #include "cluster/key_file.h"
@@ -198,6 +199,18 @@ class Cluster::Driver {
 
     void tick() {
         const Instant now = net::now();
+        work_then([&] { work(now); },
+                  [&] {
+                      time_spent_reading_ = {};
+                      schedule_tick(now);
+                      if (paused_) {
+                          paused_ = false;
+                          wait_readable();
+                      }
+                  });
+    }
+
+    void work(Instant now) {
         ++statistics_.ticks;
         if (now - due_ > stop_threshold_) {
             discard_waiting();
@@ -207,12 +220,6 @@ class Cluster::Driver {
         engine_.tick(now);
         flush();
         bulk_.poll();
-        time_spent_reading_ = {};
-        schedule_tick(now);
-        if (paused_) {
-            paused_ = false;
-            wait_readable();
-        }
     }
 
     /// This process was stopped; what waited in its socket is of no use any more.
@@ -239,6 +246,13 @@ class Cluster::Driver {
     }
 
     void on_readable() {
+        work_then([this] { read_or_tick(); },
+                  [this] {
+                      if (!paused_) wait_readable();
+                  });
+    }
+
+    void read_or_tick() {
         // A tick that is due comes first: after a stop it throws away what waits here.
         if (net::now() - due_ > stop_threshold_) {
             timer_.cancel();
@@ -247,7 +261,6 @@ class Cluster::Driver {
             receive();
             flush();
         }
-        if (!paused_) wait_readable();
     }
 
     /// One bounded turn of reading.

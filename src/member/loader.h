@@ -1,7 +1,7 @@
 #pragma once
 // Everything that a start, a reload and `weir validate` read: the sidecar's own file with its
-// overrides, the quota files, and what only both together can tell. Blocks on files; pure apart
-// from that. Used on a helper thread while running.
+// overrides, the quota files, and what only both together can tell. Blocks on files, which are read
+// again if they changed meanwhile; pure apart from that. Used on a helper thread while running.
 
 #include <memory>
 #include <optional>
@@ -34,6 +34,8 @@ struct Loaded {
     std::uint64_t quotas_hash = 0;
     /// The quota files were not parsed, since they are what they were.
     bool quotas_unchanged = false;
+    /// Not what is in the quota files is wrong: they could not be read.
+    bool unreadable = false;
 
     [[nodiscard]] bool good() const { return !diagnostics.has_errors(); }
 };

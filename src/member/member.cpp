@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/work_then.h"
 #include "engine/definition_store.h"
 #include "engine/engine.h"
 #include "net/clock.h"
@@ -84,10 +85,17 @@ std::optional<admin::SnapshotFigures> Member::snapshot() const {
 }
 
 void Member::maintain() {
+    work_then([this] { work(); }, [this] { schedule_maintenance(); });
+}
+
+void Member::work() {
     limiter_.maintain(net::now());
     const SetsOutcome late = sets_.poll(cluster_->engine().definitions());
     const bool news = !late.errors.empty() || !late.older.empty() || !late.over.empty();
     if (told_ && (news || late.again)) told_(late);
+}
+
+void Member::schedule_maintenance() {
     maintenance_.expires_after(kMaintenance);
     maintenance_.async_wait([this](const boost::system::error_code& failure) {
         if (!failure) maintain();

@@ -66,6 +66,8 @@ class Member {
 
   private:
     void maintain();
+    void work();
+    void schedule_maintenance();
 
     boost::asio::io_context& control_;
     Random random_;

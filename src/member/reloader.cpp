@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <memory>
+#include <chrono>
+#include <exception>
+#include <thread>
 #include <utility>
+
+#include "base/work_then.h"
 
 namespace weir::member {
 
@@ -21,16 +25,49 @@ void Reloader::request(Reload what) {
         next_ = std::max(what, next_.value_or(what));
         return;
     }
-    running_ = true;
-    boost::asio::post(helper_, [this, what, job = prepare_(what)] {
-        auto loaded = std::make_shared<Loaded>(job());
-        boost::asio::post(control_, [this, what, loaded] {
-            if (stopped_) return;
-            done_(what, std::move(*loaded));
-            running_ = false;
-            if (const auto next = std::exchange(next_, std::nullopt)) request(*next);
-        });
+    boost::asio::post(helper_, [this, what, job = prepare_(what), loaded = failed()] {
+        try {
+            *loaded = job();
+        } catch (...) {
+            // Memory may be short: `loaded` says already that it failed.
+        }
+        hand_over(what, loaded);
     });
+    running_ = true;
+}
+
+std::shared_ptr<Loaded> Reloader::failed() {
+    auto loaded = std::make_shared<Loaded>();
+    loaded->diagnostics.add({config::Severity::error,
+                             "configuration",
+                             {},
+                             {},
+                             "could not be read again: no memory, or a defect",
+                             {}});
+    loaded->unreadable = true;
+    return loaded;
+}
+
+/// On the helper thread, from which no exception may come.
+void Reloader::hand_over(Reload what, const std::shared_ptr<Loaded>& loaded) noexcept {
+    constexpr std::chrono::milliseconds kPause{10};
+    for (;;) {
+        try {
+            boost::asio::post(control_, [this, what, loaded] { take_over(what, *loaded); });
+            return;
+        } catch (const std::exception&) {
+            std::this_thread::sleep_for(kPause);  // No memory now; without it no reload ever.
+        }
+    }
+}
+
+void Reloader::take_over(Reload what, Loaded& loaded) {
+    if (stopped_) return;
+    work_then([&] { done_(what, std::move(loaded)); },
+              [this] {
+                  running_ = false;
+                  if (const auto next = std::exchange(next_, std::nullopt)) request(*next);
+              });
 }
 
 }  // namespace weir::member

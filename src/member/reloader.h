@@ -1,11 +1,13 @@
 #pragma once
 // Reads configuration again on a helper thread, one reading at a time: what is asked for meanwhile
 // is done once afterwards. Lives on the control thread; both callbacks run there. Owns the helper
-// thread; join() it before what the jobs use is gone.
+// thread; join() it before what the jobs use is gone. A job that throws is a reading that failed;
+// what a callback throws goes to whoever runs the control thread, and later readings go on.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "member/loader.h"
@@ -34,6 +36,11 @@ class Reloader {
     void join();
 
   private:
+    /// What is handed over unless the job comes to its end.
+    [[nodiscard]] static std::shared_ptr<Loaded> failed();
+    void hand_over(Reload what, const std::shared_ptr<Loaded>& loaded) noexcept;
+    void take_over(Reload what, Loaded& loaded);
+
     boost::asio::io_context& control_;
     std::function<Job(Reload)> prepare_;
     std::function<void(Reload, Loaded)> done_;

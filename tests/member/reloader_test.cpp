@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <new>
 #include <vector>
 
 namespace weir::member {
@@ -48,6 +50,49 @@ TEST_CASE("what is asked for meanwhile is done once, as the larger of the two") 
     while (world.done.size() < 2) world.control.run_one();
     CHECK(world.done == std::vector{Reload::quotas, Reload::everything});
     CHECK(world.jobs == 2);
+}
+
+TEST_CASE("a reading that throws is one that failed, and the next one is served") {
+    boost::asio::io_context control{1};
+    std::atomic<int> jobs{0};
+    std::vector<bool> good;
+    Reloader reloader(
+        control,
+        [&](Reload) {
+            return [&] {
+                if (++jobs == 1) throw std::bad_alloc();
+                return Loaded{};
+            };
+        },
+        [&](Reload, const Loaded& loaded) { good.push_back(loaded.good()); });
+    const auto work = boost::asio::make_work_guard(control);
+    for (const std::size_t count : {1U, 2U}) {
+        reloader.request(Reload::quotas);
+        while (good.size() < count) control.run_one();
+    }
+    CHECK(good == std::vector{false, true});
+}
+
+TEST_CASE("callbacks that throw once leave the next reading alone") {
+    boost::asio::io_context control{1};
+    int prepared = 0;
+    int done = 0;
+    Reloader reloader(
+        control,
+        [&](Reload) {
+            if (++prepared == 1) throw std::bad_alloc();
+            return [] { return Loaded{}; };
+        },
+        [&](Reload, const Loaded&) {
+            if (++done == 1) throw std::bad_alloc();
+        });
+    const auto work = boost::asio::make_work_guard(control);
+    CHECK_THROWS_AS(reloader.request(Reload::quotas), std::bad_alloc);
+    reloader.request(Reload::quotas);
+    reloader.request(Reload::quotas);  // waits for the one that throws
+    CHECK_THROWS_AS(control.run_one(), std::bad_alloc);
+    while (done < 2) control.run_one();
+    CHECK(prepared == 3);
 }
 
 TEST_CASE("nothing is taken over after the stop") {
