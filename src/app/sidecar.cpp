@@ -54,7 +54,7 @@ Sidecar::Sidecar(member::ConfigSource source, member::Loaded loaded, std::uint64
                            {{"upstream", to_string(settings_.upstream)}, {"reason", message}});
           }),
       watch_(control_, [this] { reload(Reload::quotas); }),
-      key_watch_(control_, [this] { reload_keys(); }),
+      key_watch_(control_, [this] { reload_keys(false); }),
       stranger_timer_(control_),
       memory_(control_,
               [this](bool is_short, const MemoryGauge::Reading& reading) {

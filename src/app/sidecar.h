@@ -60,7 +60,8 @@ class Sidecar {
     void finish();
     static void end_at_next_signal();
 
-    void reload_keys();
+    /// The same problem is told once, unless somebody asked.
+    void reload_keys(bool by_hand);
     void reload_token();
     void watch_keys();
     void tell_strangers();

@@ -91,8 +91,11 @@ member::Reloader::Job Sidecar::reload_job(Reload what) const {
 
 void Sidecar::loaded_again(Reload what, member::Loaded loaded) {
     if (stopping_ || loaded.quotas_unchanged) return;
+    if (loaded.unreadable) watch_.again();
     if (!loaded.good()) {
-        reload_failed(what, error_lines(loaded.diagnostics));
+        std::vector<std::string> errors = error_lines(loaded.diagnostics);
+        const bool told = what == Reload::quotas && loaded.unreadable && errors == figures_.errors;
+        if (!told) reload_failed(what, std::move(errors));
         return;
     }
     std::vector<std::string> errors = apply_sets(loaded.sets, what == Reload::everything);
@@ -100,7 +103,7 @@ void Sidecar::loaded_again(Reload what, member::Loaded loaded) {
     if (what == Reload::everything) {
         apply_settings(loaded.settings);
         figures_.hash = admin::hash_text(loaded.settings_hash);
-        reload_keys();
+        reload_keys(true);
         reload_token();
     }
     settings_bad_ = settings_bad_ && what == Reload::quotas;
@@ -119,10 +122,12 @@ void Sidecar::loaded_again(Reload what, member::Loaded loaded) {
 }
 
 /// Its own trouble: a bad key file leaves quotas and settings alone, and they leave it.
-void Sidecar::reload_keys() {
+void Sidecar::reload_keys(bool by_hand) {
     if (stopping_) return;
     const auto changed = cluster_->reload_keys();
     if (!changed) {
+        key_watch_.again();
+        if (!by_hand && keys_problem_ == changed.error().message) return;
         ++figures_.reloads;
         ++figures_.reload_failures;
         keys_problem_ = changed.error().message;
@@ -158,7 +163,7 @@ void Sidecar::reload_token() {
 void Sidecar::watch_keys() {
     if (!settings_.cluster || settings_.cluster->key_file.empty()) return;
     key_watch_.watch({settings_.cluster->key_file});
-    reload_keys();  // what changed between reading and watching
+    reload_keys(false);  // what changed between reading and watching
 }
 
 void Sidecar::reload_failed(Reload what, std::vector<std::string> errors) {

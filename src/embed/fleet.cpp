@@ -57,7 +57,7 @@ Fleet::Fleet(member::ConfigSource source, member::Loaded loaded, Log log, std::u
       work_(control_.get_executor()),
       member_(control_, settings_, random_.next()),
       watch_(control_, [this] { reloader_.request(member::Reload::quotas); }),
-      key_watch_(control_, [this] { static_cast<void>(reload_keys()); }),
+      key_watch_(control_, [this] { static_cast<void>(reload_keys(false)); }),
       quotas_hash_(loaded.quotas_hash),
       reloader_(
           control_,
@@ -160,7 +160,8 @@ void Fleet::close_worker(weir_worker* worker) {
 
 void Fleet::take_over(member::Loaded loaded, bool by_hand) {
     if (loaded.quotas_unchanged) return;
-    quotas_hash_ = loaded.quotas_hash;
+    if (loaded.unreadable) watch_.again();
+    quotas_hash_ = loaded.good() ? loaded.quotas_hash : 0;
     std::vector<std::string> errors;
     if (loaded.good()) {
         member::SetsOutcome outcome = member_.apply(loaded.sets, by_hand);
@@ -168,6 +169,7 @@ void Fleet::take_over(member::Loaded loaded, bool by_hand) {
         errors = std::move(outcome.errors);
     } else {
         errors.push_back(loaded.diagnostics.text());
+        if (!by_hand && loaded.unreadable && errors == figures_.errors) return;
     }
     ++figures_.reloads;
     figures_.last_reload_successful = errors.empty();
@@ -189,16 +191,23 @@ void Fleet::watch_keys() {
     key_watch_.watch({settings_.cluster->key_file});
 }
 
-Result<void> Fleet::reload_keys() {
+Result<void> Fleet::reload_keys(bool by_hand) {
     const auto changed = member_.cluster().reload_keys();
-    if (changed) return {};
+    if (changed) {
+        keys_problem_.clear();
+        return {};
+    }
+    key_watch_.again();
+    const bool told = !by_hand && keys_problem_ == changed.error().message;
+    keys_problem_ = changed.error().message;
+    if (told) return changed.error();
     log_("the gossip keys are not read again, those in use stay: " + changed.error().message);
     return changed.error();
 }
 
 Result<void> Fleet::reload() {
     return on_control([this]() -> Result<void> {
-        if (auto keys = reload_keys(); !keys) return keys;
+        if (auto keys = reload_keys(true); !keys) return keys;
         member::Loaded loaded = member::load_quotas(settings_, 0, source_.documents);
         take_over(std::move(loaded), true);
         if (figures_.errors.empty()) return {};

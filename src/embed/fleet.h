@@ -75,7 +75,8 @@ class Fleet {
     void stop();
     void take_over(member::Loaded loaded, bool by_hand);
     void watch_keys();
-    Result<void> reload_keys();
+    /// The same problem is told once, unless somebody asked.
+    Result<void> reload_keys(bool by_hand);
     void reload_failed(const std::vector<std::string>& errors);
     [[nodiscard]] admin::MetricsSources metrics_sources();
     [[nodiscard]] std::map<std::string, std::uint64_t> check_counts();
@@ -105,6 +106,7 @@ class Fleet {
     member::FileWatch watch_;
     member::FileWatch key_watch_;
     admin::ConfigFigures figures_;
+    std::string keys_problem_;
     std::uint64_t quotas_hash_ = 0;  ///< 0: the last reload failed, look again
     std::unique_ptr<admin::EngineQuotas> quotas_;
     std::unique_ptr<admin::Metrics> metrics_;

@@ -1,21 +1,27 @@
 #include "member/file_watch.h"
 
 #include <sys/inotify.h>
-#include <sys/stat.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <filesystem>
 #include <set>
+
+#include "member/file_stamp.h"
 
 namespace weir::member {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint32_t kEvents =
-    IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_DELETE_SELF;
+constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE |
+                                  IN_DELETE | IN_DELETE_SELF | IN_ATTRIB;
 constexpr std::size_t kBufferBytes = 16 * 1024;
+/// For so many samples in a row, kSettle apart, nothing may have changed.
+constexpr int kRests = 2;
+/// What a look found without an event may be written still: that is told when it is closed.
+constexpr int kRestsWithoutEvent = 10;
 
 /// The directory in which a change of this path shows: its own if it is one, else its parent.
 void add_directory(const fs::path& path, std::set<std::string>& directories) {
@@ -39,28 +45,15 @@ std::set<std::string> directories_of(const std::vector<std::string>& paths) {
     return directories;
 }
 
-void add_fingerprint(const fs::path& path, std::string& text) {
-    struct stat found {};
-    text += path.string();
-    if (::stat(path.c_str(), &found) == 0) {
-        for (const auto number :
-             {static_cast<std::uint64_t>(found.st_dev), static_cast<std::uint64_t>(found.st_ino),
-              static_cast<std::uint64_t>(found.st_size),
-              static_cast<std::uint64_t>(found.st_mtim.tv_sec),
-              static_cast<std::uint64_t>(found.st_mtim.tv_nsec)}) {
-            text += ' ' + std::to_string(number);
-        }
-    }
-    text += '\n';
-}
-
 }  // namespace
 
-FileWatch::FileWatch(boost::asio::io_context& control, std::function<void()> changed)
+FileWatch::FileWatch(boost::asio::io_context& control, std::function<void()> changed,
+                     std::chrono::milliseconds look)
     : descriptor_(control),
       settle_timer_(control),
       look_timer_(control),
       changed_(std::move(changed)),
+      look_(look),
       buffer_(kBufferBytes) {
     open();
     look_regularly();
@@ -76,8 +69,11 @@ void FileWatch::open() {
 }
 
 void FileWatch::watch(const std::vector<std::string>& paths) {
-    paths_ = paths;
-    seen_ = fingerprint();
+    // Of the same files a change that is not told yet must not be forgotten.
+    if (paths_ != paths) {
+        paths_ = paths;
+        seen_ = stamp_of(paths_);
+    }
     if (!descriptor_.is_open()) {
         return;
     }
@@ -110,60 +106,68 @@ void FileWatch::read_events() {
                 return;
             }
             if (!failure) {
-                settle();
                 read_events();
+                settle(kRests);
             }
         });
 }
 
-void FileWatch::settle() {
+void FileWatch::settle(int rests) {
+    rests_needed_ = settling_ ? std::min(rests_needed_, rests) : rests;
     if (settling_) {
         return;
     }
-    settling_ = true;
+    rests_ = 0;
+    samples_ = 0;
+    candidate_ = stamp_of(paths_);
+    wait_for_rest();
+}
+
+void FileWatch::wait_for_rest() {
     settle_timer_.expires_after(kSettle);
     settle_timer_.async_wait([this](const boost::system::error_code& failure) {
         settling_ = false;
-        if (failure || stopped_) {
-            return;
-        }
-        std::string now = fingerprint();
-        if (now != seen_) {
-            seen_ = std::move(now);
-            changed_();
+        if (!failure && !stopped_) {
+            sample();
         }
     });
+    settling_ = true;
+}
+
+void FileWatch::sample() {
+    std::string now = stamp_of(paths_);
+    if (now == seen_) {
+        return;
+    }
+    rests_ = now == candidate_ ? rests_ + 1 : 0;
+    candidate_ = std::move(now);
+    if (rests_ < rests_needed_ && ++samples_ < kMostSamples) {
+        wait_for_rest();
+        return;
+    }
+    seen_ = candidate_;
+    again_ = false;
+    changed_();
 }
 
 void FileWatch::look_regularly() {
-    look_timer_.expires_after(kLook);
+    look_timer_.expires_after(look_);
     look_timer_.async_wait([this](const boost::system::error_code& failure) {
         if (failure || stopped_) {
             return;
         }
-        settle();
-        look_regularly();
+        look_regularly();  // First: whatever the rest throws, there is a next time.
+        look();
     });
 }
 
-std::string FileWatch::fingerprint() const {
-    std::string text;
-    for (const std::string& path : paths_) {
-        std::error_code failure;
-        add_fingerprint(path, text);
-        if (!fs::is_directory(path, failure)) {
-            continue;
-        }
-        std::set<std::string> files;
-        for (fs::directory_iterator at(path, failure), end; !failure && at != end;
-             at.increment(failure)) {
-            files.insert(at->path().string());
-        }
-        for (const std::string& file : files) {
-            add_fingerprint(file, text);
-        }
+void FileWatch::look() {
+    if (!again_ || stamp_of(paths_) != seen_) {
+        settle(kRestsWithoutEvent);
+        return;
     }
-    return text;
+    again_ = false;
+    changed_();
 }
 
 }  // namespace weir::member

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "gossip/definition_codec.h"
+#include "member/file_stamp.h"
 #include "member/files.h"
 #include "member/weight_warnings.h"
 
@@ -17,9 +18,12 @@ std::uint64_t add_to_hash(std::uint64_t hash, std::string_view text) {
 
 std::vector<config::SourceText> read_quota_texts(const config::Settings& settings,
                                                  const std::vector<config::SourceText>& documents,
-                                                 Loaded& loaded) {
+                                                 Stamps& stamps, Loaded& loaded) {
+    const std::size_t errors_before = loaded.diagnostics.error_count();
+    stamps.note(settings.quotas);
     loaded.quota_files = expand_quota_paths(settings.quotas, loaded.diagnostics);
     std::vector<config::SourceText> sources = read_sources(loaded.quota_files, loaded.diagnostics);
+    loaded.unreadable = loaded.diagnostics.error_count() != errors_before;
     sources.insert(sources.end(), documents.begin(), documents.end());
     for (const config::SourceText& source : sources) {
         loaded.quotas_hash = add_to_hash(add_to_hash(loaded.quotas_hash, source.file), source.text);
@@ -48,12 +52,11 @@ void encode_long(Loaded& loaded) {
     }
 }
 
-}  // namespace
-
-Loaded load(const ConfigSource& source) {
+Loaded load_once(const ConfigSource& source, Stamps& stamps) {
     Loaded loaded;
     std::optional<config::SourceText> text;
     if (source.file) {
+        stamps.note({*source.file});
         auto content = read_file(*source.file);
         if (!content) {
             report_file(*source.file, content.error().message, loaded.diagnostics);
@@ -68,7 +71,7 @@ Loaded load(const ConfigSource& source) {
     loaded.settings =
         config::load_settings(text, source.overrides, loaded.diagnostics, source.reader);
     loaded.sets = config::parse_quota_sets(
-        read_quota_texts(loaded.settings, source.documents, loaded), loaded.diagnostics);
+        read_quota_texts(loaded.settings, source.documents, stamps, loaded), loaded.diagnostics);
     if (loaded.good()) {
         warn_about_weights(loaded.settings, loaded.sets, source.file.value_or("settings"),
                            loaded.diagnostics);
@@ -77,16 +80,29 @@ Loaded load(const ConfigSource& source) {
     return loaded;
 }
 
-Loaded load_quotas(const config::Settings& settings, std::uint64_t known_hash,
-                   const std::vector<config::SourceText>& documents) {
+Loaded load_quotas_once(const config::Settings& settings, std::uint64_t known_hash,
+                        const std::vector<config::SourceText>& documents, Stamps& stamps) {
     Loaded loaded;
-    const std::vector<config::SourceText> sources = read_quota_texts(settings, documents, loaded);
+    const std::vector<config::SourceText> sources =
+        read_quota_texts(settings, documents, stamps, loaded);
     loaded.quotas_unchanged = loaded.good() && loaded.quotas_hash == known_hash;
     if (!loaded.quotas_unchanged) {
         loaded.sets = config::parse_quota_sets(sources, loaded.diagnostics);
         encode_long(loaded);
     }
     return loaded;
+}
+
+}  // namespace
+
+Loaded load(const ConfigSource& source) {
+    return read_at_rest([&](Stamps& stamps) { return load_once(source, stamps); });
+}
+
+Loaded load_quotas(const config::Settings& settings, std::uint64_t known_hash,
+                   const std::vector<config::SourceText>& documents) {
+    return read_at_rest(
+        [&](Stamps& stamps) { return load_quotas_once(settings, known_hash, documents, stamps); });
 }
 
 }  // namespace weir::member

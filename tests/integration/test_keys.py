@@ -205,3 +205,22 @@ def test_a_plain_key_file_is_noticed(world, folder, how):
     if how == "hangup":
         fleet[0].reload()
     wait_until(lambda: keys_of(fleet[0]) == ids, 20, "both keys are in use")
+
+
+def test_a_key_file_of_others_is_refused_until_its_mode_is_put_right(world, folder):
+    """As the message advises: nothing but chmod, which changes neither the file's time nor its content."""
+    fleet = world.fleet(1, [quota("bucket", "100r/s")], start=False)
+    path = folder / "plain.key"
+    weir_key(path)
+    fleet[0].cluster = {"name": "test", "join": [], "key_file": str(path)}
+    fleet.start()
+    before = keys_of(fleet[0])
+    new = folder / "new.key"
+    ids = weir_key(new)
+    new.chmod(0o604)
+    os.replace(new, path)
+    wait_until(lambda: fleet[0].metric("weir_config_last_reload_successful") == 0, 20, "it is refused")
+    assert keys_of(fleet[0]) == before
+    path.chmod(0o600)
+    wait_until(lambda: keys_of(fleet[0]) == ids, 20, "the new key is in use")
+    assert fleet[0].metric("weir_config_last_reload_successful") == 1

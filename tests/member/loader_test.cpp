@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "member/file_stamp.h"
 #include "member/files.h"
 
 namespace weir::member {
@@ -41,6 +42,43 @@ class Folder {
 
 std::string quota_set(const std::string& name, const std::string& quotas) {
     return "apiVersion: weir/v1\nkind: QuotaSet\nname: " + name + "\nquotas: " + quotas + "\n";
+}
+
+TEST_CASE("files that change while they are read are read again") {
+    const Folder folder;
+    const std::string file = folder.write("q.yaml", "half");
+    int readings = 0;
+    const auto text = read_at_rest([&](Stamps& stamps) {
+        stamps.note({folder.path()});
+        auto result = read_file(file);
+        if (++readings == 1) folder.write("q.yaml", "half and half");
+        return result;
+    });
+    CHECK(readings == 2);
+    CHECK(text.value() == "half and half");
+}
+
+TEST_CASE("files that always change are taken as they are") {
+    const Folder folder;
+    std::string text;
+    int readings = 0;
+    read_at_rest([&](Stamps& stamps) {
+        stamps.note({folder.path()});
+        folder.write("q.yaml", text += 'x');
+        return ++readings;
+    });
+    CHECK(readings == kMostReadings);
+}
+
+TEST_CASE("files that cannot be read are told apart from wrong ones") {
+    const Folder folder;
+    config::Settings settings;
+    settings.quotas = {folder.path() + "/none.yaml"};
+    CHECK(load_quotas(settings, 0).unreadable);
+    settings.quotas = {folder.write("wrong.yaml", "kind: Nothing")};
+    const Loaded wrong = load_quotas(settings, 0);
+    CHECK_FALSE(wrong.good());
+    CHECK_FALSE(wrong.unreadable);
 }
 
 TEST_CASE("settings and quota files are read together") {
