@@ -1,9 +1,7 @@
 #pragma once
 // What tells a file's versions apart without reading it. Blocks on the file system; stateless.
 
-#include <chrono>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,16 +24,14 @@ class Stamps {
 
 /// Calls `read(stamps)`, which notes what it is going to read, until nothing of that changed
 /// meanwhile: half of a file that is being written, or two files of different versions, are read
-/// again. Files that change for ever are taken as they are after kMostReadings.
-inline constexpr int kMostReadings = 10;
+/// again, at once: nobody is waited for. After kMostReadings they are taken as they are.
+inline constexpr int kMostReadings = 4;
 template <class Read>
 auto read_at_rest(Read read) {
-    constexpr std::chrono::milliseconds kPause{20};
     for (int readings = 1;; ++readings) {
         Stamps stamps;
         auto result = read(stamps);
         if (readings == kMostReadings || !stamps.changed()) return result;
-        std::this_thread::sleep_for(kPause);
     }
 }
 
