@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <chrono>
 #include <exception>
-#include <thread>
 #include <utility>
 
 #include "base/work_then.h"
@@ -21,7 +19,7 @@ void Reloader::join() { helper_.join(); }
 
 void Reloader::request(Reload what) {
     if (stopped_) return;
-    if (running_) {
+    if (running_ && !lost_.exchange(false)) {
         next_ = std::max(what, next_.value_or(what));
         return;
     }
@@ -50,14 +48,10 @@ std::shared_ptr<Loaded> Reloader::failed() {
 
 /// On the helper thread, from which no exception may come.
 void Reloader::hand_over(Reload what, const std::shared_ptr<Loaded>& loaded) noexcept {
-    constexpr std::chrono::milliseconds kPause{10};
-    for (;;) {
-        try {
-            boost::asio::post(control_, [this, what, loaded] { take_over(what, *loaded); });
-            return;
-        } catch (const std::exception&) {
-            std::this_thread::sleep_for(kPause);  // No memory now; without it no reload ever.
-        }
+    try {
+        boost::asio::post(control_, [this, what, loaded] { take_over(what, *loaded); });
+    } catch (const std::exception&) {
+        lost_ = true;  // no memory now: the next one who asks begins anew
     }
 }
 

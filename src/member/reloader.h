@@ -4,6 +4,7 @@
 // thread; join() it before what the jobs use is gone. A job that throws is a reading that failed;
 // what a callback throws goes to whoever runs the control thread, and later readings go on.
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <functional>
@@ -45,6 +46,7 @@ class Reloader {
     std::function<Job(Reload)> prepare_;
     std::function<void(Reload, Loaded)> done_;
     bool running_ = false;
+    std::atomic<bool> lost_ = false;  // what the helper read could not be handed over
     bool stopped_ = false;
     std::optional<Reload> next_;
     boost::asio::thread_pool helper_;
