@@ -7,9 +7,9 @@ import pytest
 
 from harness import http as requests
 from harness.hosts import HOSTS, port_of
+from harness.lateness import on_time
 from harness.load import SECOND, Load, plan, stream
 from harness.ports import free_port
-from harness.processes import wait_equal
 from harness.sidecar import quota
 
 RATE = 200
@@ -90,18 +90,41 @@ def test_connections_are_kept_on_both_sides(asking, world):
 
 def test_the_limit_holds_at_five_times_its_rate(asking, world, folder):
     host, sidecar = asking()
-    load = Load(folder, plan({host.name: host.address}, [stream("bucket", 5 * RATE)], 9, seed=31))
-    result = load.wait()
-    arrivals = world.origin.arrivals()
-    seconds = arrivals.seconds(result.start_ns + 2 * SECOND, 6, "bucket")
-    print(result.describe(), seconds)
-    assert result.total("errors") == result.total("other") == 0
-    assert arrivals.total("bucket") == result.total("ok")
-    assert sum(seconds) == pytest.approx(6 * RATE, rel=0.03)
-    # A host that stalls for three tenths of a second moves what was admitted into the next one.
-    assert max(seconds) <= 1.3 * RATE
-    assert max(map(sum, zip(seconds, seconds[1:]))) <= 1.15 * 2 * RATE
-    wait_equal(lambda: sidecar.metric("weir_quota_admitted_total", quota="bucket"), result.total("ok"), "admitted")
+
+    def admitted():
+        return sidecar.metric("weir_quota_admitted_total", quota="bucket")
+
+    def run(attempt):
+        world.origin.reset()
+        place = folder / f"load-{attempt}"
+        place.mkdir()
+        before = admitted()
+        load = Load(place, plan({host.name: host.address}, [stream("bucket", 5 * RATE)], 9, seed=31))
+        result = load.wait()
+        arrivals = world.origin.arrivals()
+        seconds = arrivals.seconds(result.start_ns + 2 * SECOND, 6, "bucket")
+        print(result.describe(), seconds)
+        assert result.total("errors") == result.total("other") == 0
+        assert arrivals.total("bucket") == result.total("ok")
+        end = time.monotonic() + 20
+        while admitted() - before != result.total("ok") and time.monotonic() < end:
+            time.sleep(0.02)
+        return (seconds, admitted() - before, result.total("ok")), result.span_ns
+
+    def faults(outcome):
+        seconds, counted, passed = outcome
+        found = []
+        if sum(seconds) != pytest.approx(6 * RATE, rel=0.03):
+            found.append(f"{sum(seconds)} in six seconds")
+        # A host that stalls for three tenths of a second moves what was admitted into the next one.
+        if max(seconds) > 1.3 * RATE or max(map(sum, zip(seconds, seconds[1:]))) > 1.15 * 2 * RATE:
+            found.append(f"seconds of {seconds}")
+        if counted != passed:
+            found.append(f"{counted} admitted, {passed} passed")
+        return found
+    # A host lets pass what is not answered within its own deadline, a tenth of a second or two.
+    _, found = on_time(run, faults, 0.03)
+    assert found == []
 
 
 @pytest.mark.smoke

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from harness.lateness import on_time
 from harness.load import Load, plan, scaled, stream
 from harness.paths import program
 from harness.processes import wait_until
@@ -96,13 +97,8 @@ def strangers_of(sidecar):
     return sidecar.api("/v1/status")["gossip"]["strangers"]
 
 
-def test_a_rotation_under_load_has_no_gap(world, folder):
-    fleet, master, mounts = keyed_fleet(world, folder, [quota("bucket", f"{RATE}r/s")])
-    fleet.start()
-    (old,) = weir_key("--show", master)
-    load = Load(folder, plan(fleet.targets(), [stream("bucket", OFFERED)], 26, seed=58))
-    time.sleep(4)
-    watch = Watch(fleet)
+def rotate(fleet, master, mounts):
+    """A whole rotation, each sidecar some time after the one before."""
     for step in ("--add", "--swap", "--drop"):
         ids = weir_key(step, master)
         for one, mount in zip(fleet, mounts):
@@ -112,14 +108,36 @@ def test_a_rotation_under_load_has_no_gap(world, folder):
         wait_until(lambda: all(row["key"] == ids[0] for one in fleet
                                for row in one.api("/v1/peers")["peers"]
                                if row["state"] in ("alive", "self")), 20, "all seal with the first")
-    longest = watch.stop()
-    result = load.stop()
-    print(result.describe(), longest)
-    assert old not in keys_of(fleet[0])
-    assert max(longest.values()) < GAP_S
-    assert result.total("refused") <= 0.001 * result.total("offered")
-    for what in ("errors", "other"):
-        assert result.total(what) == 0
+
+
+def test_a_rotation_under_load_has_no_gap(world, folder):
+    fleet, master, mounts = keyed_fleet(world, folder, [quota("bucket", f"{RATE}r/s")])
+    fleet.start()
+
+    def run(attempt):
+        (old,) = weir_key("--show", master)
+        place = folder / f"load-{attempt}"
+        place.mkdir()
+        load = Load(place, plan(fleet.targets(), [stream("bucket", OFFERED)], 26, seed=58))
+        time.sleep(4)
+        watch = Watch(fleet)
+        rotate(fleet, master, mounts)
+        longest = watch.stop()
+        result = load.stop()
+        print(result.describe(), longest)
+        assert old not in keys_of(fleet[0])
+        return (longest, result), result.span_ns
+
+    def faults(outcome):
+        longest, result = outcome
+        found = [f"{name} heard no answer for {gap:.2f} s" for name, gap in longest.items() if gap >= GAP_S]
+        if result.total("refused") > 0.001 * result.total("offered"):
+            found.append(f"refused {result.total('refused')}")
+        return found + [f"{result.total(what)} {what}" for what in ("errors", "other") if result.total(what)]
+
+    # A sidecar that stands still for half a second takes it for a stop, and begins anew after it.
+    _, found = on_time(run, faults, 0.05)
+    assert found == []
     for one in fleet:
         assert one.metric("weir_gossip_rejected_packets_total", reason="unknown_key") == 0
         assert one.metric("weir_gossip_sync_events_total", event="splits") == 0
