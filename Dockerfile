@@ -6,7 +6,7 @@ WORKDIR /src
 # With a compiler cache mounted at /ccache, objects of any checkout fit; ccache tells locales apart.
 ARG LANG
 ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1
-COPY scripts/install-deps scripts/
+COPY scripts/install-deps scripts/show-packages scripts/
 RUN scripts/install-deps
 COPY . .
 RUN cmake --preset release -DWEIR_BUILD_TESTS=OFF -DWEIR_BUILD_BENCH=OFF \
