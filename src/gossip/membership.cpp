@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -287,20 +286,22 @@ void Membership::resolve_dead(const DeadMember& dead, Instant now) {
 /// lowest address. Both sides of a healed split come to opposite answers. One that died again and
 /// again is one.
 bool Membership::larger_side() const {
-    std::set<Endpoint> lost;
+    std::vector<Endpoint> lost;
     for (const DeadMember& dead : dead_.since(Instant::min())) {
         if (dead.cause == MemberState::dead && !members_.contains(dead.id.address) &&
             dead.id.address != self_.address) {
-            lost.insert(dead.id.address);
+            lost.push_back(dead.id.address);
         }
     }
+    std::sort(lost.begin(), lost.end());
+    lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
     const std::size_t here = members_.size() + 1;
     if (here != lost.size()) {
         return here > lost.size();
     }
     const Endpoint lowest_here =
         members_.empty() ? self_.address : std::min(self_.address, members_.begin()->first);
-    return lowest_here <= *lost.begin();
+    return lowest_here <= lost.front();
 }
 
 void Membership::renew(Instant now, bool forget_dead) {

@@ -7,16 +7,14 @@
 #include <vector>
 
 #include "engine/owner.h"
+#include "owned_fixture.h"
 #include "tolerance.h"
 
 namespace weir::engine {
 namespace {
 
+using test::member;
 using testing::plus_minus;
-
-gossip::MemberId member(std::uint32_t number) {
-    return {Endpoint::v4(0x0a000000 + number, 7946), number + 1};
-}
 
 constexpr limiter::LimitParameters kLimit{10, 100, 200, -1, limiter::Law::adaptive};
 constexpr std::uint32_t kOrigin = 1;

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "owned_fixture.h"
+
 namespace weir::engine {
 namespace {
 
-gossip::MemberId member(std::uint32_t number) {
-    return {Endpoint::v4(0x0a000000 + number, 7946), number + 1};
-}
+using test::member;
 
 struct Fixture : OwnerSink {
     SyncSettings settings;
