@@ -1,5 +1,9 @@
 // Runs the stories of the simulator and prints their table beside the reference model's figures.
 //   fleet_table [--seeds N] [--first-seed S] [--story NAME]... [--seconds] [--window A B] [--list]
+//               [--golden FILE] [--fingerprints]
+// --golden FILE compares every run with the line of FILE for its story and seed: a hash of every
+// byte that the fleet sent, the requests offered and those refused. A run without a line, or with
+// another one, is a fault. --fingerprints prints such lines instead of the table.
 // --window measures means and traffic of the stories that are judged by traffic from second A to
 // second B only, where the whole one would take hours.
 // A story that is further from the reference than docs/cluster.md allows is marked OFF. Exits with
@@ -7,11 +11,13 @@
 
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/story.h"
@@ -28,6 +34,8 @@ struct Arguments {
     std::vector<std::string> stories;
     bool single_seconds = false;
     bool list = false;
+    bool fingerprints = false;
+    std::string golden;
     double window_from = 0;
     double window_to = 0;  // 0: the story's own
 };
@@ -47,6 +55,10 @@ bool parse(int count, char** values, Arguments& arguments) {
             arguments.window_to = std::strtod(values[++i], nullptr);
         } else if (flag == "--seconds") {
             arguments.single_seconds = true;
+        } else if (flag == "--golden" && more) {
+            arguments.golden = values[++i];
+        } else if (flag == "--fingerprints") {
+            arguments.fingerprints = true;
         } else if (flag == "--list") {
             arguments.list = true;
         } else {
@@ -121,7 +133,56 @@ std::string figures(const Story& story, const Summary& summary) {
     return out;
 }
 
+/// What must stay the same of a run as long as nobody means to change behaviour.
+std::string fingerprint_line(const Story& story, const StoryResult& result) {
+    char text[160];
+    std::snprintf(text, sizeof text, "%s %llu %016llx %.0f %.0f", story.name.c_str(),
+                  static_cast<unsigned long long>(result.seed),
+                  static_cast<unsigned long long>(result.fingerprint), result.offered,
+                  result.refused);
+    return text;
+}
+
+/// Lines of a file of fingerprints. Ends the program when it cannot be read or has none.
+std::vector<std::string> read_golden(const std::string& path) {
+    std::ifstream file(path);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) {
+        if (!line.empty() && line.front() != '#') lines.push_back(line);
+    }
+    if (lines.empty()) {
+        std::fprintf(stderr, "no fingerprints in %s\n", path.c_str());
+        std::exit(2);
+    }
+    return lines;
+}
+
+/// One fault for each run that has another fingerprint than its golden line, or no such line.
+std::vector<std::string> compare_with_golden(const Story& story,
+                                             const std::vector<StoryResult>& results,
+                                             const std::string& path) {
+    const std::vector<std::string> golden = read_golden(path);
+    std::vector<std::string> faults;
+    for (const StoryResult& result : results) {
+        const std::string ours = fingerprint_line(story, result);
+        if (std::find(golden.begin(), golden.end(), ours) == golden.end()) {
+            faults.push_back("another fingerprint than the golden one: " + ours);
+        }
+    }
+    return faults;
+}
+
+bool print_fingerprints(const Story& story, const Arguments& arguments) {
+    for (std::uint64_t i = 0; i < arguments.seeds; ++i) {
+        const StoryResult result = weir::sim::run(story, arguments.first_seed + i);
+        std::printf("%s\n", fingerprint_line(story, result).c_str());
+        std::fflush(stdout);
+    }
+    return true;
+}
+
 bool run_story(const Story& story, const Arguments& arguments) {
+    if (arguments.fingerprints) return print_fingerprints(story, arguments);
     std::vector<StoryResult> results;
     const auto begin = std::chrono::steady_clock::now();
     for (std::uint64_t i = 0; i < arguments.seeds; ++i) {
@@ -139,7 +200,12 @@ bool run_story(const Story& story, const Arguments& arguments) {
     const double took =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const Summary summary = weir::sim::summarise(results);
-    const auto faults = weir::sim::judge(story, summary);
+    auto faults = weir::sim::judge(story, summary);
+    if (!arguments.golden.empty()) {
+        for (std::string& fault : compare_with_golden(story, results, arguments.golden)) {
+            faults.push_back(std::move(fault));
+        }
+    }
     std::printf("| %s | %s | %u, %g/s | %s | %s | %.1f, %.1f | %.1f | %s |\n", story.name.c_str(),
                 story.text.c_str(), story.plan.sidecars, story.limit, story.reference.text.c_str(),
                 figures(story, summary).c_str(), summary.deltas, summary.totals,
@@ -158,7 +224,7 @@ int main(int count, char** values) {
     if (!parse(count, values, arguments)) return 2;
     // Thousands of limiters live in this process, and each would touch a page of 2 MiB.
     static_cast<void>(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
-    if (!arguments.list) {
+    if (!arguments.list && !arguments.fingerprints) {
         std::printf("| story | what | N, limit | reference | weir | deltas, totals | KB/s | |\n");
         std::printf("|---|---|---|---|---|---|---|---|\n");
     }
