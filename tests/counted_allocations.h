@@ -26,7 +26,9 @@ namespace {
 // Never inlined: the compiler would see free() meet the memory of an operator new it does not see.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     ++allocations;
-    if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+    if (void* memory = std::malloc(size == 0 ? 1 : size)) {
+        return memory;
+    }
     throw std::bad_alloc();
 }
 void* operator new[](std::size_t size) { return operator new(size); }

@@ -18,7 +18,9 @@ constexpr std::size_t kMaxTokenBytes = 1024;
 std::string lower(std::string_view text) {
     std::string result(text);
     for (char& c : result) {
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        if (c >= 'A' && c <= 'Z') {
+            c = static_cast<char>(c - 'A' + 'a');
+        }
     }
     return result;
 }
@@ -27,8 +29,12 @@ std::string lower(std::string_view text) {
 std::string_view without_port(std::string_view host) {
     const auto bracket = host.rfind(']');
     const auto colon = host.rfind(':');
-    if (colon == std::string_view::npos) return host;
-    if (bracket != std::string_view::npos && colon < bracket) return host;
+    if (colon == std::string_view::npos) {
+        return host;
+    }
+    if (bracket != std::string_view::npos && colon < bracket) {
+        return host;
+    }
     return host.substr(0, colon);
 }
 
@@ -47,14 +53,18 @@ bool is_trusted_host(const AccessRules& rules, std::string_view field) {
 /// In constant time: how long a comparison takes must not tell how much of a guess is right.
 bool has_token(const AccessRules& rules, std::string_view authorization) {
     constexpr std::string_view kScheme = "bearer ";
-    if (lower(authorization.substr(0, kScheme.size())) != kScheme) return false;
+    if (lower(authorization.substr(0, kScheme.size())) != kScheme) {
+        return false;
+    }
     const auto given = authorization.substr(kScheme.size());
     return given.size() == rules.token.size() &&
            sodium_memcmp(given.data(), rules.token.data(), given.size()) == 0;
 }
 
 bool is_loopback(const Endpoint& endpoint) {
-    if (endpoint.is_v4()) return endpoint.address[12] == 127;
+    if (endpoint.is_v4()) {
+        return endpoint.address[12] == 127;
+    }
     Endpoint loopback{};
     loopback.address[15] = 1;
     return endpoint.address == loopback.address;
@@ -63,7 +73,9 @@ bool is_loopback(const Endpoint& endpoint) {
 }  // namespace
 
 std::optional<Response> refuse_access(const AccessRules& rules, const Request& request) {
-    if (request.hosts != 1) return problem(400, "exactly one Host field is needed");
+    if (request.hosts != 1) {
+        return problem(400, "exactly one Host field is needed");
+    }
     if (!request.local_socket && !is_trusted_host(rules, request.host)) {
         return problem(421,
                        "the Host must be an address, localhost or one of the allowed hosts; this "

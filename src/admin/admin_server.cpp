@@ -19,36 +19,52 @@ bool is_read(const Request& request) { return request.method == "GET" || request
 
 Response peers(const AdminSources& sources) {
     Json list = Json::array();
-    for (const auto& peer : sources.peers()) list.push_back(to_json(peer));
+    for (const auto& peer : sources.peers()) {
+        list.push_back(to_json(peer));
+    }
     return json_answer(200, {{"peers", std::move(list)}});
 }
 
 Json count_by_state(const std::vector<engine::PeerStatus>& all) {
     std::map<std::string, std::uint64_t> states;
     for (const auto& peer : all) {
-        if (!peer.self) ++states[std::string(peer.state)];
+        if (!peer.self) {
+            ++states[std::string(peer.state)];
+        }
     }
     return states;
 }
 
 Response status(const AdminSources& sources) {
     Json value{{"version", sources.build.version}, {"revision", sources.build.revision}};
-    if (sources.uptime_seconds) value["uptime_seconds"] = sources.uptime_seconds();
-    if (sources.health) value["health"] = to_json(sources.health());
-    if (sources.peers) value["peers"] = count_by_state(sources.peers());
-    if (sources.gossip) value["gossip"] = to_json(sources.gossip());
+    if (sources.uptime_seconds) {
+        value["uptime_seconds"] = sources.uptime_seconds();
+    }
+    if (sources.health) {
+        value["health"] = to_json(sources.health());
+    }
+    if (sources.peers) {
+        value["peers"] = count_by_state(sources.peers());
+    }
+    if (sources.gossip) {
+        value["gossip"] = to_json(sources.gossip());
+    }
     if (sources.config) {
         const auto config = sources.config();
         value["config_hash"] = config.hash;
         value["quotas_hash"] = config.quotas_hash;
         value["last_reload_successful"] = config.last_reload_successful;
     }
-    if (sources.log_level) value["log_level"] = sources.log_level();
+    if (sources.log_level) {
+        value["log_level"] = sources.log_level();
+    }
     return json_answer(200, value);
 }
 
 Response drain(const AdminSources& sources, const Request& request) {
-    if (request.method != "POST") return method_not_allowed("POST");
+    if (request.method != "POST") {
+        return method_not_allowed("POST");
+    }
     sources.drain();
     return json_answer(202, sources.health ? to_json(sources.health()) : Json::object());
 }
@@ -56,7 +72,9 @@ Response drain(const AdminSources& sources, const Request& request) {
 /// {"level": "debug"}, nothing else.
 std::optional<std::string> level_in(const std::string& body) {
     constexpr std::size_t kLongest = 256;
-    if (body.size() > kLongest) return std::nullopt;
+    if (body.size() > kLongest) {
+        return std::nullopt;
+    }
     const Json value = Json::parse(body, nullptr, false);
     if (!value.is_object() || value.size() != 1 || !value.contains("level") ||
         !value["level"].is_string()) {
@@ -66,10 +84,16 @@ std::optional<std::string> level_in(const std::string& body) {
 }
 
 Response log_level(const AdminSources& sources, const Request& request) {
-    if (is_read(request)) return json_answer(200, {{"level", sources.log_level()}});
-    if (request.method != "PUT") return method_not_allowed("GET, HEAD, PUT");
+    if (is_read(request)) {
+        return json_answer(200, {{"level", sources.log_level()}});
+    }
+    if (request.method != "PUT") {
+        return method_not_allowed("GET, HEAD, PUT");
+    }
     const auto level = level_in(request.body);
-    if (!level) return problem(400, R"(send {"level": "debug"})");
+    if (!level) {
+        return problem(400, R"(send {"level": "debug"})");
+    }
     if (!sources.set_log_level(*level)) {
         return problem(422, "the levels are debug, info, warning, error and off");
     }
@@ -79,10 +103,14 @@ Response log_level(const AdminSources& sources, const Request& request) {
 Response quotas(const AdminSources& sources, const Request& request, const Target& target) {
     const QuotaApi api(*sources.quotas);
     const std::string_view path = target.raw_path;
-    if (path == kQuotas) return api.list(request, target);
+    if (path == kQuotas) {
+        return api.list(request, target);
+    }
     // An encoded slash and a plain one name the same quota: names are decoded after the cut.
     const auto name = percent_decode(path.substr(kQuotas.size() + 1));
-    if (!name) return problem(400, "bad escape in the quota's name");
+    if (!name) {
+        return problem(400, "bad escape in the quota's name");
+    }
     return api.one(request, target, *name);
 }
 
@@ -92,16 +120,26 @@ Response answer(const AdminSources& sources, const Request& request, const Targe
         (path == kQuotas || path.starts_with(std::string(kQuotas) + "/"))) {
         return quotas(sources, request, target);
     }
-    if (path == "/v1/drain" && sources.drain) return drain(sources, request);
+    if (path == "/v1/drain" && sources.drain) {
+        return drain(sources, request);
+    }
     if (path == "/v1/log-level" && sources.log_level && sources.set_log_level) {
         return log_level(sources, request);
     }
     const bool is_report = (path == "/v1/config" && sources.config) ||
                            (path == "/v1/peers" && sources.peers) || path == "/v1/status";
-    if (!is_report) return problem(404, "no such resource; docs/admin-api.md lists them");
-    if (!is_read(request)) return method_not_allowed("GET, HEAD");
-    if (path == "/v1/config") return json_answer(200, to_json(sources.config()));
-    if (path == "/v1/peers") return peers(sources);
+    if (!is_report) {
+        return problem(404, "no such resource; docs/admin-api.md lists them");
+    }
+    if (!is_read(request)) {
+        return method_not_allowed("GET, HEAD");
+    }
+    if (path == "/v1/config") {
+        return json_answer(200, to_json(sources.config()));
+    }
+    if (path == "/v1/peers") {
+        return peers(sources);
+    }
     return status(sources);
 }
 
@@ -114,9 +152,13 @@ AdminHandler::AdminHandler(AdminSources sources, AccessRules rules)
     : AdminHandler(std::make_shared<const AccessRules>(std::move(rules)), std::move(sources)) {}
 
 Response AdminHandler::operator()(const Request& request) const {
-    if (auto refused = refuse_access(*rules_, request)) return *refused;
+    if (auto refused = refuse_access(*rules_, request)) {
+        return *refused;
+    }
     const auto target = parse_target(request.target);
-    if (!target) return problem(400, "bad request target");
+    if (!target) {
+        return problem(400, "bad request target");
+    }
     return answer(sources_, request, *target);
 }
 
@@ -127,7 +169,9 @@ AdminServer::~AdminServer() = default;
 
 Result<void> AdminServer::start() {
     rules_->allowed_hosts = options_.allowed_hosts;
-    if (auto read = reload_token(); !read) return read;
+    if (auto read = reload_token(); !read) {
+        return read;
+    }
     if (options_.token_file.empty() && !is_local(options_.listen)) {
         return error(ErrorCode::invalid_argument,
                      "admin listens on " + to_string(options_.listen) +
@@ -139,15 +183,21 @@ Result<void> AdminServer::start() {
 }
 
 Result<void> AdminServer::reload_token() {
-    if (options_.token_file.empty()) return {};
+    if (options_.token_file.empty()) {
+        return {};
+    }
     auto token = read_token(options_.token_file);
-    if (!token) return token.error();
+    if (!token) {
+        return token.error();
+    }
     rules_->token = std::move(*token);
     return {};
 }
 
 void AdminServer::stop() {
-    if (server_) server_->stop();
+    if (server_) {
+        server_->stop();
+    }
 }
 
 const config::ListenAddress& AdminServer::bound() const {

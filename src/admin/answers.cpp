@@ -53,7 +53,9 @@ Response problem(unsigned status, std::string_view detail, nlohmann::ordered_jso
                                  {"title", title_of(status)},
                                  {"status", status},
                                  {"detail", detail}};
-    for (auto& [key, member] : more.items()) value[key] = std::move(member);
+    for (auto& [key, member] : more.items()) {
+        value[key] = std::move(member);
+    }
     return {.status = status,
             .content_type = "application/problem+json",
             .body = to_text(value),

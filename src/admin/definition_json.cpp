@@ -73,7 +73,9 @@ ParsedDefinition parse_named(std::string text, std::optional<std::string_view> n
     if (!result.definition && result.errors.empty()) {
         result.errors.push_back(body_error("", "not a quota definition"));
     }
-    if (!result.errors.empty()) result.definition.reset();
+    if (!result.errors.empty()) {
+        result.definition.reset();
+    }
     return result;
 }
 
@@ -94,7 +96,9 @@ void read_wanted(const Json& item, const std::string& path, ParsedDefinitions& r
         error.place = {};
         result.errors.push_back(std::move(error));
     }
-    if (!parsed.definition) return;
+    if (!parsed.definition) {
+        return;
+    }
     result.wanted.push_back(
         {std::move(*parsed.definition),
          tagged ? std::optional(item["etag"].get<std::string>()) : std::nullopt});
@@ -105,7 +109,9 @@ void read_wanted(const Json& item, const std::string& path, ParsedDefinitions& r
 ParsedDefinitions parse_definitions(std::string_view body) {
     ParsedDefinitions result;
     result.errors = text_errors(body);
-    if (!result.errors.empty()) return result;
+    if (!result.errors.empty()) {
+        return result;
+    }
     const Json value = Json::parse(body, nullptr, false);
     if (!value.is_object() || value.size() != 1 || !value.contains("quotas") ||
         !value["quotas"].is_array() || value["quotas"].empty()) {
@@ -134,9 +140,13 @@ Json definition_to_json(const limiter::QuotaDefinition& definition) {
 ParsedDefinition parse_definition(std::string_view body, std::string_view name) {
     const Json value = Json::parse(body, nullptr, false);
     // Broken JSON and other kinds of value get their errors, with places, from config's parser.
-    if (!value.is_object()) return parse_named(std::string(body), name);
+    if (!value.is_object()) {
+        return parse_named(std::string(body), name);
+    }
     if (value.contains("absent")) {
-        if (auto doubled = text_errors(body); !doubled.empty()) return failed(std::move(doubled));
+        if (auto doubled = text_errors(body); !doubled.empty()) {
+            return failed(std::move(doubled));
+        }
         if (value.size() != 1 || value["absent"] != true) {
             return failed(body_error("absent", "must be true and alone"));
         }
@@ -150,15 +160,21 @@ ParsedDefinition parse_definition(std::string_view body, std::string_view name) 
 
 ParsedDefinition patch_definition(const limiter::QuotaDefinition& current, std::string_view patch) {
     // Also of its depth: merge_patch recurses.
-    if (auto errors = text_errors(patch); !errors.empty()) return failed(std::move(errors));
+    if (auto errors = text_errors(patch); !errors.empty()) {
+        return failed(std::move(errors));
+    }
     const Json changes = Json::parse(patch, nullptr, false);
-    if (!changes.is_object()) return failed(body_error("", "a merge patch is a JSON object"));
+    if (!changes.is_object()) {
+        return failed(body_error("", "a merge patch is a JSON object"));
+    }
     Json value = definition_to_json(current);
     value.merge_patch(changes);
     auto result =
         parse_named(value.dump(-1, ' ', false, Json::error_handler_t::replace), current.name);
     // Places in the patched whole mean nothing to whoever sent the patch.
-    for (auto& error : result.errors) error.place = {};
+    for (auto& error : result.errors) {
+        error.place = {};
+    }
     return result;
 }
 

@@ -61,12 +61,16 @@ QuotaReport EngineQuotas::report(std::string_view name) const {
     report.row = engine_->definitions().find(name, now);
     if (!report.row) {
         const auto definition = limiter_->definition_for(name);
-        if (definition) report.row = engine_->definitions().find(definition->name, now);
+        if (definition) {
+            report.row = engine_->definitions().find(definition->name, now);
+        }
     }
     report.instance = engine_->quota_status(name, now);
     if (report.row) {
         const auto statistics = limiter_->statistics_of(report.row->name, now);
-        if (statistics) report.figures = to_figures(*statistics);
+        if (statistics) {
+            report.figures = to_figures(*statistics);
+        }
     }
     return report;
 }

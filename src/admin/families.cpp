@@ -17,8 +17,12 @@ std::size_t utf8_length(std::string_view text) {
         return i < text.size() && at(i) >= low && at(i) <= high;
     };
     const std::uint8_t first = at(0);
-    if (first < 0x80) return 1;
-    if (first >= 0xc2 && first <= 0xdf) return continues(1, 0x80, 0xbf) ? 2 : 0;
+    if (first < 0x80) {
+        return 1;
+    }
+    if (first >= 0xc2 && first <= 0xdf) {
+        return continues(1, 0x80, 0xbf) ? 2 : 0;
+    }
     if (first >= 0xe0 && first <= 0xef) {
         const std::uint8_t low = first == 0xe0 ? 0xa0 : 0x80;
         const std::uint8_t high = first == 0xed ? 0x9f : 0xbf;
@@ -55,7 +59,9 @@ std::string hash_suffix(std::string_view text) {
     constexpr std::string_view kDigits = "0123456789abcdef";
     std::uint64_t hash = keyed_hash(text, HashKey{});
     std::string suffix = "#";
-    for (int i = 0; i < 16; ++i, hash >>= 4) suffix += kDigits[hash & 0xf];
+    for (int i = 0; i < 16; ++i, hash >>= 4) {
+        suffix += kDigits[hash & 0xf];
+    }
     return suffix;
 }
 
@@ -64,7 +70,9 @@ std::string hash_suffix(std::string_view text) {
 std::string label_value(std::string_view text) {
     bool changed = false;
     std::string value = repaired(text, kMaxLabelBytes, changed);
-    if (!changed) return value;
+    if (!changed) {
+        return value;
+    }
     const std::string suffix = hash_suffix(text);
     return repaired(value, kMaxLabelBytes - suffix.size(), changed) + suffix;
 }
@@ -72,7 +80,9 @@ std::string label_value(std::string_view text) {
 prometheus::ClientMetric& Family::sample(const Labels& labels) {
     auto& metric = family_->metric.emplace_back();
     metric.label.reserve(labels.size());
-    for (const auto& [name, value] : labels) metric.label.push_back({name, label_value(value)});
+    for (const auto& [name, value] : labels) {
+        metric.label.push_back({name, label_value(value)});
+    }
     return metric;
 }
 

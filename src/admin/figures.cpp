@@ -83,7 +83,9 @@ std::map<std::string, std::uint64_t> definition_events(const engine::Statistics&
 
 void add_messages(std::vector<PacketCount>& packets, const std::string& direction,
                   const std::map<std::string, std::uint64_t>& messages) {
-    for (const auto& [type, count] : messages) packets.push_back({direction, type, count});
+    for (const auto& [type, count] : messages) {
+        packets.push_back({direction, type, count});
+    }
 }
 
 }  // namespace
@@ -102,7 +104,9 @@ QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics) {
                          .instances = statistics.live_instances,
                          .overflowed = statistics.overflowed,
                          .limits = {}};
-    for (const auto& limit : statistics.limits) figures.limits.push_back(to_figures(limit));
+    for (const auto& limit : statistics.limits) {
+        figures.limits.push_back(to_figures(limit));
+    }
     return figures;
 }
 
@@ -164,7 +168,9 @@ ClusterFigures to_figures(const engine::Statistics& statistics) {
 
 ClusterFigures to_figures(engine::Engine& engine) {
     ClusterFigures figures = to_figures(engine.statistics());
-    for (const std::uint32_t key : engine.key_ids()) figures.keys.push_back(key_text(key));
+    for (const std::uint32_t key : engine.key_ids()) {
+        figures.keys.push_back(key_text(key));
+    }
     return figures;
 }
 

@@ -20,7 +20,9 @@ std::string normalised(std::string_view text) {
 
 /// "q=0", "q=0.", "q=0.000": not acceptable.
 bool is_zero_weight(std::string_view parameter) {
-    if (!parameter.starts_with("q=0")) return false;
+    if (!parameter.starts_with("q=0")) {
+        return false;
+    }
     return parameter.find_first_not_of("0.", 2) == std::string_view::npos;
 }
 
@@ -43,7 +45,9 @@ std::optional<bool> weight_of(std::string_view list, std::string_view coding) {
 
 bool accepts_gzip(std::string_view accept_encoding) {
     const std::string list = normalised(accept_encoding);
-    if (const auto named = weight_of(list, "gzip")) return *named;
+    if (const auto named = weight_of(list, "gzip")) {
+        return *named;
+    }
     return weight_of(list, "*").value_or(false);
 }
 
@@ -63,7 +67,9 @@ std::optional<std::string> gzip(std::string_view text) {
     const int done = deflate(&stream, Z_FINISH);
     result.resize(stream.total_out);
     deflateEnd(&stream);
-    if (done != Z_STREAM_END) return std::nullopt;
+    if (done != Z_STREAM_END) {
+        return std::nullopt;
+    }
     return result;
 }
 

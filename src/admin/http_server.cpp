@@ -41,7 +41,9 @@ constexpr std::size_t kLingerBytes = 256U << 10;
 constexpr std::chrono::seconds kLingerTime{1};
 
 StreamProtocol::endpoint to_asio(const config::ListenAddress& address) {
-    if (address.is_unix()) return asio::local::stream_protocol::endpoint(address.path);
+    if (address.is_unix()) {
+        return asio::local::stream_protocol::endpoint(address.path);
+    }
     if (address.endpoint.is_v4()) {
         asio::ip::address_v4::bytes_type bytes{};
         std::copy(address.endpoint.address.begin() + 12, address.endpoint.address.end(),
@@ -92,9 +94,15 @@ bool is_ambiguous(const Parser& parser) {
 }
 
 unsigned status_of(const error_code& failure) {
-    if (failure == http::error::header_limit) return 431;
-    if (failure == http::error::body_limit) return 413;
-    if (failure == http::error::bad_version) return 505;
+    if (failure == http::error::header_limit) {
+        return 431;
+    }
+    if (failure == http::error::body_limit) {
+        return 413;
+    }
+    if (failure == http::error::bad_version) {
+        return 505;
+    }
     return 400;
 }
 
@@ -112,9 +120,13 @@ http::response<http::string_body> to_message(Response response, bool head, bool 
     }
     message.set(http::field::cache_control, "no-store");
     message.set("X-Content-Type-Options", "nosniff");
-    for (const auto& [name, value] : response.fields) message.set(name, value);
+    for (const auto& [name, value] : response.fields) {
+        message.set(name, value);
+    }
     const auto length = response.body.size();
-    if (!head) message.body() = std::move(response.body);
+    if (!head) {
+        message.body() = std::move(response.body);
+    }
     message.content_length(length);
     message.keep_alive(keep_alive);
     return message;
@@ -134,19 +146,25 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
           handler_(std::move(handler)) {}
 
     Result<void> start() {
-        if (auto bound = bind(); bound.has_error()) return bound;
+        if (auto bound = bind(); bound.has_error()) {
+            return bound;
+        }
         asio::co_spawn(control_, accept_all(shared_from_this()), asio::detached);
         return {};
     }
 
     void stop() {
-        if (stopped_) return;
+        if (stopped_) {
+            return;
+        }
         stopped_ = true;
         error_code ignored;
         pause_.cancel();
         const bool was_open = acceptor_.is_open();
         acceptor_.close(ignored);
-        if (was_open && address_.is_unix()) ::unlink(address_.path.c_str());
+        if (was_open && address_.is_unix()) {
+            ::unlink(address_.path.c_str());
+        }
         places_.for_each([](Stream& stream) { stream.close(); });
     }
 
@@ -155,27 +173,39 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
 
   private:
     Result<void> bind() {
-        if (auto cleared = clear_stale_socket(); cleared.has_error()) return cleared;
+        if (auto cleared = clear_stale_socket(); cleared.has_error()) {
+            return cleared;
+        }
         const auto endpoint = to_asio(address_);
         error_code failure;
         acceptor_.open(endpoint.protocol(), failure);
         if (!failure && !address_.is_unix()) {
             acceptor_.set_option(asio::socket_base::reuse_address(true), failure);
         }
-        if (!failure) acceptor_.bind(endpoint, failure);
+        if (!failure) {
+            acceptor_.bind(endpoint, failure);
+        }
         // Before listen(), so that nobody else can connect in between.
-        if (!failure && address_.is_unix()) ::chmod(address_.path.c_str(), S_IRUSR | S_IWUSR);
-        if (!failure) acceptor_.listen(asio::socket_base::max_listen_connections, failure);
+        if (!failure && address_.is_unix()) {
+            ::chmod(address_.path.c_str(), S_IRUSR | S_IWUSR);
+        }
+        if (!failure) {
+            acceptor_.listen(asio::socket_base::max_listen_connections, failure);
+        }
         if (failure) {
             return error(ErrorCode::io,
                          "cannot listen on " + to_string(address_) + ": " + failure.message());
         }
-        if (!address_.is_unix()) learn_port();
+        if (!address_.is_unix()) {
+            learn_port();
+        }
         return {};
     }
 
     Result<void> clear_stale_socket() {
-        if (!address_.is_unix() || !is_socket_file(address_.path)) return {};
+        if (!address_.is_unix() || !is_socket_file(address_.path)) {
+            return {};
+        }
         if (is_served(control_, address_.path)) {
             return error(ErrorCode::conflict,
                          to_string(address_) + " is in use by another process");
@@ -197,7 +227,9 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
     asio::awaitable<void> accept_all(std::shared_ptr<Implementation> self) {
         while (!stopped_) {
             auto [failure, socket] = co_await acceptor_.async_accept(kAwait);
-            if (stopped_) break;
+            if (stopped_) {
+                break;
+            }
             if (failure) {
                 ++statistics_.accept_errors;
                 pause_.expires_after(kAcceptPause);
@@ -220,7 +252,9 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
 
     bool make_room() {
         Stream* const waiting = places_.make_room();
-        if (waiting == nullptr) return false;
+        if (waiting == nullptr) {
+            return false;
+        }
         ++statistics_.evicted;
         waiting->close();  // Its coroutine ends with that.
         return true;
@@ -256,9 +290,13 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         places_.wait(stream, Stage::head);
         error_code failure = co_await read(stream, buffer, parser);
         places_.wait(stream, Stage::answer);
-        if (stopped_) co_return false;
+        if (stopped_) {
+            co_return false;
+        }
         if (failure && !is_request_error(failure)) {
-            if (failure == beast::error::timeout) ++statistics_.timeouts;
+            if (failure == beast::error::timeout) {
+                ++statistics_.timeouts;
+            }
             co_return false;
         }
         if (failure || is_ambiguous(parser)) {
@@ -274,7 +312,9 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         Response response = handler_(to_request(parser, address_.is_unix()));
         const bool written =
             co_await write(stream, to_message(std::move(response), head, keep_alive), head);
-        if (written && !keep_alive) co_await linger(stream);
+        if (written && !keep_alive) {
+            co_await linger(stream);
+        }
         co_return written&& keep_alive;
     }
 
@@ -288,13 +328,17 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         auto [head_failure, head_bytes] =
             co_await http::async_read_header(stream, buffer, parser, kAwait);
         static_cast<void>(head_bytes);
-        if (head_failure) co_return head_failure;
+        if (head_failure) {
+            co_return head_failure;
+        }
         places_.wait(stream, Stage::body);
         if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
             http::response<http::empty_body> go_on(http::status::continue_, 11);
             auto [write_failure, written] = co_await http::async_write(stream, go_on, kAwait);
             static_cast<void>(written);
-            if (write_failure) co_return write_failure;
+            if (write_failure) {
+                co_return write_failure;
+            }
         }
         auto [body_failure, body_bytes] = co_await http::async_read(stream, buffer, parser, kAwait);
         static_cast<void>(body_bytes);
@@ -312,7 +356,9 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         } else {
             std::tie(failure, std::ignore) = co_await http::async_write(stream, serializer, kAwait);
         }
-        if (failure == beast::error::timeout) ++statistics_.timeouts;
+        if (failure == beast::error::timeout) {
+            ++statistics_.timeouts;
+        }
         co_return !failure;
     }
 
@@ -325,7 +371,9 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         std::size_t total = 0;
         while (total < kLingerBytes) {
             auto [failure, count] = co_await stream.async_read_some(asio::buffer(scratch), kAwait);
-            if (failure || count == 0) break;
+            if (failure || count == 0) {
+                break;
+            }
             total += count;
         }
     }

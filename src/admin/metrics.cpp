@@ -16,7 +16,9 @@ namespace {
 using Counts = std::map<std::string, std::uint64_t>;
 
 void add_counts(Family family, const std::string& label, const Counts& counts) {
-    for (const auto& [value, count] : counts) family.add({{label, value}}, number(count));
+    for (const auto& [value, count] : counts) {
+        family.add({{label, value}}, number(count));
+    }
 }
 
 void add_requests(Families& families, const ProxyFigures& proxy) {
@@ -69,7 +71,9 @@ void add_proxy(Families& families, const ProxyFigures& proxy) {
 /// One metric of the quotas: its value is a member of their figures.
 template <class Member>
 void add_quota_values(Family family, const std::vector<QuotaFigures>& quotas, Member member) {
-    for (const auto& quota : quotas) family.add({{"quota", quota.name}}, number(quota.*member));
+    for (const auto& quota : quotas) {
+        family.add({{"quota", quota.name}}, number(quota.*member));
+    }
 }
 
 void add_quota_counters(Families& families, const std::vector<QuotaFigures>& quotas) {
@@ -296,7 +300,9 @@ void add_config(Families& families, const ConfigFigures& config) {
         .add({{"result", "success"}}, number(config.reloads - config.reload_failures))
         .add({{"result", "failure"}}, number(config.reload_failures));
     add_quota_sets(families, config);
-    if (config.snapshot) add_snapshot(families, *config.snapshot);
+    if (config.snapshot) {
+        add_snapshot(families, *config.snapshot);
+    }
 }
 
 void add_memory(Families& families, const MemoryFigures& memory) {
@@ -324,7 +330,9 @@ void add_listeners(Families& families, const std::map<std::string, ListenerFigur
 
 void add_process(Families& families) {
     const auto process = read_process_figures();
-    if (!process) return;
+    if (!process) {
+        return;
+    }
     families.counter("process_cpu_seconds_total", "User and system CPU time spent.")
         .add(process->cpu_seconds);
     families.gauge("process_resident_memory_bytes", "Resident memory size.")
@@ -351,29 +359,45 @@ class Metrics::Collector : public prometheus::Collectable {
 
     [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override {
         Families families;
-        if (sources_.proxy) add_proxy(families, sources_.proxy());
+        if (sources_.proxy) {
+            add_proxy(families, sources_.proxy());
+        }
         if (sources_.checks) {
             add_counts(families.counter("weir_embedded_checks_total",
                                         "Decisions of a program that embeds weir, by outcome."),
                        "outcome", sources_.checks());
         }
-        if (sources_.limiter) add_limiter(families, sources_.limiter(), series_);
-        if (sources_.cluster) add_cluster(families, sources_.cluster());
-        if (sources_.config) add_config(families, sources_.config());
-        if (sources_.memory) add_memory(families, sources_.memory());
-        if (sources_.listeners) add_listeners(families, sources_.listeners());
+        if (sources_.limiter) {
+            add_limiter(families, sources_.limiter(), series_);
+        }
+        if (sources_.cluster) {
+            add_cluster(families, sources_.cluster());
+        }
+        if (sources_.config) {
+            add_config(families, sources_.config());
+        }
+        if (sources_.memory) {
+            add_memory(families, sources_.memory());
+        }
+        if (sources_.listeners) {
+            add_listeners(families, sources_.listeners());
+        }
         families.gauge("weir_build_info", "Always 1; the labels tell what is running.")
             .add({{"version", sources_.build.version},
                   {"revision", sources_.build.revision},
                   {"compiler", sources_.build.compiler}},
                  1);
-        if (sources_.process) add_process(families);
+        if (sources_.process) {
+            add_process(families);
+        }
         return families.take();
     }
 
     [[nodiscard]] const std::string& text() const {
         const Instant begin = clock_();
-        if (begin < reuse_until_) return text_;
+        if (begin < reuse_until_) {
+            return text_;
+        }
         text_ = prometheus::TextSerializer().Serialize(Collect());
         const Instant end = clock_();
         const Duration cost = end - begin;

@@ -25,8 +25,12 @@ class Places {
     /// whole request makes it young again.
     void wait(Connection& connection, Stage stage) {
         const auto found = waits_.find(&connection);
-        if (found == waits_.end()) return;
-        if (stage == Stage::head) found->second.since = ++turn_;
+        if (found == waits_.end()) {
+            return;
+        }
+        if (stage == Stage::head) {
+            found->second.since = ++turn_;
+        }
         found->second.stage = stage;
     }
     /// Its place is free then: closing it is the caller's. Nothing when all have their answer to
@@ -34,10 +38,16 @@ class Places {
     [[nodiscard]] Connection* make_room() {
         auto first = waits_.end();
         for (auto at = waits_.begin(); at != waits_.end(); ++at) {
-            if (at->second.stage == Stage::answer) continue;
-            if (first == waits_.end() || at->second.is_before(first->second)) first = at;
+            if (at->second.stage == Stage::answer) {
+                continue;
+            }
+            if (first == waits_.end() || at->second.is_before(first->second)) {
+                first = at;
+            }
         }
-        if (first == waits_.end()) return nullptr;
+        if (first == waits_.end()) {
+            return nullptr;
+        }
         Connection* const connection = first->first;
         waits_.erase(first);
         return connection;
@@ -46,7 +56,9 @@ class Places {
     [[nodiscard]] std::size_t size() const { return waits_.size(); }
     template <class Function>
     void for_each(Function function) {
-        for (auto& [connection, wait] : waits_) function(*connection);
+        for (auto& [connection, wait] : waits_) {
+            function(*connection);
+        }
     }
 
   private:

@@ -22,8 +22,12 @@ std::vector<std::string_view> split(std::string_view text) {
     std::vector<std::string_view> fields;
     while (!text.empty()) {
         const auto end = text.find_first_of(" \n");
-        if (end != 0) fields.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) break;
+        if (end != 0) {
+            fields.push_back(text.substr(0, end));
+        }
+        if (end == std::string_view::npos) {
+            break;
+        }
         text.remove_prefix(end + 1);
     }
     return fields;
@@ -47,7 +51,9 @@ double count_descriptors() {
 
 double max_descriptors() {
     rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return 0;
+    }
     return static_cast<double>(limit.rlim_cur);
 }
 
@@ -61,7 +67,9 @@ double boot_time() {
 
 std::optional<ProcessFigures> parse_stat(std::string_view stat, const KernelUnits& units) {
     const auto name_end = stat.rfind(')');
-    if (name_end == std::string_view::npos) return std::nullopt;
+    if (name_end == std::string_view::npos) {
+        return std::nullopt;
+    }
     // The third field of proc(5) is the first behind the name.
     const auto fields = split(stat.substr(name_end + 1));
     constexpr std::size_t kUserTime = 11;
@@ -69,7 +77,9 @@ std::optional<ProcessFigures> parse_stat(std::string_view stat, const KernelUnit
     constexpr std::size_t kStartTime = 19;
     constexpr std::size_t kVirtual = 20;
     constexpr std::size_t kResident = 21;
-    if (fields.size() <= kResident) return std::nullopt;
+    if (fields.size() <= kResident) {
+        return std::nullopt;
+    }
     ProcessFigures figures;
     figures.cpu_seconds =
         (to_number(fields[kUserTime]) + to_number(fields[kSystemTime])) / units.ticks_per_second;

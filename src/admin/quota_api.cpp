@@ -37,7 +37,9 @@ std::optional<Response> refuse_unknown(const Target& target,
 
 std::optional<std::size_t> page_size(const Target& target) {
     const std::string text = parameter(target, "limit");
-    if (text.empty()) return kPageDefault;
+    if (text.empty()) {
+        return kPageDefault;
+    }
     std::size_t value = 0;
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (failure != std::errc() || end != text.data() + text.size() || value == 0) {
@@ -58,7 +60,9 @@ std::optional<Duration> parse_lifetime(std::string_view text) {
 /// "application/json; charset=utf-8" -> "application/json"
 std::string media_type(std::string_view field) {
     std::string type(field.substr(0, field.find(';')));
-    while (!type.empty() && type.back() == ' ') type.pop_back();
+    while (!type.empty() && type.back() == ' ') {
+        type.pop_back();
+    }
     std::transform(type.begin(), type.end(), type.begin(),
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
     return type;
@@ -74,7 +78,9 @@ struct EditOrAnswer {
 std::optional<Response> read_condition(const Request& request, std::optional<std::string>& tag) {
     const std::string& match = request.if_match;
     const std::string& none = request.if_none_match;
-    if (match.empty() && none.empty()) return std::nullopt;
+    if (match.empty() && none.empty()) {
+        return std::nullopt;
+    }
     if (match.empty() && none == "*") {
         tag = "";
         return std::nullopt;
@@ -94,11 +100,17 @@ std::optional<Response> read_condition(const Request& request, std::optional<std
 std::optional<Response> read_lifetime(const Target& target, std::string_view fallback,
                                       engine::Edit& edit) {
     std::string lifetime = parameter(target, "expires_in");
-    if (lifetime.empty()) lifetime = fallback;
+    if (lifetime.empty()) {
+        lifetime = fallback;
+    }
     edit.keep_lifetime = lifetime == "keep";
-    if (edit.keep_lifetime || lifetime == "never") return std::nullopt;
+    if (edit.keep_lifetime || lifetime == "never") {
+        return std::nullopt;
+    }
     edit.lifetime = parse_lifetime(lifetime);
-    if (edit.lifetime) return std::nullopt;
+    if (edit.lifetime) {
+        return std::nullopt;
+    }
     return problem(400,
                    "expires_in is a duration such as 90s, 30m, 2h or 7d, at most 366d, or never, "
                    "or keep");
@@ -107,8 +119,12 @@ std::optional<Response> read_lifetime(const Target& target, std::string_view fal
 /// true or false, false if nothing is said.
 std::optional<bool> read_flag(const Target& target, const std::string& name) {
     const std::string text = parameter(target, name);
-    if (text == "true") return true;
-    if (text.empty() || text == "false") return false;
+    if (text == "true") {
+        return true;
+    }
+    if (text.empty() || text == "false") {
+        return false;
+    }
     return std::nullopt;
 }
 
@@ -122,8 +138,12 @@ EditOrAnswer edit_of(const Request& request, const Target& target) {
     const bool removes = request.method == "DELETE";
     result.refusal = removes ? refuse_unknown(target, {"who", "why", "dry_run"})
                              : refuse_unknown(target, {"who", "why", "expires_in", "dry_run"});
-    if (!result.refusal) result.refusal = read_condition(request, result.edit.expected);
-    if (result.refusal) return result;
+    if (!result.refusal) {
+        result.refusal = read_condition(request, result.edit.expected);
+    }
+    if (result.refusal) {
+        return result;
+    }
     if (result.edit.who.size() > engine::kMaximumWho ||
         result.edit.why.size() > engine::kMaximumWhy) {
         result.refusal = problem(400, "who has at most 64 bytes, why at most 256");
@@ -155,7 +175,9 @@ unsigned status_of(ErrorCode code) {
 }
 
 Response with_tag(Response response, const std::optional<QuotaRow>& row) {
-    if (row && !row->tag.empty()) response.fields.emplace_back("ETag", '"' + row->tag + '"');
+    if (row && !row->tag.empty()) {
+        response.fields.emplace_back("ETag", '"' + row->tag + '"');
+    }
     return response;
 }
 
@@ -164,7 +186,9 @@ Response refusal(const ChangeOutcome& outcome, const engine::Edit& edit,
     if (edit.expected && outcome.code == ErrorCode::conflict) {
         return with_tag(problem(412, outcome.message), row);
     }
-    if (outcome.errors.empty()) return problem(status_of(outcome.code), outcome.message);
+    if (outcome.errors.empty()) {
+        return problem(status_of(outcome.code), outcome.message);
+    }
     return problem(422, outcome.message.empty() ? "the definition is not valid" : outcome.message,
                    {{"errors", to_json(outcome.errors)}});
 }
@@ -193,8 +217,12 @@ Response tried(std::string_view name, const std::optional<limiter::QuotaDefiniti
 
 Response QuotaApi::put_together(const Request& request, const Target& target) const {
     const auto edit = edit_of(request, target);
-    if (edit.refusal) return *edit.refusal;
-    if (edit.edit.expected) return problem(400, "the conditions are the etags in the body");
+    if (edit.refusal) {
+        return *edit.refusal;
+    }
+    if (edit.edit.expected) {
+        return problem(400, "the conditions are the etags in the body");
+    }
     if (media_type(request.content_type) != "application/json") {
         return problem(415, "send application/json");
     }
@@ -215,44 +243,64 @@ Response QuotaApi::put_together(const Request& request, const Target& target) co
         quotas.push_back({{"name", read.wanted[i].definition.name},
                           {"epoch", report.versions[i].epoch},
                           {"writer", hash_text(report.versions[i].writer)}});
-        if (edit.edit.dry_run) quotas.back() = {{"name", read.wanted[i].definition.name}};
+        if (edit.edit.dry_run) {
+            quotas.back() = {{"name", read.wanted[i].definition.name}};
+        }
     }
     return json_answer(200, {{"dry_run", edit.edit.dry_run}, {"quotas", std::move(quotas)}});
 }
 
 Response QuotaApi::list(const Request& request, const Target& target) const {
-    if (request.method == "POST") return put_together(request, target);
+    if (request.method == "POST") {
+        return put_together(request, target);
+    }
     if (request.method != "GET" && request.method != "HEAD") {
         return method_not_allowed("GET, HEAD, POST");
     }
-    if (auto answer = refuse_unknown(target, {"prefix", "after", "limit"})) return *answer;
+    if (auto answer = refuse_unknown(target, {"prefix", "after", "limit"})) {
+        return *answer;
+    }
     const auto size = page_size(target);
-    if (!size) return problem(400, "limit is a whole number from 1 to 1000");
+    if (!size) {
+        return problem(400, "limit is a whole number from 1 to 1000");
+    }
     const auto rows =
         directory_->page(parameter(target, "prefix"), parameter(target, "after"), *size);
     Json quotas = Json::array();
-    for (const auto& row : rows) quotas.push_back(to_json(row));
+    for (const auto& row : rows) {
+        quotas.push_back(to_json(row));
+    }
     Json answer{{"quotas", std::move(quotas)}};
-    if (rows.size() == *size) answer["next"] = rows.back().name;
+    if (rows.size() == *size) {
+        answer["next"] = rows.back().name;
+    }
     return json_answer(200, answer);
 }
 
 Response QuotaApi::one(const Request& request, const Target& target, std::string_view name) const {
-    if (name.empty()) return problem(400, "a quota's name is missing behind /v1/quotas/");
+    if (name.empty()) {
+        return problem(400, "a quota's name is missing behind /v1/quotas/");
+    }
     if (name.size() > limiter::kMaxNameBytes) {
         return problem(
             400, "a quota's name has at most " + std::to_string(limiter::kMaxNameBytes) + " bytes");
     }
     if (request.method == "GET" || request.method == "HEAD") {
-        if (auto answer = refuse_unknown(target, {"history"})) return *answer;
+        if (auto answer = refuse_unknown(target, {"history"})) {
+            return *answer;
+        }
         const std::string history = parameter(target, "history");
         if (!history.empty() && history != "true" && history != "false") {
             return problem(400, "history is true or false");
         }
         return get(name, history == "true");
     }
-    if (request.method == "PUT") return put(request, target, name);
-    if (request.method == "DELETE") return remove(request, target, name);
+    if (request.method == "PUT") {
+        return put(request, target, name);
+    }
+    if (request.method == "DELETE") {
+        return remove(request, target, name);
+    }
     return method_not_allowed("GET, HEAD, PUT, DELETE");
 }
 
@@ -263,7 +311,9 @@ Response QuotaApi::get(std::string_view name, bool with_history) const {
         return problem(404, "no quota of that name, and no template that it falls under");
     }
     Json answer = to_json(report);
-    if (with_history) answer["history"] = to_json(history);
+    if (with_history) {
+        answer["history"] = to_json(history);
+    }
     // The tag is of the quota of exactly this name: a template's says nothing about it.
     const bool exact = report.row && report.row->name == name;
     return exact ? with_tag(json_answer(200, answer), report.row) : json_answer(200, answer);
@@ -271,7 +321,9 @@ Response QuotaApi::get(std::string_view name, bool with_history) const {
 
 Response QuotaApi::put(const Request& request, const Target& target, std::string_view name) const {
     auto edit = edit_of(request, target);
-    if (edit.refusal) return *edit.refusal;
+    if (edit.refusal) {
+        return *edit.refusal;
+    }
     const std::string type = media_type(request.content_type);
     ParsedDefinition parsed;
     if (type == kMergePatch) {
@@ -290,7 +342,9 @@ Response QuotaApi::put(const Request& request, const Target& target, std::string
     }
     const auto outcome = parsed.absent ? directory_->hide(name, edit.edit)
                                        : directory_->put(*parsed.definition, edit.edit);
-    if (!outcome.version) return refusal(outcome, edit.edit, directory_->find(name));
+    if (!outcome.version) {
+        return refusal(outcome, edit.edit, directory_->find(name));
+    }
     if (edit.edit.dry_run) {
         return tried(name, parsed.definition, edit.edit, directory_->find(name));
     }
@@ -300,9 +354,13 @@ Response QuotaApi::put(const Request& request, const Target& target, std::string
 Response QuotaApi::remove(const Request& request, const Target& target,
                           std::string_view name) const {
     const auto edit = edit_of(request, target);
-    if (edit.refusal) return *edit.refusal;
+    if (edit.refusal) {
+        return *edit.refusal;
+    }
     const auto outcome = directory_->remove(name, edit.edit);
-    if (!outcome.version) return refusal(outcome, edit.edit, directory_->find(name));
+    if (!outcome.version) {
+        return refusal(outcome, edit.edit, directory_->find(name));
+    }
     if (edit.edit.dry_run) {
         const auto row = directory_->find(name);
         return tried(name, row ? row->file_definition : std::nullopt, edit.edit, row);

@@ -27,9 +27,13 @@ constexpr std::size_t kLongestValue = 23;
 
 /// The most that this number takes.
 std::size_t value_bytes(double value) {
-    if (!(value >= 0) || value >= 1e15 || value != std::floor(value)) return kLongestValue;
+    if (!(value >= 0) || value >= 1e15 || value != std::floor(value)) {
+        return kLongestValue;
+    }
     std::size_t digits = 1;
-    for (double power = 10; value >= power; power *= 10) ++digits;
+    for (double power = 10; value >= power; power *= 10) {
+        ++digits;
+    }
     return digits;
 }
 
@@ -113,22 +117,30 @@ std::vector<QuotaFigures> QuotaSeries::bound(std::vector<QuotaFigures> quotas,
     }
     std::erase_if(others_, [&](const auto& entry) { return entry.second.scrape != scrape_; });
     finish_other(gauges);
-    if (dropped() > 0) result.push_back(other_);
+    if (dropped() > 0) {
+        result.push_back(other_);
+    }
     return result;
 }
 
 /// What those with series did since the last scrape; forgets the ones that are gone.
 void QuotaSeries::note_own(const std::vector<QuotaFigures>& quotas) {
-    if (own_.empty()) return;
+    if (own_.empty()) {
+        return;
+    }
     std::unordered_set<std::string_view> present;
     own_bytes_ = 0;
     for (const auto& figures : quotas) {
         const auto place = own_.find(figures.name);
-        if (place == own_.end()) continue;
+        if (place == own_.end()) {
+            continue;
+        }
         present.insert(figures.name);
         Own& own = place->second;
         const Counters now = counters_of(figures);
-        if (fell(now, own.base)) own.base = {};  // made anew
+        if (fell(now, own.base)) {
+            own.base = {};  // made anew
+        }
         own.quiet = increase(now.offered, own.last.offered) > 0 ? 0 : own.quiet + 1;
         own.refuses = refuses(figures, own.last);
         own.last = now;
@@ -154,11 +166,17 @@ std::vector<const QuotaSeries::OwnEntry*> QuotaSeries::coldest_first(
 
 /// Values grew, or a quota has more limits than it had.
 void QuotaSeries::make_bytes_fit() {
-    if (own_bytes_ + kOtherBytes <= max_bytes_) return;
+    if (own_bytes_ + kOtherBytes <= max_bytes_) {
+        return;
+    }
     std::vector<const OwnEntry*> entries;
-    for (const auto& entry : own_) entries.push_back(&entry);
+    for (const auto& entry : own_) {
+        entries.push_back(&entry);
+    }
     for (const OwnEntry* entry : coldest_first(std::move(entries))) {
-        if (own_bytes_ + kOtherBytes <= max_bytes_) break;
+        if (own_bytes_ + kOtherBytes <= max_bytes_) {
+            break;
+        }
         put_among_others(entry->first);
     }
 }
@@ -176,7 +194,9 @@ std::vector<const QuotaFigures*> QuotaSeries::candidates(
     std::vector<const QuotaFigures*> used;
     std::vector<const QuotaFigures*> unused;
     for (const auto& figures : quotas) {
-        if (figures.name == kOtherQuotas || own_.contains(figures.name)) continue;
+        if (figures.name == kOtherQuotas || own_.contains(figures.name)) {
+            continue;
+        }
         const auto place = others_.find(figures.name);
         const bool is_new = place == others_.end();
         if (refuses(figures, is_new ? Counters{} : place->second.counters)) {
@@ -196,7 +216,9 @@ std::vector<const QuotaSeries::OwnEntry*> QuotaSeries::quiet() const {
     for (const auto& entry : own_) {
         const Own& own = entry.second;
         const bool unused = !(own.last.offered > own.base.offered);
-        if (!own.refuses && (unused || own.quiet >= kQuietScrapes)) entries.push_back(&entry);
+        if (!own.refuses && (unused || own.quiet >= kQuietScrapes)) {
+            entries.push_back(&entry);
+        }
     }
     return coldest_first(std::move(entries));
 }
@@ -216,7 +238,9 @@ QuotaSeries::Own QuotaSeries::entry_for(const QuotaFigures& figures) const {
 
 void QuotaSeries::grant(const std::vector<QuotaFigures>& quotas) {
     const auto wishing = candidates(quotas);
-    if (wishing.empty()) return;
+    if (wishing.empty()) {
+        return;
+    }
     const auto giving = quiet();
     auto next = giving.begin();
     for (const QuotaFigures* figures : wishing) {
@@ -227,8 +251,12 @@ void QuotaSeries::grant(const std::vector<QuotaFigures>& quotas) {
                !fits(entry.bytes, freed, static_cast<std::size_t>(end - next))) {
             freed += (*end++)->second.bytes;
         }
-        if (!fits(entry.bytes, freed, static_cast<std::size_t>(end - next))) continue;
-        while (next != end) put_among_others((*next++)->first);
+        if (!fits(entry.bytes, freed, static_cast<std::size_t>(end - next))) {
+            continue;
+        }
+        while (next != end) {
+            put_among_others((*next++)->first);
+        }
         take_in(*figures, entry);
     }
 }
@@ -261,7 +289,9 @@ QuotaFigures QuotaSeries::shown(QuotaFigures figures) {
 
 void QuotaSeries::add_to_other(const QuotaFigures& figures, Gauges& gauges) {
     auto [place, is_new] = others_.try_emplace(figures.name);
-    if (is_new && figures.name != kOtherQuotas) ++dropped_;
+    if (is_new && figures.name != kOtherQuotas) {
+        ++dropped_;
+    }
     const Counters& before = place->second.counters;
     const double offered = increase(figures.offered, before.offered);
     other_.offered += offered;

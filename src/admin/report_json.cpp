@@ -22,7 +22,9 @@ Json seconds_or_null(const std::optional<Duration>& duration) {
 
 Json addresses(const std::vector<Endpoint>& endpoints) {
     Json list = Json::array();
-    for (const auto& endpoint : endpoints) list.push_back(to_string(endpoint));
+    for (const auto& endpoint : endpoints) {
+        list.push_back(to_string(endpoint));
+    }
     return list;
 }
 
@@ -95,7 +97,9 @@ Json to_json(const engine::LimitStatus& limit) {
 
 Json to_json(const engine::QuotaStatus& status) {
     Json limits = Json::array();
-    for (const auto& limit : status.limits) limits.push_back(to_json(limit));
+    for (const auto& limit : status.limits) {
+        limits.push_back(to_json(limit));
+    }
     return {{"name", status.name}, {"limits", std::move(limits)}};
 }
 
@@ -122,9 +126,13 @@ Json or_null(const std::optional<Value>& value) {
 
 Json to_json(const ConfigFigures& config) {
     Json sets = Json::array();
-    for (const auto& set : config.quota_sets) sets.push_back(to_json(set));
+    for (const auto& set : config.quota_sets) {
+        sets.push_back(to_json(set));
+    }
     Json settings = Json::parse(config.settings_json, nullptr, false);
-    if (settings.is_discarded()) settings = nullptr;
+    if (settings.is_discarded()) {
+        settings = nullptr;
+    }
     return {{"file", config.file},
             {"hash", config.hash},
             {"last_reload_successful", config.last_reload_successful},
@@ -171,7 +179,9 @@ std::string_view describe_refusal(std::string_view reason) {
 
 Json to_json(const GossipTrouble& gossip) {
     Json keys = Json::array();
-    for (const std::uint32_t key : gossip.seal.keys) keys.push_back(key_text(key));
+    for (const std::uint32_t key : gossip.seal.keys) {
+        keys.push_back(key_text(key));
+    }
     Json strangers = Json::array();
     for (const engine::StrangerStatus& one : gossip.seal.strangers) {
         strangers.push_back({{"address", to_string(one.from)},
@@ -182,7 +192,9 @@ Json to_json(const GossipTrouble& gossip) {
                              {"silent_seconds", to_seconds(one.silence)}});
     }
     Json seeds = Json::array();
-    for (const Endpoint& seed : gossip.silent_seeds) seeds.push_back(to_string(seed));
+    for (const Endpoint& seed : gossip.silent_seeds) {
+        seeds.push_back(to_string(seed));
+    }
     Json limits = Json::array();
     for (const engine::LimitSilence& one : gossip.limits) {
         limits.push_back({{"quota", one.quota},
@@ -207,13 +219,25 @@ Json to_json(const Health& health) {
 
 Json to_json(const QuotaRow& row) {
     Json value{{"name", row.name}, {"source", row.source}, {"in_force", row.in_force}};
-    if (!row.problem.empty()) value["problem"] = row.problem;
-    if (!row.who.empty()) value["who"] = row.who;
-    if (!row.why.empty()) value["why"] = row.why;
-    if (row.expires_in) value["expires_in_seconds"] = to_seconds(*row.expires_in);
-    if (!row.tag.empty()) value["etag"] = row.tag;
+    if (!row.problem.empty()) {
+        value["problem"] = row.problem;
+    }
+    if (!row.who.empty()) {
+        value["who"] = row.who;
+    }
+    if (!row.why.empty()) {
+        value["why"] = row.why;
+    }
+    if (row.expires_in) {
+        value["expires_in_seconds"] = to_seconds(*row.expires_in);
+    }
+    if (!row.tag.empty()) {
+        value["etag"] = row.tag;
+    }
     value["definition"] = row.definition ? definition_to_json(*row.definition) : Json(nullptr);
-    if (row.file_definition) value["file_definition"] = definition_to_json(*row.file_definition);
+    if (row.file_definition) {
+        value["file_definition"] = definition_to_json(*row.file_definition);
+    }
     return value;
 }
 
@@ -226,7 +250,9 @@ Json to_json(const QuotaReport& report) {
 
 Json to_json(const std::vector<QuotaHistoryRow>& history) {
     Json list = Json::array();
-    for (const auto& row : history) list.push_back(to_json(row));
+    for (const auto& row : history) {
+        list.push_back(to_json(row));
+    }
     return list;
 }
 
@@ -234,7 +260,9 @@ Json to_json(const std::vector<limiter::DefinitionError>& errors) {
     Json list = Json::array();
     for (const auto& one : errors) {
         Json value{{"quota", one.quota}, {"path", one.field}, {"message", one.message}};
-        if (!one.suggestion.empty()) value["suggestion"] = one.suggestion;
+        if (!one.suggestion.empty()) {
+            value["suggestion"] = one.suggestion;
+        }
         list.push_back(std::move(value));
     }
     return list;
@@ -248,7 +276,9 @@ Json to_json(const std::vector<config::Diagnostic>& errors) {
             value["line"] = one.place.line;
             value["column"] = one.place.column;
         }
-        if (!one.suggestion.empty()) value["suggestion"] = one.suggestion;
+        if (!one.suggestion.empty()) {
+            value["suggestion"] = one.suggestion;
+        }
         list.push_back(std::move(value));
     }
     return list;

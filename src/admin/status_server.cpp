@@ -17,7 +17,9 @@ void add_line(std::string& text, std::string_view name, bool good, std::string_v
     text += good ? "[+]" : "[-]";
     text += name;
     text += good ? " ok" : " failed: ";
-    if (!good) text += what;
+    if (!good) {
+        text += what;
+    }
     text += '\n';
 }
 
@@ -33,18 +35,28 @@ Response StatusHandler::operator()(const Request& request) const {
         return answer;
     }
     const auto target = parse_target(request.target);
-    if (!target) return text_answer(400, "bad request target\n");
+    if (!target) {
+        return text_answer(400, "bad request target\n");
+    }
     // Whoever gets an answer has found the control thread alive.
-    if (target->raw_path == "/livez") return text_answer(200, "ok\n");
-    if (target->raw_path == "/readyz") return ready(target->query.contains("verbose"));
-    if (target->raw_path == "/metrics") return metrics(request);
+    if (target->raw_path == "/livez") {
+        return text_answer(200, "ok\n");
+    }
+    if (target->raw_path == "/readyz") {
+        return ready(target->query.contains("verbose"));
+    }
+    if (target->raw_path == "/metrics") {
+        return metrics(request);
+    }
     return text_answer(404, "there are /livez, /readyz and /metrics\n");
 }
 
 Response StatusHandler::ready(bool verbose) const {
     const Health health = health_();
     const unsigned status = health.ready() ? 200 : 503;
-    if (!verbose) return text_answer(status, health.ready() ? "ok\n" : "not ready\n");
+    if (!verbose) {
+        return text_answer(status, health.ready() ? "ok\n" : "not ready\n");
+    }
     std::string text;
     add_line(text, "listening", health.listening, "the traffic port is not open");
     add_line(text, "configured", health.configured, "no valid configuration is in force");

@@ -27,11 +27,17 @@ std::size_t character_length(std::string_view text) {
                                : first >= 0xe0 && first < 0xf0 ? 3
                                : first >= 0xf0 && first < 0xf5 ? 4
                                                                : 0;
-    if (length == 0 || length > text.size()) return 0;
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0U) != 0x80) return 0;
+    if (length == 0 || length > text.size()) {
+        return 0;
     }
-    if (length < 3) return length;
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xc0U) != 0x80) {
+            return 0;
+        }
+    }
+    if (length < 3) {
+        return length;
+    }
     const unsigned second = byte(1);
     const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
     const bool outside = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
@@ -47,7 +53,9 @@ class LineWriter {
         std::array<char, 20> text;
         const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
         const auto size = static_cast<std::size_t>(end - text.data());
-        for (std::size_t i = size; i < digits; ++i) *at_++ = '0';
+        for (std::size_t i = size; i < digits; ++i) {
+            *at_++ = '0';
+        }
         plain({text.data(), size});
     }
     /// A JSON string of at most `most` bytes, quotes included; bytes that are no UTF-8 become
@@ -65,7 +73,9 @@ class LineWriter {
                 text.remove_prefix(1);
                 continue;
             }
-            if (c == '"' || c == '\\') *at_++ = '\\';
+            if (c == '"' || c == '\\') {
+                *at_++ = '\\';
+            }
             plain(text.substr(0, length));
             text.remove_prefix(length);
         }

@@ -29,7 +29,9 @@ AccessLogWriter::AccessLogWriter(std::string path)
     : path_(std::move(path)),
       slots_(std::make_unique<Slot[]>(kSlots)),
       lines_(std::make_unique_for_overwrite<char[]>(kSlots * kLine)) {
-    for (std::size_t i = 0; i < kSlots; ++i) slots_[i].sequence.store(i, kRelaxed);
+    for (std::size_t i = 0; i < kSlots; ++i) {
+        slots_[i].sequence.store(i, kRelaxed);
+    }
 }
 
 AccessLogWriter::~AccessLogWriter() { close(); }
@@ -45,12 +47,16 @@ Result<void> AccessLogWriter::open() {
         return error(ErrorCode::io, "access_log_file: cannot open '" + path_ + "': " + reason);
     }
     net::FileDescriptor unused(fresh_.exchange(descriptor));
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    if (!thread_.joinable()) {
+        thread_ = std::thread([this] { run(); });
+    }
     return {};
 }
 
 void AccessLogWriter::close() {
-    if (!thread_.joinable()) return;
+    if (!thread_.joinable()) {
+        return;
+    }
     {
         const std::lock_guard lock(mutex_);
         ending_ = true;
@@ -66,7 +72,9 @@ void AccessLogWriter::record(const proxy::AccessRecord& record) {
         Slot& slot = slots_[place % kSlots];
         const std::uint64_t sequence = slot.sequence.load(std::memory_order_acquire);
         if (sequence == place) {
-            if (!tail_.compare_exchange_weak(place, place + 1, kRelaxed)) continue;
+            if (!tail_.compare_exchange_weak(place, place + 1, kRelaxed)) {
+                continue;
+            }
             const std::size_t size = format_access_line(record, net::unix_time(), line(place));
             slot.size = static_cast<std::uint32_t>(size);
             slot.sequence.store(place + 1, std::memory_order_release);
@@ -91,7 +99,9 @@ void AccessLogWriter::run() {
             file_ = net::FileDescriptor(descriptor);
         }
         write_queued();
-        if (ending) return;
+        if (ending) {
+            return;
+        }
         std::unique_lock lock(mutex_);
         condition_.wait_for(lock, kLookEvery, [this] { return ending_.load(); });
     }
@@ -102,7 +112,9 @@ void AccessLogWriter::write_queued() {
     std::size_t size = 0;
     std::uint64_t lines = 0;
     const auto flush = [&] {
-        if (size == 0) return;
+        if (size == 0) {
+            return;
+        }
         const bool good = write({piece.data(), size});
         (good ? written_ : failed_).fetch_add(lines, kRelaxed);
         size = 0;
@@ -110,8 +122,12 @@ void AccessLogWriter::write_queued() {
     };
     for (;;) {
         Slot& slot = slots_[head_ % kSlots];
-        if (slot.sequence.load(std::memory_order_acquire) != head_ + 1) break;
-        if (size + slot.size > piece.size()) flush();
+        if (slot.sequence.load(std::memory_order_acquire) != head_ + 1) {
+            break;
+        }
+        if (size + slot.size > piece.size()) {
+            flush();
+        }
         std::memcpy(piece.data() + size, line(head_).data(), slot.size);
         size += slot.size;
         ++lines;
@@ -125,18 +141,30 @@ bool AccessLogWriter::writable() {
     pollfd item{.fd = file_.get(), .events = POLLOUT, .revents = 0};
     for (;;) {
         const int ready = ::poll(&item, 1, kPollMilliseconds);
-        if (ready > 0) return (item.revents & POLLOUT) != 0;
-        if (ready < 0 && errno != EINTR) return false;
-        if (ending_) return false;
+        if (ready > 0) {
+            return (item.revents & POLLOUT) != 0;
+        }
+        if (ready < 0 && errno != EINTR) {
+            return false;
+        }
+        if (ending_) {
+            return false;
+        }
     }
 }
 
 bool AccessLogWriter::write(std::string_view lines) {
     while (!lines.empty()) {
-        if (!file_.is_open() || !writable()) return false;
+        if (!file_.is_open() || !writable()) {
+            return false;
+        }
         const auto count = ::write(file_.get(), lines.data(), lines.size());
-        if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (count <= 0) return false;
+        if (count < 0 && (errno == EINTR || errno == EAGAIN)) {
+            continue;
+        }
+        if (count <= 0) {
+            return false;
+        }
         lines.remove_prefix(static_cast<std::size_t>(count));
     }
     return true;

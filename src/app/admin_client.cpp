@@ -28,7 +28,9 @@ class Exchange {
 
     Result<AdminReply> run() {
         socket_.async_connect(endpoint_, [this](const error_code& failure) {
-            if (!failed(failure)) write();
+            if (!failed(failure)) {
+                write();
+            }
         });
         context_.run_for(AdminClient::kTimeout);
         if (!done_) {
@@ -39,13 +41,17 @@ class Exchange {
 
   private:
     bool failed(const error_code& failure) {
-        if (failure) failure_ = failure;
+        if (failure) {
+            failure_ = failure;
+        }
         return static_cast<bool>(failure);
     }
 
     void write() {
         http::async_write(socket_, request_, [this](const error_code& failure, std::size_t) {
-            if (!failed(failure)) read();
+            if (!failed(failure)) {
+                read();
+            }
         });
     }
 
@@ -68,7 +74,9 @@ class Exchange {
 /// A listener on every address is reached through loopback.
 config::ListenAddress reachable(config::ListenAddress address) {
     constexpr std::uint32_t kLoopback = 0x7f000001;
-    if (address.is_unix()) return address;
+    if (address.is_unix()) {
+        return address;
+    }
     const Endpoint any_v4 = Endpoint::v4(0, address.endpoint.port);
     const Endpoint any_v6{{}, address.endpoint.port};
     if (address.endpoint == any_v4 || address.endpoint == any_v6) {
@@ -92,10 +100,18 @@ Result<AdminReply> AdminClient::send(const std::string& method, const std::strin
     request.set(http::field::host, address_.is_unix() ? "localhost" : to_string(address_.endpoint));
     request.set(http::field::connection, "close");
     request.set(http::field::user_agent, "weir");
-    if (!token_.empty()) request.set(http::field::authorization, "Bearer " + token_);
-    if (!body.empty()) request.set(http::field::content_type, "application/json");
-    if (tag && tag->empty()) request.set(http::field::if_none_match, "*");
-    if (tag && !tag->empty()) request.set(http::field::if_match, '"' + *tag + '"');
+    if (!token_.empty()) {
+        request.set(http::field::authorization, "Bearer " + token_);
+    }
+    if (!body.empty()) {
+        request.set(http::field::content_type, "application/json");
+    }
+    if (tag && tag->empty()) {
+        request.set(http::field::if_none_match, "*");
+    }
+    if (tag && !tag->empty()) {
+        request.set(http::field::if_match, '"' + *tag + '"');
+    }
     request.body() = body;
     request.prepare_payload();
     auto reply = Exchange(address_, std::move(request)).run();

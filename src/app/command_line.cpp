@@ -180,7 +180,9 @@ class CommandLine {
         if (key_steps_.size() + (key_.force ? 1 : 0) > 1) {
             return complain_usage("one of --force, --show, --add, --swap and --drop at a time");
         }
-        if (!key_steps_.empty()) key_.step = key_steps_.front();
+        if (!key_steps_.empty()) {
+            key_.step = key_steps_.front();
+        }
         return make_key(key_);
     }
 

@@ -34,7 +34,9 @@ std::string joined(const std::vector<std::string>& parts) {
 /// `--cluster-insecure` alone means true.
 std::string flag_text(const config::SettingField& field, const std::vector<std::string>& values) {
     const bool bare = field.type == "true or false" && (values.empty() || values.back().empty());
-    if (bare) return "true";
+    if (bare) {
+        return "true";
+    }
     return field.is_list ? joined(values) : values.back();
 }
 
@@ -61,7 +63,9 @@ void ConfigFlags::add_to(CLI::App& command) {
 
 member::ConfigSource ConfigFlags::source() const {
     member::ConfigSource source;
-    if (!config_.empty()) source.file = config_;
+    if (!config_.empty()) {
+        source.file = config_;
+    }
     for (const config::SettingField& field : config::setting_fields()) {
         const std::string variable = config::variable_name(field.key);
         if (const char* value = std::getenv(variable.c_str())) {
@@ -96,7 +100,9 @@ void RemoteFlags::add_to(CLI::App& command) {
 Result<RemoteOptions> RemoteFlags::options() const {
     RemoteOptions options;
     const auto address = config::parse_listen_address(admin_);
-    if (!address) return error(ErrorCode::invalid_argument, "--admin: " + address.error().message);
+    if (!address) {
+        return error(ErrorCode::invalid_argument, "--admin: " + address.error().message);
+    }
     if (output_ != "table" && output_ != "json") {
         return error(ErrorCode::invalid_argument,
                      "--output: '" + output_ + "' must be table or json");
@@ -111,7 +117,9 @@ void NoteFlags::add_to(CLI::App& command, bool may_expire) {
     note_.who = current_user();
     command.add_option("--who", note_.who, "Who changes it [the user]")->envname("WEIR_WHO");
     command.add_option("--why", note_.why, "Why, for whoever looks later")->envname("WEIR_WHY");
-    if (!may_expire) return;
+    if (!may_expire) {
+        return;
+    }
     command
         .add_option("--expires-in,--expires", note_.expires_in,
                     "Take the change back by itself after this long, like 30m or 7d; never: it "

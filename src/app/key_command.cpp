@@ -39,11 +39,17 @@ Error io_error(const std::string& path, const std::string& what) {
 Result<void> write_all(int descriptor, std::string_view text, const std::string& path) {
     while (!text.empty()) {
         const auto count = ::write(descriptor, text.data(), text.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return io_error(path, "cannot write");
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            return io_error(path, "cannot write");
+        }
         text.remove_prefix(static_cast<std::size_t>(count));
     }
-    if (::fsync(descriptor) != 0) return io_error(path, "cannot write");
+    if (::fsync(descriptor) != 0) {
+        return io_error(path, "cannot write");
+    }
     return {};
 }
 
@@ -52,9 +58,13 @@ Result<void> put_file(const std::string& path, std::string_view text, mode_t mod
     const std::string fresh = path + ".new-" + std::to_string(::getpid());
     const net::FileDescriptor file(
         ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
-    if (!file.is_open()) return io_error(fresh, "cannot make the file");
+    if (!file.is_open()) {
+        return io_error(fresh, "cannot make the file");
+    }
     Result<void> done = write_all(file.get(), text, path);
-    if (done && ::fchmod(file.get(), mode) != 0) done = io_error(path, "cannot set its mode");
+    if (done && ::fchmod(file.get(), mode) != 0) {
+        done = io_error(path, "cannot set its mode");
+    }
     if (done && replace && ::rename(fresh.c_str(), path.c_str()) != 0) {
         done = io_error(path, "cannot put the file there");
     }
@@ -72,7 +82,9 @@ Result<void> put_file(const std::string& path, std::string_view text, mode_t mod
 
 std::string file_text(const std::vector<Key>& keys) {
     std::string text = "# weir gossip keys: the first one seals, all are accepted.\n";
-    for (const Key& key : keys) text += cluster::to_hex(key) + "\n";
+    for (const Key& key : keys) {
+        text += cluster::to_hex(key) + "\n";
+    }
     return text;
 }
 
@@ -100,7 +112,9 @@ void tell(const std::string& path, const std::vector<Key>& keys, const char* nex
         std::printf("  %s  %s\n", gossip::to_text(gossip::key_id(keys[i])).c_str(),
                     i == 0 ? "seals" : "accepted");
     }
-    if (*next != '\0') std::printf("%s\n", next);
+    if (*next != '\0') {
+        std::printf("%s\n", next);
+    }
 }
 
 const char* what_next(KeyCommand::Step step) {
@@ -124,20 +138,26 @@ const char* what_next(KeyCommand::Step step) {
 Result<void> create(const KeyCommand& command) {
     const std::vector<Key> keys{random_key()};
     const auto done = put_file(command.file, file_text(keys), kOwnerOnly, command.force);
-    if (done) tell(command.file, keys, what_next(command.step));
+    if (done) {
+        tell(command.file, keys, what_next(command.step));
+    }
     return done;
 }
 
 /// Keeps the mode (a group may have to read it) and follows a symbolic link to the file itself.
 Result<void> change(const KeyCommand& command) {
     auto file = cluster::read_key_file(command.file);
-    if (!file) return file.error();
+    if (!file) {
+        return file.error();
+    }
     if (command.step == KeyCommand::Step::show) {
         tell(command.file, file->keys, "");
         return {};
     }
     auto keys = changed_keys(command.step, std::move(file->keys));
-    if (!keys) return error(keys.error().code, command.file + ": " + keys.error().message);
+    if (!keys) {
+        return error(keys.error().code, command.file + ": " + keys.error().message);
+    }
     std::error_code failure;
     const fs::path real = fs::canonical(command.file, failure);
     struct stat status {};
@@ -145,7 +165,9 @@ Result<void> change(const KeyCommand& command) {
         return io_error(command.file, "cannot be found");
     }
     const auto done = put_file(real.string(), file_text(*keys), status.st_mode & 0777U, true);
-    if (done) tell(command.file, *keys, what_next(command.step));
+    if (done) {
+        tell(command.file, *keys, what_next(command.step));
+    }
     return done;
 }
 
@@ -153,7 +175,9 @@ Result<void> change(const KeyCommand& command) {
 
 int make_key(const KeyCommand& command) {
     const auto done = command.step == KeyCommand::Step::create ? create(command) : change(command);
-    if (done) return 0;
+    if (done) {
+        return 0;
+    }
     std::fprintf(stderr, "weir: %s\n", done.error().message.c_str());
     return 1;
 }

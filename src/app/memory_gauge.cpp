@@ -23,7 +23,9 @@ std::string read_file(const std::string& path) {
 std::optional<std::uint64_t> number(std::string_view text) {
     std::uint64_t value = 0;
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failure != std::errc() || end == text.data()) return std::nullopt;
+    if (failure != std::errc() || end == text.data()) {
+        return std::nullopt;
+    }
     return value;
 }
 
@@ -31,7 +33,9 @@ std::optional<std::uint64_t> number(std::string_view text) {
 std::uint64_t value_of(const std::string& text, const std::string& key) {
     const std::string wanted = "\n" + key + " ";
     const auto at = ("\n" + text).find(wanted);
-    if (at == std::string::npos) return 0;
+    if (at == std::string::npos) {
+        return 0;
+    }
     return number(std::string_view(text).substr(at + key.size() + 1)).value_or(0);
 }
 
@@ -47,12 +51,16 @@ Membership find_membership(const std::string& own_group) {
     for (std::string line; std::getline(lines, line);) {
         const auto first = line.find(':');
         const auto second = line.find(':', first + 1);
-        if (first == std::string::npos || second == std::string::npos) continue;
+        if (first == std::string::npos || second == std::string::npos) {
+            continue;
+        }
         const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
         if (controllers.find(",memory,") != std::string::npos) {
             return {line.substr(second + 1), false};
         }
-        if (line.substr(0, second + 1) == "0::") found.path = line.substr(second + 1);
+        if (line.substr(0, second + 1) == "0::") {
+            found.path = line.substr(second + 1);
+        }
     }
     return found;
 }
@@ -69,14 +77,18 @@ MemoryGauge::MemoryGauge(Places places) : places_(std::move(places)) {}
 void MemoryGauge::set_limit(std::uint64_t configured) {
     configured_ = configured;
     group_.reset();
-    if (configured != 0) return;
+    if (configured != 0) {
+        return;
+    }
     const Membership own = find_membership(read_file(places_.own_group));
     const std::string root = places_.groups + (own.second_version ? "" : "/memory");
     // In a container the path may be the host's while the root is the container's own group.
     std::string path = own.path == "/" ? "" : own.path;
     for (;;) {
         consider(root + path, own.second_version);
-        if (path.empty()) return;
+        if (path.empty()) {
+            return;
+        }
         path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
     }
 }
@@ -84,14 +96,18 @@ void MemoryGauge::set_limit(std::uint64_t configured) {
 void MemoryGauge::consider(const std::string& directory, bool second_version) {
     const auto limit =
         number(read_file(directory + (second_version ? "/memory.max" : "/memory.limit_in_bytes")));
-    if (!limit || *limit >= kNoLimit || (group_ && group_->limit <= *limit)) return;
+    if (!limit || *limit >= kNoLimit || (group_ && group_->limit <= *limit)) {
+        return;
+    }
     group_ = Group{directory + (second_version ? "/memory.current" : "/memory.usage_in_bytes"),
                    directory + "/memory.stat",
                    second_version ? "inactive_file" : "total_inactive_file", *limit};
 }
 
 MemoryGauge::Reading MemoryGauge::read() const {
-    if (!group_) return {resident(), configured_};
+    if (!group_) {
+        return {resident(), configured_};
+    }
     const auto used = number(read_file(group_->usage_file)).value_or(0);
     const auto inactive = value_of(read_file(group_->statistics_file), group_->inactive_key);
     return {used - std::min(used, inactive), group_->limit};
@@ -100,7 +116,9 @@ MemoryGauge::Reading MemoryGauge::read() const {
 std::uint64_t MemoryGauge::resident() const {
     const std::string pages = read_file(places_.own_pages);
     const auto blank = pages.find(' ');
-    if (blank == std::string::npos) return 0;
+    if (blank == std::string::npos) {
+        return 0;
+    }
     return number(std::string_view(pages).substr(blank + 1)).value_or(0) *
            static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }

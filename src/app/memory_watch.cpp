@@ -26,14 +26,18 @@ void MemoryWatch::look() {
     last_ = gauge_.read();
     const bool before = pressure_.is_high();
     const bool now = pressure_.update(last_);
-    if (now && looks_++ % kLooksPerTrim == 0) ::malloc_trim(0);
+    if (now && looks_++ % kLooksPerTrim == 0) {
+        ::malloc_trim(0);
+    }
     if (now != before) {
         looks_ = 0;
         changed_(now, last_);
     }
     timer_.expires_after(MemoryPressure::is_near(last_) ? kShortInterval : kInterval);
     timer_.async_wait([this](const boost::system::error_code& failure) {
-        if (!failure) look();
+        if (!failure) {
+            look();
+        }
     });
 }
 

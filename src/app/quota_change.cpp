@@ -68,7 +68,9 @@ std::string target_of(const std::string& name) { return "/v1/quotas/" + percent_
 std::string with_note(std::string target, const ChangeNote& note) {
     char separator = '?';
     const auto add = [&](const char* key, const std::string& value) {
-        if (value.empty()) return;
+        if (value.empty()) {
+            return;
+        }
         target += separator + (key + ("=" + percent_encode(value)));
         separator = '&';
     };
@@ -103,20 +105,26 @@ std::vector<std::string> differences(const std::optional<QuotaDefinition>& befor
         }
     }
     for (const auto& [path, value] : new_fields) {
-        if (!old_by_path.contains(path)) lines.push_back("+ " + path + ": " + value);
+        if (!old_by_path.contains(path)) {
+            lines.push_back("+ " + path + ": " + value);
+        }
     }
     return lines;
 }
 
 std::string history_text(const Json& report, std::int64_t unix_now) {
     const Json changes = report.value("history", Json::array());
-    if (changes.empty()) return "history   (no change by the API that this sidecar knows of)\n";
+    if (changes.empty()) {
+        return "history   (no change by the API that this sidecar knows of)\n";
+    }
     std::string text = "history   newest first\n";
     for (std::size_t i = 0; i < changes.size(); ++i) {
         text += "  " + heading_of(changes[i], unix_now);
         const bool last = i + 1 == changes.size();
         const auto before = last ? std::nullopt : definition_of(changes[i + 1]);
-        if (text_of(changes[i], "kind") != "set") continue;
+        if (text_of(changes[i], "kind") != "set") {
+            continue;
+        }
         for (const std::string& line : differences(before, definition_of(changes[i]))) {
             text += "    " + line + "\n";
         }

@@ -20,13 +20,19 @@ std::string limit_text(const limiter::RateLimit& limit) {
             limit.unit == limiter::Unit::request_bytes ? " of request-bytes" : " of response-bytes";
     }
     const auto add = [&](const char* key, const std::optional<limiter::BurstSpec>& burst) {
-        if (burst) text += std::string(" ") + key + "=" + config::format_burst(*burst, limit.unit);
+        if (burst) {
+            text += std::string(" ") + key + "=" + config::format_burst(*burst, limit.unit);
+        }
     };
     add("low", limit.low);
     add("high", limit.high);
     add("debt", limit.debt);
-    if (limit.law != limiter::Law::adaptive) text += " law=linear";
-    if (limit.scope != limiter::Scope::fleet) text += " scope=sidecar";
+    if (limit.law != limiter::Law::adaptive) {
+        text += " law=linear";
+    }
+    if (limit.scope != limiter::Scope::fleet) {
+        text += " scope=sidecar";
+    }
     if (limit.safe) {
         limiter::RateLimit safe;
         safe.unit = limit.unit;
@@ -57,7 +63,9 @@ std::string body_text(const std::string& body) {
     }
     std::string text = body.substr(0, end);
     for (char& c : text) {
-        if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+        if (static_cast<unsigned char>(c) < 0x20) {
+            c = ' ';
+        }
     }
     const bool cut = body.size() > kShown;
     return "'" + text + (cut ? "…' (" + std::to_string(body.size()) + " bytes)" : "'");
@@ -65,9 +73,15 @@ std::string body_text(const std::string& body) {
 
 std::string refusal_text(const limiter::RefusalForm& form) {
     std::string text;
-    if (form.status != 0) text += " status " + std::to_string(form.status);
-    if (!form.content_type.empty()) text += " content_type " + form.content_type;
-    if (form.body) text += " body " + body_text(*form.body);
+    if (form.status != 0) {
+        text += " status " + std::to_string(form.status);
+    }
+    if (!form.content_type.empty()) {
+        text += " content_type " + form.content_type;
+    }
+    if (form.body) {
+        text += " body " + body_text(*form.body);
+    }
     return text;
 }
 
@@ -113,8 +127,12 @@ std::string options_text(const QuotaDefinition& definition) {
 
 std::string definition_text(const QuotaDefinition& definition) {
     std::string text = limits_text(definition);
-    if (definition.parent) text += ", parent " + *definition.parent;
-    if (const std::string mode = mode_text(definition); mode != "enforce") text += ", mode " + mode;
+    if (definition.parent) {
+        text += ", parent " + *definition.parent;
+    }
+    if (const std::string mode = mode_text(definition); mode != "enforce") {
+        text += ", mode " + mode;
+    }
     const std::string more = options_text(definition);
     return more.empty() ? text : text + ", " + more;
 }
@@ -127,14 +145,18 @@ std::string time_left(double seconds) {
     for (std::size_t i = 0, shown = 0; i < kUnits.size() && shown < 2; ++i) {
         const std::int64_t count = left / kUnits[i].first;
         left -= count * kUnits[i].first;
-        if (count > 0) text += (text.empty() ? "" : " ") + std::to_string(count) + kUnits[i].second;
+        if (count > 0) {
+            text += (text.empty() ? "" : " ") + std::to_string(count) + kUnits[i].second;
+        }
         shown += count > 0 || !text.empty() ? 1U : 0U;
     }
     return text.empty() ? "0s" : text;
 }
 
 std::string expires_text(const Json& row) {
-    if (!row.is_object() || !row.contains("expires_in_seconds")) return {};
+    if (!row.is_object() || !row.contains("expires_in_seconds")) {
+        return {};
+    }
     return time_left(number_of(row, "expires_in_seconds"));
 }
 

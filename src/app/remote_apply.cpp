@@ -40,7 +40,9 @@ std::vector<QuotaDefinition> parents_first(const std::vector<config::QuotaSet>& 
                 ordered.push_back(std::move(quota));
             }
         }
-        for (const std::string& name : done) names.erase(name);
+        for (const std::string& name : done) {
+            names.erase(name);
+        }
         rest = std::move(later);
     }
     ordered.insert(ordered.end(), rest.begin(), rest.end());
@@ -61,14 +63,18 @@ struct Plan {
 
 /// Of an override, when another end is asked for than it has; an expiry renewed is a change.
 std::vector<std::string> expiry_differences(const Json& row, const std::string& asked) {
-    if (asked.empty() || asked == "keep" || !text_of(row, "source").starts_with("api ")) return {};
+    if (asked.empty() || asked == "keep" || !text_of(row, "source").starts_with("api ")) {
+        return {};
+    }
     const std::string has = expires_text(row);
     if (asked == "never") {
         return has.empty() ? std::vector<std::string>() : std::vector{"- expires in: " + has};
     }
     const auto wanted = config::parse_duration(asked);
     const std::string wants = wanted ? time_left(to_seconds(*wanted)) : asked;
-    if (has.empty()) return {"+ expires in: " + wants};
+    if (has.empty()) {
+        return {"+ expires in: " + wants};
+    }
     const bool equal = wanted && to_seconds(*wanted) == number_of(row, "expires_in_seconds");
     return equal ? std::vector<std::string>()
                  : std::vector{"~ expires in: " + has + " -> " + wants};
@@ -96,7 +102,9 @@ void plan_one(const QuotaApplyCommand& command, const QuotaDefinition& wanted, c
                          {"differences", lines}});
     plan.text += (before ? "~ " : "+ ") + wanted.name;
     plan.text += exact ? "  (" + text_of(report, "source") + ")\n" : "\n";
-    for (const std::string& line : lines) plan.text += "    " + line + "\n";
+    for (const std::string& line : lines) {
+        plan.text += "    " + line + "\n";
+    }
 }
 
 /// Nothing after having told what went wrong.
@@ -105,7 +113,9 @@ std::optional<Plan> plan_all(RemoteSession& session, const QuotaApplyCommand& co
     Plan plan;
     for (const QuotaDefinition& quota : quotas) {
         const auto report = session.find(target_of(quota.name));
-        if (!report) return std::nullopt;
+        if (!report) {
+            return std::nullopt;
+        }
         plan_one(command, quota, *report, plan);
     }
     return plan;
@@ -143,7 +153,9 @@ int refuse(const RemoteOptions& options, const QuotaApplyCommand& command,
 /// It may have been done all the same.
 int no_answer(const RemoteOptions& options, const QuotaApplyCommand& command) {
     const std::string problem = "no answer: it is not known whether this was done";
-    if (command.dry_run) return refuse(options, command, "no answer", Json::array());
+    if (command.dry_run) {
+        return refuse(options, command, "no answer", Json::array());
+    }
     if (options.output == OutputFormat::json) {
         const Json unknown{{"dry_run", false}, {"done", nullptr}, {"problem", problem}};
         std::puts(unknown.dump(2).c_str());
@@ -157,10 +169,14 @@ std::optional<int> try_apply(RemoteSession& session, const RemoteOptions& option
                              const std::vector<QuotaDefinition>& quotas) {
     constexpr std::size_t kMostBytes = 1024UL * 1024;  // of a body, docs/admin-api.md
     const auto plan = plan_all(session, command, quotas);
-    if (!plan) return refuse(options, command, "the quotas in force cannot be read", Json::array());
+    if (!plan) {
+        return refuse(options, command, "the quotas in force cannot be read", Json::array());
+    }
     if (plan->differs()) {
         ChangeNote note = command.note;
-        if (note.expires_in.empty()) note.expires_in = "keep";
+        if (note.expires_in.empty()) {
+            note.expires_in = "keep";
+        }
         if (plan->changes.size() > engine::kMaximumTogether) {
             return refuse(options, command,
                           std::to_string(plan->changes.size()) +
@@ -178,8 +194,12 @@ std::optional<int> try_apply(RemoteSession& session, const RemoteOptions& option
         }
         const auto answer = session.post(
             with_note("/v1/quotas", note) + (command.dry_run ? "&dry_run=true" : ""), body);
-        if (!answer) return no_answer(options, command);
-        if (answer->status == 412) return std::nullopt;
+        if (!answer) {
+            return no_answer(options, command);
+        }
+        if (answer->status == 412) {
+            return std::nullopt;
+        }
         if (!answer->problem.empty()) {
             return refuse(options, command, answer->problem,
                           answer->body.is_object() ? answer->body.value("errors", Json::array())
@@ -213,7 +233,9 @@ int quota_apply(const RemoteOptions& options, const QuotaApplyCommand& command) 
     RemoteSession session(options);
     const auto quotas = parents_first(sets);
     for (int i = 0; i < kTries; ++i) {
-        if (const auto code = try_apply(session, options, command, quotas)) return *code;
+        if (const auto code = try_apply(session, options, command, quotas)) {
+            return *code;
+        }
     }
     return refuse(options, command, "quotas changed again and again while this change was made",
                   Json::array());

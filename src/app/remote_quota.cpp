@@ -15,7 +15,9 @@ using limiter::QuotaDefinition;
 
 std::string source_text(const Json& row) {
     std::string text = text_of(row, "source");
-    if (const std::string who = text_of(row, "who"); !who.empty()) text += " (" + who + ")";
+    if (const std::string who = text_of(row, "who"); !who.empty()) {
+        text += " (" + who + ")";
+    }
     const bool in_force = !row.contains("in_force") || row["in_force"] == true;
     return in_force ? text : text + ", not in force: " + text_of(row, "problem");
 }
@@ -24,7 +26,9 @@ std::vector<std::string> table_row(const Json& row) {
     const auto definition = definition_of(row);
     const std::string expires = expires_text(row);
     const std::string ends = expires.empty() ? "-" : expires;
-    if (!definition) return {text_of(row, "name"), "(hidden)", "", "", "", ends, source_text(row)};
+    if (!definition) {
+        return {text_of(row, "name"), "(hidden)", "", "", "", ends, source_text(row)};
+    }
     const std::string options = options_text(*definition);
     return {definition->name,
             limits_text(*definition),
@@ -42,15 +46,23 @@ std::optional<Json> list_all(RemoteSession& session, const std::string& prefix) 
     for (;;) {
         auto page = session.get("/v1/quotas?limit=1000&prefix=" + percent_encode(prefix) +
                                 "&after=" + percent_encode(after));
-        if (!page) return std::nullopt;
-        for (const Json& row : page->value("quotas", Json::array())) all.push_back(row);
+        if (!page) {
+            return std::nullopt;
+        }
+        for (const Json& row : page->value("quotas", Json::array())) {
+            all.push_back(row);
+        }
         after = text_of(*page, "next");
-        if (after.empty()) return all;
+        if (after.empty()) {
+            return all;
+        }
     }
 }
 
 std::string live_text(const Json& report) {
-    if (!report.contains("live") || !report["live"].is_object()) return {};
+    if (!report.contains("live") || !report["live"].is_object()) {
+        return {};
+    }
     std::vector<std::vector<std::string>> rows = {
         {"LIMIT", "LEVEL", "LOW", "HIGH", "OFFERED/s", "DISCARD", "FLEET", "OWNERS"}};
     for (const Json& limit : report["live"].value("limits", Json::array())) {
@@ -69,7 +81,9 @@ std::string live_text(const Json& report) {
 }
 
 std::string figures_text(const Json& report) {
-    if (!report.contains("figures") || !report["figures"].is_object()) return {};
+    if (!report.contains("figures") || !report["figures"].is_object()) {
+        return {};
+    }
     const Json& figures = report["figures"];
     return "here      offered " + short_number(number_of(figures, "offered")) + ", admitted " +
            short_number(number_of(figures, "admitted")) + ", refused " +
@@ -102,7 +116,9 @@ bool needs_parent(const std::string& name, const Json& report, const QuotaEdit& 
 
 /// What there is of exactly this name: its definition, "(hidden)" or "(none)", and its expiry.
 std::string row_text(const std::string& name, const Json& row) {
-    if (row.is_null() || text_of(row, "name") != name) return "(none)";
+    if (row.is_null() || text_of(row, "name") != name) {
+        return "(none)";
+    }
     const auto definition = definition_of(row);
     const std::string text = definition ? definition_text(*definition) : "(hidden)";
     const std::string expires = expires_text(row);
@@ -118,13 +134,17 @@ std::string tag_of(const std::string& name, const Json& report) {
 /// A dry run asks the sidecar as well: it knows parents, chains and bounds.
 std::string change_target(const QuotaSetCommand& command) {
     ChangeNote note = command.note;
-    if (note.expires_in.empty()) note.expires_in = "keep";
+    if (note.expires_in.empty()) {
+        note.expires_in = "keep";
+    }
     return with_note(target_of(command.name), note) + (command.dry_run ? "&dry_run=true" : "");
 }
 
 std::string removal_target(const QuotaRemoveCommand& command) {
     std::string target = with_note(target_of(command.name), command.note);
-    if (!command.dry_run) return target;
+    if (!command.dry_run) {
+        return target;
+    }
     target += target.find('?') == std::string::npos ? '?' : '&';
     return target + "dry_run=true";
 }
@@ -136,15 +156,21 @@ std::optional<int> put(RemoteSession& session, const RemoteOptions& options,
     bool changed = false;
     const auto answer =
         session.put_if(change_target(command), body, tag_of(command.name, before), changed);
-    if (changed) return std::nullopt;
-    if (!answer) return 1;
+    if (changed) {
+        return std::nullopt;
+    }
+    if (!answer) {
+        return 1;
+    }
     if (options.output == OutputFormat::json) {
         std::puts(answer->dump(2).c_str());
         return 0;
     }
     std::printf("%s\n  before  %s\n  after   %s\n", command.name.c_str(),
                 row_text(command.name, before).c_str(), row_text(command.name, *answer).c_str());
-    if (command.dry_run) std::puts("  (nothing changed: --dry-run)");
+    if (command.dry_run) {
+        std::puts("  (nothing changed: --dry-run)");
+    }
     return 0;
 }
 
@@ -153,8 +179,12 @@ std::optional<int> put(RemoteSession& session, const RemoteOptions& options,
 std::optional<int> try_set(RemoteSession& session, const RemoteOptions& options,
                            const QuotaSetCommand& command) {
     const auto report = session.find(target_of(command.name));
-    if (!report) return 1;
-    if (command.absent) return put(session, options, command, *report, R"({"absent": true})");
+    if (!report) {
+        return 1;
+    }
+    if (command.absent) {
+        return put(session, options, command, *report, R"({"absent": true})");
+    }
     if (command.edit.empty()) {  // its expiry alone
         if (!text_of(*report, "source").starts_with("api ") ||
             tag_of(command.name, *report).empty()) {
@@ -169,7 +199,9 @@ std::optional<int> try_set(RemoteSession& session, const RemoteOptions& options,
                         "', to become a quota of its own: say its --parent (or none)");
     }
     const auto edited = apply_edit(base_of(command.name, *report), command.edit);
-    if (!edited) return complain(edited.error().message);
+    if (!edited) {
+        return complain(edited.error().message);
+    }
     return put(session, options, command, *report, config::quota_json(*edited, -1));
 }
 
@@ -178,45 +210,63 @@ std::optional<int> try_set(RemoteSession& session, const RemoteOptions& options,
 int quota_list(const RemoteOptions& options, const std::string& prefix) {
     RemoteSession session(options);
     const auto rows = list_all(session, prefix);
-    if (!rows) return 1;
+    if (!rows) {
+        return 1;
+    }
     if (options.output == OutputFormat::json) {
         std::puts(rows->dump(2).c_str());
         return 0;
     }
     std::vector<std::vector<std::string>> table = {
         {"NAME", "LIMITS", "MODE", "PARENT", "OPTIONS", "EXPIRES", "SOURCE"}};
-    for (const Json& row : *rows) table.push_back(table_row(row));
+    for (const Json& row : *rows) {
+        table.push_back(table_row(row));
+    }
     std::fputs(format_table(table).c_str(), stdout);
     const auto config = session.get("/v1/config");
-    if (!config) return 1;
-    for (const std::string& line : set_problems(*config)) std::printf("! %s\n", line.c_str());
+    if (!config) {
+        return 1;
+    }
+    for (const std::string& line : set_problems(*config)) {
+        std::printf("! %s\n", line.c_str());
+    }
     return 0;
 }
 
 int quota_get(const RemoteOptions& options, const std::string& name, bool history) {
     RemoteSession session(options);
     const auto report = session.get(target_of(name) + (history ? "?history=true" : ""));
-    if (!report) return 1;
+    if (!report) {
+        return 1;
+    }
     if (options.output == OutputFormat::json) {
         std::puts(report->dump(2).c_str());
         return 0;
     }
     const auto definition = definition_of(*report);
     std::string text = "name      " + name + "\n";
-    if (definition && definition->name != name) text += "template  " + definition->name + "\n";
+    if (definition && definition->name != name) {
+        text += "template  " + definition->name + "\n";
+    }
     text += "limits    " + (definition ? limits_text(*definition) : "(hidden)") + "\n";
     if (definition) {
         text += "mode      " + mode_text(*definition) + "\n";
         text += "parent    " + definition->parent.value_or("-") + "\n";
         const std::string more = options_text(*definition);
-        if (!more.empty()) text += "options   " + more + "\n";
+        if (!more.empty()) {
+            text += "options   " + more + "\n";
+        }
     }
     text += "source    " + source_text(*report) + "\n";
-    if (const std::string why = text_of(*report, "why"); !why.empty())
+    if (const std::string why = text_of(*report, "why"); !why.empty()) {
         text += "why       " + why + "\n";
-    if (const std::string expires = expires_text(*report); !expires.empty())
+    }
+    if (const std::string expires = expires_text(*report); !expires.empty()) {
         text += "expires   in " + expires + "\n";
-    if (text_of(*report, "name").empty()) text = "name      " + name + "\n(no such quota now)\n";
+    }
+    if (text_of(*report, "name").empty()) {
+        text = "name      " + name + "\n(no such quota now)\n";
+    }
     std::fputs((text + figures_text(*report) + live_text(*report)).c_str(), stdout);
     if (history) {
         const auto now = std::chrono::duration_cast<std::chrono::seconds>(net::unix_time());
@@ -229,7 +279,9 @@ int quota_set(const RemoteOptions& options, const QuotaSetCommand& command) {
     constexpr int kTries = 20;
     RemoteSession session(options);
     for (int i = 0; i < kTries; ++i) {
-        if (const auto code = try_set(session, options, command)) return *code;
+        if (const auto code = try_set(session, options, command)) {
+            return *code;
+        }
     }
     return complain("'" + command.name + "' changed again and again while this change was made");
 }
@@ -238,9 +290,13 @@ int quota_remove(const RemoteOptions& options, const QuotaRemoveCommand& command
     RemoteSession session(options);
     const std::string& name = command.name;
     const auto before = command.dry_run ? session.find(target_of(name)) : Json();
-    if (!before) return 1;
+    if (!before) {
+        return 1;
+    }
     const auto answer = session.remove(removal_target(command));
-    if (!answer) return 1;
+    if (!answer) {
+        return 1;
+    }
     if (options.output == OutputFormat::json) {
         std::puts(answer->dump(2).c_str());
         return 0;

@@ -13,9 +13,13 @@ namespace {
 /// One line per error of a problem document.
 std::string problem_text(const Json& problem, bool several = false) {
     std::string text = text_of(problem, "detail");
-    if (!problem.is_object() || !problem.contains("errors")) return text;
+    if (!problem.is_object() || !problem.contains("errors")) {
+        return text;
+    }
     // The store's own summary names each error as well; once is enough.
-    if (text.find(": ") != std::string::npos) text = "the definition is not valid";
+    if (text.find(": ") != std::string::npos) {
+        text = "the definition is not valid";
+    }
     for (const Json& error : problem["errors"]) {
         const std::string path = text_of(error, "path");
         const std::string quota = several ? text_of(error, "quota") : "";
@@ -34,7 +38,9 @@ std::string problem_text(const Json& problem, bool several = false) {
 std::string printable(std::string text) {
     for (char& c : text) {
         const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7f) c = '?';
+        if (byte < 0x20 || byte == 0x7f) {
+            c = '?';
+        }
     }
     return text;
 }
@@ -71,9 +77,13 @@ std::optional<Json> RemoteSession::read(const Result<AdminReply>& reply, bool ma
         complain(reply.error().message);
         return std::nullopt;
     }
-    if (reply->status == 404 && may_be_missing) return Json(nullptr);
+    if (reply->status == 404 && may_be_missing) {
+        return Json(nullptr);
+    }
     Json json = Json::parse(reply->body, nullptr, false);
-    if (reply->status >= 200 && reply->status < 300 && !json.is_discarded()) return json;
+    if (reply->status >= 200 && reply->status < 300 && !json.is_discarded()) {
+        return json;
+    }
     const std::string what = json.is_discarded() ? "" : problem_text(json);
     complain(what.empty() ? "the sidecar answered " + std::to_string(reply->status) : what);
     return std::nullopt;
@@ -91,7 +101,9 @@ std::optional<Json> RemoteSession::put(const std::string& target, const std::str
 std::optional<Json> RemoteSession::put_if(const std::string& target, const std::string& body,
                                           const std::string& tag, bool& changed) {
     changed = false;
-    if (!client_) return std::nullopt;
+    if (!client_) {
+        return std::nullopt;
+    }
     const auto reply = client_->put(target, body, tag);
     changed = reply && reply->status == 412;
     return changed ? std::nullopt : read(reply, false);
@@ -105,15 +117,21 @@ std::optional<Json> RemoteSession::post(const std::string& target) {
 
 std::optional<RemoteSession::Answer> RemoteSession::post(const std::string& target,
                                                          const std::string& body) {
-    if (!client_) return std::nullopt;
+    if (!client_) {
+        return std::nullopt;
+    }
     const auto reply = client_->post(target, body);
     if (!reply) {
         complain(reply.error().message);
         return std::nullopt;
     }
     Answer answer{reply->status, Json::parse(reply->body, nullptr, false), {}};
-    if (answer.status == 200 && !answer.body.is_discarded()) return answer;
-    if (!answer.body.is_discarded()) answer.problem = problem_text(answer.body, true);
+    if (answer.status == 200 && !answer.body.is_discarded()) {
+        return answer;
+    }
+    if (!answer.body.is_discarded()) {
+        answer.problem = problem_text(answer.body, true);
+    }
     if (answer.problem.empty()) {
         answer.problem = "the sidecar answered " + std::to_string(answer.status);
     }
@@ -121,13 +139,17 @@ std::optional<RemoteSession::Answer> RemoteSession::post(const std::string& targ
 }
 
 std::string text_of(const Json& object, const char* key) {
-    if (!object.is_object() || !object.contains(key)) return {};
+    if (!object.is_object() || !object.contains(key)) {
+        return {};
+    }
     const Json& member = object[key];
     return member.is_string() ? member.get<std::string>() : member.is_null() ? "" : member.dump();
 }
 
 double number_of(const Json& object, const char* key) {
-    if (!object.is_object() || !object.contains(key) || !object[key].is_number()) return 0;
+    if (!object.is_object() || !object.contains(key) || !object[key].is_number()) {
+        return 0;
+    }
     return object[key].get<double>();
 }
 

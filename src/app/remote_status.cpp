@@ -9,24 +9,36 @@ namespace weir::app {
 namespace {
 
 std::string health_text(const Json& status) {
-    if (!status.contains("health")) return "unknown";
+    if (!status.contains("health")) {
+        return "unknown";
+    }
     const Json& health = status["health"];
-    if (health.value("draining", false)) return "draining";
+    if (health.value("draining", false)) {
+        return "draining";
+    }
     return health.value("ready", false) ? "ready" : "not ready";
 }
 
 std::string state_of_set(const Json& set) {
-    if (set.value("conflict", false)) return "CONFLICT";
+    if (set.value("conflict", false)) {
+        return "CONFLICT";
+    }
     const std::string loading = text_of(set, "loading_generation");
-    if (!loading.empty()) return "taking in " + loading;
+    if (!loading.empty()) {
+        return "taking in " + loading;
+    }
     return text_of(set, "problem").empty() ? "" : "OTHER FILE";
 }
 
 /// What a peer has, by its last digest: "same", or its sets where they differ from ours.
 std::string definitions_text(const Json& peer) {
-    if (!peer.contains("definitions") || !peer["definitions"].is_object()) return "-";
+    if (!peer.contains("definitions") || !peer["definitions"].is_object()) {
+        return "-";
+    }
     const Json& definitions = peer["definitions"];
-    if (definitions.value("same", false)) return "same";
+    if (definitions.value("same", false)) {
+        return "same";
+    }
     std::string text;
     for (const Json& set : definitions.value("quota_sets", Json::array())) {
         text += text_of(set, "name") + "#" + text_of(set, "generation") + " ";
@@ -42,14 +54,18 @@ std::string sets_text(const Json& config) {
                         text_of(set, "quotas"), text_of(set, "hash"), state_of_set(set)});
     }
     std::string text = rows.size() == 1 ? "" : "\n" + format_table(rows);
-    for (const std::string& line : set_problems(config)) text += "! " + line + "\n";
+    for (const std::string& line : set_problems(config)) {
+        text += "! " + line + "\n";
+    }
     return text;
 }
 
 /// "0.2s", or "-" if it is not known.
 std::string seconds_text(const Json& object, const char* key) {
     const bool known = object.contains(key) && object[key].is_number();
-    if (!known) return "-";
+    if (!known) {
+        return "-";
+    }
     const double seconds = number_of(object, key);
     return seconds < 0.1 ? short_number(1000 * seconds) + "ms" : short_number(seconds) + "s";
 }
@@ -73,11 +89,17 @@ std::string peers_text(const Json& peers) {
 
 std::string gossip_text(const Json& status) {
     const Json gossip = status.value("gossip", Json::object());
-    if (!gossip.value("clustered", false)) return "alone, every limit is its own";
+    if (!gossip.value("clustered", false)) {
+        return "alone, every limit is its own";
+    }
     const Json keys = gossip.value("keys", Json::array());
-    if (keys.empty()) return "not sealed (insecure: true)";
+    if (keys.empty()) {
+        return "not sealed (insecure: true)";
+    }
     std::string text = "sealed with key " + keys[0].get<std::string>();
-    if (keys.size() > 1) text += ", accepts " + keys[1].get<std::string>() + " as well";
+    if (keys.size() > 1) {
+        text += ", accepts " + keys[1].get<std::string>() + " as well";
+    }
     return text;
 }
 
@@ -103,7 +125,9 @@ std::string limits_text(const Json& status) {
     std::vector<std::vector<std::string>> rows = {{"LIMIT", "LAST HEARD", "OWNERS HEARD", ""}};
     for (const Json& limit :
          status.value("gossip", Json::object()).value("limits", Json::array())) {
-        if (rows.size() > kMost) break;
+        if (rows.size() > kMost) {
+            break;
+        }
         const std::string silent = seconds_text(limit, "silent_seconds");
         rows.push_back({text_of(limit, "quota") + " " + text_of(limit, "unit") + "/" +
                             text_of(limit, "period"),
@@ -116,7 +140,9 @@ std::string limits_text(const Json& status) {
 
 std::string reload_text(const Json& config) {
     const std::string hash = " (hash " + text_of(config, "hash") + ")";
-    if (config.value("last_reload_successful", true)) return "good" + hash;
+    if (config.value("last_reload_successful", true)) {
+        return "good" + hash;
+    }
     std::string text = "FAILED, what was in force stays" + hash;
     for (const Json& error : config.value("errors", Json::array())) {
         text += "\n  " + error.get<std::string>();
@@ -126,7 +152,9 @@ std::string reload_text(const Json& config) {
 
 /// A line of its own, if there is a snapshot.
 std::string snapshot_text(const Json& config) {
-    if (!config.contains("snapshot") || !config["snapshot"].is_object()) return "";
+    if (!config.contains("snapshot") || !config["snapshot"].is_object()) {
+        return "";
+    }
     const Json& snapshot = config["snapshot"];
     const std::string problem = text_of(snapshot, "problem");
     std::string text = "snapshot  " + text_of(snapshot, "file");
@@ -147,7 +175,9 @@ int status(const RemoteOptions& options) {
     const auto status = session.get("/v1/status");
     const auto config = status ? session.get("/v1/config") : std::nullopt;
     const auto peers = config ? session.get("/v1/peers") : std::nullopt;
-    if (!peers) return 1;
+    if (!peers) {
+        return 1;
+    }
     if (options.output == OutputFormat::json) {
         const Json all{{"status", *status}, {"config", *config}, {"peers", (*peers)["peers"]}};
         std::puts(all.dump(2).c_str());
@@ -165,7 +195,9 @@ int status(const RemoteOptions& options) {
         std::printf("%s%s", &key == &waiting.front() ? "restart   needed for " : ", ",
                     key.get<std::string>().c_str());
     }
-    if (!waiting.empty()) std::puts("");
+    if (!waiting.empty()) {
+        std::puts("");
+    }
     std::fputs(
         (trouble_text(*status) + sets_text(*config) + peers_text(*peers) + limits_text(*status))
             .c_str(),
@@ -176,7 +208,9 @@ int status(const RemoteOptions& options) {
 int drain(const RemoteOptions& options) {
     RemoteSession session(options);
     const auto answer = session.post("/v1/drain");
-    if (!answer) return 1;
+    if (!answer) {
+        return 1;
+    }
     if (options.output == OutputFormat::json) {
         std::puts(answer->dump(2).c_str());
     } else {

@@ -22,7 +22,9 @@ void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 /// Each connection takes two descriptors; the soft limit of 1,024 is for programs with select().
 void raise_descriptor_limit() {
     rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
     constexpr rlim_t kEnough = 1'048'576;
     limit.rlim_cur = limit.rlim_max == RLIM_INFINITY ? kEnough : limit.rlim_max;
     static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
@@ -31,7 +33,9 @@ void raise_descriptor_limit() {
 /// The proxy's listeners share their port among themselves (SO_REUSEPORT), so that a second weir
 /// would silently take half of the first one's clients. Asking without sharing shows it.
 Result<void> check_free(const char* key, const Endpoint& endpoint, int type) {
-    if (endpoint.port == 0) return {};
+    if (endpoint.port == 0) {
+        return {};
+    }
     const net::SocketAddress address = net::to_socket_address(endpoint);
     const net::FileDescriptor descriptor(::socket(address.family(), type | SOCK_CLOEXEC, 0));
     const int yes = 1;
@@ -52,13 +56,19 @@ Result<void> check_free(const char* key, const config::ListenAddress& address) {
 std::vector<std::string> environment_errors(const config::Settings& settings) {
     std::vector<std::string> errors;
     const auto note = [&](const auto& result) {
-        if (!result) errors.push_back(result.error().message);
+        if (!result) {
+            errors.push_back(result.error().message);
+        }
     };
     note(check_free("listen", settings.listen));
     note(check_free("admin", settings.admin));
     note(check_free("status", settings.status));
-    if (settings.check) note(check_free("check.listen", settings.check->listen));
-    if (!settings.admin_token_file.empty()) note(admin::read_token(settings.admin_token_file));
+    if (settings.check) {
+        note(check_free("check.listen", settings.check->listen));
+    }
+    if (!settings.admin_token_file.empty()) {
+        note(admin::read_token(settings.admin_token_file));
+    }
     if (settings.cluster) {
         note(check_free("cluster.listen", settings.cluster->listen, SOCK_DGRAM));
         if (!settings.cluster->key_file.empty()) {
@@ -85,7 +95,9 @@ class HeldSignals {
   public:
     HeldSignals() {
         sigemptyset(&signals_);
-        for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals_, number);
+        for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+            sigaddset(&signals_, number);
+        }
         ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     }
     /// From here on they are delivered, in this thread; those begun meanwhile go on without.
@@ -105,7 +117,9 @@ class HeldSignals {
 int run(const member::ConfigSource& source) {
     const HeldSignals signals;
     member::Loaded loaded;
-    if (!load_and_tell(source, loaded)) return 1;
+    if (!load_and_tell(source, loaded)) {
+        return 1;
+    }
     if (HeldSignals::told_to_end()) {
         say("weir: told to end before it served\n");
         return 0;
@@ -128,12 +142,16 @@ int run(const member::ConfigSource& source) {
 
 int check(const member::ConfigSource& source) {
     member::Loaded loaded;
-    if (!load_and_tell(source, loaded)) return 1;
+    if (!load_and_tell(source, loaded)) {
+        return 1;
+    }
     const std::vector<std::string> errors = environment_errors(loaded.settings);
     for (const std::string& error : errors) {
         say("weir: " + error + "\n");
     }
-    if (errors.empty()) std::puts("weir could start here");
+    if (errors.empty()) {
+        std::puts("weir could start here");
+    }
     return errors.empty() ? 0 : 1;
 }
 

@@ -78,24 +78,36 @@ Sidecar::~Sidecar() {
 
 Result<void> Sidecar::start() {
     started_ = net::now();
-    if (auto opened = open_cluster(); !opened) return opened;
-    if (auto applied = member_.apply_first(first_sets_); !applied) return applied;
+    if (auto opened = open_cluster(); !opened) {
+        return opened;
+    }
+    if (auto applied = member_.apply_first(first_sets_); !applied) {
+        return applied;
+    }
     first_sets_ = {};
     figures_.last_success_seconds = to_seconds(net::unix_time());
-    if (auto opened = open_listeners(); !opened) return opened;
+    if (auto opened = open_listeners(); !opened) {
+        return opened;
+    }
     upstream_lookup_.set(settings_.upstream);
-    if (auto opened = open_proxy(); !opened) return opened;
+    if (auto opened = open_proxy(); !opened) {
+        return opened;
+    }
     set_memory_limit();
     member_.on_late_outcome([this](const member::SetsOutcome& outcome) {
         log_outcome(outcome);
-        if (outcome.again) reload(Reload::quotas);
+        if (outcome.again) {
+            reload(Reload::quotas);
+        }
     });
     member_.start();
     watch_.watch(settings_.quotas);
     reload(Reload::quotas);  // what changed between reading and watching
     watch_keys();
     tell_strangers();
-    for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+        signals_.add(number);
+    }
     wait_for_signal();
     return {};
 }
@@ -106,7 +118,9 @@ Result<void> Sidecar::open_cluster() {
         notice.is_warning ? log_.warning(notice.message, fields)
                           : log_.info(notice.message, fields);
     });
-    if (auto opened = member_.open(settings_); !opened) return opened;
+    if (auto opened = member_.open(settings_); !opened) {
+        return opened;
+    }
     cluster_ = &member_.cluster();
     for (const std::string& warning : cluster_->warnings()) {
         log_.warning(warning, {});
@@ -138,13 +152,17 @@ Result<void> Sidecar::open_listeners() {
 Result<void> Sidecar::open_proxy() {
     proxy::ServerSettings settings;
     settings.listen = to_address(settings_.listen);
-    if (settings_.check) settings.check = to_address(settings_.check->listen);
+    if (settings_.check) {
+        settings.check = to_address(settings_.check->listen);
+    }
     settings.workers = settings_.workers;
     settings.connections = settings_.limits.connections;
     settings.drain = settings_.drain;
     settings.seed = random_.next();
     settings.access_log = &access_log_;
-    if (auto opened = open_access_log(); !opened) return opened;
+    if (auto opened = open_access_log(); !opened) {
+        return opened;
+    }
     proxy_ = std::make_unique<proxy::Server>(settings, limiter_, make_snapshot());
     if (auto started = proxy_->start(); !started) {
         proxy_.reset();
@@ -173,7 +191,9 @@ int Sidecar::run() {
 
 void Sidecar::wait_for_signal() {
     signals_.async_wait([this](const boost::system::error_code& failure, int number) {
-        if (failure) return;
+        if (failure) {
+            return;
+        }
         on_signal(number);
         wait_for_signal();
     });
@@ -208,7 +228,9 @@ void Sidecar::set_memory_limit() {
 }
 
 void Sidecar::memory_changed(bool is_short, const MemoryGauge::Reading& reading) {
-    if (proxy_) proxy_->shed(is_short);
+    if (proxy_) {
+        proxy_->shed(is_short);
+    }
     const auto used = std::to_string(reading.used);
     const auto limit = std::to_string(reading.limit);
     if (is_short) {
@@ -221,7 +243,9 @@ void Sidecar::memory_changed(bool is_short, const MemoryGauge::Reading& reading)
 }
 
 void Sidecar::drain() {
-    if (std::exchange(draining_, true)) return;
+    if (std::exchange(draining_, true)) {
+        return;
+    }
     log_.info("draining: not ready any more, still serving", {});
     proxy_->drain();
 }
@@ -259,17 +283,23 @@ std::shared_ptr<const proxy::Snapshot> Sidecar::make_snapshot() const {
     snapshot->judging_proxies = settings_.judging_proxies;
     snapshot->access_log = settings_.access_log;
     snapshot->peek = settings_.peek;
-    if (settings_.check) snapshot->check_clients = settings_.check->clients;
+    if (settings_.check) {
+        snapshot->check_clients = settings_.check->clients;
+    }
     return snapshot;
 }
 
 Result<void> Sidecar::open_access_log() {
-    if (settings_.access_log == config::AccessLogMode::off) return {};
+    if (settings_.access_log == config::AccessLogMode::off) {
+        return {};
+    }
     return access_log_.open();
 }
 
 void Sidecar::replace_snapshot() {
-    if (proxy_) proxy_->replace(make_snapshot());
+    if (proxy_) {
+        proxy_->replace(make_snapshot());
+    }
 }
 
 void Sidecar::set_upstream(std::vector<net::SocketAddress> addresses) {

@@ -32,7 +32,9 @@ bool same_cluster(const std::optional<config::ClusterSettings>& one,
 }
 
 std::optional<config::ListenAddress> check_address(const config::Settings& settings) {
-    if (!settings.check) return std::nullopt;
+    if (!settings.check) {
+        return std::nullopt;
+    }
     return settings.check->listen;
 }
 
@@ -41,7 +43,9 @@ std::vector<std::string> fixed_changes(const config::Settings& now,
                                        const config::Settings& wanted) {
     std::vector<std::string> keys;
     const auto note = [&](bool same, const char* key) {
-        if (!same) keys.emplace_back(key);
+        if (!same) {
+            keys.emplace_back(key);
+        }
     };
     note(now.listen == wanted.listen, "listen");
     note(now.admin == wanted.admin, "admin");
@@ -74,7 +78,9 @@ void take_over(config::Settings& now, const config::Settings& wanted) {
     now.headers = wanted.headers;
     now.trusted_proxies = wanted.trusted_proxies;
     now.judging_proxies = wanted.judging_proxies;
-    if (now.check && wanted.check) now.check->clients = wanted.check->clients;
+    if (now.check && wanted.check) {
+        now.check->clients = wanted.check->clients;
+    }
     now.log.level = wanted.log.level;
     now.access_log = wanted.access_log;
     now.peek = wanted.peek;
@@ -90,12 +96,18 @@ member::Reloader::Job Sidecar::reload_job(Reload what) const {
 }
 
 void Sidecar::loaded_again(Reload what, member::Loaded loaded) {
-    if (stopping_ || loaded.quotas_unchanged) return;
-    if (loaded.unreadable) watch_.again();
+    if (stopping_ || loaded.quotas_unchanged) {
+        return;
+    }
+    if (loaded.unreadable) {
+        watch_.again();
+    }
     if (!loaded.good()) {
         std::vector<std::string> errors = error_lines(loaded.diagnostics);
         const bool told = what == Reload::quotas && loaded.unreadable && errors == figures_.errors;
-        if (!told) reload_failed(what, std::move(errors));
+        if (!told) {
+            reload_failed(what, std::move(errors));
+        }
         return;
     }
     std::vector<std::string> errors = apply_sets(loaded.sets, what == Reload::everything);
@@ -112,22 +124,30 @@ void Sidecar::loaded_again(Reload what, member::Loaded loaded) {
         return;
     }
     ++figures_.reloads;
-    if (settings_bad_) return;
+    if (settings_bad_) {
+        return;
+    }
     figures_.last_reload_successful = true;
     figures_.last_success_seconds = to_seconds(net::unix_time());
     figures_.errors.clear();
     log_.info("reloaded", {{"quota_sets", std::to_string(loaded.sets.size())}});
     // What changed between reading and watching anew.
-    if (what == Reload::everything) reload(Reload::quotas);
+    if (what == Reload::everything) {
+        reload(Reload::quotas);
+    }
 }
 
 /// Its own trouble: a bad key file leaves quotas and settings alone, and they leave it.
 void Sidecar::reload_keys(bool by_hand) {
-    if (stopping_) return;
+    if (stopping_) {
+        return;
+    }
     const auto changed = cluster_->reload_keys();
     if (!changed) {
         key_watch_.again();
-        if (!by_hand && keys_problem_ == changed.error().message) return;
+        if (!by_hand && keys_problem_ == changed.error().message) {
+            return;
+        }
         ++figures_.reloads;
         ++figures_.reload_failures;
         keys_problem_ = changed.error().message;
@@ -135,9 +155,13 @@ void Sidecar::reload_keys(bool by_hand) {
                    {{"reason", keys_problem_}});
         return;
     }
-    for (const std::string& warning : cluster_->warnings()) log_.warning(warning, {});
+    for (const std::string& warning : cluster_->warnings()) {
+        log_.warning(warning, {});
+    }
     keys_problem_.clear();
-    if (!*changed) return;
+    if (!*changed) {
+        return;
+    }
     ++figures_.reloads;
     std::string accepted;
     for (const std::uint32_t key : cluster_->engine().key_ids()) {
@@ -147,7 +171,9 @@ void Sidecar::reload_keys(bool by_hand) {
 }
 
 void Sidecar::reload_token() {
-    if (stopping_) return;
+    if (stopping_) {
+        return;
+    }
     const auto read = admin_server_->reload_token();
     if (read) {
         token_problem_.clear();
@@ -161,7 +187,9 @@ void Sidecar::reload_token() {
 }
 
 void Sidecar::watch_keys() {
-    if (!settings_.cluster || settings_.cluster->key_file.empty()) return;
+    if (!settings_.cluster || settings_.cluster->key_file.empty()) {
+        return;
+    }
     key_watch_.watch({settings_.cluster->key_file});
     reload_keys(false);  // what changed between reading and watching
 }
@@ -209,16 +237,22 @@ void Sidecar::apply_settings(const config::Settings& settings) {
     after_restart_ = fixed_changes(settings_, settings);
     if (!after_restart_.empty()) {
         std::string keys;
-        for (const std::string& key : after_restart_) keys += (keys.empty() ? "" : ", ") + key;
+        for (const std::string& key : after_restart_) {
+            keys += (keys.empty() ? "" : ", ") + key;
+        }
         log_.warning("some changes take a restart", {{"keys", keys}});
     }
-    if (settings_.log.level != settings.log.level) log_.set_level(settings.log.level);
+    if (settings_.log.level != settings.log.level) {
+        log_.set_level(settings.log.level);
+    }
     take_over(settings_, settings);
     auto compiled = routing::Router::compile(settings_.routing);
     if (auto* router = std::get_if<std::shared_ptr<const routing::Router>>(&compiled)) {
         router_ = *router;
     }
-    if (auto opened = open_access_log(); !opened) log_.error(opened.error().message, {});
+    if (auto opened = open_access_log(); !opened) {
+        log_.error(opened.error().message, {});
+    }
     replace_snapshot();
     upstream_lookup_.set(settings_.upstream);
     set_memory_limit();

@@ -29,13 +29,17 @@ admin::ClusterFigures Sidecar::cluster_figures() { return member::cluster_figure
 admin::ConfigFigures Sidecar::config_figures() {
     admin::ConfigFigures figures = member::with_quota_sets(figures_, *cluster_);
     for (const std::string& problem : {keys_problem_, token_problem_}) {
-        if (problem.empty()) continue;
+        if (problem.empty()) {
+            continue;
+        }
         figures.last_reload_successful = false;
         figures.errors.push_back(problem);
     }
     for (admin::QuotaSetFigures& set : figures.quota_sets) {
         const auto problem = member_.set_problems().find(set.name);
-        if (problem != member_.set_problems().end()) set.problem = problem->second;
+        if (problem != member_.set_problems().end()) {
+            set.problem = problem->second;
+        }
     }
     figures.settings_json = config::describe_settings(settings_.given);
     figures.after_restart = after_restart_;
@@ -46,7 +50,9 @@ admin::ConfigFigures Sidecar::config_figures() {
 admin::GossipTrouble Sidecar::gossip_trouble() const {
     admin::GossipTrouble trouble;
     trouble.clustered = settings_.cluster.has_value();
-    if (!trouble.clustered) return trouble;
+    if (!trouble.clustered) {
+        return trouble;
+    }
     trouble.seal = cluster_->engine().seal_status(net::now());
     trouble.silent_seeds = cluster_->silent_seeds();
     constexpr std::size_t kMostLimits = 16;
@@ -55,7 +61,9 @@ admin::GossipTrouble Sidecar::gossip_trouble() const {
 }
 
 void Sidecar::tell_strangers() {
-    if (!settings_.cluster || stopping_) return;
+    if (!settings_.cluster || stopping_) {
+        return;
+    }
     for (const StrangerLog::Line& line :
          stranger_log_.lines(cluster_->engine().seal_status(net::now()), net::now())) {
         log_.warning(line.message, line.fields);
@@ -63,7 +71,9 @@ void Sidecar::tell_strangers() {
     constexpr std::chrono::milliseconds kLook{250};
     stranger_timer_.expires_after(kLook);
     stranger_timer_.async_wait([this](const boost::system::error_code& failure) {
-        if (!failure) tell_strangers();
+        if (!failure) {
+            tell_strangers();
+        }
     });
 }
 
@@ -85,8 +95,12 @@ admin::MetricsSources Sidecar::metrics_sources() {
     };
     sources.listeners = [this] {
         std::map<std::string, admin::ListenerFigures> figures;
-        if (status_server_) figures["status"] = listener_figures(status_server_->statistics());
-        if (admin_server_) figures["admin"] = listener_figures(admin_server_->statistics());
+        if (status_server_) {
+            figures["status"] = listener_figures(status_server_->statistics());
+        }
+        if (admin_server_) {
+            figures["admin"] = listener_figures(admin_server_->statistics());
+        }
         return figures;
     };
     sources.build = member::build_figures();
@@ -108,7 +122,9 @@ admin::AdminSources Sidecar::admin_sources() {
     sources.set_log_level = [this](std::string_view word) {
         config::LogLevel level = config::LogLevel::info;
         const bool known = parse_log_level(word, level);
-        if (known) log_.set_level(level);
+        if (known) {
+            log_.set_level(level);
+        }
         return known;
     };
     sources.uptime_seconds = [this] { return to_seconds(net::now() - started_); };

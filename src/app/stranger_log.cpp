@@ -10,7 +10,9 @@ namespace {
 
 std::string key_list(const std::vector<std::uint32_t>& keys) {
     std::string text;
-    for (const std::uint32_t key : keys) text += (text.empty() ? "" : ",") + admin::key_text(key);
+    for (const std::uint32_t key : keys) {
+        text += (text.empty() ? "" : ",") + admin::key_text(key);
+    }
     return text.empty() ? "none" : text;
 }
 
@@ -21,7 +23,9 @@ StrangerLog::Line describe(const engine::StrangerStatus& stranger,
     line.fields = {{"from", to_string(stranger.from)},
                    {"datagrams", std::to_string(stranger.datagrams)},
                    {"reason", std::string(stranger.reason)}};
-    if (stranger.key != 0) line.fields.emplace_back("key", admin::key_text(stranger.key));
+    if (stranger.key != 0) {
+        line.fields.emplace_back("key", admin::key_text(stranger.key));
+    }
     line.fields.emplace_back("our_keys", key_list(keys));
     return line;
 }
@@ -36,7 +40,9 @@ std::vector<StrangerLog::Line> StrangerLog::lines(const engine::SealStatus& stat
     std::erase_if(told_, [&](const Told& told) { return now - told.at >= kAgain; });
     std::vector<Line> lines;
     for (const engine::StrangerStatus& stranger : status.strangers) {
-        if (!is_due(stranger, now)) continue;
+        if (!is_due(stranger, now)) {
+            continue;
+        }
         remember(stranger, now);
         if (lines_in_minute_ == kLinesPerMinute) {
             ++left_out_;
@@ -64,7 +70,9 @@ bool StrangerLog::is_due(const engine::StrangerStatus& stranger, Instant now) co
 /// Invented senders cannot make it long: the oldest is forgotten, and perhaps told again.
 void StrangerLog::remember(const engine::StrangerStatus& stranger, Instant now) {
     constexpr std::size_t kMost = 256;
-    if (told_.size() == kMost) told_.erase(told_.begin());
+    if (told_.size() == kMost) {
+        told_.erase(told_.begin());
+    }
     told_.push_back({stranger.from, stranger.reason, stranger.key, now});
 }
 

@@ -43,8 +43,12 @@ bool validate_settings(const member::ConfigSource& source) {
 
 int validate(const member::ConfigSource& source, const std::vector<std::string>& documents) {
     bool good = true;
-    if (source.file || documents.empty()) good = validate_settings(source);
-    if (!documents.empty()) good = validate_documents(documents) && good;
+    if (source.file || documents.empty()) {
+        good = validate_settings(source);
+    }
+    if (!documents.empty()) {
+        good = validate_documents(documents) && good;
+    }
     return good ? 0 : 1;
 }
 

@@ -19,7 +19,9 @@ struct FreeInterfaces {
 
 bool is_link_local(const Endpoint& endpoint) {
     const auto& a = endpoint.address;
-    if (endpoint.is_v4()) return a[12] == 169 && a[13] == 254;
+    if (endpoint.is_v4()) {
+        return a[12] == 169 && a[13] == 254;
+    }
     return a[0] == 0xfe && (a[1] & 0xc0) == 0x80;
 }
 
@@ -40,7 +42,9 @@ bool reaches(const Endpoint& bound, const Endpoint& address) {
 
 std::optional<Endpoint> first_interface(const AdvertiseInputs& inputs, bool loopback) {
     for (const Endpoint& address : inputs.interfaces) {
-        if (is_loopback(address) == loopback && reaches(inputs.bound, address)) return address;
+        if (is_loopback(address) == loopback && reaches(inputs.bound, address)) {
+            return address;
+        }
     }
     return std::nullopt;
 }
@@ -53,7 +57,9 @@ bool is_unspecified(const Endpoint& endpoint) {
 }
 
 bool is_loopback(const Endpoint& endpoint) {
-    if (endpoint.is_v4()) return endpoint.address[12] == 127;
+    if (endpoint.is_v4()) {
+        return endpoint.address[12] == 127;
+    }
     Endpoint loopback;
     loopback.address[15] = 1;
     return endpoint.address == loopback.address;
@@ -77,9 +83,13 @@ Result<Endpoint> choose_advertised(const AdvertiseInputs& inputs) {
         }
         return *address;
     }
-    if (!is_unspecified(inputs.bound)) return inputs.bound;
+    if (!is_unspecified(inputs.bound)) {
+        return inputs.bound;
+    }
     auto address = first_interface(inputs, false);
-    if (!address) address = first_interface(inputs, true);
+    if (!address) {
+        address = first_interface(inputs, true);
+    }
     if (!address) {
         return error(ErrorCode::not_found,
                      "no interface has an address to advertise; set cluster.advertise or POD_IP");
@@ -89,18 +99,26 @@ Result<Endpoint> choose_advertised(const AdvertiseInputs& inputs) {
 
 std::vector<Endpoint> interface_addresses() {
     ifaddrs* raw = nullptr;
-    if (::getifaddrs(&raw) != 0) return {};
+    if (::getifaddrs(&raw) != 0) {
+        return {};
+    }
     const std::unique_ptr<ifaddrs, FreeInterfaces> list(raw);
     std::vector<Endpoint> addresses;
     for (const ifaddrs* entry = list.get(); entry != nullptr; entry = entry->ifa_next) {
-        if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
+        if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) {
+            continue;
+        }
         const int family = entry->ifa_addr->sa_family;
-        if (family != AF_INET && family != AF_INET6) continue;
+        if (family != AF_INET && family != AF_INET6) {
+            continue;
+        }
         net::SocketAddress address;
         address.length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
         std::memcpy(&address.storage, entry->ifa_addr, address.length);
         const Endpoint endpoint = with_port(net::to_endpoint(address), 0);
-        if (!is_link_local(endpoint)) addresses.push_back(endpoint);
+        if (!is_link_local(endpoint)) {
+            addresses.push_back(endpoint);
+        }
     }
     return addresses;
 }

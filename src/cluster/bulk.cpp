@@ -48,7 +48,9 @@ struct Connection {
     void expire_after(Duration duration) {
         timer.expires_after(duration);
         timer.async_wait([this, here = std::weak_ptr<int>(alive)](const error_code& failure) {
-            if (failure || here.expired()) return;
+            if (failure || here.expired()) {
+                return;
+            }
             timed_out = true;
             close();
         });
@@ -80,9 +82,15 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
         const tcp::endpoint endpoint = to_asio(local);
         error_code failure;
         acceptor_.open(endpoint.protocol(), failure);
-        if (!failure) acceptor_.set_option(asio::socket_base::reuse_address(true), failure);
-        if (!failure) acceptor_.bind(endpoint, failure);
-        if (!failure) acceptor_.listen(static_cast<int>(limits_.incoming), failure);
+        if (!failure) {
+            acceptor_.set_option(asio::socket_base::reuse_address(true), failure);
+        }
+        if (!failure) {
+            acceptor_.bind(endpoint, failure);
+        }
+        if (!failure) {
+            acceptor_.listen(static_cast<int>(limits_.incoming), failure);
+        }
         if (failure) {
             error_code ignored;
             acceptor_.close(ignored);
@@ -95,7 +103,9 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
     void poll() {
         while (!stopped_ && outgoing_ < limits_.outgoing) {
             std::unique_ptr<engine::DefinitionPull> pull = engine_.take_pull();
-            if (pull == nullptr) return;
+            if (pull == nullptr) {
+                return;
+            }
             ++outgoing_;
             asio::co_spawn(control_, this->pull(shared_from_this(), std::move(pull)),
                            asio::detached);
@@ -104,7 +114,9 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
 
     /// The engine may be gone after it: no coroutine touches it any more.
     void stop() {
-        if (std::exchange(stopped_, true)) return;
+        if (std::exchange(stopped_, true)) {
+            return;
+        }
         error_code ignored;
         acceptor_.close(ignored);
         pause_.cancel();
@@ -133,7 +145,9 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
     asio::awaitable<void> accept_all(std::shared_ptr<Implementation> self) {
         while (!stopped_) {
             auto [failure, socket] = co_await acceptor_.async_accept(kAwait);
-            if (stopped_) break;
+            if (stopped_) {
+                break;
+            }
             if (failure) {
                 ++statistics.accept_errors;
                 pause_.expires_after(kAcceptPause);
@@ -178,7 +192,9 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
             }
         }
         --outgoing_;
-        if (!stopped_) engine_.end_pull(*stream, net::now());
+        if (!stopped_) {
+            engine_.end_pull(*stream, net::now());
+        }
         static_cast<void>(self);
     }
 
@@ -195,13 +211,17 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
                 const auto [failure, sent] =
                     co_await asio::async_write(connection.socket, asio::buffer(frame), kAwait);
                 statistics.bytes_out += sent;
-                if (failure) break;
+                if (failure) {
+                    break;
+                }
                 continue;
             }
             const auto [failure, got] =
                 co_await connection.socket.async_read_some(asio::buffer(input), kAwait);
             statistics.bytes_in += got;
-            if (failure || stopped_) break;
+            if (failure || stopped_) {
+                break;
+            }
             if (!stream.receive(ByteSpan(input).first(got), net::now())) {
                 ++statistics.refused;
                 break;

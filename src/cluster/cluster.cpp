@@ -37,13 +37,17 @@ struct Prepared {
 };
 
 Result<void> read_keys(const config::ClusterSettings& settings, Prepared& prepared) {
-    if (settings.insecure && settings.key_file.empty()) return {};
+    if (settings.insecure && settings.key_file.empty()) {
+        return {};
+    }
     if (settings.key_file.empty()) {
         return error(ErrorCode::invalid_argument,
                      "cluster: a key_file is needed, or insecure: true to gossip unsealed");
     }
     auto file = read_key_file(settings.key_file);
-    if (!file) return file.error();
+    if (!file) {
+        return file.error();
+    }
     prepared.engine.keys.assign(file->keys.begin(), file->keys.end());
     prepared.warnings = std::move(file->warnings);
     return {};
@@ -55,12 +59,16 @@ Result<void> bind(const config::ClusterSettings& settings, const Options& option
         settings.listen, {.batch = kReceiveBatch,
                           .receive_buffer_bytes = static_cast<int>(options.receive_buffer_bytes),
                           .send_buffer_bytes = static_cast<int>(options.send_buffer_bytes)});
-    if (!socket) return error(ErrorCode::io, "cluster.listen: " + socket.error().message);
+    if (!socket) {
+        return error(ErrorCode::io, "cluster.listen: " + socket.error().message);
+    }
     auto advertised = choose_advertised({.configured = settings.advertise,
                                          .pod_ip = options.pod_ip,
                                          .bound = socket->local(),
                                          .interfaces = interface_addresses()});
-    if (!advertised) return advertised.error();
+    if (!advertised) {
+        return advertised.error();
+    }
     prepared.engine.advertise = *advertised;
     prepared.socket.emplace(std::move(*socket));
     return {};
@@ -69,10 +77,16 @@ Result<void> bind(const config::ClusterSettings& settings, const Options& option
 Result<Prepared> prepare(const Options& options) {
     Prepared prepared;
     prepared.engine.clustered = options.settings.has_value();
-    if (!options.settings) return prepared;
+    if (!options.settings) {
+        return prepared;
+    }
     prepared.engine.cluster_name = options.settings->name;
-    if (auto read = read_keys(*options.settings, prepared); !read) return read.error();
-    if (auto bound = bind(*options.settings, options, prepared); !bound) return bound.error();
+    if (auto read = read_keys(*options.settings, prepared); !read) {
+        return read.error();
+    }
+    if (auto bound = bind(*options.settings, options, prepared); !bound) {
+        return bound.error();
+    }
     return prepared;
 }
 
@@ -95,7 +109,9 @@ class Cluster::Driver {
               [this](std::vector<Endpoint> seeds) { engine_.set_seeds(std::move(seeds)); },
               [this] { return is_alone(); }),
           bulk_(control, engine_, options_.bulk) {
-        if (!socket_) return;
+        if (!socket_) {
+            return;
+        }
         bound_ = socket_->local();
         readable_.assign(socket_->native_handle());
         engine_.set_bulk(true);
@@ -113,7 +129,9 @@ class Cluster::Driver {
         running_ = true;
         const Instant now = net::now();
         engine_.start(now);
-        if (socket_) seeds_.start();
+        if (socket_) {
+            seeds_.start();
+        }
         flush();
         due_ = now;
         schedule_tick(now);
@@ -121,7 +139,9 @@ class Cluster::Driver {
     }
 
     void leave() {
-        if (!running_) return;
+        if (!running_) {
+            return;
+        }
         engine_.goodbye(net::now());
         flush();
         stop();
@@ -133,13 +153,19 @@ class Cluster::Driver {
         seeds_.stop();
         bulk_.stop();
         // The descriptor stays the socket's: release() only takes it out of the event loop.
-        if (readable_.is_open()) readable_.release();
+        if (readable_.is_open()) {
+            readable_.release();
+        }
     }
 
     Result<bool> reload_keys() {
-        if (!options_.settings || options_.settings->key_file.empty()) return false;
+        if (!options_.settings || options_.settings->key_file.empty()) {
+            return false;
+        }
         auto file = read_key_file(options_.settings->key_file);
-        if (!file) return file.error();
+        if (!file) {
+            return file.error();
+        }
         const std::vector<std::uint32_t> before = engine_.key_ids();
         engine_.set_keys({file->keys.begin(), file->keys.end()});
         warnings_ = std::move(file->warnings);
@@ -149,7 +175,9 @@ class Cluster::Driver {
     [[nodiscard]] std::vector<Endpoint> silent_seeds() const {
         std::set<Endpoint> heard{advertised_};
         for (const engine::PeerStatus& peer : engine_.peers(net::now())) {
-            if (peer.state == "alive" || peer.state == "suspect") heard.insert(peer.address);
+            if (peer.state == "alive" || peer.state == "suspect") {
+                heard.insert(peer.address);
+            }
         }
         std::vector<Endpoint> silent = seeds_.addresses();
         std::erase_if(silent, [&](const Endpoint& seed) { return heard.contains(seed); });
@@ -166,7 +194,9 @@ class Cluster::Driver {
         statistics_.lookup_failures = seeds_.failures();
         statistics_.seeds = seeds_.addresses().size();
         statistics_.bulk = bulk_.statistics();
-        if (socket_) statistics_.receive_errors = socket_->receive_errors();
+        if (socket_) {
+            statistics_.receive_errors = socket_->receive_errors();
+        }
         return statistics_;
     }
 
@@ -193,7 +223,9 @@ class Cluster::Driver {
         // From the tick's beginning: what a long one took is not waited for once more.
         timer_.expires_after(std::max(due_ - net::now(), options_.tick_interval / 10));
         timer_.async_wait([this](const boost::system::error_code& failure) {
-            if (!failure && running_) tick();
+            if (!failure && running_) {
+                tick();
+            }
         });
     }
 
@@ -225,30 +257,42 @@ class Cluster::Driver {
     /// This process was stopped; what waited in its socket is of no use any more.
     void discard_waiting() {
         ++statistics_.detected_stops;
-        if (!socket_) return;
+        if (!socket_) {
+            return;
+        }
         std::size_t total = 0;
         for (auto got = socket_->receive(); !got.empty(); got = socket_->receive()) {
             total += got.size();
-            if (total >= kMaxDiscarded) break;
+            if (total >= kMaxDiscarded) {
+                break;
+            }
         }
         statistics_.discarded_datagrams += total;
     }
 
     void wait_readable() {
-        if (!socket_ || waiting_) return;
+        if (!socket_ || waiting_) {
+            return;
+        }
         waiting_ = true;
         readable_.async_wait(asio::posix::descriptor_base::wait_read,
                              [this](const boost::system::error_code& failure) {
-                                 if (failure == asio::error::operation_aborted) return;
+                                 if (failure == asio::error::operation_aborted) {
+                                     return;
+                                 }
                                  waiting_ = false;
-                                 if (running_) on_readable();
+                                 if (running_) {
+                                     on_readable();
+                                 }
                              });
     }
 
     void on_readable() {
         work_then([this] { read_or_tick(); },
                   [this] {
-                      if (!paused_) wait_readable();
+                      if (!paused_) {
+                          wait_readable();
+                      }
                   });
     }
 
@@ -265,17 +309,25 @@ class Cluster::Driver {
 
     /// One bounded turn of reading.
     void receive() {
-        if (!socket_ || paused_) return;
+        if (!socket_ || paused_) {
+            return;
+        }
         const Instant begin = net::now();
         Instant now = begin;
         for (std::size_t taken = 0; taken < kDatagramsPerTurn;) {
             const auto got = socket_->receive();
-            if (got.empty()) break;
-            for (const auto& datagram : got) take(datagram, now);
+            if (got.empty()) {
+                break;
+            }
+            for (const auto& datagram : got) {
+                take(datagram, now);
+            }
             taken += got.size();
             now = net::now();
         }
-        for (const Endpoint& address : socket_->take_refused()) engine_.refused(address, now);
+        for (const Endpoint& address : socket_->take_refused()) {
+            engine_.refused(address, now);
+        }
         time_spent_reading_ += now - begin;
         if (to_seconds(time_spent_reading_) >
             options_.receive_share * to_seconds(options_.tick_interval)) {
@@ -296,7 +348,9 @@ class Cluster::Driver {
 
     void flush() {
         for (const auto& outgoing : engine_.take_outgoing()) {
-            if (socket_) send(outgoing);
+            if (socket_) {
+                send(outgoing);
+            }
         }
     }
 
@@ -340,7 +394,9 @@ class Cluster::Driver {
 Result<std::unique_ptr<Cluster>> Cluster::open(asio::io_context& control, limiter::Limiter& limiter,
                                                Options options, std::uint64_t seed) {
     auto prepared = prepare(options);
-    if (!prepared) return prepared.error();
+    if (!prepared) {
+        return prepared.error();
+    }
     return std::unique_ptr<Cluster>(new Cluster(std::make_unique<Driver>(
         control, limiter, std::move(options), std::move(*prepared), seed)));
 }

@@ -17,8 +17,12 @@ namespace {
 
 std::string_view trimmed(std::string_view text) {
     const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-    while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+    while (!text.empty() && is_blank(text.front())) {
+        text.remove_prefix(1);
+    }
+    while (!text.empty() && is_blank(text.back())) {
+        text.remove_suffix(1);
+    }
     return text;
 }
 
@@ -30,7 +34,9 @@ std::optional<Key> from_hex(std::string_view text) {
     const char* end = nullptr;
     const int failed =
         sodium_hex2bin(raw(key), key.size(), text.data(), text.size(), nullptr, &size, &end);
-    if (failed != 0 || size != key.size() || end != text.data() + text.size()) return std::nullopt;
+    if (failed != 0 || size != key.size() || end != text.data() + text.size()) {
+        return std::nullopt;
+    }
     return key;
 }
 
@@ -43,7 +49,9 @@ std::optional<Key> from_base64(std::string_view text) {
         const char* end = nullptr;
         const int failed = sodium_base642bin(raw(key), key.size(), text.data(), text.size(),
                                              nullptr, &size, &end, variant);
-        if (failed == 0 && size == key.size() && end == text.data() + text.size()) return key;
+        if (failed == 0 && size == key.size() && end == text.data() + text.size()) {
+            return key;
+        }
     }
     return std::nullopt;
 }
@@ -58,12 +66,16 @@ Result<std::string> read_all(int descriptor, const std::string& path) {
     std::size_t size = 0;
     while (size < text.size()) {
         const auto count = ::read(descriptor, text.data() + size, text.size() - size);
-        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
         if (count < 0) {
             return error(ErrorCode::io, "cannot read the key file " + path + ": " +
                                             std::generic_category().message(errno));
         }
-        if (count == 0) break;
+        if (count == 0) {
+            break;
+        }
         size += static_cast<std::size_t>(count);
     }
     if (size > kMaxKeyFileBytes) {
@@ -91,9 +103,13 @@ Result<std::vector<Key>> parse_keys(std::string_view text) {
         const auto end = text.find('\n');
         const auto line = trimmed(text.substr(0, end));
         text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-        if (line.empty() || line.front() == '#') continue;
+        if (line.empty() || line.front() == '#') {
+            continue;
+        }
         auto key = from_hex(line);
-        if (!key) key = from_base64(line);
+        if (!key) {
+            key = from_base64(line);
+        }
         const std::string place = "line " + std::to_string(number) + ": ";
         if (!key) {
             return error(ErrorCode::invalid_argument,
@@ -111,7 +127,9 @@ Result<std::vector<Key>> parse_keys(std::string_view text) {
         }
         keys.push_back(*key);
     }
-    if (keys.empty()) return error(ErrorCode::invalid_argument, "no key in it");
+    if (keys.empty()) {
+        return error(ErrorCode::invalid_argument, "no key in it");
+    }
     return keys;
 }
 
@@ -129,10 +147,14 @@ Result<KeyFile> read_key_file(const std::string& path) {
                          "`chmod o-rw` it (Kubernetes: defaultMode 0440)");
     }
     auto text = read_all(file.get(), path);
-    if (!text) return text.error();
+    if (!text) {
+        return text.error();
+    }
     auto keys = parse_keys(*text);
     sodium_memzero(text->data(), text->size());
-    if (!keys) return error(keys.error().code, path + ": " + keys.error().message);
+    if (!keys) {
+        return error(keys.error().code, path + ": " + keys.error().message);
+    }
     KeyFile result{.keys = std::move(*keys), .warnings = {}};
     if ((status.st_mode & S_IWGRP) != 0) {
         result.warnings.push_back(path + ": the group may write the key");

@@ -49,13 +49,19 @@ Result<Addresses> look_up(const std::string& host, std::uint16_t port) {
     const std::unique_ptr<addrinfo, FreeAddresses> list(raw);
     Addresses addresses;
     for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
-        if (entry->ai_family != AF_INET && entry->ai_family != AF_INET6) continue;
+        if (entry->ai_family != AF_INET && entry->ai_family != AF_INET6) {
+            continue;
+        }
         addresses.push_back(to_endpoint(*entry, port));
     }
     std::sort(addresses.begin(), addresses.end());
     addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-    if (addresses.size() > kMaxAddressesPerName) addresses.resize(kMaxAddressesPerName);
-    if (addresses.empty()) return error(ErrorCode::not_found, host + ": no address");
+    if (addresses.size() > kMaxAddressesPerName) {
+        addresses.resize(kMaxAddressesPerName);
+    }
+    if (addresses.empty()) {
+        return error(ErrorCode::not_found, host + ": no address");
+    }
     return addresses;
 }
 
@@ -69,18 +75,24 @@ struct SeedResolver::Shared {
         std::unique_lock lock(mutex);
         for (;;) {
             wake.wait(lock, [&] { return closed || !waiting.empty(); });
-            if (closed) return;
+            if (closed) {
+                return;
+            }
             Request request = std::move(waiting.front());
             waiting.pop_front();
             lock.unlock();
             auto result = lookup(request.host, request.port);
             lock.lock();
-            if (closed) return;
+            if (closed) {
+                return;
+            }
             // Under the lock: the io_context cannot go before `closed` is set.
             boost::asio::post(control, [self, done = std::move(request.done),
                                         answer = std::move(result)]() mutable {
                 // On the control thread, which alone writes `closed`: no lock needed.
-                if (!self->closed) done(std::move(answer));
+                if (!self->closed) {
+                    done(std::move(answer));
+                }
             });
         }
     }
@@ -110,7 +122,9 @@ SeedResolver::~SeedResolver() {
 bool SeedResolver::request(std::string host, std::uint16_t port, Done done) {
     {
         const std::lock_guard lock(shared_->mutex);
-        if (shared_->waiting.size() >= kMaxPendingLookups) return false;
+        if (shared_->waiting.size() >= kMaxPendingLookups) {
+            return false;
+        }
         shared_->waiting.push_back({std::move(host), port, std::move(done)});
     }
     shared_->wake.notify_one();

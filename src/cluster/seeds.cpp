@@ -37,7 +37,9 @@ Seeds::Seeds(boost::asio::io_context& control, SeedsOptions options, Random rand
 
 void Seeds::start() {
     changed_(addresses());
-    if (names_.empty()) return;
+    if (names_.empty()) {
+        return;
+    }
     resolver_ = std::make_unique<SeedResolver>(control_, options_.lookup);
     look_up_all();
 }
@@ -59,12 +61,16 @@ std::vector<Endpoint> Seeds::addresses() const {
 
 void Seeds::look_up_all() {
     for (auto& name : names_) {
-        if (name.asked) continue;  // the last one still hangs
+        if (name.asked) {
+            continue;  // the last one still hangs
+        }
         ++lookups_;
         name.asked = resolver_->request(name.host, name.port, [this, &name](auto result) {
             answered(name, std::move(result));
         });
-        if (!name.asked) ++failures_;
+        if (!name.asked) {
+            ++failures_;
+        }
     }
     schedule();
 }
@@ -82,7 +88,9 @@ void Seeds::answered(Name& name, Result<Addresses> result) {
 void Seeds::schedule() {
     timer_.expires_after(pace_.next(alone_()));
     timer_.async_wait([this](const boost::system::error_code& failure) {
-        if (!failure && resolver_) look_up_all();
+        if (!failure && resolver_) {
+            look_up_all();
+        }
     });
 }
 

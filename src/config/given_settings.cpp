@@ -27,14 +27,18 @@ Json to_json(NodeRef node) {
             return node->text;
         case NodeKind::list: {
             Json list = Json::array();
-            for (const NodeRef child : node.children()) list.push_back(to_json(child));
+            for (const NodeRef child : node.children()) {
+                list.push_back(to_json(child));
+            }
             return list;
         }
         case NodeKind::map:
             break;
     }
     Json map = Json::object();
-    for (const NodeRef child : node.children()) map[std::string(child->key)] = to_json(child);
+    for (const NodeRef child : node.children()) {
+        map[std::string(child->key)] = to_json(child);
+    }
     return map;
 }
 
@@ -67,10 +71,14 @@ std::vector<GivenSetting> take_over(const std::vector<GivenSetting>& now,
                                     const std::vector<GivenSetting>& wanted) {
     std::vector<GivenSetting> result;
     for (const GivenSetting& one : now) {
-        if (needs_restart(one.key)) result.push_back(one);
+        if (needs_restart(one.key)) {
+            result.push_back(one);
+        }
     }
     for (const GivenSetting& one : wanted) {
-        if (!needs_restart(one.key)) result.push_back(one);
+        if (!needs_restart(one.key)) {
+            result.push_back(one);
+        }
     }
     return result;
 }
@@ -82,7 +90,9 @@ std::string describe_settings(const std::vector<GivenSetting>& given) {
         all[std::string(key)] = {{"value", one ? Json::parse(one->json) : plain_value(otherwise)},
                                  {"source", one ? one->source : "default"}};
     };
-    for (const SettingField& field : setting_fields()) put(field.key, field.default_text);
+    for (const SettingField& field : setting_fields()) {
+        put(field.key, field.default_text);
+    }
     put("routes", "none");
     return dump(all);
 }

@@ -115,7 +115,9 @@ std::vector<QuotaSet> join_parts(std::vector<LocatedSet> located) {
 void validate_apart(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) {
     for (const LocatedSet& located : sets) {
         for (std::size_t i = 0; i < located.set.quotas.size(); ++i) {
-            if (!located.read_well[i]) continue;
+            if (!located.read_well[i]) {
+                continue;
+            }
             for (const auto& error : limiter::validate_alone(located.set.quotas[i])) {
                 diagnostics.error(find_field(located.places[i], error.field), error.message,
                                   error.suggestion);

@@ -311,8 +311,12 @@ constexpr std::array kFields = {
 std::span<const SettingField> setting_fields() { return kFields; }
 
 void ask_for(std::string_view section, Settings& settings) {
-    if (section == "cluster") cluster_of(settings);
-    if (section == "check") check_of(settings);
+    if (section == "cluster") {
+        cluster_of(settings);
+    }
+    if (section == "check") {
+        check_of(settings);
+    }
 }
 
 std::string flag_name(std::string_view key) {

@@ -22,7 +22,9 @@ std::string dump(const admin::Json& json) {
 }
 
 Result<void> to_result(const admin::ChangeOutcome& outcome) {
-    if (outcome.version) return {};
+    if (outcome.version) {
+        return {};
+    }
     return error(outcome.code, outcome.message);
 }
 
@@ -38,12 +40,16 @@ void add(std::map<std::string, std::uint64_t>& sums, const CheckCounts& counts) 
 Result<std::unique_ptr<Fleet>> Fleet::open(member::ConfigSource source, Log log,
                                            std::uint64_t seed) {
     member::Loaded loaded = member::load(source);
-    if (!loaded.good()) return error(ErrorCode::invalid_argument, loaded.diagnostics.text());
+    if (!loaded.good()) {
+        return error(ErrorCode::invalid_argument, loaded.diagnostics.text());
+    }
     const std::vector<config::QuotaSet> sets = std::move(loaded.sets);
     // The threads of all parts are made here or by the control thread.
     const BlockedSignals blocked;
     std::unique_ptr<Fleet> fleet(new Fleet(std::move(source), std::move(loaded), log, seed));
-    if (auto started = fleet->start(sets); !started) return started.error();
+    if (auto started = fleet->start(sets); !started) {
+        return started.error();
+    }
     return fleet;
 }
 
@@ -74,22 +80,32 @@ Fleet::Fleet(member::ConfigSource source, member::Loaded loaded, Log log, std::u
 }
 
 Result<void> Fleet::start(const std::vector<config::QuotaSet>& sets) {
-    if (auto opened = member_.open(settings_); !opened) return opened;
-    if (auto applied = member_.apply_first(sets); !applied) return applied;
+    if (auto opened = member_.open(settings_); !opened) {
+        return opened;
+    }
+    if (auto applied = member_.apply_first(sets); !applied) {
+        return applied;
+    }
     figures_.last_success_seconds = to_seconds(net::unix_time());
     quotas_ = std::make_unique<admin::EngineQuotas>(member_.cluster().engine(), member_.limiter(),
                                                     &net::now);
     metrics_ = std::make_unique<admin::Metrics>(metrics_sources());
     member_.on_late_outcome([this](const member::SetsOutcome& outcome) {
-        for (const std::string& message : outcome.errors) log_(message);
-        if (outcome.again) reloader_.request(member::Reload::quotas);
+        for (const std::string& message : outcome.errors) {
+            log_(message);
+        }
+        if (outcome.again) {
+            reloader_.request(member::Reload::quotas);
+        }
     });
     boost::asio::post(control_, [this] {
         member_.start();
         watch_.watch(settings_.quotas);
         watch_keys();
         reloader_.request(member::Reload::quotas);  // what changed between reading and watching
-        for (const std::string& warning : member_.cluster().warnings()) log_(warning);
+        for (const std::string& warning : member_.cluster().warnings()) {
+            log_(warning);
+        }
     });
     thread_ = std::thread([this] { run(); });
     return {};
@@ -103,9 +119,13 @@ void Fleet::run() noexcept {
             return;
         } catch (const std::exception& failure) {
             // A defect, or no memory. The program is not ours to end: its limits go on.
-            if (log_.write != nullptr) log_.write(log_.context, failure.what());
+            if (log_.write != nullptr) {
+                log_.write(log_.context, failure.what());
+            }
         } catch (...) {
-            if (log_.write != nullptr) log_.write(log_.context, "an unknown exception");
+            if (log_.write != nullptr) {
+                log_.write(log_.context, "an unknown exception");
+            }
         }
     }
 }
@@ -152,29 +172,43 @@ void Fleet::close_worker(weir_worker* worker) {
     const std::lock_guard lock(workers_mutex_);
     const auto found = std::find_if(workers_.begin(), workers_.end(),
                                     [&](const auto& one) { return one.get() == worker; });
-    if (found == workers_.end()) return;
+    if (found == workers_.end()) {
+        return;
+    }
     free_contexts_.push_back(&worker->worker.context());
     add(closed_counts_, worker->worker.counts());
     workers_.erase(found);
 }
 
 void Fleet::take_over(member::Loaded loaded, bool by_hand) {
-    if (loaded.quotas_unchanged) return;
-    if (loaded.unreadable) watch_.again();
+    if (loaded.quotas_unchanged) {
+        return;
+    }
+    if (loaded.unreadable) {
+        watch_.again();
+    }
     quotas_hash_ = loaded.good() ? loaded.quotas_hash : 0;
     std::vector<std::string> errors;
     if (loaded.good()) {
         member::SetsOutcome outcome = member_.apply(loaded.sets, by_hand);
-        for (const std::string& message : outcome.older) log_(message);
+        for (const std::string& message : outcome.older) {
+            log_(message);
+        }
         errors = std::move(outcome.errors);
     } else {
         errors.push_back(loaded.diagnostics.text());
-        if (!by_hand && loaded.unreadable && errors == figures_.errors) return;
+        if (!by_hand && loaded.unreadable && errors == figures_.errors) {
+            return;
+        }
     }
     ++figures_.reloads;
     figures_.last_reload_successful = errors.empty();
-    if (errors.empty()) figures_.last_success_seconds = to_seconds(net::unix_time());
-    if (!errors.empty()) reload_failed(errors);
+    if (errors.empty()) {
+        figures_.last_success_seconds = to_seconds(net::unix_time());
+    }
+    if (!errors.empty()) {
+        reload_failed(errors);
+    }
     figures_.errors = std::move(errors);
 }
 
@@ -187,7 +221,9 @@ void Fleet::reload_failed(const std::vector<std::string>& errors) {
 }
 
 void Fleet::watch_keys() {
-    if (!settings_.cluster || settings_.cluster->key_file.empty()) return;
+    if (!settings_.cluster || settings_.cluster->key_file.empty()) {
+        return;
+    }
     key_watch_.watch({settings_.cluster->key_file});
 }
 
@@ -200,17 +236,23 @@ Result<void> Fleet::reload_keys(bool by_hand) {
     key_watch_.again();
     const bool told = !by_hand && keys_problem_ == changed.error().message;
     keys_problem_ = changed.error().message;
-    if (told) return changed.error();
+    if (told) {
+        return changed.error();
+    }
     log_("the gossip keys are not read again, those in use stay: " + changed.error().message);
     return changed.error();
 }
 
 Result<void> Fleet::reload() {
     return on_control([this]() -> Result<void> {
-        if (auto keys = reload_keys(true); !keys) return keys;
+        if (auto keys = reload_keys(true); !keys) {
+            return keys;
+        }
         member::Loaded loaded = member::load_quotas(settings_, 0, source_.documents);
         take_over(std::move(loaded), true);
-        if (figures_.errors.empty()) return {};
+        if (figures_.errors.empty()) {
+            return {};
+        }
         return error(ErrorCode::invalid_argument, figures_.errors.front());
     });
 }
@@ -236,7 +278,9 @@ Result<void> Fleet::remove_quota(std::string name, engine::Edit edit) {
 Result<std::string> Fleet::describe_quota(std::string name) {
     return on_control([&]() -> Result<std::string> {
         const admin::QuotaReport report = quotas_->report(name);
-        if (!report.row) return error(ErrorCode::not_found, "no quota is named '" + name + "'");
+        if (!report.row) {
+            return error(ErrorCode::not_found, "no quota is named '" + name + "'");
+        }
         return dump(admin::to_json(report));
     });
 }
@@ -279,7 +323,9 @@ std::map<std::string, std::uint64_t> Fleet::check_counts() {
     const std::lock_guard lock(workers_mutex_);
     std::map<std::string, std::uint64_t> sums = closed_counts_;
     add(sums, {});
-    for (const auto& worker : workers_) add(sums, worker->worker.counts());
+    for (const auto& worker : workers_) {
+        add(sums, worker->worker.counts());
+    }
     return sums;
 }
 

@@ -39,7 +39,9 @@ struct Log {
     void (*write)(void* context, const char* message) = nullptr;
     void* context = nullptr;
     void operator()(const std::string& message) const {
-        if (write != nullptr) write(context, message.c_str());
+        if (write != nullptr) {
+            write(context, message.c_str());
+        }
     }
 };
 
@@ -87,7 +89,9 @@ class Fleet {
     template <class Function>
     auto on_control(Function function) -> std::invoke_result_t<Function> {
         using Value = std::invoke_result_t<Function>;
-        if (std::this_thread::get_id() == thread_.get_id()) return function();
+        if (std::this_thread::get_id() == thread_.get_id()) {
+            return function();
+        }
         std::packaged_task<Value()> task(std::move(function));
         auto future = task.get_future();
         boost::asio::post(control_, [&task] { task(); });

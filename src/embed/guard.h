@@ -31,7 +31,9 @@ namespace weir::embed {
 /// Fills the caller's struct as far as it goes; gives the code back.
 inline std::int32_t tell(weir_error* error, weir_code code, std::string_view message) noexcept {
     constexpr std::size_t kText = offsetof(weir_error, message);
-    if (error == nullptr || error->size <= kText) return code;
+    if (error == nullptr || error->size <= kText) {
+        return code;
+    }
     error->code = code;
     const std::size_t room = std::min<std::size_t>(error->size, sizeof(weir_error)) - kText - 1;
     const std::size_t length = std::min(message.size(), room);

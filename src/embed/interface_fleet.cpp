@@ -26,8 +26,12 @@ constexpr const char* kForked =
 /// The checks that all functions of an open fleet begin with.
 template <class Function>
 std::int32_t with_fleet(weir_fleet* handle, weir_error* error, Function function) noexcept {
-    if (handle == nullptr) return tell(error, WEIR_INVALID, "fleet is NULL");
-    if (handle->fleet->forked()) return tell(error, WEIR_FORKED, kForked);
+    if (handle == nullptr) {
+        return tell(error, WEIR_INVALID, "fleet is NULL");
+    }
+    if (handle->fleet->forked()) {
+        return tell(error, WEIR_FORKED, kForked);
+    }
     return guarded(error, [&] { return function(*handle->fleet); });
 }
 
@@ -41,7 +45,9 @@ Result<engine::Edit> to_edit(const char* who, const char* why, double lifetime_s
         return error(ErrorCode::invalid_argument, "lifetime_seconds must be 0 or more, and finite");
     }
     constexpr double kLongest = 365.0 * 86400;
-    if (lifetime_seconds > 0) edit.lifetime = from_seconds(std::min(lifetime_seconds, kLongest));
+    if (lifetime_seconds > 0) {
+        edit.lifetime = from_seconds(std::min(lifetime_seconds, kLongest));
+    }
     return edit;
 }
 
@@ -49,10 +55,14 @@ Result<engine::Edit> to_edit(const char* who, const char* why, double lifetime_s
 template <class Change>
 std::int32_t edit_quota(weir_fleet* fleet, const char* subject, const char* who, const char* why,
                         double lifetime_seconds, weir_error* error, Change change) noexcept {
-    if (subject == nullptr) return tell(error, WEIR_INVALID, "definition or name is NULL");
+    if (subject == nullptr) {
+        return tell(error, WEIR_INVALID, "definition or name is NULL");
+    }
     return with_fleet(fleet, error, [&](Fleet& open) {
         auto edit = to_edit(who, why, lifetime_seconds);
-        if (!edit) return tell(error, edit.error());
+        if (!edit) {
+            return tell(error, edit.error());
+        }
         return tell(error, change(open, std::move(*edit)));
     });
 }
@@ -61,28 +71,42 @@ std::int32_t edit_quota(weir_fleet* fleet, const char* subject, const char* who,
 template <class Make>
 std::int32_t give_text(weir_fleet* fleet, char** text, std::size_t* length, weir_error* error,
                        Make make) noexcept {
-    if (text == nullptr) return tell(error, WEIR_INVALID, "text is NULL");
+    if (text == nullptr) {
+        return tell(error, WEIR_INVALID, "text is NULL");
+    }
     *text = nullptr;
-    if (length != nullptr) *length = 0;
+    if (length != nullptr) {
+        *length = 0;
+    }
     return with_fleet(fleet, error, [&](Fleet& open) {
         const Result<std::string> made = make(open);
-        if (!made) return tell(error, made.error());
+        if (!made) {
+            return tell(error, made.error());
+        }
         char* const copy = static_cast<char*>(std::malloc(made->size() + 1));
-        if (copy == nullptr) return tell(error, WEIR_EXHAUSTED, "out of memory");
+        if (copy == nullptr) {
+            return tell(error, WEIR_EXHAUSTED, "out of memory");
+        }
         std::memcpy(copy, made->c_str(), made->size() + 1);
         *text = copy;
-        if (length != nullptr) *length = made->size();
+        if (length != nullptr) {
+            *length = made->size();
+        }
         return succeed(error);
     });
 }
 
 std::int32_t open_fleet(const weir_options& options, weir_fleet** out, weir_error* error) {
     auto source = to_source(options);
-    if (!source) return tell(error, source.error());
+    if (!source) {
+        return tell(error, source.error());
+    }
     auto handle = std::make_unique<weir_fleet>();
     auto opened =
         Fleet::open(std::move(*source), {options.log, options.log_context}, net::system_seed());
-    if (!opened) return tell(error, opened.error());
+    if (!opened) {
+        return tell(error, opened.error());
+    }
     handle->fleet = std::move(*opened);
     *out = handle.release();
     return succeed(error);
@@ -121,15 +145,21 @@ const char* weir_code_text(int32_t code) noexcept {
 }
 
 int32_t weir_open(const weir_options* options, weir_fleet** fleet, weir_error* error) noexcept {
-    if (fleet == nullptr) return embed::tell(error, WEIR_INVALID, "fleet is NULL");
+    if (fleet == nullptr) {
+        return embed::tell(error, WEIR_INVALID, "fleet is NULL");
+    }
     *fleet = nullptr;
-    if (options == nullptr) return embed::tell(error, WEIR_INVALID, "options is NULL");
+    if (options == nullptr) {
+        return embed::tell(error, WEIR_INVALID, "options is NULL");
+    }
     return embed::guarded(error, [&] { return embed::open_fleet(*options, fleet, error); });
 }
 
 void weir_close(weir_fleet* fleet) noexcept {
     // In a child process there is no control thread to end: what the parent made is left alone.
-    if (fleet == nullptr || fleet->fleet->forked()) return;
+    if (fleet == nullptr || fleet->fleet->forked()) {
+        return;
+    }
     static_cast<void>(embed::guarded(nullptr, [&] {
         delete fleet;
         return WEIR_OK;
@@ -137,11 +167,15 @@ void weir_close(weir_fleet* fleet) noexcept {
 }
 
 int32_t weir_worker_open(weir_fleet* fleet, weir_worker** worker, weir_error* error) noexcept {
-    if (worker == nullptr) return embed::tell(error, WEIR_INVALID, "worker is NULL");
+    if (worker == nullptr) {
+        return embed::tell(error, WEIR_INVALID, "worker is NULL");
+    }
     *worker = nullptr;
     return embed::with_fleet(fleet, error, [&](embed::Fleet& open) {
         const auto opened = open.open_worker();
-        if (!opened) return embed::tell(error, opened.error());
+        if (!opened) {
+            return embed::tell(error, opened.error());
+        }
         *worker = *opened;
         return embed::succeed(error);
     });
@@ -173,7 +207,9 @@ int32_t weir_quota_remove(weir_fleet* fleet, const char* name, const char* who, 
 
 int32_t weir_quota_get(weir_fleet* fleet, const char* name, char** text, size_t* length,
                        weir_error* error) noexcept {
-    if (name == nullptr) return embed::tell(error, WEIR_INVALID, "name is NULL");
+    if (name == nullptr) {
+        return embed::tell(error, WEIR_INVALID, "name is NULL");
+    }
     return embed::give_text(fleet, text, length, error,
                             [&](embed::Fleet& open) { return open.describe_quota(name); });
 }

@@ -35,8 +35,12 @@ void write(const weir_decision& decision, weir_decision* out) {
 std::int32_t check(weir_worker* worker, const char* name, std::size_t length,
                    const weir_request* request, weir_decision& decision) {
     constexpr weir_request kOne = WEIR_REQUEST_INIT;
-    if (worker == nullptr || name == nullptr) return WEIR_INVALID;
-    if (worker->worker.forked()) return WEIR_FORKED;
+    if (worker == nullptr || name == nullptr) {
+        return WEIR_INVALID;
+    }
+    if (worker->worker.forked()) {
+        return WEIR_FORKED;
+    }
     const weir_request& asked = request == nullptr ? kOne : *request;
     const bool known = asked.mode >= WEIR_CHARGE && asked.mode <= WEIR_CHARGE_WITHOUT_JUDGING;
     if (asked.size < kFirstRequest || !known) {
@@ -47,14 +51,20 @@ std::int32_t check(weir_worker* worker, const char* name, std::size_t length,
         worker->worker.check({name, length}, asked, decision);
         return WEIR_OK;
     });
-    if (code != WEIR_OK) worker->worker.counts().failed.add(1);
+    if (code != WEIR_OK) {
+        worker->worker.counts().failed.add(1);
+    }
     return code;
 }
 
 template <class Function>
 std::int32_t give_back(weir_worker* worker, weir_charge* charge, Function function) noexcept {
-    if (worker == nullptr || charge == nullptr) return WEIR_INVALID;
-    if (worker->worker.forked()) return WEIR_FORKED;
+    if (worker == nullptr || charge == nullptr) {
+        return WEIR_INVALID;
+    }
+    if (worker->worker.forked()) {
+        return WEIR_FORKED;
+    }
     return guarded(nullptr, [&] { return function(worker->worker) ? WEIR_OK : WEIR_INVALID; });
 }
 
@@ -65,7 +75,9 @@ namespace embed = weir::embed;
 
 int32_t weir_check(weir_worker* worker, const char* name, size_t length,
                    const weir_request* request, weir_decision* decision) noexcept {
-    if (decision == nullptr || decision->size < embed::kFirstDecision) return WEIR_INVALID;
+    if (decision == nullptr || decision->size < embed::kFirstDecision) {
+        return WEIR_INVALID;
+    }
     weir_decision made = embed::open_decision();
     const std::int32_t code = embed::check(worker, name, length, request, made);
     embed::write(code == WEIR_OK ? made : embed::open_decision(), decision);
@@ -79,14 +91,18 @@ int32_t weir_refund(weir_worker* worker, weir_charge* charge) noexcept {
 
 int32_t weir_correct(weir_worker* worker, weir_charge* charge, int32_t unit, double actual,
                      int32_t last) noexcept {
-    if (unit < WEIR_REQUESTS || unit > WEIR_COST) return WEIR_INVALID;
+    if (unit < WEIR_REQUESTS || unit > WEIR_COST) {
+        return WEIR_INVALID;
+    }
     return embed::give_back(worker, charge, [&](embed::Worker& one) {
         return one.correct(*charge, static_cast<weir::limiter::Unit>(unit), actual, last != 0);
     });
 }
 
 void weir_worker_close(weir_worker* worker) noexcept {
-    if (worker == nullptr || worker->worker.forked()) return;
+    if (worker == nullptr || worker->worker.forked()) {
+        return;
+    }
     static_cast<void>(embed::guarded(nullptr, [&] {
         worker->fleet.close_worker(worker);
         return WEIR_OK;

@@ -26,10 +26,14 @@ Error bad_line(std::size_t number, const std::string& what) {
 
 std::string unknown_key(std::string_view key) {
     std::vector<std::string_view> known;
-    for (const config::SettingField& field : config::setting_fields()) known.push_back(field.key);
+    for (const config::SettingField& field : config::setting_fields()) {
+        known.push_back(field.key);
+    }
     const std::string_view meant = config::closest(key, known);
     std::string message = "unknown key '" + std::string(key.substr(0, 64)) + "'";
-    if (!meant.empty()) message += ", did you mean '" + std::string(meant) + "'?";
+    if (!meant.empty()) {
+        message += ", did you mean '" + std::string(meant) + "'?";
+    }
     return message;
 }
 
@@ -41,9 +45,13 @@ bool is_known(std::string_view key) {
 
 Result<config::Override> read_line(std::string_view line, std::size_t number) {
     const std::size_t equals = line.find('=');
-    if (equals == std::string_view::npos) return bad_line(number, "is not 'key = value'");
+    if (equals == std::string_view::npos) {
+        return bad_line(number, "is not 'key = value'");
+    }
     const std::string_view key = trimmed(line.substr(0, equals));
-    if (!is_known(key)) return bad_line(number, unknown_key(key));
+    if (!is_known(key)) {
+        return bad_line(number, unknown_key(key));
+    }
     return config::Override{.key = std::string(key),
                             .source = "options.settings: line " + std::to_string(number),
                             .text = std::string(trimmed(line.substr(equals + 1)))};
@@ -57,9 +65,13 @@ Result<std::vector<config::Override>> read_settings_lines(std::string_view text)
         const std::size_t end = std::min(text.find('\n'), text.size());
         const std::string_view line = trimmed(text.substr(0, end));
         text.remove_prefix(std::min(end + 1, text.size()));
-        if (line.empty() || line.front() == '#') continue;
+        if (line.empty() || line.front() == '#') {
+            continue;
+        }
         auto override_ = read_line(line, number);
-        if (!override_) return override_.error();
+        if (!override_) {
+            return override_.error();
+        }
         overrides.push_back(std::move(*override_));
     }
     return overrides;
@@ -72,10 +84,14 @@ Result<member::ConfigSource> to_source(const weir_options& options) {
     }
     member::ConfigSource source;
     source.reader = config::Reader::embedding;
-    if (options.settings_file != nullptr) source.file = options.settings_file;
+    if (options.settings_file != nullptr) {
+        source.file = options.settings_file;
+    }
     if (options.settings != nullptr) {
         auto overrides = read_settings_lines(options.settings);
-        if (!overrides) return overrides.error();
+        if (!overrides) {
+            return overrides.error();
+        }
         source.overrides = std::move(*overrides);
     }
     if (options.quota_document != nullptr) {

@@ -108,8 +108,12 @@ void Worker::count(const weir_decision& decision) {
 
 bool Worker::refund(weir_charge& charge) {
     limiter::Charge opened;
-    if (!unseal(charge, opened)) return false;
-    if (opened) limiter_.refund(context_, opened, net::now());
+    if (!unseal(charge, opened)) {
+        return false;
+    }
+    if (opened) {
+        limiter_.refund(context_, opened, net::now());
+    }
     limiter_.quiescent(context_);
     charge = {};
     return true;
@@ -117,7 +121,9 @@ bool Worker::refund(weir_charge& charge) {
 
 bool Worker::correct(weir_charge& charge, limiter::Unit unit, double actual, bool last) {
     limiter::Charge opened;
-    if (!unseal(charge, opened)) return false;
+    if (!unseal(charge, opened)) {
+        return false;
+    }
     if (opened) {
         limiter_.correct(context_, opened, unit, actual, net::now(), last);
         charge = seal(opened);
@@ -128,7 +134,9 @@ bool Worker::correct(weir_charge& charge, limiter::Unit unit, double actual, boo
 
 weir_charge Worker::seal(const limiter::Charge& charge) const {
     weir_charge sealed{};
-    if (!charge) return sealed;
+    if (!charge) {
+        return sealed;
+    }
     std::memcpy(sealed.opaque, &charge, sizeof(charge));
     sealed.opaque[kTag] = tag_;
     return sealed;
@@ -137,8 +145,12 @@ weir_charge Worker::seal(const limiter::Charge& charge) const {
 bool Worker::unseal(const weir_charge& sealed, limiter::Charge& charge) const {
     const bool is_empty = std::all_of(std::begin(sealed.opaque), std::end(sealed.opaque),
                                       [](std::uint64_t word) { return word == 0; });
-    if (is_empty) return true;
-    if (sealed.opaque[kTag] != tag_) return false;
+    if (is_empty) {
+        return true;
+    }
+    if (sealed.opaque[kTag] != tag_) {
+        return false;
+    }
     std::memcpy(static_cast<void*>(&charge), sealed.opaque, sizeof(charge));
     return true;
 }

@@ -310,7 +310,9 @@ bool DefinitionSync::on_digest(const MemberId& from, ByteReader& reader, Instant
     const gossip::ShortHashes own = gossip::shorten(store_.overrides().bucket_hashes());
     std::size_t differing = 0;
     for (std::size_t i = 0; i < own.size(); ++i) {
-        if (own[i] != (*digest.buckets)[i]) ++differing;
+        if (own[i] != (*digest.buckets)[i]) {
+            ++differing;
+        }
     }
     if (in_bulk_with(from)) {
         return true;

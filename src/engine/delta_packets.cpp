@@ -19,7 +19,9 @@ void DeltaPackets::add(const gossip::MemberId& owner, const gossip::DeltaEntry& 
     ByteWriter writer(buffer);
     gossip::encode(writer, entry);
     Line& line = lines_[owner];
-    if (line.open.size() + writer.size() > gossip::kMaximumPayload) send(owner, line);
+    if (line.open.size() + writer.size() > gossip::kMaximumPayload) {
+        send(owner, line);
+    }
     if (line.open.empty()) {
         std::array<std::byte, 2> tag;
         ByteWriter head(tag);
@@ -31,25 +33,35 @@ void DeltaPackets::add(const gossip::MemberId& owner, const gossip::DeltaEntry& 
 }
 
 void DeltaPackets::send(const gossip::MemberId& owner, Line& line) {
-    if (!sink_.send(owner, gossip::MessageType::delta, line.open)) dropped_ += line.said.size();
+    if (!sink_.send(owner, gossip::MessageType::delta, line.open)) {
+        dropped_ += line.said.size();
+    }
     line.open.clear();
-    if (line.sent.size() == kRemembered) line.sent.pop_front();
+    if (line.sent.size() == kRemembered) {
+        line.sent.pop_front();
+    }
     line.sent.push_back({line.next_tag++, std::move(line.said)});
     line.said.clear();
 }
 
 void DeltaPackets::send_all() {
     for (auto& [owner, line] : lines_) {
-        if (!line.open.empty()) send(owner, line);
+        if (!line.open.empty()) {
+            send(owner, line);
+        }
     }
 }
 
 const std::vector<gossip::SaidCounts>* DeltaPackets::find(const gossip::MemberId& owner,
                                                           std::uint16_t tag) const {
     const auto line = lines_.find(owner);
-    if (line == lines_.end()) return nullptr;
+    if (line == lines_.end()) {
+        return nullptr;
+    }
     for (const Message& message : line->second.sent) {
-        if (message.tag == tag) return &message.said;
+        if (message.tag == tag) {
+            return &message.said;
+        }
     }
     return nullptr;
 }
@@ -71,7 +83,9 @@ void AnswerPacket::begin() {
 }
 
 bool AnswerPacket::add(const gossip::MemberId& to, const gossip::TotalEntry& entry) {
-    if (answered_ || to != to_ || entry.key != said_.key) return false;
+    if (answered_ || to != to_ || entry.key != said_.key) {
+        return false;
+    }
     append(entry);
     answered_ = true;
     return true;
@@ -89,14 +103,20 @@ void AnswerPacket::append(const std::optional<gossip::TotalEntry>& entry) {
 }
 
 void AnswerPacket::next() {
-    if (!answered_) append(std::nullopt);
+    if (!answered_) {
+        append(std::nullopt);
+    }
     answered_ = false;
     ++index_;
 }
 
 void AnswerPacket::send() {
-    if (payload_.size() == begin_size_) return;
-    if (!sink_.send(to_, gossip::MessageType::delta_answer, payload_)) ++dropped_;
+    if (payload_.size() == begin_size_) {
+        return;
+    }
+    if (!sink_.send(to_, gossip::MessageType::delta_answer, payload_)) {
+        ++dropped_;
+    }
 }
 
 }  // namespace weir::engine

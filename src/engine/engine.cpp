@@ -192,11 +192,15 @@ void Engine::Implementation::start(Instant now) {
     reporter_.set_self(self_);
     owner_.set_self(self_);
     owner_.start(transport_.owners(), now);
-    if (options_.clustered) flush();
+    if (options_.clustered) {
+        flush();
+    }
 }
 
 void Engine::Implementation::receive(ByteSpan datagram, const Endpoint& from, Instant now) {
-    if (!options_.clustered || left_) return;
+    if (!options_.clustered || left_) {
+        return;
+    }
     // Written to a process that was stopped: what it says was true then.
     if (now - last_tick_ > options_.sync.stop_threshold + kTickInterval || now < discard_until_) {
         ++counters_.discarded_after_stop;
@@ -208,10 +212,14 @@ void Engine::Implementation::receive(ByteSpan datagram, const Endpoint& from, In
     const gossip::Received* answered = nullptr;
     for (const gossip::Received& message : messages) {
         receive_message(message);
-        if (message.type == gossip::MessageType::delta) answered = &message;
+        if (message.type == gossip::MessageType::delta) {
+            answered = &message;
+        }
     }
     // The answer has room for what waited for its like.
-    if (answered != nullptr) owner_.pay(silence_.number(answered->sender, now_), now_, *this);
+    if (answered != nullptr) {
+        owner_.pay(silence_.number(answered->sender, now_), now_, *this);
+    }
     flush();
 }
 
@@ -222,7 +230,9 @@ void Engine::Implementation::receive_message(const gossip::Received& message) {
         const std::uint64_t epochs = store_.counters().refused_epochs;
         const bool good = definition_sync_.receive(message.sender, message.type, message.payload,
                                                    now_, transport_);
-        if (!good || store_.counters().refused_epochs != epochs) silence_.refused(sender);
+        if (!good || store_.counters().refused_epochs != epochs) {
+            silence_.refused(sender);
+        }
         return;
     }
     receive_counters(message, sender);
@@ -261,7 +271,9 @@ void Engine::Implementation::receive_counters(const gossip::Received& message,
                 return;
         }
     }
-    if (!reader.ok()) refuse_values(sender);
+    if (!reader.ok()) {
+        refuse_values(sender);
+    }
 }
 
 void Engine::Implementation::refuse_values(MemberNumber sender) {
@@ -277,11 +289,15 @@ void Engine::Implementation::refuse_leap(MemberNumber sender) {
 void Engine::Implementation::receive_deltas(ByteReader& reader, const gossip::MemberId& from,
                                             MemberNumber sender) {
     const std::uint16_t tag = reader.u16();
-    if (!reader.ok()) return;
+    if (!reader.ok()) {
+        return;
+    }
     AnswerPacket answer(transport_, from, tag, counters_.dropped_entries);
     while (reader.remaining() > 0) {
         const gossip::DeltaEntry entry = gossip::decode_delta(reader);
-        if (!reader.ok()) break;
+        if (!reader.ok()) {
+            break;
+        }
         ++counters_.deltas_received;
         answer.expect(entry);
         answering_ = &answer;
@@ -297,7 +313,9 @@ void Engine::Implementation::receive_answers(ByteReader& reader, const gossip::M
     const std::uint16_t tag = reader.u16();
     const std::uint64_t first = reader.varint();
     const std::vector<gossip::SaidCounts>* known = packets_.find(from, tag);
-    if (!reader.ok()) return;
+    if (!reader.ok()) {
+        return;
+    }
     if (known == nullptr || first >= known->size()) {
         ++counters_.refused_unknown;
         reader.bytes(reader.remaining());
@@ -307,23 +325,35 @@ void Engine::Implementation::receive_answers(ByteReader& reader, const gossip::M
     const std::vector<gossip::SaidCounts> said(known->begin() + static_cast<std::ptrdiff_t>(first),
                                                known->end());
     for (const gossip::SaidCounts& each : said) {
-        if (reader.remaining() == 0) return;  // the rest comes in another message
+        if (reader.remaining() == 0) {
+            return;  // the rest comes in another message
+        }
         const auto entry = gossip::decode_answer(reader, each);
-        if (!reader.ok()) return;
-        if (entry) take_total(*entry, from, sender);
+        if (!reader.ok()) {
+            return;
+        }
+        if (entry) {
+            take_total(*entry, from, sender);
+        }
     }
-    if (reader.remaining() > 0) reader.fail();
+    if (reader.remaining() > 0) {
+        reader.fail();
+    }
 }
 
 void Engine::Implementation::receive_total(ByteReader& reader, const gossip::MemberId& from,
                                            MemberNumber sender) {
     const gossip::TotalEntry entry = gossip::decode_total(reader);
-    if (reader.ok()) take_total(entry, from, sender);
+    if (reader.ok()) {
+        take_total(entry, from, sender);
+    }
 }
 
 void Engine::Implementation::take_total(const gossip::TotalEntry& entry,
                                         const gossip::MemberId& from, MemberNumber sender) {
-    if (!gossip::plausible(entry)) return refuse_values(sender);
+    if (!gossip::plausible(entry)) {
+        return refuse_values(sender);
+    }
     switch (reporter_.receive(from, entry, now_)) {
         case Reporter::Verdict::taken:
             break;
@@ -338,8 +368,12 @@ void Engine::Implementation::take_total(const gossip::TotalEntry& entry,
 
 void Engine::Implementation::receive_handover(ByteReader& reader, MemberNumber sender) {
     const gossip::HandoverEntry entry = gossip::decode_handover(reader);
-    if (!reader.ok()) return;
-    if (!gossip::plausible(entry)) return refuse_values(sender);
+    if (!reader.ok()) {
+        return;
+    }
+    if (!gossip::plausible(entry)) {
+        return refuse_values(sender);
+    }
     const gossip::Shard shard = gossip::shard_of(entry.key.quota);
     const gossip::MemberId& from = silence_.id(sender);
     if (!transport_.owners().owns(from, shard) && !owner_.was_owner(from, shard)) {
@@ -348,19 +382,25 @@ void Engine::Implementation::receive_handover(ByteReader& reader, MemberNumber s
         return;
     }
     ++counters_.handovers_received;
-    if (!owner_.receive(sender, entry, now_, *this)) refuse_leap(sender);
+    if (!owner_.receive(sender, entry, now_, *this)) {
+        refuse_leap(sender);
+    }
 }
 
 void Engine::Implementation::receive_name_ask(ByteReader& reader, const gossip::MemberId& from) {
     const gossip::LimitKey key = gossip::decode_key(reader);
-    if (!reader.ok()) return;
+    if (!reader.ok()) {
+        return;
+    }
     gossip::NameEntry entry;
     limiter::LimitParameters parameters;
     limiter::IsolationMode when_isolated{};
     entry.key = key;
     if (!resolve(key, entry.name, parameters, when_isolated)) {
         const OwnedLimit* limit = owner_.find(key);
-        if (limit == nullptr || limit->name.empty() || !limit->parameters) return;
+        if (limit == nullptr || limit->name.empty() || !limit->parameters) {
+            return;
+        }
         entry.name = limit->name;
         parameters = *limit->parameters;
     }
@@ -375,17 +415,27 @@ void Engine::Implementation::receive_name_ask(ByteReader& reader, const gossip::
 
 void Engine::Implementation::receive_name_tell(ByteReader& reader, MemberNumber sender) {
     const gossip::NameEntry entry = gossip::decode_name(reader);
-    if (!reader.ok()) return;
-    if (!gossip::plausible(entry)) return refuse_values(sender);
+    if (!reader.ok()) {
+        return;
+    }
+    if (!gossip::plausible(entry)) {
+        return refuse_values(sender);
+    }
     owner_.name_told(sender, entry, now_);
 }
 
 void Engine::Implementation::receive_hint(ByteReader& reader, MemberNumber sender) {
     const gossip::HotEntry entry = gossip::decode_hot(reader);
-    if (!reader.ok()) return;
-    if (!gossip::plausible(entry)) return refuse_values(sender);
+    if (!reader.ok()) {
+        return;
+    }
+    if (!gossip::plausible(entry)) {
+        return refuse_values(sender);
+    }
     // It may tell on what others told it: nobody is to blame.
-    if (hot_.note(entry, now_) && !reporter_.rumour(entry, now_)) ++counters_.refused_leaps;
+    if (hot_.note(entry, now_) && !reporter_.rumour(entry, now_)) {
+        ++counters_.refused_leaps;
+    }
 }
 
 /// By name if the limit is used here; else by the name that was told and our own definitions.
@@ -398,7 +448,9 @@ bool Engine::Implementation::resolve(const gossip::LimitKey& key, std::string& n
         when_isolated = synced->when_isolated;
         return true;
     }
-    if (name.empty() || key.unit >= limiter::kUnits) return false;
+    if (name.empty() || key.unit >= limiter::kUnits) {
+        return false;
+    }
     const auto found = limiter_.resolve_parameters(name, static_cast<limiter::Unit>(key.unit),
                                                    std::chrono::milliseconds(key.period_ms));
     if (found) {
@@ -414,7 +466,9 @@ void Engine::Implementation::send_entry(const gossip::MemberId& to, gossip::Mess
     std::array<std::byte, gossip::kMaximumPayload> buffer;
     ByteWriter writer(buffer);
     gossip::encode(writer, entry);
-    if (!writer.ok() || !transport_.send(to, type, writer.written())) ++counters_.dropped_entries;
+    if (!writer.ok() || !transport_.send(to, type, writer.written())) {
+        ++counters_.dropped_entries;
+    }
 }
 
 void Engine::Implementation::send_delta(const gossip::MemberId& owner,
@@ -438,11 +492,15 @@ void Engine::Implementation::send_total(const gossip::MemberId& to,
 
 void Engine::Implementation::send_handover(const gossip::MemberId& to,
                                            const gossip::HandoverEntry& entry) {
-    if (to != self_) send_entry(to, gossip::MessageType::handover, entry);
+    if (to != self_) {
+        send_entry(to, gossip::MessageType::handover, entry);
+    }
 }
 
 void Engine::Implementation::ask_name(const gossip::MemberId& to, const gossip::LimitKey& key) {
-    if (to != self_) send_entry(to, gossip::MessageType::name_ask, key);
+    if (to != self_) {
+        send_entry(to, gossip::MessageType::name_ask, key);
+    }
 }
 
 void Engine::Implementation::ask_owner(const gossip::MemberId& to, std::uint16_t shards) {
@@ -455,7 +513,9 @@ void Engine::Implementation::ask_owner(const gossip::MemberId& to, std::uint16_t
 }
 
 void Engine::Implementation::follow_membership() {
-    for (const gossip::MembershipEvent& event : transport_.take_events()) follow(event);
+    for (const gossip::MembershipEvent& event : transport_.take_events()) {
+        follow(event);
+    }
     follow_owners();
 }
 
@@ -494,7 +554,9 @@ void Engine::Implementation::follow_owners() {
     for (const gossip::OwnerChange& change : transport_.take_owner_changes()) {
         const bool owned = owner_.owns(change.shard);
         owner_.shard_changed(change, now_, *this);
-        if (!owned && owner_.owns(change.shard)) fill_from_views(change.shard);
+        if (!owned && owner_.owns(change.shard)) {
+            fill_from_views(change.shard);
+        }
         reporter_.shard_changed(change.shard, change.after, now_);
     }
 }
@@ -504,7 +566,9 @@ void Engine::Implementation::follow_owners() {
 void Engine::Implementation::fill_from_views(gossip::Shard shard) {
     reporter_.for_each_in_shard(shard, [&](const SyncedLimit& limit) {
         const View* view = limit.believed(options_.sync, now_);
-        if (view == nullptr || !view->filled()) return;
+        if (view == nullptr || !view->filled()) {
+            return;
+        }
         gossip::HandoverEntry entry;
         entry.key = limit.key;
         entry.level = std::max(0.0, view->bucket().level);
@@ -527,7 +591,9 @@ void Engine::Implementation::notice_stop(bool late) {
         was_stopped_ = true;
         discard_until_ = now_ + kDiscardTime;
     }
-    if (!was_stopped_ || discarding()) return;
+    if (!was_stopped_ || discarding()) {
+        return;
+    }
     was_stopped_ = false;
     stopped();
 }
@@ -539,10 +605,14 @@ void Engine::Implementation::stopped() {
 }
 
 void Engine::Implementation::refused(const Endpoint& address, Instant now) {
-    if (!options_.clustered || left_) return;
+    if (!options_.clustered || left_) {
+        return;
+    }
     now_ = now;
     const gossip::Member* member = transport_.membership().find(address);
-    if (member == nullptr) return;
+    if (member == nullptr) {
+        return;
+    }
     const gossip::MemberId id = member->id;
     switch (silence_.nobody_there(silence_.number(id, now), now)) {
         case Silence::Hint::ask:
@@ -559,14 +629,18 @@ void Engine::Implementation::refused(const Endpoint& address, Instant now) {
 
 void Engine::Implementation::tick(Instant now) {
     now_ = now;
-    if (left_) return;
+    if (left_) {
+        return;
+    }
     ++ticks_;
     const bool late = now - last_tick_ > options_.sync.stop_threshold + kTickInterval;
     last_tick_ = now;
     store_.tick(now);
     if (options_.clustered) {
         notice_stop(late);
-        if (!discarding()) tick_cluster();
+        if (!discarding()) {
+            tick_cluster();
+        }
     } else {
         // Nobody is told of edits.
         (void)store_.take_edited();
@@ -576,16 +650,26 @@ void Engine::Implementation::tick(Instant now) {
 }
 
 void Engine::Implementation::tick_cluster() {
-    if (now_ >= transport_.next_tick()) transport_.tick(now_);
+    if (now_ >= transport_.next_tick()) {
+        transport_.tick(now_);
+    }
     follow_membership();
     reporter_.tick(now_, transport_.owners(), hot_, *this);
     packets_.send_all();
     owner_.tick(now_, *this);
-    if (ticks_ % kHintsEvery == 0) renew_hints();
-    if (now_ - load_.noted() >= kLoadEvery) note_load();
+    if (ticks_ % kHintsEvery == 0) {
+        renew_hints();
+    }
+    if (now_ - load_.noted() >= kLoadEvery) {
+        note_load();
+    }
     silence_.heard(self_number_, now_);  // nobody else says that we live
-    if (ticks_ % (10 * kSecond) == 0) silence_.forget_old(now_);
-    if (ticks_ % kDefinitionsEvery == 0) tick_definitions();
+    if (ticks_ % (10 * kSecond) == 0) {
+        silence_.forget_old(now_);
+    }
+    if (ticks_ % kDefinitionsEvery == 0) {
+        tick_definitions();
+    }
     flush();
 }
 
@@ -623,7 +707,9 @@ void Engine::Implementation::apply_definitions() {
     }
     // While very many come, what is in use is looked at now and then and at their end.
     const bool more = changes.size() == kChangesPerTick && ticks_ % kDefinitionsEvery != 0;
-    if (!refresh_due_ || more) return;
+    if (!refresh_due_ || more) {
+        return;
+    }
     refresh_due_ = false;
     reporter_.refresh_parameters(now_);
     owner_.refresh_parameters();
@@ -648,7 +734,9 @@ BulkContext Engine::Implementation::bulk_context() {
 
 std::unique_ptr<DefinitionPull> Engine::Implementation::take_pull() {
     auto wish = definition_sync_.take_wish();
-    if (!wish) return nullptr;
+    if (!wish) {
+        return nullptr;
+    }
     ++bulk_counters_.pulls_begun;
     return std::make_unique<DefinitionPull>(bulk_context(), std::move(*wish));
 }
@@ -666,7 +754,9 @@ void Engine::Implementation::renew_hints() {
     hot_.forget_old(now_);
     owner_.note_hot(hot_, now_);
     transport_.set_hints(hot_.encode(now_, kHintBytes, hint_offset_));
-    if (hot_.size() > 0) hint_offset_ = (hint_offset_ + hot_.size() / 2 + 1) % hot_.size();
+    if (hot_.size() > 0) {
+        hint_offset_ = (hint_offset_ + hot_.size() / 2 + 1) % hot_.size();
+    }
 }
 
 void Engine::Implementation::note_load() {
@@ -686,7 +776,9 @@ std::vector<Outgoing> Engine::Implementation::take_outgoing() {
 }
 
 void Engine::Implementation::goodbye(Instant now) {
-    if (left_ || !options_.clustered) return;
+    if (left_ || !options_.clustered) {
+        return;
+    }
     now_ = now;
     reporter_.tick(now, transport_.owners(), hot_, *this);
     packets_.send_all();
@@ -707,7 +799,9 @@ PeerStatus::Definitions Engine::Implementation::describe(const PeerDefinitions& 
     result.same = said.overrides == store_.overrides().root_hash();
     std::size_t own = 0;
     for (const SetStatus& set : store_.sets()) {
-        if (set.generation) ++own;
+        if (set.generation) {
+            ++own;
+        }
     }
     result.same = result.same && own == said.sets.size();
     for (const PeerDefinitions::Set& set : said.sets) {
@@ -740,7 +834,9 @@ std::vector<PeerStatus> Engine::Implementation::peers(Instant now) const {
     for (const gossip::Member& member : transport_.membership().live()) {
         PeerStatus& peer = add(member, member.last_heard);
         peer.key = transport_.key_of(member.id);
-        if (member.round_trip > Duration::zero()) peer.round_trip = member.round_trip;
+        if (member.round_trip > Duration::zero()) {
+            peer.round_trip = member.round_trip;
+        }
         if (const PeerDefinitions* said = definition_sync_.said(member.id)) {
             peer.definitions = describe(*said, now);
         }
@@ -763,7 +859,9 @@ SealStatus Engine::Implementation::seal_status(Instant now) const {
 std::optional<QuotaStatus> Engine::Implementation::quota_status(std::string_view name,
                                                                 Instant now) {
     const std::vector<limiter::LimitStatus> limits = limiter_.inspect(name, now);
-    if (limits.empty()) return std::nullopt;
+    if (limits.empty()) {
+        return std::nullopt;
+    }
     QuotaStatus quota{std::string(name), {}};
     for (const limiter::LimitStatus& each : limits) {
         LimitStatus status;
@@ -788,7 +886,9 @@ std::optional<QuotaStatus> Engine::Implementation::quota_status(std::string_view
             status.isolated = synced->isolated;
             for (const View& view : synced->views) {
                 status.owners.push_back(view.owner().address);
-                if (view.fresh(options_.sync, now)) status.heard.push_back(view.owner().address);
+                if (view.fresh(options_.sync, now)) {
+                    status.heard.push_back(view.owner().address);
+                }
             }
         }
         quota.limits.push_back(std::move(status));
@@ -811,8 +911,12 @@ Statistics Engine::Implementation::statistics() const {
     statistics.bytes_out = counters.bytes_out;
     for (std::size_t i = 0; i < counters.messages_in.size(); ++i) {
         const std::string type(gossip::to_string(static_cast<gossip::MessageType>(i)));
-        if (counters.messages_in[i] > 0) statistics.messages_in[type] += counters.messages_in[i];
-        if (counters.messages_out[i] > 0) statistics.messages_out[type] += counters.messages_out[i];
+        if (counters.messages_in[i] > 0) {
+            statistics.messages_in[type] += counters.messages_in[i];
+        }
+        if (counters.messages_out[i] > 0) {
+            statistics.messages_out[type] += counters.messages_out[i];
+        }
     }
     for (std::size_t i = 0; i < gossip::kRejections; ++i) {
         const auto reason = static_cast<gossip::Rejection>(i);

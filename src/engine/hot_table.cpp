@@ -5,12 +5,16 @@
 namespace weir::engine {
 
 bool HotTable::note(const gossip::HotEntry& entry, Instant now) {
-    if (entry.age > kLongestAge) return false;
+    if (entry.age > kLongestAge) {
+        return false;
+    }
     const Instant as_of = now - entry.age;
     const auto known = std::find_if(known_.begin(), known_.end(),
                                     [&](const Known& each) { return each.entry.key == entry.key; });
     if (known != known_.end()) {
-        if (as_of <= known->as_of) return false;
+        if (as_of <= known->as_of) {
+            return false;
+        }
         *known = {entry, as_of};
     } else if (known_.size() < capacity_) {
         known_.push_back({entry, as_of});
@@ -40,7 +44,9 @@ std::vector<gossip::HotEntry> HotTable::entries(Instant now) const {
 
 const gossip::HotEntry* HotTable::find(const gossip::LimitKey& key) const {
     for (const Known& each : known_) {
-        if (each.entry.key == key) return &each.entry;
+        if (each.entry.key == key) {
+            return &each.entry;
+        }
     }
     return nullptr;
 }
@@ -52,7 +58,9 @@ std::vector<std::byte> HotTable::encode(Instant now, std::size_t limit, std::siz
     for (std::size_t i = 0; i < all.size(); ++i) {
         ByteWriter writer(std::span<std::byte>(body).subspan(size));
         gossip::encode(writer, all[(offset + i) % all.size()]);
-        if (!writer.ok()) break;
+        if (!writer.ok()) {
+            break;
+        }
         size += writer.size();
     }
     body.resize(size);

@@ -46,7 +46,9 @@ void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
 
 void OwnedLimit::advance(Instant now) {
     const double seconds = to_seconds(now - advanced);
-    if (seconds <= 0) return;
+    if (seconds <= 0) {
+        return;
+    }
     advanced = now;
     if (parameters) {
         open_time += bucket.advance(*parameters, bucket.offered_rate, seconds);
@@ -60,7 +62,9 @@ void OwnedLimit::know(const limiter::LimitParameters& found) {
     parameters = found;
     bucket.clamp(found);
     // What came was counted whole, nothing of it by its rate.
-    if (made_up) bucket.advance(found, 0, undrained);
+    if (made_up) {
+        bucket.advance(found, 0, undrained);
+    }
     undrained = 0;
 }
 
@@ -68,7 +72,9 @@ OwnedCell* OwnedLimit::place(MemberNumber member) {
     const auto at = std::lower_bound(
         cells.begin(), cells.end(), member,
         [](const OwnedCell& cell, MemberNumber number) { return cell.member < number; });
-    if (at != cells.end() && at->member == member) return &*at;
+    if (at != cells.end() && at->member == member) {
+        return &*at;
+    }
     OwnedCell cell;
     cell.member = member;
     cell.open_time = open_time;
@@ -92,7 +98,9 @@ bool OwnedLimit::adopt_run(MemberNumber from, std::uint32_t run, const Silence& 
         return cell.counts.run == run && cell.member != from &&
                silence.id(cell.member).address == address;
     });
-    if (known == cells.end()) return false;
+    if (known == cells.end()) {
+        return false;
+    }
     OwnedCell moved = *known;
     moved.member = from;
     cells.erase(known);
@@ -107,7 +115,9 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
     last_use = now;
     const crdt::CounterCell counts{delta.run, delta.admitted, delta.refunded, delta.offered};
     const bool room = cells.size() < settings.maximum_cells_per_limit || find(from) != nullptr;
-    if (!room) return DeltaOutcome::full;
+    if (!room) {
+        return DeltaOutcome::full;
+    }
     OwnedCell& cell = *place(from);
     const bool new_run = cell.counts.run != delta.run;
     const double seconds = to_seconds(new_run ? delta.run_age : now - cell.heard);
@@ -137,12 +147,16 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
         }
         cell.counts = counts;
         take_rate(cell, delta, now);
-        if (lie) return DeltaOutcome::leaping;
+        if (lie) {
+            return DeltaOutcome::leaping;
+        }
         return young ? DeltaOutcome::counted : DeltaOutcome::baseline;
     }
     if (!crdt::follows(counts, cell.counts)) {
         // Late packets have nothing that is new; a mixture of more and less is a lie.
-        if (crdt::follows(cell.counts, counts)) return DeltaOutcome::old;
+        if (crdt::follows(cell.counts, counts)) {
+            return DeltaOutcome::old;
+        }
         return DeltaOutcome::falling;
     }
     if (leaps(cell, delta, counts, seconds)) {
@@ -159,7 +173,9 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
 /// Even alone an origin lets through no more than its bucket holds and what has drained since.
 bool OwnedLimit::leaps(const OwnedCell& cell, const gossip::DeltaEntry& delta,
                        const crdt::CounterCell& counts, double seconds) const {
-    if (!parameters) return false;
+    if (!parameters) {
+        return false;
+    }
     const double longest = std::max({1.0, seconds, to_seconds(delta.oldest_age)});
     const double most =
         std::max(bucket.ceiling(*parameters), delta.heaviest) + parameters->rate * longest;
@@ -179,7 +195,9 @@ std::optional<double> OwnedLimit::unfounded_rate(const OwnedCell& cell,
     const double founded = before + std::max(0.0, since) / window;
     const double weight = parameters ? std::min(delta.typical, parameters->low) : delta.typical;
     const double few = kUncounted * std::max(1.0, weight) / window;
-    if (delta.rate <= kLeap * founded + few) return std::nullopt;
+    if (delta.rate <= kLeap * founded + few) {
+        return std::nullopt;
+    }
     return founded;
 }
 
@@ -211,7 +229,9 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell,
         change = std::min(change, std::max(0.0, balance - bucket.level));
     }
     // Rule 3, the ceiling, is in Bucket::add.
-    if (bucket.level + change > bucket.ceiling(*parameters)) ++statistics.ceiling_hits;
+    if (bucket.level + change > bucket.ceiling(*parameters)) {
+        ++statistics.ceiling_hits;
+    }
     bucket.add(*parameters, change);
 }
 
@@ -232,7 +252,9 @@ void OwnedLimit::take_rate(OwnedCell& cell, const gossip::DeltaEntry& delta, Ins
 }
 
 void OwnedLimit::take_state(const gossip::DeltaEntry& delta) {
-    if (!parameters) return;
+    if (!parameters) {
+        return;
+    }
     const double largest = largest_weight(*parameters);
     const double typical = std::clamp(delta.typical, 1e-6, std::max(1.0, largest));
     bucket.typical += (typical - bucket.typical) * (cells.size() < 2 ? 1 : kTypicalShare);
@@ -248,9 +270,13 @@ void OwnedLimit::receive(const SyncSettings& settings, const gossip::HandoverEnt
     advance(now);
     // What an owner knows replaces what our own views believed.
     const bool first = !handed_over;
-    if (first) handed_rate = held_rate = 0;
+    if (first) {
+        handed_rate = held_rate = 0;
+    }
     handed_over = true;
-    if (now - born > settings.refill_time) return;  // we know better by now
+    if (now - born > settings.refill_time) {
+        return;  // we know better by now
+    }
     bucket.level = std::max(bucket.level, entry.level);
     bucket.shedding = bucket.shedding || entry.shedding;
     bucket.typical = std::max(1e-6, entry.typical);
@@ -270,10 +296,16 @@ void OwnedLimit::receive(const SyncSettings& settings, const gossip::HandoverEnt
 }
 
 void OwnedLimit::add_rates(Instant now) {
-    if (now >= handed_until) handed_rate = 0;
-    if (now >= held_until || when_isolated == limiter::IsolationMode::optimistic) held_rate = 0;
+    if (now >= handed_until) {
+        handed_rate = 0;
+    }
+    if (now >= held_until || when_isolated == limiter::IsolationMode::optimistic) {
+        held_rate = 0;
+    }
     double sum = 0;
-    for (const OwnedCell& cell : cells) sum += cell.reckoned_rate();
+    for (const OwnedCell& cell : cells) {
+        sum += cell.reckoned_rate();
+    }
     bucket.offered_rate = std::max(sum, handed_rate) + held_rate;
 }
 
@@ -286,7 +318,9 @@ void OwnedLimit::fade(OwnedCell& cell, const Silence& silence, double seconds) {
     // all rates is best kept. But nothing is admitted there any more.
     const double before = cell.reckoned;
     cell.reckoned = 0;
-    if (parameters) bucket.add(*parameters, -before);
+    if (parameters) {
+        bucket.add(*parameters, -before);
+    }
     cell.fade *= std::exp(-seconds / to_seconds(kMoved));
 }
 
@@ -302,13 +336,21 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
         const Duration missed = cell.rate > 0 ? age : Duration::zero();
         Presence presence = silence.judge(cell.member, missed, cell.keep_alive, now);
         holding = holding || presence == Presence::held;
-        if (optimistic && presence == Presence::held) presence = Presence::fading;
+        if (optimistic && presence == Presence::held) {
+            presence = Presence::fading;
+        }
         cell.settle(open_time);
-        if (presence == Presence::fading) fade(cell, silence, seconds);
-        if (presence == Presence::held || presence == Presence::heard) cell.fade = 1;
+        if (presence == Presence::fading) {
+            fade(cell, silence, seconds);
+        }
+        if (presence == Presence::held || presence == Presence::heard) {
+            cell.fade = 1;
+        }
         // Its rate goes at once. Its counts stay: another incarnation may go on with the run, and
         // must not be taken for one that was never heard of.
-        if (presence == Presence::gone) cell.rate = 0;
+        if (presence == Presence::gone) {
+            cell.rate = 0;
+        }
         // Kept for longer than an origin goes on with its run, and than a run counts as young.
         const bool forgotten = age > settings.user_memory * 5 / 4;
         // A member that speaks, only not of this limit, has left the limit.
@@ -320,13 +362,17 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
     });
     origins = 0;
     const Duration lately = from_seconds(settings.silence_factor * to_seconds(settings.keep_alive));
-    for (const OwnedCell& cell : cells) origins += now - cell.heard < lately ? 1u : 0u;
+    for (const OwnedCell& cell : cells) {
+        origins += now - cell.heard < lately ? 1u : 0u;
+    }
     add_rates(now);
 }
 
 bool OwnedLimit::must_publish(const SyncSettings& settings, double publish_error, std::uint8_t pace,
                               Duration since_last_look) {
-    if (!parameters) return false;
+    if (!parameters) {
+        return false;
+    }
     const limiter::LimitParameters& limit = *parameters;
     const double probability = bucket.probability(limit);
     const double seconds = to_seconds(since_last_look);
@@ -344,9 +390,15 @@ bool OwnedLimit::must_publish(const SyncSettings& settings, double publish_error
                           (was_published && published.level > half) ||
                           (answered && answered->level > half);
     published_probability = relevant ? probability : 0;
-    if (holding != published_holding) return true;
-    if (!relevant) return false;
-    if (!was_published || bucket.shedding != published.shedding) return true;
+    if (holding != published_holding) {
+        return true;
+    }
+    if (!relevant) {
+        return false;
+    }
+    if (!was_published || bucket.shedding != published.shedding) {
+        return true;
+    }
     return misleads(settings, publish_error, pace, published) ||
            (answered && misleads(settings, publish_error, pace, *answered));
 }
@@ -375,11 +427,15 @@ void OwnedLimit::note_answered() {
     const auto distance = [this](const Bucket& told) {
         return std::abs(told.offered_rate - published.offered_rate);
     };
-    if (!answered || distance(bucket) > distance(*answered)) answered = bucket;
+    if (!answered || distance(bucket) > distance(*answered)) {
+        answered = bucket;
+    }
 }
 
 bool OwnedLimit::is_urgent(const SyncSettings& settings, Duration next_look) const {
-    if (!parameters) return false;
+    if (!parameters) {
+        return false;
+    }
     const double wrong =
         std::abs(published.probability(*parameters) - bucket.probability(*parameters));
     const double width = limiter::threshold_width(*parameters, bucket.typical);
@@ -408,7 +464,9 @@ gossip::TotalEntry OwnedLimit::total(const SyncSettings& settings, const OwnedCe
     entry.heaviest = heavy ? bucket.heaviest : 0;
     entry.keep_alive = settings.keep_alive_floor;
     entry.pace = pace;
-    if (cell == nullptr) return entry;
+    if (cell == nullptr) {
+        return entry;
+    }
     entry.run = cell->counts.run;
     entry.admitted = cell->counts.admitted;
     entry.refunded = cell->counts.refunded;
@@ -435,14 +493,20 @@ gossip::HandoverEntry OwnedLimit::handover(const Silence& silence, Instant now) 
 }
 
 bool OwnedLimit::idle(const SyncSettings& settings, Instant now) const {
-    if (!unused(settings, now)) return false;
+    if (!unused(settings, now)) {
+        return false;
+    }
     // How fast it drains nobody has said, or somebody who may have lied. One of 0 never does.
-    if (!parameters || parameters->zero()) return true;
+    if (!parameters || parameters->zero()) {
+        return true;
+    }
     return bucket.level <= 0 || (parameters_told && now - last_use > settings.told_memory);
 }
 
 double OwnedLimit::fullness() const {
-    if (!parameters || parameters_told || parameters->low <= 0) return 0;
+    if (!parameters || parameters_told || parameters->low <= 0) {
+        return 0;
+    }
     return bucket.level / parameters->low;
 }
 

@@ -86,10 +86,16 @@ bool Owner::make_room(Instant now) {
     for (std::size_t i = 0; i < std::min(kLookedAtForRoom, slots_.size()); ++i) {
         room_at_ = (room_at_ + 1) % slots_.size();
         const OwnedLimit& limit = slots_[room_at_];
-        if (!limit.unused(settings_, now)) continue;
-        if (emptiest == nullptr || limit.fullness() < emptiest->fullness()) emptiest = &limit;
+        if (!limit.unused(settings_, now)) {
+            continue;
+        }
+        if (emptiest == nullptr || limit.fullness() < emptiest->fullness()) {
+            emptiest = &limit;
+        }
     }
-    if (emptiest == nullptr) return false;
+    if (emptiest == nullptr) {
+        return false;
+    }
     ++statistics_.room_made;
     by_key_.erase(emptiest->key);
     free_.push_back(static_cast<std::uint32_t>(emptiest - slots_.data()));
@@ -98,7 +104,9 @@ bool Owner::make_room(Instant now) {
 
 void Owner::resolve(OwnedLimit& limit) {
     limiter::LimitParameters parameters;
-    if (!resolver_(limit.key, limit.name, parameters, limit.when_isolated)) return;
+    if (!resolver_(limit.key, limit.name, parameters, limit.when_isolated)) {
+        return;
+    }
     limit.parameters_told = false;
     limit.know(parameters);
 }
@@ -107,24 +115,36 @@ void Owner::ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSin
     limit.asked_name = now;
     limit.asked = whom;
     limit.advance(now);
-    if (!limit.parameters) resolve(limit);  // it may be used here meanwhile
-    if (limit.parameters && !limit.parameters_told) return;
+    if (!limit.parameters) {
+        resolve(limit);  // it may be used here meanwhile
+    }
+    if (limit.parameters && !limit.parameters_told) {
+        return;
+    }
     ++statistics_.names_asked;
     sink.ask_name(silence_.id(whom), limit.key);
 }
 
 /// Question or answer may have been lost, and nobody has spoken of the limit since.
 void Owner::ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink) {
-    if (limit.parameters || limit.asks_left == 0 || names_left_ == 0) return;
-    if (now - limit.asked_name < kAskNameAgain * (1 << (kNameAsks - limit.asks_left))) return;
-    if (silence_.is_gone(limit.asked)) return;
+    if (limit.parameters || limit.asks_left == 0 || names_left_ == 0) {
+        return;
+    }
+    if (now - limit.asked_name < kAskNameAgain * (1 << (kNameAsks - limit.asks_left))) {
+        return;
+    }
+    if (silence_.is_gone(limit.asked)) {
+        return;
+    }
     --limit.asks_left;
     --names_left_;
     ask_name(limit, limit.asked, now, sink);
 }
 
 void Owner::wake(std::uint32_t slot) {
-    if (awake_flag_[slot]) return;
+    if (awake_flag_[slot]) {
+        return;
+    }
     awake_flag_[slot] = true;
     awake_.push_back(slot);
 }
@@ -141,27 +161,41 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number,
         return;
     }
     OwnedLimit* limit = obtain(delta.key, now);
-    if (limit == nullptr) return;
+    if (limit == nullptr) {
+        return;
+    }
     const bool asks = limit->parameters ? limit->parameters_told : true;
     if (asks && now - limit->asked_name >= (limit->parameters ? kAskToldAgain : kAskNameAgain)) {
         limit->asks_left = kNameAsks;
         ask_name(*limit, number, now, sink);
     }
-    if (limit->find(number) == nullptr) limit->adopt_run(number, delta.run, silence_);
+    if (limit->find(number) == nullptr) {
+        limit->adopt_run(number, delta.run, silence_);
+    }
     gossip::DeltaEntry bounded = delta;
     bounded.keep_alive = bounded_keep_alive(*limit, delta);
     const DeltaOutcome outcome = limit->receive(settings_, number, bounded, now, statistics_);
-    if (outcome == DeltaOutcome::falling) ++statistics_.refused_falling;
-    if (outcome == DeltaOutcome::leaping) ++statistics_.refused_leaps;
+    if (outcome == DeltaOutcome::falling) {
+        ++statistics_.refused_falling;
+    }
+    if (outcome == DeltaOutcome::leaping) {
+        ++statistics_.refused_leaps;
+    }
     if (outcome == DeltaOutcome::falling || outcome == DeltaOutcome::leaping) {
         silence_.refused(number);
     }
-    if (outcome == DeltaOutcome::full) ++statistics_.dropped_cells;
+    if (outcome == DeltaOutcome::full) {
+        ++statistics_.dropped_cells;
+    }
     const Duration patience = crowded() ? settings_.publication_wait : Duration(kLookEvery * kTick);
     limit->urgent = limit->urgent || limit->is_urgent(settings_, patience);
-    if (!crowded()) limit->note_answered();
+    if (!crowded()) {
+        limit->note_answered();
+    }
     OwnedCell* cell = limit->find(number);
-    if (cell != nullptr) cell->owed = false;
+    if (cell != nullptr) {
+        cell->owed = false;
+    }
     sink.send_total(from, limit->total(settings_, cell, pacing_.tenths(), now));
 }
 
@@ -179,7 +213,9 @@ bool Owner::was_owner(const gossip::MemberId& member, gossip::Shard shard) const
 bool Owner::receive(MemberNumber from, const gossip::HandoverEntry& entry, Instant now,
                     OwnerSink& sink) {
     OwnedLimit* limit = obtain(entry.key, now);
-    if (limit == nullptr) return true;
+    if (limit == nullptr) {
+        return true;
+    }
     if (limit->parameters &&
         !level_can_be(*limit->parameters, entry.level, entry.typical, entry.heaviest)) {
         return false;
@@ -196,10 +232,14 @@ bool Owner::receive(MemberNumber from, const gossip::HandoverEntry& entry, Insta
 void Owner::fill(const gossip::HandoverEntry& entry, const std::string& name,
                  const limiter::LimitParameters& parameters, Instant now) {
     OwnedLimit* limit = obtain(entry.key, now);
-    if (limit == nullptr) return;
+    if (limit == nullptr) {
+        return;
+    }
     limit->name = name;
     limit->advance(now);
-    if (!limit->parameters) limit->know(parameters);
+    if (!limit->parameters) {
+        limit->know(parameters);
+    }
     const bool handed_over = limit->handed_over;
     limit->receive(settings_, entry, now);
     limit->handed_over = handed_over;  // what we believed ourselves fills nobody
@@ -207,15 +247,23 @@ void Owner::fill(const gossip::HandoverEntry& entry, const std::string& name,
 
 void Owner::name_told(MemberNumber from, const gossip::NameEntry& entry, Instant now) {
     const auto known = by_key_.find(entry.key);
-    if (known == by_key_.end()) return;
+    if (known == by_key_.end()) {
+        return;
+    }
     OwnedLimit& limit = slots_[known->second];
-    if (limit.parameters && !limit.parameters_told) return;
+    if (limit.parameters && !limit.parameters_told) {
+        return;
+    }
     // Only who uses the limit is asked, or the owner who handed it over.
-    if (limit.find(from) == nullptr && limit.parameters) return;
+    if (limit.find(from) == nullptr && limit.parameters) {
+        return;
+    }
     limit.advance(now);
     limit.name = entry.name;
     resolve(limit);
-    if (limit.parameters) return;
+    if (limit.parameters) {
+        return;
+    }
     // Our definitions lack it: what the origin goes by has to do.
     limit.parameters_told = true;
     limit.know(
@@ -224,7 +272,9 @@ void Owner::name_told(MemberNumber from, const gossip::NameEntry& entry, Instant
 
 void Owner::refresh_parameters() {
     for (const auto& [key, slot] : by_key_) {
-        if (!slots_[slot].name.empty()) resolve(slots_[slot]);
+        if (!slots_[slot].name.empty()) {
+            resolve(slots_[slot]);
+        }
     }
 }
 
@@ -232,10 +282,16 @@ void Owner::hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant 
                       OwnerSink& sink) {
     for (const auto& [key, slot] : by_key_) {
         OwnedLimit& limit = slots_[slot];
-        if ((shards & bit_of(gossip::shard_of(key.quota))) == 0) continue;
-        if (!limit.filled(settings_, now)) continue;
+        if ((shards & bit_of(gossip::shard_of(key.quota))) == 0) {
+            continue;
+        }
+        if (!limit.filled(settings_, now)) {
+            continue;
+        }
         limit.advance(now);
-        if (limit.bucket.level <= 0 && limit.bucket.offered_rate <= 0) continue;
+        if (limit.bucket.level <= 0 && limit.bucket.offered_rate <= 0) {
+            continue;
+        }
         ++statistics_.handovers_sent;
         sink.send_handover(to, limit.handover(silence_, now));
     }
@@ -255,7 +311,9 @@ void Owner::begin_shard(gossip::Shard shard, const gossip::OwnerList& owners, In
     std::erase(state.others, self_);
     state.asks_left = state.others.empty() ? std::uint8_t{0} : kAsks;
     for (const auto& [key, slot] : by_key_) {
-        if (gossip::shard_of(key.quota) != shard) continue;
+        if (gossip::shard_of(key.quota) != shard) {
+            continue;
+        }
         // Kept from an earlier ownership: too old to build upon, but name and parameters hold.
         slots_[slot].restart(draw_life(), now);
     }
@@ -292,42 +350,58 @@ void Owner::shard_changed(const gossip::OwnerChange& change, Instant now, OwnerS
 
 void Owner::start(const gossip::Owners& owners, Instant now) {
     for (gossip::Shard shard = 0; shard < gossip::kShards; ++shard) {
-        if (owners.owns(self_, shard)) begin_shard(shard, owners.of(shard), now);
+        if (owners.owns(self_, shard)) {
+            begin_shard(shard, owners.of(shard), now);
+        }
     }
 }
 
 void Owner::leave(const gossip::Owners& owners, Instant now, OwnerSink& sink) {
     for (gossip::Shard shard = 0; shard < gossip::kShards; ++shard) {
-        if (!shards_[shard].owned) continue;
+        if (!shards_[shard].owned) {
+            continue;
+        }
         for (const gossip::MemberId& owner : owners.of(shard)) {
-            if (owner != self_) hand_over(owner, bit_of(shard), now, sink);
+            if (owner != self_) {
+                hand_over(owner, bit_of(shard), now, sink);
+            }
         }
     }
 }
 
 void Owner::stopped(Instant now, const gossip::Owners& owners, OwnerSink& sink) {
     for (gossip::Shard shard = 0; shard < gossip::kShards; ++shard) {
-        if (shards_[shard].owned) begin_shard(shard, owners.of(shard), now);
+        if (shards_[shard].owned) {
+            begin_shard(shard, owners.of(shard), now);
+        }
     }
     asked_at_ = {};
     ask_again(now, sink);
 }
 
 void Owner::ask_again(Instant now, OwnerSink& sink) {
-    if (asked_at_ != Instant{} && now - asked_at_ < kAskAgain) return;
+    if (asked_at_ != Instant{} && now - asked_at_ < kAskAgain) {
+        return;
+    }
     std::map<gossip::MemberId, std::uint16_t> asks;
     for (gossip::Shard shard = 0; shard < gossip::kShards; ++shard) {
         ShardState& state = shards_[shard];
-        if (!state.owned || state.asks_left == 0) continue;
+        if (!state.owned || state.asks_left == 0) {
+            continue;
+        }
         --state.asks_left;
         for (const gossip::MemberId& other : state.others) {
             std::uint16_t& bits = asks[other];
             bits = static_cast<std::uint16_t>(bits | bit_of(shard));
         }
     }
-    if (asks.empty()) return;
+    if (asks.empty()) {
+        return;
+    }
     asked_at_ = now;
-    for (const auto& [other, shards] : asks) sink.ask_owner(other, shards);
+    for (const auto& [other, shards] : asks) {
+        sink.ask_owner(other, shards);
+    }
 }
 
 void Owner::tick(Instant now, OwnerSink& sink) {
@@ -370,10 +444,14 @@ void Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     limit.urgent = false;
     limit.judge_silence(settings_, silence_, now);
     limit.advance(now);
-    if (!shards_[gossip::shard_of(limit.key.quota)].owned) return;
+    if (!shards_[gossip::shard_of(limit.key.quota)].owned) {
+        return;
+    }
     ask_name_again(limit, now, sink);
     const double error = settings_.publish_error * (crowded() ? settings_.crowded_error : 1);
-    if (limit.must_publish(settings_, error, pace(), since)) publish(limit, at_once, now, sink);
+    if (limit.must_publish(settings_, error, pace(), since)) {
+        publish(limit, at_once, now, sink);
+    }
 }
 
 bool Owner::crowded() const { return awake_.size() >= settings_.crowd_of_limits; }
@@ -387,9 +465,13 @@ void Owner::publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sin
     }
     // Copied: a total to ourselves may come back as a delta at once.
     const std::vector<OwnedCell> cells = limit.cells;
-    for (OwnedCell& cell : limit.cells) cell.owed = false;
+    for (OwnedCell& cell : limit.cells) {
+        cell.owed = false;
+    }
     for (const OwnedCell& cell : cells) {
-        if (now - cell.heard >= settings_.user_memory || silence_.is_gone(cell.member)) continue;
+        if (now - cell.heard >= settings_.user_memory || silence_.is_gone(cell.member)) {
+            continue;
+        }
         sink.send_total(silence_.id(cell.member),
                         limit.total(settings_, &cell, pacing_.tenths(), now));
     }
@@ -399,25 +481,35 @@ void Owner::publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sin
 /// a little for the answer to a delta, or for other publications, to share their datagram.
 void Owner::owe(OwnedLimit& limit, Instant now) {
     for (OwnedCell& cell : limit.cells) {
-        if (cell.owed || now - cell.heard >= settings_.user_memory) continue;
+        if (cell.owed || now - cell.heard >= settings_.user_memory) {
+            continue;
+        }
         cell.owed = true;
         Debt& debt = debts_[cell.member];
-        if (debt.limits.empty()) debt.since = now;
+        if (debt.limits.empty()) {
+            debt.since = now;
+        }
         debt.limits.push_back(limit.key);
     }
 }
 
 void Owner::pay(MemberNumber user, Instant now, OwnerSink& sink) {
     const auto found = debts_.find(user);
-    if (found == debts_.end()) return;
+    if (found == debts_.end()) {
+        return;
+    }
     const Debt debt = std::move(found->second);
     debts_.erase(found);
     for (const gossip::LimitKey& key : debt.limits) {
         const auto known = by_key_.find(key);
         OwnedCell* cell = known == by_key_.end() ? nullptr : slots_[known->second].find(user);
-        if (cell == nullptr || !cell->owed) continue;  // told meanwhile
+        if (cell == nullptr || !cell->owed) {
+            continue;  // told meanwhile
+        }
         cell->owed = false;
-        if (silence_.is_gone(user)) continue;
+        if (silence_.is_gone(user)) {
+            continue;
+        }
         OwnedLimit& limit = slots_[known->second];
         limit.advance(now);
         sink.send_total(silence_.id(user), limit.total(settings_, cell, pacing_.tenths(), now));
@@ -427,9 +519,13 @@ void Owner::pay(MemberNumber user, Instant now, OwnerSink& sink) {
 void Owner::pay_due(Instant now, OwnerSink& sink) {
     std::vector<MemberNumber> due;
     for (const auto& [user, debt] : debts_) {
-        if (now - debt.since >= settings_.publication_wait) due.push_back(user);
+        if (now - debt.since >= settings_.publication_wait) {
+            due.push_back(user);
+        }
     }
-    for (const MemberNumber user : due) pay(user, now, sink);
+    for (const MemberNumber user : due) {
+        pay(user, now, sink);
+    }
 }
 
 void Owner::remove(std::uint32_t slot) {
@@ -442,7 +538,9 @@ void Owner::remove(std::uint32_t slot) {
 void Owner::note_hot(HotTable& hot, Instant now) const {
     for (const std::uint32_t slot : awake_) {
         const OwnedLimit& limit = slots_[slot];
-        if (limit.published_probability <= 0 && !limit.bucket.shedding) continue;
+        if (limit.published_probability <= 0 && !limit.bucket.shedding) {
+            continue;
+        }
         hot.note({limit.key, std::max(0.0, limit.bucket.level), limit.bucket.offered_rate,
                   Duration::zero(), limit.bucket.shedding},
                  now);
@@ -456,7 +554,9 @@ const OwnedLimit* Owner::find(const gossip::LimitKey& key) const {
 
 std::size_t Owner::cells() const {
     std::size_t sum = 0;
-    for (const auto& [key, slot] : by_key_) sum += slots_[slot].cells.size();
+    for (const auto& [key, slot] : by_key_) {
+        sum += slots_[slot].cells.size();
+    }
     return sum;
 }
 

@@ -20,7 +20,9 @@ class Pacing {
         if (load > kBusy && excess_ > kPatience) {
             tenths_ = std::min<std::uint8_t>(settings.largest_pace, tenths_ + kStep);
         }
-        if (tenths_ > 0 && load * (10 + tenths_) / (9 + tenths_) < kCalm) --tenths_;
+        if (tenths_ > 0 && load * (10 + tenths_) / (9 + tenths_) < kCalm) {
+            --tenths_;
+        }
     }
     [[nodiscard]] std::uint8_t tenths() const { return tenths_; }
 

@@ -48,7 +48,9 @@ void Reporter::tick(Instant now, const gossip::Owners& owners, const HotTable& h
         // A shard's limits in the same tick: they have the same owners and share datagrams.
         const gossip::Shard turn = gossip::shard_of(limit.key.quota);
         const bool due = (ticks_ + turn) % cold_every == 0 || limit.looked == Instant{};
-        if (due || limit.hot()) look_at(slot, now);
+        if (due || limit.hot()) {
+            look_at(slot, now);
+        }
         if (limit.awake) {
             ++i;
         } else {
@@ -70,32 +72,42 @@ void Reporter::adopt_touched(Instant now, const gossip::Owners& owners, const Ho
 
 void Reporter::touched(limiter::LimitRef ref, Instant now, const gossip::Owners& owners,
                        const HotTable& hot) {
-    if (ref.record >= by_record_.size()) by_record_.resize(ref.record + std::size_t{1}, 0);
+    if (ref.record >= by_record_.size()) {
+        by_record_.resize(ref.record + std::size_t{1}, 0);
+    }
     const std::uint32_t known = by_record_[ref.record];
     if (known != 0 && slots_[known - 1].ref == ref) {
         wake(known - 1, now);
         return;
     }
-    if (known != 0) remove(known - 1, now);
+    if (known != 0) {
+        remove(known - 1, now);
+    }
     meet(ref, now, owners, hot);
 }
 
 void Reporter::meet(limiter::LimitRef ref, Instant now, const gossip::Owners& owners,
                     const HotTable& hot) {
     const auto identity = limiter_.identity(ref);
-    if (!identity) return;
+    if (!identity) {
+        return;
+    }
     gossip::LimitKey key;
     key.quota = gossip::quota_hash(identity->quota);
     key.unit = static_cast<std::uint8_t>(identity->unit);
     key.period_ms = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::milliseconds>(identity->period).count());
-    if (const auto other = by_key_.find(key); other != by_key_.end()) remove(other->second, now);
+    if (const auto other = by_key_.find(key); other != by_key_.end()) {
+        remove(other->second, now);
+    }
     if (by_key_.size() >= settings_.maximum_synced_limits) {
         ++statistics_.dropped_synced_limits;
         return;
     }
     const auto counts = limiter_.read(ref, now);
-    if (!counts) return;
+    if (!counts) {
+        return;
+    }
     if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(slots_.size()));
         slots_.emplace_back();
@@ -125,7 +137,9 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const gossip::Owners& ow
     limit.set_owners(owners.of(gossip::shard_of(key.quota)));
     if (const gossip::HotEntry* rumour = hot.find(key);
         rumour != nullptr && can_be(limit, *rumour)) {
-        for (View& view : limit.views) view.rumour(*rumour, limit.own, now);
+        for (View& view : limit.views) {
+            view.rumour(*rumour, limit.own, now);
+        }
     }
     by_record_[ref.record] = slot + 1;
     by_key_.emplace(key, slot);
@@ -142,9 +156,13 @@ void Reporter::rouse(std::uint32_t slot, Instant now) {
 
 void Reporter::wake(std::uint32_t slot, Instant now) {
     SyncedLimit& limit = slots_[slot];
-    if (limit.awake) return;
+    if (limit.awake) {
+        return;
+    }
     limit.looked = Instant{};  // looked at in this very tick
-    if (now - limit.touched > kRunIdle) limit.begin_run(draw_run(), limit.last, now);
+    if (now - limit.touched > kRunIdle) {
+        limit.begin_run(draw_run(), limit.last, now);
+    }
     limit.expect_since(previous_tick_);
     limit.touched = now;
     rumoured_.erase(slot);
@@ -160,38 +178,52 @@ void Reporter::look_at(std::uint32_t slot, Instant now) {
         return;
     }
     // Counts travel up to 2^55, and a limit that never rests goes on for years.
-    if (limit.own.offered > kLongestRun) limit.begin_run(draw_run(), limit.last, now);
+    if (limit.own.offered > kLongestRun) {
+        limit.begin_run(draw_run(), limit.last, now);
+    }
     limit.advance(*counts, earliest(), now);
     install(limit, *counts, now);
     const Thresholds thresholds = limit.thresholds(settings_);
     for (std::uint32_t i = 0; i < limit.views.size(); ++i) {
         const Need need =
             limit.views[i].need(settings_, limit.parameters, limit.own, thresholds, now);
-        if (need != Need::none) candidates_.push_back({slot, i, need});
+        if (need != Need::none) {
+            candidates_.push_back({slot, i, need});
+        }
     }
     if (limit.may_sleep(settings_, now)) {
         limit.awake = false;
         note_isolation(limit, false, now);
-        if (limit.installed) limiter_.uninstall(limit.ref, now);
+        if (limit.installed) {
+            limiter_.uninstall(limit.ref, now);
+        }
         limit.installed = false;
     }
 }
 
 /// Where the quota has a word for it the limiter is told; else the views say it all.
 void Reporter::note_isolation(SyncedLimit& limit, bool isolated, Instant now) {
-    if (limit.isolated == isolated) return;
+    if (limit.isolated == isolated) {
+        return;
+    }
     limit.isolated = isolated;
     isolated_ += isolated ? 1 : std::size_t(-1);
-    if (isolated) ++statistics_.isolations;
+    if (isolated) {
+        ++statistics_.isolations;
+    }
     const bool special =
         limit.safe_capacity || limit.when_isolated == limiter::IsolationMode::pessimistic;
     static_cast<void>(limiter_.isolate(limit.ref, isolated && special, now));
-    if (isolated && limit.safe_capacity) limit.installed = false;
+    if (isolated && limit.safe_capacity) {
+        limit.installed = false;
+    }
 }
 
 void Reporter::install(SyncedLimit& limit, const limiter::LocalCounts& counts, Instant now) {
     note_isolation(limit, limit.is_isolated(settings_, now), now);
-    if (limit.isolated && limit.safe_capacity) return;  // each by itself
+    if (limit.isolated && limit.safe_capacity) {
+        return;  // each by itself
+    }
     if (const View* view = limit.believed(settings_, now)) {
         limit.installed = limiter_.install(limit.ref, limit.fleet_view(*view, counts), now);
     } else if (limit.installed) {
@@ -203,9 +235,13 @@ void Reporter::install(SyncedLimit& limit, const limiter::LocalCounts& counts, I
 bool Reporter::may_send(const Candidate& candidate, Instant now) {
     const SyncedLimit& limit = slots_[candidate.slot];
     const View& view = limit.views[candidate.view];
-    if (view.owner() == self_ || !view.asked()) return true;
+    if (view.owner() == self_ || !view.asked()) {
+        return true;
+    }
     const auto known = rounds_.find(view.owner());
-    if (known == rounds_.end()) return true;
+    if (known == rounds_.end()) {
+        return true;
+    }
     const Round& round = known->second;
     // Limits that are not hot are not looked at in each tick: another might always be before them.
     const bool waits = candidate.need != Need::urgent && limit.hot();
@@ -214,7 +250,9 @@ bool Reporter::may_send(const Candidate& candidate, Instant now) {
     const bool waited = now - round.last >= interval * 9 / 10;
     // At an edge rates that are told in the middle of its burst have requests reckoned that do not
     // come: it would refuse the last one of the burst.
-    if (limit.parameters.edge() || round.limits > settings_.few_limits) return waited;
+    if (limit.parameters.edge() || round.limits > settings_.few_limits) {
+        return waited;
+    }
     return round.next <= now + settings_.minimum_interval / 10;
 }
 
@@ -234,19 +272,29 @@ void Reporter::send_due(Instant now, DeltaSink& sink) {
                             [&](const auto& each) { return *each.first == owner; });
     };
     for (const Candidate& candidate : candidates_) {
-        if (candidate.need < Need::must || !may_send(candidate, now)) continue;
+        if (candidate.need < Need::must || !may_send(candidate, now)) {
+            continue;
+        }
         const SyncedLimit& limit = slots_[candidate.slot];
         const gossip::MemberId& owner = limit.views[candidate.view].owner();
         auto known = opened(owner);
-        if (known == open.end()) known = open.insert(known, {&owner, Need::ride_along});
-        if (!limit.hot()) known->second = Need::together;
+        if (known == open.end()) {
+            known = open.insert(known, {&owner, Need::ride_along});
+        }
+        if (!limit.hot()) {
+            known->second = Need::together;
+        }
     }
     for (const Candidate& candidate : candidates_) {
         SyncedLimit& limit = slots_[candidate.slot];
         View& view = limit.views[candidate.view];
         const auto packet = opened(view.owner());
-        if (packet == open.end() || candidate.need < packet->second) continue;
-        if (view.awaiting()) ++statistics_.deltas_resent;
+        if (packet == open.end() || candidate.need < packet->second) {
+            continue;
+        }
+        if (view.awaiting()) {
+            ++statistics_.deltas_resent;
+        }
         ++statistics_.deltas_sent;
         const gossip::DeltaEntry entry = limit.delta(settings_, view, now);
         view.sent(limit.own, now);
@@ -286,12 +334,16 @@ Reporter::Verdict Reporter::receive(const gossip::MemberId& from, const gossip::
     }
     ++statistics_.totals_received;
     const auto counts = limiter_.read(limit.ref, now);
-    if (!counts) return Verdict::taken;  // gone; the next look at it removes it
+    if (!counts) {
+        return Verdict::taken;  // gone; the next look at it removes it
+    }
     limit.advance(*counts, earliest(), now);
     if (!view->receive(settings_, limit.parameters, total, limit.run, limit.own, now)) {
         return Verdict::taken;
     }
-    if (from != self_) limit.last_word.reset();
+    if (from != self_) {
+        limit.last_word.reset();
+    }
     install(limit, *counts, now);
     if (!limit.awake && view->matters(limit.parameters)) {
         rouse(known->second, now);
@@ -302,13 +354,23 @@ Reporter::Verdict Reporter::receive(const gossip::MemberId& from, const gossip::
 
 bool Reporter::rumour(const gossip::HotEntry& entry, Instant now) {
     const auto known = by_key_.find(entry.key);
-    if (known == by_key_.end()) return true;
+    if (known == by_key_.end()) {
+        return true;
+    }
     SyncedLimit& limit = slots_[known->second];
-    if (!can_be(limit, entry)) return false;
-    if (limit.awake) return true;
-    if (rumoured_.size() >= kMaximumRumours && !rumoured_.contains(known->second)) return true;
+    if (!can_be(limit, entry)) {
+        return false;
+    }
+    if (limit.awake) {
+        return true;
+    }
+    if (rumoured_.size() >= kMaximumRumours && !rumoured_.contains(known->second)) {
+        return true;
+    }
     const auto counts = limiter_.read(limit.ref, now);
-    if (!counts) return true;
+    if (!counts) {
+        return true;
+    }
     limiter::FleetView fleet;
     fleet.level = entry.level;
     fleet.admitted_at = counts->admitted - counts->refunded;
@@ -343,10 +405,14 @@ void Reporter::end_rumours(Instant now) {
 
 void Reporter::shard_changed(gossip::Shard shard, const gossip::OwnerList& owners, Instant now) {
     for (const auto& [key, slot] : by_key_) {
-        if (gossip::shard_of(key.quota) != shard) continue;
+        if (gossip::shard_of(key.quota) != shard) {
+            continue;
+        }
         SyncedLimit& limit = slots_[slot];
         const bool lately = now - limit.touched < settings_.user_memory;
-        if (limit.set_owners(owners) && lately && !limit.awake) rouse(slot, now);
+        if (limit.set_owners(owners) && lately && !limit.awake) {
+            rouse(slot, now);
+        }
     }
 }
 
@@ -354,7 +420,9 @@ void Reporter::lost(const gossip::MemberId& owner) {
     for (const std::uint32_t slot : awake_) {
         SyncedLimit& limit = slots_[slot];
         const View* view = limit.view_of(owner);
-        if (view == nullptr || !view->heard_at()) continue;
+        if (view == nullptr || !view->heard_at()) {
+            continue;
+        }
         limit.last_word = std::max(limit.last_word.value_or(*view->heard_at()), *view->heard_at());
     }
 }
@@ -363,15 +431,21 @@ void Reporter::distrust(const gossip::MemberId& owner, Instant now) {
     for (const std::uint32_t slot : awake_) {
         SyncedLimit& limit = slots_[slot];
         View* view = limit.view_of(owner);
-        if (view == nullptr) continue;
+        if (view == nullptr) {
+            continue;
+        }
         view->distrust();
-        if (const auto counts = limiter_.read(limit.ref, now)) install(limit, *counts, now);
+        if (const auto counts = limiter_.read(limit.ref, now)) {
+            install(limit, *counts, now);
+        }
     }
 }
 
 void Reporter::ask_anew() {
     for (const auto& [key, slot] : by_key_) {
-        for (View& view : slots_[slot].views) view.ask_anew();
+        for (View& view : slots_[slot].views) {
+            view.ask_anew();
+        }
     }
 }
 
@@ -419,7 +493,9 @@ void Reporter::remove(std::uint32_t slot, Instant now) {
     if (limit.ref.record < by_record_.size() && by_record_[limit.ref.record] == slot + 1) {
         by_record_[limit.ref.record] = 0;
     }
-    if (limit.awake) std::erase(awake_, slot);
+    if (limit.awake) {
+        std::erase(awake_, slot);
+    }
     limit = SyncedLimit{};
     free_.push_back(slot);
 }
@@ -430,7 +506,9 @@ void Reporter::sweep(Instant now) {
     for (std::size_t i = 0; i < std::min(kSweptPerTick, slots_.size()); ++i) {
         sweep_at_ = (sweep_at_ + 1) % slots_.size();
         const SyncedLimit& limit = slots_[sweep_at_];
-        if (limit.run == 0 || limit.awake) continue;
+        if (limit.run == 0 || limit.awake) {
+            continue;
+        }
         if (now - limit.touched > patience || !limiter_.identity(limit.ref)) {
             remove(static_cast<std::uint32_t>(sweep_at_), now);
         }
@@ -453,9 +531,13 @@ Duration Reporter::staleness(const Owner& owner, Instant now) const {
     for (const std::uint32_t slot : awake_) {
         const SyncedLimit& limit = slots_[slot];
         // Without load here nothing is let through on what is known.
-        if (now - limit.touched >= 2 * settings_.keep_alive) continue;
+        if (now - limit.touched >= 2 * settings_.keep_alive) {
+            continue;
+        }
         oldest = std::max(oldest, limit.staleness(settings_, self_, now));
-        if (!owner.owns(gossip::shard_of(limit.key.quota))) continue;
+        if (!owner.owns(gossip::shard_of(limit.key.quota))) {
+            continue;
+        }
         const OwnedLimit* owned = owner.find(limit.key);
         if (owned != nullptr && owned->oldest_word) {
             oldest = std::max(oldest, now - *owned->oldest_word);
@@ -466,7 +548,9 @@ Duration Reporter::staleness(const Owner& owner, Instant now) const {
 
 std::uint8_t Reporter::pace() const {
     std::uint8_t most = 0;
-    for (const std::uint32_t slot : awake_) most = std::max(most, slots_[slot].pace());
+    for (const std::uint32_t slot : awake_) {
+        most = std::max(most, slots_[slot].pace());
+    }
     return most;
 }
 
@@ -481,11 +565,17 @@ std::vector<LimitSilence> Reporter::silences(std::size_t most, Instant now) cons
         std::optional<Instant> last;
         bool others = false;
         for (const View& view : limit.views) {
-            if (view.owner() == self_) continue;
+            if (view.owner() == self_) {
+                continue;
+            }
             others = true;
-            if (view.heard_at()) last = std::max(last.value_or(Instant::min()), *view.heard_at());
+            if (view.heard_at()) {
+                last = std::max(last.value_or(Instant::min()), *view.heard_at());
+            }
         }
-        if (others) rows.push_back({now - last.value_or(limit.run_began), slot});
+        if (others) {
+            rows.push_back({now - last.value_or(limit.run_began), slot});
+        }
     }
     const auto longer = [this](const Row& row, const Row& other) {
         return row.silence != other.silence ? row.silence > other.silence
@@ -504,7 +594,9 @@ std::vector<LimitSilence> Reporter::silences(std::size_t most, Instant now) cons
         told.silence = row.silence;
         told.isolated = limit.isolated;
         for (const View& view : limit.views) {
-            if (view.owner() == self_) continue;
+            if (view.owner() == self_) {
+                continue;
+            }
             ++told.owners;
             told.believed += view.filled() && view.fresh(settings_, now) ? 1U : 0U;
         }
@@ -515,7 +607,9 @@ std::vector<LimitSilence> Reporter::silences(std::size_t most, Instant now) cons
 void Reporter::for_each_in_shard(gossip::Shard shard,
                                  const std::function<void(const SyncedLimit&)>& visit) const {
     for (const auto& [key, slot] : by_key_) {
-        if (gossip::shard_of(key.quota) == shard) visit(slots_[slot]);
+        if (gossip::shard_of(key.quota) == shard) {
+            visit(slots_[slot]);
+        }
     }
 }
 

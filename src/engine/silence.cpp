@@ -17,7 +17,9 @@ constexpr Duration kForgetAfter = std::chrono::minutes(2);
 
 MemberNumber Silence::number(const gossip::MemberId& member, Instant now) {
     const auto known = numbers_.find(member);
-    if (known != numbers_.end()) return known->second;
+    if (known != numbers_.end()) {
+        return known->second;
+    }
     if (free_.empty()) {
         free_.push_back(static_cast<MemberNumber>(members_.size()));
         members_.emplace_back();
@@ -36,7 +38,9 @@ void Silence::heard(MemberNumber number, Instant now) {
     member.last_packet = now;
     member.unreachable = false;
     member.questioned = {};
-    if (!member.silent) return;
+    if (!member.silent) {
+        return;
+    }
     member.silent = false;
     member.split = false;
     member.hold_until = {};
@@ -45,9 +49,13 @@ void Silence::heard(MemberNumber number, Instant now) {
 
 void Silence::gone(const gossip::MemberId& id, Instant now) {
     const auto known = numbers_.find(id);
-    if (known == numbers_.end()) return;
+    if (known == numbers_.end()) {
+        return;
+    }
     Known& member = members_[known->second];
-    if (!member.gone) member.gone_at = now;
+    if (!member.gone) {
+        member.gone_at = now;
+    }
     member.gone = true;
 }
 
@@ -60,13 +68,17 @@ void Silence::joined(const gossip::MemberId& id) {
 
 Silence::Hint Silence::nobody_there(MemberNumber number, Instant now) {
     Known& member = members_[number];
-    if (member.unreachable || member.gone) return Hint::known;
+    if (member.unreachable || member.gone) {
+        return Hint::known;
+    }
     if (member.questioned == Instant{}) {
         member.questioned = now;
         return Hint::ask;
     }
     // What came together with the first one says nothing more.
-    if (now - member.questioned < kSecondHint) return Hint::known;
+    if (now - member.questioned < kSecondHint) {
+        return Hint::known;
+    }
     member.unreachable = true;
     ++statistics_.unreachable;
     return Hint::given_up;
@@ -78,11 +90,17 @@ Duration Silence::silent_after(Duration keep_alive) const {
 
 Presence Silence::judge(MemberNumber number, Duration age, Duration keep_alive, Instant now) {
     Known& member = members_[number];
-    if (member.gone) return Presence::gone;
+    if (member.gone) {
+        return Presence::gone;
+    }
     const Duration patience = silent_after(keep_alive);
-    if (age <= patience && (!member.unreachable || age == Duration::zero())) return Presence::heard;
+    if (age <= patience && (!member.unreachable || age == Duration::zero())) {
+        return Presence::heard;
+    }
     // The member speaks, only not of this limit: no split.
-    if (now - member.last_packet <= patience && !member.unreachable) return Presence::fading;
+    if (now - member.last_packet <= patience && !member.unreachable) {
+        return Presence::fading;
+    }
     if (!member.silent) {
         fall_silent(member, keep_alive, now);
         silent_.push_back(number);
@@ -96,17 +114,23 @@ void Silence::fall_silent(Known& member, Duration keep_alive, Instant now) {
     ++statistics_.silent_origins;
     for (const MemberNumber number : silent_) {
         Known& other = members_[number];
-        if (other.gone) continue;
+        if (other.gone) {
+            continue;
+        }
         const Duration apart = std::max(member.last_packet, other.last_packet) -
                                std::min(member.last_packet, other.last_packet);
-        if (apart > settings_.split_window + std::min(keep_alive, other.keep_alive)) continue;
+        if (apart > settings_.split_window + std::min(keep_alive, other.keep_alive)) {
+            continue;
+        }
         hold(member, now);
         hold(other, now);
     }
 }
 
 void Silence::hold(Known& member, Instant now) {
-    if (member.split || settings_.split_hold == Duration::zero()) return;
+    if (member.split || settings_.split_hold == Duration::zero()) {
+        return;
+    }
     member.split = true;
     member.hold_until = now + settings_.split_hold;
     ++statistics_.splits;
@@ -148,10 +172,14 @@ std::vector<PeerRefusals> Silence::refusals() const {
     constexpr std::size_t kShown = 16;
     std::map<Endpoint, std::uint64_t> counts;
     for (const auto& [id, number] : numbers_) {
-        if (members_[number].refusals > 0) counts[id.address] += members_[number].refusals;
+        if (members_[number].refusals > 0) {
+            counts[id.address] += members_[number].refusals;
+        }
     }
     std::vector<PeerRefusals> worst;
-    for (const auto& [peer, count] : counts) worst.push_back({peer, count});
+    for (const auto& [peer, count] : counts) {
+        worst.push_back({peer, count});
+    }
     std::stable_sort(worst.begin(), worst.end(),
                      [](const auto& one, const auto& other) { return one.count > other.count; });
     worst.resize(std::min(worst.size(), kShown));

@@ -23,14 +23,18 @@ void SyncedLimit::begin_run(std::uint32_t new_run, const limiter::LocalCounts& c
     own = {};
     quick_rate_ = 0;
     own.open_time = counts.open_time;
-    for (View& view : views) view.begin_run(own, now);
+    for (View& view : views) {
+        view.begin_run(own, now);
+    }
 }
 
 void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, Instant now) {
     // Rounded as they will be sent, so that nobody ever disagrees about a remainder.
     const double offered = gossip::quantise(counts.offered - base.offered);
     const double came = offered - own.offered;
-    if (offered != own.offered) touched = now;
+    if (offered != own.offered) {
+        touched = now;
+    }
     own.admitted = gossip::quantise(counts.admitted - base.admitted);
     own.refunded = gossip::quantise(counts.refunded - base.refunded);
     own.offered = offered;
@@ -39,13 +43,17 @@ void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, 
     own.typical = counts.typical;
     own.rate = rate_now(counts.offered_rate, came, now - std::max(looked, expected_since_));
     // A rate that is as good as none is none: its silence is no loss to anybody.
-    if (own.rate <= kQuietRate * own.typical) own.rate = 0;
+    if (own.rate <= kQuietRate * own.typical) {
+        own.rate = 0;
+    }
     own.believed_level = std::max(0.0, counts.level);
     own.shedding = counts.shedding;
     own.since = std::max(looked, earliest);
     looked = now;
     last = counts;
-    for (View& view : views) view.advance(parameters, own, now);
+    for (View& view : views) {
+        view.advance(parameters, own, now);
+    }
 }
 
 /// The window's average is late by its length. A quick one takes its place when it differs by more
@@ -58,13 +66,17 @@ double SyncedLimit::rate_now(double slow, double came, Duration time) {
     const double noise = std::sqrt(own.typical * std::max(slow, quick_rate_) / (2 * kQuickWindow)) +
                          own.typical / kQuickWindow;
     // An edge hands out its burst by single requests, not by a law that goes by rates.
-    if (parameters.edge()) return slow;
+    if (parameters.edge()) {
+        return slow;
+    }
     return std::abs(quick_rate_ - slow) > kDeviations * noise ? quick_rate_ : slow;
 }
 
 View* SyncedLimit::view_of(const gossip::MemberId& owner) {
     for (View& view : views) {
-        if (view.owner() == owner) return &view;
+        if (view.owner() == owner) {
+            return &view;
+        }
     }
     return nullptr;
 }
@@ -90,21 +102,29 @@ const View* SyncedLimit::believed(const SyncSettings& settings, Instant now) con
     const auto largest = [this](const auto& eligible) {
         const View* best = nullptr;
         for (const View& view : views) {
-            if (!eligible(view)) continue;
-            if (best == nullptr || view.bucket().level > best->bucket().level) best = &view;
+            if (!eligible(view)) {
+                continue;
+            }
+            if (best == nullptr || view.bucket().level > best->bucket().level) {
+                best = &view;
+            }
         }
         return best;
     };
     const View* best =
         largest([&](const View& view) { return view.filled() && view.fresh(settings, now); });
-    if (best != nullptr) return best;
+    if (best != nullptr) {
+        return best;
+    }
     // All owners of the shard are silent: a split, an isolation, a stop of our own. Until the hold
     // is over the others are reckoned to go on as they did: each side keeps the share that it had.
     if (when_isolated != limiter::IsolationMode::optimistic) {
         best = largest([&](const View& view) {
             return view.filled() && view.within_hold(settings, settings.split_hold, now);
         });
-        if (best != nullptr) return best;
+        if (best != nullptr) {
+            return best;
+        }
     }
     return largest([&](const View& view) { return view.fresh(settings, now); });
 }
@@ -113,13 +133,19 @@ bool SyncedLimit::is_isolated(const SyncSettings& settings, Instant now) const {
     std::size_t heard = 0;
     std::size_t held = 0;
     for (const View& view : views) {
-        if (!view.filled() || !view.fresh(settings, now)) continue;
+        if (!view.filled() || !view.fresh(settings, now)) {
+            continue;
+        }
         ++heard;
-        if (view.held()) ++held;
+        if (view.held()) {
+            ++held;
+        }
     }
     // Not by the word of the fewest: an owner that was cut off alone and is heard again holds the
     // shares of all of us until it has heard everybody.
-    if (heard > 0) return 2 * held >= heard;
+    if (heard > 0) {
+        return 2 * held >= heard;
+    }
     return std::any_of(views.begin(), views.end(), [&](const View& view) {
         return view.filled() && view.within_hold(settings, settings.split_hold, now);
     });
@@ -131,7 +157,9 @@ bool SyncedLimit::is_alone_with_its_rate(View& view, const SyncSettings& setting
     double most = std::max(1.0, parameters.rate);
     bool others = false;
     for (const View& other : views) {
-        if (&other == &view || !other.filled() || !other.fresh(settings, now)) continue;
+        if (&other == &view || !other.filled() || !other.fresh(settings, now)) {
+            continue;
+        }
         others = true;
         most = std::max(most, other.bucket().offered_rate);
     }
@@ -146,11 +174,19 @@ Duration SyncedLimit::staleness(const SyncSettings& settings, const gossip::Memb
         return best->staleness(now);
     }
     std::optional<Instant> word;
-    if (last_word && now - *last_word < kMissedFor) word = last_word;
+    if (last_word && now - *last_word < kMissedFor) {
+        word = last_word;
+    }
     for (const View& view : views) {
-        if (view.owner() == self) continue;
-        if (view.fresh(settings, now)) return {};  // what we add up ourselves is believed
-        if (view.heard_at()) word = std::max(word.value_or(*view.heard_at()), *view.heard_at());
+        if (view.owner() == self) {
+            continue;
+        }
+        if (view.fresh(settings, now)) {
+            return {};  // what we add up ourselves is believed
+        }
+        if (view.heard_at()) {
+            word = std::max(word.value_or(*view.heard_at()), *view.heard_at());
+        }
     }
     // While the limit slept nobody was asked.
     return word ? now - std::max(*word, woken) : Duration::zero();
@@ -158,19 +194,25 @@ Duration SyncedLimit::staleness(const SyncSettings& settings, const gossip::Memb
 
 std::uint32_t SyncedLimit::origins() const {
     std::uint32_t most = 1;
-    for (const View& view : views) most = std::max(most, view.origins());
+    for (const View& view : views) {
+        most = std::max(most, view.origins());
+    }
     return most;
 }
 
 double SyncedLimit::fleet_rate() const {
     double most = 0;
-    for (const View& view : views) most = std::max(most, view.bucket().offered_rate);
+    for (const View& view : views) {
+        most = std::max(most, view.bucket().offered_rate);
+    }
     return most;
 }
 
 std::uint8_t SyncedLimit::pace() const {
     std::uint8_t most = 0;
-    for (const View& view : views) most = std::max(most, view.pace());
+    for (const View& view : views) {
+        most = std::max(most, view.pace());
+    }
     return most;
 }
 
@@ -179,19 +221,25 @@ Thresholds SyncedLimit::thresholds(const SyncSettings& settings) const {
         thresholds_of(settings, parameters, own.typical, fleet_rate(), origins(), pace());
     const bool heard =
         std::any_of(views.begin(), views.end(), [](const View& view) { return view.heard(); });
-    if (heard && !hot()) thresholds.calm = calm_of(parameters, own.typical, origins());
+    if (heard && !hot()) {
+        thresholds.calm = calm_of(parameters, own.typical, origins());
+    }
     return thresholds;
 }
 
 bool SyncedLimit::hot() const {
-    if (own.believed_level > 0.5 * parameters.low || own.shedding) return true;
+    if (own.believed_level > 0.5 * parameters.low || own.shedding) {
+        return true;
+    }
     return std::any_of(views.begin(), views.end(), [this](const View& view) {
         return view.heard() && is_hot(parameters, view.bucket());
     });
 }
 
 bool SyncedLimit::may_sleep(const SyncSettings& settings, Instant now) const {
-    if (now - touched < 2 * settings.keep_alive) return false;
+    if (now - touched < 2 * settings.keep_alive) {
+        return false;
+    }
     return std::all_of(views.begin(), views.end(), [&](const View& view) {
         // A rate that was told and is no more has to be taken back: silence would count as missed.
         return view.quiet(own) && !view.awaiting() && !(view.heard() && view.matters(parameters)) &&
@@ -208,7 +256,9 @@ limiter::FleetView SyncedLimit::fleet_view(const View& view,
     fleet.others_rate = view.others_rate();
     fleet.heaviest = view.bucket().heaviest;
     fleet.shedding = view.bucket().shedding;
-    for (const View& each : views) fleet.round_trip = std::max(fleet.round_trip, each.round_trip());
+    for (const View& each : views) {
+        fleet.round_trip = std::max(fleet.round_trip, each.round_trip());
+    }
     return fleet;
 }
 

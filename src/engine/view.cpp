@@ -50,15 +50,21 @@ double calm_of(const limiter::LimitParameters& limit, double typical, std::uint3
 double View::others_rate() const { return std::max(0.0, bucket_.offered_rate - known_.rate); }
 
 void View::advance(const limiter::LimitParameters& limit, const OriginCounts& own, Instant now) {
-    if (!first_unacknowledged_ && own.net() != known_.net()) first_unacknowledged_ = own.since;
+    if (!first_unacknowledged_ && own.net() != known_.net()) {
+        first_unacknowledged_ = own.since;
+    }
     if (heard_) {
         const double seconds = to_seconds(now - advanced_);
         bucket_.typical = own.typical;
-        if (seconds > 0) bucket_.advance(limit, others_rate(), seconds);
+        if (seconds > 0) {
+            bucket_.advance(limit, others_rate(), seconds);
+        }
         bucket_.heaviest = std::max(bucket_.heaviest, own.heaviest);
         // An edge that refused here sheds from now on, whether the owner knows it yet or not.
         bucket_.shedding = bucket_.shedding || (own.shedding && limit.edge());
-        if (own.net() != net_seen_) bucket_.add(limit, own.net() - net_seen_);
+        if (own.net() != net_seen_) {
+            bucket_.add(limit, own.net() - net_seen_);
+        }
     }
     net_seen_ = own.net();
     advanced_ = std::max(advanced_, now);
@@ -70,7 +76,9 @@ Duration View::keep_alive(const SyncSettings& settings, double rate) const {
 
 Duration View::resend_wait(const SyncSettings& settings, double rate) const {
     const Duration once = settings.resend_after + round_trip_;
-    if (unanswered_ < settings.quick_resends) return once;
+    if (unanswered_ < settings.quick_resends) {
+        return once;
+    }
     const auto factor = static_cast<Duration::rep>(unanswered_ - settings.quick_resends + 2);
     // Never so long that the owner would take us for silent: what it hears counts without answers.
     return std::max(once, std::min(keep_alive(settings, rate), once * factor));
@@ -88,11 +96,17 @@ bool View::matters(const limiter::LimitParameters& limit) const {
 
 Need View::need(const SyncSettings& settings, const limiter::LimitParameters& limit,
                 const OriginCounts& own, const Thresholds& thresholds, Instant now) const {
-    if (!sent_at_) return Need::must;
-    if (unanswered_ > 0 && now - *sent_at_ < resend_wait(settings, own.rate)) return Need::none;
+    if (!sent_at_) {
+        return Need::must;
+    }
+    if (unanswered_ > 0 && now - *sent_at_ < resend_wait(settings, own.rate)) {
+        return Need::none;
+    }
     if (quiet(own)) {
         // Nothing to tell; but a level that matters must not go stale.
-        if (unanswered_ > 0) return Need::must;
+        if (unanswered_ > 0) {
+            return Need::must;
+        }
         const Duration age = now - std::max(heard_.value_or(*sent_at_), *sent_at_);
         return matters(limit) && age >= kIdlePollFactor * keep_alive(settings, 0) ? Need::must
                                                                                   : Need::none;
@@ -118,12 +132,16 @@ Need View::need(const SyncSettings& settings, const limiter::LimitParameters& li
     const bool calm = thresholds.calm > 0;
     const bool half_way = admitted_error > admitted_bound / 2 ||
                           offered_error > offered_bound / 2 || age >= keep_alive_seconds * 0.8;
-    if (half_way) return Need::ride_along;
+    if (half_way) {
+        return Need::ride_along;
+    }
     return calm && age >= keep_alive_seconds * kTogether ? Need::together : Need::none;
 }
 
 void View::sent(const OriginCounts& counts, Instant now) {
-    if (flights_.size() == kMaximumFlights) flights_.erase(flights_.begin());
+    if (flights_.size() == kMaximumFlights) {
+        flights_.erase(flights_.begin());
+    }
     flights_.push_back({counts, now});
     ++unanswered_;
     sent_at_ = now;
@@ -146,7 +164,9 @@ bool View::receive(const SyncSettings& settings, const limiter::LimitParameters&
     const bool ours = total.run == run;
     if (total.life != life_) {
         // Its first word to us acknowledges nothing: what it lacks is as old as it was.
-        if (life_ != 0) first_unacknowledged_.reset();
+        if (life_ != 0) {
+            first_unacknowledged_.reset();
+        }
         life_ = total.life;
         known_ = {};
         known_.open_time = own.open_time;
@@ -154,7 +174,9 @@ bool View::receive(const SyncSettings& settings, const limiter::LimitParameters&
     } else if (ours && total.offered < known_.offered) {
         return false;
     }
-    if (ours) acknowledge(total, own, now);
+    if (ours) {
+        acknowledge(total, own, now);
+    }
     origins_ = std::max(1u, total.origins);
     pace_ = std::min(total.pace, settings.largest_pace);
     filled_ = total.filled;
@@ -171,7 +193,9 @@ bool View::receive(const SyncSettings& settings, const limiter::LimitParameters&
     double unknown = ledger ? own.net() - (total.admitted - total.refunded) : 0;
     // A late lump is worth its last second's share, as the owner will see it (rule 2).
     const double age = to_seconds(oldest_age(now));
-    if (age > settings.silence_factor * to_seconds(settings.keep_alive)) unknown /= age;
+    if (age > settings.silence_factor * to_seconds(settings.keep_alive)) {
+        unknown /= age;
+    }
     const double reckoned = ledger ? known_.rate * (own.open_time - known_.open_time) : 0;
     bucket_.level = total.level + unknown - reckoned;
     bucket_.clamp(limit);
@@ -186,16 +210,22 @@ void View::acknowledge(const gossip::TotalEntry& total, const OriginCounts& own,
     std::size_t done = 0;
     for (; done < flights_.size() && flights_[done].counts.offered <= total.offered; ++done) {
         const Flight& flight = flights_[done];
-        if (!same_counts(flight.counts, total)) continue;
+        if (!same_counts(flight.counts, total)) {
+            continue;
+        }
         known_ = flight.counts;
         known_at_ = now;
         note_round_trip(now - flight.at);
         first_unacknowledged_.reset();
-        if (own.net() > known_.net()) first_unacknowledged_ = flight.at;
+        if (own.net() > known_.net()) {
+            first_unacknowledged_ = flight.at;
+        }
     }
     flights_.erase(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(done));
     unanswered_ = static_cast<std::uint32_t>(flights_.size());
-    if (flights_.empty()) flights_.shrink_to_fit();
+    if (flights_.empty()) {
+        flights_.shrink_to_fit();
+    }
 }
 
 void View::note_round_trip(Duration measured) {
@@ -214,7 +244,9 @@ void View::begin_run(const OriginCounts& own, Instant run_began) {
     known_at_.reset();
     first_unacknowledged_.reset();
     // A new owner may hold an old state of this run: what it lacks may be as old as the run.
-    if (own.net() != 0) first_unacknowledged_ = run_began;
+    if (own.net() != 0) {
+        first_unacknowledged_ = run_began;
+    }
     flights_.clear();
     unanswered_ = 0;
     sent_at_.reset();
@@ -238,13 +270,17 @@ void View::rumour(const gossip::HotEntry& hot, const OriginCounts& own, Instant 
 }
 
 bool View::fresh(const SyncSettings& settings, Instant now) const {
-    if (!heard_ || distrusted_) return false;
+    if (!heard_ || distrusted_) {
+        return false;
+    }
     // Asked for as long without a word, an owner is gone, whatever it promised.
     if (!flights_.empty() && now - std::max(flights_.front().at, *heard_) >= settings.view_floor) {
         return false;
     }
     Duration keep = keep_alive(settings, 0);
-    if (known_.rate <= 0) keep *= kIdlePollFactor;
+    if (known_.rate <= 0) {
+        keep *= kIdlePollFactor;
+    }
     const auto window =
         from_seconds(settings.silence_factor * to_seconds(std::max(keep, owner_keep_alive_)));
     return now - *heard_ < std::max(settings.view_floor, window);

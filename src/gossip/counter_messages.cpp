@@ -73,7 +73,9 @@ void write_real(ByteWriter& writer, double value) {
     const auto single = static_cast<float>(value);
     auto bits = std::bit_cast<std::uint32_t>(single);
     constexpr std::uint32_t half = 0x80;
-    if (std::isfinite(single)) bits += half;
+    if (std::isfinite(single)) {
+        bits += half;
+    }
     writer.u8(static_cast<std::uint8_t>(bits >> 24));
     writer.u16(static_cast<std::uint16_t>(bits >> 8));
 }
@@ -98,7 +100,9 @@ std::uint64_t quota_hash(std::string_view name) {
     // The key is public: it only has to be the same everywhere. Tables add their own mixing.
     HashKey key;
     constexpr std::string_view text = "weir-quota-hash1";
-    for (std::size_t i = 0; i < key.bytes.size(); ++i) key.bytes[i] = std::byte(text[i]);
+    for (std::size_t i = 0; i < key.bytes.size(); ++i) {
+        key.bytes[i] = std::byte(text[i]);
+    }
     return keyed_hash(name, key);
 }
 
@@ -118,7 +122,9 @@ void encode(ByteWriter& writer, const LimitKey& key) {
     const bool second = key.period_ms == second_ms;
     writer.u8(static_cast<std::uint8_t>((second ? kSecondPeriod : 0) |
                                         ((key.kind & kKindBits) << 4) | (key.unit & 0x0f)));
-    if (!second) writer.varint(key.period_ms);
+    if (!second) {
+        writer.varint(key.period_ms);
+    }
 }
 
 LimitKey decode_key(ByteReader& reader) {
@@ -141,16 +147,26 @@ void encode(ByteWriter& writer, const DeltaEntry& entry) {
         flag(typical, kHasTypical) | flag(entry.shedding, kShedding) | flag(young, kHasRunAge) |
         flag(level, kHasLevel)));
     writer.u32(entry.run);
-    if (young) write_duration(writer, entry.run_age);
+    if (young) {
+        write_duration(writer, entry.run_age);
+    }
     write_count(writer, entry.admitted);
-    if (entry.refunded > 0) write_count(writer, entry.refunded);
+    if (entry.refunded > 0) {
+        write_count(writer, entry.refunded);
+    }
     write_count(writer, entry.offered);
     write_real(writer, entry.rate);
-    if (level) write_real(writer, entry.believed_level);
+    if (level) {
+        write_real(writer, entry.believed_level);
+    }
     write_duration(writer, entry.oldest_age, kTick);
     write_duration(writer, entry.keep_alive, kTick);
-    if (entry.heaviest > 0) write_real(writer, entry.heaviest);
-    if (typical) write_real(writer, entry.typical);
+    if (entry.heaviest > 0) {
+        write_real(writer, entry.heaviest);
+    }
+    if (typical) {
+        write_real(writer, entry.typical);
+    }
 }
 
 DeltaEntry decode_delta(ByteReader& reader) {
@@ -161,14 +177,22 @@ DeltaEntry decode_delta(ByteReader& reader) {
     entry.run = reader.u32();
     entry.run_age = (flags & kHasRunAge) != 0 ? read_duration(reader) : kLongestAge;
     entry.admitted = read_count(reader);
-    if ((flags & kHasRefunded) != 0) entry.refunded = read_count(reader);
+    if ((flags & kHasRefunded) != 0) {
+        entry.refunded = read_count(reader);
+    }
     entry.offered = read_count(reader);
     entry.rate = read_real(reader);
-    if ((flags & kHasLevel) != 0) entry.believed_level = read_real(reader);
+    if ((flags & kHasLevel) != 0) {
+        entry.believed_level = read_real(reader);
+    }
     entry.oldest_age = read_duration(reader, kTick);
     entry.keep_alive = read_duration(reader, kTick);
-    if ((flags & kHasHeaviest) != 0) entry.heaviest = read_real(reader);
-    if ((flags & kHasTypical) != 0) entry.typical = read_real(reader);
+    if ((flags & kHasHeaviest) != 0) {
+        entry.heaviest = read_real(reader);
+    }
+    if ((flags & kHasTypical) != 0) {
+        entry.typical = read_real(reader);
+    }
     return entry;
 }
 
@@ -192,12 +216,20 @@ void encode_state(ByteWriter& writer, const TotalEntry& entry, bool as_said) {
     write_real(writer, entry.rate);
     writer.varint(entry.origins);
     write_duration(writer, entry.keep_alive, kTick);
-    if (entry.heaviest > 0) write_real(writer, entry.heaviest);
-    if (entry.pace != 0) writer.u8(entry.pace);
-    if (!cell) return;
+    if (entry.heaviest > 0) {
+        write_real(writer, entry.heaviest);
+    }
+    if (entry.pace != 0) {
+        writer.u8(entry.pace);
+    }
+    if (!cell) {
+        return;
+    }
     writer.u32(entry.run);
     write_count(writer, entry.admitted);
-    if (entry.refunded > 0) write_count(writer, entry.refunded);
+    if (entry.refunded > 0) {
+        write_count(writer, entry.refunded);
+    }
     write_count(writer, entry.offered);
 }
 
@@ -211,12 +243,20 @@ void decode_state(ByteReader& reader, std::uint8_t flags, TotalEntry& entry) {
     entry.rate = read_real(reader);
     entry.origins = static_cast<std::uint32_t>(std::min<std::uint64_t>(reader.varint(), 1u << 20));
     entry.keep_alive = read_duration(reader, kTick);
-    if ((flags & kHasHeaviest) != 0) entry.heaviest = read_real(reader);
-    if ((flags & kHasPace) != 0) entry.pace = reader.u8();
-    if ((flags & kHasCell) == 0) return;
+    if ((flags & kHasHeaviest) != 0) {
+        entry.heaviest = read_real(reader);
+    }
+    if ((flags & kHasPace) != 0) {
+        entry.pace = reader.u8();
+    }
+    if ((flags & kHasCell) == 0) {
+        return;
+    }
     entry.run = reader.u32();
     entry.admitted = read_count(reader);
-    if ((flags & kHasRefunded) != 0) entry.refunded = read_count(reader);
+    if ((flags & kHasRefunded) != 0) {
+        entry.refunded = read_count(reader);
+    }
     entry.offered = read_count(reader);
 }
 
@@ -247,7 +287,9 @@ void encode_answer(ByteWriter& writer, const SaidCounts& said,
 
 std::optional<TotalEntry> decode_answer(ByteReader& reader, const SaidCounts& said) {
     const std::uint8_t flags = reader.u8();
-    if ((flags & kAsSaid) != 0 && (flags & kHasCell) != 0) return std::nullopt;
+    if ((flags & kAsSaid) != 0 && (flags & kHasCell) != 0) {
+        return std::nullopt;
+    }
     TotalEntry entry;
     entry.key = said.key;
     decode_state(reader, flags, entry);
@@ -279,8 +321,12 @@ void encode(ByteWriter& writer, const HandoverEntry& entry) {
         write_real(writer, entry.held_rate);
         write_duration(writer, entry.hold_left);
     }
-    if (entry.heaviest > 0) write_real(writer, entry.heaviest);
-    if (typical) write_real(writer, entry.typical);
+    if (entry.heaviest > 0) {
+        write_real(writer, entry.heaviest);
+    }
+    if (typical) {
+        write_real(writer, entry.typical);
+    }
 }
 
 HandoverEntry decode_handover(ByteReader& reader) {
@@ -294,8 +340,12 @@ HandoverEntry decode_handover(ByteReader& reader) {
         entry.held_rate = read_real(reader);
         entry.hold_left = read_duration(reader);
     }
-    if ((flags & kHasHeaviest) != 0) entry.heaviest = read_real(reader);
-    if ((flags & kHasTypical) != 0) entry.typical = read_real(reader);
+    if ((flags & kHasHeaviest) != 0) {
+        entry.heaviest = read_real(reader);
+    }
+    if ((flags & kHasTypical) != 0) {
+        entry.typical = read_real(reader);
+    }
     return entry;
 }
 

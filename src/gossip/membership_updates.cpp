@@ -228,7 +228,9 @@ void Membership::send_list(const MemberId& to, const Endpoint& after) {
     for (; next != members_.end(); ++next) {
         const Member& member = next->second.member;
         const MemberUpdate update{member.id, MemberState::alive, member.flags, member.counter, 0};
-        if (encoded_size(update) > room) break;
+        if (encoded_size(update) > room) {
+            break;
+        }
         list.members.push_back(update);
         room -= encoded_size(update);
     }

@@ -30,7 +30,9 @@ void Strangers::note(const Endpoint& from, Rejection reason, std::uint32_t key, 
         const auto gone = [&](const Stranger& one) { return now - one.last > kMemory; };
         known_.erase(std::min_element(
             known_.begin(), known_.end(), [&](const Stranger& one, const Stranger& other) {
-                if (gone(one) != gone(other)) return gone(one);
+                if (gone(one) != gone(other)) {
+                    return gone(one);
+                }
                 return one.datagrams != other.datagrams ? one.datagrams < other.datagrams
                                                         : one.first > other.first;
             }));

@@ -369,7 +369,9 @@ void Transport::flush_membership(Instant now, std::vector<OutgoingDatagram>& out
     for (std::size_t urgency = 0; urgency < kUrgencies; ++urgency) {
         const double reserve = burst * kLeft[urgency];
         for (const MembershipDatagram& datagram : datagrams) {
-            if (static_cast<std::size_t>(datagram.urgency) != urgency) continue;
+            if (static_cast<std::size_t>(datagram.urgency) != urgency) {
+                continue;
+            }
             emit({datagram.to, datagram.receiver}, datagram.body, Lane::membership, reserve, now,
                  out);
         }

@@ -21,7 +21,9 @@ void append_number(std::string& out, std::uint64_t value) {
 }
 
 std::uint64_t to_integer(double value) {
-    if (!(value > 0)) return 0;
+    if (!(value > 0)) {
+        return 0;
+    }
     return static_cast<std::uint64_t>(std::min(value, kMaxStructuredInteger));
 }
 
@@ -33,7 +35,9 @@ void append_name(std::string& out, std::string_view name, Escape escape) {
     constexpr std::string_view kDigits = "0123456789ABCDEF";
     for (const char c : name.substr(0, kMaxShownName)) {
         if (is_printable(c)) {
-            if (escape(c)) out += '\\';
+            if (escape(c)) {
+                out += '\\';
+            }
             out += c;
         } else {
             const auto byte = static_cast<unsigned char>(c);
@@ -76,9 +80,15 @@ struct Policy {
 /// 100 ms are a thousand a second.
 Policy whole_policy(const LimitView& limit) {
     const double period = std::max(to_seconds(limit.period), 1e-9);
-    if (!(limit.amount > 0)) return {0, to_integer(std::max(1.0, std::round(period)))};
-    if (limit.amount < 1) return {1, to_integer(std::max(1.0, std::round(period / limit.amount)))};
-    if (period < 1) return {to_integer(limit.amount / period), 1};
+    if (!(limit.amount > 0)) {
+        return {0, to_integer(std::max(1.0, std::round(period)))};
+    }
+    if (limit.amount < 1) {
+        return {1, to_integer(std::max(1.0, std::round(period / limit.amount)))};
+    }
+    if (period < 1) {
+        return {to_integer(limit.amount / period), 1};
+    }
     return {to_integer(limit.amount), to_integer(std::round(period))};
 }
 
@@ -121,9 +131,13 @@ void append_x_ratelimit(std::string& out, const LimitView& limit) {
 /// RFC 9110, 12.4.2: thousandths; 0 for what is malformed.
 int quality_of(std::string_view parameters) {
     const auto at = parameters.find("q=");
-    if (at == std::string_view::npos) return 1000;
+    if (at == std::string_view::npos) {
+        return 1000;
+    }
     const auto text = trim(parameters.substr(at + 2));
-    if (text.empty() || (text[0] != '0' && text[0] != '1')) return 0;
+    if (text.empty() || (text[0] != '0' && text[0] != '1')) {
+        return 0;
+    }
     int quality = text[0] == '1' ? 1000 : 0;
     int unit = 100;
     for (std::size_t i = 2; i < text.size() && i < 5 && is_digit(text[i]); ++i, unit /= 10) {
@@ -194,7 +208,9 @@ void begin_answer(std::string& out, unsigned status, const AnswerContext& contex
     out += reason_phrase(status);
     out += "\r\n";
     const auto field = [&out](std::string_view name, std::string_view value) {
-        if (value.empty()) return;
+        if (value.empty()) {
+            return;
+        }
         out += name;
         append_plain(out, value);
         out += "\r\n";
@@ -224,7 +240,9 @@ void finish_answer(std::string& out, std::string_view content_type, const Answer
     std::array<char, 20> digits;
     const auto end =
         std::to_chars(digits.data(), digits.data() + digits.size(), out.size() - body).ptr;
-    if (context.head_request) out.resize(body);
+    if (context.head_request) {
+        out.resize(body);
+    }
     out.insert(place, digits.data(), static_cast<std::size_t>(end - digits.data()));
 }
 
@@ -287,8 +305,12 @@ std::uint64_t retry_after_seconds(Duration retry_after, Random& random) {
 }
 
 void append_limit_fields(std::string& out, const LimitView& limit, const HeaderSwitches& headers) {
-    if (headers.ietf) append_ietf(out, limit);
-    if (headers.x_ratelimit) append_x_ratelimit(out, limit);
+    if (headers.ietf) {
+        append_ietf(out, limit);
+    }
+    if (headers.x_ratelimit) {
+        append_x_ratelimit(out, limit);
+    }
 }
 
 void append_refusal(std::string& out, const Refusal& refusal, const AnswerContext& context,
@@ -298,7 +320,9 @@ void append_refusal(std::string& out, const Refusal& refusal, const AnswerContex
     append_number(out, retry_after_seconds(refusal.retry_after, random));
     out += "\r\n";
     const bool over_quota = !refusal.own_reasons;
-    if (over_quota) out += "x-envoy-ratelimited: true\r\n";
+    if (over_quota) {
+        out += "x-envoy-ratelimited: true\r\n";
+    }
     if (refusal.limit) {
         append_limit_fields(out, *refusal.limit, refusal.headers);
         if (refusal.headers.quota) {
@@ -333,7 +357,9 @@ void append_refusal(std::string& out, const Refusal& refusal, const AnswerContex
 void append_error(std::string& out, unsigned status, std::string_view detail,
                   const AnswerContext& context) {
     begin_answer(out, status, context);
-    if (status == 405) out += "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
+    if (status == 405) {
+        out += "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
+    }
     finish_answer(out, {status, "about:blank", reason_phrase(status), detail, {}}, context);
 }
 

@@ -8,13 +8,19 @@ namespace {
 namespace beast = boost::beast::http;
 
 Rejection of_content_length(const Fields& fields) {
-    if (fields.contains(FieldId::transfer_encoding)) return Rejection::length_and_encoding;
-    if (fields.contains(FieldId::content_length)) return Rejection::length_repeated;
+    if (fields.contains(FieldId::transfer_encoding)) {
+        return Rejection::length_and_encoding;
+    }
+    if (fields.contains(FieldId::content_length)) {
+        return Rejection::length_repeated;
+    }
     return Rejection::length_invalid;
 }
 
 Rejection of_transfer_encoding(const Fields& fields) {
-    if (fields.contains(FieldId::transfer_encoding)) return Rejection::encoding_repeated;
+    if (fields.contains(FieldId::transfer_encoding)) {
+        return Rejection::encoding_repeated;
+    }
     return Rejection::length_and_encoding;
 }
 
@@ -25,12 +31,22 @@ Rejection rejection_of(const boost::system::error_code& failure, const Fields& f
         failure == beast::error::multiple_content_length) {
         return of_content_length(fields);
     }
-    if (failure == beast::error::bad_transfer_encoding) return of_transfer_encoding(fields);
-    if (failure == beast::error::bad_method) return Rejection::bad_method;
-    if (failure == beast::error::bad_target) return Rejection::bad_target;
-    if (failure == beast::error::bad_version) return Rejection::bad_request_line;
+    if (failure == beast::error::bad_transfer_encoding) {
+        return of_transfer_encoding(fields);
+    }
+    if (failure == beast::error::bad_method) {
+        return Rejection::bad_method;
+    }
+    if (failure == beast::error::bad_target) {
+        return Rejection::bad_target;
+    }
+    if (failure == beast::error::bad_version) {
+        return Rejection::bad_request_line;
+    }
     // The only values that Beast looks into are those of Connection and Proxy-Connection.
-    if (failure == beast::error::bad_value) return Rejection::bad_connection_option;
+    if (failure == beast::error::bad_value) {
+        return Rejection::bad_connection_option;
+    }
     return Rejection::bad_field;
 }
 

@@ -16,7 +16,9 @@ namespace weir::http {
 /// Adds a field whose name and value lie in the bytes that the fields begin with. False when the
 /// name is too long for the table.
 [[nodiscard]] inline bool add_field(Fields& fields, std::string_view name, std::string_view value) {
-    if (name.size() > std::numeric_limits<std::uint16_t>::max()) return false;
+    if (name.size() > std::numeric_limits<std::uint16_t>::max()) {
+        return false;
+    }
     fields.add(name, value);
     return true;
 }

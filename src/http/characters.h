@@ -19,15 +19,21 @@ class CharacterSet {
   public:
     /// Letters, digits and these.
     explicit constexpr CharacterSet(std::string_view others) {
-        for (unsigned c = 0; c < 128; ++c) member_[c] = is_alphanumeric(static_cast<char>(c));
-        for (const char c : others) member_[static_cast<unsigned char>(c)] = true;
+        for (unsigned c = 0; c < 128; ++c) {
+            member_[c] = is_alphanumeric(static_cast<char>(c));
+        }
+        for (const char c : others) {
+            member_[static_cast<unsigned char>(c)] = true;
+        }
     }
     [[nodiscard]] constexpr bool contains(char c) const {
         return member_[static_cast<unsigned char>(c)];
     }
     [[nodiscard]] constexpr bool contains_all(std::string_view text) const {
         for (const char c : text) {
-            if (!contains(c)) return false;
+            if (!contains(c)) {
+                return false;
+            }
         }
         return true;
     }
@@ -41,8 +47,12 @@ inline constexpr CharacterSet kTokenCharacters("!#$%&'*+-.^_`|~");
 constexpr bool is_token_character(char c) { return kTokenCharacters.contains(c); }
 
 constexpr std::string_view trim(std::string_view text) {
-    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-    while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+    while (!text.empty() && is_blank(text.front())) {
+        text.remove_prefix(1);
+    }
+    while (!text.empty() && is_blank(text.back())) {
+        text.remove_suffix(1);
+    }
     return text;
 }
 
@@ -53,8 +63,12 @@ constexpr void for_each_element(std::string_view list, Visit visit) {
     while (!list.empty()) {
         const auto comma = list.find(',');
         const auto element = trim(list.substr(0, comma));
-        if (!element.empty()) visit(element);
-        if (comma == std::string_view::npos) return;
+        if (!element.empty()) {
+            visit(element);
+        }
+        if (comma == std::string_view::npos) {
+            return;
+        }
         list.remove_prefix(comma + 1);
     }
 }

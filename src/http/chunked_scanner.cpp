@@ -12,7 +12,9 @@ namespace {
 constexpr unsigned kMaxDigits = 16;
 
 int hexadecimal(char c) {
-    if (is_digit(c)) return c - '0';
+    if (is_digit(c)) {
+        return c - '0';
+    }
     const char lower = to_lower(c);
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
@@ -28,7 +30,9 @@ bool is_forbidden_trailer(std::string_view name) {
     constexpr std::string_view kOthers[] = {
         "trailer",          "authorization", "content-type", "content-range", "set-cookie",
         "content-encoding", "cache-control", "cookie",       "max-forwards",  "www-authenticate"};
-    if (identify(name) != FieldId::other) return true;
+    if (identify(name) != FieldId::other) {
+        return true;
+    }
     return std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
 }
 
@@ -59,7 +63,9 @@ ChunkedScanner::Result ChunkedScanner::scan(std::string_view input) {
             chunk_ -= taken;
             payload_ += taken;
             position += static_cast<std::size_t>(taken);
-            if (chunk_ == 0) step_ = Step::payload_return;
+            if (chunk_ == 0) {
+                step_ = Step::payload_return;
+            }
         } else if (step(input[position])) {
             ++position;
         }
@@ -108,21 +114,33 @@ bool ChunkedScanner::size_byte(char byte) {
         extension_ = 0;
     }
     if (const int digit = hexadecimal(byte); digit >= 0) {
-        if (++digits_ > kMaxDigits) return fail(Rejection::bad_chunk_size);
+        if (++digits_ > kMaxDigits) {
+            return fail(Rejection::bad_chunk_size);
+        }
         chunk_ = chunk_ << 4U | static_cast<std::uint64_t>(digit);
         return go(Step::size);
     }
-    if (digits_ == 0) return fail(Rejection::bad_chunk_size);
-    if (byte == '\r') return go(Step::size_line_feed);
-    if (byte != ';') return fail(Rejection::bad_chunk_size);
+    if (digits_ == 0) {
+        return fail(Rejection::bad_chunk_size);
+    }
+    if (byte == '\r') {
+        return go(Step::size_line_feed);
+    }
+    if (byte != ';') {
+        return fail(Rejection::bad_chunk_size);
+    }
     part_ = Part::before_name;
     return go(Step::extension);
 }
 
 bool ChunkedScanner::count_extension_byte() {
     ++extensions_;
-    if (++extension_ > limits_.max_extension) return fail(Rejection::bad_chunk_extension);
-    if (extensions_ > limits_.max_extensions + payload_) return fail(Rejection::chunk_overhead);
+    if (++extension_ > limits_.max_extension) {
+        return fail(Rejection::bad_chunk_extension);
+    }
+    if (extensions_ > limits_.max_extensions + payload_) {
+        return fail(Rejection::chunk_overhead);
+    }
     return true;
 }
 
@@ -132,27 +150,47 @@ bool ChunkedScanner::extension_byte(char byte) {
     const bool token = is_token_character(byte);
     const bool may_begin = part_ == Part::before_name || part_ == Part::before_value;
     if (token && part_ != Part::after_value) {
-        if (part_ == Part::before_name) part_ = Part::name;
-        if (part_ == Part::before_value) part_ = Part::value;
+        if (part_ == Part::before_name) {
+            part_ = Part::name;
+        }
+        if (part_ == Part::before_value) {
+            part_ = Part::value;
+        }
         return true;
     }
-    if (byte == '"' && part_ == Part::before_value) return go(Step::extension_quoted);
-    if (may_begin) return fail(Rejection::bad_chunk_extension);
-    if (byte == '\r') return go(Step::size_line_feed);
+    if (byte == '"' && part_ == Part::before_value) {
+        return go(Step::extension_quoted);
+    }
+    if (may_begin) {
+        return fail(Rejection::bad_chunk_extension);
+    }
+    if (byte == '\r') {
+        return go(Step::size_line_feed);
+    }
     if (byte == ';') {
         part_ = Part::before_name;
         return true;
     }
-    if (byte != '=' || part_ != Part::name) return fail(Rejection::bad_chunk_extension);
+    if (byte != '=' || part_ != Part::name) {
+        return fail(Rejection::bad_chunk_extension);
+    }
     part_ = Part::before_value;
     return true;
 }
 
 bool ChunkedScanner::quoted_byte(char byte) {
-    if (!is_text(byte)) return fail(Rejection::bad_chunk_extension);
-    if (step_ == Step::extension_escaped) return go(Step::extension_quoted);
-    if (byte == '\\') return go(Step::extension_escaped);
-    if (byte != '"') return true;
+    if (!is_text(byte)) {
+        return fail(Rejection::bad_chunk_extension);
+    }
+    if (step_ == Step::extension_escaped) {
+        return go(Step::extension_quoted);
+    }
+    if (byte == '\\') {
+        return go(Step::extension_escaped);
+    }
+    if (byte != '"') {
+        return true;
+    }
     part_ = Part::after_value;
     return go(Step::extension);
 }
@@ -162,10 +200,14 @@ bool ChunkedScanner::end_of_size_line() {
 }
 
 bool ChunkedScanner::trailer_byte(char byte) {
-    if (++trailer_ > limits_.max_trailer + 1) return fail(Rejection::trailer_too_large);
+    if (++trailer_ > limits_.max_trailer + 1) {
+        return fail(Rejection::trailer_too_large);
+    }
     switch (step_) {
         case Step::trailer_start:
-            if (byte == '\r') return go(Step::final_line_feed);
+            if (byte == '\r') {
+                return go(Step::final_line_feed);
+            }
             name_ = 0;
             if (++trailer_fields_ > limits_.max_trailer_fields) {
                 return fail(Rejection::trailer_too_large);
@@ -174,7 +216,9 @@ bool ChunkedScanner::trailer_byte(char byte) {
         case Step::trailer_name:
             return trailer_name_byte(byte);
         case Step::trailer_value:
-            if (byte == '\r') return go(Step::trailer_line_feed);
+            if (byte == '\r') {
+                return go(Step::trailer_line_feed);
+            }
             return is_text(byte) || fail(Rejection::bad_trailer);
         default:
             return byte == '\n' ? go(Step::trailer_start) : fail(Rejection::bad_trailer);
@@ -189,10 +233,14 @@ bool ChunkedScanner::trailer_name_byte(char byte) {
         }
         return go(Step::trailer_value);
     }
-    if (!is_token_character(byte)) return fail(Rejection::bad_trailer);
+    if (!is_token_character(byte)) {
+        return fail(Rejection::bad_trailer);
+    }
     // Kept as an application that turns names into variables would read them.
     const bool kept = name_ < sizeof name_text_ || planted(Planted::chunk_trailer);
-    if (kept) name_text_[name_] = byte == '_' ? '-' : to_lower(byte);
+    if (kept) {
+        name_text_[name_] = byte == '_' ? '-' : to_lower(byte);
+    }
     ++name_;
     return go(Step::trailer_name);
 }

@@ -43,7 +43,9 @@ static_assert(kKnown.back().name.size() <= kMaxPacked);
 
 constexpr auto pack_names() {
     std::array<PackedName, kKnown.size()> names;
-    for (std::size_t i = 0; i < names.size(); ++i) names[i] = PackedName(kKnown[i].name);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        names[i] = PackedName(kKnown[i].name);
+    }
     return names;
 }
 constexpr auto kNames = pack_names();
@@ -64,7 +66,9 @@ constexpr auto kBegin = index_lengths();
 inline FieldId identify_packed(std::string_view name, const PackedText& packed) {
     const std::size_t end = kBegin[name.size() + 1];
     for (std::size_t i = kBegin[name.size()]; i < end; ++i) {
-        if (kNames[i].equals(packed)) return kKnown[i].id;
+        if (kNames[i].equals(packed)) {
+            return kKnown[i].id;
+        }
     }
     return FieldId::other;
 }
@@ -78,19 +82,29 @@ bool holds_underscore(const PackedText& packed) {
 }  // namespace
 
 bool equals_ignoring_case(std::string_view left, std::string_view right) {
-    if (left.size() != right.size()) return false;
+    if (left.size() != right.size()) {
+        return false;
+    }
     for (std::size_t i = 0; i < left.size(); ++i) {
-        if (left[i] != right[i] && to_lower(left[i]) != to_lower(right[i])) return false;
+        if (left[i] != right[i] && to_lower(left[i]) != to_lower(right[i])) {
+            return false;
+        }
     }
     return true;
 }
 
 bool imitates(std::string_view name, std::string_view known) {
-    if (name.size() != known.size()) return false;
+    if (name.size() != known.size()) {
+        return false;
+    }
     bool differs = false;
     for (std::size_t i = 0; i < name.size(); ++i) {
-        if (to_lower(name[i]) == to_lower(known[i])) continue;
-        if (name[i] != '_' || known[i] != '-') return false;
+        if (to_lower(name[i]) == to_lower(known[i])) {
+            continue;
+        }
+        if (name[i] != '_' || known[i] != '-') {
+            return false;
+        }
         differs = true;
     }
     return differs;
@@ -107,9 +121,13 @@ std::string_view Fields::line(std::size_t index) const {
 }
 
 std::size_t Fields::find(FieldId id, std::size_t from) const {
-    if (!contains(id)) return kNone;
+    if (!contains(id)) {
+        return kNone;
+    }
     for (std::size_t i = from; i < fields_.size(); ++i) {
-        if (fields_[i].id == id) return i;
+        if (fields_[i].id == id) {
+            return i;
+        }
     }
     return kNone;
 }
@@ -151,13 +169,19 @@ void Fields::add(std::string_view name, std::string_view value) {
 }
 
 void Fields::drop(std::string_view name) {
-    for (auto i = find(name); i != kNone; i = find(name, i + 1)) drop(i);
+    for (auto i = find(name); i != kNone; i = find(name, i + 1)) {
+        drop(i);
+    }
 }
 
 void Fields::drop_imitations(std::string_view known) {
-    if (!any_underscore_) return;
+    if (!any_underscore_) {
+        return;
+    }
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-        if (fields_[i].holds_underscore && imitates(name(i), known)) drop(i);
+        if (fields_[i].holds_underscore && imitates(name(i), known)) {
+            drop(i);
+        }
     }
 }
 

@@ -22,9 +22,13 @@ constexpr FieldIds kHopByHop = bit(FieldId::connection) | bit(FieldId::keep_aliv
 
 /// The client's fields that are replaced by ours.
 FieldIds replaced(const RequestForwarding& forwarding) {
-    if (!forwarding.forwarded) return 0;
+    if (!forwarding.forwarded) {
+        return 0;
+    }
     const FieldIds appended_to = bit(FieldId::x_forwarded_for);
-    if (forwarding.client_trusted) return appended_to;
+    if (forwarding.client_trusted) {
+        return appended_to;
+    }
     return appended_to | bit(FieldId::x_forwarded_host) | bit(FieldId::x_forwarded_proto) |
            bit(FieldId::forwarded);
 }
@@ -33,8 +37,12 @@ FieldIds replaced(const RequestForwarding& forwarding) {
 /// 6.1): a client could wait for one.
 FieldIds misplaced_framing(unsigned status) {
     FieldIds misplaced = 0;
-    if (status < 200 || status == 204 || status == 304) misplaced = bit(FieldId::transfer_encoding);
-    if (status < 200 || status == 204) misplaced |= bit(FieldId::content_length);
+    if (status < 200 || status == 204 || status == 304) {
+        misplaced = bit(FieldId::transfer_encoding);
+    }
+    if (status < 200 || status == 204) {
+        misplaced |= bit(FieldId::content_length);
+    }
     return misplaced;
 }
 
@@ -47,13 +55,17 @@ void ForwardedHead::begin() {
 }
 
 void ForwardedHead::flush() {
-    if (text_size_ == text_start_) return;
+    if (text_size_ == text_start_) {
+        return;
+    }
     pieces_.emplace_back(text_.data() + text_start_, text_size_ - text_start_);
     text_start_ = text_size_;
 }
 
 void ForwardedHead::original(std::string_view piece) {
-    if (piece.empty()) return;
+    if (piece.empty()) {
+        return;
+    }
     if (text_size_ == text_start_ && !pieces_.empty()) {
         auto& last = pieces_.back();
         if (last.data() + last.size() == piece.data()) {
@@ -74,12 +86,16 @@ void ForwardedHead::add(std::string_view text) {
 
 /// What is not left out stays in as few pieces as possible.
 void ForwardedHead::original_fields(const Fields& fields, FieldIds left_out) {
-    if (!fields.any_dropped() && !fields.contains_any(left_out)) return original(fields.lines());
+    if (!fields.any_dropped() && !fields.contains_any(left_out)) {
+        return original(fields.lines());
+    }
     const auto lines = fields.lines();
     std::size_t kept = 0;  // offset in `lines` where what is kept begins
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto& field = fields[i];
-        if (!field.dropped && (bit(field.id) & left_out) == 0) continue;
+        if (!field.dropped && (bit(field.id) & left_out) == 0) {
+            continue;
+        }
         const auto line = fields.line(i);
         const auto begin = static_cast<std::size_t>(line.data() - lines.data());
         original(lines.substr(kept, begin - kept));
@@ -90,7 +106,9 @@ void ForwardedHead::original_fields(const Fields& fields, FieldIds left_out) {
 
 std::size_t ForwardedHead::size() const {
     std::size_t sum = 0;
-    for (const auto& piece : pieces_) sum += piece.size();
+    for (const auto& piece : pieces_) {
+        sum += piece.size();
+    }
     return sum;
 }
 
@@ -105,8 +123,12 @@ void ForwardedHead::build(const RequestHead& head, const RequestForwarding& forw
     request_line(head);
     const FieldIds own_id = keep_request_id_ ? 0 : bit(FieldId::x_request_id);
     original_fields(head.fields(), kHopByHop | replaced(forwarding) | own_id);
-    if (forwarding.forwarded) forwarded_fields(head, forwarding);
-    if (forwarding.via) add(kVia);
+    if (forwarding.forwarded) {
+        forwarded_fields(head, forwarding);
+    }
+    if (forwarding.via) {
+        add(kVia);
+    }
     if (!forwarding.extra.empty()) {
         flush();
         original(forwarding.extra);
@@ -135,7 +157,9 @@ void ForwardedHead::request_line(const RequestHead& head) {
     const auto line_end = head.start() + head.first_line_size();
     original(line.substr(0, head.method_text().size() + 1));
     const auto rest = head.bytes().substr(head.path_offset(), line_end - head.path_offset());
-    if (!rest.starts_with('/')) add("/");
+    if (!rest.starts_with('/')) {
+        add("/");
+    }
     original(rest);
 }
 
@@ -171,7 +195,9 @@ void ForwardedHead::forwarded_for(const Fields& fields, const RequestForwarding&
     if (forwarding.client_trusted) {
         for (auto i = fields.find(FieldId::x_forwarded_for); i != Fields::kNone;
              i = fields.find(FieldId::x_forwarded_for, i + 1)) {
-            if (fields.value(i).empty()) continue;
+            if (fields.value(i).empty()) {
+                continue;
+            }
             separate();
             original(fields.value(i));
         }
@@ -180,13 +206,17 @@ void ForwardedHead::forwarded_for(const Fields& fields, const RequestForwarding&
         separate();
         add(address);
     }
-    if (any) add("\r\n");
+    if (any) {
+        add("\r\n");
+    }
 }
 
 void ForwardedHead::choose_request_id(const Fields& fields, std::string_view made, Random& random) {
     request_id_ = own_request_id(fields);
     keep_request_id_ = !request_id_.empty();
-    if (keep_request_id_) return;
+    if (keep_request_id_) {
+        return;
+    }
     request_id_ = made.empty() ? make_request_id(made_id_, random) : made.substr(0, kMaxMadeId);
 }
 
@@ -200,7 +230,9 @@ void ForwardedHead::build(const ResponseHead& head, const ResponseForwarding& fo
         original(head.bytes().substr(kVersion.size(), head.first_line_size() - kVersion.size()));
     }
     original_fields(head.fields(), kHopByHop | misplaced_framing(head.status()));
-    if (forwarding.via) add(kVia);
+    if (forwarding.via) {
+        add(kVia);
+    }
     if (!head.is_interim()) {
         flush();
         original(forwarding.extra);

@@ -12,10 +12,14 @@ constexpr std::size_t kMaxConnectionOptions = 32;
 /// 1*DIGIT up to 2^63 - 1; nothing otherwise.
 std::optional<std::uint64_t> parse_length(std::string_view value) {
     constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
-    if (value.empty() || value.size() > 19) return std::nullopt;
+    if (value.empty() || value.size() > 19) {
+        return std::nullopt;
+    }
     std::uint64_t length = 0;
     for (const char c : value) {
-        if (!is_digit(c)) return std::nullopt;
+        if (!is_digit(c)) {
+            return std::nullopt;
+        }
         length = length * 10 + static_cast<std::uint64_t>(c - '0');
     }
     return length <= kMax ? std::optional(length) : std::nullopt;
@@ -39,11 +43,19 @@ bool is_list_of_other_codings(std::string_view value) {
 }
 
 Rejection check_encoding(const Fields& fields, unsigned minor_version) {
-    if (fields.repeats(FieldId::transfer_encoding)) return Rejection::encoding_repeated;
-    if (fields.contains(FieldId::content_length)) return Rejection::length_and_encoding;
-    if (minor_version == 0) return Rejection::encoding_in_http_1_0;
+    if (fields.repeats(FieldId::transfer_encoding)) {
+        return Rejection::encoding_repeated;
+    }
+    if (fields.contains(FieldId::content_length)) {
+        return Rejection::length_and_encoding;
+    }
+    if (minor_version == 0) {
+        return Rejection::encoding_in_http_1_0;
+    }
     const auto value = fields.first(FieldId::transfer_encoding);
-    if (equals_ignoring_case(value, "chunked")) return Rejection::none;
+    if (equals_ignoring_case(value, "chunked")) {
+        return Rejection::none;
+    }
     std::size_t chunked = 0;
     for_each_element(value, [&](std::string_view element) {
         chunked += equals_ignoring_case(element, "chunked") ? 1U : 0U;
@@ -66,13 +78,17 @@ DeclaredFraming declared_framing(const Fields& fields, unsigned minor_version) {
         framing.chunked = framing.rejection == Rejection::none;
         return framing;
     }
-    if (!fields.contains(FieldId::content_length)) return framing;
+    if (!fields.contains(FieldId::content_length)) {
+        return framing;
+    }
     if (fields.repeats(FieldId::content_length)) {
         framing.rejection = Rejection::length_repeated;
         return framing;
     }
     framing.length = parse_length(fields.first(FieldId::content_length));
-    if (!framing.length) framing.rejection = Rejection::length_invalid;
+    if (!framing.length) {
+        framing.rejection = Rejection::length_invalid;
+    }
     return framing;
 }
 
@@ -84,7 +100,9 @@ ConnectionOptions connection_options(Fields& fields) {
         for_each_element(fields.value(i), [&](std::string_view option) {
             options.valid = options.valid && is_token(option) && ++count <= kMaxConnectionOptions &&
                             !is_indispensable(identify(option));
-            if (!options.valid) return;
+            if (!options.valid) {
+                return;
+            }
             options.close = options.close || equals_ignoring_case(option, "close");
             options.keep_alive = options.keep_alive || equals_ignoring_case(option, "keep-alive");
             options.upgrade = options.upgrade || equals_ignoring_case(option, "upgrade");

@@ -36,7 +36,9 @@ unsigned specials(const char* bytes) {
 inline std::size_t skip_blocks(std::string_view bytes, std::size_t from) {
     for (; bytes.size() - from >= 16; from += 16) {
         const unsigned found = specials(bytes.data() + from);
-        if (found != 0) return from + static_cast<unsigned>(std::countr_zero(found));
+        if (found != 0) {
+            return from + static_cast<unsigned>(std::countr_zero(found));
+        }
     }
     return from;
 }
@@ -63,7 +65,9 @@ inline std::size_t skip_blocks(std::string_view bytes, std::size_t from) {
 inline std::size_t find_special(std::string_view bytes, std::size_t from) {
     for (std::size_t i = from;; ++i) {
         i = skip_blocks(bytes, i);
-        if (i >= bytes.size() || is_special(bytes[i])) return i;
+        if (i >= bytes.size() || is_special(bytes[i])) {
+            return i;
+        }
     }
 }
 
@@ -79,7 +83,9 @@ HeadScanner::State HeadScanner::check_limits(const ScanLimits& limits) {
     if (first_line_end_ == 0 && position_ - start_ > limits.max_first_line) {
         return reject(Rejection::target_too_long);
     }
-    if (position_ > limits.max_head) return reject(Rejection::head_too_large);
+    if (position_ > limits.max_head) {
+        return reject(Rejection::head_too_large);
+    }
     return State::need_more;
 }
 
@@ -104,7 +110,9 @@ bool HeadScanner::line_ended(const ScanLimits& limits) {
 }
 
 HeadScanner::State HeadScanner::scan(std::string_view bytes, const ScanLimits& limits) {
-    if (rejection_ != Rejection::none) return State::rejected;
+    if (rejection_ != Rejection::none) {
+        return State::rejected;
+    }
     // Up to here no limit but that of the fields can be met once the first line is known.
     const std::size_t within_limits = std::min(bytes.size(), limits.max_head);
     while (!complete_) {
@@ -115,24 +123,42 @@ HeadScanner::State HeadScanner::scan(std::string_view bytes, const ScanLimits& l
         if (first_line_end_ != 0 && special + 2 <= within_limits && bytes[special] == '\r' &&
             bytes[special + 1] == '\n') {
             position_ = special + 2;
-            if (!line_ended(limits)) return State::rejected;
+            if (!line_ended(limits)) {
+                return State::rejected;
+            }
             continue;
         }
         const bool found = special < bytes.size();
         position_ = found ? special + 1 : special;
-        if (check_limits(limits) == State::rejected) return State::rejected;
-        if (!found) return State::need_more;
-        if (bytes[special] == '\n') return reject(Rejection::bare_line_ending);
-        if (bytes[special] != '\r') return reject(Rejection::control_byte);
-        if (special + 1 == bytes.size()) {
-            // Look at the CR again, together with what follows.
-            if (!planted(Planted::head_cut)) position_ = special;
+        if (check_limits(limits) == State::rejected) {
+            return State::rejected;
+        }
+        if (!found) {
             return State::need_more;
         }
-        if (bytes[special + 1] != '\n') return reject(Rejection::bare_line_ending);
+        if (bytes[special] == '\n') {
+            return reject(Rejection::bare_line_ending);
+        }
+        if (bytes[special] != '\r') {
+            return reject(Rejection::control_byte);
+        }
+        if (special + 1 == bytes.size()) {
+            // Look at the CR again, together with what follows.
+            if (!planted(Planted::head_cut)) {
+                position_ = special;
+            }
+            return State::need_more;
+        }
+        if (bytes[special + 1] != '\n') {
+            return reject(Rejection::bare_line_ending);
+        }
         position_ = special + 2;
-        if (check_limits(limits) == State::rejected) return State::rejected;
-        if (!line_ended(limits)) return State::rejected;
+        if (check_limits(limits) == State::rejected) {
+            return State::rejected;
+        }
+        if (!line_ended(limits)) {
+            return State::rejected;
+        }
     }
     return State::complete;
 }

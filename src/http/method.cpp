@@ -11,7 +11,9 @@ constexpr std::uint64_t word(std::string_view text) { return load(text.data(), t
 }  // namespace
 
 Method method_of(std::string_view name) {
-    if (name.size() > kLongest) return Method::other;
+    if (name.size() > kLongest) {
+        return Method::other;
+    }
     switch (word(name)) {
         case word("GET"):
             return Method::get;

@@ -62,7 +62,9 @@ constexpr std::array<Row, kRejections> kRows{{
 
 constexpr bool in_order() {
     for (std::size_t i = 0; i < kRows.size(); ++i) {
-        if (static_cast<std::size_t>(kRows[i].rejection) != i) return false;
+        if (static_cast<std::size_t>(kRows[i].rejection) != i) {
+            return false;
+        }
     }
     return true;
 }

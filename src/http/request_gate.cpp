@@ -14,14 +14,18 @@ namespace {
 
 bool is_conventional_method(std::string_view name) {
     for (const char c : name) {
-        if (!is_upper(c) && c != '-' && c != '_') return false;
+        if (!is_upper(c) && c != '-' && c != '_') {
+            return false;
+        }
     }
     return true;
 }
 
 /// The port that the scheme implies may be written or left out.
 std::string_view without_default_port(std::string_view host, std::string_view port) {
-    if (host.ends_with(port)) host.remove_suffix(port.size());
+    if (host.ends_with(port)) {
+        host.remove_suffix(port.size());
+    }
     return host;
 }
 
@@ -36,8 +40,12 @@ bool has_other_than_h2c(std::string_view protocols) {
 /// A name that an application may take for a field that weir writes or frames by.
 bool imitates_known_field(std::string_view name) {
     std::array<char, 32> dashed{};
-    if (name.size() > dashed.size()) return false;
-    for (std::size_t i = 0; i < name.size(); ++i) dashed[i] = name[i] == '_' ? '-' : name[i];
+    if (name.size() > dashed.size()) {
+        return false;
+    }
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        dashed[i] = name[i] == '_' ? '-' : name[i];
+    }
     return identify({dashed.data(), name.size()}) != FieldId::other;
 }
 
@@ -52,31 +60,49 @@ Rejection RequestGate::judge_version(std::string_view line) {
     line.remove_suffix(2);
     constexpr std::string_view kPattern = "HTTP/1.1";
     const bool short_line = line.size() < kPattern.size();
-    if (short_line && !planted(Planted::request_version)) return Rejection::bad_version;
+    if (short_line && !planted(Planted::request_version)) {
+        return Rejection::bad_version;
+    }
     const auto version = line.substr(line.size() - kPattern.size());
     if (!version.starts_with("HTTP/") || !is_digit(version[5]) || version[6] != '.' ||
         !is_digit(version[7])) {
         return Rejection::bad_version;
     }
-    if (version[5] == '1' && version[7] <= '1') return Rejection::none;
+    if (version[5] == '1' && version[7] <= '1') {
+        return Rejection::none;
+    }
     return Rejection::unsupported_version;
 }
 
 Rejection RequestGate::judge() {
     // RFC 9110, 9; RFC 9110, 7.2; RFC 9112, 3.2; RFC 9112, 6; RFC 9110, 7.6.1; 10.1.1; none.
     Rejection rejection = method();
-    if (rejection == Rejection::none) rejection = host();
-    if (rejection == Rejection::none) rejection = target();
-    if (rejection == Rejection::none) rejection = framing();
-    if (rejection == Rejection::none) rejection = connection();
-    if (rejection == Rejection::none) rejection = expectation();
-    if (rejection == Rejection::none) rejection = underscores();
+    if (rejection == Rejection::none) {
+        rejection = host();
+    }
+    if (rejection == Rejection::none) {
+        rejection = target();
+    }
+    if (rejection == Rejection::none) {
+        rejection = framing();
+    }
+    if (rejection == Rejection::none) {
+        rejection = connection();
+    }
+    if (rejection == Rejection::none) {
+        rejection = expectation();
+    }
+    if (rejection == Rejection::none) {
+        rejection = underscores();
+    }
     return rejection;
 }
 
 Rejection RequestGate::method() {
     const auto name = head_.method_text();
-    if (!policy_.any_token_as_method && !is_conventional_method(name)) return Rejection::bad_method;
+    if (!policy_.any_token_as_method && !is_conventional_method(name)) {
+        return Rejection::bad_method;
+    }
     head_.method_ = method_of(name);
     const bool refused = head_.method_ == Method::other && (name == "CONNECT" || name == "TRACE");
     return refused ? Rejection::method_not_allowed : Rejection::none;
@@ -88,8 +114,12 @@ Rejection RequestGate::host() {
         const bool optional = policy_.host_optional_in_http_1_0 && head_.minor_version_ == 0;
         return optional ? Rejection::none : Rejection::host_missing;
     }
-    if (head_.fields_.repeats(FieldId::host)) return Rejection::host_repeated;
-    if (!is_valid_host(head_.fields_.value(index))) return Rejection::host_invalid;
+    if (head_.fields_.repeats(FieldId::host)) {
+        return Rejection::host_repeated;
+    }
+    if (!is_valid_host(head_.fields_.value(index))) {
+        return Rejection::host_invalid;
+    }
     head_.host_offset_ = head_.fields_[index].value_offset;
     head_.host_size_ = head_.fields_[index].value_length;
     return Rejection::none;
@@ -97,8 +127,12 @@ Rejection RequestGate::host() {
 
 Rejection RequestGate::target() {
     const auto target = head_.target();
-    if (target.front() == '/') return split_target(head_.target_offset_);
-    if (target != "*") return absolute_target();
+    if (target.front() == '/') {
+        return split_target(head_.target_offset_);
+    }
+    if (target != "*") {
+        return absolute_target();
+    }
     head_.path_offset_ = head_.target_offset_;
     head_.path_size_ = 1;
     return head_.method_ == Method::options ? Rejection::none : Rejection::bad_target;
@@ -109,7 +143,9 @@ Rejection RequestGate::target() {
 Rejection RequestGate::absolute_target() {
     const auto target = head_.target();
     const auto colon = target.find("://");
-    if (colon == std::string_view::npos) return Rejection::bad_target;
+    if (colon == std::string_view::npos) {
+        return Rejection::bad_target;
+    }
     const bool http = equals_ignoring_case(target.substr(0, colon), "http");
     if (!http && !equals_ignoring_case(target.substr(0, colon), "https")) {
         return Rejection::bad_target;
@@ -117,7 +153,9 @@ Rejection RequestGate::absolute_target() {
     const auto rest = target.substr(colon + 3);
     const auto size = std::min(rest.find_first_of("/?"), rest.size());
     const auto authority = rest.substr(0, size);
-    if (!is_valid_host(authority)) return Rejection::bad_target;
+    if (!is_valid_host(authority)) {
+        return Rejection::bad_target;
+    }
     const std::string_view port = http ? ":80" : ":443";
     if (!equals_ignoring_case(without_default_port(authority, port),
                               without_default_port(head_.host(), port))) {
@@ -134,8 +172,12 @@ Rejection RequestGate::split_target(std::size_t path_offset) {
     const auto path = whole.substr(0, question);
     head_.path_offset_ = static_cast<std::uint32_t>(path_offset);
     head_.path_size_ = static_cast<std::uint32_t>(path.size());
-    if (!is_valid_path(path, policy_.browser_characters_in_target)) return Rejection::bad_target;
-    if (question == std::string_view::npos) return Rejection::none;
+    if (!is_valid_path(path, policy_.browser_characters_in_target)) {
+        return Rejection::bad_target;
+    }
+    if (question == std::string_view::npos) {
+        return Rejection::none;
+    }
     const auto query = whole.substr(question + 1);
     head_.has_query_ = true;
     head_.query_offset_ = static_cast<std::uint32_t>(path_offset + question + 1);
@@ -146,7 +188,9 @@ Rejection RequestGate::split_target(std::size_t path_offset) {
 
 Rejection RequestGate::framing() {
     const auto declared = declared_framing(head_.fields_, head_.minor_version_);
-    if (declared.rejection != Rejection::none) return declared.rejection;
+    if (declared.rejection != Rejection::none) {
+        return declared.rejection;
+    }
     if (declared.chunked) {
         head_.body_ = {BodyKind::chunked, 0};
     } else if (declared.length.value_or(0) > 0) {
@@ -157,17 +201,23 @@ Rejection RequestGate::framing() {
 
 Rejection RequestGate::connection() {
     const auto options = connection_options(head_.fields_);
-    if (!options.valid) return Rejection::bad_connection_option;
+    if (!options.valid) {
+        return Rejection::bad_connection_option;
+    }
     head_.keep_alive_ = !options.close && (head_.minor_version_ == 1 || options.keep_alive);
     for_each_element(head_.fields_.first(FieldId::te), [this](std::string_view coding) {
-        if (equals_ignoring_case(coding, "trailers")) head_.accepts_trailers_ = true;
+        if (equals_ignoring_case(coding, "trailers")) {
+            head_.accepts_trailers_ = true;
+        }
     });
     // RFC 9110, 7.8: Upgrade may be ignored. It is for h2c, which some clients offer with every
     // first request; whoever asks for another protocol cannot go on without it.
     if (options.upgrade && head_.minor_version_ == 1) {
         for (auto i = head_.fields_.find(FieldId::upgrade); i != Fields::kNone;
              i = head_.fields_.find(FieldId::upgrade, i + 1)) {
-            if (has_other_than_h2c(head_.fields_.value(i))) return Rejection::upgrade_unsupported;
+            if (has_other_than_h2c(head_.fields_.value(i))) {
+                return Rejection::upgrade_unsupported;
+            }
         }
     }
     return Rejection::none;
@@ -185,11 +235,17 @@ Rejection RequestGate::expectation() {
 }
 
 Rejection RequestGate::underscores() {
-    if (!head_.fields_.any_underscore()) return Rejection::none;
+    if (!head_.fields_.any_underscore()) {
+        return Rejection::none;
+    }
     for (std::size_t i = 0; i < head_.fields_.size(); ++i) {
-        if (!head_.fields_[i].holds_underscore) continue;
+        if (!head_.fields_[i].holds_underscore) {
+            continue;
+        }
         const auto name = head_.fields_.name(i);
-        if (policy_.underscores == Underscores::reject) return Rejection::underscore_field;
+        if (policy_.underscores == Underscores::reject) {
+            return Rejection::underscore_field;
+        }
         if (policy_.underscores == Underscores::drop || imitates_known_field(name) ||
             imitates_any(name, policy_.read_names)) {
             head_.fields_.drop(i);

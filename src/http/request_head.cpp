@@ -30,7 +30,9 @@ class RequestParser final : public beast::http::basic_parser<true> {
     }
     void on_field_impl(beast::http::field, beast::string_view name, beast::string_view value,
                        error_code& failure) override {
-        if (!add_field(head_.fields_, name, value)) failure = beast::http::error::bad_field;
+        if (!add_field(head_.fields_, name, value)) {
+            failure = beast::http::error::bad_field;
+        }
     }
     void on_response_impl(int, beast::string_view, int, error_code&) override {}
     void on_header_impl(error_code&) override {}
@@ -85,9 +87,13 @@ ParseState RequestHead::parse(std::string_view buffered, const GatePolicy& polic
         const auto begin = scanner_.first_line();
         rejection_ =
             RequestGate::judge_version(buffered.substr(begin, scanner_.first_line_end() - begin));
-        if (rejection_ != Rejection::none) return ParseState::rejected;
+        if (rejection_ != Rejection::none) {
+            return ParseState::rejected;
+        }
     }
-    if (scanned == HeadScanner::State::need_more) return ParseState::need_more;
+    if (scanned == HeadScanner::State::need_more) {
+        return ParseState::need_more;
+    }
     rejection_ =
         scanned == HeadScanner::State::rejected ? scanner_.rejection() : read(buffered, policy);
     return rejection_ == Rejection::none ? ParseState::complete : ParseState::rejected;
@@ -103,8 +109,12 @@ Rejection RequestHead::read(std::string_view buffered, const GatePolicy& policy)
     error_code failure;
     const std::size_t taken =
         parser.put(boost::asio::buffer(buffered.data() + start_, size_ - start_), failure);
-    if (failure) return rejection_of(failure, fields_);
-    if (taken != size_ - start_) return Rejection::bad_field;
+    if (failure) {
+        return rejection_of(failure, fields_);
+    }
+    if (taken != size_ - start_) {
+        return Rejection::bad_field;
+    }
     fields_.end(size_ - 2);
     return RequestGate(*this, policy).judge();
 }

@@ -11,12 +11,20 @@ bool ResponseGate::never_has_body() const {
 }
 
 Rejection ResponseGate::judge() {
-    if (head_.status_ < 100 || head_.status_ > 599) return Rejection::bad_status_line;
-    if (head_.status_ == 101) return Rejection::unexpected_upgrade;
+    if (head_.status_ < 100 || head_.status_ > 599) {
+        return Rejection::bad_status_line;
+    }
+    if (head_.status_ == 101) {
+        return Rejection::unexpected_upgrade;
+    }
     const auto declared = declared_framing(head_.fields_, head_.minor_version_);
-    if (declared.rejection != Rejection::none) return declared.rejection;
+    if (declared.rejection != Rejection::none) {
+        return declared.rejection;
+    }
     const auto options = connection_options(head_.fields_);
-    if (!options.valid) return Rejection::bad_connection_option;
+    if (!options.valid) {
+        return Rejection::bad_connection_option;
+    }
     head_.keep_alive_ = !options.close && (head_.minor_version_ == 1 || options.keep_alive);
     if (never_has_body() || declared.length == 0U) {
         head_.body_ = {};

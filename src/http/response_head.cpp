@@ -26,7 +26,9 @@ class ResponseParser final : public beast::http::basic_parser<false> {
     }
     void on_field_impl(beast::http::field, beast::string_view name, beast::string_view value,
                        error_code& failure) override {
-        if (!add_field(head_.fields_, name, value)) failure = beast::http::error::bad_field;
+        if (!add_field(head_.fields_, name, value)) {
+            failure = beast::http::error::bad_field;
+        }
     }
     void on_request_impl(beast::http::verb, beast::string_view, beast::string_view, int,
                          error_code&) override {}
@@ -71,7 +73,9 @@ ParseState ResponseHead::parse(std::string_view buffered, Method request_method,
                                                   .max_fields = policy.max_fields,
                                                   .skip_leading_empty_line = false});
     base_ = buffered.data();
-    if (scanned == HeadScanner::State::need_more) return ParseState::need_more;
+    if (scanned == HeadScanner::State::need_more) {
+        return ParseState::need_more;
+    }
     rejection_ =
         status_line_or(scanned == HeadScanner::State::rejected ? scanner_.rejection()
                                                                : read(buffered, request_method));
@@ -89,8 +93,12 @@ Rejection ResponseHead::read(std::string_view buffered, Method request_method) {
     if (failure == beast::http::error::bad_status || failure == beast::http::error::bad_reason) {
         return Rejection::bad_status_line;
     }
-    if (failure) return rejection_of(failure, fields_);
-    if (taken != size_) return Rejection::bad_field;
+    if (failure) {
+        return rejection_of(failure, fields_);
+    }
+    if (taken != size_) {
+        return Rejection::bad_field;
+    }
     fields_.end(size_ - 2);
     return ResponseGate(*this, request_method).judge();
 }

@@ -19,7 +19,9 @@ constexpr std::array<std::uint8_t, 256> make_table() {
         }
     };
     for (unsigned c = 0; c < 128; ++c) {
-        if (is_alphanumeric(static_cast<char>(c))) table[c] = 15;
+        if (is_alphanumeric(static_cast<char>(c))) {
+            table[c] = 15;
+        }
     }
     allow("-._~!$&'()*+,;=:@/%", 15);
     allow("?", kQuery | kBrowserQuery);
@@ -39,7 +41,9 @@ bool all_of_class(std::string_view text, unsigned wanted) {
         common &= classes_of(text[i]) & classes_of(text[i + 1]) & classes_of(text[i + 2]) &
                   classes_of(text[i + 3]);
     }
-    for (; i < text.size(); ++i) common &= classes_of(text[i]);
+    for (; i < text.size(); ++i) {
+        common &= classes_of(text[i]);
+    }
     return common != 0;
 }
 

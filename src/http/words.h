@@ -17,13 +17,17 @@ inline constexpr std::uint64_t kHighs = 0x8080808080808080U;
 /// `size` (at most 8) bytes in memory's order; the rest 0.
 constexpr std::uint64_t load(const char* bytes, std::size_t size) {
     std::array<char, 8> copy{};
-    for (std::size_t i = 0; i < size; ++i) copy[i] = bytes[i];
+    for (std::size_t i = 0; i < size; ++i) {
+        copy[i] = bytes[i];
+    }
     return std::bit_cast<std::uint64_t>(copy);
 }
 
 template <class Word>
 constexpr Word load(const char* bytes) {
-    if (std::is_constant_evaluated()) return static_cast<Word>(load(bytes, sizeof(Word)));
+    if (std::is_constant_evaluated()) {
+        return static_cast<Word>(load(bytes, sizeof(Word)));
+    }
     Word word;
     std::memcpy(&word, bytes, sizeof word);
     return word;
@@ -60,7 +64,9 @@ constexpr std::uint64_t caseless_bits(std::uint64_t lower) {
     std::uint64_t bits = 0;
     for (unsigned shift = 0; shift < 64; shift += 8) {
         const std::uint64_t byte = lower >> shift & 0xffU;
-        if (byte >= 'a' && byte <= 'z') bits |= std::uint64_t{0x20} << shift;
+        if (byte >= 'a' && byte <= 'z') {
+            bits |= std::uint64_t{0x20} << shift;
+        }
     }
     return ~bits;
 }
@@ -101,7 +107,9 @@ inline char* copy_bytes(char* to, std::string_view from) {
         std::memcpy(to, begin, 4);
         std::memcpy(to + size - 4, &last, 4);
     } else {
-        for (std::size_t i = 0; i < size; ++i) to[i] = begin[i];
+        for (std::size_t i = 0; i < size; ++i) {
+            to[i] = begin[i];
+        }
     }
     return to + size;
 }

@@ -48,7 +48,9 @@ std::unique_ptr<const CompiledLimit> safe_variant(const CompiledLimit& limit, do
     variant->parameters.rate = whole.rate * share;
     variant->parameters.low = std::max(whole.low * share, std::min(1.0, whole.low));
     variant->parameters.high = std::max(whole.high * share, variant->parameters.low);
-    if (whole.debt >= 0) variant->parameters.debt = whole.debt * share;
+    if (whole.debt >= 0) {
+        variant->parameters.debt = whole.debt * share;
+    }
     variant->inverse_low = variant->parameters.low > 0 ? 1 / variant->parameters.low : 0;
     variant->amount = limit.amount * share;
     variant->period = limit.period;
@@ -59,7 +61,9 @@ std::unique_ptr<const CompiledLimit> safe_variant(const CompiledLimit& limit, do
 
 void add_isolation(CompiledLimit& compiled, const RateLimit& limit, IsolationMode mode,
                    bool overflow) {
-    if (!compiled.fleet) return;
+    if (!compiled.fleet) {
+        return;
+    }
     if (mode == IsolationMode::safe && limit.safe) {
         compiled.safe = safe_variant(compiled, *limit.safe * (overflow ? kOverflowFactor : 1));
     }

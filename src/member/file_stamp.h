@@ -31,7 +31,9 @@ auto read_at_rest(Read read) {
     for (int readings = 1;; ++readings) {
         Stamps stamps;
         auto result = read(stamps);
-        if (readings == kMostReadings || !stamps.changed()) return result;
+        if (readings == kMostReadings || !stamps.changed()) {
+            return result;
+        }
     }
 }
 

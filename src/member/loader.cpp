@@ -35,7 +35,9 @@ std::vector<config::SourceText> read_quota_texts(const config::Settings& setting
 void encode_long(Loaded& loaded) {
     constexpr std::size_t kLong = 8192;
     for (config::QuotaSet& set : loaded.sets) {
-        if (!loaded.good() || set.quotas.size() <= kLong) continue;
+        if (!loaded.good() || set.quotas.size() <= kLong) {
+            continue;
+        }
         auto encoded = gossip::encode_document(set.quotas);
         if (!encoded) {
             loaded.diagnostics.add({config::Severity::error,

@@ -42,7 +42,9 @@ Result<void> Member::open(const config::Settings& settings) {
     options.settings = settings.cluster;
     options.pod_ip = environment("POD_IP");
     auto opened = cluster::Cluster::open(control_, limiter_, std::move(options), random_.next());
-    if (!opened) return opened.error();
+    if (!opened) {
+        return opened.error();
+    }
     cluster_ = std::move(*opened);
     if (!settings.snapshot.file.empty()) {
         snapshot_ = std::make_unique<SnapshotKeeper>(
@@ -55,8 +57,12 @@ Result<void> Member::open(const config::Settings& settings) {
 Result<void> Member::apply_first(const std::vector<config::QuotaSet>& sets) {
     engine::DefinitionStore& store = cluster_->engine().definitions();
     const SetsOutcome outcome = sets_.apply(sets, store, net::now(), true);
-    if (!outcome.errors.empty()) return error(ErrorCode::invalid_argument, outcome.errors.front());
-    if (snapshot_) snapshot_->load(net::now(), net::unix_time());
+    if (!outcome.errors.empty()) {
+        return error(ErrorCode::invalid_argument, outcome.errors.front());
+    }
+    if (snapshot_) {
+        snapshot_->load(net::now(), net::unix_time());
+    }
     // The engine would do it at its first tick, but no request may come before.
     static_cast<void>(limiter_.change(store.take_changes(), net::now()));
     return {};
@@ -64,7 +70,9 @@ Result<void> Member::apply_first(const std::vector<config::QuotaSet>& sets) {
 
 void Member::start() {
     cluster_->start();
-    if (snapshot_) snapshot_->start();
+    if (snapshot_) {
+        snapshot_->start();
+    }
     maintain();
 }
 
@@ -76,11 +84,15 @@ void Member::leave() {
     cluster_->leave();
     cluster_->stop();
     maintenance_.cancel();
-    if (snapshot_) snapshot_->stop();
+    if (snapshot_) {
+        snapshot_->stop();
+    }
 }
 
 std::optional<admin::SnapshotFigures> Member::snapshot() const {
-    if (!snapshot_) return std::nullopt;
+    if (!snapshot_) {
+        return std::nullopt;
+    }
     return snapshot_->figures();
 }
 
@@ -92,13 +104,17 @@ void Member::work() {
     limiter_.maintain(net::now());
     const SetsOutcome late = sets_.poll(cluster_->engine().definitions());
     const bool news = !late.errors.empty() || !late.older.empty() || !late.over.empty();
-    if (told_ && (news || late.again)) told_(late);
+    if (told_ && (news || late.again)) {
+        told_(late);
+    }
 }
 
 void Member::schedule_maintenance() {
     maintenance_.expires_after(kMaintenance);
     maintenance_.async_wait([this](const boost::system::error_code& failure) {
-        if (!failure) maintain();
+        if (!failure) {
+            maintain();
+        }
     });
 }
 

@@ -18,7 +18,9 @@ Reloader::~Reloader() { join(); }
 void Reloader::join() { helper_.join(); }
 
 void Reloader::request(Reload what) {
-    if (stopped_) return;
+    if (stopped_) {
+        return;
+    }
     if (running_ && !lost_.exchange(false)) {
         next_ = std::max(what, next_.value_or(what));
         return;
@@ -56,11 +58,15 @@ void Reloader::hand_over(Reload what, const std::shared_ptr<Loaded>& loaded) noe
 }
 
 void Reloader::take_over(Reload what, Loaded& loaded) {
-    if (stopped_) return;
+    if (stopped_) {
+        return;
+    }
     work_then([&] { done_(what, std::move(loaded)); },
               [this] {
                   running_ = false;
-                  if (const auto next = std::exchange(next_, std::nullopt)) request(*next);
+                  if (const auto next = std::exchange(next_, std::nullopt)) {
+                      request(*next);
+                  }
               });
 }
 

@@ -38,7 +38,9 @@ bool fits_file_limit(std::uint64_t size) {
 
 Result<void> sync_directory(const std::string& path) {
     std::string directory = std::filesystem::path(path).parent_path().string();
-    if (directory.empty()) directory = ".";
+    if (directory.empty()) {
+        directory = ".";
+    }
     const net::FileDescriptor descriptor(
         ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     // EINVAL: a file system that cannot, and then need not.
@@ -52,8 +54,12 @@ Result<void> sync_directory(const std::string& path) {
 bool rename_beside(const std::string& path, const std::string& place) {
     const int outcome =
         ::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, place.c_str(), RENAME_NOREPLACE);
-    if (outcome == 0) return true;
-    if (errno != EINVAL && errno != ENOSYS) return false;
+    if (outcome == 0) {
+        return true;
+    }
+    if (errno != EINVAL && errno != ENOSYS) {
+        return false;
+    }
     // A file system (NFS is one) or a kernel that cannot.
     if (is_taken(place)) {
         errno = EEXIST;
@@ -68,14 +74,18 @@ SnapshotFile::SnapshotFile(std::string path, net::FileDescriptor descriptor)
     : path_(std::move(path)), descriptor_(std::move(descriptor)) {}
 
 SnapshotFile::~SnapshotFile() {
-    if (descriptor_.is_open()) static_cast<void>(::unlink(temporary(path_).c_str()));
+    if (descriptor_.is_open()) {
+        static_cast<void>(::unlink(temporary(path_).c_str()));
+    }
 }
 
 Result<SnapshotFile> SnapshotFile::create(const std::string& path) {
     const std::string place = temporary(path);
     net::FileDescriptor descriptor(::open(
         place.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kOwnerOnly));
-    if (!descriptor.is_open()) return net::system_error("cannot write " + place, errno);
+    if (!descriptor.is_open()) {
+        return net::system_error("cannot write " + place, errno);
+    }
     // Two processes with one path must not write into one file.
     if (::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0 ||
         !still_there(descriptor.get(), place)) {
@@ -94,7 +104,9 @@ Result<void> SnapshotFile::append(ByteSpan bytes) {
     }
     while (!bytes.empty()) {
         const ssize_t written = ::write(descriptor_.get(), bytes.data(), bytes.size());
-        if (written < 0 && errno == EINTR) continue;
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
         if (written <= 0) {
             return net::system_error("cannot write " + temporary(path_),
                                      written < 0 ? errno : ENOSPC);
@@ -107,12 +119,16 @@ Result<void> SnapshotFile::append(ByteSpan bytes) {
 
 Result<std::uint64_t> SnapshotFile::commit() {
     const std::string place = temporary(path_);
-    if (::fsync(descriptor_.get()) != 0) return net::system_error("cannot sync " + place, errno);
+    if (::fsync(descriptor_.get()) != 0) {
+        return net::system_error("cannot sync " + place, errno);
+    }
     if (::rename(place.c_str(), path_.c_str()) != 0) {
         return net::system_error("cannot rename " + place + " to " + path_, errno);
     }
     descriptor_.reset();
-    if (auto synced = sync_directory(path_); !synced) return synced.error();
+    if (auto synced = sync_directory(path_); !synced) {
+        return synced.error();
+    }
     return size_;
 }
 
@@ -143,10 +159,18 @@ Result<void> SnapshotInput::read(const std::function<bool(ByteSpan)>& take) cons
     std::vector<std::byte> piece(kPiece);
     for (;;) {
         const ssize_t got = ::read(descriptor_.get(), piece.data(), piece.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return net::system_error("cannot read " + path_, errno);
-        if (got == 0) return {};
-        if (!take(ByteSpan(piece).first(static_cast<std::size_t>(got)))) return {};
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return net::system_error("cannot read " + path_, errno);
+        }
+        if (got == 0) {
+            return {};
+        }
+        if (!take(ByteSpan(piece).first(static_cast<std::size_t>(got)))) {
+            return {};
+        }
     }
 }
 
@@ -160,7 +184,9 @@ Result<std::string> set_aside(const std::string& path) {
     for (int number = 1; number <= kMost; ++number) {
         const std::string place =
             path + ".refused" + (number == 1 ? "" : "." + std::to_string(number));
-        if (rename_beside(path, place)) return place;
+        if (rename_beside(path, place)) {
+            return place;
+        }
         if (errno != EEXIST) {
             return net::system_error("cannot rename " + path + " to " + place, errno);
         }

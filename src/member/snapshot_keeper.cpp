@@ -60,7 +60,9 @@ SnapshotKeeper::SnapshotKeeper(boost::asio::io_context& control, engine::Definit
 SnapshotKeeper::~SnapshotKeeper() { helper_.join(); }
 
 void SnapshotKeeper::tell(bool is_warning, std::string message, std::string reason) const {
-    if (tell_) tell_({is_warning, std::move(message), std::move(reason)});
+    if (tell_) {
+        tell_({is_warning, std::move(message), std::move(reason)});
+    }
 }
 
 bool SnapshotKeeper::changed() const { return saved_ != store_.overrides().root_hash(); }
@@ -78,9 +80,13 @@ std::optional<SnapshotKeeper::Refusal> SnapshotKeeper::read_whole(
     const SnapshotInput& input, const engine::SnapshotExpectation& expected,
     SnapshotReader& reader) {
     const auto read = input.read([&](ByteSpan piece) { return !reader.receive(piece); });
-    if (!read) return Refusal{read.error().message, false};
+    if (!read) {
+        return Refusal{read.error().message, false};
+    }
     const auto fault = reader.finish();
-    if (!fault) return std::nullopt;
+    if (!fault) {
+        return std::nullopt;
+    }
     return Refusal{explain(*fault, reader, expected), *fault != SnapshotFault::foreign};
 }
 
@@ -149,16 +155,22 @@ void SnapshotKeeper::refuse(const Refusal& refusal) {
 void SnapshotKeeper::start() { look_again(); }
 
 void SnapshotKeeper::look_again() {
-    if (stopped_) return;
+    if (stopped_) {
+        return;
+    }
     look(net::now());
     look_timer_.expires_after(timing_.look);
     look_timer_.async_wait([this](const boost::system::error_code& failure) {
-        if (!failure) look_again();
+        if (!failure) {
+            look_again();
+        }
     });
 }
 
 void SnapshotKeeper::look(Instant now) {
-    if (writer_ != nullptr) return;
+    if (writer_ != nullptr) {
+        return;
+    }
     if (!changed()) {
         changed_since_.reset();
     } else if (!changed_since_) {
@@ -166,7 +178,9 @@ void SnapshotKeeper::look(Instant now) {
     }
     const bool settled = changed_since_ && now - *changed_since_ >= timing_.settle;
     const bool due = !last_success_ || now - *last_success_ >= timing_.refresh;
-    if ((settled || due) && now >= next_attempt_) begin(now);
+    if ((settled || due) && now >= next_attempt_) {
+        begin(now);
+    }
 }
 
 void SnapshotKeeper::begin(Instant now) {
@@ -181,7 +195,9 @@ void SnapshotKeeper::next_piece() {
     boost::asio::post(helper_, [this, piece = writer_->next()] {
         auto outcome = write(piece);
         boost::asio::post(control_, [this, outcome = std::move(outcome), last = piece.empty()] {
-            if (!stopped_) on_written(outcome, last);
+            if (!stopped_) {
+                on_written(outcome, last);
+            }
         });
     });
 }
@@ -191,7 +207,9 @@ Result<void> SnapshotKeeper::may_write_over() {
     const std::string& path = settings_.file;
     refused_is_there_ = refused_is_there_ && is_taken(path);
     const auto input = SnapshotInput::open(path);
-    if (!input && input.error().code == ErrorCode::not_found) return {};
+    if (!input && input.error().code == ErrorCode::not_found) {
+        return {};
+    }
     if (!input) {
         return error(ErrorCode::conflict, input.error().message + "; it is not written over");
     }
@@ -200,7 +218,9 @@ Result<void> SnapshotKeeper::may_write_over() {
         static_cast<void>(reader.receive(piece));
         return false;
     });
-    if (!read) return error(ErrorCode::conflict, read.error().message + "; it is not written over");
+    if (!read) {
+        return error(ErrorCode::conflict, read.error().message + "; it is not written over");
+    }
     if (reader.finish() == SnapshotFault::foreign) {
         return error(ErrorCode::conflict, path + " is no snapshot of weir and is not written over");
     }
@@ -214,9 +234,13 @@ Result<void> SnapshotKeeper::may_write_over() {
 
 Result<std::uint64_t> SnapshotKeeper::write(ByteSpan piece) {
     if (!file_) {
-        if (auto allowed = may_write_over(); !allowed) return allowed.error();
+        if (auto allowed = may_write_over(); !allowed) {
+            return allowed.error();
+        }
         auto created = SnapshotFile::create(settings_.file);
-        if (!created) return created.error();
+        if (!created) {
+            return created.error();
+        }
         file_.emplace(std::move(*created));
     }
     if (piece.empty()) {
@@ -239,7 +263,9 @@ void SnapshotKeeper::on_written(const Result<std::uint64_t>& outcome, bool was_l
     } else {
         piece_timer_.expires_after(timing_.between_pieces);
         piece_timer_.async_wait([this](const boost::system::error_code& failure) {
-            if (!failure && !stopped_) next_piece();
+            if (!failure && !stopped_) {
+                next_piece();
+            }
         });
     }
 }
@@ -272,12 +298,16 @@ void SnapshotKeeper::fail(const std::string& reason, Instant now) {
 }
 
 void SnapshotKeeper::stop() {
-    if (std::exchange(stopped_, true)) return;
+    if (std::exchange(stopped_, true)) {
+        return;
+    }
     look_timer_.cancel();
     piece_timer_.cancel();
     helper_.join();
     file_.reset();  // one that was not finished
-    if (changed()) save_at_once();
+    if (changed()) {
+        save_at_once();
+    }
 }
 
 void SnapshotKeeper::save_at_once() {

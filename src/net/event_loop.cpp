@@ -30,12 +30,18 @@ struct EventLoop::Waker final : EventSink {
 
 Result<std::unique_ptr<EventLoop>> EventLoop::create() {
     FileDescriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
-    if (!epoll.is_open()) return system_error("epoll_create1", errno);
+    if (!epoll.is_open()) {
+        return system_error("epoll_create1", errno);
+    }
     FileDescriptor waker(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!waker.is_open()) return system_error("eventfd", errno);
+    if (!waker.is_open()) {
+        return system_error("eventfd", errno);
+    }
     std::unique_ptr<EventLoop> loop(new EventLoop(std::move(epoll), std::move(waker)));
     auto added = loop->add(loop->wake_descriptor_.get(), EPOLLIN, *loop->waker_);
-    if (!added) return added.error();
+    if (!added) {
+        return added.error();
+    }
     return loop;
 }
 
@@ -64,7 +70,9 @@ void EventLoop::remove(int descriptor, EventSink& sink) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, &event);
     for (int i = events_->next; i < events_->count; ++i) {
         auto& event_of_turn = events_->batch[static_cast<std::size_t>(i)];
-        if (event_of_turn.data.ptr == &sink) event_of_turn.data.ptr = nullptr;
+        if (event_of_turn.data.ptr == &sink) {
+            event_of_turn.data.ptr = nullptr;
+        }
     }
 }
 
@@ -82,7 +90,9 @@ void EventLoop::serve_events(int count) {
 
 void EventLoop::advance_timers(int count) {
     const bool more_may_be_ready = count == static_cast<int>(kEventsPerTurn);
-    if (more_may_be_ready && ++turns_before_timers_ < kTurnsBeforeTimers) return;
+    if (more_may_be_ready && ++turns_before_timers_ < kTurnsBeforeTimers) {
+        return;
+    }
     turns_before_timers_ = 0;
     timers_.advance(now_);
 }
@@ -97,9 +107,13 @@ void EventLoop::run(const std::function<void()>& turn_hook) {
         WEIR_ASSERT(count >= 0 || errno == EINTR);
         now_ = net::now();
         resuming_.swap(deferred_);
-        if (count > 0) serve_events(count);
+        if (count > 0) {
+            serve_events(count);
+        }
         run_deferred();
-        if (has_posted_.load(std::memory_order_acquire)) run_posted();
+        if (has_posted_.load(std::memory_order_acquire)) {
+            run_posted();
+        }
         advance_timers(count);
         turn_hook();
     }
@@ -107,7 +121,9 @@ void EventLoop::run(const std::function<void()>& turn_hook) {
 }
 
 void EventLoop::run_deferred() {
-    for (const auto handle : resuming_) handle.resume();
+    for (const auto handle : resuming_) {
+        handle.resume();
+    }
     resuming_.clear();
 }
 
@@ -118,7 +134,9 @@ void EventLoop::run_posted() {
         work.swap(posted_);
         has_posted_.store(false, std::memory_order_release);
     }
-    for (const auto& item : work) item();
+    for (const auto& item : work) {
+        item();
+    }
 }
 
 void EventLoop::post(std::function<void()> work) {

@@ -26,7 +26,9 @@ class FileDescriptor {
     /// Gives the descriptor away.
     [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
     void reset() {
-        if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+        if (descriptor_ >= 0) {
+            ::close(std::exchange(descriptor_, -1));
+        }
     }
 
   private:

@@ -18,14 +18,22 @@ namespace {
 void remove_if_abandoned(const SocketAddress& address) {
     sockaddr_un local{};
     std::memcpy(&local, &address.storage, sizeof(local));
-    if (local.sun_path[0] == '\0') return;  // abstract: there is no file
+    if (local.sun_path[0] == '\0') {
+        return;  // abstract: there is no file
+    }
     const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(probe.get(), address.get(), address.length) == 0) return;
-    if (errno == ECONNREFUSED) ::unlink(local.sun_path);
+    if (::connect(probe.get(), address.get(), address.length) == 0) {
+        return;
+    }
+    if (errno == ECONNREFUSED) {
+        ::unlink(local.sun_path);
+    }
 }
 
 void configure(int descriptor, const SocketAddress& address) {
-    if (address.is_unix()) return;
+    if (address.is_unix()) {
+        return;
+    }
     const int on = 1;
     ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
@@ -43,18 +51,26 @@ bool out_of_resources(int problem) {
 Result<FileDescriptor> listen_on(const SocketAddress& address) {
     FileDescriptor descriptor(
         ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!descriptor.is_open()) return system_error("socket", errno);
+    if (!descriptor.is_open()) {
+        return system_error("socket", errno);
+    }
     configure(descriptor.get(), address);
-    if (address.is_unix()) remove_if_abandoned(address);
+    if (address.is_unix()) {
+        remove_if_abandoned(address);
+    }
     if (::bind(descriptor.get(), address.get(), address.length) != 0) {
         return system_error("bind", errno);
     }
-    if (::listen(descriptor.get(), SOMAXCONN) != 0) return system_error("listen", errno);
+    if (::listen(descriptor.get(), SOMAXCONN) != 0) {
+        return system_error("listen", errno);
+    }
     return descriptor;
 }
 
 bool in_use(const SocketAddress& address) {
-    if (address.is_unix()) return false;  // listen_on() finds out
+    if (address.is_unix()) {
+        return false;  // listen_on() finds out
+    }
     const FileDescriptor probe(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int on = 1;
     ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -78,18 +94,24 @@ void Listener::accept_rest() {
 }
 
 void Listener::stop() {
-    if (!is_open()) return;
+    if (!is_open()) {
+        return;
+    }
     loop_.timers().cancel(*this);
     loop_.remove(descriptor_.get(), *this);
     descriptor_.reset();
 }
 
 void Listener::on_events(std::uint32_t) {
-    if (!armed()) accept_waiting();
+    if (!armed()) {
+        accept_waiting();
+    }
 }
 
 void Listener::expired() {
-    if (somebody_waits()) accept_waiting();
+    if (somebody_waits()) {
+        accept_waiting();
+    }
 }
 
 bool Listener::somebody_waits() const {
@@ -99,15 +121,21 @@ bool Listener::somebody_waits() const {
 
 void Listener::accept_waiting() {
     for (int i = 0; i < kAcceptsPerTurn && is_open(); ++i) {
-        if (i > 0 && !somebody_waits()) return;
+        if (i > 0 && !somebody_waits()) {
+            return;
+        }
         if (!may_accept_()) {
             loop_.timers().arm(*this, loop_.now() + kPause);
             return;
         }
-        if (!accept_one()) return;
+        if (!accept_one()) {
+            return;
+        }
     }
     // The edge has passed and more may wait: go on in the next turn.
-    if (is_open()) loop_.timers().arm(*this, loop_.now());
+    if (is_open()) {
+        loop_.timers().arm(*this, loop_.now());
+    }
 }
 
 bool Listener::accept_one() {
@@ -120,7 +148,9 @@ bool Listener::accept_one() {
         accepted_(std::move(accepted), to_endpoint(peer));
         return true;
     }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        return false;
+    }
     if (out_of_resources(errno)) {
         ++counters_.paused_descriptors;
         loop_.timers().arm(*this, loop_.now() + kPause);

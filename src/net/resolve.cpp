@@ -8,8 +8,12 @@
 namespace weir::net {
 
 Result<std::vector<SocketAddress>> resolve(const Address& address) {
-    if (address.is_unix()) return std::vector{to_unix_socket_address(address.path)};
-    if (const auto literal = address.literal()) return std::vector{to_socket_address(*literal)};
+    if (address.is_unix()) {
+        return std::vector{to_unix_socket_address(address.path)};
+    }
+    if (const auto literal = address.literal()) {
+        return std::vector{to_socket_address(*literal)};
+    }
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = AI_ADDRCONFIG;

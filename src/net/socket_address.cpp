@@ -25,7 +25,9 @@ SocketAddress store(const T& concrete, std::size_t length) {
 }  // namespace
 
 SocketAddress to_socket_address(const Endpoint& endpoint) {
-    if (!endpoint.is_v4()) return to_v6_socket_address(endpoint);
+    if (!endpoint.is_v4()) {
+        return to_v6_socket_address(endpoint);
+    }
     sockaddr_in v4{};
     v4.sin_family = AF_INET;
     v4.sin_port = htons(endpoint.port);
@@ -47,7 +49,9 @@ SocketAddress to_unix_socket_address(const std::string& path) {
     const auto size = std::min(path.size(), sizeof(local.sun_path) - 1);
     std::memcpy(local.sun_path, path.data(), size);
     const bool abstract = path.starts_with('@');
-    if (abstract) local.sun_path[0] = '\0';
+    if (abstract) {
+        local.sun_path[0] = '\0';
+    }
     return store(local, offsetof(sockaddr_un, sun_path) + size + (abstract ? 0 : 1));
 }
 
@@ -58,7 +62,9 @@ Endpoint to_endpoint(const SocketAddress& address) {
         return Endpoint::v4(ntohl(v4.sin_addr.s_addr), ntohs(v4.sin_port));
     }
     Endpoint endpoint;
-    if (address.family() != AF_INET6) return endpoint;
+    if (address.family() != AF_INET6) {
+        return endpoint;
+    }
     sockaddr_in6 v6{};
     std::memcpy(&v6, &address.storage, sizeof(v6));
     std::memcpy(endpoint.address.data(), &v6.sin6_addr, endpoint.address.size());

@@ -18,7 +18,9 @@ constexpr std::uint32_t kEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP;
 
 std::size_t total(std::span<const iovec> pieces) {
     std::size_t sum = 0;
-    for (const auto& piece : pieces) sum += piece.iov_len;
+    for (const auto& piece : pieces) {
+        sum += piece.iov_len;
+    }
     return sum;
 }
 
@@ -29,7 +31,9 @@ bool Stream::adopt(EventLoop& loop, FileDescriptor descriptor) {
     loop_ = &loop;
     descriptor_ = std::move(descriptor);
     ready_ = kWrite;  // what can be read already comes as the first event
-    if (loop.add(descriptor_.get(), kEvents, *this)) return true;
+    if (loop.add(descriptor_.get(), kEvents, *this)) {
+        return true;
+    }
     descriptor_.reset();
     return false;
 }
@@ -37,16 +41,24 @@ bool Stream::adopt(EventLoop& loop, FileDescriptor descriptor) {
 IoStatus Stream::connect(EventLoop& loop, const SocketAddress& address) {
     FileDescriptor descriptor(
         ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!descriptor.is_open()) return IoStatus::failed;
+    if (!descriptor.is_open()) {
+        return IoStatus::failed;
+    }
     if (!address.is_unix()) {
         const int on = 1;
         ::setsockopt(descriptor.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     }
     const bool done = ::connect(descriptor.get(), address.get(), address.length) == 0;
     // EAGAIN is a unix socket whose backlog is full; nginx and HAProxy call that a failure too.
-    if (!done && errno != EINPROGRESS) return IoStatus::failed;
-    if (!adopt(loop, std::move(descriptor))) return IoStatus::failed;
-    if (!done) ready_ = kNothing;
+    if (!done && errno != EINPROGRESS) {
+        return IoStatus::failed;
+    }
+    if (!adopt(loop, std::move(descriptor))) {
+        return IoStatus::failed;
+    }
+    if (!done) {
+        ready_ = kNothing;
+    }
     return done ? IoStatus::ok : IoStatus::would_block;
 }
 
@@ -58,7 +70,9 @@ bool Stream::finish_connect() {
 }
 
 IoResult Stream::read(std::span<char> buffer) {
-    if ((ready_ & kRead) == 0) return {};
+    if ((ready_ & kRead) == 0) {
+        return {};
+    }
     for (;;) {
         const auto count = ::recv(descriptor_.get(), buffer.data(), buffer.size(), 0);
         if (count > 0) {
@@ -66,19 +80,29 @@ IoResult Stream::read(std::span<char> buffer) {
             // A short read has emptied the socket: epoll will tell of what comes next.
             // Not so with an end behind it: that event has come already.
             const bool emptied = bytes < buffer.size() && !other_side_ended();
-            if (emptied) ready_ &= static_cast<std::uint8_t>(~kRead);
+            if (emptied) {
+                ready_ &= static_cast<std::uint8_t>(~kRead);
+            }
             return {IoStatus::ok, bytes};
         }
-        if (count == 0) return {IoStatus::end, 0};
-        if (errno == EINTR) continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK) return {IoStatus::failed, 0};
+        if (count == 0) {
+            return {IoStatus::end, 0};
+        }
+        if (errno == EINTR) {
+            continue;
+        }
+        if (errno != EAGAIN && errno != EWOULDBLOCK) {
+            return {IoStatus::failed, 0};
+        }
         ready_ &= static_cast<std::uint8_t>(~kRead);
         return {};
     }
 }
 
 IoResult Stream::write(std::span<iovec> pieces) {
-    if ((ready_ & kWrite) == 0) return {};
+    if ((ready_ & kWrite) == 0) {
+        return {};
+    }
     msghdr message{};
     message.msg_iov = pieces.data();
     message.msg_iovlen = pieces.size();
@@ -86,11 +110,17 @@ IoResult Stream::write(std::span<iovec> pieces) {
         const auto count = ::sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL);
         if (count >= 0) {
             const auto bytes = static_cast<std::size_t>(count);
-            if (bytes < total(pieces)) ready_ &= static_cast<std::uint8_t>(~kWrite);
+            if (bytes < total(pieces)) {
+                ready_ &= static_cast<std::uint8_t>(~kWrite);
+            }
             return {IoStatus::ok, bytes};
         }
-        if (errno == EINTR) continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK) return {IoStatus::failed, 0};
+        if (errno == EINTR) {
+            continue;
+        }
+        if (errno != EAGAIN && errno != EWOULDBLOCK) {
+            return {IoStatus::failed, 0};
+        }
         ready_ &= static_cast<std::uint8_t>(~kWrite);
         return {};
     }
@@ -116,14 +146,18 @@ void Stream::probe_often() {
 }
 
 void Stream::reset() {
-    if (!is_open()) return;
+    if (!is_open()) {
+        return;
+    }
     const linger now{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(descriptor_.get(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
     close();
 }
 
 void Stream::close() {
-    if (!is_open()) return;
+    if (!is_open()) {
+        return;
+    }
     WEIR_ASSERT(wait_ == nullptr);
     loop_->remove(descriptor_.get(), *this);
     descriptor_.reset();
@@ -131,19 +165,33 @@ void Stream::close() {
 }
 
 void Stream::on_events(std::uint32_t epoll_events) {
-    if ((epoll_events & EPOLLIN) != 0) ready_ |= kRead;
-    if ((epoll_events & EPOLLOUT) != 0) ready_ |= kWrite;
-    if ((epoll_events & EPOLLRDHUP) != 0) ready_ |= kRead | kEnd;
+    if ((epoll_events & EPOLLIN) != 0) {
+        ready_ |= kRead;
+    }
+    if ((epoll_events & EPOLLOUT) != 0) {
+        ready_ |= kWrite;
+    }
+    if ((epoll_events & EPOLLRDHUP) != 0) {
+        ready_ |= kRead | kEnd;
+    }
     // HUP comes with both halves shut down, be it in order; only ERR alone means a failure. A reset
     // gives both.
-    if ((epoll_events & EPOLLHUP) != 0) ready_ |= kRead | kWrite | kEnd;
-    if ((epoll_events & EPOLLERR) != 0) ready_ |= kRead | kWrite | kFailure;
-    if (wait_ != nullptr && (ready_ & interest_) != 0) wait_->finish(WaitResult::ready);
+    if ((epoll_events & EPOLLHUP) != 0) {
+        ready_ |= kRead | kWrite | kEnd;
+    }
+    if ((epoll_events & EPOLLERR) != 0) {
+        ready_ |= kRead | kWrite | kFailure;
+    }
+    if (wait_ != nullptr && (ready_ & interest_) != 0) {
+        wait_->finish(WaitResult::ready);
+    }
 }
 
 bool Wait::await_ready() const {
     for (const auto& item : items_) {
-        if (item.stream != nullptr && (item.stream->ready_ & item.interest) != 0) return true;
+        if (item.stream != nullptr && (item.stream->ready_ & item.interest) != 0) {
+            return true;
+        }
     }
     return false;
 }
@@ -151,7 +199,9 @@ bool Wait::await_ready() const {
 void Wait::await_suspend(std::coroutine_handle<> handle) {
     handle_ = handle;
     for (const auto& item : items_) {
-        if (item.stream == nullptr) continue;
+        if (item.stream == nullptr) {
+            continue;
+        }
         WEIR_ASSERT(item.stream->wait_ == nullptr);
         item.stream->wait_ = this;
         item.stream->interest_ = item.interest;
@@ -161,7 +211,9 @@ void Wait::await_suspend(std::coroutine_handle<> handle) {
 
 void Wait::finish(WaitResult result) {
     for (const auto& item : items_) {
-        if (item.stream != nullptr) item.stream->wait_ = nullptr;
+        if (item.stream != nullptr) {
+            item.stream->wait_ = nullptr;
+        }
     }
     loop_.timers().cancel(*this);
     result_ = result;

@@ -35,9 +35,13 @@ thread_local FreeLists free_lists;
 
 void* FramePool::allocate(std::size_t bytes) {
     const std::size_t index = (bytes + kStep - 1) / kStep - 1;
-    if (index >= kClasses) return ::operator new(bytes);
+    if (index >= kClasses) {
+        return ::operator new(bytes);
+    }
     FreeBlock* block = free_lists.first[index];
-    if (block == nullptr) return ::operator new((index + 1) * kStep);
+    if (block == nullptr) {
+        return ::operator new((index + 1) * kStep);
+    }
     free_lists.first[index] = block->next;
     --free_lists.count[index];
     return block;

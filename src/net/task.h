@@ -88,7 +88,9 @@ class [[nodiscard]] Task {
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;
     ~Task() {
-        if (handle_) handle_.destroy();
+        if (handle_) {
+            handle_.destroy();
+        }
     }
 
     [[nodiscard]] bool await_ready() const { return false; }

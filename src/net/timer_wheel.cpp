@@ -16,7 +16,9 @@ std::int64_t tick_after(Instant instant) {
 }  // namespace
 
 TimerEntry::~TimerEntry() {
-    if (armed() && wheel_ != nullptr) wheel_->cancel(*this);
+    if (armed() && wheel_ != nullptr) {
+        wheel_->cancel(*this);
+    }
 }
 
 TimerWheel::Slot::Slot() {
@@ -61,13 +63,17 @@ void TimerWheel::arm(TimerEntry& entry, Instant deadline) {
 }
 
 void TimerWheel::cancel(TimerEntry& entry) {
-    if (!entry.armed()) return;
+    if (!entry.armed()) {
+        return;
+    }
     unlink(entry);
     --size_;
 }
 
 void TimerWheel::expire_slot(Slot& slot) {
-    if (slot.empty()) return;
+    if (slot.empty()) {
+        return;
+    }
     // Entries move to a list of their own first: expired() may arm and cancel as it likes.
     Slot visiting;
     visiting.next_ = slot.next_;
@@ -90,19 +96,29 @@ void TimerWheel::expire_slot(Slot& slot) {
 
 void TimerWheel::advance(Instant now) {
     const std::int64_t target = tick_before(now);
-    if (target <= tick_) return;
+    if (target <= tick_) {
+        return;
+    }
     // After a long pause one round visits every slot; more would find nothing.
     const std::int64_t first = std::max(tick_ + 1, target - static_cast<std::int64_t>(kSlots) + 1);
     tick_ = target;
-    if (size_ == 0) return;
-    for (std::int64_t tick = first; tick <= target; ++tick) expire_slot(slots_[slot_of(tick)]);
+    if (size_ == 0) {
+        return;
+    }
+    for (std::int64_t tick = first; tick <= target; ++tick) {
+        expire_slot(slots_[slot_of(tick)]);
+    }
 }
 
 Duration TimerWheel::idle_time(Instant now, Duration longest) const {
-    if (size_ == 0) return longest;
+    if (size_ == 0) {
+        return longest;
+    }
     const std::int64_t ticks = std::min<std::int64_t>(longest / kTick, kSlots);
     for (std::int64_t i = 1; i <= ticks; ++i) {
-        if (slots_[slot_of(tick_ + i)].empty()) continue;
+        if (slots_[slot_of(tick_ + i)].empty()) {
+            continue;
+        }
         const Instant due{Duration((tick_ + i) * kTick.count())};
         return std::clamp(due - now, Duration(0), longest);
     }

@@ -57,7 +57,9 @@ bool is_refusal(msghdr& message) {
          part = CMSG_NXTHDR(&message, part)) {
         const bool v4 = part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_RECVERR;
         const bool v6 = part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_RECVERR;
-        if (!v4 && !v6) continue;
+        if (!v4 && !v6) {
+            continue;
+        }
         sock_extended_err error{};
         std::memcpy(&error, CMSG_DATA(part), sizeof(error));
         return error.ee_errno == ECONNREFUSED &&
@@ -82,17 +84,25 @@ Result<void> set_option(int descriptor, int level, int name, int value, std::str
 Result<void> configure(int descriptor, bool v6, const UdpSocket::Options& options) {
     if (v6) {
         auto done = set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 0, "IPV6_V6ONLY");
-        if (!done) return done;
+        if (!done) {
+            return done;
+        }
         done = set_option(descriptor, IPPROTO_IPV6, IPV6_RECVERR, 1, "IPV6_RECVERR");
-        if (!done) return done;
+        if (!done) {
+            return done;
+        }
     }
     // Without it the kernel never tells an unconnected socket to whom an error belongs.
     auto errors = set_option(descriptor, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
-    if (!errors) return errors;
+    if (!errors) {
+        return errors;
+    }
     if (options.receive_buffer_bytes > 0) {
         auto done = set_option(descriptor, SOL_SOCKET, SO_RCVBUF, options.receive_buffer_bytes,
                                "SO_RCVBUF");
-        if (!done) return done;
+        if (!done) {
+            return done;
+        }
     }
     if (options.send_buffer_bytes > 0) {
         return set_option(descriptor, SOL_SOCKET, SO_SNDBUF, options.send_buffer_bytes,
@@ -107,14 +117,20 @@ Result<UdpSocket> UdpSocket::open(const Endpoint& local, const Options& options)
     const auto address = to_socket_address(local);
     FileDescriptor descriptor(
         ::socket(address.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!descriptor.is_open()) return system_error("socket", errno);
+    if (!descriptor.is_open()) {
+        return system_error("socket", errno);
+    }
     auto configured = configure(descriptor.get(), address.family() == AF_INET6, options);
-    if (!configured) return configured.error();
+    if (!configured) {
+        return configured.error();
+    }
     if (::bind(descriptor.get(), address.get(), address.length) != 0) {
         return system_error("bind " + to_string(local), errno);
     }
     auto bound = local_address(descriptor.get());
-    if (!bound) return bound.error();
+    if (!bound) {
+        return bound.error();
+    }
     return UdpSocket(std::move(descriptor), to_endpoint(*bound), options);
 }
 
@@ -133,7 +149,9 @@ const Endpoint& UdpSocket::local() const { return local_; }
 std::uint64_t UdpSocket::receive_errors() const { return receive_errors_; }
 
 std::span<const ReceivedDatagram> UdpSocket::receive() {
-    if (errors_wait_) read_errors();
+    if (errors_wait_) {
+        read_errors();
+    }
     // Each pending ICMP error costs one failed call; more than a few in a row can wait.
     for (int attempt = 0; attempt < 8; ++attempt) {
         batch_->prepare();
@@ -141,7 +159,9 @@ std::span<const ReceivedDatagram> UdpSocket::receive() {
             ::recvmmsg(descriptor_.get(), batch_->messages.data(),
                        static_cast<unsigned>(batch_->messages.size()), MSG_DONTWAIT, nullptr);
         if (count < 0) {
-            if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
+            if (errno == EAGAIN || errno == EWOULDBLOCK) {
+                return {};
+            }
             if (errno != EINTR) {
                 ++receive_errors_;
                 read_errors();
@@ -166,13 +186,17 @@ SendResult UdpSocket::send(const Endpoint& to, ByteSpan bytes) {
     for (int attempt = 0; attempt < 3; ++attempt) {
         const auto sent = ::sendto(descriptor_.get(), bytes.data(), bytes.size(),
                                    MSG_DONTWAIT | MSG_NOSIGNAL, address.get(), address.length);
-        if (sent >= 0) return SendResult::sent;
+        if (sent >= 0) {
+            return SendResult::sent;
+        }
         if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
             return SendResult::would_block;
         }
         const bool earlier = belongs_to_earlier(errno);
         errors_wait_ = errors_wait_ || earlier;
-        if (errno != EINTR && !earlier) break;
+        if (errno != EINTR && !earlier) {
+            break;
+        }
     }
     return SendResult::failed;
 }
@@ -181,7 +205,9 @@ SendResult UdpSocket::send(const Endpoint& to, ByteSpan bytes) {
 void UdpSocket::read_errors() {
     errors_wait_ = false;
     for (std::size_t i = 0; i < kMaximumRefused; ++i) {
-        if (!read_error()) return;
+        if (!read_error()) {
+            return;
+        }
     }
     errors_wait_ = true;
 }
@@ -198,9 +224,13 @@ bool UdpSocket::read_error() {
     message.msg_iovlen = 1;
     message.msg_control = control.data();
     message.msg_controllen = control.size();
-    if (::recvmsg(descriptor_.get(), &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
+    if (::recvmsg(descriptor_.get(), &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
+        return false;
+    }
     to.length = message.msg_namelen;
-    if (!is_refusal(message) || refused_.size() >= kMaximumRefused) return true;
+    if (!is_refusal(message) || refused_.size() >= kMaximumRefused) {
+        return true;
+    }
     const Endpoint address = to_endpoint(to);
     if (std::find(refused_.begin(), refused_.end(), address) == refused_.end()) {
         refused_.push_back(address);
@@ -212,7 +242,9 @@ std::vector<Endpoint> UdpSocket::take_refused() { return std::exchange(refused_,
 
 std::size_t UdpSocket::discard_waiting() {
     std::size_t total = 0;
-    for (auto got = receive(); !got.empty(); got = receive()) total += got.size();
+    for (auto got = receive(); !got.empty(); got = receive()) {
+        total += got.size();
+    }
     return total;
 }
 

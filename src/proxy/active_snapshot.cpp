@@ -20,9 +20,13 @@ http::Underscores underscores(config::Underscores setting) {
 /// Fields that the configuration names: whatever imitates one is not forwarded.
 std::vector<std::string> names_read(const Snapshot& snapshot) {
     std::vector<std::string> names;
-    if (snapshot.router) names = snapshot.router->fields_read();
+    if (snapshot.router) {
+        names = snapshot.router->fields_read();
+    }
     for (const auto& name : {snapshot.headers.judged, snapshot.headers.cost}) {
-        if (!name.empty()) names.push_back(name);
+        if (!name.empty()) {
+            names.push_back(name);
+        }
     }
     return names;
 }
@@ -38,7 +42,9 @@ ActiveSnapshot::ActiveSnapshot(const Snapshot& snapshot, std::uint64_t version)
     gate.read_names = names_read(snapshot);
     response.max_head = snapshot.limits.response_head;
     chunked.max_extension = snapshot.limits.chunk_extension;
-    if (!snapshot.headers.judged.empty()) judged_line = snapshot.headers.judged + ": 1\r\n";
+    if (!snapshot.headers.judged.empty()) {
+        judged_line = snapshot.headers.judged + ": 1\r\n";
+    }
 }
 
 }  // namespace weir::proxy

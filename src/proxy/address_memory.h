@@ -46,21 +46,31 @@ class AddressMemory {
         }
         std::optional<Choice> last_resort;
         for (std::size_t i = 0; i < std::min(count, kMost); ++i) {
-            if (tried.holds(i)) continue;
-            if (version < version_ || !again_at_[i]) return Choice{.index = i};
+            if (tried.holds(i)) {
+                continue;
+            }
+            if (version < version_ || !again_at_[i]) {
+                return Choice{.index = i};
+            }
             if (*again_at_[i] <= now) {
                 again_at_[i] = now + kPause;
                 return Choice{.index = i};
             }
-            if (!last_resort) last_resort = Choice{.index = i, .last_resort = true};
+            if (!last_resort) {
+                last_resort = Choice{.index = i, .last_resort = true};
+            }
         }
         return last_resort;
     }
     void failed(std::uint64_t version, std::size_t index, Instant now) {
-        if (version == version_) again_at_[index] = now + kPause;
+        if (version == version_) {
+            again_at_[index] = now + kPause;
+        }
     }
     void succeeded(std::uint64_t version, std::size_t index) {
-        if (version == version_) again_at_[index].reset();
+        if (version == version_) {
+            again_at_[index].reset();
+        }
     }
 
   private:

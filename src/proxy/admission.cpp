@@ -60,8 +60,12 @@ class HeadFields final : public limiter::RequestFields {
 };
 
 void count_weight(Counters& counters, const routing::RouteResult& route) {
-    if (route.weight_invalid) counters.count(Event::weight_invalid);
-    if (route.weight_clamped) counters.count(Event::weight_clamped);
+    if (route.weight_invalid) {
+        counters.count(Event::weight_invalid);
+    }
+    if (route.weight_clamped) {
+        counters.count(Event::weight_clamped);
+    }
 }
 
 limiter::Weights weights_of(const routing::RouteResult& route) {
@@ -74,7 +78,9 @@ limiter::Weights weights_of(const routing::RouteResult& route) {
 
 Admission decide(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
                  bool trusted, limiter::CheckMode mode) {
-    if (!snapshot.settings.router) return {};  // no routes yet: everything passes
+    if (!snapshot.settings.router) {
+        return {};  // no routes yet: everything passes
+    }
     const auto route =
         snapshot.settings.router->route(head, trusted, client.worker.routing_scratch());
     if (route.outcome == routing::Outcome::ambiguous) {
@@ -94,12 +100,18 @@ limiter::CheckMode check_mode(ClientSide& client, const ActiveSnapshot& snapshot
     const auto usual =
         snapshot.settings.peek ? limiter::CheckMode::peek : limiter::CheckMode::charge;
     const auto& name = snapshot.settings.headers.judged;
-    if (name.empty()) return usual;
+    if (name.empty()) {
+        return usual;
+    }
     const auto index = client.head.fields().find(name);
-    if (index == http::Fields::kNone) return usual;
+    if (index == http::Fields::kNone) {
+        return usual;
+    }
     const bool judged = client.head.fields().value(index) == "1";
     client.head.drop(name);
-    if (!judged) return usual;
+    if (!judged) {
+        return usual;
+    }
     const bool believed = config::contains(snapshot.settings.judging_proxies, client.endpoint);
     client.worker.mutable_counters().count(believed ? Event::judged_in_front
                                                     : Event::judged_ignored);
@@ -113,7 +125,9 @@ Admission admit(ClientSide& client, const ActiveSnapshot& snapshot, bool trusted
 
 Admission admit(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
                 bool trusted, limiter::CheckMode mode) {
-    if (!client.worker.sample_decision()) return decide(client, head, snapshot, trusted, mode);
+    if (!client.worker.sample_decision()) {
+        return decide(client, head, snapshot, trusted, mode);
+    }
     const auto before = net::now();
     auto admission = decide(client, head, snapshot, trusted, mode);
     client.worker.mutable_counters().record_decision(net::now() - before);
@@ -129,14 +143,20 @@ Admission admit_by_name(ClientSide& client, const http::RequestHead& head,
     auto& limiter = worker.limiter();
     for (const auto name : names) {
         const auto leaf = limiter.find(worker.limiter_context(), name, now);
-        if (!leaf) continue;
+        if (!leaf) {
+            continue;
+        }
         Admission admission{
             .decision = limiter.check(worker.limiter_context(), leaf, weights, now, mode, &fields),
             .explanation = {}};
         const auto& decision = admission.decision;
         admission.verdict = decision.admitted ? Verdict::admitted : Verdict::refused;
-        if (decision.shadow_refused) worker.mutable_counters().count(Event::shadow_refused);
-        if (leaf.overflow_depth > 0) worker.mutable_counters().count(Event::template_overflow);
+        if (decision.shadow_refused) {
+            worker.mutable_counters().count(Event::shadow_refused);
+        }
+        if (leaf.overflow_depth > 0) {
+            worker.mutable_counters().count(Event::template_overflow);
+        }
         return admission;
     }
     return {};
@@ -153,8 +173,12 @@ unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,
                           .headers = switches_of(snapshot.settings.headers, options)};
     if (options != nullptr) {
         const auto& form = options->refusal;
-        if (form.status != 0 && form.status <= highest_status) refusal.status = form.status;
-        if (form.body) refusal.body = http::CustomBody{form.content_type, *form.body};
+        if (form.status != 0 && form.status <= highest_status) {
+            refusal.status = form.status;
+        }
+        if (form.body) {
+            refusal.body = http::CustomBody{form.content_type, *form.body};
+        }
     }
     if (decision.reason == limiter::Reason::isolated) {
         refusal.own_reasons = true;
@@ -162,7 +186,9 @@ unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,
         refusal.body.reset();
         refusal.status = highest_status >= 503 ? 503 : 429;
     }
-    if (!decision.hide_headers) refusal.limit = view_of(decision, decision.quota);
+    if (!decision.hide_headers) {
+        refusal.limit = view_of(decision, decision.quota);
+    }
     worker.text().clear();
     http::append_refusal(
         worker.text(), refusal,
@@ -177,17 +203,25 @@ unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,
 }
 
 std::string_view quota_name(ClientSide& client, const Admission& admission) {
-    if (!admission.decision.quota.empty()) return admission.decision.quota;
-    if (admission.verdict != Verdict::admitted) return {};
+    if (!admission.decision.quota.empty()) {
+        return admission.decision.quota;
+    }
+    if (admission.verdict != Verdict::admitted) {
+        return {};
+    }
     return client.worker.limiter().quota_name(admission.decision);
 }
 
 void append_success_fields(std::string& out, ClientSide& client, const ActiveSnapshot& snapshot,
                            const Admission& admission) {
     const auto& headers = snapshot.settings.headers;
-    if (!headers.on_success || admission.verdict != Verdict::admitted) return;
+    if (!headers.on_success || admission.verdict != Verdict::admitted) {
+        return;
+    }
     const auto quota = quota_name(client, admission);
-    if (admission.decision.hide_headers || quota.empty()) return;
+    if (admission.decision.hide_headers || quota.empty()) {
+        return;
+    }
     const auto* options = client.worker.limiter().options(admission.decision);
     http::append_limit_fields(out, view_of(admission.decision, quota),
                               switches_of(headers, options));

@@ -16,7 +16,9 @@ BodyProgress::Step BodyProgress::pass(std::string_view bytes) {
             return {.used = used};
         }
         case http::BodyKind::chunked: {
-            if (scanner_.complete()) return {};
+            if (scanner_.complete()) {
+                return {};
+            }
             const auto result = scanner_.scan(bytes);
             return {.used = result.consumed,
                     .bad = result.state == http::ChunkedScanner::State::rejected};
@@ -34,8 +36,12 @@ BodyProgress::Unwrapped BodyProgress::unwrap(std::span<char> bytes) {
     for (; used < bytes.size() && !scanner_.complete(); ++used) {
         const auto before = scanner_.payload_bytes();
         const auto scanned = scanner_.scan({&bytes[used], 1});
-        if (scanned.state == http::ChunkedScanner::State::rejected) return {.bad = true};
-        if (scanner_.payload_bytes() > before) bytes[result.content++] = bytes[used];
+        if (scanned.state == http::ChunkedScanner::State::rejected) {
+            return {.bad = true};
+        }
+        if (scanner_.payload_bytes() > before) {
+            bytes[result.content++] = bytes[used];
+        }
     }
     const auto behind = bytes.subspan(used);
     std::copy(behind.begin(), behind.end(), bytes.data() + result.content);

@@ -12,14 +12,24 @@ BufferPool::BufferPool(std::size_t large, std::size_t kept) : large_(large), kep
 
 BufferPool::~BufferPool() {
     WEIR_ASSERT(borrowed_ == 0);
-    for (char* memory : free_small_) delete[] memory;
-    for (char* memory : free_economic_) delete[] memory;
-    for (char* memory : free_large_) delete[] memory;
+    for (char* memory : free_small_) {
+        delete[] memory;
+    }
+    for (char* memory : free_economic_) {
+        delete[] memory;
+    }
+    for (char* memory : free_large_) {
+        delete[] memory;
+    }
 }
 
 void BufferPool::set_large(std::size_t large) {
-    if (large == large_) return;
-    for (char* memory : free_large_) delete[] memory;
+    if (large == large_) {
+        return;
+    }
+    for (char* memory : free_large_) {
+        delete[] memory;
+    }
     free_large_.clear();
     large_ = large;
 }
@@ -30,9 +40,15 @@ std::size_t BufferPool::kept_free(std::size_t size) {
 }
 
 std::vector<char*>* BufferPool::list(std::size_t size) {
-    if (size == kSmallBuffer) return &free_small_;
-    if (size == kEconomicBuffer) return &free_economic_;
-    if (size == large_) return &free_large_;
+    if (size == kSmallBuffer) {
+        return &free_small_;
+    }
+    if (size == kEconomicBuffer) {
+        return &free_economic_;
+    }
+    if (size == large_) {
+        return &free_large_;
+    }
     return nullptr;
 }
 
@@ -47,7 +63,9 @@ std::size_t BufferPool::relay_size() const {
 char* BufferPool::take(std::size_t size) {
     borrowed_ += size;
     auto* free = list(size);
-    if (free == nullptr || free->empty()) return new char[size];
+    if (free == nullptr || free->empty()) {
+        return new char[size];
+    }
     char* memory = free->back();
     free->pop_back();
     return memory;
@@ -65,7 +83,9 @@ void BufferPool::give(char* memory, std::size_t size) {
 
 void Buffer::consume(std::size_t bytes) {
     begin_ += bytes;
-    if (begin_ == end_) begin_ = end_ = floor_;
+    if (begin_ == end_) {
+        begin_ = end_ = floor_;
+    }
 }
 
 void Buffer::pin(std::size_t bytes) {
@@ -86,7 +106,9 @@ void Buffer::reserve(std::size_t capacity) {
     }
     char* memory = pool_->take(capacity);
     const std::size_t bytes = size();
-    if (bytes > 0) std::memcpy(memory, memory_ + begin_, bytes);
+    if (bytes > 0) {
+        std::memcpy(memory, memory_ + begin_, bytes);
+    }
     release();
     memory_ = memory;
     capacity_ = capacity;
@@ -95,7 +117,9 @@ void Buffer::reserve(std::size_t capacity) {
 
 void Buffer::compact() {
     WEIR_ASSERT(floor_ == 0);
-    if (begin_ == 0) return;
+    if (begin_ == 0) {
+        return;
+    }
     std::memmove(memory_, memory_ + begin_, size());
     end_ = size();
     begin_ = 0;
@@ -103,7 +127,9 @@ void Buffer::compact() {
 
 void Buffer::shrink() {
     WEIR_ASSERT(floor_ == 0);
-    if (capacity_ <= kSmallBuffer || size() > kSmallBuffer) return;
+    if (capacity_ <= kSmallBuffer || size() > kSmallBuffer) {
+        return;
+    }
     if (empty()) {
         release();
         return;
@@ -118,7 +144,9 @@ void Buffer::shrink() {
 }
 
 void Buffer::release() {
-    if (memory_ != nullptr) pool_->give(memory_, capacity_);
+    if (memory_ != nullptr) {
+        pool_->give(memory_, capacity_);
+    }
     memory_ = nullptr;
     capacity_ = begin_ = end_ = floor_ = 0;
 }

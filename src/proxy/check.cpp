@@ -34,7 +34,9 @@ bool asks_for_403(std::string_view head) {
     const auto query = line.find('?');
     const auto path = line.substr(0, query);
     // Behind /check/ a query is the asked request's own.
-    if (!path.ends_with(" /check") && !path.ends_with(" /peek")) return false;
+    if (!path.ends_with(" /check") && !path.ends_with(" /peek")) {
+        return false;
+    }
     for (auto at = query; at < line.size(); at = line.find('&', at + 1)) {
         const auto rest = line.substr(at + 1);
         if (rest.starts_with(kOption) &&
@@ -72,7 +74,9 @@ net::Task<bool> ClientConnection::serve_check() {
         stays = sent && keep && co_await drain_body();
     }
     client_.in.unpin();
-    if (client_.in.empty()) client_.in.release();
+    if (client_.in.empty()) {
+        client_.in.release();
+    }
     co_return stays;
 }
 
@@ -84,8 +88,12 @@ ClientConnection::CheckAnswer ClientConnection::judge_check(bool keep_alive) {
     }
     const auto question = client_.worker.check_reader().read(client_.head, snapshot_->gate);
     const auto answer = judge_question(question, keep_alive);
-    if (question.peek) client_.worker.mutable_counters().count(Event::check_peeked);
-    if (question.deny_with_403 && answer.status != 200) show_as_403(client_.worker.text());
+    if (question.peek) {
+        client_.worker.mutable_counters().count(Event::check_peeked);
+    }
+    if (question.deny_with_403 && answer.status != 200) {
+        show_as_403(client_.worker.text());
+    }
     return answer;
 }
 
@@ -131,7 +139,9 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
 void ClientConnection::reject_check(http::Rejection rejection) {
     static_cast<void>(check_error(ending_of(rejection), shown_status(http::status_of(rejection)),
                                   http::explanation(rejection), false));
-    if (asks_for_403(client_.in.view())) show_as_403(client_.worker.text());
+    if (asks_for_403(client_.in.view())) {
+        show_as_403(client_.worker.text());
+    }
 }
 
 void ClientConnection::write_check_allowed(const Admission& admission, bool keep_alive) {

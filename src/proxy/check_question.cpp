@@ -35,7 +35,9 @@ Statement statement_of(std::string_view name) {
                                          Entry{"x-original-url", Statement::url},
                                          Entry{"x-forwarded-host", Statement::host}};
     for (const auto& entry : kEntries) {
-        if (http::equals_ignoring_case(entry.name, name)) return entry.statement;
+        if (http::equals_ignoring_case(entry.name, name)) {
+            return entry.statement;
+        }
     }
     return Statement::none;
 }
@@ -72,12 +74,16 @@ struct CheckReader::Statements {
     bool contradictory = false;
 
     void state(std::string_view& what, std::string_view value) {
-        if (value.empty()) return;
+        if (value.empty()) {
+            return;
+        }
         contradictory = contradictory || (!what.empty() && what != value);
         what = value;
     }
     void state_host(std::string_view value) {
-        if (value.empty()) return;
+        if (value.empty()) {
+            return;
+        }
         contradictory =
             contradictory || (!host.empty() && !http::equals_ignoring_case(host, value));
         host = value;
@@ -89,7 +95,9 @@ struct CheckReader::Statements {
     /// "https://shop.example/a?b", or the same as a URI.
     void state_url(std::string_view url) {
         const auto scheme = url.find("://");
-        if (is_uri(url) || scheme == std::string_view::npos) return state(uri, url);
+        if (is_uri(url) || scheme == std::string_view::npos) {
+            return state(uri, url);
+        }
         const auto rest = url.substr(scheme + 3);
         const auto end = std::min(rest.find_first_of("/?#"), rest.size());
         state_host(rest.substr(0, end));
@@ -129,7 +137,9 @@ CheckQuestion CheckReader::read(const http::RequestHead& asked, const http::Gate
                     "must not hand that on (Caddy: 'uri /check?').");
             return question;
         }
-        if (count_ > 0) return question;
+        if (count_ > 0) {
+            return question;
+        }
     }
     pose(asked, statements, policy, question);
     return question;
@@ -141,7 +151,9 @@ bool CheckReader::read_options(std::string_view query, CheckQuestion& question) 
         query.remove_prefix(std::min(option.size() + 1, query.size()));
         const auto equals = std::min(option.find('='), option.size());
         const auto value = option.substr(std::min(equals + 1, option.size()));
-        if (!read_option(option.substr(0, equals), value, question)) return false;
+        if (!read_option(option.substr(0, equals), value, question)) {
+            return false;
+        }
     }
     if (count_ == 0) {
         return !weighed_ ||
@@ -159,7 +171,9 @@ bool CheckReader::read_options(std::string_view query, CheckQuestion& question) 
 
 bool CheckReader::read_option(std::string_view name, std::string_view value,
                               CheckQuestion& question) {
-    if (name == "quota") return add_name(value, question);
+    if (name == "quota") {
+        return add_name(value, question);
+    }
     if (name == "weight") {
         weighed_ = true;
         return routing::parse_weight(value, question.weight) ||
@@ -177,7 +191,9 @@ bool CheckReader::read_option(std::string_view name, std::string_view value,
 }
 
 bool CheckReader::add_name(std::string_view encoded, CheckQuestion& question) {
-    if (count_ == kMaxNames) return unclear(question, "More than 8 quotas are named.");
+    if (count_ == kMaxNames) {
+        return unclear(question, "More than 8 quotas are named.");
+    }
     const auto begin = decoded_.size();
     const bool good = routing::append_decoded(decoded_, encoded);
     if (!good || !is_name(std::string_view(decoded_).substr(begin))) {
@@ -224,7 +240,9 @@ void CheckReader::pose(const http::RequestHead& asked, const Statements& stateme
         original_.reset();
         const auto state = original_.parse(text_, policy);
         question.kind = CheckQuestion::Kind::routed;
-        if (state == http::ParseState::complete && original_.size() == text_.size()) return;
+        if (state == http::ParseState::complete && original_.size() == text_.size()) {
+            return;
+        }
         question.kind = CheckQuestion::Kind::malformed;
         question.rejection = state == http::ParseState::rejected
                                  ? original_.rejection()
@@ -248,7 +266,9 @@ void CheckReader::write_head(const http::RequestHead& asked, const Statements& s
         const auto& field = fields[i];
         const bool left_out = field.dropped || (bit(field.id) & kNotCopied) != 0 ||
                               statement_of(fields.name(i)) != Statement::none;
-        if (!left_out) text_ += fields.line(i);
+        if (!left_out) {
+            text_ += fields.line(i);
+        }
     }
     text_ += "\r\n";
 }

@@ -76,7 +76,9 @@ ClientConnection::~ClientConnection() {
 }
 
 void ClientConnection::wake() {
-    if (client_.waiting == nullptr) return;
+    if (client_.waiting == nullptr) {
+        return;
+    }
     if (client_.worker.aborting() || (idle_ && client_.worker.finishing())) {
         client_.waiting->interrupt();
     }
@@ -85,7 +87,9 @@ void ClientConnection::wake() {
 void ClientConnection::evict() {
     evicted_ = true;
     client_.worker.mutable_counters().count(Event::client_evicted);
-    if (client_.waiting != nullptr) client_.waiting->interrupt();
+    if (client_.waiting != nullptr) {
+        client_.waiting->interrupt();
+    }
 }
 
 net::Flow ClientConnection::serve() {
@@ -113,7 +117,9 @@ net::Flow ClientConnection::serve() {
                 break;
         }
     }
-    if (linger_ && !reset_ && !client_.worker.aborting()) co_await linger();
+    if (linger_ && !reset_ && !client_.worker.aborting()) {
+        co_await linger();
+    }
     delete this;
 }
 
@@ -125,9 +131,13 @@ Instant ClientConnection::head_deadline(bool begun) {
 
 bool ClientConnection::worth_waiting(Instant& deadline) {
     auto& worker = client_.worker;
-    if (worker.aborting()) return false;
+    if (worker.aborting()) {
+        return false;
+    }
     // Bytes that the event loop has not told of yet are a request that was sent in good time.
-    if (!first_request_) return client_.stream.has_input();
+    if (!first_request_) {
+        return client_.stream.has_input();
+    }
     // Accepted a moment ago, perhaps: its request is on its way.
     deadline = std::min(deadline, worker.loop().now() + kFirstRequest);
     return true;
@@ -135,7 +145,9 @@ bool ClientConnection::worth_waiting(Instant& deadline) {
 
 net::Task<void> ClientConnection::take_turns() {
     auto& worker = client_.worker;
-    if (++requests_in_row_ < worker.snapshot()->settings.limits.pipelined_requests) co_return;
+    if (++requests_in_row_ < worker.snapshot()->settings.limits.pipelined_requests) {
+        co_return;
+    }
     requests_in_row_ = 0;
     worker.mutable_counters().count(Event::request_turn_ended);
     co_await worker.loop().next_turn();
@@ -145,30 +157,48 @@ net::Task<ClientConnection::HeadResult> ClientConnection::read_head() {
     auto& counters = client_.worker.mutable_counters();
     client_.head.reset();
     bool begun = !client_.in.empty();
-    if (begun) counters.count(Event::request_pipelined);
+    if (begun) {
+        counters.count(Event::request_pipelined);
+    }
     auto deadline = head_deadline(begun);
     for (bool fresh = begun;;) {
         if (fresh) {
             // Each head is judged by the snapshot that was in force when it was complete.
             snapshot_ = client_.worker.snapshot();
             const auto parsed = client_.head.parse(client_.in.view(), snapshot_->gate);
-            if (parsed == http::ParseState::complete) co_return HeadResult::complete;
-            if (parsed == http::ParseState::rejected) co_return HeadResult::rejected;
-            if (!std::exchange(begun, true)) deadline = head_deadline(true);
+            if (parsed == http::ParseState::complete) {
+                co_return HeadResult::complete;
+            }
+            if (parsed == http::ParseState::rejected) {
+                co_return HeadResult::rejected;
+            }
+            if (!std::exchange(begun, true)) {
+                deadline = head_deadline(true);
+            }
         }
         const auto got = client_.read_more();
         fresh = got.status == net::IoStatus::ok;
-        if (fresh) continue;
-        if (got.status != net::IoStatus::would_block) co_return HeadResult::closed;
+        if (fresh) {
+            continue;
+        }
+        if (got.status != net::IoStatus::would_block) {
+            co_return HeadResult::closed;
+        }
         idle_ = !begun;
         if (idle_ && client_.worker.finishing() && !worth_waiting(deadline)) {
             co_return HeadResult::closed;
         }
         requests_in_row_ = 0;
         const auto waited = co_await wait_for_bytes(begun, deadline);
-        if (client_.worker.aborting() || evicted_) co_return HeadResult::closed;
-        if (waited != net::WaitResult::timed_out) continue;
-        if (begun) co_return HeadResult::timed_out;
+        if (client_.worker.aborting() || evicted_) {
+            co_return HeadResult::closed;
+        }
+        if (waited != net::WaitResult::timed_out) {
+            continue;
+        }
+        if (begun) {
+            co_return HeadResult::timed_out;
+        }
         counters.count(Event::client_idle_timeout);
         co_return HeadResult::closed;
     }
@@ -193,15 +223,21 @@ void ClientConnection::begin_request() {
     quota_.clear();
     client_.request_id = {};
     linger_ = true;
-    if (!is_check()) client_.worker.mutable_counters().count(Event::request_started);
+    if (!is_check()) {
+        client_.worker.mutable_counters().count(Event::request_started);
+    }
 }
 
 void ClientConnection::finish_request(Ending ending, unsigned status) {
     auto& worker = client_.worker;
     auto& counters = worker.mutable_counters();
-    if (is_check()) return counters.count_check(ending);
+    if (is_check()) {
+        return counters.count_check(ending);
+    }
     const auto duration = worker.loop().now() - started_;
-    if (logs()) log_request(ending, status, duration);
+    if (logs()) {
+        log_request(ending, status, duration);
+    }
     counters.record_request(status, duration);
     counters.count(ending);
     // At last: what is seen to have finished has been counted by its ending, and logged.
@@ -222,7 +258,9 @@ std::string_view ClientConnection::answer_id() {
 
 void ClientConnection::log_request(Ending ending, unsigned status, Duration duration) {
     const auto mode = snapshot_->settings.access_log;
-    if (mode == AccessLogMode::limited && outcome(ending) != "refused") return;
+    if (mode == AccessLogMode::limited && outcome(ending) != "refused") {
+        return;
+    }
     const auto& head = client_.head;
     const bool readable = head.size() > 0 && head.rejection() == http::Rejection::none;
     const auto own_id = readable ? head.fields().first(http::FieldId::x_request_id) : "";
@@ -259,12 +297,18 @@ net::Task<bool> ClientConnection::serve_request() {
         const auto mode = check_mode(client_, *snapshot_);
         client_.choose_request_id(snapshot_->settings.headers.request_id, true);
         auto admission = admit(client_, *snapshot_, trusted, mode);
-        if (logs()) quota_ = quota_name(client_, admission);
+        if (logs()) {
+            quota_ = quota_name(client_, admission);
+        }
         // Behind us somebody may trust this connection.
-        if (!trusted && !admission.weight_field.empty()) client_.head.drop(admission.weight_field);
+        if (!trusted && !admission.weight_field.empty()) {
+            client_.head.drop(admission.weight_field);
+        }
         const bool judged =
             mode == limiter::CheckMode::peek && admission.verdict == Verdict::admitted;
-        if (judged) upload.announce_judged();
+        if (judged) {
+            upload.announce_judged();
+        }
         switch (admission.verdict) {
             case Verdict::ambiguous:
                 stays = co_await answer_error(400, admission.explanation, false);
@@ -281,7 +325,9 @@ net::Task<bool> ClientConnection::serve_request() {
     }
     client_.in.unpin();
     upload.leave_rest_to_client();
-    if (client_.in.empty()) client_.in.release();
+    if (client_.in.empty()) {
+        client_.in.release();
+    }
     co_return stays;
 }
 
@@ -300,7 +346,9 @@ net::Task<bool> ClientConnection::forward(Admission& admission, Upload& upload) 
         result.ending == Ending::admitted && unlimited ? Ending::unlimited : result.ending;
     if (result.error_status == 0) {
         // A response that broke off must not look like one that ended.
-        if (result.ending != Ending::admitted) reset_ = true;
+        if (result.ending != Ending::admitted) {
+            reset_ = true;
+        }
         finish_request(ending, result.status);
         co_return result.client_stays;
     }
@@ -317,9 +365,13 @@ net::Task<bool> ClientConnection::forward(Admission& admission, Upload& upload) 
 
 bool ClientConnection::body_can_be_drained() const {
     const auto& head = client_.head;
-    if (head.body().kind == http::BodyKind::none) return true;
+    if (head.body().kind == http::BodyKind::none) {
+        return true;
+    }
     // The body of a client that waits for "100 Continue" may never come.
-    if (head.expects_continue()) return false;
+    if (head.expects_continue()) {
+        return false;
+    }
     return head.body().kind == http::BodyKind::chunked ||
            head.body().length <= snapshot_->settings.limits.refused_body;
 }
@@ -330,7 +382,9 @@ net::Task<bool> ClientConnection::refuse(Admission& admission) {
     const auto status = write_refusal(client_, *snapshot_, admission, keep);
     const bool sent = co_await send_text();
     finish_request(ending_of(admission.decision.reason), status);
-    if (!sent || !keep) co_return false;
+    if (!sent || !keep) {
+        co_return false;
+    }
     co_return co_await drain_body();
 }
 
@@ -411,7 +465,9 @@ net::Task<bool> ClientConnection::send_text() {
 net::Task<bool> ClientConnection::drain_body() {
     auto& counters = client_.worker.mutable_counters();
     BodyProgress body(client_.head.body(), snapshot_->chunked);
-    if (body.done()) co_return true;
+    if (body.done()) {
+        co_return true;
+    }
     // The head is not needed any more.
     client_.in.unpin();
     std::size_t read_away = 0;
@@ -420,15 +476,23 @@ net::Task<bool> ClientConnection::drain_body() {
         const auto step = body.pass(client_.in.view());
         read_away += step.used;
         client_.in.consume(step.used);
-        if (step.bad || read_away > snapshot_->settings.limits.refused_body) break;
+        if (step.bad || read_away > snapshot_->settings.limits.refused_body) {
+            break;
+        }
         if (body.done()) {
             counters.count(Event::request_bodies_drained);
             co_return true;
         }
         const auto got = client_.read_more();
-        if (got.status == net::IoStatus::ok) continue;
-        if (got.status != net::IoStatus::would_block) break;
-        if (co_await wait_for_client(net::Stream::kRead, deadline) != net::WaitResult::ready) break;
+        if (got.status == net::IoStatus::ok) {
+            continue;
+        }
+        if (got.status != net::IoStatus::would_block) {
+            break;
+        }
+        if (co_await wait_for_client(net::Stream::kRead, deadline) != net::WaitResult::ready) {
+            break;
+        }
     }
     counters.count(Event::request_bodies_abandoned);
     co_return false;
@@ -444,12 +508,18 @@ net::Task<void> ClientConnection::linger() {
         const auto got = client_.read_more();
         if (got.status == net::IoStatus::ok) {
             co_await loop.next_turn();
-            if (client_.worker.aborting()) break;
+            if (client_.worker.aborting()) {
+                break;
+            }
             continue;
         }
-        if (got.status != net::IoStatus::would_block) break;
+        if (got.status != net::IoStatus::would_block) {
+            break;
+        }
         const auto deadline = std::min(last, loop.now() + kLingerIdle);
-        if (co_await wait_for_client(net::Stream::kRead, deadline) != net::WaitResult::ready) break;
+        if (co_await wait_for_client(net::Stream::kRead, deadline) != net::WaitResult::ready) {
+            break;
+        }
     }
 }
 

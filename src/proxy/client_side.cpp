@@ -11,10 +11,14 @@ namespace {
 constexpr std::size_t kMaxPieces = 48;
 
 std::string address_text(const Endpoint& client) {
-    if (client == Endpoint{}) return {};
+    if (client == Endpoint{}) {
+        return {};
+    }
     auto text = to_string(client);
     text.resize(text.rfind(':'));
-    if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
+    if (text.starts_with('[')) {
+        text = text.substr(1, text.size() - 2);
+    }
     return text;
 }
 
@@ -33,12 +37,16 @@ void append(Buffer& buffer, std::string_view text, std::size_t total) {
 /// What was not sent of the pieces goes to `rest`.
 void keep_unsent(std::span<const std::string_view> pieces, std::size_t sent, Buffer& rest) {
     std::size_t left = 0;
-    for (const auto piece : pieces) left += piece.size();
+    for (const auto piece : pieces) {
+        left += piece.size();
+    }
     left -= sent;
     for (const auto piece : pieces) {
         const auto skipped = std::min(sent, piece.size());
         sent -= skipped;
-        if (skipped == piece.size()) continue;
+        if (skipped == piece.size()) {
+            continue;
+        }
         append(rest, piece.substr(skipped), left);
         left -= piece.size() - skipped;
     }
@@ -54,27 +62,39 @@ ClientSide::ClientSide(Worker& owner, const Endpoint& client)
       out(owner.buffers()) {}
 
 std::string_view ClientSide::choose_request_id(bool enabled, bool readable) {
-    if (!enabled || !request_id.empty()) return request_id;
-    if (readable) request_id = http::own_request_id(head.fields());
-    if (request_id.empty()) request_id = http::make_request_id(made_id_, worker.random());
+    if (!enabled || !request_id.empty()) {
+        return request_id;
+    }
+    if (readable) {
+        request_id = http::own_request_id(head.fields());
+    }
+    if (request_id.empty()) {
+        request_id = http::make_request_id(made_id_, worker.random());
+    }
     return request_id;
 }
 
 net::IoResult ClientSide::read_more() {
-    if (!stream.maybe_readable()) return {};
+    if (!stream.maybe_readable()) {
+        return {};
+    }
     const bool fresh = in.capacity() == 0;
     if (fresh) {
         in.reserve(worker.relay_size());
     } else if (in.room().empty()) {
         in.compact();
-        if (in.room().empty()) in.reserve(std::max(worker.relay_size(), 2 * in.size()));
+        if (in.room().empty()) {
+            in.reserve(std::max(worker.relay_size(), 2 * in.size()));
+        }
     }
     const auto result = stream.read(in.room());
     if (result.status == net::IoStatus::ok) {
         in.filled(result.bytes);
         worker.mutable_counters().add(Event::client_bytes_in, result.bytes);
     }
-    if (fresh) in.shrink();
+    if (fresh) {
+        in.shrink();
+    }
     return result;
 }
 
@@ -105,11 +125,15 @@ GatheredWrite write_gathered(net::Stream& stream, std::span<const std::string_vi
         vectors[count++] = piece_of(piece);
         head += piece.size();
     }
-    if (!body.empty()) vectors[count++] = piece_of(body);
+    if (!body.empty()) {
+        vectors[count++] = piece_of(body);
+    }
     const auto written = stream.write({vectors.data(), count});
     result.status = written.status;
     result.bytes = written.bytes;
-    if (written.status == net::IoStatus::failed) return result;
+    if (written.status == net::IoStatus::failed) {
+        return result;
+    }
     if (written.bytes < head) {
         keep_unsent(pieces, written.bytes, rest);
     } else {
@@ -122,10 +146,14 @@ GatheredWrite write_rest(net::Stream& stream, Buffer& rest, std::string_view bod
     std::array<iovec, 2> vectors{piece_of(rest.view()), piece_of(body)};
     const auto written = stream.write(vectors);
     GatheredWrite result{.status = written.status, .bytes = written.bytes};
-    if (written.status != net::IoStatus::ok) return result;
+    if (written.status != net::IoStatus::ok) {
+        return result;
+    }
     const auto head = std::min(rest.size(), written.bytes);
     rest.consume(head);
-    if (rest.empty()) rest.release();
+    if (rest.empty()) {
+        rest.release();
+    }
     result.body_bytes = written.bytes - head;
     return result;
 }

@@ -12,7 +12,9 @@ void HistogramCounters::record(Duration duration) {
 }
 
 void HistogramCounters::add_to(Histogram& sum) const {
-    for (std::size_t i = 0; i < counts_.size(); ++i) sum.counts[i] += counts_[i].get();
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+        sum.counts[i] += counts_[i].get();
+    }
     sum.sum_seconds += static_cast<double>(nanoseconds_.get()) * 1e-9;
 }
 
@@ -24,15 +26,25 @@ Counters::Counters()
       decision_(kDecisionBounds) {}
 
 void Counters::record_request(unsigned status, Duration duration) {
-    if (status < 100 || status > 599) return;
+    if (status < 100 || status > 599) {
+        return;
+    }
     request_[status / 100 - 1].record(duration);
 }
 
 void Counters::add_to(Statistics& sum) const {
-    for (std::size_t i = 0; i < kEndings; ++i) sum.requests[i] += requests_[i].get();
-    for (std::size_t i = 0; i < kEndings; ++i) sum.checks[i] += checks_[i].get();
-    for (std::size_t i = 0; i < kEvents; ++i) sum.events[i] += events_[i].get();
-    for (std::size_t i = 0; i < request_.size(); ++i) request_[i].add_to(sum.request_seconds[i]);
+    for (std::size_t i = 0; i < kEndings; ++i) {
+        sum.requests[i] += requests_[i].get();
+    }
+    for (std::size_t i = 0; i < kEndings; ++i) {
+        sum.checks[i] += checks_[i].get();
+    }
+    for (std::size_t i = 0; i < kEvents; ++i) {
+        sum.events[i] += events_[i].get();
+    }
+    for (std::size_t i = 0; i < request_.size(); ++i) {
+        request_[i].add_to(sum.request_seconds[i]);
+    }
     upstream_.add_to(sum.upstream_seconds);
     decision_.add_to(sum.decision_seconds);
 }

@@ -21,20 +21,28 @@ void Download::begin(net::Stream& upstream) {
 }
 
 bool Download::advance(bool request_sent) {
-    if (!active()) return false;
+    if (!active()) {
+        return false;
+    }
     request_sent_ = request_sent;
-    if (has_unsent()) return send_unsent();
+    if (has_unsent()) {
+        return send_unsent();
+    }
     return read();
 }
 
 bool Download::read() {
     if (!upstream_->maybe_readable()) {
-        if (buffer_.empty()) buffer_.release();
+        if (buffer_.empty()) {
+            buffer_.release();
+        }
         return false;
     }
     const auto large = client_.worker.buffers().large();
     // Buffers have become smaller: memory is short, or a reload.
-    if (buffer_.empty() && buffer_.capacity() > large) buffer_.release();
+    if (buffer_.empty() && buffer_.capacity() > large) {
+        buffer_.release();
+    }
     if (buffer_.capacity() == 0) {
         buffer_.reserve(client_.worker.relay_size());
     } else if (buffer_.room().empty()) {
@@ -43,7 +51,9 @@ bool Download::read() {
     }
     const auto result = upstream_->read(buffer_.room());
     if (result.status == net::IoStatus::would_block) {
-        if (buffer_.empty()) buffer_.release();
+        if (buffer_.empty()) {
+            buffer_.release();
+        }
         return false;
     }
     if (result.status != net::IoStatus::ok) {
@@ -82,7 +92,9 @@ void Download::parse_heads(bool request_sent) {
     while (state_ == DownloadState::head && !buffer_.empty()) {
         head.reset();
         const auto parsed = head.parse(buffer_.view(), client_.head.method(), snapshot_.response);
-        if (parsed == http::ParseState::need_more) return;
+        if (parsed == http::ParseState::need_more) {
+            return;
+        }
         if (parsed == http::ParseState::rejected) {
             state_ = DownloadState::invalid;
         } else if (head.is_interim()) {
@@ -141,7 +153,9 @@ void Download::pass_final(bool request_sent) {
 
 std::span<const std::string_view> Download::forwarded_pieces() {
     const auto pieces = client_.worker.forwarded_head().pieces();
-    if (!unwraps_) return pieces;
+    if (!unwraps_) {
+        return pieces;
+    }
     const auto& fields = client_.worker.response_head().fields();
     const auto line = fields.line(fields.find(http::FieldId::transfer_encoding));
     pieces_.clear();
@@ -192,13 +206,17 @@ bool Download::written(const GatheredWrite& result) {
     bytes_sent_ += result.bytes;
     buffer_.consume(result.body_bytes);
     unsent_ -= result.body_bytes;
-    if (result.body_bytes > 0) settlement_.response_sent(content_sent());
+    if (result.body_bytes > 0) {
+        settlement_.response_sent(content_sent());
+    }
     finish_if_complete();
     return result.status == net::IoStatus::ok;
 }
 
 void Download::finish_if_complete() {
-    if (state_ != DownloadState::body || has_unsent() || !body_.done()) return;
+    if (state_ != DownloadState::body || has_unsent() || !body_.done()) {
+        return;
+    }
     state_ = DownloadState::done;
     if (!buffer_.empty()) {
         client_.worker.mutable_counters().count(Event::upstream_extra_bytes);

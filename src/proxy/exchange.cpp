@@ -60,7 +60,9 @@ net::Task<ExchangeResult> Exchange::run() {
     for (;;) {
         // What cannot be sent twice is worth a system call that asks if the connection stands.
         const bool once = !idempotent() || !upload_.body().done();
-        if (!retried_) upstream_ = worker.upstreams().take(once || upload_.body().payload() > 0);
+        if (!retried_) {
+            upstream_ = worker.upstreams().take(once || upload_.body().payload() > 0);
+        }
         if (!upstream_) {
             const auto failure = co_await connect();
             if (failure != Ending::admitted) {
@@ -68,7 +70,9 @@ net::Task<ExchangeResult> Exchange::run() {
             }
         }
         co_await transfer();
-        if (!may_retry()) break;
+        if (!may_retry()) {
+            break;
+        }
         retried_ = true;
         worker.mutable_counters().count(Event::upstream_retried);
         worker.upstreams().discard(std::move(upstream_));
@@ -91,12 +95,18 @@ net::Task<Ending> Exchange::connect() {
         const auto now = worker.loop().now();
         tried.add(index);
         ending = co_await connect_to(addresses[index], now + (last - now) / 2);
-        if (ending == Ending::admitted) memory.succeeded(version, index);
+        if (ending == Ending::admitted) {
+            memory.succeeded(version, index);
+        }
         const bool timed_out = ending == Ending::upstream_connect_timeout;
-        if (ending != Ending::upstream_refused && !timed_out) break;
+        if (ending != Ending::upstream_refused && !timed_out) {
+            break;
+        }
         memory.failed(version, index, worker.loop().now());
         // The others that have just failed are likely to be as silent.
-        if (timed_out && choice->last_resort) break;
+        if (timed_out && choice->last_resort) {
+            break;
+        }
     }
     co_return ending;
 }
@@ -107,7 +117,9 @@ net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address, Instan
     upstream_ = worker.upstreams().make(
         snapshot_->upstream_version,
         worker.most_upstreams(snapshot_->settings.limits.upstream_connections));
-    if (!upstream_) co_return Ending::upstream_exhausted;
+    if (!upstream_) {
+        co_return Ending::upstream_exhausted;
+    }
     auto& stream = upstream_->stream;
     auto status = stream.connect(worker.loop(), address);
     auto ending = Ending::upstream_refused;
@@ -126,8 +138,12 @@ net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address, Instan
             status = net::IoStatus::ok;
         }
     }
-    if (status == net::IoStatus::ok) co_return Ending::admitted;
-    if (ending == Ending::upstream_refused) counters.count(Event::upstream_connect_errors);
+    if (status == net::IoStatus::ok) {
+        co_return Ending::admitted;
+    }
+    if (ending == Ending::upstream_refused) {
+        counters.count(Event::upstream_connect_errors);
+    }
     worker.upstreams().discard(std::move(upstream_));
     co_return ending;
 }
@@ -142,17 +158,23 @@ net::Task<void> Exchange::transfer() {
         if (from_client && upload_.state() == UploadState::client_ended) {
             co_await hear_upstream_out();
         }
-        if (upload_.head_sent() && !std::exchange(reached_upstream_, true)) sent_at_ = loop.now();
+        if (upload_.head_sent() && !std::exchange(reached_upstream_, true)) {
+            sent_at_ = loop.now();
+        }
         const bool told_before = download_.told_to_continue();
         const bool from_upstream =
             !finished() && download_.advance(upload_.state() == UploadState::done);
         const bool just_told = download_.told_to_continue() && !told_before;
-        if (from_client || just_told) last_from_client_ = loop.now();
+        if (from_client || just_told) {
+            last_from_client_ = loop.now();
+        }
         if (from_client || from_upstream) {
             last_progress_ = loop.now();
             if (++steps % kStepsPerTurn == 0) {
                 co_await loop.next_turn();
-                if (client_.worker.aborting()) interrupted_ = Interrupted::aborted;
+                if (client_.worker.aborting()) {
+                    interrupted_ = Interrupted::aborted;
+                }
             }
             continue;
         }
@@ -165,8 +187,12 @@ net::Task<void> Exchange::transfer() {
             probing_ = true;
             client_.stream.probe_often();
         }
-        if (waited == net::WaitResult::timed_out) timed_out();
-        if (waited == net::WaitResult::interrupted) interrupted_ = Interrupted::aborted;
+        if (waited == net::WaitResult::timed_out) {
+            timed_out();
+        }
+        if (waited == net::WaitResult::interrupted) {
+            interrupted_ = Interrupted::aborted;
+        }
     }
 }
 
@@ -175,16 +201,24 @@ net::Task<void> Exchange::hear_upstream_out() {
     if (!download_.started()) {
         // Both may wait at the sockets, and we were told of the client first.
         co_await loop.next_turn();
-        if (client_.worker.aborting()) interrupted_ = Interrupted::aborted;
+        if (client_.worker.aborting()) {
+            interrupted_ = Interrupted::aborted;
+        }
         const bool goes_on = interrupted_ == Interrupted::no && !client_.stream.failed();
-        if (goes_on) download_.advance(false);
+        if (goes_on) {
+            download_.advance(false);
+        }
     }
     // It waits for the rest in vain, as it would without us. What it still says is passed on.
-    if (download_.started()) upstream_->stream.shut_down_sending();
+    if (download_.started()) {
+        upstream_->stream.shut_down_sending();
+    }
 }
 
 bool Exchange::finished() const {
-    if (interrupted_ != Interrupted::no || client_.stream.failed()) return true;
+    if (interrupted_ != Interrupted::no || client_.stream.failed()) {
+        return true;
+    }
     switch (upload_.state()) {
         case UploadState::client_ended:
             // Behind an early answer nobody needs the rest of the request.
@@ -199,16 +233,26 @@ bool Exchange::finished() const {
 
 net::Wait::Item Exchange::client_item() {
     std::uint8_t interest = net::Stream::kFailure;
-    if (!probing_) interest |= net::Stream::kEnd;
-    if (upload_.waits_for_client()) interest |= net::Stream::kRead;
-    if (download_.waits_for_client()) interest |= net::Stream::kWrite;
+    if (!probing_) {
+        interest |= net::Stream::kEnd;
+    }
+    if (upload_.waits_for_client()) {
+        interest |= net::Stream::kRead;
+    }
+    if (download_.waits_for_client()) {
+        interest |= net::Stream::kWrite;
+    }
     return {&client_.stream, interest};
 }
 
 net::Wait::Item Exchange::upstream_item() {
     std::uint8_t interest = net::Stream::kNothing;
-    if (download_.waits_for_upstream()) interest |= net::Stream::kRead;
-    if (upload_.waits_for_upstream()) interest |= net::Stream::kWrite;
+    if (download_.waits_for_upstream()) {
+        interest |= net::Stream::kRead;
+    }
+    if (upload_.waits_for_upstream()) {
+        interest |= net::Stream::kWrite;
+    }
     return {&upstream_->stream, interest};
 }
 
@@ -264,7 +308,9 @@ ExchangeResult Exchange::result() const {
         download_.state() == DownloadState::client_failed) {
         return end(Ending::client_closed, 0);
     }
-    if (upload == UploadState::bad_body) return end(Ending::rejected_body, 400);
+    if (upload == UploadState::bad_body) {
+        return end(Ending::rejected_body, 400);
+    }
     if (upload == UploadState::client_ended && !download_.started()) {
         return end(Ending::client_closed, 400);
     }

@@ -35,7 +35,9 @@ class IdleList {
         last_ = &node;
     }
     void remove(IdleNode& node) {
-        if (!node.listed_) return;
+        if (!node.listed_) {
+            return;
+        }
         (node.before_ == nullptr ? first_ : node.before_->behind_) = node.behind_;
         (node.behind_ == nullptr ? last_ : node.behind_->before_) = node.before_;
         node.listed_ = false;
@@ -44,7 +46,9 @@ class IdleList {
     [[nodiscard]] IdleNode* closable(Instant now) const {
         std::size_t seen = 0;
         for (auto* node = first_; node != nullptr && seen < kMostSeen; node = node->behind_) {
-            if (node->from_ <= now) return node;
+            if (node->from_ <= now) {
+                return node;
+            }
             ++seen;
         }
         return nullptr;

@@ -94,7 +94,9 @@ class Server::Implementation {
     }
 
     void replace(const std::shared_ptr<const Snapshot>& snapshot) {
-        for (auto& worker : workers_) worker->replace(snapshot);
+        for (auto& worker : workers_) {
+            worker->replace(snapshot);
+        }
     }
 
     void shed(bool on) { shared_.shedding.store(on, std::memory_order_relaxed); }
@@ -105,7 +107,9 @@ class Server::Implementation {
 
     void drain() {
         const std::lock_guard lock(mutex_);
-        if (draining_since_) return;
+        if (draining_since_) {
+            return;
+        }
         draining_since_ = net::now();
         shared_.draining.store(true, std::memory_order_relaxed);
     }
@@ -114,23 +118,31 @@ class Server::Implementation {
         drain();
         {
             const std::lock_guard lock(mutex_);
-            if (stopping_) return;
+            if (stopping_) {
+                return;
+            }
             stopping_ = true;
             stopped_ = std::move(stopped);
         }
         const auto& drain = shared_.settings.drain;
         const auto accept_until = std::max(*draining_since_ + drain.keep_accepting, net::now());
-        for (auto& worker : workers_) worker->finish(accept_until, drain.grace);
+        for (auto& worker : workers_) {
+            worker->finish(accept_until, drain.grace);
+        }
     }
 
     void stop_now() {
         drain();
-        for (auto& worker : workers_) worker->abort();
+        for (auto& worker : workers_) {
+            worker->abort();
+        }
     }
 
     void join() {
         for (auto& thread : threads_) {
-            if (thread.joinable()) thread.join();
+            if (thread.joinable()) {
+                thread.join();
+            }
         }
     }
 
@@ -141,7 +153,9 @@ class Server::Implementation {
 
     [[nodiscard]] Statistics statistics() const {
         Statistics sum;
-        for (const auto& worker : workers_) worker->counters().add_to(sum);
+        for (const auto& worker : workers_) {
+            worker->counters().add_to(sum);
+        }
         return sum;
     }
 
@@ -156,20 +170,30 @@ class Server::Implementation {
 
     static Result<void> resolve(Port& port) {
         auto resolved = net::resolve(port.asked);
-        if (!resolved) return resolved.error();
+        if (!resolved) {
+            return resolved.error();
+        }
         port.address = resolved->front();
         port.bound = port.asked;
-        if (!net::in_use(port.address)) return {};
+        if (!net::in_use(port.address)) {
+            return {};
+        }
         return error(ErrorCode::conflict, to_string(port.asked) + " is in use");
     }
 
     static Result<net::FileDescriptor> listen(Port& port) {
-        if (port.address.is_unix()) return listen_unix(port);
+        if (port.address.is_unix()) {
+            return listen_unix(port);
+        }
         auto listener = net::listen_on(port.address);
-        if (!listener) return listener;
+        if (!listener) {
+            return listener;
+        }
         // The first one's port, if the kernel was to choose, is everybody's.
         auto bound = net::local_address(listener->get());
-        if (!bound) return bound.error();
+        if (!bound) {
+            return bound.error();
+        }
         port.address = *bound;
         port.bound = net::Address::from(net::to_endpoint(*bound));
         return listener;
@@ -179,11 +203,15 @@ class Server::Implementation {
     static Result<net::FileDescriptor> listen_unix(Port& port) {
         if (!port.unix_listener.is_open()) {
             auto listener = net::listen_on(port.address);
-            if (!listener) return listener;
+            if (!listener) {
+                return listener;
+            }
             port.unix_listener = std::move(*listener);
         }
         net::FileDescriptor copy(::dup(port.unix_listener.get()));
-        if (!copy.is_open()) return net::system_error("dup", errno);
+        if (!copy.is_open()) {
+            return net::system_error("dup", errno);
+        }
         return copy;
     }
 
@@ -191,14 +219,18 @@ class Server::Implementation {
         Port traffic{.asked = shared_.settings.listen};
         Port check{.asked = shared_.settings.check.value_or(net::Address{})};
         const bool checks = shared_.settings.check.has_value();
-        if (auto done = resolve(traffic); !done) return done;
+        if (auto done = resolve(traffic); !done) {
+            return done;
+        }
         if (auto done = checks ? resolve(check) : Result<void>{}; !done) {
             return error(done.error().code, "check.listen: " + done.error().message);
         }
         for (unsigned i = 0; i < count; ++i) {
             Worker::Sockets sockets;
             auto listener = listen(traffic);
-            if (!listener) return listener.error();
+            if (!listener) {
+                return listener.error();
+            }
             sockets.traffic = std::move(*listener);
             if (checks) {
                 listener = listen(check);
@@ -208,7 +240,9 @@ class Server::Implementation {
                 }
                 sockets.check = std::move(*listener);
             }
-            if (auto made = make_worker(std::move(sockets)); !made) return made;
+            if (auto made = make_worker(std::move(sockets)); !made) {
+                return made;
+            }
         }
         listening_ = traffic.bound;
         checking_ = check.bound;
@@ -217,7 +251,9 @@ class Server::Implementation {
 
     Result<void> make_worker(Worker::Sockets sockets) {
         auto loop = net::EventLoop::create();
-        if (!loop) return loop.error();
+        if (!loop) {
+            return loop.error();
+        }
         workers_.push_back(std::make_unique<Worker>(shared_, std::move(*loop), std::move(sockets),
                                                     snapshot_, random_.next()));
         return workers_.back()->start();
@@ -225,13 +261,17 @@ class Server::Implementation {
 
     void run(Worker& worker) {
         worker.run();
-        if (running_.fetch_sub(1) != 1) return;
+        if (running_.fetch_sub(1) != 1) {
+            return;
+        }
         std::function<void()> stopped;
         {
             const std::lock_guard lock(mutex_);
             stopped.swap(stopped_);
         }
-        if (stopped) stopped();
+        if (stopped) {
+            stopped();
+        }
     }
 
     SharedState shared_;

@@ -8,10 +8,16 @@ namespace weir::proxy {
 Settlement::Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Admission& admission)
     : client_(client), snapshot_(snapshot), admission_(admission) {
     const auto& charge = admission.decision.charge;
-    if (!charge) return;
+    if (!charge) {
+        return;
+    }
     // A quiet minute within it must not make the rest of a long exchange free.
-    if (may_correct()) held_ = client.worker.limiter().hold(charge);
-    if (!(charge.response_bytes > 0)) return;
+    if (may_correct()) {
+        held_ = client.worker.limiter().hold(charge);
+    }
+    if (!(charge.response_bytes > 0)) {
+        return;
+    }
     charged_bytes_ = static_cast<std::uint64_t>(charge.response_bytes);
     last_step_ = client.worker.loop().now();
 }
@@ -27,7 +33,9 @@ bool Settlement::may_correct() const {
 
 void Settlement::give_back(Event event) {
     auto& charge = admission_.decision.charge;
-    if (!charge) return;
+    if (!charge) {
+        return;
+    }
     auto& worker = client_.worker;
     worker.limiter().refund(worker.limiter_context(), charge, worker.loop().now());
     worker.mutable_counters().count(event);
@@ -37,16 +45,22 @@ void Settlement::give_back(Event event) {
 
 void Settlement::correct(limiter::Unit unit, double charged, double actual, bool last) {
     // An equal weight moves the running mean of response bytes nevertheless.
-    if (actual == charged && unit != limiter::Unit::response_bytes) return;
+    if (actual == charged && unit != limiter::Unit::response_bytes) {
+        return;
+    }
     auto& worker = client_.worker;
     worker.limiter().correct(worker.limiter_context(), admission_.decision.charge, unit, actual,
                              worker.loop().now(), last);
-    if (actual != charged) worker.mutable_counters().count(Event::corrections);
+    if (actual != charged) {
+        worker.mutable_counters().count(Event::corrections);
+    }
 }
 
 void Settlement::step(std::uint64_t bytes) {
     const auto now = client_.worker.loop().now();
-    if (bytes - charged_bytes_ < kStepBytes && now - last_step_ < kStepTime) return;
+    if (bytes - charged_bytes_ < kStepBytes && now - last_step_ < kStepTime) {
+        return;
+    }
     correct(limiter::Unit::response_bytes, static_cast<double>(charged_bytes_),
             static_cast<double>(bytes), false);
     charged_bytes_ = bytes;
@@ -55,9 +69,13 @@ void Settlement::step(std::uint64_t bytes) {
 
 void Settlement::state_cost(http::ResponseHead& head) {
     const auto& name = snapshot_.settings.headers.cost;
-    if (name.empty()) return;
+    if (name.empty()) {
+        return;
+    }
     const auto index = head.fields().find(name);
-    if (index == http::Fields::kNone) return;
+    if (index == http::Fields::kNone) {
+        return;
+    }
     const bool twice = head.fields().find(name, index + 1) != http::Fields::kNone;
     double cost = 0;
     const bool good = !twice && routing::parse_weight(head.fields().value(index), cost);
@@ -67,7 +85,9 @@ void Settlement::state_cost(http::ResponseHead& head) {
         return;
     }
     auto& charge = admission_.decision.charge;
-    if (!charge) return;
+    if (!charge) {
+        return;
+    }
     correct(limiter::Unit::cost, charge.weights.cost, cost, true);
     admission_.cost_is_bytes = false;  // the service knows better
 }
@@ -86,14 +106,22 @@ void Settlement::response_begins(http::ResponseHead& head) {
 
 void Settlement::finish(bool reached_upstream, unsigned own_status, std::uint64_t request_bytes,
                         std::uint64_t response_bytes) {
-    if (!reached_upstream) return give_back(Event::refunds);
-    if (own_status >= 500) free_if(own_status);  // below: the client's doing, never free
+    if (!reached_upstream) {
+        return give_back(Event::refunds);
+    }
+    if (own_status >= 500) {
+        free_if(own_status);  // below: the client's doing, never free
+    }
     const auto& charge = admission_.decision.charge;
-    if (!charge) return;
+    if (!charge) {
+        return;
+    }
     const auto charged = charge.weights;
     const auto request = static_cast<double>(request_bytes);
     correct(limiter::Unit::request_bytes, charged.request_bytes, request, true);
-    if (admission_.cost_is_bytes) correct(limiter::Unit::cost, charged.cost, request, true);
+    if (admission_.cost_is_bytes) {
+        correct(limiter::Unit::cost, charged.cost, request, true);
+    }
     // Nothing stood for the response's bytes if no limit counts them.
     if (charge.response_bytes > 0) {
         correct(limiter::Unit::response_bytes, static_cast<double>(charge.response_bytes),

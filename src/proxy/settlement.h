@@ -30,7 +30,9 @@ class Settlement {
     void response_begins(http::ResponseHead& head);
     /// So much of its content has been sent to the client.
     void response_sent(std::uint64_t bytes) {
-        if (bytes > charged_bytes_) step(bytes);
+        if (bytes > charged_bytes_) {
+            step(bytes);
+        }
     }
     /// The exchange is over. `own_status`: that of weir's own answer instead of a response, or 0.
     void finish(bool reached_upstream, unsigned own_status, std::uint64_t request_bytes,

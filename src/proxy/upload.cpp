@@ -21,9 +21,15 @@ void Upload::begin(net::Stream& upstream) {
 }
 
 bool Upload::advance() {
-    if (state_ != UploadState::sending) return false;
-    if (!head_sent_) return send_head();
-    if (has_unsent()) return send_unsent();
+    if (state_ != UploadState::sending) {
+        return false;
+    }
+    if (!head_sent_) {
+        return send_head();
+    }
+    if (has_unsent()) {
+        return send_unsent();
+    }
     if (body_.done()) {
         state_ = UploadState::done;
         relay_.shrink();
@@ -93,8 +99,12 @@ bool Upload::read_body() {
     }
     const auto large = client_.worker.buffers().large();
     // Buffers have become smaller: memory is short, or a reload.
-    if (relay_.empty() && relay_.capacity() > large) relay_.release();
-    if (source_->capacity() == 0) source_->reserve(client_.worker.relay_size());
+    if (relay_.empty() && relay_.capacity() > large) {
+        relay_.release();
+    }
+    if (source_->capacity() == 0) {
+        source_->reserve(client_.worker.relay_size());
+    }
     auto room = source_->room();
     if (body_.kind() == http::BodyKind::length && body_.remaining() < room.size()) {
         room = room.first(static_cast<std::size_t>(body_.remaining()));
@@ -125,7 +135,9 @@ void Upload::discard_unsent() {
 }
 
 void Upload::leave_rest_to_client() {
-    if (!relay_.empty()) client_.in.swap(relay_);
+    if (!relay_.empty()) {
+        client_.in.swap(relay_);
+    }
 }
 
 }  // namespace weir::proxy

@@ -8,7 +8,9 @@ namespace weir::proxy {
 bool UpstreamPool::usable(const UpstreamConnection& connection, bool surely) {
     const auto& stream = connection.stream;
     // Bytes that nobody asked for are as bad as an end.
-    if (stream.maybe_readable() || stream.other_side_ended()) return false;
+    if (stream.maybe_readable() || stream.other_side_ended()) {
+        return false;
+    }
     return !surely || !stream.has_input();
 }
 
@@ -44,7 +46,9 @@ void UpstreamPool::give_back(std::unique_ptr<UpstreamConnection> connection, std
         counters_.count(Event::upstream_idle_closed);
         discard(std::move(connection));
     } else if (!usable(*connection, false)) {
-        if (!connection->stream.other_side_ended()) counters_.count(Event::upstream_extra_bytes);
+        if (!connection->stream.other_side_ended()) {
+            counters_.count(Event::upstream_extra_bytes);
+        }
         discard(std::move(connection));
     } else {
         connection->idle_since = now;
@@ -61,7 +65,9 @@ void UpstreamPool::discard(std::unique_ptr<UpstreamConnection> connection) {
 void UpstreamPool::sweep(Instant now, Duration idle_timeout) {
     const auto too_old = [&](auto& connection) {
         const bool ended = !usable(*connection, false);
-        if (!ended && now - connection->idle_since < idle_timeout) return false;
+        if (!ended && now - connection->idle_since < idle_timeout) {
+            return false;
+        }
         counters_.count(ended ? Event::upstream_stale : Event::upstream_idle_closed);
         discard(std::move(connection));
         return true;

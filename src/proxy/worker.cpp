@@ -75,7 +75,9 @@ Result<void> Worker::start() {
     // Here and not on the worker's thread: workers would register at the same time.
     limiter_context_ = &shared_.limiter.register_thread(random_.next());
     for (auto& listener : listeners_) {
-        if (auto started = listener->start(); !started) return started;
+        if (auto started = listener->start(); !started) {
+            return started;
+        }
     }
     return {};
 }
@@ -97,7 +99,9 @@ void Worker::take_over(std::shared_ptr<const Snapshot> snapshot) {
     const bool same_upstream =
         std::ranges::equal(snapshot->upstream, snapshot_->settings.upstream, same);
     const auto version = snapshot_->upstream_version + (same_upstream ? 0 : 1);
-    if (!same_upstream) upstreams_.retire_all(version);
+    if (!same_upstream) {
+        upstreams_.retire_all(version);
+    }
     snapshot_ = std::make_shared<const ActiveSnapshot>(*snapshot, version);
     set_buffers();
     counters_.count(Event::reloads);
@@ -109,7 +113,9 @@ void Worker::set_buffers() {
 
 std::size_t Worker::relay_size() {
     const auto size = buffers_.relay_size();
-    if (size < buffers_.large()) counters_.count(Event::buffers_reduced);
+    if (size < buffers_.large()) {
+        counters_.count(Event::buffers_reduced);
+    }
     return size;
 }
 
@@ -120,27 +126,41 @@ void Worker::end_turn() {
         set_buffers();
     }
     buffers_.set_bound(shared_.buffer_bytes.load(std::memory_order_relaxed) / shared_.workers);
-    if (shared_.wants_eviction.load(std::memory_order_relaxed) != nullptr) help_others();
+    if (shared_.wants_eviction.load(std::memory_order_relaxed) != nullptr) {
+        help_others();
+    }
 }
 
 void Worker::help_others() {
     const auto* other = shared_.wants_eviction.load(std::memory_order_relaxed);
-    if (other == this || idle_connections_.closable(loop_->now()) == nullptr) return;
+    if (other == this || idle_connections_.closable(loop_->now()) == nullptr) {
+        return;
+    }
     // It may have asked again just before somebody's closing was counted.
-    if (shared_.connections.load() < shared_.max_connections) return;
-    if (other != nullptr && shared_.wants_eviction.compare_exchange_strong(other, nullptr)) evict();
+    if (shared_.connections.load() < shared_.max_connections) {
+        return;
+    }
+    if (other != nullptr && shared_.wants_eviction.compare_exchange_strong(other, nullptr)) {
+        evict();
+    }
 }
 
 bool Worker::may_accept() {
-    if (shared_.connections.load(std::memory_order_relaxed) < shared_.max_connections) return true;
-    if (idle_connections_.closable(loop_->now()) != nullptr) return true;
+    if (shared_.connections.load(std::memory_order_relaxed) < shared_.max_connections) {
+        return true;
+    }
+    if (idle_connections_.closable(loop_->now()) != nullptr) {
+        return true;
+    }
     shared_.wants_eviction.store(this, std::memory_order_relaxed);
     counters_.count(Event::accept_paused_connections);
     return false;
 }
 
 void Worker::accept(Role role, net::FileDescriptor descriptor, const Endpoint& client) {
-    if (shared_.connections.load(std::memory_order_relaxed) >= shared_.max_connections) evict();
+    if (shared_.connections.load(std::memory_order_relaxed) >= shared_.max_connections) {
+        evict();
+    }
     const Worker* asked = this;
     if (shared_.wants_eviction.load(std::memory_order_relaxed) == this) {
         shared_.wants_eviction.compare_exchange_strong(asked, nullptr);
@@ -150,7 +170,9 @@ void Worker::accept(Role role, net::FileDescriptor descriptor, const Endpoint& c
 
 bool Worker::evict() {
     auto* const node = idle_connections_.closable(loop_->now());
-    if (node == nullptr) return false;
+    if (node == nullptr) {
+        return false;
+    }
     static_cast<ClientConnection*>(node)->evict();
     return true;
 }
@@ -207,7 +229,9 @@ std::string_view Worker::date() {
 
 void Worker::finish(Instant accept_until, Duration grace) {
     loop_->post([this, accept_until, grace] {
-        if (finishing_) return;
+        if (finishing_) {
+            return;
+        }
         finishing_ = true;
         grace_ = grace;
         loop_->timers().arm(*finish_alarm_, accept_until);
@@ -215,7 +239,9 @@ void Worker::finish(Instant accept_until, Duration grace) {
 }
 
 void Worker::stop_accepting() {
-    for (auto& listener : listeners_) listener->accept_rest();
+    for (auto& listener : listeners_) {
+        listener->accept_rest();
+    }
     close_listeners();
     closing_idle_ = true;
     loop_->timers().arm(*finish_alarm_, loop_->now() + grace_);
@@ -228,7 +254,9 @@ void Worker::abort() {
 }
 
 void Worker::close_listeners() {
-    for (auto& listener : listeners_) listener->stop();
+    for (auto& listener : listeners_) {
+        listener->stop();
+    }
 }
 
 void Worker::abort_now() {
@@ -241,12 +269,16 @@ void Worker::abort_now() {
 void Worker::wake_connections() {
     // Whoever ends takes itself out and moves the last one into its place: go downwards.
     for (std::size_t i = connections_.size(); i-- > 0;) {
-        if (i < connections_.size()) connections_[i]->wake();
+        if (i < connections_.size()) {
+            connections_[i]->wake();
+        }
     }
 }
 
 void Worker::stop_if_done() {
-    if (!closing_idle_ || !connections_.empty()) return;
+    if (!closing_idle_ || !connections_.empty()) {
+        return;
+    }
     loop_->timers().cancel(*finish_alarm_);
     loop_->timers().cancel(*sweep_alarm_);
     upstreams_.retire_all(snapshot_->upstream_version);

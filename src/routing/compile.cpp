@@ -44,7 +44,9 @@ class RouteCompiler {
     }
 
     void pattern_route() {
-        if (!settings_.domains.empty()) fail("domain", 0, "only the preset s3 has domains");
+        if (!settings_.domains.empty()) {
+            fail("domain", 0, "only the preset s3 has domains");
+        }
         hosts();
         if (!settings_.match.path.empty()) {
             auto compiled = compile_path(settings_.match.path, names_);
@@ -59,7 +61,9 @@ class RouteCompiler {
                 fail(indexed("match.methods", i), 0, "not a method");
             }
         }
-        for (const auto& method : settings_.match.methods) route_.methods.add(method);
+        for (const auto& method : settings_.match.methods) {
+            route_.methods.add(method);
+        }
     }
 
     /// A capture of one host must be one of all: names are filled whichever host matched.
@@ -71,7 +75,9 @@ class RouteCompiler {
                 fail(indexed("match.hosts", i), failure->column, failure->message);
                 continue;
             }
-            if (i == 0) names_ = own;
+            if (i == 0) {
+                names_ = own;
+            }
             if (own != names_) {
                 fail(indexed("match.hosts", i), 1,
                      "all hosts of a route must capture the same names in the same order");
@@ -102,7 +108,9 @@ class RouteCompiler {
             }
             std::string normal;
             append_normal_host(normal, domain);
-            if (normal.empty()) fail(indexed("domain", i), 1, "a domain must not be empty");
+            if (normal.empty()) {
+                fail(indexed("domain", i), 1, "a domain must not be empty");
+            }
             route_.domains.push_back(std::move(normal));
         }
     }
@@ -121,7 +129,9 @@ class RouteCompiler {
         if (wanted.empty() && route_.s3) {
             wanted = {"s3/{bucket}/{operation}", "s3/{bucket}/{access}", "s3/{bucket}", "s3"};
         }
-        if (wanted.empty() && settings_.preset.empty()) fail("quota", 0, "a route names its quota");
+        if (wanted.empty() && settings_.preset.empty()) {
+            fail("quota", 0, "a route names its quota");
+        }
         if (wanted.size() > kMaxQuotaNames) {
             fail("quota", 0, "at most " + std::to_string(kMaxQuotaNames) + " names");
         }
@@ -148,7 +158,9 @@ class RouteCompiler {
     }
 
     [[nodiscard]] std::string suggested_capture(std::string_view text, std::size_t column) const {
-        if (column >= text.size()) return {};
+        if (column >= text.size()) {
+            return {};
+        }
         const auto rest = text.substr(column);  // behind the brace
         const auto found = suggest(rest.substr(0, rest.find('}')), names_);
         return found.empty() ? found : "{" + found + "}";
@@ -156,7 +168,9 @@ class RouteCompiler {
 
     void weight() {
         const auto& weight = settings_.weight;
-        if (!is_weight(weight.constant)) fail("weight", 0, "a weight is finite and not negative");
+        if (!is_weight(weight.constant)) {
+            fail("weight", 0, "a weight is finite and not negative");
+        }
         if (weight.source == WeightSource::header && !is_token(weight.header)) {
             fail("weight", 0, "not a header name: \"" + weight.header + "\"");
         }
@@ -164,7 +178,9 @@ class RouteCompiler {
             if (!is_weight(value)) {
                 fail("weight." + operation, 0, "a weight is finite and not negative");
             }
-            if (route_.s3) known_operation(operation);
+            if (route_.s3) {
+                known_operation(operation);
+            }
         }
         route_.weight = WeightRule(weight, all_.max_weight);
     }
@@ -173,8 +189,12 @@ class RouteCompiler {
 
     void known_operation(const std::string& operation) {
         std::vector<std::string> known;
-        for (const auto& entry : s3_operations()) known.emplace_back(entry.name);
-        if (std::find(known.begin(), known.end(), operation) != known.end()) return;
+        for (const auto& entry : s3_operations()) {
+            known.emplace_back(entry.name);
+        }
+        if (std::find(known.begin(), known.end(), operation) != known.end()) {
+            return;
+        }
         fail("weight." + operation, 0, "S3 has no operation \"" + operation + "\"",
              suggest(operation, known));
     }
@@ -210,7 +230,9 @@ std::variant<std::unique_ptr<CompiledRoutes>, std::vector<RouteError>> compile_r
     for (std::size_t i = 0; i < settings.routes.size(); ++i) {
         compiled->routes.push_back(RouteCompiler(settings, i, errors).compile());
     }
-    if (!errors.empty()) return errors;
+    if (!errors.empty()) {
+        return errors;
+    }
     for (const auto& route : compiled->routes) {
         compiled->any_path = compiled->any_path || route.path.has_value();
         compiled->any_host = compiled->any_host || !route.hosts.empty() || !route.domains.empty();

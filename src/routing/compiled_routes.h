@@ -29,7 +29,9 @@ class MethodSet {
     void add(std::string_view method);
     /// An empty set holds all.
     [[nodiscard]] bool contains(const http::RequestHead& head) const {
-        if ((known_ >> static_cast<unsigned>(head.method()) & 1U) != 0) return true;
+        if ((known_ >> static_cast<unsigned>(head.method()) & 1U) != 0) {
+            return true;
+        }
         return others_.empty() ? known_ == 0 : contains_other(head.method_text());
     }
 

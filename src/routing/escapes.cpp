@@ -10,8 +10,12 @@ namespace {
 constexpr std::string_view kDigits = "0123456789ABCDEF";
 
 int digit_of(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
@@ -36,16 +40,22 @@ void append_escape(std::string& out, unsigned char byte) {
 
 void append_hash(std::string& out, std::string_view value) {
     auto hash = keyed_hash(value, HashKey{});  // the same on every sidecar
-    for (int i = 0; i < 16; ++i, hash <<= 4U) out += kDigits[hash >> 60U];
+    for (int i = 0; i < 16; ++i, hash <<= 4U) {
+        out += kDigits[hash >> 60U];
+    }
 }
 
 }  // namespace
 
 std::optional<char> decode_escape(std::string_view text) {
-    if (text.size() < 3 || text[0] != '%') return std::nullopt;
+    if (text.size() < 3 || text[0] != '%') {
+        return std::nullopt;
+    }
     const int high = digit_of(text[1]);
     const int low = digit_of(text[2]);
-    if (high < 0 || low < 0) return std::nullopt;
+    if (high < 0 || low < 0) {
+        return std::nullopt;
+    }
     return static_cast<char>(high * 16 + low);
 }
 
@@ -62,9 +72,13 @@ bool append_decoded(std::string& out, std::string_view text) {
 
 bool equals_decoded(std::string_view encoded, std::string_view plain) {
     for (const char c : plain) {
-        if (encoded.empty()) return false;
+        if (encoded.empty()) {
+            return false;
+        }
         const auto decoded = decode_escape(encoded);
-        if (decoded.value_or(encoded[0]) != c) return false;
+        if (decoded.value_or(encoded[0]) != c) {
+            return false;
+        }
         encoded.remove_prefix(decoded ? 3 : 1);
     }
     return encoded.empty();
@@ -72,17 +86,23 @@ bool equals_decoded(std::string_view encoded, std::string_view plain) {
 
 bool is_safe(std::string_view value) {
     bool safe = value.size() <= kMaxCapture;
-    for (const char c : value.substr(0, kMaxCapture)) safe &= is_safe(c);
+    for (const char c : value.substr(0, kMaxCapture)) {
+        safe &= is_safe(c);
+    }
     return safe;
 }
 
 void append_safe(std::string& out, std::string_view value) {
     const std::size_t begin = out.size();
     for (const char c : value) {
-        if (out.size() - begin > kMaxCapture) break;
+        if (out.size() - begin > kMaxCapture) {
+            break;
+        }
         is_safe(c) ? out.push_back(c) : append_escape(out, static_cast<unsigned char>(c));
     }
-    if (out.size() - begin <= kMaxCapture) return;
+    if (out.size() - begin <= kMaxCapture) {
+        return;
+    }
     out.resize(begin + kMaxCapture - 17);
     out += '~';
     append_hash(out, value);

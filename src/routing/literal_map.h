@@ -22,7 +22,9 @@ class LiteralMap {
 
     /// The number of this text: the one it has, else `number` from now on.
     Number insert(std::string_view text, Number number) {
-        if (const auto known = find(text)) return *known;
+        if (const auto known = find(text)) {
+            return *known;
+        }
         entries_.push_back({std::string(text), number});
         if (entries_.size() * 2 > slots_.size()) {
             grow();
@@ -33,12 +35,18 @@ class LiteralMap {
     }
 
     [[nodiscard]] std::optional<Number> find(std::string_view text) const {
-        if (slots_.empty()) return std::nullopt;
+        if (slots_.empty()) {
+            return std::nullopt;
+        }
         for (auto at = hash(text) >> shift_;; at = (at + 1) & (slots_.size() - 1)) {
             const auto slot = slots_[at];
-            if (slot == 0) return std::nullopt;
+            if (slot == 0) {
+                return std::nullopt;
+            }
             const Entry& entry = entries_[slot - 1];
-            if (entry.text == text) return entry.number;
+            if (entry.text == text) {
+                return entry.number;
+            }
         }
     }
 
@@ -63,14 +71,18 @@ class LiteralMap {
 
     void place(std::size_t index) {
         auto at = hash(entries_[index].text) >> shift_;
-        while (slots_[at] != 0) at = (at + 1) & (slots_.size() - 1);
+        while (slots_[at] != 0) {
+            at = (at + 1) & (slots_.size() - 1);
+        }
         slots_[at] = static_cast<std::uint32_t>(index + 1);
     }
 
     void grow() {
         slots_.assign(slots_.empty() ? 8 : slots_.size() * 2, 0);
         shift_ = 64U - static_cast<unsigned>(std::countr_zero(slots_.size()));
-        for (std::size_t i = 0; i < entries_.size(); ++i) place(i);
+        for (std::size_t i = 0; i < entries_.size(); ++i) {
+            place(i);
+        }
     }
 
     std::vector<Entry> entries_;

@@ -10,7 +10,9 @@ namespace {
 
 std::string in_braces(const CaptureNames& names) {
     std::string list;
-    for (const auto& name : names) list += (list.empty() ? "{" : ", {") + name + "}";
+    for (const auto& name : names) {
+        list += (list.empty() ? "{" : ", {") + name + "}";
+    }
     return list.empty() ? "this route captures nothing" : "this route captures " + list;
 }
 
@@ -19,7 +21,9 @@ std::string in_braces(const CaptureNames& names) {
 std::variant<NameTemplate, PatternError> NameTemplate::compile(std::string_view text,
                                                                const CaptureNames& names) {
     NameTemplate result;
-    if (text.empty()) return PatternError{1, "a quota's name must not be empty"};
+    if (text.empty()) {
+        return PatternError{1, "a quota's name must not be empty"};
+    }
     std::size_t position = 0;
     while (position < text.size()) {
         const auto brace = std::min(text.find_first_of("{}", position), text.size());
@@ -27,8 +31,12 @@ std::variant<NameTemplate, PatternError> NameTemplate::compile(std::string_view 
         position = brace;
         if (brace < text.size()) {
             const auto end = text.find('}', brace);
-            if (text[brace] == '}') return PatternError{brace + 1, "'}' without '{'"};
-            if (end == std::string_view::npos) return PatternError{brace + 1, "'{' without '}'"};
+            if (text[brace] == '}') {
+                return PatternError{brace + 1, "'}' without '{'"};
+            }
+            if (end == std::string_view::npos) {
+                return PatternError{brace + 1, "'{' without '}'"};
+            }
             const auto name = text.substr(brace + 1, end - brace - 1);
             const auto known = std::find(names.begin(), names.end(), name);
             if (known == names.end()) {
@@ -46,9 +54,13 @@ std::variant<NameTemplate, PatternError> NameTemplate::compile(std::string_view 
 char* NameTemplate::write(char* out, const Captures& safe) const {
     for (const auto& piece : pieces_) {
         out = http::copy_bytes(out, piece.literal);
-        if (!piece.capture) continue;
+        if (!piece.capture) {
+            continue;
+        }
         const auto value = safe[*piece.capture];
-        if (value.empty()) return nullptr;
+        if (value.empty()) {
+            return nullptr;
+        }
         out = http::copy_bytes(out, value);
     }
     return out;
@@ -65,7 +77,9 @@ std::size_t NameTemplate::max_size() const {
 std::vector<std::size_t> NameTemplate::captures() const {
     std::vector<std::size_t> used;
     for (const auto& piece : pieces_) {
-        if (piece.capture) used.push_back(*piece.capture);
+        if (piece.capture) {
+            used.push_back(*piece.capture);
+        }
     }
     return used;
 }

@@ -42,7 +42,9 @@ void NormalPath::begin() {
 }
 
 void NormalPath::found(Ambiguity ambiguity) {
-    if (ambiguity_ == Ambiguity::none) ambiguity_ = ambiguity;
+    if (ambiguity_ == Ambiguity::none) {
+        ambiguity_ = ambiguity;
+    }
 }
 
 void NormalPath::build(std::string_view raw, PathRules rules) {
@@ -55,16 +57,22 @@ void NormalPath::build_decoded_first(std::string_view raw, PathRules rules) {
     decoded_.clear();
     append_decoded(decoded_, raw);
     for (char& c : decoded_) {
-        if (c == '\\') c = '/';
+        if (c == '\\') {
+            c = '/';
+        }
     }
     split(decoded_, rules, false);
 }
 
 void NormalPath::split(std::string_view raw, PathRules rules, bool decode) {
-    if (!raw.starts_with('/')) return;
+    if (!raw.starts_with('/')) {
+        return;
+    }
     rooted_ = true;
     decode = decode && raw.find('%') != std::string_view::npos;
-    if (!decode) text_ = raw;
+    if (!decode) {
+        text_ = raw;
+    }
     for (std::size_t begin = 1; begin <= raw.size();) {
         const auto end = std::min(raw.find('/', begin), raw.size());
         const bool last = end == raw.size();
@@ -78,9 +86,15 @@ void NormalPath::split(std::string_view raw, PathRules rules, bool decode) {
 /// `offset`: of the segment in the path.
 void NormalPath::add(std::string_view raw, std::size_t offset, PathRules rules, bool decode) {
     if (rules.resolve_dot_segments && is_dot_segment(raw)) {
-        if (raw == ".") return;
-        if (segments_.empty()) return found(Ambiguity::above_root);
-        if (decode) text_.resize(segments_.back().begin);
+        if (raw == ".") {
+            return;
+        }
+        if (segments_.empty()) {
+            return found(Ambiguity::above_root);
+        }
+        if (decode) {
+            text_.resize(segments_.back().begin);
+        }
         segments_.pop_back();
         return;
     }
@@ -93,7 +107,9 @@ void NormalPath::add(std::string_view raw, std::size_t offset, PathRules rules, 
     decode_segment(raw);
     auto& segment = segments_.back();
     segment.size = static_cast<std::uint32_t>(text_.size() - segment.begin);
-    if (segment.size != raw.size()) look_for_hidden_dots((*this)[segments_.size() - 1]);
+    if (segment.size != raw.size()) {
+        look_for_hidden_dots((*this)[segments_.size() - 1]);
+    }
 }
 
 void NormalPath::decode_segment(std::string_view raw) {
@@ -106,9 +122,15 @@ void NormalPath::decode_segment(std::string_view raw) {
         const char c = decoded.value_or('%');
         text_ += c;
         i += decoded ? 2U : 0U;
-        if (!decoded || is_control(c)) found(Ambiguity::bad_escape);
-        if (c == '\\') found(Ambiguity::escaped_backslash);
-        if (c == '/') segments_.back().escaped_slash = escaped_slash_ = true;
+        if (!decoded || is_control(c)) {
+            found(Ambiguity::bad_escape);
+        }
+        if (c == '\\') {
+            found(Ambiguity::escaped_backslash);
+        }
+        if (c == '/') {
+            segments_.back().escaped_slash = escaped_slash_ = true;
+        }
     }
 }
 
@@ -116,8 +138,12 @@ void NormalPath::decode_segment(std::string_view raw) {
 void NormalPath::look_for_hidden_dots(std::string_view segment) {
     for (;;) {
         const auto slash = segment.find('/');
-        if (is_dot_segment(segment.substr(0, slash))) found(Ambiguity::escaped_dot_segment);
-        if (slash == std::string_view::npos) return;
+        if (is_dot_segment(segment.substr(0, slash))) {
+            found(Ambiguity::escaped_dot_segment);
+        }
+        if (slash == std::string_view::npos) {
+            return;
+        }
         segment.remove_prefix(slash + 1);
     }
 }
@@ -126,7 +152,9 @@ void append_normal_host(std::string& out, std::string_view host) {
     const auto bracket = host.rfind(']');
     const auto colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
     host = host.substr(0, colon);
-    if (host.ends_with('.')) host.remove_suffix(1);
+    if (host.ends_with('.')) {
+        host.remove_suffix(1);
+    }
     const auto begin = out.size();
     out += host;
     for (char& c : std::span(out).subspan(begin)) {

@@ -19,8 +19,12 @@ class SegmentCompiler {
         : text_(text), offset_(offset), names_(names), share_(share) {}
 
     std::variant<SegmentPattern, PatternError> compile() {
-        for (position_ = 0; position_ < text_.size() && !error_; ++position_) character();
-        if (error_) return *error_;
+        for (position_ = 0; position_ < text_.size() && !error_; ++position_) {
+            character();
+        }
+        if (error_) {
+            return *error_;
+        }
         return pattern_;
     }
 
@@ -29,12 +33,22 @@ class SegmentCompiler {
 
     void character() {
         const char c = text_[position_];
-        if (c == '{') return capture();
-        if (c == '*') return wildcard();
-        if (c == '}') return fail("'}' without '{'");
-        if (c == '?' || c == '#') return fail("patterns match the path only, not the query");
+        if (c == '{') {
+            return capture();
+        }
+        if (c == '*') {
+            return wildcard();
+        }
+        if (c == '}') {
+            return fail("'}' without '{'");
+        }
+        if (c == '?' || c == '#') {
+            return fail("patterns match the path only, not the query");
+        }
         const auto decoded = decode_escape(text_.substr(position_));
-        if (c == '%' && !decoded) return fail("'%' needs two hexadecimal digits");
+        if (c == '%' && !decoded) {
+            return fail("'%' needs two hexadecimal digits");
+        }
         literal() += decoded.value_or(c);
         position_ += decoded ? 2U : 0U;
     }
@@ -45,14 +59,20 @@ class SegmentCompiler {
         if (text_.substr(position_).starts_with("**")) {
             return fail("'**' must stand alone, at the end of a path or the front of a host");
         }
-        if (pattern_.wildcard) return fail("only one '*' or capture between two separators");
+        if (pattern_.wildcard) {
+            return fail("only one '*' or capture between two separators");
+        }
         pattern_.wildcard = true;
     }
 
     void capture() {
-        if (pattern_.wildcard) return fail("only one '*' or capture between two separators");
+        if (pattern_.wildcard) {
+            return fail("only one '*' or capture between two separators");
+        }
         const auto end = text_.find('}', position_);
-        if (end == std::string_view::npos) return fail("'{' without '}'");
+        if (end == std::string_view::npos) {
+            return fail("'{' without '}'");
+        }
         const auto name = text_.substr(position_ + 1, end - position_ - 1);
         if (name.empty() || !std::all_of(name.begin(), name.end(), is_capture_character)) {
             return fail("a capture is named by letters, digits, '_' and '-', as in {tenant}");
@@ -66,7 +86,9 @@ class SegmentCompiler {
         }
         pattern_.wildcard = true;
         pattern_.capture = static_cast<std::size_t>(known - names_.begin());
-        if (known == names_.end()) names_.emplace_back(name);
+        if (known == names_.end()) {
+            names_.emplace_back(name);
+        }
         position_ = end;
     }
 
@@ -82,7 +104,9 @@ class SegmentCompiler {
 }  // namespace
 
 bool SegmentPattern::match(std::string_view segment, Captures& captures) const {
-    if (!fits(segment)) return false;
+    if (!fits(segment)) {
+        return false;
+    }
     if (capture) {
         captures[*capture] =
             segment.substr(prefix.size(), segment.size() - prefix.size() - suffix.size());
@@ -91,10 +115,16 @@ bool SegmentPattern::match(std::string_view segment, Captures& captures) const {
 }
 
 bool PathPattern::match(const NormalPath& path, Captures& captures) const {
-    if (!path.is_rooted() || path.size() < segments.size()) return false;
-    if (path.size() > segments.size() && !open_end) return false;
+    if (!path.is_rooted() || path.size() < segments.size()) {
+        return false;
+    }
+    if (path.size() > segments.size() && !open_end) {
+        return false;
+    }
     for (std::size_t i = 0; i < segments.size(); ++i) {
-        if (!segments[i].match(path[i], captures)) return false;
+        if (!segments[i].match(path[i], captures)) {
+            return false;
+        }
     }
     return true;
 }
@@ -103,17 +133,23 @@ bool PathPattern::match(const NormalPath& path, Captures& captures) const {
 bool HostPattern::match(std::string_view host, Captures& captures) const {
     bool used_up = false;
     for (std::size_t i = labels.size(); i-- > 0;) {
-        if (used_up) return false;
+        if (used_up) {
+            return false;
+        }
         const auto dot = host.rfind('.');
         used_up = dot == std::string_view::npos;
-        if (!labels[i].match(used_up ? host : host.substr(dot + 1), captures)) return false;
+        if (!labels[i].match(used_up ? host : host.substr(dot + 1), captures)) {
+            return false;
+        }
         host = used_up ? std::string_view() : host.substr(0, dot);
     }
     return open_front ? !used_up && !host.empty() : used_up;
 }
 
 std::variant<PathPattern, PatternError> compile_path(std::string_view text, CaptureNames& names) {
-    if (!text.starts_with('/')) return PatternError{1, "a path pattern begins with '/'"};
+    if (!text.starts_with('/')) {
+        return PatternError{1, "a path pattern begins with '/'"};
+    }
     PathPattern pattern;
     std::size_t begin = 1;
     while (begin <= text.size()) {
@@ -129,7 +165,9 @@ std::variant<PathPattern, PatternError> compile_path(std::string_view text, Capt
             return PatternError{begin + 1, "'//' never matches: doubled slashes are merged first"};
         } else if (!segment.empty()) {
             auto compiled = SegmentCompiler(segment, begin, names, false).compile();
-            if (auto* failure = std::get_if<PatternError>(&compiled)) return *failure;
+            if (auto* failure = std::get_if<PatternError>(&compiled)) {
+                return *failure;
+            }
             pattern.segments.push_back(std::move(std::get<SegmentPattern>(compiled)));
         }
         begin = end + 1;
@@ -138,7 +176,9 @@ std::variant<PathPattern, PatternError> compile_path(std::string_view text, Capt
 }
 
 std::variant<HostPattern, PatternError> compile_host(std::string_view text, CaptureNames& names) {
-    if (text.empty()) return PatternError{1, "a host pattern must not be empty"};
+    if (text.empty()) {
+        return PatternError{1, "a host pattern must not be empty"};
+    }
     if (const auto at = text.find_first_of(":/"); at != std::string_view::npos) {
         return PatternError{at + 1, "a host pattern holds neither scheme, port nor path"};
     }
@@ -147,12 +187,16 @@ std::variant<HostPattern, PatternError> compile_host(std::string_view text, Capt
     while (begin <= text.size()) {
         const auto end = std::min(text.find('.', begin), text.size());
         const auto label = text.substr(begin, end - begin);
-        if (label.empty()) return PatternError{begin + 1, "an empty label"};
+        if (label.empty()) {
+            return PatternError{begin + 1, "an empty label"};
+        }
         if (label == "**" && begin == 0 && end < text.size()) {
             pattern.open_front = true;
         } else {
             auto compiled = SegmentCompiler(label, begin, names, true).compile();
-            if (auto* failure = std::get_if<PatternError>(&compiled)) return *failure;
+            if (auto* failure = std::get_if<PatternError>(&compiled)) {
+                return *failure;
+            }
             auto& segment = std::get<SegmentPattern>(compiled);
             std::string lower;
             append_normal_host(lower, segment.prefix);

@@ -36,7 +36,9 @@ struct SegmentPattern {
     std::optional<std::size_t> capture;
 
     [[nodiscard]] bool fits(std::string_view segment) const {
-        if (!wildcard) return segment == prefix;
+        if (!wildcard) {
+            return segment == prefix;
+        }
         return segment.size() > prefix.size() + suffix.size() && segment.starts_with(prefix) &&
                segment.ends_with(suffix);
     }

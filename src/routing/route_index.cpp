@@ -10,10 +10,16 @@ namespace {
 /// The host that a pattern stands for; empty if for more than one.
 std::string literal_host(const HostPattern& pattern) {
     std::string host;
-    if (pattern.open_front) return host;
+    if (pattern.open_front) {
+        return host;
+    }
     for (const auto& label : pattern.labels) {
-        if (label.wildcard) return {};
-        if (!host.empty()) host += '.';
+        if (label.wildcard) {
+            return {};
+        }
+        if (!host.empty()) {
+            host += '.';
+        }
         host += label.prefix;
     }
     return host;
@@ -24,7 +30,9 @@ std::vector<std::string> literal_hosts(const CompiledRoute& route) {
     std::vector<std::string> hosts;
     for (const auto& pattern : route.hosts) {
         hosts.push_back(literal_host(pattern));
-        if (hosts.back().empty()) return {};
+        if (hosts.back().empty()) {
+            return {};
+        }
     }
     std::sort(hosts.begin(), hosts.end());
     hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
@@ -37,10 +45,14 @@ void RouteIndex::build(std::span<const CompiledRoute> routes) {
     const auto any_host = add_tree();
     for (std::size_t i = 0; i < routes.size(); ++i) {
         const auto hosts = literal_hosts(routes[i]);
-        if (hosts.empty()) add(any_host, i, routes[i]);
+        if (hosts.empty()) {
+            add(any_host, i, routes[i]);
+        }
         for (const auto& host : hosts) {
             auto tree = hosts_.find(host);
-            if (!tree) tree = hosts_.insert(host, add_tree());
+            if (!tree) {
+                tree = hosts_.insert(host, add_tree());
+            }
             add(*tree, i, routes[i]);
         }
     }
@@ -59,7 +71,9 @@ std::uint32_t RouteIndex::add_node() {
 /// Routes come in their order: the first one that passes a node is its least.
 void RouteIndex::add(std::uint32_t tree, std::size_t route, const CompiledRoute& compiled) {
     const auto number = static_cast<std::uint32_t>(route);
-    if (!compiled.path) return trees_[tree].pathless.push_back(number);
+    if (!compiled.path) {
+        return trees_[tree].pathless.push_back(number);
+    }
     auto node = trees_[tree].root;
     nodes_[node].least = std::min(nodes_[node].least, route);
     for (const auto& segment : compiled.path->segments) {
@@ -71,12 +85,16 @@ void RouteIndex::add(std::uint32_t tree, std::size_t route, const CompiledRoute&
 
 std::uint32_t RouteIndex::child_of(std::uint32_t node, const SegmentPattern& segment) {
     if (!segment.wildcard) {
-        if (const auto known = nodes_[node].literals.find(segment.prefix)) return *known;
+        if (const auto known = nodes_[node].literals.find(segment.prefix)) {
+            return *known;
+        }
         const auto child = add_node();
         return nodes_[node].literals.insert(segment.prefix, child);
     }
     for (const auto& [pattern, child] : nodes_[node].patterns) {
-        if (pattern.prefix == segment.prefix && pattern.suffix == segment.suffix) return child;
+        if (pattern.prefix == segment.prefix && pattern.suffix == segment.suffix) {
+            return child;
+        }
     }
     const auto child = add_node();
     nodes_[node].patterns.push_back({segment, child});

@@ -31,8 +31,12 @@ class RouteIndex {
     [[nodiscard]] std::size_t first(std::string_view host, const NormalPath& path,
                                     Matches matches) const {
         Search<Matches> search{*this, path, matches};
-        if (const auto own = hosts_.find(host)) search.tree(trees_[*own]);
-        if (!trees_.empty()) search.tree(trees_.front());
+        if (const auto own = hosts_.find(host)) {
+            search.tree(trees_[*own]);
+        }
+        if (!trees_.empty()) {
+            search.tree(trees_.front());
+        }
         return search.best;
     }
 
@@ -64,22 +68,36 @@ class RouteIndex {
 
         void tree(const Tree& tree) {
             list(tree.pathless);
-            if (path.is_rooted()) node(index.nodes_[tree.root], 0);
+            if (path.is_rooted()) {
+                node(index.nodes_[tree.root], 0);
+            }
         }
         void list(const Routes& routes) {
             for (const std::size_t route : routes) {
-                if (route >= best) return;
-                if (matches(route)) best = route;
+                if (route >= best) {
+                    return;
+                }
+                if (matches(route)) {
+                    best = route;
+                }
             }
         }
         void node(const Node& node, std::size_t depth) {
-            if (node.least >= best) return;
+            if (node.least >= best) {
+                return;
+            }
             list(node.open);
-            if (depth == path.size()) return list(node.here);
+            if (depth == path.size()) {
+                return list(node.here);
+            }
             const auto segment = path[depth];
-            if (const auto child = node.literals.find(segment)) below(*child, depth);
+            if (const auto child = node.literals.find(segment)) {
+                below(*child, depth);
+            }
             for (const auto& [pattern, child] : node.patterns) {
-                if (pattern.fits(segment)) below(child, depth);
+                if (pattern.fits(segment)) {
+                    below(child, depth);
+                }
             }
         }
         void below(std::uint32_t child, std::size_t depth) { node(index.nodes_[child], depth + 1); }

@@ -27,7 +27,9 @@ class Matcher {
             scratch_.host.clear();
             append_normal_host(scratch_.host, head_.host());
         }
-        if (compiled_.any_path) scratch_.path.build(head_.path(), compiled_.rules);
+        if (compiled_.any_path) {
+            scratch_.path.build(head_.path(), compiled_.rules);
+        }
         const std::size_t found = first_match(scratch_.path);
         RouteResult result = found == RouteIndex::kNone ? unrouted() : routed(found);
         result.request_bytes = request_bytes();
@@ -43,26 +45,34 @@ class Matcher {
             return matches(compiled_.routes[route], path);
         });
         // One that was asked about later may have left captures of its own.
-        if (found != filled && found != RouteIndex::kNone) matches(compiled_.routes[found], path);
+        if (found != filled && found != RouteIndex::kNone) {
+            matches(compiled_.routes[found], path);
+        }
         return found;
     }
 
     bool matches(const CompiledRoute& route, const NormalPath& path) {
-        if (!matches_headers(route)) return false;
+        if (!matches_headers(route)) {
+            return false;
+        }
         return route.s3 ? matches_s3(route) : matches_pattern(route, path);
     }
 
     [[nodiscard]] bool matches_headers(const CompiledRoute& route) const {
         return std::all_of(route.headers.begin(), route.headers.end(), [this](const auto& wanted) {
             const auto index = head_.fields().find(wanted.name);
-            if (index == http::Fields::kNone) return false;
+            if (index == http::Fields::kNone) {
+                return false;
+            }
             return !wanted.exact || head_.fields().value(index) == wanted.value;
         });
     }
 
     bool matches_s3(const CompiledRoute& route) {
         const auto request = recognise_s3(head_, scratch_.host, route.domains, scratch_.bucket);
-        if (!request) return false;
+        if (!request) {
+            return false;
+        }
         s3_ = *request;
         const bool known = s3_.operation != nullptr;
         scratch_.captures[kBucket] = s3_.bucket;
@@ -72,7 +82,9 @@ class Matcher {
     }
 
     bool matches_pattern(const CompiledRoute& route, const NormalPath& path) {
-        if (!route.methods.contains(head_)) return false;
+        if (!route.methods.contains(head_)) {
+            return false;
+        }
         const bool host =
             route.hosts.empty() ||
             std::any_of(route.hosts.begin(), route.hosts.end(), [this](const HostPattern& pattern) {
@@ -85,7 +97,9 @@ class Matcher {
         const auto& route = compiled_.routes[index];
         if (!route.allow_ambiguous_path) {
             const auto why = route.s3 ? explanation(s3_.ambiguity) : ambiguity_of(index);
-            if (!why.empty()) return ambiguous(why);
+            if (!why.empty()) {
+                return ambiguous(why);
+            }
         }
         RouteResult result;
         result.outcome = Outcome::routed;
@@ -106,7 +120,9 @@ class Matcher {
     /// No route matches. If another reading of the path matches one, passing it without a quota
     /// would be a way around that quota.
     RouteResult unrouted() {
-        if (!compiled_.any_path) return {};
+        if (!compiled_.any_path) {
+            return {};
+        }
         if (scratch_.path.ambiguity() != Ambiguity::none) {
             return ambiguous(explanation(scratch_.path.ambiguity()));
         }
@@ -120,12 +136,20 @@ class Matcher {
     std::string_view ambiguity_of(std::size_t index) {
         const auto& path = scratch_.path;
         const auto& pattern = compiled_.routes[index].path;
-        if (!compiled_.any_path) return {};
-        if (path.ambiguity() != Ambiguity::none) return explanation(path.ambiguity());
-        if (!path.has_escaped_slash()) return {};
+        if (!compiled_.any_path) {
+            return {};
+        }
+        if (path.ambiguity() != Ambiguity::none) {
+            return explanation(path.ambiguity());
+        }
+        if (!path.has_escaped_slash()) {
+            return {};
+        }
         const std::size_t routed = pattern ? pattern->segments.size() : 0;
         for (std::size_t i = 0; i < routed; ++i) {
-            if (path.has_escaped_slash(i)) return kEscapedSlash;
+            if (path.has_escaped_slash(i)) {
+                return kEscapedSlash;
+            }
         }
         const auto kept = scratch_.captures;
         const bool same = other_reading() == index;
@@ -144,7 +168,9 @@ class Matcher {
         for (const std::size_t i : route.captures) {
             const auto value = scratch_.captures[i];
             scratch_.safe[i] = value;
-            if (is_safe(value)) continue;
+            if (is_safe(value)) {
+                continue;
+            }
             const auto begin = scratch_.escaped.size();
             append_safe(scratch_.escaped, value);
             scratch_.safe[i] = std::string_view(scratch_.escaped).substr(begin);
@@ -160,7 +186,9 @@ class Matcher {
         std::size_t count = 0;
         for (const auto& quota : route.quotas) {
             char* const end = quota.write(begin, scratch_.safe);
-            if (end == nullptr) continue;
+            if (end == nullptr) {
+                continue;
+            }
             scratch_.name_views[count++] = {begin, static_cast<std::size_t>(end - begin)};
             begin = end;
         }
@@ -168,8 +196,12 @@ class Matcher {
     }
 
     [[nodiscard]] std::optional<std::uint64_t> request_bytes() const {
-        if (head_.body().kind == http::BodyKind::none) return 0;
-        if (head_.body().kind == http::BodyKind::length) return head_.body().length;
+        if (head_.body().kind == http::BodyKind::none) {
+            return 0;
+        }
+        if (head_.body().kind == http::BodyKind::length) {
+            return head_.body().length;
+        }
         return std::nullopt;
     }
 
@@ -197,7 +229,9 @@ Router::~Router() = default;
 
 Router::Compiled Router::compile(const RoutingSettings& settings) {
     auto compiled = compile_routes(settings);
-    if (auto* errors = std::get_if<std::vector<RouteError>>(&compiled)) return std::move(*errors);
+    if (auto* errors = std::get_if<std::vector<RouteError>>(&compiled)) {
+        return std::move(*errors);
+    }
     auto& routes = std::get<std::unique_ptr<CompiledRoutes>>(compiled);
     return std::shared_ptr<const Router>(new Router(std::move(routes)));
 }
@@ -210,14 +244,20 @@ RouteResult Router::route(const http::RequestHead& head, bool client_trusted,
 std::vector<std::string> Router::fields_read() const {
     std::set<std::string> names;
     for (const auto& route : routes_->routes) {
-        for (const auto& match : route.headers) names.insert(match.name);
-        if (!route.weight.field().empty()) names.emplace(route.weight.field());
+        for (const auto& match : route.headers) {
+            names.insert(match.name);
+        }
+        if (!route.weight.field().empty()) {
+            names.emplace(route.weight.field());
+        }
     }
     return {names.begin(), names.end()};
 }
 
 bool Router::refunds(std::size_t route, unsigned status) const {
-    if (route >= routes_->routes.size()) return false;
+    if (route >= routes_->routes.size()) {
+        return false;
+    }
     const auto& ranges = routes_->routes[route].refund;
     return std::any_of(ranges.begin(), ranges.end(), [status](const StatusRange& range) {
         return status >= range.first && status <= range.last;

@@ -12,14 +12,22 @@ namespace {
 /// The bucket in front of the longest domain that fits; empty: in the path; nothing: other host.
 std::optional<std::string_view> bucket_in_host(std::string_view host,
                                                std::span<const std::string> domains) {
-    if (domains.empty()) return std::string_view();
+    if (domains.empty()) {
+        return std::string_view();
+    }
     std::optional<std::string_view> bucket;
     for (const auto& domain : domains) {
-        if (!host.ends_with(domain)) continue;
+        if (!host.ends_with(domain)) {
+            continue;
+        }
         const auto rest = host.substr(0, host.size() - domain.size());
-        if (!rest.empty() && (rest.size() < 2 || rest.back() != '.')) continue;
+        if (!rest.empty() && (rest.size() < 2 || rest.back() != '.')) {
+            continue;
+        }
         const auto candidate = rest.substr(0, rest.empty() ? 0 : rest.size() - 1);
-        if (!bucket || candidate.size() < bucket->size()) bucket = candidate;
+        if (!bucket || candidate.size() < bucket->size()) {
+            bucket = candidate;
+        }
     }
     return bucket;
 }
@@ -43,7 +51,9 @@ std::uint8_t headers_in(const http::Fields& fields) {
     const auto headers = s3_headers();
     unsigned bits = 0;
     for (std::size_t i = 0; i < headers.size(); ++i) {
-        if (fields.find(headers[i]) != http::Fields::kNone) bits |= 1U << i;
+        if (fields.find(headers[i]) != http::Fields::kNone) {
+            bits |= 1U << i;
+        }
     }
     return static_cast<std::uint8_t>(bits);
 }
@@ -52,7 +62,9 @@ std::uint8_t headers_in(const http::Fields& fields) {
 std::string_view decode_bucket(std::string_view segment, std::string& buffer,
                                Ambiguity& ambiguity) {
     if (segment.find_first_of("%\\") == std::string_view::npos) {  // the usual one
-        if (segment == "." || segment == "..") ambiguity = Ambiguity::escaped_dot_segment;
+        if (segment == "." || segment == "..") {
+            ambiguity = Ambiguity::escaped_dot_segment;
+        }
         return segment;
     }
     buffer.clear();
@@ -60,11 +72,15 @@ std::string_view decode_bucket(std::string_view segment, std::string& buffer,
     const bool control = std::any_of(buffer.begin(), buffer.end(), [](char c) {
         return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
     });
-    if (!good || control) ambiguity = Ambiguity::bad_escape;
+    if (!good || control) {
+        ambiguity = Ambiguity::bad_escape;
+    }
     if (buffer == "." || buffer == ".." || buffer.find('/') != std::string::npos) {
         ambiguity = Ambiguity::escaped_dot_segment;
     }
-    if (buffer.find('\\') != std::string::npos) ambiguity = Ambiguity::escaped_backslash;
+    if (buffer.find('\\') != std::string::npos) {
+        ambiguity = Ambiguity::escaped_backslash;
+    }
     return buffer;
 }
 
@@ -73,7 +89,9 @@ std::string_view decode_bucket(std::string_view segment, std::string& buffer,
 std::optional<S3Request> recognise_s3(const http::RequestHead& head, std::string_view host,
                                       std::span<const std::string> domains, std::string& buffer) {
     const auto in_host = bucket_in_host(host, domains);
-    if (!in_host) return std::nullopt;
+    if (!in_host) {
+        return std::nullopt;
+    }
     S3Request request;
     auto path = head.path();
     S3Facts facts{.method = head.method(),
@@ -87,16 +105,22 @@ std::optional<S3Request> recognise_s3(const http::RequestHead& head, std::string
     request.operation = own_path ? find_s3_operation(facts) : nullptr;
     request.bucket = *in_host;
     if (request.operation == nullptr) {
-        if (path.starts_with('/')) path.remove_prefix(1);
+        if (path.starts_with('/')) {
+            path.remove_prefix(1);
+        }
         if (request.bucket.empty()) {
             // "//key" has an empty bucket; whoever merges slashes takes "key" for it.
-            if (path.starts_with('/')) request.ambiguity = Ambiguity::escaped_dot_segment;
+            if (path.starts_with('/')) {
+                request.ambiguity = Ambiguity::escaped_dot_segment;
+            }
             const auto slash = std::min(path.find('/'), path.size());
             request.bucket = decode_bucket(path.substr(0, slash), buffer, request.ambiguity);
             path.remove_prefix(std::min(slash + 1, path.size()));
         }
         facts.level = path.empty() ? S3Level::bucket : S3Level::object;
-        if (!request.bucket.empty()) request.operation = find_s3_operation(facts);
+        if (!request.bucket.empty()) {
+            request.operation = find_s3_operation(facts);
+        }
     }
     const auto method = head.method();
     request.read = request.operation != nullptr

@@ -42,7 +42,9 @@ class S3Index {
         for (std::size_t length = 0; length <= kMaxMarker; ++length) {
             begin_[length] = static_cast<std::uint8_t>(next);
             for (std::size_t i = 0; i < markers.size(); ++i) {
-                if (markers[i].name.size() == length) order_[next++] = static_cast<std::uint8_t>(i);
+                if (markers[i].name.size() == length) {
+                    order_[next++] = static_cast<std::uint8_t>(i);
+                }
             }
         }
         begin_[kMaxMarker + 1] = static_cast<std::uint8_t>(next);
@@ -58,10 +60,14 @@ class S3Index {
             WEIR_ASSERT(method != http::Method::other);
             auto& run =
                 runs_[static_cast<std::size_t>(operation.level)][static_cast<std::size_t>(method)];
-            if (run.end == 0) run.begin = run.end = run.plain = static_cast<std::uint8_t>(i);
+            if (run.end == 0) {
+                run.begin = run.end = run.plain = static_cast<std::uint8_t>(i);
+            }
             WEIR_ASSERT(run.end == i);
             const bool asks = operation.markers != 0 || operation.headers != 0;
-            if (run.plain == run.end && asks) ++run.plain;
+            if (run.plain == run.end && asks) {
+                ++run.plain;
+            }
             ++run.end;
         }
     }
@@ -83,12 +89,16 @@ bool fits(const S3Operation& operation, const S3Facts& facts) {
 }
 
 std::uint64_t markers_of_plain(std::string_view name, std::string_view value) {
-    if (name.empty() || name.size() > kMaxMarker) return 0;
+    if (name.empty() || name.size() > kMaxMarker) {
+        return 0;
+    }
     const auto markers = s3_markers();
     std::uint64_t bits = 0;
     for (const auto i : s3_index().markers_of_length(name.size())) {
         const auto& marker = markers[i];
-        if (marker.name[0] != name[0] || marker.name != name) continue;
+        if (marker.name[0] != name[0] || marker.name != name) {
+            continue;
+        }
         if (marker.value.empty() || equals_decoded(value, marker.value)) {
             bits |= std::uint64_t{1} << i;
         }
@@ -99,8 +109,12 @@ std::uint64_t markers_of_plain(std::string_view name, std::string_view value) {
 }  // namespace
 
 std::uint64_t s3_markers_of(std::string_view name, std::string_view value) {
-    if (name.find('%') == std::string_view::npos) return markers_of_plain(name, value);
-    if (name.size() > 3 * kMaxMarker) return 0;
+    if (name.find('%') == std::string_view::npos) {
+        return markers_of_plain(name, value);
+    }
+    if (name.size() > 3 * kMaxMarker) {
+        return 0;
+    }
     std::array<char, 3 * kMaxMarker> decoded;
     std::size_t size = 0;
     while (!name.empty()) {
@@ -116,7 +130,9 @@ const S3Operation* find_s3_operation(const S3Facts& facts) {
     const auto& run = s3_index().run(facts.level, facts.method);
     const bool asked = facts.markers != 0 || facts.headers != 0;
     for (std::size_t i = asked ? run.begin : run.plain; i < run.end; ++i) {
-        if (fits(operations[i], facts)) return &operations[i];
+        if (fits(operations[i], facts)) {
+            return &operations[i];
+        }
     }
     return nullptr;
 }

@@ -12,7 +12,9 @@ bool parse_weight(std::string_view text, double& weight) {
     double value = 0;
     const auto* end = text.data() + text.size();
     const auto [stop, failure] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-    if (failure != std::errc() || stop != end || !std::isfinite(value) || value < 0) return false;
+    if (failure != std::errc() || stop != end || !std::isfinite(value) || value < 0) {
+        return false;
+    }
     weight = value;
     return true;
 }
@@ -21,7 +23,9 @@ WeightRule::WeightRule(const WeightSettings& settings, double max_weight)
     : settings_(settings), max_weight_(max_weight) {
     for (const auto& [operation, weight] : settings.table) {
         const auto next = static_cast<LiteralMap::Number>(weights_.size());
-        if (operations_.insert(operation, next) == next) weights_.push_back(weight);
+        if (operations_.insert(operation, next) == next) {
+            weights_.push_back(weight);
+        }
     }
 }
 
@@ -29,7 +33,9 @@ Weighed WeightRule::stated(const http::RequestHead& head) const {
     Weighed weighed{.weight = settings_.constant};
     const auto& fields = head.fields();
     const auto index = fields.find(settings_.header);
-    if (index == http::Fields::kNone) return weighed;
+    if (index == http::Fields::kNone) {
+        return weighed;
+    }
     const bool twice = fields.find(settings_.header, index + 1) != http::Fields::kNone;
     double value = 0;
     if (twice || !parse_weight(fields.value(index), value)) {
@@ -45,7 +51,9 @@ Weighed WeightRule::weigh(const http::RequestHead& head, std::string_view operat
                           bool client_trusted) const {
     Weighed weighed{.weight = settings_.constant};
     if (settings_.source == WeightSource::table) {
-        if (const auto found = operations_.find(operation)) weighed.weight = weights_[*found];
+        if (const auto found = operations_.find(operation)) {
+            weighed.weight = weights_[*found];
+        }
     } else if (settings_.source == WeightSource::header && client_trusted) {
         weighed = stated(head);
     }

@@ -8,13 +8,17 @@ namespace weir::sim {
 
 Load::Load(const LoadPlan& plan, std::uint32_t sidecars, Random random)
     : plan_(plan), sidecars_(sidecars), random_(random) {
-    if (plan_.shares.empty()) plan_.shares.assign(plan_.quotas.size(), 1.0);
+    if (plan_.shares.empty()) {
+        plan_.shares.assign(plan_.quotas.size(), 1.0);
+    }
 }
 
 const Phase* Load::phase_at(double at) const {
     const Phase* now = nullptr;
     for (const Phase& phase : plan_.phases) {
-        if (phase.from <= at) now = &phase;
+        if (phase.from <= at) {
+            now = &phase;
+        }
     }
     return now;
 }
@@ -26,7 +30,9 @@ double Load::rate_at(double at) const {
 
 double Load::next_phase(double at) const {
     for (const Phase& phase : plan_.phases) {
-        if (phase.from > at) return phase.from;
+        if (phase.from > at) {
+            return phase.from;
+        }
     }
     return std::numeric_limits<double>::infinity();
 }
@@ -36,14 +42,18 @@ Arrival Load::next() {
         const double rate = rate_at(at_);
         const double change = next_phase(at_);
         double wait = std::numeric_limits<double>::infinity();
-        if (rate > 0) wait = plan_.constant_rate ? 1 / rate : random_.exponential(rate);
+        if (rate > 0) {
+            wait = plan_.constant_rate ? 1 / rate : random_.exponential(rate);
+        }
         if (at_ + wait < change) {
             at_ += wait;
             break;
         }
         // Without memory: what is left of the waiting time is drawn anew at the new rate.
         at_ = change;
-        if (change == std::numeric_limits<double>::infinity()) break;
+        if (change == std::numeric_limits<double>::infinity()) {
+            break;
+        }
     }
     return {at_, pick_sidecar(at_), pick_quota(at_)};
 }
@@ -52,7 +62,9 @@ std::uint32_t Load::pick_sidecar(double at) {
     if (plan_.move_every > 0) {
         return static_cast<std::uint32_t>(std::min(at, 1e9) / plan_.move_every) % sidecars_;
     }
-    if (plan_.skew > 0 && random_.unit() < plan_.skew) return sidecars_ - 1;
+    if (plan_.skew > 0 && random_.unit() < plan_.skew) {
+        return sidecars_ - 1;
+    }
     const std::uint32_t among = plan_.skew > 0 ? sidecars_ - 1 : sidecars_;
     std::uint32_t sidecar = 0;
     do {
@@ -68,7 +80,9 @@ std::uint32_t Load::pick_quota(double at) {
     const auto& shares = phase == nullptr || phase->shares.empty() ? plan_.shares : phase->shares;
     double position = random_.unit() * std::accumulate(shares.begin(), shares.end(), 0.0);
     for (std::uint32_t i = 0; i + 1 < shares.size(); ++i) {
-        if (position < shares[i]) return i;
+        if (position < shares[i]) {
+            return i;
+        }
         position -= shares[i];
     }
     return static_cast<std::uint32_t>(shares.size() - 1);

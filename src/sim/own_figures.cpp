@@ -15,7 +15,9 @@ namespace {
 void give(std::vector<Story>& stories, const std::string& name, OwnFigures figures) {
     const auto found = std::find_if(stories.begin(), stories.end(),
                                     [&](const Story& story) { return story.name == name; });
-    if (found == stories.end()) throw std::logic_error("no story " + name);
+    if (found == stories.end()) {
+        throw std::logic_error("no story " + name);
+    }
     if (figures.single_seconds.size() > found->reference.single_seconds.size()) {
         throw std::logic_error("more single seconds than " + name + " counts");
     }

@@ -26,8 +26,12 @@ double Recorder::sum(const Bins& bins, double from, double to, std::uint32_t quo
     const auto last = static_cast<std::size_t>(std::llround(std::max(0.0, to) * kBinsPerSecond));
     double sum = 0;
     for (std::uint32_t i = 0; i < bins.size(); ++i) {
-        if (quota != kAnyQuota && quota != i) continue;
-        for (std::size_t at = first; at < std::min(last, bins[i].size()); ++at) sum += bins[i][at];
+        if (quota != kAnyQuota && quota != i) {
+            continue;
+        }
+        for (std::size_t at = first; at < std::min(last, bins[i].size()); ++at) {
+            sum += bins[i][at];
+        }
     }
     return sum;
 }

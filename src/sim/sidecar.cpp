@@ -13,7 +13,9 @@ constexpr std::uint64_t kMaintainEvery = 100;    // ticks
 
 engine::GossipKey shared_key() {
     engine::GossipKey key;
-    for (std::size_t i = 0; i < key.size(); ++i) key[i] = std::byte(i * 7 + 3);
+    for (std::size_t i = 0; i < key.size(); ++i) {
+        key[i] = std::byte(i * 7 + 3);
+    }
     return key;
 }
 
@@ -25,8 +27,12 @@ Endpoint Sidecar::address_of(std::uint32_t number) {
 
 std::optional<std::uint32_t> Sidecar::number_of(const Endpoint& address) {
     std::uint32_t host = 0;
-    for (std::size_t i = 12; i < 16; ++i) host = host << 8 | address.address[i];
-    if (address.port != kPort || host < kNetwork) return std::nullopt;
+    for (std::size_t i = 12; i < 16; ++i) {
+        host = host << 8 | address.address[i];
+    }
+    if (address.port != kPort || host < kNetwork) {
+        return std::nullopt;
+    }
     return host - kNetwork;
 }
 
@@ -94,7 +100,9 @@ void Sidecar::refused(const Endpoint& address, Instant now) {
 }
 
 void Sidecar::tick(Instant now) {
-    if (++ticks_ % kMaintainEvery == 0) limiter_->maintain(local(now));
+    if (++ticks_ % kMaintainEvery == 0) {
+        limiter_->maintain(local(now));
+    }
     engine_->tick(local(now));
 }
 

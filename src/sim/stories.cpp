@@ -20,7 +20,9 @@ limiter::QuotaDefinition quota(std::string name, std::optional<std::string> pare
     limiter::QuotaDefinition definition;
     definition.name = std::move(name);
     definition.parent = std::move(parent);
-    if (limit <= 0) return definition;
+    if (limit <= 0) {
+        return definition;
+    }
     limiter::RateLimit rate;
     rate.amount = limit;
     rate.low = limiter::BurstSpec{limiter::BurstSpec::Kind::seconds, 1};
@@ -100,7 +102,9 @@ std::uint32_t find_sidecar(World& world, bool owner) {
     const auto owners = world.owners_of("q");
     for (std::uint32_t i = 0; i < world.size(); ++i) {
         const bool owns = std::find(owners.begin(), owners.end(), i) != owners.end();
-        if (owns == owner) return i;
+        if (owns == owner) {
+            return i;
+        }
     }
     return 0;
 }
@@ -135,7 +139,9 @@ std::function<void(World&)> split_at(double at, double seconds) {
     return [=](World& world) {
         world.at(at, [=](World& w) {
             std::vector<bool> side;
-            for (std::uint32_t i = 0; i < w.size(); ++i) side.push_back(i % 2 == 1);
+            for (std::uint32_t i = 0; i < w.size(); ++i) {
+                side.push_back(i % 2 == 1);
+            }
             w.cut(side, seconds, false);
         });
     };
@@ -325,7 +331,9 @@ std::vector<Story> all_stories() {
     add_small(stories);
     add_below(stories);
     add_faults(stories);
-    for (Story& story : throttle_stories()) stories.push_back(std::move(story));
+    for (Story& story : throttle_stories()) {
+        stories.push_back(std::move(story));
+    }
     add_own_figures(stories);
     return stories;
 }

@@ -24,8 +24,12 @@ void judge_range(const std::string& what, Range ours, Range theirs, double margi
                  std::vector<std::string>& faults) {
     const double least = theirs.least - margin;
     const double most = theirs.most + margin;
-    if (ours.least < least) faults.push_back(describe(what.c_str(), ours.least, "<", least));
-    if (ours.most > most) faults.push_back(describe(what.c_str(), ours.most, ">", most));
+    if (ours.least < least) {
+        faults.push_back(describe(what.c_str(), ours.least, "<", least));
+    }
+    if (ours.most > most) {
+        faults.push_back(describe(what.c_str(), ours.most, ">", most));
+    }
 }
 
 /// `whose` begins what is said.
@@ -33,7 +37,9 @@ void judge_figures(const std::string& whose, const Figures& figures, bool second
                    const Summary& summary, std::vector<std::string>& faults) {
     judge_range(whose + "mean", {summary.mean_least, summary.mean_most},
                 {figures.mean_least, figures.mean_most}, kMeanMargin, faults);
-    if (!seconds_known) return;
+    if (!seconds_known) {
+        return;
+    }
     judge_range(whose + "second", {summary.second_least, summary.second_most},
                 {figures.second_least, figures.second_most}, kSecondMargin, faults);
 }
@@ -44,14 +50,18 @@ void judge_single_seconds(const Reference& reference, const Summary& summary,
         const double ours = summary.single_seconds[i].distance_from_one();
         const double theirs = reference.single_seconds[i].distance_from_one();
         const double bound = theirs + kSecondMargin;
-        if (ours <= bound) continue;
+        if (ours <= bound) {
+            continue;
+        }
         const std::string what = "second " + std::to_string(i + 1) + " off by";
         faults.push_back(describe(what.c_str(), ours, ">", bound));
     }
 }
 
 void judge_own(const OwnFigures& own, const Summary& summary, std::vector<std::string>& faults) {
-    if (own.steady) judge_figures("own ", *own.steady, true, summary, faults);
+    if (own.steady) {
+        judge_figures("own ", *own.steady, true, summary, faults);
+    }
     for (std::size_t i = 0; i < own.single_seconds.size(); ++i) {
         const std::string what = "own second " + std::to_string(i + 1);
         judge_range(what, summary.single_seconds[i], own.single_seconds[i], kSecondMargin, faults);
@@ -93,15 +103,21 @@ void judge_shares(const Reference& reference, const Summary& summary,
 }
 
 void add_ranges(std::vector<Range>& ranges, const std::vector<double>& values, bool first) {
-    if (first) ranges.assign(values.size(), Range{1e9, -1e9});
-    for (std::size_t i = 0; i < values.size(); ++i) ranges[i].add(values[i]);
+    if (first) {
+        ranges.assign(values.size(), Range{1e9, -1e9});
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        ranges[i].add(values[i]);
+    }
 }
 
 void add_traffic(World& world, const Story& story, StoryResult& result) {
     double deltas = 0;
     double totals = 0;
     for (std::uint32_t i = 0; i < world.size(); ++i) {
-        if (!world.sidecar(i).running()) continue;
+        if (!world.sidecar(i).running()) {
+            continue;
+        }
         const engine::SyncStatistics sync = world.sidecar(i).engine().statistics().sync;
         deltas += static_cast<double>(sync.deltas_sent);
         totals += static_cast<double>(sync.totals_sent);
@@ -139,7 +155,9 @@ void find_busiest(const Traffic& before, const Traffic& after, double seconds,
     for (std::size_t i = 0; i < after.bytes.size(); ++i) {
         const bool same = after.bytes[i] >= before.bytes[i];
         const double bytes = (after.bytes[i] - (same ? before.bytes[i] : 0)) / seconds;
-        if (bytes <= result.busiest_bytes) continue;
+        if (bytes <= result.busiest_bytes) {
+            continue;
+        }
         result.busiest_bytes = bytes;
         result.busiest_datagrams =
             (after.datagrams[i] - (same ? before.datagrams[i] : 0)) / seconds;
@@ -153,7 +171,9 @@ double staleness_of(World& world) {
     double sum = 0;
     double running = 0;
     for (std::uint32_t i = 0; i < world.size(); ++i) {
-        if (!world.sidecar(i).running()) continue;
+        if (!world.sidecar(i).running()) {
+            continue;
+        }
         sum += to_seconds(world.sidecar(i).engine().statistics().staleness);
         ++running;
     }
@@ -163,7 +183,9 @@ double staleness_of(World& world) {
 double pace_of(World& world) {
     double most = 1;
     for (std::uint32_t i = 0; i < world.size(); ++i) {
-        if (!world.sidecar(i).running()) continue;
+        if (!world.sidecar(i).running()) {
+            continue;
+        }
         most = std::max(most, world.sidecar(i).engine().statistics().pace_asked);
     }
     return most;
@@ -192,7 +214,9 @@ StoryResult run(const Story& story, std::uint64_t seed) {
         datagrams_before = w.datagrams();
         traffic_before = traffic_of(w);
     });
-    if (story.arrange) story.arrange(world);
+    if (story.arrange) {
+        story.arrange(world);
+    }
     StoryResult result;
     result.seed = seed;
     std::vector<double> staleness;
@@ -275,7 +299,9 @@ Summary summarise(const std::vector<StoryResult>& results) {
 std::vector<std::string> judge(const Story& story, const Summary& summary) {
     std::vector<std::string> faults;
     const Reference& reference = story.reference;
-    if (!summary.met) faults.emplace_back("not everybody met everybody");
+    if (!summary.met) {
+        faults.emplace_back("not everybody met everybody");
+    }
     if (reference.steady) {
         judge_figures("", *reference.steady, reference.seconds_known, summary, faults);
     }
@@ -283,13 +309,17 @@ std::vector<std::string> judge(const Story& story, const Summary& summary) {
         faults.push_back(describe("refused", summary.refused, ">", 0));
     }
     const auto judge_bound = [&](const char* what, double value, std::optional<double> bound) {
-        if (bound && value > *bound) faults.push_back(describe(what, value, ">", *bound));
+        if (bound && value > *bound) {
+            faults.push_back(describe(what, value, ">", *bound));
+        }
     };
     judge_bound("share refused", summary.refused_share, reference.refused_share);
     judge_bound("bytes a second", summary.bytes, reference.bytes);
     judge_bound("bytes a second of the busiest", summary.busiest_bytes, reference.busiest_bytes);
     judge_bound("staleness", summary.staleness, reference.staleness);
-    if (reference.paced && summary.pace <= 1) faults.emplace_back("no owner asked for slowness");
+    if (reference.paced && summary.pace <= 1) {
+        faults.emplace_back("no owner asked for slowness");
+    }
     if (reference.each_quota) {
         const Figures& each = *reference.each_quota;
         judge_bound("mean of a quota", summary.quota_mean.most, each.mean_most);

@@ -44,7 +44,9 @@ World::World(WorldPlan plan)
       began_(kBegin) {
     plan_.sync.datagrams_per_second =
         static_cast<std::uint32_t>(std::lround(plan_.sync.datagrams_per_second * plan_.budgets));
-    for (std::uint32_t i = 0; i < plan_.sidecars; ++i) sidecars_.emplace_back(i);
+    for (std::uint32_t i = 0; i < plan_.sidecars; ++i) {
+        sidecars_.emplace_back(i);
+    }
 }
 
 void World::at(double seconds, Action action) { actions_.emplace_back(seconds, std::move(action)); }
@@ -73,13 +75,17 @@ bool World::everybody_met() {
         const auto states = sidecars_[i].engine().statistics().peers_by_state;
         const auto alive = states.find("alive");
         const std::uint64_t known = alive != states.end() ? alive->second : 0;
-        if (known != (few ? kSeeds : plan_.sidecars - 1)) return false;
+        if (known != (few ? kSeeds : plan_.sidecars - 1)) {
+            return false;
+        }
     }
     return true;
 }
 
 bool World::run(double longest_meeting) {
-    for (std::uint32_t i = 0; i < plan_.sidecars; ++i) start(i);
+    for (std::uint32_t i = 0; i < plan_.sidecars; ++i) {
+        start(i);
+    }
     // With the whole network in order, so that a story begins with what it is about.
     network_.set_faults(NetworkFaults{});
     const Instant latest = now_ + from_seconds(longest_meeting);
@@ -131,7 +137,9 @@ void World::handle(const Event& event) {
 
 void World::handle_tick(const Event& event) {
     Sidecar& sidecar = sidecars_[event.subject];
-    if (event.epoch != sidecar.epoch() || !sidecar.running()) return;
+    if (event.epoch != sidecar.epoch() || !sidecar.running()) {
+        return;
+    }
     if (sidecar.stopped_until) {
         if (now_ < *sidecar.stopped_until) {
             queue_.push(*sidecar.stopped_until, EventKind::tick, event.subject, event.epoch);
@@ -150,7 +158,9 @@ void World::resume(std::uint32_t number) {
     Sidecar& sidecar = sidecars_[number];
     sidecar.stopped_until.reset();
     // The event loop reads what waits in the socket before or after its timer.
-    if (random_.unit() < 0.5) sidecar.tick(now_);
+    if (random_.unit() < 0.5) {
+        sidecar.tick(now_);
+    }
     for (const Sidecar::Waiting& waiting : std::exchange(sidecar.socket, {})) {
         sidecar.receive(waiting.bytes, waiting.from, now_);
         collect(number);
@@ -174,7 +184,9 @@ void World::handle_datagram(const Event& event) {
 
 void World::deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes) {
     Sidecar& sidecar = sidecars_[to];
-    if (!sidecar.running()) return refuse(from, to);
+    if (!sidecar.running()) {
+        return refuse(from, to);
+    }
     if (sidecar.stopped_until) {
         if (sidecar.socket.size() < kSocketBuffer) {
             sidecar.socket.push_back({{bytes.begin(), bytes.end()}, from});
@@ -195,10 +207,14 @@ void World::collect(std::uint32_t from) {
         fingerprint_ = hash_of(fingerprint_, outgoing.bytes);
         const auto to = Sidecar::number_of(outgoing.to);
         if (!to || *to >= plan_.sidecars) {
-            if (stranger_) stranger_(from, outgoing.to, outgoing.bytes);
+            if (stranger_) {
+                stranger_(from, outgoing.to, outgoing.bytes);
+            }
             continue;
         }
-        if (tap_) tap_(from, *to, outgoing.bytes);
+        if (tap_) {
+            tap_(from, *to, outgoing.bytes);
+        }
         for (const Instant at : network_.deliveries(from, *to, now_)) {
             launch({*to, Sidecar::address_of(from), outgoing.bytes, false}, at);
         }
@@ -219,7 +235,9 @@ void World::launch(Flight flight, Instant at) {
 /// The host of a process that is gone answers as long as the network lets it.
 void World::refuse(const Endpoint& to, std::uint32_t by) {
     const auto sender = Sidecar::number_of(to);
-    if (!plan_.faults.refusals || !sender || *sender >= plan_.sidecars) return;
+    if (!plan_.faults.refusals || !sender || *sender >= plan_.sidecars) {
+        return;
+    }
     for (const Instant at : network_.deliveries(by, *sender, now_)) {
         launch({*sender, Sidecar::address_of(by), {}, true}, at);
     }
@@ -231,7 +249,9 @@ void World::inject(std::uint32_t to, const Endpoint& from, std::vector<std::byte
 
 void World::schedule_arrival() {
     arrival_ = load_.next();
-    if (arrival_.at > plan_.seconds) return;
+    if (arrival_.at > plan_.seconds) {
+        return;
+    }
     queue_.push(began_ + from_seconds(arrival_.at), EventKind::arrival, 0, 0);
 }
 
@@ -240,7 +260,9 @@ void World::handle_arrival() {
     schedule_arrival();
     std::uint32_t number = arrival.sidecar;
     // A load balancer knows who is gone, but not who is stopped.
-    for (int i = 0; i < 100 && !sidecars_[number].running(); ++i) number = load_.any_sidecar();
+    for (int i = 0; i < 100 && !sidecars_[number].running(); ++i) {
+        number = load_.any_sidecar();
+    }
     Sidecar& sidecar = sidecars_[number];
     if (sidecar.running() && sidecar.stopped_until && sidecar.throttled) {
         sidecar.requests.push_back({arrival.quota});
@@ -257,17 +279,25 @@ void World::offer(const Arrival& arrival, std::uint32_t number) {
     Sidecar& sidecar = sidecars_[number];
     const bool admitted = sidecar.offer(plan_.load.quotas[arrival.quota], now_);
     recorder_.offered(arrival.quota, arrival.at);
-    if (admitted) recorder_.admitted(arrival.quota, arrival.at);
-    if (observer_) observer_(arrival.at, number, arrival.quota, admitted);
+    if (admitted) {
+        recorder_.admitted(arrival.quota, arrival.at);
+    }
+    if (observer_) {
+        observer_(arrival.at, number, arrival.quota, admitted);
+    }
 }
 
 void World::stop(std::uint32_t number, double seconds) {
-    if (sidecars_[number].running()) sidecars_[number].stopped_until = now_ + from_seconds(seconds);
+    if (sidecars_[number].running()) {
+        sidecars_[number].stopped_until = now_ + from_seconds(seconds);
+    }
 }
 
 void World::throttle(std::uint32_t number, double stopped, double period, double until) {
     sidecars_[number].throttled = now() < until;
-    if (now() >= until) return;
+    if (now() >= until) {
+        return;
+    }
     stop(number, stopped);
     action_at(now() + period,
               [=](World& world) { world.throttle(number, stopped, period, until); });
@@ -299,11 +329,17 @@ void World::cut(std::vector<bool> side, double seconds, bool one_way) {
 std::vector<std::uint32_t> World::owners_of(std::string_view quota) {
     std::vector<std::uint32_t> owners;
     for (Sidecar& sidecar : sidecars_) {
-        if (!sidecar.running()) continue;
+        if (!sidecar.running()) {
+            continue;
+        }
         const auto status = sidecar.engine().quota_status(quota, sidecar.local(now_));
-        if (!status || status->limits.empty() || status->limits[0].owners.empty()) continue;
+        if (!status || status->limits.empty() || status->limits[0].owners.empty()) {
+            continue;
+        }
         for (const Endpoint& owner : status->limits[0].owners) {
-            if (const auto number = Sidecar::number_of(owner)) owners.push_back(*number);
+            if (const auto number = Sidecar::number_of(owner)) {
+                owners.push_back(*number);
+            }
         }
         return owners;
     }

@@ -20,8 +20,12 @@ class FakeDirectory : public QuotaDirectory {
                                std::size_t count) const override {
         std::vector<QuotaRow> page;
         for (const auto& [name, row] : rows) {
-            if (!name.starts_with(prefix) || (!after.empty() && name <= after)) continue;
-            if (page.size() == count) break;
+            if (!name.starts_with(prefix) || (!after.empty() && name <= after)) {
+                continue;
+            }
+            if (page.size() == count) {
+                break;
+            }
             page.push_back(row);
         }
         return page;
@@ -46,7 +50,9 @@ class FakeDirectory : public QuotaDirectory {
         return report;
     }
     std::vector<QuotaHistoryRow> history(std::string_view name) const override {
-        if (name != "s3/gone") return {};
+        if (name != "s3/gone") {
+            return {};
+        }
         QuotaHistoryRow row;
         row.version = {.epoch = 4, .writer = 0xab};
         row.state = "current";
@@ -74,7 +80,9 @@ class FakeDirectory : public QuotaDirectory {
             return refused;
         }
         last_edit = edit;
-        if (edit.dry_run) return accepted();
+        if (edit.dry_run) {
+            return accepted();
+        }
         rows[definition.name] = {.name = definition.name,
                                  .definition = definition,
                                  .source = "api epoch 1",
@@ -103,10 +111,14 @@ class FakeDirectory : public QuotaDirectory {
                                          .suggestion = ""});
             }
         }
-        if (!report.errors.empty()) return report;
+        if (!report.errors.empty()) {
+            return report;
+        }
         for (const engine::WantedDefinition& one : wanted) {
             report.versions.push_back(*accepted().version);
-            if (!edit.dry_run) rows[one.definition.name].definition = one.definition;
+            if (!edit.dry_run) {
+                rows[one.definition.name].definition = one.definition;
+            }
         }
         return report;
     }
@@ -115,8 +127,12 @@ class FakeDirectory : public QuotaDirectory {
         return accepted();
     }
     ChangeOutcome remove(std::string_view name, const engine::Edit& edit) override {
-        if (edit.dry_run && rows.contains(std::string(name))) return accepted();
-        if (rows.erase(std::string(name)) > 0) return accepted();
+        if (edit.dry_run && rows.contains(std::string(name))) {
+            return accepted();
+        }
+        if (rows.erase(std::string(name)) > 0) {
+            return accepted();
+        }
         ChangeOutcome refused;
         refused.code = ErrorCode::not_found;
         refused.message = "the API layer has no such quota";
@@ -180,7 +196,9 @@ struct World {
         result.drain = [this] { health.draining = true; };
         result.log_level = [this] { return level; };
         result.set_log_level = [this](std::string_view wanted) {
-            if (wanted != "debug" && wanted != "info") return false;
+            if (wanted != "debug" && wanted != "info") {
+                return false;
+            }
             level = wanted;
             return true;
         };
@@ -288,7 +306,9 @@ TEST_CASE("changes may be made on a condition, and a broken condition is told ap
     World world;
     const auto tag_in = [](const Response& answer) {
         for (const auto& [name, value] : answer.fields) {
-            if (name == "ETag") return value;
+            if (name == "ETag") {
+                return value;
+            }
         }
         return std::string();
     };
@@ -500,8 +520,12 @@ TEST_CASE("the list is paged in the order of names") {
     std::string after;
     for (int page = 0; page < 10; ++page) {
         const Json answer = world.get("/v1/quotas?limit=2&after=" + after);
-        for (const auto& quota : answer["quotas"]) names.push_back(quota["name"]);
-        if (!answer.contains("next")) break;
+        for (const auto& quota : answer["quotas"]) {
+            names.push_back(quota["name"]);
+        }
+        if (!answer.contains("next")) {
+            break;
+        }
         after = answer["next"];
     }
     CHECK(names == std::vector<std::string>{"a/1", "a/2", "a/3", "b", "c"});

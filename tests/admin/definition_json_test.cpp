@@ -22,7 +22,9 @@ limiter::QuotaDefinition definition() {
 
 bool mentions(const ParsedDefinition& parsed, std::string_view path) {
     for (const auto& error : parsed.errors) {
-        if (error.path.find(path) != std::string::npos) return true;
+        if (error.path.find(path) != std::string::npos) {
+            return true;
+        }
     }
     return false;
 }
@@ -99,7 +101,9 @@ TEST_CASE("what is not a JSON object is an error, however deep or broken") {
         CHECK_FALSE(parsed.errors.empty());
     }
     std::string deep;
-    for (int i = 0; i < 50'000; ++i) deep += "{\"a\":";
+    for (int i = 0; i < 50'000; ++i) {
+        deep += "{\"a\":";
+    }
     CHECK_FALSE(parse_definition(deep, "s3").definition.has_value());
 }
 
@@ -139,7 +143,9 @@ TEST_CASE("a merge patch changes what it names and nothing else") {
 
 TEST_CASE("a patch that is wrong in any way changes nothing") {
     std::string deep = "1";
-    for (int i = 0; i < 50'000; ++i) deep = "{\"a\":" + deep + "}";
+    for (int i = 0; i < 50'000; ++i) {
+        deep = "{\"a\":" + deep + "}";
+    }
     for (const std::string& patch :
          {std::string("[]"), std::string("7"), std::string("{"), std::string(R"({"name": "s4"})"),
           std::string(R"({"mode": "maybe"})"), std::string(R"({"modes": "off"})"), deep}) {

@@ -27,7 +27,9 @@ std::string unpacked(std::string packed, std::size_t size) {
 
 TEST_CASE("gzip gives back what went in, and less") {
     std::string text;
-    for (int i = 0; i < 2000; ++i) text += "weir_requests_total " + std::to_string(i) + "\n";
+    for (int i = 0; i < 2000; ++i) {
+        text += "weir_requests_total " + std::to_string(i) + "\n";
+    }
     const auto packed = gzip(text);
     REQUIRE(packed.has_value());
     CHECK(packed->size() < text.size() / 3);

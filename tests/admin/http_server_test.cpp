@@ -97,7 +97,9 @@ class Client {
     bool read_some() {
         char chunk[4096];
         const auto count = ::recv(socket_.native_handle(), chunk, sizeof chunk, 0);
-        if (count <= 0) return false;
+        if (count <= 0) {
+            return false;
+        }
         text_.append(chunk, static_cast<std::size_t>(count));
         return true;
     }
@@ -138,7 +140,9 @@ class World {
     bool eventually(Condition condition) {
         const auto end = std::chrono::steady_clock::now() + 5s;
         while (!condition(statistics())) {
-            if (std::chrono::steady_clock::now() > end) return false;
+            if (std::chrono::steady_clock::now() > end) {
+                return false;
+            }
             std::this_thread::yield();
         }
         return true;
@@ -305,7 +309,9 @@ TEST_CASE("who was answered last makes room last, who sends its head slowly does
 TEST_CASE("who makes room: first without a head, then without a body, never with an answer") {
     Places<int> places;
     std::array<int, 4> connections{};
-    for (int& connection : connections) places.enter(connection);
+    for (int& connection : connections) {
+        places.enter(connection);
+    }
     places.wait(connections[0], Stage::answer);
     places.wait(connections[1], Stage::body);
     places.wait(connections[2], Stage::head);  // younger than the last one from here on

@@ -59,7 +59,9 @@ struct World {
             const auto leaf = limiter.find(thread, "k/" + std::to_string(i), now);
             static_cast<void>(limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge));
             limiter.quiescent(thread);
-            if (i % 4096 == 0) limiter.maintain(now);
+            if (i % 4096 == 0) {
+                limiter.maintain(now);
+            }
         }
         sources = test::sample_sources();
         sources.limiter = [this] { return to_figures(limiter, now); };
@@ -135,7 +137,9 @@ TEST_CASE("a scrape of 1,000,000 instances looks at none of them") {
     const std::uint64_t before = world.looked_at();
     constexpr int kCalls = 100;
     const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < kCalls; ++i) world.limiter.maintain(world.now);
+    for (int i = 0; i < kCalls; ++i) {
+        world.limiter.maintain(world.now);
+    }
     std::printf("upkeep of 10 s: %.1f ms\n",
                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
                     .count());
@@ -182,7 +186,9 @@ TEST_CASE("a page stays below its size whatever the names and limits are") {
         for (std::size_t at = 0; at < text.size();) {
             const std::size_t end = text.find('\n', at);
             const std::string_view line = std::string_view(text).substr(at, end - at);
-            if (line.find("{quota=\"") != std::string_view::npos) quota_bytes += line.size() + 1;
+            if (line.find("{quota=\"") != std::string_view::npos) {
+                quota_bytes += line.size() + 1;
+            }
             at = end + 1;
         }
         CHECK(quota_bytes <= world.sources.max_quota_bytes);
@@ -193,7 +199,9 @@ TEST_CASE("a page stays below its size whatever the names and limits are") {
 
 TEST_CASE("a scrape of 100,000 definitions has 1,000 of them, and the rest in one") {
     World world(10, 100'000);
-    for (int i = 0; i < 100; ++i) world.limiter.maintain(world.now);
+    for (int i = 0; i < 100; ++i) {
+        world.limiter.maintain(world.now);
+    }
     const Metrics metrics(world.sources, [] { return Instant{}; });
     const std::string text = metrics.text();
     CHECK(text.find("\nweir_quotas 100001\n") != std::string::npos);

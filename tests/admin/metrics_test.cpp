@@ -31,7 +31,9 @@ bool has_line(const std::string& text, const std::string& line) {
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     std::istringstream input(text);
-    for (std::string line; std::getline(input, line);) lines.push_back(line);
+    for (std::string line; std::getline(input, line);) {
+        lines.push_back(line);
+    }
     return lines;
 }
 
@@ -67,7 +69,9 @@ Described described_by(const Metrics& metrics) {
                : family.type == MetricType::Gauge ? "gauge"
                                                   : "histogram";
         for (const auto& metric : family.metric) {
-            for (const auto& label : metric.label) labels.insert(label.name);
+            for (const auto& label : metric.label) {
+                labels.insert(label.name);
+            }
         }
     }
     return all;
@@ -79,11 +83,15 @@ Described documented() {
     REQUIRE(input.is_open());
     Described all;
     for (std::string line; std::getline(input, line);) {
-        if (!line.starts_with("| `")) continue;
+        if (!line.starts_with("| `")) {
+            continue;
+        }
         std::istringstream cells(line);
         std::string cell;
         std::vector<std::string> row;
-        while (std::getline(cells, cell, '|') && row.size() < 4) row.push_back(cell);
+        while (std::getline(cells, cell, '|') && row.size() < 4) {
+            row.push_back(cell);
+        }
         REQUIRE(row.size() == 4);
         const auto trimmed = [](const std::string& text, const char* edge) {
             const auto begin = text.find_first_not_of(edge);
@@ -95,7 +103,9 @@ Described documented() {
         type = trimmed(row[2], " ");
         std::istringstream list(row[3]);
         while (std::getline(list, cell, ',')) {
-            if (!trimmed(cell, " `").empty()) labels.insert(trimmed(cell, " `"));
+            if (!trimmed(cell, " `").empty()) {
+                labels.insert(trimmed(cell, " `"));
+            }
         }
     }
     return all;
@@ -212,7 +222,9 @@ TEST_CASE("quota names of any kind leave the text parsable and the series apart"
     auto sources = sample_sources();
     sources.limiter = [names] {
         LimiterFigures limiter;
-        for (const auto& name : names) limiter.quotas.push_back(sample_quota(name));
+        for (const auto& name : names) {
+            limiter.quotas.push_back(sample_quota(name));
+        }
         return limiter;
     };
     const std::string text = text_of(std::move(sources));
@@ -220,7 +232,9 @@ TEST_CASE("quota names of any kind leave the text parsable and the series apart"
     CHECK(promtool(text) == "");
     std::set<std::string> series;
     for (const auto& line : lines_of(text)) {
-        if (!line.starts_with("weir_quota_offered_total{")) continue;
+        if (!line.starts_with("weir_quota_offered_total{")) {
+            continue;
+        }
         CHECK(series.insert(line).second);
         CHECK(line.size() < 2 * kMaxLabelBytes + 100);
     }
@@ -237,7 +251,9 @@ TEST_CASE("label values that are fine stay as they are") {
     CHECK(label_value(longest + "a").size() == kMaxLabelBytes);
     // Cut between characters, not within one.
     std::string euros;
-    while (euros.size() < 2 * kMaxLabelBytes) euros += "\xe2\x82\xac";
+    while (euros.size() < 2 * kMaxLabelBytes) {
+        euros += "\xe2\x82\xac";
+    }
     const std::string cut = label_value(euros);
     CHECK(cut.size() <= kMaxLabelBytes);
     CHECK(cut.find("\xef\xbf\xbd") == std::string::npos);
@@ -248,14 +264,18 @@ TEST_CASE("series are bounded, the rest is summed and counted") {
     sources.max_quota_series = 10;
     sources.limiter = [] {
         LimiterFigures limiter;
-        for (int i = 0; i < 25; ++i) limiter.quotas.push_back(sample_quota(std::to_string(i)));
+        for (int i = 0; i < 25; ++i) {
+            limiter.quotas.push_back(sample_quota(std::to_string(i)));
+        }
         limiter.definitions = limiter.quotas.size();
         return limiter;
     };
     const std::string text = text_of(std::move(sources));
     std::size_t offered = 0;
     for (const auto& line : lines_of(text)) {
-        if (line.starts_with("weir_quota_offered_total{")) ++offered;
+        if (line.starts_with("weir_quota_offered_total{")) {
+            ++offered;
+        }
     }
     CHECK(offered == 11);
     CHECK(has_line(text, R"(weir_quota_offered_total{quota="__other__"} 210)"));

@@ -189,10 +189,14 @@ TEST_CASE("long names, quotes and limits: as many as the bytes hold, the rest is
         CAPTURE(size);
         QuotaSeries series(1'000, kBytes);
         std::vector<QuotaFigures> all;
-        for (int i = 0; i < 1'000; ++i) all.push_back(quota(long_name(i, size), 1));
+        for (int i = 0; i < 1'000; ++i) {
+            all.push_back(quota(long_name(i, size), 1));
+        }
         const auto result = bound_all(series, all);
         std::size_t bytes = 0;
-        for (const auto& figures : result) bytes += page_bytes(figures, label_bytes(figures.name));
+        for (const auto& figures : result) {
+            bytes += page_bytes(figures, label_bytes(figures.name));
+        }
         CHECK(bytes < kBytes);
         CHECK(bytes > kBytes * 9 / 10);
         CHECK(named_count(result) < before);
@@ -208,7 +212,9 @@ TEST_CASE("when the values grow beyond the bytes the quietest make room, the hot
     constexpr std::size_t kBytes = 64 * 1024;
     QuotaSeries series(1'000, kBytes);
     std::vector<QuotaFigures> all;
-    for (int i = 0; i < 200; ++i) all.push_back(quota(long_name(i, 30), 1));
+    for (int i = 0; i < 200; ++i) {
+        all.push_back(quota(long_name(i, 30), 1));
+    }
     const auto first = bound_all(series, all);
     const std::size_t count = named_count(first);
     REQUIRE(count > 40);
@@ -216,20 +222,28 @@ TEST_CASE("when the values grow beyond the bytes the quietest make room, the hot
     // Every other one grows, and refuses; each has two more limits.
     for (int i = 0; i < 200; ++i) {
         auto& one = all[static_cast<std::size_t>(i)];
-        if (i % 2 == 0) one = quota(one.name, 1e9 + i, 0.123456789);
+        if (i % 2 == 0) {
+            one = quota(one.name, 1e9 + i, 0.123456789);
+        }
         one.limits = {{"requests", "1s", 10}, {"requests", "1m", 0.123456789}};
     }
     const auto result = bound_all(series, all);
     std::size_t bytes = 0;
-    for (const auto& figures : result) bytes += page_bytes(figures, label_bytes(figures.name));
+    for (const auto& figures : result) {
+        bytes += page_bytes(figures, label_bytes(figures.name));
+    }
     CHECK(bytes <= kBytes);
     CHECK(named_count(result) < count);
     for (const auto& figures : first) {
-        if (figures.name == kOtherQuotas) continue;
+        if (figures.name == kOtherQuotas) {
+            continue;
+        }
         const auto same = [&](const QuotaFigures& one) { return one.name == figures.name; };
         const bool refuses = std::find_if(all.begin(), all.end(), same)->discard_probability > 0;
         const bool kept = std::any_of(result.begin(), result.end(), same);
-        if (refuses) CHECK(kept);
+        if (refuses) {
+            CHECK(kept);
+        }
     }
 }
 
@@ -241,7 +255,9 @@ double told_growth(const std::map<std::string, double>& before,
     double growth = 0;
     for (const auto& [name, value] : now) {
         const auto place = before.find(name);
-        if (place == before.end()) continue;
+        if (place == before.end()) {
+            continue;
+        }
         growth += value >= place->second ? value - place->second : value;
     }
     return growth;
@@ -275,7 +291,9 @@ TEST_CASE("law: whatever changes places, within the bytes, and no growth that wa
                 RC_ASSERT(now.emplace(figures.name, figures.offered).second);
                 RC_ASSERT(figures.offered >= 0);
                 const auto place = truth.find(figures.name);
-                if (place != truth.end()) RC_ASSERT(figures.offered <= place->second);
+                if (place != truth.end()) {
+                    RC_ASSERT(figures.offered <= place->second);
+                }
             }
             RC_ASSERT(bytes <= kBytes);
             RC_ASSERT(told_growth(before, now) <= growth);
@@ -318,7 +336,9 @@ TEST_CASE("law: names are unique, bounded, and no counter ever falls while its q
                 }
             }
             std::vector<QuotaFigures> given;
-            for (const auto& [name, value] : counters) given.push_back(quota(name, value));
+            for (const auto& [name, value] : counters) {
+                given.push_back(quota(name, value));
+            }
             const auto result = bound_all(series, given);
             RC_ASSERT(result.size() <= bound + 1);
             std::set<std::string> names;

@@ -26,7 +26,9 @@ struct World {
 
 std::string field(const Response& answer, std::string_view name) {
     for (const auto& [key, value] : answer.fields) {
-        if (key == name) return value;
+        if (key == name) {
+            return value;
+        }
     }
     return "";
 }

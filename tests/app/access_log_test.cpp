@@ -47,7 +47,9 @@ struct TemporaryFile {
     [[nodiscard]] std::vector<std::string> lines() const {
         std::ifstream stream(path);
         std::vector<std::string> all;
-        for (std::string line; std::getline(stream, line);) all.push_back(line);
+        for (std::string line; std::getline(stream, line);) {
+            all.push_back(line);
+        }
         return all;
     }
 };
@@ -75,8 +77,12 @@ TEST_CASE("whatever the texts hold, a line is JSON and fits") {
         CHECK(line.size() <= AccessLogWriter::kLine);
         const auto json = nlohmann::json::parse(line, nullptr, false);
         REQUIRE_FALSE(json.is_discarded());
-        if (text == utf8 || text == controls) CHECK(json["path"] == text);
-        if (text.size() == 5000) CHECK(json["path"].get<std::string>().size() > 100);
+        if (text == utf8 || text == controls) {
+            CHECK(json["path"] == text);
+        }
+        if (text.size() == 5000) {
+            CHECK(json["path"].get<std::string>().size() > 100);
+        }
     }
 }
 
@@ -84,7 +90,9 @@ TEST_CASE("what is recorded is in the file after closing") {
     const TemporaryFile file;
     AccessLogWriter log(file.path);
     REQUIRE(log.open().has_value());
-    for (int i = 0; i < 1000; ++i) log.record(sample());
+    for (int i = 0; i < 1000; ++i) {
+        log.record(sample());
+    }
     REQUIRE(log.open().has_value());  // as at SIGHUP
     log.close();
     CHECK(file.lines().size() == 1000);
@@ -96,7 +104,9 @@ TEST_CASE("a full queue drops and counts, and nobody waits") {
     const TemporaryFile file;
     AccessLogWriter log(file.path);
     // Not open: nobody empties the queue.
-    for (std::size_t i = 0; i < AccessLogWriter::kSlots + 7; ++i) log.record(sample());
+    for (std::size_t i = 0; i < AccessLogWriter::kSlots + 7; ++i) {
+        log.record(sample());
+    }
     CHECK(log.counters().dropped == 7);
     REQUIRE(log.open().has_value());
     log.close();
@@ -110,7 +120,9 @@ TEST_CASE("a pipe that nobody reads does not keep the program from ending") {
     std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(pipe[1]), file.path);
     AccessLogWriter log(file.path);
     REQUIRE(log.open().has_value());
-    for (std::size_t i = 0; i < AccessLogWriter::kSlots; ++i) log.record(sample());
+    for (std::size_t i = 0; i < AccessLogWriter::kSlots; ++i) {
+        log.record(sample());
+    }
     log.close();
     CHECK(log.counters().failed > 0);
     ::close(pipe[0]);

@@ -88,7 +88,9 @@ struct World {
     bool run_until(Condition condition) {
         const auto end = std::chrono::steady_clock::now() + 40s;
         while (!condition()) {
-            if (std::chrono::steady_clock::now() > end) return false;
+            if (std::chrono::steady_clock::now() > end) {
+                return false;
+            }
             io.run_one_for(20ms);
             io.restart();
         }

@@ -63,7 +63,9 @@ struct Sidecar {
     std::size_t peers_in(std::string_view state) {
         std::size_t count = 0;
         for (const auto& peer : (*opened)->engine().peers(net::now())) {
-            if (!peer.self && peer.state == state) ++count;
+            if (!peer.self && peer.state == state) {
+                ++count;
+            }
         }
         return count;
     }
@@ -104,7 +106,9 @@ struct World {
     bool run_until(Condition condition) {
         const auto end = std::chrono::steady_clock::now() + 30s;
         while (!condition()) {
-            if (std::chrono::steady_clock::now() > end) return false;
+            if (std::chrono::steady_clock::now() > end) {
+                return false;
+            }
             io.run_one_for(20ms);
             io.restart();
         }
@@ -272,7 +276,9 @@ TEST_CASE("a flood is read in bounded turns, between which everything else runs"
     World world;
     auto& one = world.add();
     JunkSender junk(one->bound());
-    for (int i = 0; i < 2000; ++i) junk.send(std::string(200, static_cast<char>(i)));
+    for (int i = 0; i < 2000; ++i) {
+        junk.send(std::string(200, static_cast<char>(i)));
+    }
     std::uint64_t before = 0;
     std::uint64_t largest = 0;
     REQUIRE(world.run_until([&] {
@@ -292,7 +298,9 @@ TEST_CASE("reading pauses when it has used up its share of the time, and goes on
     settings.receive_share = 0;  // any reading at all is too much
     auto& one = world.add(std::move(settings));
     JunkSender junk(one->bound());
-    for (int i = 0; i < 300; ++i) junk.send("junk");
+    for (int i = 0; i < 300; ++i) {
+        junk.send("junk");
+    }
     REQUIRE(world.run_until([&] { return one->statistics().received_datagrams == 300; }));
     CHECK(one->statistics().receive_pauses >= 300 / kDatagramsPerTurn);
     // Each pause lasts until a tick.
@@ -319,7 +327,9 @@ TEST_CASE("a sidecar that was stopped throws away what waited in its socket") {
     auto& one = world.add();
     REQUIRE(world.run_until([&] { return one->statistics().ticks > 2; }));
     JunkSender junk(one->bound());
-    for (int i = 0; i < 100; ++i) junk.send("junk");
+    for (int i = 0; i < 100; ++i) {
+        junk.send("junk");
+    }
     stand_still(600ms);
     REQUIRE(world.run_until([&] { return one->statistics().detected_stops == 1; }));
     CHECK(one->statistics().discarded_datagrams == 100);

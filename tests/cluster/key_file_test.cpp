@@ -19,7 +19,9 @@ const std::string kOtherUrlSafe = "_-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7_8";
 
 Key counting() {
     Key key{};
-    for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::byte>(i);
+    for (std::size_t i = 0; i < key.size(); ++i) {
+        key[i] = static_cast<std::byte>(i);
+    }
     return key;
 }
 

@@ -41,7 +41,9 @@ Bytes version_bytes() {
 /// 1, 2, 3 … of four bytes each.
 std::string ascending_bytes() {
     return test::hexadecimal(written([](ByteWriter& writer) {
-        for (std::uint32_t i = 1; i <= 64; ++i) writer.u32(i);
+        for (std::uint32_t i = 1; i <= 64; ++i) {
+            writer.u32(i);
+        }
     }));
 }
 

@@ -47,7 +47,9 @@ const unsigned char* raw(ByteSpan bytes) {
 std::string column_layout(std::string_view heading) {
     std::string layout;
     for (const auto& row : page().table(heading, "bytes")) {
-        if (row[0] == "rest") continue;
+        if (row[0] == "rest") {
+            continue;
+        }
         layout += (layout.empty() ? "" : "; ") + row[0] + " ";
         layout += row[1].substr(0, row[1].find_first_of(",;:("));
     }

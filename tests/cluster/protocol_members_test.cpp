@@ -30,7 +30,9 @@ TEST_CASE("every message type has its row with its number and name, and no other
     std::map<unsigned, std::string> code;
     for (unsigned number = 0; number < 256; ++number) {
         const auto type = static_cast<MessageType>(number);
-        if (is_known(type)) code[number] = std::string(to_string(type));
+        if (is_known(type)) {
+            code[number] = std::string(to_string(type));
+        }
     }
     std::map<unsigned, std::string> docs;
     for (const auto& row : page().messages()) {

@@ -15,21 +15,27 @@ constexpr std::string_view kBlanks = " \t\r\n";
 
 std::string trimmed(std::string_view text) {
     const auto begin = text.find_first_not_of(kBlanks);
-    if (begin == std::string_view::npos) return {};
+    if (begin == std::string_view::npos) {
+        return {};
+    }
     return std::string(text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1));
 }
 
 std::string with_single_blanks(const std::string& text) {
     std::istringstream words(text);
     std::string result;
-    for (std::string word; words >> word;) result += (result.empty() ? "" : " ") + word;
+    for (std::string word; words >> word;) {
+        result += (result.empty() ? "" : " ") + word;
+    }
     return result;
 }
 
 ProtocolPage::Row cells_of(const std::string& line) {
     std::istringstream cells(line.substr(1));
     ProtocolPage::Row row;
-    for (std::string cell; std::getline(cells, cell, '|');) row.push_back(trimmed(cell));
+    for (std::string cell; std::getline(cells, cell, '|');) {
+        row.push_back(trimmed(cell));
+    }
     return row;
 }
 
@@ -95,11 +101,15 @@ std::size_t identity_size(std::string_view kind, ByteReader reader) {
         reader.bytes(8);
     } else if (kind == "limit") {
         reader.bytes(8);
-        if ((reader.u8() & 0x80) == 0) (void)reader.varint();
+        if ((reader.u8() & 0x80) == 0) {
+            (void)reader.varint();
+        }
     } else {
         reader.bytes(reader.u8() == 4 ? 4 : 16);
         reader.bytes(2);
-        if (kind == "member") reader.bytes(8);
+        if (kind == "member") {
+            reader.bytes(8);
+        }
     }
     return reader.ok() ? all - reader.remaining() : all;
 }
@@ -112,19 +122,31 @@ std::variant<std::uint64_t, double, std::string, Records> value_of(const std::st
     std::size_t width = 0;
     words >> kind >> next >> width;
     std::erase(kind, ',');
-    if (next == "×") return hexadecimal(reader.bytes(std::stoul(kind) * width));
-    if (next == "or") return hexadecimal(reader.bytes(identity_size("endpoint", reader)));
+    if (next == "×") {
+        return hexadecimal(reader.bytes(std::stoul(kind) * width));
+    }
+    if (next == "or") {
+        return hexadecimal(reader.bytes(identity_size("endpoint", reader)));
+    }
     if (kind.find_first_not_of("0123456789") == std::string::npos) {
         return big_endian(reader, std::stoul(kind));
     }
-    if (kind == "varint" || kind == "ms" || kind == "cs") return reader.varint();
-    if (kind == "count") return count_of(reader.varint());
-    if (kind == "f64") return reader.f64();
+    if (kind == "varint" || kind == "ms" || kind == "cs") {
+        return reader.varint();
+    }
+    if (kind == "count") {
+        return count_of(reader.varint());
+    }
+    if (kind == "f64") {
+        return reader.f64();
+    }
     if (kind == "f24") {
         const auto upper = static_cast<std::uint32_t>(big_endian(reader, 3));
         return static_cast<double>(std::bit_cast<float>(upper << 8U));
     }
-    if (kind == "string") return std::string(reader.string(SIZE_MAX));
+    if (kind == "string") {
+        return std::string(reader.string(SIZE_MAX));
+    }
     if (kind == "limit" || kind == "endpoint" || kind == "member" || kind == "version") {
         return hexadecimal(reader.bytes(identity_size(kind, reader)));
     }
@@ -134,9 +156,15 @@ std::variant<std::uint64_t, double, std::string, Records> value_of(const std::st
 std::string shown(const std::variant<std::uint64_t, double, std::string, Records>& value) {
     std::ostringstream text;
     text.precision(17);
-    if (const auto* number = std::get_if<std::uint64_t>(&value)) text << *number;
-    if (const auto* real = std::get_if<double>(&value)) text << *real;
-    if (const auto* letters = std::get_if<std::string>(&value)) text << '"' << *letters << '"';
+    if (const auto* number = std::get_if<std::uint64_t>(&value)) {
+        text << *number;
+    }
+    if (const auto* real = std::get_if<double>(&value)) {
+        text << *real;
+    }
+    if (const auto* letters = std::get_if<std::string>(&value)) {
+        text << '"' << *letters << '"';
+    }
     return text.str();
 }
 
@@ -152,7 +180,9 @@ std::string read_field(const Item& item, ByteReader& reader, const Field& field)
         return {};
     }
     const auto found = value_of(item.text, reader);
-    if (!reader.ok()) return "no room for " + item.text;
+    if (!reader.ok()) {
+        return "no room for " + item.text;
+    }
     const bool same = shown(found) == shown(field.value) && found.index() == field.value.index();
     return same ? "" : item.text + " is " + shown(found) + " instead of " + shown(field.value);
 }
@@ -161,7 +191,9 @@ std::string read_fields(std::string_view layout, ByteReader& reader, const Field
     auto field = fields.begin();
     for (const Item& item : items_of(layout)) {
         if (field != fields.end() && item.text.starts_with(field->what)) {
-            if (auto wrong = read_field(item, reader, *field); !wrong.empty()) return wrong;
+            if (auto wrong = read_field(item, reader, *field); !wrong.empty()) {
+                return wrong;
+            }
             ++field;
         } else if (!item.optional) {
             return "the page has '" + item.text + "'";
@@ -179,7 +211,9 @@ ProtocolPage::ProtocolPage() {
     std::string text;
     bool inside = false;
     for (std::string line; std::getline(input, line); text += line + "\n") {
-        if (line.starts_with("#")) heading = line;
+        if (line.starts_with("#")) {
+            heading = line;
+        }
         if (!line.starts_with("|")) {
             inside = false;
         } else if (!std::exchange(inside, true)) {
@@ -226,7 +260,9 @@ std::vector<ProtocolPage::Row> ProtocolPage::messages() const {
 
 std::string ProtocolPage::layout(std::string_view message) const {
     for (const Row& row : messages()) {
-        if (row[1] == message) return row[2];
+        if (row[1] == message) {
+            return row[2];
+        }
     }
     FAIL("no message " << message);
     return {};

@@ -84,7 +84,9 @@ TEST_CASE("windows, memories and leaps are those of the code") {
 TEST_CASE("membership's dials are those of the code") {
     const gossip::MembershipSettings settings;
     std::map<std::string, std::string> rows;
-    for (const auto& row : page().table("## Membership messages", "value")) rows[row[0]] = row[1];
+    for (const auto& row : page().table("## Membership messages", "value")) {
+        rows[row[0]] = row[1];
+    }
     const std::map<std::string, std::string> expected = {
         {"probe period, direct answer within", milliseconds(settings.probe_period) + ", " +
                                                    milliseconds(settings.probe_timeout) +
@@ -168,7 +170,9 @@ TEST_CASE("lanes have the types and the budgets that the page says") {
         for (unsigned long type = 0; type < 256; ++type) {
             const bool here =
                 lane_of(static_cast<gossip::MessageType>(type)) == static_cast<gossip::Lane>(lane);
-            if (type > 0 && type < 64) CHECK(here == (first <= type && type <= last));
+            if (type > 0 && type < 64) {
+                CHECK(here == (first <= type && type <= last));
+            }
         }
     }
 }
@@ -176,7 +180,9 @@ TEST_CASE("lanes have the types and the budgets that the page says") {
 TEST_CASE("the bounds of bulk are those of the code") {
     const cluster::BulkLimits limits;
     std::map<std::string, std::string> rows;
-    for (const auto& row : page().table("### In bulk: TCP", "bound")) rows[row[0]] = row[1];
+    for (const auto& row : page().table("### In bulk: TCP", "bound")) {
+        rows[row[0]] = row[1];
+    }
     CHECK(rows["connections in, out"] == std::to_string(limits.incoming) +
                                              " (more are closed at once), " +
                                              std::to_string(limits.outgoing));

@@ -36,10 +36,14 @@ class FakeNames {
         return [this](const std::string& host, std::uint16_t port) -> Result<Addresses> {
             const std::lock_guard lock(mutex_);
             const auto found = answers_.find(host);
-            if (found == answers_.end()) return error(ErrorCode::not_found, host);
+            if (found == answers_.end()) {
+                return error(ErrorCode::not_found, host);
+            }
             auto result = found->second;
             if (result) {
-                for (auto& endpoint : *result) endpoint.port = port;
+                for (auto& endpoint : *result) {
+                    endpoint.port = port;
+                }
             }
             return result;
         };
@@ -66,7 +70,9 @@ struct World {
     bool run_until(Condition condition) {
         const auto end = std::chrono::steady_clock::now() + 30s;
         while (!condition()) {
-            if (std::chrono::steady_clock::now() > end) return false;
+            if (std::chrono::steady_clock::now() > end) {
+                return false;
+            }
             control.run_one_for(10ms);
             control.restart();
         }

@@ -88,7 +88,9 @@ std::set<std::string> documented_keys(const std::string& begin, const std::strin
     std::set<std::string> keys;
     for (const std::string& row : rows) {
         std::istringstream parts(row);
-        for (std::string part; std::getline(parts, part, '.');) keys.insert(part);
+        for (std::string part; std::getline(parts, part, '.');) {
+            keys.insert(part);
+        }
     }
     return keys;
 }

@@ -73,7 +73,9 @@ TEST_CASE("a reload changes what it may, the rest is shown as it is in force") {
 
 TEST_CASE("keys that need a restart exist") {
     int fixed = 0;
-    for (const SettingField& field : setting_fields()) fixed += needs_restart(field.key) ? 1 : 0;
+    for (const SettingField& field : setting_fields()) {
+        fixed += needs_restart(field.key) ? 1 : 0;
+    }
     CHECK(fixed >= 18);
     CHECK(needs_restart("cluster.key_file"));
     CHECK_FALSE(needs_restart("log.level"));

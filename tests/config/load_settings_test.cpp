@@ -296,7 +296,9 @@ TEST_CASE("the defaults that the table tells are the defaults that hold") {
     CHECK(plain.headers == HeaderSettings{});
     std::vector<Override> defaults;
     for (const SettingField& field : setting_fields()) {
-        if (kInWords.contains(field.key)) continue;
+        if (kInWords.contains(field.key)) {
+            continue;
+        }
         CAPTURE(field.key);
         const bool none = field.is_list && field.default_text == "none";  // a list of nothing
         defaults.push_back(

@@ -302,7 +302,9 @@ TEST_CASE("all errors at once, bounded") {
 TEST_CASE("very many errors cost by their number: a body full of them holds nobody up") {
     const auto seconds_of = [](int items) {
         std::string body = R"({"name": "a", "limits": [1)";
-        for (int i = 1; i < items; ++i) body += ",1";
+        for (int i = 1; i < items; ++i) {
+            body += ",1";
+        }
         body += "]}";
         const std::clock_t begin = std::clock();
         Diagnostics diagnostics;
@@ -312,9 +314,13 @@ TEST_CASE("very many errors cost by their number: a body full of them holds nobo
     };
     constexpr int kFew = 30'000;
     double few = 1e9;
-    for (int i = 0; i < 3; ++i) few = std::min(few, seconds_of(kFew));
+    for (int i = 0; i < 3; ++i) {
+        few = std::min(few, seconds_of(kFew));
+    }
     double many = 1e9;
-    for (int i = 0; i < 3; ++i) many = std::min(many, seconds_of(10 * kFew));
+    for (int i = 0; i < 3; ++i) {
+        many = std::min(many, seconds_of(10 * kFew));
+    }
     CHECK(many <
           40 * few);  // ten times if each costs the same, a hundred if it looks at all others
 }

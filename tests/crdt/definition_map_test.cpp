@@ -221,7 +221,9 @@ std::vector<std::string> neighbours(std::size_t count, std::size_t bucket, std::
         DefinitionMap alone(1);
         const std::string name = "n" + std::to_string(i);
         alone.merge(entry(name, 1, 1), kNow);
-        if (alone.leaf_hashes(bucket)[leaf] != 0) names.push_back(name);
+        if (alone.leaf_hashes(bucket)[leaf] != 0) {
+            names.push_back(name);
+        }
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -230,7 +232,9 @@ std::vector<std::string> neighbours(std::size_t count, std::size_t bucket, std::
 TEST_CASE("a leaf is visited in order, behind a name, until the visitor has enough") {
     const std::vector<std::string> names = neighbours(4, 3, 5);
     DefinitionMap map(100);
-    for (const std::string& name : names) map.merge(entry(name, 1, 1), kNow);
+    for (const std::string& name : names) {
+        map.merge(entry(name, 1, 1), kNow);
+    }
     const auto visited = [&](std::string_view after, std::size_t enough) {
         std::vector<std::string> result;
         map.for_each_in_leaf(
@@ -271,7 +275,9 @@ TEST_CASE("names of one leaf whose tags are equal are told apart") {
 TEST_CASE("each of a leaf's entries is found, replaced and put in its place") {
     std::vector<std::string> names = neighbours(5, 3, 5);
     DefinitionMap map(100);
-    for (const std::size_t i : {3u, 0u, 4u, 1u}) map.merge(entry(names[i], 1, 1), kNow);
+    for (const std::size_t i : {3u, 0u, 4u, 1u}) {
+        map.merge(entry(names[i], 1, 1), kNow);
+    }
     CHECK(map.find(names[2]) == nullptr);
     for (const std::size_t i : {0u, 1u, 3u, 4u}) {
         CHECK(map.merge(entry(names[i], 1, 1), kNow) == MergeOutcome::known);

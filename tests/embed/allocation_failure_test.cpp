@@ -20,9 +20,13 @@ void* allocate(std::size_t size) {
         allocations_left = -1;
         throw std::bad_alloc();
     }
-    if (allocations_left > 0) --allocations_left;
+    if (allocations_left > 0) {
+        --allocations_left;
+    }
     void* const memory = std::malloc(size == 0 ? 1 : size);
-    if (memory == nullptr) throw std::bad_alloc();
+    if (memory == nullptr) {
+        throw std::bad_alloc();
+    }
     return memory;
 }
 
@@ -34,7 +38,9 @@ extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) {
         allocations_left = -1;
         return nullptr;
     }
-    if (allocations_left > 0) --allocations_left;
+    if (allocations_left > 0) {
+        --allocations_left;
+    }
     void* memory = nullptr;
     return ::posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
 }

@@ -32,7 +32,9 @@ TEST_CASE("C++: a worker decides, gives back and corrects") {
     CHECK(worker->peek("few").remaining() >= 1);
     worker->refund(first.charge());
     CHECK(worker->peek("few").admitted());
-    for (int i = 0; i < 3; ++i) CHECK(worker->check("few").admitted());
+    for (int i = 0; i < 3; ++i) {
+        CHECK(worker->check("few").admitted());
+    }
     CHECK_FALSE(worker->check("few").admitted());
     Decision bytes = worker->check("bytes");
     worker->correct(bytes.charge(), Unit::response_bytes, 1e9);

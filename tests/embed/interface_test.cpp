@@ -35,7 +35,9 @@ std::string error_of_opening(const char* settings, const char* quotas, std::int3
 template <class Condition>
 bool becomes_true(Condition condition) {
     for (int i = 0; i < 2000; ++i) {
-        if (condition()) return true;
+        if (condition()) {
+            return true;
+        }
         ::usleep(10'000);
     }
     return false;
@@ -69,7 +71,9 @@ TEST_CASE("decisions come with the figures that they were made from") {
 
 TEST_CASE("a template's instances have limits of their own and are named") {
     const TestFleet fleet;
-    for (int i = 0; i < 5; ++i) CHECK(fleet.check("b/one").admitted == 1);
+    for (int i = 0; i < 5; ++i) {
+        CHECK(fleet.check("b/one").admitted == 1);
+    }
     const weir_decision refused = fleet.check("b/one");
     CHECK(refused.admitted == 0);
     CHECK(quota_of(refused) == "b/one");
@@ -78,7 +82,9 @@ TEST_CASE("a template's instances have limits of their own and are named") {
 
 TEST_CASE("a peek charges nothing, a charge without judging charges what is full") {
     const TestFleet fleet;
-    for (int i = 0; i < 10; ++i) CHECK(fleet.check("few", WEIR_PEEK).admitted == 1);
+    for (int i = 0; i < 10; ++i) {
+        CHECK(fleet.check("few", WEIR_PEEK).admitted == 1);
+    }
     for (int i = 0; i < 10; ++i) {
         CHECK(fleet.check("few", WEIR_CHARGE_WITHOUT_JUDGING).admitted == 1);
     }
@@ -88,7 +94,9 @@ TEST_CASE("a peek charges nothing, a charge without judging charges what is full
 TEST_CASE("a refund gives back once, whatever is done twice") {
     const TestFleet fleet;
     weir_decision last{};
-    for (int i = 0; i < 3; ++i) last = fleet.check("few");
+    for (int i = 0; i < 3; ++i) {
+        last = fleet.check("few");
+    }
     CHECK(weir_refund(fleet.worker, &last.charge) == WEIR_OK);
     CHECK(weir_refund(fleet.worker, &last.charge) == WEIR_OK);  // empty by now
     CHECK(fleet.check("few").admitted == 1);
@@ -231,7 +239,9 @@ TEST_CASE("several threads check at once, each with a worker: no count is lost")
             weir_worker_close(worker);
         });
     }
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
     char* text = nullptr;
     REQUIRE(weir_metrics(fleet.fleet, &text, nullptr, nullptr) == WEIR_OK);
     const std::string metrics = taken(text);
@@ -323,7 +333,9 @@ namespace {
 volatile std::sig_atomic_t signals_elsewhere = 0;
 pthread_t main_thread;
 void note_signal(int) {
-    if (pthread_equal(pthread_self(), main_thread) == 0) signals_elsewhere = 1;
+    if (pthread_equal(pthread_self(), main_thread) == 0) {
+        signals_elsewhere = 1;
+    }
 }
 }  // namespace
 

@@ -488,7 +488,9 @@ TEST_CASE("reals are exact to 1 in 65,536, whole numbers up to that to the bit")
         ByteReader reader(writer.written());
         const double read = decode_total(reader).level;
         CHECK(std::abs(read - value) <= value / 65'536);
-        if (value <= 65'535 && value == std::floor(value)) CHECK(read == value);
+        if (value <= 65'535 && value == std::floor(value)) {
+            CHECK(read == value);
+        }
     }
 }
 
@@ -497,12 +499,24 @@ TEST_CASE("random bytes never do harm") {
         const ByteSpan bytes = std::as_bytes(std::span(noise));
         for (int kind = 0; kind < 6; ++kind) {
             ByteReader reader(bytes);
-            if (kind == 0) static_cast<void>(decode_delta(reader));
-            if (kind == 1) static_cast<void>(decode_total(reader));
-            if (kind == 2) static_cast<void>(decode_handover(reader));
-            if (kind == 3) RC_ASSERT(decode_name(reader).name.size() <= kMaximumNameSize);
-            if (kind == 4) static_cast<void>(decode_hot(reader));
-            if (kind == 5) static_cast<void>(decode_answer(reader, SaidCounts{}));
+            if (kind == 0) {
+                static_cast<void>(decode_delta(reader));
+            }
+            if (kind == 1) {
+                static_cast<void>(decode_total(reader));
+            }
+            if (kind == 2) {
+                static_cast<void>(decode_handover(reader));
+            }
+            if (kind == 3) {
+                RC_ASSERT(decode_name(reader).name.size() <= kMaximumNameSize);
+            }
+            if (kind == 4) {
+                static_cast<void>(decode_hot(reader));
+            }
+            if (kind == 5) {
+                static_cast<void>(decode_answer(reader, SaidCounts{}));
+            }
         }
     }));
 }

@@ -39,7 +39,9 @@ std::optional<Duration> left(DefinitionStore& store, std::string_view name, Inst
 
 std::vector<WantedDefinition> all_of(std::vector<QuotaDefinition> definitions) {
     std::vector<WantedDefinition> wanted;
-    for (QuotaDefinition& one : definitions) wanted.push_back({std::move(one), std::nullopt});
+    for (QuotaDefinition& one : definitions) {
+        wanted.push_back({std::move(one), std::nullopt});
+    }
     return wanted;
 }
 
@@ -168,7 +170,9 @@ TEST_CASE("what stops to count elsewhere is told, however much was wrong on the 
                          kStart);
     REQUIRE(store.find("leaf", kStart)->in_force);
     std::vector<QuotaDefinition> changes;
-    for (int i = 0; i < 100; ++i) changes.push_back(child("n" + std::to_string(i), "p"));
+    for (int i = 0; i < 100; ++i) {
+        changes.push_back(child("n" + std::to_string(i), "p"));
+    }
     changes.push_back(quota("p", 1));
     changes.push_back(with_limits(child("r4", "r3"), 1));  // a sound one
     REQUIRE(store.set_together(all_of(changes), with({}, false, true), kStart).errors.empty());
@@ -183,7 +187,9 @@ TEST_CASE("what stops to count elsewhere is told, however much was wrong on the 
 TEST_CASE("of a thousand mistakes some are explained, and the rest counted") {
     DefinitionStore store(1);
     std::vector<QuotaDefinition> changes;
-    for (int i = 0; i < 1000; ++i) changes.push_back(child("n" + std::to_string(i), "tenent"));
+    for (int i = 0; i < 1000; ++i) {
+        changes.push_back(child("n" + std::to_string(i), "tenent"));
+    }
     const auto report = store.set_together(all_of(changes), kAnn, kStart);
     CHECK(report.errors.size() < 100);
     CHECK(report.errors.back().message.find("1000 in all") != std::string::npos);
@@ -218,7 +224,9 @@ TEST_CASE("one mistake among several changes refuses all of them, and every mist
         all_of({quota("n1", 5), child("n2", "nobody"), bad, child("root", "leaf")}), kAnn, kStart);
     CHECK(report.versions.empty());
     std::vector<std::string> wrong;
-    for (const auto& one : report.errors) wrong.push_back(one.quota);
+    for (const auto& one : report.errors) {
+        wrong.push_back(one.quota);
+    }
     std::sort(wrong.begin(), wrong.end());
     CHECK(wrong == std::vector<std::string>{"bad", "leaf", "n2", "root"});
     CHECK(picture(store) == before);

@@ -41,7 +41,9 @@ Bytes written(const crdt::DefinitionMap& map) {
 std::optional<SnapshotFault> read(ByteSpan bytes, const SnapshotExpectation& expected,
                                   Entries* entries = nullptr, std::size_t piece = SIZE_MAX) {
     SnapshotReader reader(expected, [&](DefinitionEntry entry) {
-        if (entries != nullptr) (*entries)[entry.name] = std::move(entry);
+        if (entries != nullptr) {
+            (*entries)[entry.name] = std::move(entry);
+        }
     });
     while (!bytes.empty()) {
         const std::size_t size = std::min(piece, bytes.size());
@@ -205,7 +207,9 @@ TEST_CASE("blocks that are lost, doubled or swapped are found") {
     };
     const std::size_t end = pieces.size() - 1;
     std::vector<std::size_t> order(pieces.size());
-    for (std::size_t i = 0; i <= end; ++i) order[i] = i;
+    for (std::size_t i = 0; i <= end; ++i) {
+        order[i] = i;
+    }
     CHECK(verdict(order) == std::nullopt);
     CHECK(verdict({0, 1, end}) == SnapshotFault::damaged);
     CHECK(verdict({0, 1, 1, end}) == SnapshotFault::damaged);

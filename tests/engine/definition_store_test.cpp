@@ -522,8 +522,12 @@ TEST_CASE("a long document that is bad in itself is refused whole; one without a
             gossip::encode_document(bad.quotas).value());
         const std::uint64_t hash = gossip::document_hash(*bytes);
         auto report = store.offer_document({"big", generation, std::move(bytes), hash}, kStart);
-        while (store.loading()) store.tick(kStart);
-        for (auto& [set, late] : store.take_reports()) report = std::move(late);
+        while (store.loading()) {
+            store.tick(kStart);
+        }
+        for (auto& [set, late] : store.take_reports()) {
+            report = std::move(late);
+        }
         return report;
     };
     // An amount below 0 does not even decode.
@@ -552,7 +556,9 @@ TEST_CASE("a page is a part of the list, hidden quotas in it") {
     REQUIRE(store.set(quota("t", {}, 1), by("ann"), kStart).has_value());
     const auto names = [](const std::vector<ListedDefinition>& rows) {
         std::string text;
-        for (const ListedDefinition& row : rows) text += row.name + " ";
+        for (const ListedDefinition& row : rows) {
+            text += row.name + " ";
+        }
         return text;
     };
     CHECK(names(store.list(kStart)) == "a s3 s3/{bucket} t ");

@@ -68,12 +68,16 @@ Talk talk(DefinitionPull& pull, DefinitionServe& serve, Random random) {
     Talk result;
     const auto carry = [&](DefinitionStream& from, DefinitionStream& to, auto& kept) {
         const std::vector<std::byte> frame = from.next(kStart);
-        if (frame.empty()) return 0;
+        if (frame.empty()) {
+            return 0;
+        }
         kept.push_back(frame);
         for (std::size_t at = 0; at < frame.size();) {
             const std::size_t size =
                 std::min<std::size_t>(1 + random.below(9000), frame.size() - at);
-            if (!to.receive(ByteSpan(frame).subspan(at, size), kStart)) return -1;
+            if (!to.receive(ByteSpan(frame).subspan(at, size), kStart)) {
+                return -1;
+            }
             at += size;
         }
         return 1;
@@ -81,7 +85,9 @@ Talk talk(DefinitionPull& pull, DefinitionServe& serve, Random random) {
     for (int idle = 0; idle < 2 && !pull.done();) {
         const int there = carry(pull, serve, result.from_puller);
         const int back = there < 0 ? -1 : carry(serve, pull, result.from_server);
-        if (there < 0 || back < 0) return result;
+        if (there < 0 || back < 0) {
+            return result;
+        }
         idle = there + back == 0 ? idle + 1 : 0;
     }
     result.good = pull.good();
@@ -91,7 +97,9 @@ Talk talk(DefinitionPull& pull, DefinitionServe& serve, Random random) {
 TEST_CASE("overrides are pulled whole, and then only what is newer") {
     Side here(0, 1);
     Side there(1, 2);
-    for (int i = 0; i < 5000; ++i) there.edit("q" + std::to_string(i), i);
+    for (int i = 0; i < 5000; ++i) {
+        there.edit("q" + std::to_string(i), i);
+    }
     here.edit("mine", 1);
     DefinitionPull first(here.context(), {there.id, {}, false});
     DefinitionServe serve(there.context());
@@ -101,14 +109,18 @@ TEST_CASE("overrides are pulled whole, and then only what is newer") {
     const std::uint64_t frames = here.counters.frames_in;
     CHECK(frames > 4);
 
-    for (int i = 0; i < 100; ++i) there.edit("q" + std::to_string(i), -1.0 * -7000);
+    for (int i = 0; i < 100; ++i) {
+        there.edit("q" + std::to_string(i), -1.0 * -7000);
+    }
     DefinitionPull second(here.context(), {there.id, {}, true});
     DefinitionServe again(there.context());
     const Talk newer = talk(second, again, Random(4));
     CHECK(newer.good);
     CHECK(here.store.find("q99", kStart)->definition->limits[0].amount == 7000);
     std::size_t bytes = 0;
-    for (const auto& frame : newer.from_server) bytes += frame.size();
+    for (const auto& frame : newer.from_server) {
+        bytes += frame.size();
+    }
     CHECK(bytes < 20'000);  // a hundred entries, not the leaves that they are in
     CHECK(there.counters.served == 2);
 }
@@ -132,7 +144,9 @@ TEST_CASE("what one leaf holds more than a frame takes goes on in the next") {
 TEST_CASE("who lacks most gets what is in force in the order of names, and then the rest") {
     Side here(0, 1);
     Side there(1, 2);
-    for (int i = 0; i < 20'000; ++i) there.edit("q" + std::to_string(i * 7919 % 20'000), i);
+    for (int i = 0; i < 20'000; ++i) {
+        there.edit("q" + std::to_string(i * 7919 % 20'000), i);
+    }
     there.edit("q17/gone", 1);
     REQUIRE(there.store.remove("q17/gone", {"ann", "test", {}}, kStart).has_value());
     REQUIRE(there.store.set_absent("q17/hidden", {"ann", "test", {}}, kStart).has_value());
@@ -162,9 +176,13 @@ TEST_CASE("what a frame is not filled by is looked at in slices") {
     Side here(0, 1);
     Side there(1, 2);
     FileDocument document{"big", 4, {}};
-    for (int i = 0; i < 30'000; ++i) document.quotas.push_back(quota("d" + std::to_string(i), i));
+    for (int i = 0; i < 30'000; ++i) {
+        document.quotas.push_back(quota("d" + std::to_string(i), i));
+    }
     REQUIRE(there.store.apply_document(document, kStart).outcome == DocumentOutcome::applied);
-    for (int i = 0; i < 12'000; ++i) there.edit("q" + std::to_string(i), i);
+    for (int i = 0; i < 12'000; ++i) {
+        there.edit("q" + std::to_string(i), i);
+    }
     DefinitionPull pull(here.context(), {there.id, {}, true});
     DefinitionServe serve(there.context());
     // Names that are no overrides: 30,000 come before the first one that is.
@@ -174,7 +192,9 @@ TEST_CASE("what a frame is not filled by is looked at in slices") {
     CHECK(small_frames(all) >= 30'000 / 4096);
 
     // Overrides that are known: a new one in each leaf makes all of them differ.
-    for (int i = 0; i < 12'000; ++i) there.edit("r" + std::to_string(i), i);
+    for (int i = 0; i < 12'000; ++i) {
+        there.edit("r" + std::to_string(i), i);
+    }
     DefinitionPull second(here.context(), {there.id, {}, true});
     DefinitionServe again(there.context());
     const Talk newer = talk(second, again, Random(12));
@@ -186,7 +206,9 @@ TEST_CASE("what a frame is not filled by is looked at in slices") {
 TEST_CASE("edits while somebody pulls everything lose nothing that a second pull does not bring") {
     Side here(0, 1);
     Side there(1, 2);
-    for (int i = 0; i < 20'000; ++i) there.edit("q" + std::to_string(i), i);
+    for (int i = 0; i < 20'000; ++i) {
+        there.edit("q" + std::to_string(i), i);
+    }
     DefinitionPull pull(here.context(), {there.id, {}, true});
     DefinitionServe serve(there.context());
     Random random(9);
@@ -214,7 +236,9 @@ TEST_CASE("a document is pulled; one that is not there is refused") {
     Side here(0, 1);
     Side there(1, 2);
     FileDocument document{"big", 4, {}};
-    for (int i = 0; i < 20'000; ++i) document.quotas.push_back(quota("d" + std::to_string(i), i));
+    for (int i = 0; i < 20'000; ++i) {
+        document.quotas.push_back(quota("d" + std::to_string(i), i));
+    }
     REQUIRE(there.store.apply_document(document, kStart).outcome == DocumentOutcome::applied);
     const std::uint64_t content = there.store.sets()[0].content_hash;
     DefinitionPull pull(here.context(), {there.id, BulkWish::Document{"big", 4, content}, false});
@@ -238,7 +262,9 @@ TEST_CASE("a document longer than the bound ends the connection, one as long is 
     Side here(0, 1);
     Side there(1, 2);
     FileDocument document{"big", 4, {}};
-    for (int i = 0; i < 20'000; ++i) document.quotas.push_back(quota("d" + std::to_string(i), i));
+    for (int i = 0; i < 20'000; ++i) {
+        document.quotas.push_back(quota("d" + std::to_string(i), i));
+    }
     REQUIRE(there.store.apply_document(document, kStart).outcome == DocumentOutcome::applied);
     const BulkWish wish{there.id, BulkWish::Document{"big", 4, there.store.sets()[0].content_hash},
                         false};
@@ -257,7 +283,9 @@ TEST_CASE("a document longer than the bound ends the connection, one as long is 
 TEST_CASE("captured frames move nothing, neither here nor at a restarted sidecar") {
     Side here(0, 1);
     Side there(1, 2);
-    for (int i = 0; i < 50; ++i) there.edit("q" + std::to_string(i), i);
+    for (int i = 0; i < 50; ++i) {
+        there.edit("q" + std::to_string(i), i);
+    }
     DefinitionPull pull(here.context(), {there.id, {}, false});
     DefinitionServe serve(there.context());
     const Talk captured = talk(pull, serve, Random(8));
@@ -318,7 +346,9 @@ TEST_CASE("whoever has another key, cluster or peer gets nothing") {
 TEST_CASE("altered bytes, lying lengths and noise end the connection") {
     Side here(0, 1);
     Side there(1, 2);
-    for (int i = 0; i < 50; ++i) there.edit("q" + std::to_string(i), i);
+    for (int i = 0; i < 50; ++i) {
+        there.edit("q" + std::to_string(i), i);
+    }
     DefinitionPull pull(here.context(), {there.id, {}, false});
     const std::vector<std::byte> hello = pull.next(kStart);
     for (std::size_t i = 0; i < hello.size(); ++i) {
@@ -334,7 +364,9 @@ TEST_CASE("altered bytes, lying lengths and noise end the connection") {
     Random random(10);
     for (int i = 0; i < 300; ++i) {
         std::vector<std::byte> noise(random.below(2000));
-        for (std::byte& byte : noise) byte = static_cast<std::byte>(random.next());
+        for (std::byte& byte : noise) {
+            byte = static_cast<std::byte>(random.next());
+        }
         DefinitionServe target(there.context());
         CHECK((!target.receive(noise, kStart) || !target.greeted()));
     }

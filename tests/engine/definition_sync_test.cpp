@@ -356,7 +356,9 @@ TEST_CASE("a name deleted on one side of a split and remade on the other is what
 
 TEST_CASE("what is much is wished for in bulk, and comes in pages when that fails") {
     Fleet fleet(2, 31);
-    for (auto& [number, sync] : fleet.syncs) sync->set_bulk(true);
+    for (auto& [number, sync] : fleet.syncs) {
+        sync->set_bulk(true);
+    }
     for (int i = 0; i < 500; ++i) {
         REQUIRE(fleet.stores[0]
                     ->set(quota("q" + std::to_string(i), i), kEdit, fleet.world.now())

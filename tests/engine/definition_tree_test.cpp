@@ -50,9 +50,13 @@ const QuotaDefinition* meant(const Set& set, const std::string& text) {
     std::vector<const QuotaDefinition*> templates;
     const QuotaDefinition* exact = nullptr;
     for (const auto& [name, definition] : set) {
-        if (exact == nullptr && shape(name) == shape(text)) exact = &definition;
+        if (exact == nullptr && shape(name) == shape(text)) {
+            exact = &definition;
+        }
     }
-    if (exact != nullptr) return exact;
+    if (exact != nullptr) {
+        return exact;
+    }
     for (const auto& entry : set) {
         const std::string& name = entry.first;  // clang 14 captures no structured binding
         const auto& definition = entry.second;
@@ -72,13 +76,18 @@ bool counts(const Set& set, const QuotaDefinition& definition) {
     std::size_t limits = 0;
     std::size_t depth = 0;
     for (const QuotaDefinition* at = &definition; at != nullptr;) {
-        if (!limiter::validate_alone(*at).empty() || ++depth > limiter::kMaxChainDepth)
+        if (!limiter::validate_alone(*at).empty() || ++depth > limiter::kMaxChainDepth) {
             return false;
+        }
         for (auto other = set.begin(); other->first != at->name; ++other) {
-            if (shape(other->first) == shape(at->name)) return false;
+            if (shape(other->first) == shape(at->name)) {
+                return false;
+            }
         }
         limits += at->limits.size();
-        if (!at->parent) return limits <= limiter::kMaxChainLimits;
+        if (!at->parent) {
+            return limits <= limiter::kMaxChainLimits;
+        }
         at = meant(set, *at->parent);
     }
     return false;

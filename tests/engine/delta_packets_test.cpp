@@ -22,7 +22,9 @@ struct Sink final : gossip::MessageSink {
         std::vector<std::byte> payload;
     };
     bool send(const gossip::MemberId& to, MessageType type, ByteSpan payload) override {
-        if (full) return false;
+        if (full) {
+            return false;
+        }
         sent.push_back({to, type, {payload.begin(), payload.end()}});
         return true;
     }
@@ -62,7 +64,9 @@ struct Fixture {
 TEST_CASE_FIXTURE(Fixture, "the deltas of a tick for one owner share messages, each with a tag") {
     for (std::uint32_t i = 0; i < 100; ++i) {
         packets.add(member(1), delta(i));
-        if (i < 3) packets.add(member(2), delta(i));
+        if (i < 3) {
+            packets.add(member(2), delta(i));
+        }
     }
     packets.send_all();
     packets.send_all();
@@ -71,7 +75,9 @@ TEST_CASE_FIXTURE(Fixture, "the deltas of a tick for one owner share messages, e
     for (const Sink::Sent& sent : sink.sent) {
         CHECK(sent.type == MessageType::delta);
         to_second += sent.to == member(2) ? 1U : 0U;
-        if (sent.to == member(2)) continue;
+        if (sent.to == member(2)) {
+            continue;
+        }
         ByteReader reader(sent.payload);
         const auto* said = packets.find(member(1), reader.u16());
         REQUIRE(said != nullptr);

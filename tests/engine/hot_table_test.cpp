@@ -47,12 +47,15 @@ TEST_CASE("a full table keeps the hottest, and rumours end by themselves") {
 
 TEST_CASE("what is told fits, whole entries only, and takes turns") {
     HotTable table(64);
-    for (std::uint64_t i = 1; i <= 64; ++i)
+    for (std::uint64_t i = 1; i <= 64; ++i) {
         table.note(hot(i, 1.0 * static_cast<double>(i), 0ms), kNow);
+    }
     const auto decode = [](const std::vector<std::byte>& body) {
         std::vector<std::uint64_t> quotas;
         ByteReader reader(body);
-        while (reader.remaining() > 0) quotas.push_back(gossip::decode_hot(reader).key.quota);
+        while (reader.remaining() > 0) {
+            quotas.push_back(gossip::decode_hot(reader).key.quota);
+        }
         CHECK(reader.ok());
         return quotas;
     };

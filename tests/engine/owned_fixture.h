@@ -21,7 +21,9 @@ struct OwnedFixture {
     OwnedFixture() {
         limit.restart(1, now);
         limit.parameters = limiter::LimitParameters{100, 100, 200, -1, limiter::Law::adaptive};
-        for (std::uint32_t i = 0; i < 8; ++i) silence.number(member(i), now);
+        for (std::uint32_t i = 0; i < 8; ++i) {
+            silence.number(member(i), now);
+        }
     }
     gossip::DeltaEntry delta(double admitted, double offered, double rate) {
         gossip::DeltaEntry entry;

@@ -109,7 +109,9 @@ TEST_CASE("a run counts whole if it is young and began after us, to the instant"
 TEST_CASE("the first word of an origin fills an owner in its first second only") {
     const auto level = [](Duration owned, double believed, bool known) {
         Fixture fixture;
-        if (!known) fixture.limit.parameters.reset();
+        if (!known) {
+            fixture.limit.parameters.reset();
+        }
         fixture.now += owned;
         gossip::DeltaEntry entry = fixture.delta(500, 500, 0);
         entry.run_age = 10s;
@@ -235,7 +237,9 @@ TEST_CASE("a rate is believed up to ten times what the counts found, and a few r
     };
     const auto first = [](Told told) {
         Fixture fixture;
-        if (!told.known) fixture.limit.parameters.reset();
+        if (!told.known) {
+            fixture.limit.parameters.reset();
+        }
         fixture.now += 5s;
         gossip::DeltaEntry entry = fixture.delta(0, 300, told.rate);
         entry.typical = told.typical;

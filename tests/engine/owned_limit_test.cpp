@@ -60,7 +60,9 @@ TEST_CASE_FIXTURE(Fixture, "rule 2: a big share that was silent for 2 s is late 
     gossip::DeltaEntry word = delta(10, 10, 60);
     word.keep_alive = 200ms;
     receive(1, word);
-    for (int i = 0; i < 40; ++i) pass(50ms);  // its share was given up after 0.8 s
+    for (int i = 0; i < 40; ++i) {
+        pass(50ms);  // its share was given up after 0.8 s
+    }
     CHECK(limit.bucket.offered_rate < 1);
     const double before = limit.bucket.level;
     word.admitted = word.offered = 130;
@@ -98,7 +100,9 @@ TEST_CASE_FIXTURE(Fixture,
         pass(50ms);
         silence.heard(2, now);
     }
-    for (int i = 0; i < 100; ++i) pass(50ms);
+    for (int i = 0; i < 100; ++i) {
+        pass(50ms);
+    }
     CHECK(statistics.splits == 2);
     gossip::DeltaEntry word = delta(301, 301, 50);
     word.run_age = 6s;
@@ -122,10 +126,14 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(limit.bucket.level <= ceiling);
     CHECK(ceiling <= 200 + 3 * 6000);
     // The liar falls silent.
-    for (int i = 0; i < 600; ++i) pass(50ms);
+    for (int i = 0; i < 600; ++i) {
+        pass(50ms);
+    }
     CHECK(limit.bucket.offered_rate < 1);
     CHECK(limit.bucket.probability(*limit.parameters) <= 1);
-    for (int i = 0; i < 6000; ++i) pass(50ms);
+    for (int i = 0; i < 6000; ++i) {
+        pass(50ms);
+    }
     CHECK(limit.bucket.level == 0);
 }
 
@@ -161,9 +169,13 @@ TEST_CASE_FIXTURE(Fixture, "one silent origin fades within 0.2 s, two are held")
 TEST_CASE_FIXTURE(Fixture, "both silent at once keep their rates for the hold, then fade") {
     receive(1, delta(1, 1, 50));
     receive(2, delta(1, 1, 30));
-    for (int i = 0; i < 60; ++i) pass(50ms);
+    for (int i = 0; i < 60; ++i) {
+        pass(50ms);
+    }
     CHECK(limit.bucket.offered_rate == doctest::Approx(80));
-    for (int i = 0; i < 220; ++i) pass(50ms);
+    for (int i = 0; i < 220; ++i) {
+        pass(50ms);
+    }
     CHECK(limit.bucket.offered_rate < 1);
 }
 
@@ -178,7 +190,9 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(limit.adopt_run(renewed, 5, silence));
     CHECK(receive(renewed, delta(12, 12, 50)) == DeltaOutcome::counted);
     CHECK(limit.find(1) == nullptr);
-    for (int i = 0; i < 80; ++i) pass(1s);
+    for (int i = 0; i < 80; ++i) {
+        pass(1s);
+    }
     CHECK(limit.cells.empty());
     CHECK(limit.idle(settings, now));
 }
@@ -193,7 +207,9 @@ TEST_CASE_FIXTURE(Fixture, "a hand-over fills level and rates until the origins 
     CHECK(limit.bucket.offered_rate == doctest::Approx(400));
     receive(1, delta(1, 90, 300));
     CHECK(limit.bucket.offered_rate == doctest::Approx(400));
-    for (int i = 0; i < 30; ++i) pass(50ms);
+    for (int i = 0; i < 30; ++i) {
+        pass(50ms);
+    }
     CHECK(limit.bucket.offered_rate == doctest::Approx(300));
 }
 
@@ -241,10 +257,14 @@ TEST_CASE_FIXTURE(Fixture,
     receive(1, delta(1, 100, 300));
     receive(2, delta(1, 100, 300));
     CHECK_FALSE(limit.total(settings, nullptr, 0, now).held);
-    for (int i = 0; i < 80; ++i) pass(50ms);
+    for (int i = 0; i < 80; ++i) {
+        pass(50ms);
+    }
     CHECK(limit.bucket.offered_rate < 1);
     CHECK(limit.total(settings, nullptr, 0, now).held);
-    for (int i = 0; i < 240; ++i) pass(50ms);
+    for (int i = 0; i < 240; ++i) {
+        pass(50ms);
+    }
     CHECK_FALSE(limit.total(settings, nullptr, 0, now).held);
 }
 
@@ -252,13 +272,17 @@ TEST_CASE_FIXTURE(Fixture, "safe: totals say for how long the share of silent on
     now += 2s;
     receive(1, delta(1, 100, 300));
     receive(2, delta(1, 100, 300));
-    for (int i = 0; i < 80; ++i) pass(50ms);
+    for (int i = 0; i < 80; ++i) {
+        pass(50ms);
+    }
     CHECK(limit.bucket.offered_rate == doctest::Approx(600));
     CHECK(limit.total(settings, nullptr, 0, now).held);
     CHECK(limit.handover(silence, now).hold_left > 5s);
     CHECK(limit.must_publish(settings, settings.publish_error, 0, 50ms));
     limit.note_published();
-    for (int i = 0; i < 240; ++i) pass(50ms);
+    for (int i = 0; i < 240; ++i) {
+        pass(50ms);
+    }
     CHECK_FALSE(limit.total(settings, nullptr, 0, now).held);
     CHECK(limit.bucket.offered_rate < 1);
 }
@@ -317,7 +341,9 @@ TEST_CASE_FIXTURE(Fixture, "of held rates that are handed over the least is beli
 TEST_CASE_FIXTURE(Fixture, "the number of origins is bounded") {
     settings.maximum_cells_per_limit = 3;
     now += 5s;
-    for (MemberNumber i = 0; i < 3; ++i) CHECK(receive(i, delta(1, 1, 1)) == DeltaOutcome::counted);
+    for (MemberNumber i = 0; i < 3; ++i) {
+        CHECK(receive(i, delta(1, 1, 1)) == DeltaOutcome::counted);
+    }
     CHECK(receive(4, delta(1, 1, 1)) == DeltaOutcome::full);
     CHECK(receive(2, delta(2, 2, 1)) == DeltaOutcome::counted);
 }
@@ -355,16 +381,22 @@ TEST_CASE("lost, doubled and reordered deltas end where the orderly ones do") {
             sent.push_back(fixture.delta(admitted, 2 * admitted, 0));
         }
         auto shuffled = sent;
-        for (std::size_t i = 0; i < sent.size(); i += 2) shuffled.push_back(sent[i]);
+        for (std::size_t i = 0; i < sent.size(); i += 2) {
+            shuffled.push_back(sent[i]);
+        }
         const auto seed = *rc::gen::inRange<std::uint64_t>(1, 1'000'000);
         Random random(seed);
         for (std::size_t i = shuffled.size(); i > 1; --i) {
             std::swap(shuffled[i - 1], shuffled[random.below(i)]);
         }
         // At one instant, so that nothing drains: the level is what was admitted, to the ceiling.
-        for (const auto& entry : shuffled) fixture.receive(1, entry);
+        for (const auto& entry : shuffled) {
+            fixture.receive(1, entry);
+        }
         const double ceiling = fixture.limit.bucket.ceiling(*fixture.limit.parameters);
-        if (sent.empty()) return;
+        if (sent.empty()) {
+            return;
+        }
         RC_ASSERT(fixture.limit.find(1)->counts.admitted == admitted);
         RC_ASSERT(std::abs(fixture.limit.bucket.level - std::min(ceiling, admitted)) < 1e-6);
     }));

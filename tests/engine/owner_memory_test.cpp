@@ -33,8 +33,12 @@ struct Fixture : OwnerSink {
                 [this](const gossip::LimitKey&, std::string& name,
                        limiter::LimitParameters& parameters, limiter::IsolationMode&) {
                     const auto& known = !name.empty() && defined_here ? defined_here : used_here;
-                    if (known) parameters = *known;
-                    if (known && name.empty()) name = "q";
+                    if (known) {
+                        parameters = *known;
+                    }
+                    if (known && name.empty()) {
+                        name = "q";
+                    }
                     return known.has_value();
                 },
                 statistics};
@@ -87,7 +91,9 @@ struct Fixture : OwnerSink {
 
 TEST_CASE_FIXTURE(Fixture, "a limit of which nobody tells what it is is forgotten") {
     now += 2s;
-    for (std::uint32_t limit = 0; limit < 50; ++limit) report(limit, 1);
+    for (std::uint32_t limit = 0; limit < 50; ++limit) {
+        report(limit, 1);
+    }
     pass(70s);
     CHECK(owner.size() == 50);
     pass(10s);
@@ -195,7 +201,9 @@ TEST_CASE_FIXTURE(Fixture, "whoever is told asks no more, nor is asked who is go
 }
 
 TEST_CASE_FIXTURE(Fixture, "of very many names few are asked for again in each tick") {
-    for (std::uint32_t limit = 0; limit < 1000; ++limit) hand_over(limit, 1);
+    for (std::uint32_t limit = 0; limit < 1000; ++limit) {
+        hand_over(limit, 1);
+    }
     asked.clear();
     for (int i = 0; i < 200; ++i) {
         const std::size_t before = asked.size();

@@ -60,13 +60,17 @@ struct Fixture : OwnerSink {
     /// Users 1 to 3 of so many limits, all of them hot; then what all reckon is off by a little.
     void make_hot(std::uint32_t limits) {
         for (std::uint32_t limit = 0; limit < limits; ++limit) {
-            for (std::uint32_t user = 1; user <= 3; ++user) tell(user, limit, 40);
+            for (std::uint32_t user = 1; user <= 3; ++user) {
+                tell(user, limit, 40);
+            }
         }
         pass(100ms);
         for (std::uint32_t user = 1; user <= 3; ++user) {
             CHECK(told(user) == 2 * limits);  // an answer, and that the limit turned hot, at once
         }
-        for (std::uint32_t limit = 0; limit < limits; ++limit) tell(1, limit, 40 + 16);
+        for (std::uint32_t limit = 0; limit < limits; ++limit) {
+            tell(1, limit, 40 + 16);
+        }
         totals.clear();
     }
     void pass(Duration time) {
@@ -85,7 +89,9 @@ struct Fixture : OwnerSink {
 TEST_CASE_FIXTURE(Fixture, "an owner of few limits publishes at once") {
     make_hot(3);
     pass(60ms);
-    for (std::uint32_t user = 1; user <= 3; ++user) CHECK(told(user) >= 3);
+    for (std::uint32_t user = 1; user <= 3; ++user) {
+        CHECK(told(user) >= 3);
+    }
 }
 
 TEST_CASE_FIXTURE(Fixture,
@@ -93,7 +99,9 @@ TEST_CASE_FIXTURE(Fixture,
     make_hot(3);
     now += 80ms;  // stood still
     owner.tick(now, *this);
-    for (std::uint32_t user = 1; user <= 3; ++user) CHECK(told(user) >= 3);
+    for (std::uint32_t user = 1; user <= 3; ++user) {
+        CHECK(told(user) >= 3);
+    }
 }
 
 TEST_CASE_FIXTURE(Fixture, "an owner of many lets publications wait for each other") {
@@ -101,7 +109,9 @@ TEST_CASE_FIXTURE(Fixture, "an owner of many lets publications wait for each oth
     pass(200ms);
     CHECK(totals.empty());
     pass(160ms);
-    for (std::uint32_t user = 1; user <= 3; ++user) CHECK(told(user) >= 10);
+    for (std::uint32_t user = 1; user <= 3; ++user) {
+        CHECK(told(user) >= 10);
+    }
     // Each user is told all in one tick: they share datagrams.
     CHECK(std::is_sorted(totals.begin(), totals.begin() + 30,
                          [](const auto& a, const auto& b) { return a.first < b.first; }));

@@ -71,7 +71,9 @@ TEST_CASE_FIXTURE(Origin, "limits whose records were given to others go, the oth
     use("b");
     tick();
     REQUIRE(reporter.size() == 2);
-    for (int i = 2; i <= kEdits; ++i) edit(every("a", i * 1s));
+    for (int i = 2; i <= kEdits; ++i) {
+        edit(every("a", i * 1s));
+    }
     reporter.drop_changed(now);
     CHECK(reporter.size() == 1);
     CHECK(reporter.find(key_of("a", 1s)) == nullptr);
@@ -92,13 +94,19 @@ TEST_CASE_FIXTURE(Origin, "very many are dropped in one go, awake or asleep") {
     edit(every("b", 1s));
     tick();
     use("b");
-    for (int i = 0; i < kNames; ++i) use("k/" + std::to_string(i));
+    for (int i = 0; i < kNames; ++i) {
+        use("k/" + std::to_string(i));
+    }
     tick();
     REQUIRE(reporter.size() == kNames + 1);
-    for (int i = 2; i <= kEdits; ++i) edit(every("k/{key}", i * 1s));
+    for (int i = 2; i <= kEdits; ++i) {
+        edit(every("k/{key}", i * 1s));
+    }
     reporter.drop_changed(now);
     CHECK(reporter.size() == 1);
-    for (int i = 0; i < 10; ++i) tick();
+    for (int i = 0; i < 10; ++i) {
+        tick();
+    }
     CHECK(reporter.size() == 1);
 }
 

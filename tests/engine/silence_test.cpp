@@ -150,7 +150,9 @@ TEST_CASE_FIXTURE(Fixture, "the peer whose values were refused is named") {
     CHECK(silence.refusals()[0].count == 2);
     CHECK(silence.refusals(member(2)) == 2);
     CHECK(silence.refusals(member(1)) == 0);
-    for (std::uint16_t i = 10; i < 40; ++i) silence.refused(silence.number(member(i), now));
+    for (std::uint16_t i = 10; i < 40; ++i) {
+        silence.refused(silence.number(member(i), now));
+    }
     CHECK(silence.refusals().size() == 16);
     CHECK(silence.refusals()[0].peer == member(2).address);
 }

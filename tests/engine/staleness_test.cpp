@@ -25,7 +25,9 @@ struct OwnerFixture : test::OwnedFixture {
     }
     std::optional<Duration> age() {
         limit.judge_silence(settings, silence, now);
-        if (!limit.oldest_word) return std::nullopt;
+        if (!limit.oldest_word) {
+            return std::nullopt;
+        }
         return now - *limit.oldest_word;
     }
 };
@@ -153,7 +155,9 @@ TEST_CASE_FIXTURE(
     // Neither at the end of the hold time nor later does it become young.
     for (const Duration silent : {1s, 5s, 11s, 12s, 60s, 4000s}) {
         now = Instant(std::chrono::seconds(1000)) + 100ms + silent;
-        if (silent > 10s) limit.when_isolated = limiter::IsolationMode::optimistic;
+        if (silent > 10s) {
+            limit.when_isolated = limiter::IsolationMode::optimistic;
+        }
         CHECK(age() >= silent);
         CHECK(age() <= silent + 100ms);
     }

@@ -220,7 +220,9 @@ TEST_CASE_FIXTURE(Fixture,
     int sent = 0;
     for (int i = 0; i < 60; ++i) {  // 0.6 s
         pass(10ms);
-        if (need() < Need::must) continue;
+        if (need() < Need::must) {
+            continue;
+        }
         view.sent(own, now);
         ++sent;
     }
@@ -229,7 +231,9 @@ TEST_CASE_FIXTURE(Fixture,
     sent = 0;
     for (int i = 0; i < 300; ++i) {
         pass(10ms);
-        if (need() < Need::must) continue;
+        if (need() < Need::must) {
+            continue;
+        }
         view.sent(own, now);
         ++sent;
     }

@@ -51,7 +51,9 @@ struct Side {
     explicit Side(std::uint32_t number)
         : id(member(number)), nonces(Random(number)), sealer(keys, nonces), store(number) {
         FileDocument document{"set", 3, {}};
-        for (int i = 0; i < 20; ++i) document.quotas.push_back(quota("d" + std::to_string(i), 5));
+        for (int i = 0; i < 20; ++i) {
+            document.quotas.push_back(quota("d" + std::to_string(i), 5));
+        }
         WEIR_ASSERT(store.apply_document(std::move(document), kNow).outcome ==
                     DocumentOutcome::applied);
         for (int i = 0; i < 20; ++i) {
@@ -97,7 +99,9 @@ class Talk {
     /// A message in a frame as it should be. False: the connection is to end.
     bool give(std::uint8_t type, ByteSpan payload, std::size_t cut) {
         last_ = frame(type, payload, sent_);
-        if (!receive(last_, cut)) return false;
+        if (!receive(last_, cut)) {
+            return false;
+        }
         ++sent_;
         return true;
     }
@@ -109,14 +113,18 @@ class Talk {
     void drain() {
         for (std::size_t frames = 0;; ++frames) {
             const std::vector<std::byte> frame = stream_.next(kNow);
-            if (frame.empty()) return;
+            if (frame.empty()) {
+                return;
+            }
             WEIR_ASSERT(frame.size() <= kLength + gossip::kMaximumFrame);
             WEIR_ASSERT(frames < kMostAnswers);
         }
     }
     /// The last frame that was taken, once more.
     void replay() {
-        if (sent_ > 0 && !last_.empty()) WEIR_ASSERT(!stream_.receive(last_, kNow));
+        if (sent_ > 0 && !last_.empty()) {
+            WEIR_ASSERT(!stream_.receive(last_, kNow));
+        }
     }
 
   private:
@@ -162,7 +170,9 @@ std::vector<std::byte> good_question(const Side& side, std::uint8_t type) {
         writer.u64(wish.content);
     } else {
         writer.u8(0);
-        for (std::size_t i = 0; i < kLeaves; ++i) writer.u32(0);
+        for (std::size_t i = 0; i < kLeaves; ++i) {
+            writer.u32(0);
+        }
     }
     bytes.resize(writer.size());
     return bytes;
@@ -176,7 +186,9 @@ void converse(Talk& talk, const Side& side, ByteReader input, std::size_t cut) {
         const ByteSpan payload = input.bytes(size);
         const std::uint8_t plain = type & (kGoodQuestion - 1);
         const bool good = (type & kGoodQuestion) != 0;
-        if (!talk.give(plain, good ? ByteSpan(good_question(side, plain)) : payload, cut)) return;
+        if (!talk.give(plain, good ? ByteSpan(good_question(side, plain)) : payload, cut)) {
+            return;
+        }
         talk.drain();
     }
     talk.replay();
@@ -194,7 +206,9 @@ void fuzz_server(Side& side, ByteReader input, bool greeted, std::size_t cut) {
 
 void fuzz_puller(Side& side, ByteReader input, bool document, std::size_t cut) {
     BulkWish wish{member(9), {}, false};
-    if (document) wish.document = side.document();
+    if (document) {
+        wish.document = side.document();
+    }
     DefinitionPull pull(side.context(), wish);
     Talk talk(pull, side, false);
     talk.drain();
@@ -224,7 +238,9 @@ void fuzz_raw(Side& side, ByteSpan bytes, std::size_t cut) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     static std::optional<Side> side;
     static std::uint64_t inputs = 0;
-    if (size < 2) return 0;
+    if (size < 2) {
+        return 0;
+    }
     if (inputs++ % 512 == 0) {
         side.emplace(1);  // overrides that were taken stay, and not for ever
     }

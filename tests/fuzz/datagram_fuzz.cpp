@@ -84,7 +84,9 @@ void decode_answers(ByteSpan payload) {
 void decode_application(const Received& message) {
     switch (message.type) {
         case MessageType::delta:  // a tag, then entries
-            if (message.payload.size() < 2) return;
+            if (message.payload.size() < 2) {
+                return;
+            }
             return read_all(message.payload.subspan(2), decode_delta);
         case MessageType::delta_answer:
             return decode_answers(message.payload);

@@ -21,7 +21,9 @@ using http::ParseState;
 
 std::string joined(const http::ForwardedHead& forwarded) {
     std::string text;
-    for (const auto piece : forwarded.pieces()) text += piece;
+    for (const auto piece : forwarded.pieces()) {
+        text += piece;
+    }
     return text;
 }
 
@@ -40,7 +42,9 @@ void check_route(const http::RequestHead& head) {
     static routing::Scratch scratch;
     const auto result = router->route(head, true, scratch);
     for (const auto name : result.names) {
-        for (const char c : name) WEIR_ASSERT(c > 0x20 && c < 0x7f);
+        for (const char c : name) {
+            WEIR_ASSERT(c > 0x20 && c < 0x7f);
+        }
     }
 }
 
@@ -52,9 +56,13 @@ void check_request(std::string_view text, std::size_t cut) {
     const auto state = whole.parse(text, policy);
     http::RequestHead pieces;
     auto other = pieces.parse(text.substr(0, cut), policy);
-    if (other == ParseState::need_more) other = pieces.parse(text, policy);
+    if (other == ParseState::need_more) {
+        other = pieces.parse(text, policy);
+    }
     WEIR_ASSERT(other == state && pieces.rejection() == whole.rejection());
-    if (state != ParseState::complete) return;
+    if (state != ParseState::complete) {
+        return;
+    }
     check_route(whole);
 
     http::ForwardedHead forwarded;
@@ -75,7 +83,9 @@ void check_request(std::string_view text, std::size_t cut) {
 
 void check_response(std::string_view text) {
     http::ResponseHead head;
-    if (head.parse(text, http::Method::get, {}) != ParseState::complete) return;
+    if (head.parse(text, http::Method::get, {}) != ParseState::complete) {
+        return;
+    }
     http::ForwardedHead forwarded;
     forwarded.build(head, {});
     const auto text_forwarded = joined(forwarded);
@@ -100,7 +110,9 @@ void check_chunked(std::string_view text, std::size_t cut) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size < 2) return 0;
+    if (size < 2) {
+        return 0;
+    }
     const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
     const std::size_t cut = data[0] % (text.size() + 1);
     check_request(text, cut);

@@ -29,7 +29,9 @@ constexpr std::array<std::pair<std::string_view, Planted>, 10> kBugs{{
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
     const char* const wanted = std::getenv("WEIR_PLANTED");
-    if (wanted == nullptr) return 0;
+    if (wanted == nullptr) {
+        return 0;
+    }
     for (const auto& [name, bug] : kBugs) {
         if (name == wanted) {
             weir::planted_bug = bug;

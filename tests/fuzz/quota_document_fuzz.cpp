@@ -16,14 +16,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         Diagnostics diagnostics;
         const auto sets = parse_quota_sets({{file, text}}, diagnostics);
         for (const Diagnostic& diagnostic : diagnostics.sorted()) {
-            if (to_string(diagnostic).empty()) std::abort();
+            if (to_string(diagnostic).empty()) {
+                std::abort();
+            }
         }
-        if (diagnostics.has_errors()) continue;
+        if (diagnostics.has_errors()) {
+            continue;
+        }
         for (const QuotaSet& set : sets) {
             for (const auto& quota : set.quotas) {
                 Diagnostics again;
                 const auto read = parse_quota({"q.json", quota_json(quota, -1)}, again);
-                if (!read || *read != quota) std::abort();
+                if (!read || *read != quota) {
+                    std::abort();
+                }
             }
         }
     }

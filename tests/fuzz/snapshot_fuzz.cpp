@@ -38,7 +38,9 @@ Verdict read(ByteSpan bytes, std::size_t piece) {
     });
     while (!bytes.empty()) {
         const std::size_t size = std::min(piece, bytes.size());
-        if (reader.receive(bytes.first(size))) break;
+        if (reader.receive(bytes.first(size))) {
+            break;
+        }
         bytes = bytes.subspan(size);
     }
     WEIR_ASSERT(store.overrides().size() <= reader.entries());
@@ -55,7 +57,9 @@ Verdict read_both_ways(ByteSpan bytes, std::size_t piece) {
 void add_block(Bytes& file, ByteSpan content, std::uint64_t& sum) {
     constexpr std::string_view kKey = "weir snapshot   ";
     HashKey key;
-    for (std::size_t i = 0; i < key.bytes.size(); ++i) key.bytes[i] = std::byte(kKey[i]);
+    for (std::size_t i = 0; i < key.bytes.size(); ++i) {
+        key.bytes[i] = std::byte(kKey[i]);
+    }
     sum = mix(sum ^ keyed_hash(as_text(content), key));
     const std::size_t at = file.size();
     file.resize(at + 4 + content.size() + 8);
@@ -115,13 +119,17 @@ void fuzz_change(ByteReader input, std::size_t piece) {
     const std::size_t at = input.u16() % changed.size();
     const ByteSpan with = input.bytes(std::min(input.remaining(), changed.size() - at));
     std::copy(with.begin(), with.end(), changed.begin() + static_cast<std::ptrdiff_t>(at));
-    if (changed != good) WEIR_ASSERT(read_both_ways(changed, piece).fault);
+    if (changed != good) {
+        WEIR_ASSERT(read_both_ways(changed, piece).fault);
+    }
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size < 2) return 0;
+    if (size < 2) {
+        return 0;
+    }
     const ByteSpan bytes = std::as_bytes(std::span(data, size)).subspan(2);
     const std::size_t piece = data[1];
     switch (data[0] % 3) {

@@ -225,7 +225,9 @@ TEST_CASE("the bytes of definition messages are those of the protocol") {
     CHECK(hex_of(digest) == "00000000000000000901ac02000000000000000703736574ac020000000000000004");
     digest.buckets.emplace().fill(1);
     std::string buckets;
-    for (int i = 0; i < 64; ++i) buckets += "00000001";
+    for (int i = 0; i < 64; ++i) {
+        buckets += "00000001";
+    }
     CHECK(hex_of(digest) ==
           "01000000000000000901ac020000000000000007" + buckets + "03736574ac020000000000000004");
     BucketAsk ask{63, true, {}};
@@ -278,7 +280,9 @@ TEST_CASE("an entry's times have ends, and survive at them") {
 
 TEST_CASE("digests tell of sixteen writers, and of as many sets as fit") {
     DefinitionDigest digest;
-    for (std::uint64_t i = 0; i < 20; ++i) digest.writers.push_back({i, i});
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        digest.writers.push_back({i, i});
+    }
     const std::string bytes = unhex(hex_of(digest));
     ByteReader reader(as_bytes(bytes));
     CHECK(decode_digest(reader).writers.size() == 16);
@@ -286,7 +290,9 @@ TEST_CASE("digests tell of sixteen writers, and of as many sets as fit") {
     // As many writers as the most, and one more, in what is read.
     const auto with_writers = [](int count, const std::string& number) {
         std::string digits = "000000000000000000" + number;
-        for (int i = 0; i < count; ++i) digits += "010000000000000001";
+        for (int i = 0; i < count; ++i) {
+            digits += "010000000000000001";
+        }
         return digits;
     };
     CHECK(reads(with_writers(16, "10"), decode_digest));

@@ -159,7 +159,9 @@ double mended_after(std::uint64_t seed) {
     world.passes = [](const Endpoint&, const Endpoint&) { return true; };
     const Instant healed = world.now();
     world.run(1s);
-    if (!world.run_until(10s, [&] { return world.complete(); })) return -1;
+    if (!world.run_until(10s, [&] { return world.complete(); })) {
+        return -1;
+    }
     const double seconds = to_seconds(world.now() - healed);
     world.run(5s);
     return world.complete() ? seconds : -1;
@@ -242,7 +244,9 @@ TEST_CASE("robustness 52: a member that only hears, or is only heard, does not f
             CHECK(world.count(Kind::joined) == 0);
             std::map<std::pair<std::size_t, Endpoint>, std::size_t> deaths;
             for (const NamedEvent& event : world.events) {
-                if (event.event.kind != Kind::dead) continue;
+                if (event.event.kind != Kind::dead) {
+                    continue;
+                }
                 const Endpoint& who = event.event.member.address;
                 CHECK((event.observer == 7 || who == odd));
                 CHECK(++deaths[{event.observer, who}] == 1);
@@ -395,7 +399,9 @@ TEST_CASE("a seed that is missing is asked less often, and after a death often a
         return result;
     };
     world.tap = [&](const Endpoint& from, const Endpoint& to, ByteSpan) {
-        if (from == address_of(0) && to == address_of(1)) asked.push_back(world.now());
+        if (from == address_of(0) && to == address_of(1)) {
+            asked.push_back(world.now());
+        }
     };
     world.start(0, {address_of(1), address_of(2)});
     world.run(60s);
@@ -539,7 +545,9 @@ struct Told {
         for (const MembershipDatagram& datagram : membership.take_datagrams()) {
             ByteReader body(datagram.body);
             const auto message = next_message(body);
-            if (datagram.to != address || !message || message->type != MessageType::ping) continue;
+            if (datagram.to != address || !message || message->type != MessageType::ping) {
+                continue;
+            }
             ByteReader reader(message->payload);
             return decode_ping(reader).nonce;
         }
@@ -587,7 +595,9 @@ TEST_CASE("hundreds that begin at once meet within seconds, and nobody stays sus
         world.adjust = quarter;
         world.start_all(250);
         const Instant begin = world.now();
-        while (!world.complete() && world.now() - begin < 15s) world.run(250ms);
+        while (!world.complete() && world.now() - begin < 15s) {
+            world.run(250ms);
+        }
         CHECK(world.complete());
         MESSAGE("met after ", to_seconds(world.now() - begin), " s");
         world.run(8s);  // whatever was suspected meanwhile is refuted
@@ -618,12 +628,16 @@ TEST_CASE("hundreds who know only three meet them on a tenth of the budgets, non
     const auto all_met = [&] {
         for (std::size_t i = 0; i < kMembers; ++i) {
             const std::size_t expected = i < kKnown ? kMembers - 1 : kKnown;
-            if (world.at(i).membership().live_count() != expected) return false;
+            if (world.at(i).membership().live_count() != expected) {
+                return false;
+            }
         }
         return true;
     };
     const Instant begin = world.now();
-    while (!all_met() && world.now() - begin < 40s) world.run(500ms);
+    while (!all_met() && world.now() - begin < 40s) {
+        world.run(500ms);
+    }
     const double took = to_seconds(world.now() - begin);
     MESSAGE("met after ", took, " s");
     CHECK(all_met());

@@ -56,7 +56,9 @@ TEST_CASE("a flood of invented senders does not push out one that goes on") {
     for (std::size_t i = 0; i < 10'000; ++i) {
         const Instant now = kStart + std::chrono::milliseconds(i);
         strangers.note(address_of(1000 + i), Rejection::forged, 0, now);
-        if (i % 100 == 0) strangers.note(address_of(1), Rejection::unknown_key, 7, now);
+        if (i % 100 == 0) {
+            strangers.note(address_of(1), Rejection::unknown_key, 7, now);
+        }
     }
     const auto all = strangers.recent(kStart + 10s);
     CHECK(all.size() == Strangers::kCapacity);

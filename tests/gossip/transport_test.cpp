@@ -272,7 +272,9 @@ std::vector<MessageType> messages_of(ByteSpan datagram) {
     ByteReader reader(opened.content);
     (void)decode_envelope(reader);
     std::vector<MessageType> types;
-    while (const auto message = next_message(reader)) types.push_back(message->type);
+    while (const auto message = next_message(reader)) {
+        types.push_back(message->type);
+    }
     return types;
 }
 
@@ -435,7 +437,9 @@ class Sender {
             }
         };
         world_.tap = [this](const Endpoint& from, const Endpoint& to, ByteSpan bytes) {
-            if (to == address_of(0)) (void)transport_.receive(bytes, from, world_.now());
+            if (to == address_of(0)) {
+                (void)transport_.receive(bytes, from, world_.now());
+            }
         };
         world_.run(3s);
         REQUIRE(transport_.membership().live_count() == 1);
@@ -443,7 +447,9 @@ class Sender {
     /// Ten messages that fill a datagram each.
     void queue(MessageType type) {
         const std::string large(1000, 'x');
-        for (int i = 0; i < 10; ++i) transport_.send(peer(), type, as_bytes(large));
+        for (int i = 0; i < 10; ++i) {
+            transport_.send(peer(), type, as_bytes(large));
+        }
     }
     void ask_peer() { transport_.question(peer(), world_.now()); }
     /// The peer's ping arrives.

@@ -72,7 +72,9 @@ class VirtualNetwork {
         settings.cluster_name = "test";
         settings.self = address_of(number);
         settings.flags = flags;
-        if (adjust) adjust(settings);
+        if (adjust) {
+            adjust(settings);
+        }
         nodes_[number] = std::make_unique<Node>(settings, keys, random_.fork());
         Node& node = *nodes_[number];
         node.transport.set_seeds(std::move(seeds));

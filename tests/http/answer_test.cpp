@@ -20,7 +20,9 @@ struct Parsed {
     explicit Parsed(std::string answer, Method method = Method::get) : text(std::move(answer)) {
         REQUIRE(head.parse(text, method, {}) == ParseState::complete);
         body = text.substr(head.size());
-        if (method != Method::head) CHECK(head.body().length == body.size());
+        if (method != Method::head) {
+            CHECK(head.body().length == body.size());
+        }
     }
     [[nodiscard]] std::string_view operator[](std::string_view name) const {
         return head.fields().first(name);
@@ -159,10 +161,14 @@ TEST_CASE("amounts become whole numbers") {
 TEST_CASE("Retry-After is at least a second, rounded up, and jitters") {
     Random random(3);
     std::set<std::uint64_t> seen;
-    for (int i = 0; i < 1000; ++i) seen.insert(retry_after_seconds(100ms, random));
+    for (int i = 0; i < 1000; ++i) {
+        seen.insert(retry_after_seconds(100ms, random));
+    }
     CHECK(seen == std::set<std::uint64_t>{1, 2});
     seen.clear();
-    for (int i = 0; i < 1000; ++i) seen.insert(retry_after_seconds(7001ms, random));
+    for (int i = 0; i < 1000; ++i) {
+        seen.insert(retry_after_seconds(7001ms, random));
+    }
     CHECK(seen == std::set<std::uint64_t>{8, 9, 10});
     CHECK(retry_after_seconds(-5s, random) >= 1);
 }

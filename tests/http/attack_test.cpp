@@ -26,8 +26,12 @@ class Attacks {
         RequestHead parser;
         const Ending whole = parse_whole(parser, text);
         CAPTURE(head);
-        if (whole.state != ParseState::rejected) FAIL_CHECK(family_ << " passed: " << whole);
-        if (!(parse_bytewise(parser, text) == whole)) FAIL_CHECK(family_ << " differs bytewise");
+        if (whole.state != ParseState::rejected) {
+            FAIL_CHECK(family_ << " passed: " << whole);
+        }
+        if (!(parse_bytewise(parser, text) == whole)) {
+            FAIL_CHECK(family_ << " differs bytewise");
+        }
     }
 
     /// Each byte that `harmless` does not let pass, put between two texts.
@@ -35,7 +39,9 @@ class Attacks {
     void add_bytes(const std::string& before, const std::string& after, Harmless harmless) {
         for (int byte = 0; byte < 256; ++byte) {
             const char c = static_cast<char>(byte);
-            if (!harmless(c)) add(before + c + after);
+            if (!harmless(c)) {
+                add(before + c + after);
+            }
         }
     }
 
@@ -166,7 +172,9 @@ TEST_CASE("attack: Host missing, more than one, not a host, not the target's") {
     for (const std::size_t size : {40U, 46U, 255U, 1000U, 4000U}) {  // no address is that long
         for (const std::string_view unit : {"a", ":", "a:", "1."}) {
             std::string host;
-            while (host.size() < size) host += unit;
+            while (host.size() < size) {
+                host += unit;
+            }
             attacks.add(kStart + "Host: [" + host + "]\r\n" + kEnd);
             attacks.add(kStart + "Host: [" + host + "]:80\r\n" + kEnd);
             attacks.add("GET http://[" + host + "]/ HTTP/1.1\r\n" + kHost + kEnd);
@@ -176,7 +184,9 @@ TEST_CASE("attack: Host missing, more than one, not a host, not the target's") {
                                "http:///a", "http://", "http:a.example", "//a.example", "a.example",
                                "https://a.example:80/", "ftp://a.example/", "http://a.example,b/",
                                "*", "a.example:80", "://a.example/", "http://a.example.b/"}) {
-        if (std::string_view(target).starts_with("//")) continue;  // a path, however odd
+        if (std::string_view(target).starts_with("//")) {
+            continue;  // a path, however odd
+        }
         attacks.add("GET " + std::string(target) + " HTTP/1.1\r\n" + kHost + kEnd);
     }
     attacks.finish(600);
@@ -221,7 +231,9 @@ TEST_CASE("attack: request lines with other blanks, methods and versions") {
     }
     for (char major = '0'; major <= '9'; ++major) {
         for (char minor = '0'; minor <= '9'; ++minor) {
-            if (major == '1' && minor <= '1') continue;
+            if (major == '1' && minor <= '1') {
+                continue;
+            }
             attacks.add(std::string("GET /a HTTP/") + major + "." + minor + "\r\n" + kHost + kEnd);
         }
     }
@@ -267,18 +279,24 @@ TEST_CASE("attack: line endings and control bytes") {
                 head += lines[i] + (i == spoilt ? ending : "\r\n");
             }
             // CRLF LF at the very end is a good head; the LF spoils what comes behind it.
-            if (spoilt + 1 < lines.size() || ending != "\r\n\n") attacks.add(head);
+            if (spoilt + 1 < lines.size() || ending != "\r\n\n") {
+                attacks.add(head);
+            }
         }
     }
     for (int byte = 0; byte < 128; ++byte) {
         const char c = static_cast<char>(byte);
-        if ((byte >= 0x20 && byte != 0x7f)) continue;
+        if ((byte >= 0x20 && byte != 0x7f)) {
+            continue;
+        }
         attacks.add(std::string("PO") + c + "ST /a HTTP/1.1\r\n" + kHost + kEnd);
         attacks.add(std::string("POST /") + c + " HTTP/1.1\r\n" + kHost + kEnd);
         attacks.add(std::string("POST /a?") + c + " HTTP/1.1\r\n" + kHost + kEnd);
         attacks.add(std::string("POST /a HT") + c + "TP/1.1\r\n" + kHost + kEnd);
         attacks.add(kStart + kHost + "X" + c + "Y: z\r\n" + kEnd);
-        if (c == '\t') continue;
+        if (c == '\t') {
+            continue;
+        }
         attacks.add(kStart + kHost + "X: y" + c + "z\r\n" + kEnd);
         attacks.add(kStart + kHost + "X: " + c + "\r\n" + kEnd);
     }

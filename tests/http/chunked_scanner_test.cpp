@@ -115,7 +115,9 @@ TEST_CASE("trailers are checked, bounded, and may not frame") {
     CHECK(scan("0\r\nA: " + std::string(16, 'b') + "\r\n\r\n", limits).rejection ==
           Rejection::trailer_too_large);
     std::string many = "0\r\n";
-    for (int i = 0; i < 33; ++i) many += "A:\r\n";
+    for (int i = 0; i < 33; ++i) {
+        many += "A:\r\n";
+    }
     CHECK(scan(many).rejection == Rejection::trailer_too_large);
     CHECK(scan("0\r\nA: " + std::string(9000, 'b') + "\r\n\r\n").rejection ==
           Rejection::trailer_too_large);

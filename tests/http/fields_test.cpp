@@ -43,11 +43,15 @@ TEST_CASE("an underscore is seen wherever it stands") {
     for (std::size_t size = 1; size <= 40; ++size) {
         for (std::size_t at = 0; at <= size; ++at) {
             std::string name(size, '^');  // the byte before it
-            if (at < size) name[at] = '_';
+            if (at < size) {
+                name[at] = '_';
+            }
             Fields fields;
             fields.begin(name.data());
             fields.add(name, std::string_view(name).substr(size));
-            if (fields[0].holds_underscore != (at < size)) FAIL_CHECK(size << ", " << at);
+            if (fields[0].holds_underscore != (at < size)) {
+                FAIL_CHECK(size << ", " << at);
+            }
         }
     }
 }

@@ -11,7 +11,9 @@ using namespace std::string_literals;
 
 std::string joined(const ForwardedHead& forwarded) {
     std::string text;
-    for (const auto piece : forwarded.pieces()) text += piece;
+    for (const auto piece : forwarded.pieces()) {
+        text += piece;
+    }
     CHECK(text.size() == forwarded.size());
     return text;
 }

@@ -31,7 +31,9 @@ inline std::ostream& operator<<(std::ostream& out, const Ending& ending) {
 
 template <class Head>
 Ending ending_of(const Head& head, ParseState state) {
-    if (state != ParseState::complete) return {state, head.rejection(), 0, {}};
+    if (state != ParseState::complete) {
+        return {state, head.rejection(), 0, {}};
+    }
     return {state, Rejection::none, head.size(), head.body()};
 }
 
@@ -62,7 +64,9 @@ inline Ending parse_all_ways(RequestHead& head, std::string_view text,
         RequestHead other;
         const std::string first(text.substr(0, cut));
         auto state = other.parse(first, policy);
-        if (state == ParseState::need_more) state = other.parse(text, policy);
+        if (state == ParseState::need_more) {
+            state = other.parse(text, policy);
+        }
         const Ending ending = ending_of(other, state);
         if (!(ending == whole)) {
             FAIL("cut at " << cut << " gives " << ending << ", whole " << whole << ": "
@@ -83,9 +87,13 @@ inline Ending parse_response_all_ways(ResponseHead& head, std::string_view text,
         ResponseHead other;
         const std::string first(text.substr(0, cut));
         auto state = other.parse(first, method, policy);
-        if (state == ParseState::need_more) state = other.parse(text, method, policy);
+        if (state == ParseState::need_more) {
+            state = other.parse(text, method, policy);
+        }
         const Ending ending = ending_of(other, state);
-        if (!(ending == whole)) FAIL("cut at " << cut << ": " << ending << ", whole " << whole);
+        if (!(ending == whole)) {
+            FAIL("cut at " << cut << ": " << ending << ", whole " << whole);
+        }
     }
     return whole;
 }

@@ -150,7 +150,9 @@ TEST_CASE("11: folded lines, blanks and missing names") {
 
 TEST_CASE("12: control bytes and bare line endings anywhere in the head") {
     for (int byte = 0; byte < 0x20; ++byte) {
-        if (byte == '\t') continue;
+        if (byte == '\t') {
+            continue;
+        }
         CAPTURE(byte);
         const std::string c(1, static_cast<char>(byte));
         for (const auto& text :
@@ -224,7 +226,9 @@ TEST_CASE("14: long targets, heads and many fields") {
     CHECK(parse_whole(head, with("X: " + std::string(100'000, 'a') + "\r\n")).rejection ==
           Rejection::head_too_large);
     std::string many;
-    for (int i = 0; i < 10'000; ++i) many += "A:\r\n";
+    for (int i = 0; i < 10'000; ++i) {
+        many += "A:\r\n";
+    }
     CHECK(parse_whole(head, with(many)).rejection == Rejection::too_many_fields);
 
     policy.max_request_line = 64;
@@ -343,7 +347,9 @@ TEST_CASE("Connection decides about keeping alive and may not name what frames")
         CHECK(reject(with("Connection: "s + option + "\r\n")) == Rejection::bad_connection_option);
     }
     std::string many = "a";
-    for (int i = 0; i < 40; ++i) many += ",a";
+    for (int i = 0; i < 40; ++i) {
+        many += ",a";
+    }
     CHECK(reject(with("Connection: " + many + "\r\n")) == Rejection::bad_connection_option);
 }
 

@@ -34,7 +34,9 @@ rc::Gen<std::string> head_like() {
                         [](const std::vector<std::string>& chosen) {
                             std::string text =
                                 chosen.size() % 3 == 0 ? "" : "GET / HTTP/1.1\r\nHost: a\r\n";
-                            for (const auto& part : chosen) text += part;
+                            for (const auto& part : chosen) {
+                                text += part;
+                            }
                             return text;
                         });
 }
@@ -80,7 +82,9 @@ TEST_CASE("chunked bodies end the same however they are cut, and what is accepte
         const auto chosen =
             *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(parts));
         std::string text;
-        for (const auto& part : chosen) text += part;
+        for (const auto& part : chosen) {
+            text += part;
+        }
         ChunkedScanner whole;
         const auto expected = whole.scan(text);
         ChunkedScanner scanner;

@@ -41,7 +41,9 @@ int one_of_each(Fixture& fixture) {
         for (const auto mode :
              {CheckMode::charge, CheckMode::peek, CheckMode::charge_without_judging}) {
             const LeafId leaf = fixture.find(name);
-            if (!leaf) continue;
+            if (!leaf) {
+                continue;
+            }
             Decision decision =
                 fixture.limiter.check(fixture.thread, leaf, {}, fixture.now, mode, &fields);
             admitted += decision.admitted ? 1 : 0;
@@ -60,10 +62,14 @@ int one_of_each(Fixture& fixture) {
 TEST_CASE("find, check, correct and refund allocate nothing once a name is known") {
     Fixture fixture(all_kinds());
     REQUIRE(fixture.errors.empty());
-    for (int i = 0; i < 3; ++i) static_cast<void>(one_of_each(fixture));
+    for (int i = 0; i < 3; ++i) {
+        static_cast<void>(one_of_each(fixture));
+    }
     const std::size_t before = allocations;
     int admitted = 0;
-    for (int i = 0; i < 1000; ++i) admitted += one_of_each(fixture);
+    for (int i = 0; i < 1000; ++i) {
+        admitted += one_of_each(fixture);
+    }
     CHECK(allocations == before);
     CHECK(admitted > 10'000);
     // The count counts.

@@ -118,7 +118,9 @@ TEST_CASE("39: after an hour that nobody saw there is one bucket to be had, not 
     Fixture fixture({quota("few", {per_minute(5)}), quota("many", {borders(100, 100, 200)})});
     const auto burst = [&fixture](std::string_view name) {
         int admitted = 0;
-        for (int i = 0; i < 2'000; ++i) admitted += fixture.admits(name) ? 1 : 0;
+        for (int i = 0; i < 2'000; ++i) {
+            admitted += fixture.admits(name) ? 1 : 0;
+        }
         return admitted;
     };
     CHECK(burst("few") == 5);

@@ -54,7 +54,9 @@ double refused_share(const Borders& borders, double load, std::uint64_t seed) {
 int passed_at_once(const Borders& borders) {
     Fixture fixture({testing::quota("q", {testing::borders(kRate, borders.low, borders.high)})});
     int passed = 0;
-    for (int i = 0; i < 2000; ++i) passed += fixture.check("q").admitted ? 1 : 0;
+    for (int i = 0; i < 2000; ++i) {
+        passed += fixture.check("q").admitted ? 1 : 0;
+    }
     return passed;
 }
 
@@ -62,12 +64,16 @@ int passed_at_once(const Borders& borders) {
 std::vector<double> page_row(const std::string& name) {
     std::ifstream page(std::string(WEIR_SOURCE_DIR) + "/docs/choosing-limits.md");
     for (std::string line; std::getline(page, line);) {
-        if (line.rfind("| `" + name + "` |", 0) != 0 && line.rfind("| " + name + " |", 0) != 0)
+        if (line.rfind("| `" + name + "` |", 0) != 0 && line.rfind("| " + name + " |", 0) != 0) {
             continue;
+        }
         std::vector<double> cells;
         std::istringstream stream(line.substr(line.find('|', 1) + 1));
-        for (std::string cell; std::getline(stream, cell, '|');)
-            if (!cell.empty() && cell != " ") cells.push_back(std::stod(cell));
+        for (std::string cell; std::getline(stream, cell, '|');) {
+            if (!cell.empty() && cell != " ") {
+                cells.push_back(std::stod(cell));
+            }
+        }
         return cells;
     }
     FAIL("docs/choosing-limits.md has no row for " << name);

@@ -45,8 +45,12 @@ struct Chain {
             // A request of 1 is judged at kLevel + 1.
             const double low = kLevel + 1 - chances[i] * kWidth;
             auto one = quota(name(i), {linear(1, low, low + kWidth)});
-            if (i + 1 < chances.size()) one.parent = name(i + 1);
-            if (i == shadow) one.mode = Mode::shadow;
+            if (i + 1 < chances.size()) {
+                one.parent = name(i + 1);
+            }
+            if (i == shadow) {
+                one.mode = Mode::shadow;
+            }
             all.push_back(one);
         }
         return all;
@@ -60,7 +64,9 @@ struct Chain {
             const Decision decision = fixture.check(name(0), {}, CheckMode::peek);
             CHECK(decision.discard_probability == doctest::Approx(chance));
             fixture.limiter.quiescent(fixture.thread);
-            if (decision.admitted) continue;
+            if (decision.admitted) {
+                continue;
+            }
             ++named[std::string(decision.quota)];
             ++refused;
         }
@@ -80,7 +86,9 @@ TEST_CASE("of two levels that may both refuse the one that is likelier to is nam
             CAPTURE(q);
             Chain chain({p, q});
             const auto named = chain.refusals(20, 1 - (1 - p) * (1 - q));
-            if (leaf == parent) continue;  // either
+            if (leaf == parent) {
+                continue;  // either
+            }
             CHECK(named == std::map<std::string, int>{{Chain::name(p > q ? 0 : 1), 20}});
         }
     }
@@ -162,16 +170,22 @@ TEST_CASE("a template's gauges are the mean of its instances, weighted by what t
     };
     for (;;) {
         const auto model = std::min_element(models.begin(), models.end(), earlier);
-        if (model->next > kEnd) break;
+        if (model->next > kEnd) {
+            break;
+        }
         fixture.wait(model->next - now);
         now = model->next;
         model->next += 1 / model->offered;
         model->drain(now, kRate);
         const auto key = std::to_string(model - models.begin());
-        if (fixture.admits("k/" + key)) model->level += 1;
+        if (fixture.admits("k/" + key)) {
+            model->level += 1;
+        }
     }
     fixture.wait(kEnd - now);
-    for (Model& model : models) model.drain(kEnd, kRate);
+    for (Model& model : models) {
+        model.drain(kEnd, kRate);
+    }
     const Means expected = means_of(models, kLow, kHigh);
     const auto seen = fixture.limiter.statistics_of("k/{key}", fixture.now);
     DefinitionStatistics scanned;

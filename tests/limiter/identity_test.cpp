@@ -105,7 +105,9 @@ TEST_CASE("an edited period is enforced for all though no record is free") {
     LimiterOptions options = Fixture::small();
     options.max_instances = 4000;
     Fixture fixture({quota("k/{key}", {every(1h)})}, options);
-    for (int i = 0; i < 4000; ++i) REQUIRE(fixture.admits(numbered("k/", i)));
+    for (int i = 0; i < 4000; ++i) {
+        REQUIRE(fixture.admits(numbered("k/", i)));
+    }
     // Two records for each of 4,000 are there, but not five.
     for (int edit = 2; edit <= 5; ++edit) {
         REQUIRE(fixture.limiter.upsert(quota("k/{key}", {every(edit * 1h)}), fixture.now).empty());

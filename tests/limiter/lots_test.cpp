@@ -35,7 +35,9 @@ TEST_CASE("a leaf's first request is refused with chance p") {
         const double chance = p > 0.5 ? p + deferred : p - deferred;
         const double deviation = std::sqrt(p * (1 - p) / kLeaves);
         CHECK(refused / double{kLeaves} == plus_minus(chance, 4 * deviation));
-        if (p != 0.5) CHECK(refused / double{kLeaves} == plus_minus(p, 0.02));
+        if (p != 0.5) {
+            CHECK(refused / double{kLeaves} == plus_minus(p, 0.02));
+        }
     }
 }
 

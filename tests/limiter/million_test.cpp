@@ -46,7 +46,9 @@ TEST_CASE("1,000,000 instances: a bucket each, within 128 MB, and room for more"
             << " bytes an instance, " << (memory.name_bytes / kInstances) << " of names");
     for (int i = 1; i + 1 < kInstances; i += kSampled) {
         CAPTURE(i);
-        for (int request = 0; request < 5; ++request) CHECK(fixture.admits(name_of(i)));
+        for (int request = 0; request < 5; ++request) {
+            CHECK(fixture.admits(name_of(i)));
+        }
         CHECK_FALSE(fixture.admits(name_of(i)));
         CHECK(fixture.level(name_of(i)) == 5);
         CHECK(fixture.level(name_of(i + 1)) == 0);

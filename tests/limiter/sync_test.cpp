@@ -77,7 +77,9 @@ TEST_CASE("what a shadow quota lets through beyond its limit is offered to it, n
     shadow.mode = Mode::shadow;
     Fixture fixture({shadow});
     (void)drained(fixture.limiter);
-    for (int i = 0; i < 15; ++i) CHECK(fixture.admits("q"));
+    for (int i = 0; i < 15; ++i) {
+        CHECK(fixture.admits("q"));
+    }
     const LimitRef limit = drained(fixture.limiter).at(0);
     const auto counts = fixture.limiter.read(limit, fixture.now);
     REQUIRE(counts);

@@ -148,7 +148,9 @@ TEST_CASE("law: nothing is lost or counted twice, whatever threads, weights, lim
         assert_conserved(fixture.level("p"), all, plan.parent_rate, plan.parent_edge, plan);
         RC_CLASSIFY(tally.refused > 0);
         // All of it fits: then nothing was refused.
-        if (std::min(plan.leaf_edge, plan.parent_edge) > 1e8) RC_ASSERT(tally.refused == 0.0);
+        if (std::min(plan.leaf_edge, plan.parent_edge) > 1e8) {
+            RC_ASSERT(tally.refused == 0.0);
+        }
     }));
 }
 

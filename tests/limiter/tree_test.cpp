@@ -287,7 +287,9 @@ TEST_CASE("gauges of many instances are read in rounds, a bounded part at a time
     for (int i = 1; i < kInstances; ++i) {
         CHECK(fixture.admits("k/" + std::to_string(i)));
     }
-    for (int i = 0; i < 4; ++i) CHECK(fixture.admits("k/7"));
+    for (int i = 0; i < 4; ++i) {
+        CHECK(fixture.admits("k/7"));
+    }
     std::uint64_t before = gauged();
     for (int call = 0; call < 3; ++call) {
         fixture.limiter.maintain(fixture.now);
@@ -300,7 +302,9 @@ TEST_CASE("gauges of many instances are read in rounds, a bounded part at a time
     CHECK(seen.level_ratio_max == doctest::Approx(0.5));
     CHECK(seen.offered == kInstances + 4);
     // The next round tells what has changed; until it is whole the last one is shown.
-    for (int i = 0; i < 4; ++i) CHECK(fixture.admits("k/7"));
+    for (int i = 0; i < 4; ++i) {
+        CHECK(fixture.admits("k/7"));
+    }
     fixture.limiter.maintain(fixture.now);
     CHECK(figures().level_ratio_max == doctest::Approx(0.5));
     CHECK(figures().offered == kInstances + 8);
@@ -311,7 +315,9 @@ TEST_CASE("gauges of many instances are read in rounds, a bounded part at a time
 
 TEST_CASE("a definition that takes another's figures over begins with its own") {
     Fixture fixture({quota("a", {borders(10, 10, 20)}), quota("b", {per_second(5)})});
-    for (int i = 0; i < 5; ++i) CHECK(fixture.admits("a"));
+    for (int i = 0; i < 5; ++i) {
+        CHECK(fixture.admits("a"));
+    }
     CHECK(fixture.limiter.erase("a", fixture.now).empty());
     CHECK(fixture.limiter.upsert(quota("c", {per_second(7)}), fixture.now).empty());
     std::vector<std::string> names;

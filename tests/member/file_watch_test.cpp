@@ -164,13 +164,17 @@ TEST_CASE("a callback that throws is called at the next change, too") {
     int calls = 0;
     boost::asio::io_context context;
     FileWatch watch(context, [&] {
-        if (++calls == 1) throw std::runtime_error("once");
+        if (++calls == 1) {
+            throw std::runtime_error("once");
+        }
     });
     const Watched files;
     files.write("q.yaml", "1");
     watch.watch({files.at("q.yaml")});
     const auto run_until = [&](int wanted) {
-        for (int i = 0; i < 100 && calls < wanted; ++i) context.run_for(FileWatch::kSettle);
+        for (int i = 0; i < 100 && calls < wanted; ++i) {
+            context.run_for(FileWatch::kSettle);
+        }
         return calls;
     };
     files.write("q.yaml", "22");

@@ -51,7 +51,9 @@ TEST_CASE("files that change while they are read are read again") {
     const auto text = read_at_rest([&](Stamps& stamps) {
         stamps.note({folder.path()});
         auto result = read_file(file);
-        if (++readings == 1) folder.write("q.yaml", "half and half");
+        if (++readings == 1) {
+            folder.write("q.yaml", "half and half");
+        }
         return result;
     });
     CHECK(readings == 2);

@@ -21,13 +21,17 @@ TEST_CASE("upkeep goes on after a callback that threw") {
     REQUIRE(member.apply_first({set}).has_value());
     int told = 0;
     member.on_late_outcome([&](const SetsOutcome&) {
-        if (++told == 1) throw std::runtime_error("once");
+        if (++told == 1) {
+            throw std::runtime_error("once");
+        }
     });
     engine::DefinitionStore& store = member.cluster().engine().definitions();
     store.note_peer_contents("shared", {{77, 1}});
     CHECK_THROWS_AS(member.start(), std::runtime_error);  // begins with the first upkeep
     store.note_peer_contents("shared", {});
-    for (int i = 0; i < 100 && told < 2; ++i) control.run_for(std::chrono::milliseconds(100));
+    for (int i = 0; i < 100 && told < 2; ++i) {
+        control.run_for(std::chrono::milliseconds(100));
+    }
     CHECK(told == 2);
     member.leave();
 }

@@ -47,7 +47,9 @@ TEST_CASE("what is asked for meanwhile is done once, as the larger of the two") 
         world.reloader.request(what);
     }
     const auto work = boost::asio::make_work_guard(world.control);
-    while (world.done.size() < 2) world.control.run_one();
+    while (world.done.size() < 2) {
+        world.control.run_one();
+    }
     CHECK(world.done == std::vector{Reload::quotas, Reload::everything});
     CHECK(world.jobs == 2);
 }
@@ -60,7 +62,9 @@ TEST_CASE("a reading that throws is one that failed, and the next one is served"
         control,
         [&](Reload) {
             return [&] {
-                if (++jobs == 1) throw std::bad_alloc();
+                if (++jobs == 1) {
+                    throw std::bad_alloc();
+                }
                 return Loaded{};
             };
         },
@@ -68,7 +72,9 @@ TEST_CASE("a reading that throws is one that failed, and the next one is served"
     const auto work = boost::asio::make_work_guard(control);
     for (const std::size_t count : {1U, 2U}) {
         reloader.request(Reload::quotas);
-        while (good.size() < count) control.run_one();
+        while (good.size() < count) {
+            control.run_one();
+        }
     }
     CHECK(good == std::vector{false, true});
 }
@@ -80,18 +86,24 @@ TEST_CASE("callbacks that throw once leave the next reading alone") {
     Reloader reloader(
         control,
         [&](Reload) {
-            if (++prepared == 1) throw std::bad_alloc();
+            if (++prepared == 1) {
+                throw std::bad_alloc();
+            }
             return [] { return Loaded{}; };
         },
         [&](Reload, const Loaded&) {
-            if (++done == 1) throw std::bad_alloc();
+            if (++done == 1) {
+                throw std::bad_alloc();
+            }
         });
     const auto work = boost::asio::make_work_guard(control);
     CHECK_THROWS_AS(reloader.request(Reload::quotas), std::bad_alloc);
     reloader.request(Reload::quotas);
     reloader.request(Reload::quotas);  // waits for the one that throws
     CHECK_THROWS_AS(control.run_one(), std::bad_alloc);
-    while (done < 2) control.run_one();
+    while (done < 2) {
+        control.run_one();
+    }
     CHECK(prepared == 3);
 }
 

@@ -46,8 +46,12 @@ struct Folder {
 
 Result<std::uint64_t> save(const std::string& path, std::string_view text) {
     auto file = SnapshotFile::create(path);
-    if (!file) return file.error();
-    if (auto appended = file->append(as_bytes(text)); !appended) return appended.error();
+    if (!file) {
+        return file.error();
+    }
+    if (auto appended = file->append(as_bytes(text)); !appended) {
+        return appended.error();
+    }
     return file->commit();
 }
 
@@ -58,7 +62,9 @@ char following(char letter) { return letter == 'z' ? 'a' : static_cast<char>(let
 [[noreturn]] void commit_until_killed(const std::string& path, char letter) {
     for (;; letter = following(letter)) {
         auto file = SnapshotFile::create(path);
-        if (!file) continue;
+        if (!file) {
+            continue;
+        }
         const std::string text = content(letter);
         for (std::size_t at = 0; at < text.size(); at += 10'000) {
             static_cast<void>(file->append(as_bytes(text).subspan(at, 10'000)));
@@ -154,7 +160,9 @@ TEST_CASE("killed at any moment, the old one or a new one is there, never half o
     for (std::uint64_t turn = 0; turn < 60 || (seen_new == 0 && turn < 300); ++turn) {
         const pid_t child = ::fork();
         REQUIRE(child >= 0);
-        if (child == 0) commit_until_killed(folder.file, following(before));
+        if (child == 0) {
+            commit_until_killed(folder.file, following(before));
+        }
         // Spins instead of sleeping: the moment is somewhere in the child's work.
         const auto until =
             std::chrono::steady_clock::now() +
@@ -168,7 +176,9 @@ TEST_CASE("killed at any moment, the old one or a new one is there, never half o
         const std::string text = folder.text();
         REQUIRE(text.size() == 300'000);
         CHECK(text == content(text[0]));
-        if (std::exchange(before, text[0]) != text[0]) ++seen_new;
+        if (std::exchange(before, text[0]) != text[0]) {
+            ++seen_new;
+        }
         std::size_t files = 0;
         for (const auto& each : fs::directory_iterator(folder.path)) {
             static_cast<void>(each);

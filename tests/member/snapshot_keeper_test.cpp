@@ -73,7 +73,9 @@ struct Process {
     }
     template <class Condition>
     void run_until(Condition condition) {
-        while (!condition()) control.run_one();
+        while (!condition()) {
+            control.run_one();
+        }
     }
     void run_until_saved() {
         run_until([&] { return !keeper.figures().unsaved; });
@@ -131,9 +133,13 @@ TEST_CASE("a stop in the middle of a save leaves a whole one") {
     const Folder folder;
     {
         Process first(folder.file());
-        for (int i = 0; i < 5000; ++i) first.edit("s3/bucket-" + std::to_string(i));
+        for (int i = 0; i < 5000; ++i) {
+            first.edit("s3/bucket-" + std::to_string(i));
+        }
         first.keeper.start();
-        for (int i = 0; i < 3; ++i) first.control.run_one();  // some pieces of it
+        for (int i = 0; i < 3; ++i) {
+            first.control.run_one();  // some pieces of it
+        }
         first.keeper.stop();
     }
     CHECK(!fs::exists(folder.file() + ".new"));

@@ -78,13 +78,17 @@ TEST_CASE("work posted from other threads runs in the loop's thread, all of it")
             for (int j = 0; j < 100; ++j) {
                 running.loop->post([&] {
                     CHECK(std::this_thread::get_id() == here);
-                    if (++count == 400) running.loop->stop();
+                    if (++count == 400) {
+                        running.loop->stop();
+                    }
                 });
             }
         });
     }
     running.run();
-    for (auto& thread : threads) thread.join();
+    for (auto& thread : threads) {
+        thread.join();
+    }
     CHECK(count == 400);
 }
 
@@ -92,7 +96,9 @@ TEST_CASE("the clock stands still within a turn, next_turn() lets it go on") {
     Running running;
     start(*running.loop, [&]() -> Task<void> {
         const auto before = running.loop->now();
-        while (running.loop->now() == before) co_await running.loop->next_turn();
+        while (running.loop->now() == before) {
+            co_await running.loop->next_turn();
+        }
         CHECK(running.loop->now() > before);
     });
     running.run();
@@ -115,7 +121,9 @@ TEST_CASE("what was ready in time is served before anything is found late") {
     std::size_t served_in_time = 0;
     ready.then = [&] {
         // The process was held up: the deadline passes before the next turn begins.
-        while (served == 0 && weir::net::now() < due + 2 * TimerWheel::kTick) continue;
+        while (served == 0 && weir::net::now() < due + 2 * TimerWheel::kTick) {
+            continue;
+        }
         ++served;
     };
     deadline.then = [&] {
@@ -282,7 +290,9 @@ TEST_CASE("connecting: accepted, refused, and what a listener counts") {
         // It may not accept yet, and tries again by itself.
         CHECK(accepted == 0);
         may_accept = true;
-        while (accepted == 0) co_await loop.next_turn();
+        while (accepted == 0) {
+            co_await loop.next_turn();
+        }
         CHECK(listener.counters().accepted == 1);
         listener.stop();
 
@@ -311,7 +321,9 @@ TEST_CASE("a listener asks for room only when somebody waits") {
     Listener listener(
         loop, std::move(*listening),
         [&] {
-            if (!room) ++refused;
+            if (!room) {
+                ++refused;
+            }
             return room;
         },
         [&](FileDescriptor, const weir::Endpoint&) {
@@ -322,21 +334,31 @@ TEST_CASE("a listener asks for room only when somebody waits") {
     start(loop, [&]() -> Task<void> {
         Stream first;
         (void)first.connect(loop, address);
-        while (accepted == 0) co_await loop.next_turn();
+        while (accepted == 0) {
+            co_await loop.next_turn();
+        }
         const auto later = loop.now() + 3 * Listener::kPause;
-        while (loop.now() < later) co_await loop.next_turn();
+        while (loop.now() < later) {
+            co_await loop.next_turn();
+        }
         CHECK(refused == 0);
         {
             Stream second;
             (void)second.connect(loop, address);
-            while (refused == 0) co_await loop.next_turn();
+            while (refused == 0) {
+                co_await loop.next_turn();
+            }
             CHECK(accepted == 1);
             room = true;
-            while (accepted == 1) co_await loop.next_turn();
+            while (accepted == 1) {
+                co_await loop.next_turn();
+            }
         }
         const int before = refused;
         const auto end = loop.now() + 3 * Listener::kPause;
-        while (loop.now() < end) co_await loop.next_turn();
+        while (loop.now() < end) {
+            co_await loop.next_turn();
+        }
         CHECK(refused == before);
         listener.stop();
     });
@@ -359,7 +381,9 @@ TEST_CASE("tasks give values back and may be nested") {
     Running running;
     struct Sum {
         static Task<int> of(EventLoop& loop, int depth) {
-            if (depth == 0) co_return 0;
+            if (depth == 0) {
+                co_return 0;
+            }
             co_await loop.next_turn();
             co_return 1 + co_await of(loop, depth - 1);
         }

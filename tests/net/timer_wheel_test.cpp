@@ -19,7 +19,9 @@ struct Alarm final : TimerEntry {
     ~Alarm() override = default;
     void expired() override {
         ++times;
-        if (then) then();
+        if (then) {
+            then();
+        }
     }
     int times = 0;
     std::function<void()> then;
@@ -48,7 +50,9 @@ TEST_CASE("a deadline beyond one round of the wheel waits for its own round") {
     TimerWheel wheel(kStart);
     Alarm alarm;
     wheel.arm(alarm, kStart + 300s);
-    for (auto now = kStart; now < kStart + 300s; now += 1s) wheel.advance(now);
+    for (auto now = kStart; now < kStart + 300s; now += 1s) {
+        wheel.advance(now);
+    }
     CHECK(alarm.times == 0);
     wheel.advance(kStart + 301s);
     CHECK(alarm.times == 1);
@@ -84,7 +88,9 @@ TEST_CASE("expired() may arm itself, cancel a neighbour and destroy another") {
         wheel.cancel(second);
         third.reset();
     };
-    for (Alarm* alarm : {&first, &second, third.get()}) wheel.arm(*alarm, kStart + 50ms);
+    for (Alarm* alarm : {&first, &second, third.get()}) {
+        wheel.arm(*alarm, kStart + 50ms);
+    }
     wheel.advance(kStart + 200ms);
     CHECK(first.times == 1);
     CHECK(second.times == 0);
@@ -124,10 +130,16 @@ TEST_CASE("random arming against a plain list") {
             now += weir::Duration(random.below(50'000'000));
             wheel.advance(now);
             for (std::size_t i = 0; i < alarms.size(); ++i) {
-                if (alarms[i]->times > 0) REQUIRE(deadlines[i] <= now);
-                if (deadlines[i] + 2 * TimerWheel::kTick <= now) REQUIRE(alarms[i]->times == 1);
+                if (alarms[i]->times > 0) {
+                    REQUIRE(deadlines[i] <= now);
+                }
+                if (deadlines[i] + 2 * TimerWheel::kTick <= now) {
+                    REQUIRE(alarms[i]->times == 1);
+                }
             }
         }
-        for (auto& alarm : alarms) wheel.cancel(*alarm);
+        for (auto& alarm : alarms) {
+            wheel.cancel(*alarm);
+        }
     }
 }

@@ -104,7 +104,9 @@ TEST_CASE("a datagram that is too long fails, and an address in use is an error"
 
 TEST_CASE("a socket on every IPv6 address speaks IPv4 too") {
     auto both = UdpSocket::open(*weir::parse_endpoint("[::]:0"), {});
-    if (!both) return;  // a machine without IPv6
+    if (!both) {
+        return;  // a machine without IPv6
+    }
     auto v4 = open(loopback(0), {});
     REQUIRE(v4.send(loopback(both->local().port), weir::as_bytes("hello")) == SendResult::sent);
     REQUIRE(wait_readable(*both));

@@ -29,7 +29,9 @@ constexpr bool kInstrumented = true;
 
 std::string one_byte_chunks(std::size_t count) {
     std::string body;
-    for (std::size_t i = 0; i < count; ++i) body += "1\r\nx\r\n";
+    for (std::size_t i = 0; i < count; ++i) {
+        body += "1\r\nx\r\n";
+    }
     return body + "0\r\n\r\n";
 }
 
@@ -123,7 +125,9 @@ TEST_CASE("8: two million one-byte chunks pass, for a bounded multiple of what t
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         while (session.head()) {
             while (!session.io.buffered().ends_with("0\r\n\r\n")) {
-                if (!session.io.receive_more()) return;
+                if (!session.io.receive_more()) {
+                    return;
+                }
             }
             arrived = session.io.buffered().size();
             session.io.take(arrived);
@@ -158,5 +162,7 @@ TEST_CASE("8: two million one-byte chunks pass, for a bounded multiple of what t
                                  << " s, one chunk: " << whole_seconds << " s");
     CHECK(tiny_seconds < 30 * tenth_seconds);  // in proportion, whatever their number
     // A system call or an allocation for each chunk would take some hundred times.
-    if (!kInstrumented) CHECK(tiny_seconds < 100 * whole_seconds);
+    if (!kInstrumented) {
+        CHECK(tiny_seconds < 100 * whole_seconds);
+    }
 }

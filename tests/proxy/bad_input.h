@@ -63,12 +63,16 @@ inline void check_refused(Fixture& proxy, const Case& fault) {
 
 inline void check_all_refused(const std::vector<Case>& cases) {
     Fixture proxy(limited());
-    for (const auto& fault : cases) check_refused(proxy, fault);
+    for (const auto& fault : cases) {
+        check_refused(proxy, fault);
+    }
     REQUIRE(proxy.finished(cases.size()));
     const auto statistics = proxy.statistics();
     std::uint64_t rejected = 0;
     for (std::size_t i = 0; i < kEndings; ++i) {
-        if (outcome(static_cast<Ending>(i)) == "rejected") rejected += statistics.requests[i];
+        if (outcome(static_cast<Ending>(i)) == "rejected") {
+            rejected += statistics.requests[i];
+        }
     }
     CHECK(rejected == cases.size());
     CHECK(statistics.inflight_requests() == 0);

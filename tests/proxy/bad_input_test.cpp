@@ -125,7 +125,9 @@ TEST_CASE("13: names with underscores pass unless they imitate, or as configured
 
 TEST_CASE("14: heads beyond the bounds") {
     std::string many;
-    for (int i = 0; i < 10'000; ++i) many += "X: 1\r\n";
+    for (int i = 0; i < 10'000; ++i) {
+        many += "X: 1\r\n";
+    }
     check_all_refused({
         {"long target",
          "GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -29,7 +29,9 @@ constexpr const char* kGet = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
 
 std::string repeated(std::string_view text, int times) {
     std::string all;
-    for (int i = 0; i < times; ++i) all += text;
+    for (int i = 0; i < times; ++i) {
+        all += text;
+    }
     return all;
 }
 
@@ -53,7 +55,9 @@ TEST_CASE("connections to the upstream are bounded: 503, given back, and well ag
     first.send(kGet);
     second.send(kGet);
     REQUIRE(eventually([&] { return proxy.upstream.requests() == 2; }));
-    for (int i = 0; i < 3; ++i) CHECK(proxy.get("/").status() == 503);
+    for (int i = 0; i < 3; ++i) {
+        CHECK(proxy.get("/").status() == 503);
+    }
     CHECK(proxy.upstream.connections() == 2);
     CHECK(proxy[Event::refunds] == 3);
     go = true;
@@ -142,7 +146,9 @@ TEST_CASE("26: a dead address among several does not slow each connection down")
     options.snapshot.limits.upstream_idle_connections = 0;  // a new one for each request
     Fixture proxy(std::move(options));
     const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < 50; ++i) CHECK(proxy.get("/").status() == 200);
+    for (int i = 0; i < 50; ++i) {
+        CHECK(proxy.get("/").status() == 200);
+    }
     const auto seconds =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begin)
             .count();
@@ -184,7 +190,9 @@ TEST_CASE("many requests in a row end the turn, so that others have theirs") {
         const auto answer = read_response(polite);
         REQUIRE(answer);
         CHECK(answer->status() == 429);
-        if (!before) before = proxy[Event::request_turn_ended];
+        if (!before) {
+            before = proxy[Event::request_turn_ended];
+        }
     }
     CHECK(proxy[Event::request_turn_ended] == before);
 }
@@ -226,8 +234,12 @@ TEST_CASE("beyond their bound, buffers are small") {
 TEST_CASE("free buffers are kept by their bytes, not only by their number") {
     BufferPool pool(512 * 1024, 100);
     std::vector<char*> taken;
-    for (int i = 0; i < 10; ++i) taken.push_back(pool.take(pool.large()));
-    for (char* memory : taken) pool.give(memory, pool.large());
+    for (int i = 0; i < 10; ++i) {
+        taken.push_back(pool.take(pool.large()));
+    }
+    for (char* memory : taken) {
+        pool.give(memory, pool.large());
+    }
     CHECK(pool.kept_free(pool.large()) == BufferPool::kKeptLargeBytes / pool.large());
 }
 
@@ -236,7 +248,9 @@ TEST_CASE("transfers beyond the bound of buffers are slower and complete") {
     proxy.server->bound_buffers(0);
     const std::string body(3'000'000, 'b');
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
-        while (session.request()) session.answer(200, body);
+        while (session.request()) {
+            session.answer(200, body);
+        }
     });
     auto client = proxy.connect();
     for (int i = 0; i < 2; ++i) {
@@ -252,7 +266,9 @@ TEST_CASE("a reload changes the buffers' size under transfers") {
     Fixture proxy;
     const std::string body(3'000'000, 'b');
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
-        while (session.request()) session.answer(200, body);
+        while (session.request()) {
+            session.answer(200, body);
+        }
     });
     auto client = proxy.connect();
     for (const std::size_t size : {4096U, 131072U, 2048U, 32768U}) {

@@ -19,7 +19,9 @@ struct Asked {
     explicit Asked(std::string_view target, const std::vector<std::string>& fields = {},
                    std::string_view method = "GET") {
         text = std::string(method) + ' ' + std::string(target) + " HTTP/1.1\r\nHost: own.test\r\n";
-        for (const auto& field : fields) text += field + "\r\n";
+        for (const auto& field : fields) {
+            text += field + "\r\n";
+        }
         text += "\r\n";
         http::GatePolicy policy;
         REQUIRE(head.parse(text, policy) == http::ParseState::complete);

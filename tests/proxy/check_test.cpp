@@ -90,7 +90,9 @@ TEST_CASE("deny=403 shows a 403 with the same fields and tells what it stands fo
 TEST_CASE("a head that is refused unread is shown as a 403 too, if the target asks for that") {
     Fixture proxy(asked(0, 1s));
     std::string fields;
-    for (int i = 0; i < 130; ++i) fields += "X-Field-" + std::to_string(i) + ": 1\r\n";
+    for (int i = 0; i < 130; ++i) {
+        fields += "X-Field-" + std::to_string(i) + ": 1\r\n";
+    }
     const auto answer = [&](const std::string& target) {
         auto client = proxy.connect_check();
         return ask(client, question(target, fields));

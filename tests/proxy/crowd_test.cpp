@@ -55,10 +55,14 @@ class Origin {
     Origin() {
         const weir::net::Address any{.host = "127.0.0.1", .port = 0, .path = {}};
         auto listening = weir::net::listen_on(weir::net::resolve(any)->front());
-        if (!listening) throw std::runtime_error(listening.error().message);
+        if (!listening) {
+            throw std::runtime_error(listening.error().message);
+        }
         acceptor_ = std::make_unique<Acceptor>(*this, std::move(*listening));
         thread_ = std::thread([this] {
-            while (!stopping_) poller_.turn(10'000'000);
+            while (!stopping_) {
+                poller_.turn(10'000'000);
+            }
         });
     }
     ~Origin() {
@@ -81,7 +85,9 @@ class Origin {
             origin_.poller_.add(descriptor_.get(), EPOLLIN, this);
         }
         void on_events(std::uint32_t events) override {
-            if (!read() || ((events & EPOLLOUT) != 0 && !write())) origin_.close(descriptor_.get());
+            if (!read() || ((events & EPOLLOUT) != 0 && !write())) {
+                origin_.close(descriptor_.get());
+            }
         }
 
       private:
@@ -89,9 +95,13 @@ class Origin {
         bool read() {
             std::array<char, 4096> chunk;
             const auto count = ::recv(descriptor_.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
-            if (count <= 0) return count < 0 && errno == EAGAIN;
+            if (count <= 0) {
+                return count < 0 && errno == EAGAIN;
+            }
             in_.append(chunk.data(), static_cast<std::size_t>(count));
-            if (in_.starts_with("PUT") || in_.find("\r\n\r\n") == std::string::npos) return true;
+            if (in_.starts_with("PUT") || in_.find("\r\n\r\n") == std::string::npos) {
+                return true;
+            }
             out_ = "HTTP/1.1 200 OK\r\nContent-Length: ";
             if (in_.starts_with("GET /large")) {
                 out_ += std::to_string(kLarge) + "\r\n\r\n";
@@ -110,7 +120,9 @@ class Origin {
                 const auto count = ::send(descriptor_.get(), part.data(), part.size(),
                                           MSG_DONTWAIT | MSG_NOSIGNAL);
                 if (count < 0) {
-                    if (errno != EAGAIN) return false;
+                    if (errno != EAGAIN) {
+                        return false;
+                    }
                     origin_.poller_.change(descriptor_.get(), EPOLLIN | EPOLLOUT, this);
                     return true;
                 }
@@ -141,7 +153,9 @@ class Origin {
         void on_events(std::uint32_t /*events*/) override {
             weir::net::FileDescriptor accepted(
                 ::accept4(descriptor_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-            if (!accepted.is_open()) return;
+            if (!accepted.is_open()) {
+                return;
+            }
             const int number = accepted.get();
             origin_.connections_[number] =
                 std::make_unique<Connection>(origin_, std::move(accepted));
@@ -231,11 +245,15 @@ TEST_CASE("14: a connection whose reader stands still takes less than 100 KiB" *
     constexpr std::size_t kReaders = 500;
     const Origin origin;
     Fixture proxy(behind(origin));
-    for (int i = 0; i < 10; ++i) CHECK(proxy.get("/").status() == 200);
+    for (int i = 0; i < 10; ++i) {
+        CHECK(proxy.get("/").status() == 200);
+    }
     std::vector<SocketIo> readers;
     readers.reserve(kReaders);
     const auto before = resident_bytes();
-    for (std::size_t i = 0; i < kReaders; ++i) readers.push_back(stalled_reader(proxy));
+    for (std::size_t i = 0; i < kReaders; ++i) {
+        readers.push_back(stalled_reader(proxy));
+    }
     REQUIRE(eventually([&] { return proxy.statistics().inflight_requests() == kReaders; }));
     // They do stand still. With how much is the kernel's: in what pieces it hands over what comes.
     CHECK(eventually([&] { return held(proxy) > kReaders * 4 * 1024; }));
@@ -264,7 +282,9 @@ TEST_CASE("35: at the bound of connections the spare descriptors are free") {
     // The clients and the origin are in this process, too; the proxy has made up its mind.
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
     std::vector<SocketIo> readers;
-    for (std::size_t i = 0; i < kReaders; ++i) readers.push_back(stalled_reader(proxy));
+    for (std::size_t i = 0; i < kReaders; ++i) {
+        readers.push_back(stalled_reader(proxy));
+    }
     REQUIRE(eventually([&] { return proxy[Event::accept_paused_connections] > 0; }));
     settle(proxy);
     const auto used =
@@ -275,7 +295,9 @@ TEST_CASE("35: at the bound of connections the spare descriptors are free") {
     CHECK(used >= 2 * proxy.statistics().client_connections());
     CHECK(used + kSpare <= kDescriptors);
     // Who waited has its turn as others leave.
-    for (std::size_t i = 0; i + 1 < kReaders; ++i) readers[i].reset();
+    for (std::size_t i = 0; i + 1 < kReaders; ++i) {
+        readers[i].reset();
+    }
     CHECK(readers.back().take_until("\r\n\r\n"));
 }
 
@@ -296,7 +318,9 @@ Clock::duration p99_of_a_round(const Fixture& proxy) {
                     const auto begin = Clock::now();
                     client.send(kGet);
                     const auto answer = read_response(client);
-                    if (!answer || answer->status() != 200) ++failed;
+                    if (!answer || answer->status() != 200) {
+                        ++failed;
+                    }
                     times[number * kRequests + i] = Clock::now() - begin;
                 }
             });
@@ -345,11 +369,15 @@ TEST_CASE("17: 1,000 slow heads, bodies and readers: others see no error and are
     // by one beside it, and ten over two seconds would all have to be held up.
     bool no_slower = false;
     for (int i = 0; i < 10 && !no_slower; ++i) {
-        if (i > 0) std::this_thread::sleep_for(200ms);
+        if (i > 0) {
+            std::this_thread::sleep_for(200ms);
+        }
         const auto alone = p99_of_a_round(quiet);
         const auto beside = p99_of_a_round(proxy);
         // Only if all the slow ones were there till the end of it.
-        if (proxy.statistics()[Ending::rejected_head_timeout] > 0) break;
+        if (proxy.statistics()[Ending::rejected_head_timeout] > 0) {
+            break;
+        }
         no_slower = beside <= 2 * alone + kFloor;
         MESSAGE("p99 " << milliseconds(alone) << " ms without the slow ones, "
                        << milliseconds(beside) << " with them");

@@ -27,7 +27,9 @@ const std::string kRefused = "HTTP/1.1 413 X\r\nContent-Length: 2000000\r\n\r\n"
 /// Holds the worker up at the end of a request for /block.
 struct Gate final : AccessLog {
     void record(const AccessRecord& record) override {
-        if (record.target != "/block") return;
+        if (record.target != "/block") {
+            return;
+        }
         waiting = true;
         eventually([&] { return open.load(); });
     }
@@ -135,7 +137,9 @@ TEST_CASE("34: an answer that is there when the client ends its body is passed o
     std::atomic<bool> answered = false;
     Fixture proxy(gate.options());
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
-        if (proxy.upstream.connections() > 1) return FakeUpstream::serve(session);
+        if (proxy.upstream.connections() > 1) {
+            return FakeUpstream::serve(session);
+        }
         session.head();
         eventually([&] { return answer_now.load(); });
         answered = session.answer(413, "too much");
@@ -159,7 +163,9 @@ TEST_CASE("34: an answer that is there when the client ends its body is passed o
 TEST_CASE("19: what was read of a failed request's body and not sent is not the next request") {
     const std::string inner = "GET /smuggled HTTP/1.1\r\nHost: a.test\r\n\r\n";
     std::string half;
-    while (half.size() < 30'000) half += inner;
+    while (half.size() < 30'000) {
+        half += inner;
+    }
     std::ostringstream size;
     size << std::hex << 2 * half.size();
     const std::string length = "Content-Length: " + std::to_string(2 * half.size()) + "\r\n\r\n";
@@ -170,7 +176,9 @@ TEST_CASE("19: what was read of a failed request's body and not sent is not the 
         std::atomic<bool> reset_now = false;
         Fixture proxy(gate.options());
         proxy.upstream.set_script([&](FakeUpstream::Session& session) {
-            if (proxy.upstream.connections() > 1) return FakeUpstream::serve(session);
+            if (proxy.upstream.connections() > 1) {
+                return FakeUpstream::serve(session);
+            }
             session.head();
             eventually([&] { return reset_now.load(); });
             session.io.reset();
@@ -206,7 +214,9 @@ TEST_CASE("27: an answer of our own never begins within an interim response") {
     Fixture proxy(std::move(options));
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         session.head();
-        for (int i = 0; i < 20; ++i) session.send(interim);  // more than sockets hold
+        for (int i = 0; i < 20; ++i) {
+            session.send(interim);  // more than sockets hold
+        }
         session.io.closed_within(kPatience);
     });
     auto client = proxy.connect();
@@ -224,6 +234,8 @@ TEST_CASE("27: an answer of our own never begins within an interim response") {
     REQUIRE(eventually([&] { return proxy[Event::client_bytes_in] > read; }));
     const auto all = client.take_all();
     const auto own = all.find("HTTP/1.1 400");
-    if (own != std::string::npos) CHECK(all.substr(0, own).ends_with("\r\n\r\n"));
+    if (own != std::string::npos) {
+        CHECK(all.substr(0, own).ends_with("\r\n\r\n"));
+    }
     CHECK(proxy[Ending::rejected_body] == 1);
 }

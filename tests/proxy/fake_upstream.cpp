@@ -41,7 +41,9 @@ std::optional<Message> FakeUpstream::Session::head() {
 
 std::optional<Message> FakeUpstream::Session::request() {
     auto message = head();
-    if (message) read_body(io, *message, false);
+    if (message) {
+        read_body(io, *message, false);
+    }
     return message;
 }
 
@@ -52,9 +54,13 @@ bool FakeUpstream::Session::answer(int status, std::string_view body) {
 
 void FakeUpstream::serve(Session& session) {
     while (const auto request = session.request()) {
-        if (!request->complete) return;
+        if (!request->complete) {
+            return;
+        }
         if (request->method() == "HEAD") {
-            if (!session.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")) return;
+            if (!session.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")) {
+                return;
+            }
         } else if (!session.answer(200, "ok")) {
             return;
         }
@@ -70,14 +76,20 @@ FakeUpstream::~FakeUpstream() {
     stop_accepting();
     {
         const std::lock_guard lock(mutex_);
-        for (const int descriptor : open_) ::shutdown(descriptor, SHUT_RDWR);
+        for (const int descriptor : open_) {
+            ::shutdown(descriptor, SHUT_RDWR);
+        }
     }
-    for (auto& session : sessions_) session.join();
+    for (auto& session : sessions_) {
+        session.join();
+    }
 }
 
 void FakeUpstream::listen() {
     auto listener = net::listen_on(net::resolve(address_)->front());
-    if (!listener) throw std::runtime_error(listener.error().message);
+    if (!listener) {
+        throw std::runtime_error(listener.error().message);
+    }
     listener_ = std::move(*listener);
     if (!address_.is_unix()) {
         address_.port = net::to_endpoint(*net::local_address(listener_.get())).port;
@@ -88,13 +100,17 @@ void FakeUpstream::listen() {
 }
 
 void FakeUpstream::stop_listening() {
-    if (!address_.is_unix()) held_ = bound_to(net::resolve(address_)->front());
+    if (!address_.is_unix()) {
+        held_ = bound_to(net::resolve(address_)->front());
+    }
     stop_accepting();
 }
 
 void FakeUpstream::stop_accepting() {
     stopping_ = true;
-    if (acceptor_.joinable()) acceptor_.join();
+    if (acceptor_.joinable()) {
+        acceptor_.join();
+    }
     listener_.reset();
 }
 
@@ -113,9 +129,13 @@ std::vector<Message> FakeUpstream::heads() const {
 void FakeUpstream::accept_loop() {
     while (!stopping_) {
         pollfd item{.fd = listener_.get(), .events = POLLIN, .revents = 0};
-        if (::poll(&item, 1, 10) <= 0) continue;
+        if (::poll(&item, 1, 10) <= 0) {
+            continue;
+        }
         net::FileDescriptor accepted(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-        if (!accepted.is_open()) continue;
+        if (!accepted.is_open()) {
+            continue;
+        }
         ++connections_;
         const std::lock_guard lock(mutex_);
         open_.push_back(accepted.get());

@@ -24,7 +24,9 @@ double figure(const limiter::Limiter& limiter, std::string_view quota,
               double limiter::DefinitionStatistics::*member) {
     double value = -1;
     limiter.for_each_statistics(net::now(), [&](const limiter::DefinitionStatistics& figures) {
-        if (figures.quota == quota) value = figures.*member;
+        if (figures.quota == quota) {
+            value = figures.*member;
+        }
     });
     return value;
 }
@@ -34,7 +36,9 @@ double figure(const limiter::Limiter& limiter, std::string_view quota,
 bool eventually(const std::function<bool()>& condition) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (!condition()) {
-        if (std::chrono::steady_clock::now() > deadline) return false;
+        if (std::chrono::steady_clock::now() > deadline) {
+            return false;
+        }
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return true;
@@ -48,28 +52,36 @@ Snapshot patient_snapshot() {
 
 Duration middle_of_five(const std::function<Duration()>& go) {
     std::array<Duration, 5> all{};
-    for (auto& each : all) each = go();
+    for (auto& each : all) {
+        each = go();
+    }
     std::ranges::sort(all);
     return all[2];
 }
 
 Fixture::Fixture(const Options& options)
     : upstream(options.upstream_path), limiter(limiter::LimiterOptions{.max_instances = 10'000}) {
-    if (!limiter.apply(options.quotas, net::now()).empty()) throw std::runtime_error("quotas");
+    if (!limiter.apply(options.quotas, net::now()).empty()) {
+        throw std::runtime_error("quotas");
+    }
     auto snapshot = std::make_shared<Snapshot>(options.snapshot);
     snapshot->router = compile(options.routing);
     snapshot->upstream =
         options.upstream.empty() ? *net::resolve(upstream.address()) : options.upstream;
     snapshot_ = std::move(snapshot);
     auto settings = options.server;
-    if (settings.workers == 0) settings.workers = 1;
+    if (settings.workers == 0) {
+        settings.workers = 1;
+    }
     if (settings.listen == net::Address{}) {
         settings.listen = {.host = "127.0.0.1", .port = 0, .path = {}};
     }
     settings.seed = 42;
     server = std::make_unique<Server>(settings, limiter, snapshot_);
     const auto started = server->start();
-    if (!started) throw std::runtime_error(started.error().message);
+    if (!started) {
+        throw std::runtime_error(started.error().message);
+    }
 }
 
 Fixture::~Fixture() { server.reset(); }

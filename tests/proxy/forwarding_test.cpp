@@ -29,7 +29,9 @@ std::string request(std::string_view line, std::string_view more = {}) {
 /// `bytes` of text that is different everywhere.
 std::string pattern(std::size_t bytes) {
     std::string text;
-    for (std::uint32_t i = 0; text.size() < bytes; ++i) text += std::to_string(i * 2654435761U);
+    for (std::uint32_t i = 0; text.size() < bytes; ++i) {
+        text += std::to_string(i * 2654435761U);
+    }
     text.resize(bytes);
     return text;
 }
@@ -49,7 +51,9 @@ std::string chunked(std::string_view body, std::size_t chunk) {
 /// Answers each request with its own body, framed by length.
 void echo(FakeUpstream::Session& session) {
     while (const auto got = session.request()) {
-        if (!got->complete || !session.answer(200, got->body)) return;
+        if (!got->complete || !session.answer(200, got->body)) {
+            return;
+        }
     }
 }
 
@@ -124,7 +128,9 @@ TEST_CASE("a body that arrives in single bytes goes through as it came") {
     auto client = proxy.connect();
     const auto text = request("POST /x", "Transfer-Encoding: chunked\r\n") +
                       "5;a=b\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n";
-    for (const char byte : text) REQUIRE(client.send(std::string_view(&byte, 1)));
+    for (const char byte : text) {
+        REQUIRE(client.send(std::string_view(&byte, 1)));
+    }
     const auto answer = read_response(client);
     REQUIRE(answer);
     CHECK(answer->body == "hello");
@@ -137,7 +143,9 @@ TEST_CASE("chunks, extensions and trailers pass both ways as they came") {
         while (const auto got = session.request()) {
             session.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
             const auto body = got->raw.substr(got->raw.find("\r\n\r\n") + 4);
-            if (!session.send(body)) return;
+            if (!session.send(body)) {
+                return;
+            }
         }
     });
     auto client = proxy.connect();
@@ -158,12 +166,16 @@ TEST_CASE("18: pipelined requests are answered in order, each counted once") {
     Fixture proxy(std::move(options));
     proxy.upstream.set_script([](FakeUpstream::Session& session) {
         while (const auto got = session.request()) {
-            if (!session.answer(200, got->target())) return;
+            if (!session.answer(200, got->target())) {
+                return;
+            }
         }
     });
     auto client = proxy.connect();
     std::string all;
-    for (int i = 0; i < 100; ++i) all += request("GET /" + std::to_string(i));
+    for (int i = 0; i < 100; ++i) {
+        all += request("GET /" + std::to_string(i));
+    }
     client.send(all);
     for (int i = 0; i < 100; ++i) {
         const auto answer = read_response(client);
@@ -210,7 +222,9 @@ TEST_CASE("31: the answers to HEAD, 204 and 304 have no body, whatever the upstr
     };
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         while (session.head()) {
-            if (!session.send(current())) return;
+            if (!session.send(current())) {
+                return;
+            }
         }
     });
     const std::string head_answer = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
@@ -243,7 +257,9 @@ TEST_CASE("interim responses are passed on, but not to HTTP/1.0") {
     proxy.upstream.set_script([](FakeUpstream::Session& session) {
         while (session.request()) {
             session.send("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 P\r\n\r\n");
-            if (!session.answer(200, "done")) return;
+            if (!session.answer(200, "done")) {
+                return;
+            }
         }
     });
     auto client = proxy.connect();
@@ -263,7 +279,9 @@ TEST_CASE("23: the upstream's 100 Continue is passed on, then the body follows")
     Fixture proxy;
     proxy.upstream.set_script([](FakeUpstream::Session& session) {
         auto head = session.head();
-        if (!head) return;
+        if (!head) {
+            return;
+        }
         session.send("HTTP/1.1 100 Continue\r\n\r\n");
         read_body(session.io, *head, false);
         session.answer(200, head->body);
@@ -384,7 +402,9 @@ namespace {
 /// The shortest of five goes: a busy machine may make any one of them long.
 std::chrono::milliseconds shortest(const std::function<std::chrono::milliseconds()>& go) {
     auto best = std::chrono::milliseconds::max();
-    for (int i = 0; i < 5; ++i) best = std::min(best, go());
+    for (int i = 0; i < 5; ++i) {
+        best = std::min(best, go());
+    }
     return best;
 }
 
@@ -451,7 +471,9 @@ TEST_CASE("a listener on a unix socket, with two workers sharing it") {
     options.server.listen.path = "@weir-listen-" + std::to_string(::getpid());
     options.server.workers = 2;
     Fixture proxy(std::move(options));
-    for (int i = 0; i < 10; ++i) CHECK(proxy.get("/").body == "ok");
+    for (int i = 0; i < 10; ++i) {
+        CHECK(proxy.get("/").body == "ok");
+    }
     CHECK(!proxy.upstream.heads()[0].has("X-Forwarded-For"));
 }
 
@@ -480,7 +502,9 @@ class OneCore {
     OneCore() {
         REQUIRE(::sched_getaffinity(0, sizeof(usable_), &usable_) == 0);
         std::size_t first = 0;
-        while (!CPU_ISSET(first, &usable_)) ++first;
+        while (!CPU_ISSET(first, &usable_)) {
+            ++first;
+        }
         cpu_set_t one;
         CPU_ZERO(&one);
         CPU_SET(first, &one);
@@ -507,7 +531,9 @@ TEST_CASE("several workers share one port, and each serves some of its connectio
     options.server.access_log = &threads;
     options.snapshot.access_log = AccessLogMode::all;
     Fixture proxy(std::move(options));
-    for (int i = 0; i < 200; ++i) CHECK(proxy.get("/").status() == 200);
+    for (int i = 0; i < 200; ++i) {
+        CHECK(proxy.get("/").status() == 200);
+    }
     REQUIRE(proxy.finished(200));
     CHECK(proxy[Event::client_accepted] == 200);
     CHECK(proxy.server->workers() == 3);
@@ -553,7 +579,9 @@ TEST_CASE("33: a stalled reader holds the upstream back, and gets everything in 
             const auto part =
                 std::string_view(body).substr(sent, std::min<std::size_t>(65536, body.size()));
             const auto count = session.io.send_some(part, kPatience);
-            if (count == 0) return;
+            if (count == 0) {
+                return;
+            }
             sent += count;
         }
     });

@@ -16,33 +16,49 @@ std::string lower(std::string_view text) {
 }
 
 std::string trimmed(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
+        text.remove_prefix(1);
+    }
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) {
+        text.remove_suffix(1);
+    }
     return std::string(text);
 }
 
 std::string word(std::string_view line, int index) {
-    for (; index > 0; --index) line.remove_prefix(std::min(line.size(), line.find(' ') + 1));
+    for (; index > 0; --index) {
+        line.remove_prefix(std::min(line.size(), line.find(' ') + 1));
+    }
     return std::string(line.substr(0, line.find(' ')));
 }
 
 void read_chunks(SocketIo& socket, Message& message) {
     for (;;) {
         const auto line = socket.take_until("\r\n");
-        if (!line) return;
+        if (!line) {
+            return;
+        }
         message.raw += *line;
         const auto size = std::strtoull(line->c_str(), nullptr, 16);
-        if (size == 0) break;
+        if (size == 0) {
+            break;
+        }
         const auto data = socket.take(size + 2);
-        if (!data) return;
+        if (!data) {
+            return;
+        }
         message.raw += *data;
         message.body += data->substr(0, size);
     }
     for (;;) {
         const auto line = socket.take_until("\r\n");
-        if (!line) return;
+        if (!line) {
+            return;
+        }
         message.raw += *line;
-        if (*line == "\r\n") break;
+        if (*line == "\r\n") {
+            break;
+        }
         message.trailers += *line;
     }
     message.complete = true;
@@ -56,7 +72,9 @@ std::string Message::target() const { return word(start, 1); }
 
 std::string Message::field(std::string_view name) const {
     for (const auto& [key, value] : fields) {
-        if (lower(key) == lower(name)) return value;
+        if (lower(key) == lower(name)) {
+            return value;
+        }
     }
     return {};
 }
@@ -71,7 +89,9 @@ bool Message::has(std::string_view name) const { return count(name) > 0; }
 
 std::optional<Message> read_head(SocketIo& socket) {
     const auto head = socket.take_until("\r\n\r\n");
-    if (!head) return {};
+    if (!head) {
+        return {};
+    }
     Message message;
     message.raw = *head;
     std::size_t at = head->find("\r\n");
@@ -93,7 +113,9 @@ void read_body(SocketIo& socket, Message& message, bool to_end) {
         const std::size_t length =
             std::strtoull(message.field("content-length").c_str(), nullptr, 10);
         while (message.body.size() < length) {
-            if (socket.buffered().empty() && !socket.receive_more()) break;
+            if (socket.buffered().empty() && !socket.receive_more()) {
+                break;
+            }
             const auto part =
                 socket.take(std::min(length - message.body.size(), socket.buffered().size()));
             message.body += *part;
@@ -111,13 +133,17 @@ void read_body(SocketIo& socket, Message& message, bool to_end) {
 
 std::optional<Message> read_request(SocketIo& socket) {
     auto message = read_head(socket);
-    if (message) read_body(socket, *message, false);
+    if (message) {
+        read_body(socket, *message, false);
+    }
     return message;
 }
 
 std::optional<Message> read_response(SocketIo& socket, bool head_only) {
     auto message = read_head(socket);
-    if (!message) return {};
+    if (!message) {
+        return {};
+    }
     const int status = message->status();
     const bool no_body = head_only || status / 100 == 1 || status == 204 || status == 304;
     if (no_body) {

@@ -45,7 +45,9 @@ TEST_CASE("a new snapshot holds for the requests that follow") {
     Fixture proxy;
     FakeUpstream other;
     other.set_script([](FakeUpstream::Session& session) {
-        while (session.request()) session.answer(200, "other");
+        while (session.request()) {
+            session.answer(200, "other");
+        }
     });
     auto client = proxy.connect();
     client.send(kGet);
@@ -152,19 +154,25 @@ TEST_CASE("41: no request fails while a loaded server stops") {
     const auto load = [&] {
         try {
             // Connections that were told to close are replaced until new ones are refused.
-            while (!stopping && failed == 0) one_connection();
+            while (!stopping && failed == 0) {
+                one_connection();
+            }
         } catch (const std::runtime_error&) {
         }
     };
     std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) threads.emplace_back(load);
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back(load);
+    }
     REQUIRE(eventually([&] { return answered > 100; }));
     proxy.server->stop([] {});
     // Well before it refuses new connections.
     const int before = answered;
     const bool loaded = eventually([&] { return answered > before + 100; });
     stopping = true;
-    for (auto& thread : threads) thread.join();
+    for (auto& thread : threads) {
+        thread.join();
+    }
     proxy.server->join();
     CHECK(failed == 0);
     CHECK(loaded);
@@ -184,7 +192,9 @@ TEST_CASE("35: without descriptors accepting pauses, and goes on when there are 
     weir::net::FileDescriptor mine(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     for (;;) {
         weir::net::FileDescriptor file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-        if (!file.is_open()) break;
+        if (!file.is_open()) {
+            break;
+        }
         files.push_back(std::move(file));
     }
     const auto address = weir::net::resolve(proxy.server->listening())->front();
@@ -213,7 +223,9 @@ TEST_CASE("at the limit of connections others wait until one ends, if all are bu
     });
     auto first = proxy.connect();
     auto second = proxy.connect();
-    for (auto* client : {&first, &second}) client->send(kGet);
+    for (auto* client : {&first, &second}) {
+        client->send(kGet);
+    }
     REQUIRE(eventually([&] { return proxy.upstream.requests() == 2; }));
     auto third = proxy.connect();
     third.send(kGet);
@@ -256,7 +268,9 @@ TEST_CASE("connections that send nothing make room, too, but not at once") {
     options.server.connections = 3;
     Fixture proxy(std::move(options));
     std::vector<SocketIo> silent;
-    for (int i = 0; i < 3; ++i) silent.push_back(proxy.connect());
+    for (int i = 0; i < 3; ++i) {
+        silent.push_back(proxy.connect());
+    }
     REQUIRE(eventually([&] { return proxy[Event::client_accepted] == 3; }));
     auto client = proxy.connect();
     client.send(kGet);
@@ -270,7 +284,9 @@ TEST_CASE("36: a transfer goes on, whole, while memory is short and after") {
     Fixture proxy;
     const std::string body(30'000'000, 'b');
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
-        while (session.request()) session.answer(200, body);
+        while (session.request()) {
+            session.answer(200, body);
+        }
     });
     auto client = proxy.connect();
     client.send(kGet);
@@ -427,7 +443,9 @@ TEST_CASE("gauges never fall below nothing, though their counters are not read a
 
 TEST_CASE("histograms and gauges") {
     Fixture proxy;
-    for (int i = 0; i < 32; ++i) CHECK(proxy.get("/").status() == 200);
+    for (int i = 0; i < 32; ++i) {
+        CHECK(proxy.get("/").status() == 200);
+    }
     REQUIRE(proxy.finished(32));
     const auto statistics = proxy.statistics();
     CHECK(statistics.request_seconds[1].total() == 32);

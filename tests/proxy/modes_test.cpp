@@ -49,12 +49,16 @@ double level(const Fixture& proxy) {
 
 TEST_CASE("a named tier's word that it has judged: charged, not judged, and not passed on") {
     Fixture proxy(believing(limited(2, 60s)));
-    for (int i = 0; i < 5; ++i) CHECK(proxy.ask(get("X-Weir-Judged: 1\r\n")).status() == 200);
+    for (int i = 0; i < 5; ++i) {
+        CHECK(proxy.ask(get("X-Weir-Judged: 1\r\n")).status() == 200);
+    }
     CHECK(proxy.ask(get()).status() == 429);  // those five were charged
     CHECK(proxy.ask(get("x-weir-judged: yes\r\n")).status() == 429);
     REQUIRE(proxy.finished(7));
     CHECK(proxy[Event::judged_in_front] == 5);
-    for (const auto& head : proxy.upstream.heads()) CHECK(!head.has("X-Weir-Judged"));
+    for (const auto& head : proxy.upstream.heads()) {
+        CHECK(!head.has("X-Weir-Judged"));
+    }
 }
 
 TEST_CASE("anybody else's is ignored and taken away, a trusted proxy's too") {
@@ -67,7 +71,9 @@ TEST_CASE("anybody else's is ignored and taken away, a trusted proxy's too") {
         REQUIRE(proxy.finished(5));
         CHECK(proxy[Event::judged_in_front] == 0);
         CHECK(proxy[Event::judged_ignored] == 5);
-        for (const auto& head : proxy.upstream.heads()) CHECK(!head.has("X-Weir-Judged"));
+        for (const auto& head : proxy.upstream.heads()) {
+            CHECK(!head.has("X-Weir-Judged"));
+        }
     }
 }
 
@@ -110,7 +116,9 @@ TEST_CASE("the field has another name, or none") {
     auto named = believing(limited(1, 60s));
     named.snapshot.headers.judged = "X-Front";
     Fixture proxy(std::move(named));
-    for (int i = 0; i < 3; ++i) CHECK(proxy.ask(get("X-Front: 1\r\n")).status() == 200);
+    for (int i = 0; i < 3; ++i) {
+        CHECK(proxy.ask(get("X-Front: 1\r\n")).status() == 200);
+    }
     auto none = believing(limited(1, 60s));
     none.snapshot.headers.judged = "";
     Fixture without(std::move(none));
@@ -125,7 +133,9 @@ TEST_CASE("a front tier charges nothing and says what it has judged") {
     options.routing.routes[0].match.path = "/none";
     options.routing.routes[0].quotas = {"missing"};
     Fixture proxy(std::move(options));
-    for (int i = 0; i < 5; ++i) CHECK(proxy.ask(get("X-Weir-Judged: 1\r\n")).status() == 200);
+    for (int i = 0; i < 5; ++i) {
+        CHECK(proxy.ask(get("X-Weir-Judged: 1\r\n")).status() == 200);
+    }
     CHECK(proxy.get("/none").status() == 200);
     const auto heads = proxy.upstream.heads();
     REQUIRE(heads.size() == 6);
@@ -141,7 +151,9 @@ TEST_CASE("a front tier refuses, and reports what it refused as offered") {
     auto options = limited(0, 1s);
     options.snapshot.peek = true;
     Fixture proxy(std::move(options));
-    for (int i = 0; i < 3; ++i) CHECK(proxy.ask(get()).status() == 429);
+    for (int i = 0; i < 3; ++i) {
+        CHECK(proxy.ask(get()).status() == 429);
+    }
     CHECK(proxy.upstream.requests() == 0);
     REQUIRE(proxy.finished(3));
     CHECK(proxy.refused("q") == 3);
@@ -179,7 +191,9 @@ TEST_CASE("the cost that the upstream states counts and is taken out of the answ
     std::uint64_t answers = 0;
     const auto answer_with = [&](const std::string& fields) {
         proxy.upstream.set_script([fields](FakeUpstream::Session& session) {
-            if (!session.request()) return;
+            if (!session.request()) {
+                return;
+            }
             session.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + fields +
                          "X-Other: 1\r\n\r\nok");
         });
@@ -211,20 +225,30 @@ TEST_CASE("free statuses are given back, weir's own among them") {
     Fixture proxy(std::move(options));
     const auto serve = [&](const std::string& head) {
         proxy.upstream.set_script([head](FakeUpstream::Session& session) {
-            if (session.request()) session.send(head);
+            if (session.request()) {
+                session.send(head);
+            }
         });
     };
     serve("HTTP/1.1 304 Not Modified\r\n\r\n");
-    for (int i = 0; i < 8; ++i) CHECK(proxy.ask(get()).status() == 304);
+    for (int i = 0; i < 8; ++i) {
+        CHECK(proxy.ask(get()).status() == 304);
+    }
     serve("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n");
-    for (int i = 0; i < 8; ++i) CHECK(proxy.ask(get()).status() == 503);
+    for (int i = 0; i < 8; ++i) {
+        CHECK(proxy.ask(get()).status() == 503);
+    }
     serve("nonsense\r\n\r\n");
-    for (int i = 0; i < 8; ++i) CHECK(proxy.ask(get()).status() == 502);
+    for (int i = 0; i < 8; ++i) {
+        CHECK(proxy.ask(get()).status() == 502);
+    }
     REQUIRE(proxy.finished(24));
     CHECK(proxy[Event::refunds_by_status] == 24);
     CHECK(level(proxy) == 0);
     serve("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
-    for (int i = 0; i < 8; ++i) CHECK(proxy.ask(get()).status() == (i < 5 ? 404 : 429));
+    for (int i = 0; i < 8; ++i) {
+        CHECK(proxy.ask(get()).status() == (i < 5 ? 404 : 429));
+    }
 }
 
 TEST_CASE("weir's own answer to a client's mistake is not free, whatever statuses are") {
@@ -251,12 +275,18 @@ TEST_CASE("response bytes are charged as they flow, and what was sent when it br
     std::atomic<bool> go_on = false;
     std::atomic<bool> stop = false;
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
-        if (!session.request()) return;
+        if (!session.request()) {
+            return;
+        }
         session.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(4 * kPart) +
                      "\r\n\r\n" + std::string(kPart, 'x'));
-        while (!go_on) std::this_thread::sleep_for(1ms);
+        while (!go_on) {
+            std::this_thread::sleep_for(1ms);
+        }
         session.send(std::string(kPart, 'y'));
-        while (!stop) std::this_thread::sleep_for(1ms);  // and no more
+        while (!stop) {
+            std::this_thread::sleep_for(1ms);  // and no more
+        }
     });
     auto client = proxy.connect();
     client.send(get());

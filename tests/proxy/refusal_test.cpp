@@ -121,7 +121,9 @@ TEST_CASE("a refused chunked body beyond the cap is given up on") {
     auto client = proxy.connect();
     client.send("POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n");
     CHECK(read_response(client)->status() == 429);
-    for (int i = 0; i < 20; ++i) client.send("2000\r\n" + std::string(0x2000, 'x') + "\r\n");
+    for (int i = 0; i < 20; ++i) {
+        client.send("2000\r\n" + std::string(0x2000, 'x') + "\r\n");
+    }
     CHECK(client.closed_within(kPatience));
     CHECK(eventually([&] { return proxy[Event::request_bodies_abandoned] == 1; }));
 }
@@ -202,7 +204,9 @@ TEST_CASE("a request that never reached the upstream is given back") {
     auto options = limited(5, 60s);
     Fixture proxy(std::move(options));
     proxy.upstream.stop_listening();
-    for (int i = 0; i < 20; ++i) CHECK(proxy.get("/").status() == 502);
+    for (int i = 0; i < 20; ++i) {
+        CHECK(proxy.get("/").status() == 502);
+    }
     REQUIRE(proxy.finished(20));
     CHECK(proxy[Event::refunds] == 20);
     CHECK(proxy[Ending::refused_limit] == 0);

@@ -125,7 +125,9 @@ TEST_CASE("24: a client that leaves within its body or the answer takes the upst
     Fixture proxy(limited());
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         const auto got = session.request();
-        if (got && !got->complete) ++partial;
+        if (got && !got->complete) {
+            ++partial;
+        }
         if (got && got->complete) {
             session.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\npart of it");
         }

@@ -22,9 +22,15 @@ bool wait_for(int descriptor, short events, Clock::time_point deadline) {
             std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
         pollfd item{.fd = descriptor, .events = events, .revents = 0};
         const int got = ::poll(&item, 1, static_cast<int>(std::max<long>(0, left.count())));
-        if (got > 0) return true;
-        if (got == 0) return false;
-        if (errno != EINTR) return false;
+        if (got > 0) {
+            return true;
+        }
+        if (got == 0) {
+            return false;
+        }
+        if (errno != EINTR) {
+            return false;
+        }
     }
 }
 
@@ -36,7 +42,9 @@ std::size_t SocketIo::send_some(std::string_view bytes, std::chrono::millisecond
     const auto deadline = Clock::now() + patience;
     std::size_t sent = 0;
     while (sent < bytes.size() && is_open()) {
-        if (!wait_for(descriptor_.get(), POLLOUT, deadline)) break;
+        if (!wait_for(descriptor_.get(), POLLOUT, deadline)) {
+            break;
+        }
         const auto count = ::send(descriptor_.get(), bytes.data() + sent, bytes.size() - sent,
                                   MSG_NOSIGNAL | MSG_DONTWAIT);
         if (count > 0) {
@@ -51,8 +59,12 @@ std::size_t SocketIo::send_some(std::string_view bytes, std::chrono::millisecond
 bool SocketIo::send(std::string_view bytes) { return send_some(bytes, kPatience) == bytes.size(); }
 
 bool SocketIo::receive_more(std::chrono::milliseconds patience) {
-    if (!is_open() || closing_ != Closing::open) return false;
-    if (!wait_for(descriptor_.get(), POLLIN, Clock::now() + patience)) return false;
+    if (!is_open() || closing_ != Closing::open) {
+        return false;
+    }
+    if (!wait_for(descriptor_.get(), POLLIN, Clock::now() + patience)) {
+        return false;
+    }
     std::array<char, 65536> chunk;
     const auto count = ::recv(descriptor_.get(), chunk.data(), chunk.size(), 0);
     if (count > 0) {
@@ -67,14 +79,20 @@ std::optional<std::string> SocketIo::take_until(std::string_view text) {
     const auto deadline = Clock::now() + kPatience;
     for (;;) {
         const auto place = buffered_.find(text);
-        if (place != std::string::npos) return take(place + text.size());
-        if (Clock::now() > deadline || !receive_more()) return {};
+        if (place != std::string::npos) {
+            return take(place + text.size());
+        }
+        if (Clock::now() > deadline || !receive_more()) {
+            return {};
+        }
     }
 }
 
 std::optional<std::string> SocketIo::take(std::size_t bytes) {
     while (buffered_.size() < bytes) {
-        if (!receive_more()) return {};
+        if (!receive_more()) {
+            return {};
+        }
     }
     auto taken = buffered_.substr(0, bytes);
     buffered_.erase(0, bytes);
@@ -113,7 +131,9 @@ void SocketIo::set_receive_buffer(int bytes) {
 
 net::FileDescriptor connect_to(const net::Address& address) {
     const auto resolved = net::resolve(address);
-    if (!resolved) throw std::runtime_error(resolved.error().message);
+    if (!resolved) {
+        throw std::runtime_error(resolved.error().message);
+    }
     const auto& target = resolved->front();
     net::FileDescriptor descriptor(::socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (::connect(descriptor.get(), target.get(), target.length) != 0) {

@@ -210,7 +210,9 @@ TEST_CASE("the next address is tried when the first refuses") {
 
 TEST_CASE("27, 30: invalid responses become 502, their connection is not used again") {
     std::string flood;
-    for (int i = 0; i < 1000; ++i) flood += "HTTP/1.1 103 X\r\n\r\n";
+    for (int i = 0; i < 1000; ++i) {
+        flood += "HTTP/1.1 103 X\r\n\r\n";
+    }
     const std::vector<std::string> responses = {
         "garbage\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
@@ -268,7 +270,9 @@ TEST_CASE("28: a response that breaks off is seen as broken off") {
         auto client = proxy.connect();
         client.send(kGet);
         const auto answer = read_response(client);
-        if (answer) CHECK(!answer->complete);
+        if (answer) {
+            CHECK(!answer->complete);
+        }
         CHECK(client.closed_within(kPatience));
         CHECK(client.buffered().find("0\r\n\r\n") == std::string::npos);
     }
@@ -414,7 +418,9 @@ TEST_CASE("32: what cannot be sent twice is not sent on a connection that has ju
     Fixture proxy(std::move(options));
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         while (session.request() && session.answer(200, "ok")) {
-            if (proxy.upstream.connections() == 1) break;
+            if (proxy.upstream.connections() == 1) {
+                break;
+            }
         }
         eventually([&] { return close.load(); });
     });
@@ -433,7 +439,9 @@ TEST_CASE("32: what cannot be sent twice is not sent on a connection that has ju
 TEST_CASE("32: a retry repeats the head that passed the gate, whatever of the body has come") {
     struct Gate final : AccessLog {
         void record(const AccessRecord& record) override {
-            if (record.target != "/block") return;
+            if (record.target != "/block") {
+                return;
+            }
             waiting = true;
             eventually([&] { return open.load(); });
         }
@@ -446,7 +454,9 @@ TEST_CASE("32: a retry repeats the head that passed the gate, whatever of the bo
     std::atomic<bool> reset = false;
     Fixture proxy(std::move(options));
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
-        if (proxy.upstream.connections() > 1) return FakeUpstream::serve(session);
+        if (proxy.upstream.connections() > 1) {
+            return FakeUpstream::serve(session);
+        }
         session.request();
         session.answer(200, "ok");
         session.head();
@@ -503,7 +513,9 @@ TEST_CASE("33: a response that stands still ends at the idle timeout: 504 before
     auto client = proxy.connect();
     client.send(kGet);
     const auto answer = read_response(client);
-    if (answer) CHECK(!answer->complete);
+    if (answer) {
+        CHECK(!answer->complete);
+    }
     REQUIRE(proxy.finished(2));
     CHECK(proxy[Ending::upstream_response_timeout] == 1);
     CHECK(proxy[Ending::upstream_truncated] == 1);
@@ -572,7 +584,9 @@ TEST_CASE("the pool keeps no more than its bound and nothing idle for too long")
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         while (session.request()) {
             eventually([&] { return proxy.upstream.requests() >= 5; });  // all at once
-            if (!session.answer(200, "ok")) return;
+            if (!session.answer(200, "ok")) {
+                return;
+            }
         }
     });
     std::vector<SocketIo> clients;
@@ -580,7 +594,9 @@ TEST_CASE("the pool keeps no more than its bound and nothing idle for too long")
         clients.push_back(proxy.connect());
         clients.back().send(kGet);
     }
-    for (auto& client : clients) CHECK(read_response(client)->status() == 200);
+    for (auto& client : clients) {
+        CHECK(read_response(client)->status() == 200);
+    }
     CHECK(proxy.upstream.connections() == 5);
     CHECK(eventually([&] { return proxy[Event::upstream_idle_closed] == 5; }));
     CHECK(eventually([&] { return proxy.statistics().upstream_connections() == 0; }));

@@ -46,7 +46,9 @@ class Worker {
     std::size_t pass(std::string_view text) {
         head_.reset();
         if (head_.parse(text.substr(0, text.size() / 2), {}) == http::ParseState::need_more) {
-            if (head_.parse(text, {}) != http::ParseState::complete) return 0;
+            if (head_.parse(text, {}) != http::ParseState::complete) {
+                return 0;
+            }
         }
         const auto result = router_->route(head_, true, scratch_);
         forwarded_.build(head_, {.client_address = "10.1.2.3", .client_trusted = true}, random_);
@@ -55,7 +57,9 @@ class Worker {
 
     std::size_t pass_answer(std::string_view text) {
         answer_.reset();
-        if (answer_.parse(text, http::Method::get, {}) != http::ParseState::complete) return 0;
+        if (answer_.parse(text, http::Method::get, {}) != http::ParseState::complete) {
+            return 0;
+        }
         forwarded_.build(answer_, {.extra = "RateLimit: x\r\n"});
         return forwarded_.pieces().size();
     }
@@ -75,14 +79,18 @@ TEST_CASE("a warm worker passes messages without allocating") {
         "HTTP/1.1 200 OK\r\nConnection: X-A\r\nX-A: 1\r\nContent-Length: 5\r\n\r\n";
     const auto all = [&] {
         std::size_t passed = worker.pass_answer(answer);
-        for (const auto& text : kRequests) passed += worker.pass(text);
+        for (const auto& text : kRequests) {
+            passed += worker.pass(text);
+        }
         return passed;
     };
     const auto first = all();
     const auto before = allocations;
     REQUIRE(before > 0);  // the counter counts
     std::size_t passed = 0;
-    for (int i = 0; i < 10; ++i) passed += all();
+    for (int i = 0; i < 10; ++i) {
+        passed += all();
+    }
     CHECK(allocations == before);
     CHECK(passed == 10 * first);
     CHECK(first > 20);
@@ -109,7 +117,9 @@ std::size_t check_all(limiter::Limiter& limiter, limiter::ThreadContext& thread,
     for (const std::string& name : names) {
         for (const double weight : {1.0, 1.0, 1e9}) {
             const limiter::LeafId leaf = limiter.find(thread, name, now);
-            if (leaf.overflow_depth > 0) return 0;
+            if (leaf.overflow_depth > 0) {
+                return 0;
+            }
             limiter::Weights weights;
             weights.requests = weight;
             const auto decision =

@@ -10,7 +10,9 @@ namespace {
 
 std::string joined(const NormalPath& path) {
     std::string text;
-    for (std::size_t i = 0; i < path.size(); ++i) text += "/" + std::string(path[i]);
+    for (std::size_t i = 0; i < path.size(); ++i) {
+        text += "/" + std::string(path[i]);
+    }
     return text.empty() ? "/" : text;
 }
 
@@ -74,7 +76,9 @@ TEST_CASE("normalising twice is normalising once") {
         const auto chosen =
             *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(parts));
         std::string raw = "/";
-        for (const auto& part : chosen) raw += part;
+        for (const auto& part : chosen) {
+            raw += part;
+        }
         NormalPath once;
         once.build(raw, {});
         RC_PRE(once.ambiguity() == Ambiguity::none);
@@ -128,7 +132,9 @@ TEST_CASE("captured values cannot forge names") {
     CHECK(rc::check("printable, bounded, without separators", [&](const std::string& text) {
         const auto out = safe(text);
         RC_ASSERT(out.size() <= kMaxCapture);
-        for (const char c : out) RC_ASSERT(c > 0x20 && c < 0x7f && c != '/' && c != '{');
+        for (const char c : out) {
+            RC_ASSERT(c > 0x20 && c < 0x7f && c != '/' && c != '{');
+        }
     }));
     CHECK(rc::check("different short values have different names",
                     [&](const std::string& a, const std::string& b) {

@@ -27,10 +27,16 @@ RouteSettings any_route() {
     for (int i = 0; i < length; ++i) {
         route.match.path += pick<std::string>({"/a", "/b", "/ab", "/*", "/a*", "/*b"});
     }
-    if (length < 4 && *rc::gen::arbitrary<bool>()) route.match.path += "/{last}";
-    if (*rc::gen::arbitrary<bool>()) route.match.path += "/**";
+    if (length < 4 && *rc::gen::arbitrary<bool>()) {
+        route.match.path += "/{last}";
+    }
+    if (*rc::gen::arbitrary<bool>()) {
+        route.match.path += "/**";
+    }
     const auto method = pick<std::string>({"", "GET", "POST", "PURGE"});
-    if (!method.empty()) route.match.methods = {method};
+    if (!method.empty()) {
+        route.match.methods = {method};
+    }
     const bool last = route.match.path.find("{last}") != std::string::npos;
     const bool host = hosts == "{host}.h";
     route.quotas = {"q" + std::string(last ? "/{last}" : "") + (host ? "/{host}" : "")};
@@ -41,7 +47,9 @@ TEST_CASE("the index finds the first route that matches") {
     CHECK(rc::check("as one after the other", [] {
         RoutingSettings settings;
         const auto count = *rc::gen::inRange(1, 30);
-        for (int i = 0; i < count; ++i) settings.routes.push_back(any_route());
+        for (int i = 0; i < count; ++i) {
+            settings.routes.push_back(any_route());
+        }
         const auto router = compile(settings);
         std::vector<std::shared_ptr<const Router>> single;
         for (const auto& route : settings.routes) {

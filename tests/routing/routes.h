@@ -44,10 +44,16 @@ struct Routed {
 
     /// "a, b"; "(unrouted)", "(ambiguous)".
     [[nodiscard]] std::string names() const {
-        if (result.outcome == Outcome::unrouted) return "(unrouted)";
-        if (result.outcome == Outcome::ambiguous) return "(ambiguous)";
+        if (result.outcome == Outcome::unrouted) {
+            return "(unrouted)";
+        }
+        if (result.outcome == Outcome::ambiguous) {
+            return "(ambiguous)";
+        }
         std::string list;
-        for (const auto name : result.names) list += (list.empty() ? "" : ", ") + std::string(name);
+        for (const auto name : result.names) {
+            list += (list.empty() ? "" : ", ") + std::string(name);
+        }
         return list;
     }
 };

@@ -36,7 +36,9 @@ std::vector<Sample> samples() {
         words >> sample.operation >> sample.deprecated >> sample.form >> sample.bucket >> std::ws;
         std::string head;
         std::getline(words, head);
-        for (const char c : head) sample.head += c == '|' ? "\r\n" : std::string(1, c);
+        for (const char c : head) {
+            sample.head += c == '|' ? "\r\n" : std::string(1, c);
+        }
         all.push_back(sample);
     }
     return all;

@@ -43,7 +43,9 @@ TEST_CASE("an operation cannot hide behind parameters, however many, empty or no
     const auto* const expected = "s3/b1/ListObjectsV2, s3/b1/read, s3/b1, s3";
     const auto repeated = [](std::string_view text, int times) {
         std::string all;
-        for (int i = 0; i < times; ++i) all += text;
+        for (int i = 0; i < times; ++i) {
+            all += text;
+        }
         return all;
     };
     for (const int count : {127, 128, 129, 4000}) {

@@ -33,7 +33,9 @@ constexpr std::uint64_t kSeeds = 1;  // ten times slower
 /// Of the simulator's fleets.
 gossip::Key shared_key() {
     gossip::Key key;
-    for (std::size_t i = 0; i < key.size(); ++i) key[i] = std::byte(i * 7 + 3);
+    for (std::size_t i = 0; i < key.size(); ++i) {
+        key[i] = std::byte(i * 7 + 3);
+    }
     return key;
 }
 
@@ -62,7 +64,9 @@ class Watch {
     /// What has not arrived by the end.
     void finish() {
         for (const auto& [between, line] : lines_) {
-            for (const Line::Told& told : line.under_way) note(told, kEnd + kWithin);
+            for (const Line::Told& told : line.under_way) {
+                note(told, kEnd + kWithin);
+            }
         }
     }
     [[nodiscard]] std::size_t read() const { return read_; }
@@ -87,16 +91,22 @@ class Watch {
         ByteReader reader(opened.content);
         static_cast<void>(gossip::decode_envelope(reader));
         while (const auto message = gossip::next_message(reader)) {
-            if (message->type != gossip::MessageType::delta) continue;
+            if (message->type != gossip::MessageType::delta) {
+                continue;
+            }
             ByteReader entries(message->payload);
             entries.u16();
-            while (entries.remaining() > 0) visit(gossip::decode_delta(entries));
+            while (entries.remaining() > 0) {
+                visit(gossip::decode_delta(entries));
+            }
             REQUIRE(entries.ok());
         }
     }
     void send(std::uint32_t from, std::uint32_t to, const gossip::DeltaEntry& delta) {
         Line& line = lines_[{from, to}];
-        if (delta.offered <= line.told) return;  // said before
+        if (delta.offered <= line.told) {
+            return;  // said before
+        }
         line.told = delta.offered;
         line.under_way.push_back({world_.now(), delta.offered});
     }
@@ -110,7 +120,9 @@ class Watch {
         }
     }
     void note(const Line::Told& told, double held_at) {
-        if (told.at >= kFrom && told.at < kEnd - kWithin) latencies_.push_back(held_at - told.at);
+        if (told.at >= kFrom && told.at < kEnd - kWithin) {
+            latencies_.push_back(held_at - told.at);
+        }
     }
 
     World& world_;

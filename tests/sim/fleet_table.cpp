@@ -70,16 +70,22 @@ bool parse(int count, char** values, Arguments& arguments) {
 }
 
 Story within(Story story, const Arguments& arguments) {
-    if (arguments.window_to == 0) return story;
+    if (arguments.window_to == 0) {
+        return story;
+    }
     story.steady_from = story.traffic_from = arguments.window_from;
     story.steady_to = story.plan.seconds = arguments.window_to;
     return story;
 }
 
 bool wanted(const Arguments& arguments, const Story& story) {
-    if (arguments.stories.empty()) return true;
+    if (arguments.stories.empty()) {
+        return true;
+    }
     for (const std::string& name : arguments.stories) {
-        if (story.name == name) return true;
+        if (story.name == name) {
+            return true;
+        }
     }
     return false;
 }
@@ -148,7 +154,9 @@ std::vector<std::string> read_golden(const std::string& path) {
     std::ifstream file(path);
     std::vector<std::string> lines;
     for (std::string line; std::getline(file, line);) {
-        if (!line.empty() && line.front() != '#') lines.push_back(line);
+        if (!line.empty() && line.front() != '#') {
+            lines.push_back(line);
+        }
     }
     if (lines.empty()) {
         std::fprintf(stderr, "no fingerprints in %s\n", path.c_str());
@@ -182,7 +190,9 @@ bool print_fingerprints(const Story& story, const Arguments& arguments) {
 }
 
 bool run_story(const Story& story, const Arguments& arguments) {
-    if (arguments.fingerprints) return print_fingerprints(story, arguments);
+    if (arguments.fingerprints) {
+        return print_fingerprints(story, arguments);
+    }
     std::vector<StoryResult> results;
     const auto begin = std::chrono::steady_clock::now();
     for (std::uint64_t i = 0; i < arguments.seeds; ++i) {
@@ -193,7 +203,9 @@ bool run_story(const Story& story, const Arguments& arguments) {
                      last.second_least, last.second_most, last.refused,
                      last.met ? "" : " (NOT ALL MET)");
         if (arguments.single_seconds) {
-            for (const double second : last.single_seconds) std::fprintf(stderr, " %.2f", second);
+            for (const double second : last.single_seconds) {
+                std::fprintf(stderr, " %.2f", second);
+            }
             std::fprintf(stderr, "\n");
         }
     }
@@ -210,8 +222,9 @@ bool run_story(const Story& story, const Arguments& arguments) {
                 story.text.c_str(), story.plan.sidecars, story.limit, story.reference.text.c_str(),
                 figures(story, summary).c_str(), summary.deltas, summary.totals,
                 summary.bytes / 1000, faults.empty() ? "ok" : "OFF");
-    for (const std::string& fault : faults)
+    for (const std::string& fault : faults) {
         std::printf("  %s: %s\n", story.name.c_str(), fault.c_str());
+    }
     std::fprintf(stderr, "  %s took %.1f s\n", story.name.c_str(), took);
     std::fflush(stdout);
     return faults.empty();
@@ -221,7 +234,9 @@ bool run_story(const Story& story, const Arguments& arguments) {
 
 int main(int count, char** values) {
     Arguments arguments;
-    if (!parse(count, values, arguments)) return 2;
+    if (!parse(count, values, arguments)) {
+        return 2;
+    }
     // Thousands of limiters live in this process, and each would touch a page of 2 MiB.
     static_cast<void>(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
     if (!arguments.list && !arguments.fingerprints) {
@@ -237,7 +252,9 @@ int main(int count, char** values) {
         }
     }
     for (const Story& story : stories) {
-        if (!wanted(arguments, story)) continue;
+        if (!wanted(arguments, story)) {
+            continue;
+        }
         if (arguments.list) {
             std::printf("%s: %s\n", story.name.c_str(), story.text.c_str());
         } else {

@@ -92,7 +92,9 @@ std::vector<double> admitted_in_turn(std::uint32_t sidecars, double amount, doub
         const double at = (i + 0.2 * random.unit()) / each_second;
         world.at(at, [&admitted_at, at, i](World& w) {
             const std::uint32_t number = static_cast<std::uint32_t>(i) % w.size();
-            if (w.sidecar(number).offer("q", w.instant())) admitted_at.push_back(at);
+            if (w.sidecar(number).offer("q", w.instant())) {
+                admitted_at.push_back(at);
+            }
         });
     }
     REQUIRE(world.run(kMeeting));
@@ -247,7 +249,9 @@ TEST_CASE("a sidecar that restarts every 3 s: tables stay bounded, nothing is re
             CHECK(statistics.cells <= 4 + kRemembered / kEvery + 2);
             CHECK(statistics.synced_limits == 1);
             std::uint64_t peers = 0;
-            for (const auto& [state, count] : statistics.peers_by_state) peers += count;
+            for (const auto& [state, count] : statistics.peers_by_state) {
+                peers += count;
+            }
             CHECK(peers <= 3 + 8);  // the dead of one address that are kept
         }
         CHECK(refused(world, 0, kEnd) == 0);
@@ -261,7 +265,9 @@ void watch_levels(World& world, double from, double to, double& largest) {
             for (std::uint32_t i = 0; i < w.size(); ++i) {
                 Sidecar& sidecar = w.sidecar(i);
                 const auto status = sidecar.engine().quota_status("q", sidecar.local(w.instant()));
-                if (!status || status->limits.empty()) continue;
+                if (!status || status->limits.empty()) {
+                    continue;
+                }
                 largest = std::max(largest, status->limits[0].level);
             }
         });
@@ -351,7 +357,9 @@ TEST_CASE("forged refusals of everybody, a hundred a second, move nothing") {
                 world.at(at, [](World& w) {
                     for (std::uint32_t i = 0; i < w.size(); ++i) {
                         for (std::uint32_t of = 0; of < w.size(); ++of) {
-                            if (of == i) continue;
+                            if (of == i) {
+                                continue;
+                            }
                             w.sidecar(i).refused(Sidecar::address_of(of), w.instant());
                         }
                     }
@@ -422,7 +430,9 @@ TEST_CASE("scope: sidecar: each of N admits the limit, and says nothing of it to
             World world(plan);
             std::map<std::uint32_t, double> by_sidecar;
             world.observe([&](double at, std::uint32_t sidecar, std::uint32_t, bool passed) {
-                if (at >= 10 && passed) ++by_sidecar[sidecar];
+                if (at >= 10 && passed) {
+                    ++by_sidecar[sidecar];
+                }
             });
             REQUIRE(world.run(kMeeting));
             const bool local = scope == limiter::Scope::sidecar;
@@ -431,7 +441,9 @@ TEST_CASE("scope: sidecar: each of N admits the limit, and says nothing of it to
             for (std::uint32_t i = 0; i < kSidecars; ++i) {
                 const auto statistics = world.sidecar(i).engine().statistics();
                 CHECK(statistics.synced_limits == (local ? 0 : 1));
-                if (!local) continue;
+                if (!local) {
+                    continue;
+                }
                 CHECK(by_sidecar[i] / (100 * 20) == plus_minus(1, 0.05));
                 CHECK(statistics.cells == 0);
                 CHECK(statistics.sync.deltas_sent == 0);

@@ -123,7 +123,9 @@ TEST_CASE("one that is cut off alone keeps its share, and in mode pessimistic re
             double refused_alone = 0;
             world.observe([&](double at, std::uint32_t sidecar, std::uint32_t quota_number,
                               bool admitted_one) {
-                if (admitted_one || quota_number != 0 || at < kSplit) return;
+                if (admitted_one || quota_number != 0 || at < kSplit) {
+                    return;
+                }
                 ++(sidecar == 0 ? refused_alone : refused_by_others);
             });
             run_split(world, split);
@@ -156,7 +158,9 @@ TEST_CASE("one of three that was cut off is heard again: the others never refuse
 
 TEST_CASE("limits are told by the silence of their owners, the longest first") {
     WorldPlan plan = plan_of(4, kLimit, 0.5 * kLimit, 15, 1);
-    for (const char* name : {"b", "c", "d"}) plan.definitions.push_back(quota(name, kLimit));
+    for (const char* name : {"b", "c", "d"}) {
+        plan.definitions.push_back(quota(name, kLimit));
+    }
     plan.load.quotas = {"q", "b", "c", "d"};
     plan.load.shares = {1, 1, 1, 1};
     World world(plan);
@@ -178,7 +182,9 @@ TEST_CASE("limits are told by the silence of their owners, the longest first") {
         CHECK(to_seconds(before[i].silence) < 1.5);
         CHECK(during[i].believed == 0);
         CHECK(to_seconds(during[i].silence) > 1.85);
-        if (i > 0) CHECK(during[i - 1].silence >= during[i].silence);
+        if (i > 0) {
+            CHECK(during[i - 1].silence >= during[i].silence);
+        }
     }
 }
 
@@ -202,9 +208,15 @@ TEST_CASE("a restart of one, a goodbye and a death are no isolation") {
         plan.definitions[0].when_isolated = IsolationMode::pessimistic;
         World world(plan);
         world.at(8, [what](World& w) {
-            if (what == 0) w.restart(1);
-            if (what == 1) w.say_goodbye(1);
-            if (what == 2) w.kill(1);
+            if (what == 0) {
+                w.restart(1);
+            }
+            if (what == 1) {
+                w.say_goodbye(1);
+            }
+            if (what == 2) {
+                w.kill(1);
+            }
         });
         REQUIRE(world.run(kMeeting));
         CHECK(refused(world, 0, 20) == 0);

@@ -54,7 +54,9 @@ TEST_CASE("the rows of faults: weir's own figures pass, a second that is further
                 CHECK(worse_than_before(story, worse));
             }
         }
-        if (!story.own.steady) continue;
+        if (!story.own.steady) {
+            continue;
+        }
         Summary worse = good;
         worse.second_least -= 0.04;
         CHECK(worse_than_before(story, worse));

@@ -32,7 +32,9 @@ constexpr double kMargin = 0.3;
 
 gossip::Key shared_key() {
     gossip::Key key;
-    for (std::size_t i = 0; i < key.size(); ++i) key[i] = std::byte(i * 7 + 3);
+    for (std::size_t i = 0; i < key.size(); ++i) {
+        key[i] = std::byte(i * 7 + 3);
+    }
     return key;
 }
 
@@ -62,7 +64,9 @@ class Liar {
 
   private:
     void turn(World& world) {
-        if (!here_) return;
+        if (!here_) {
+            return;
+        }
         peer_.tick(world.instant());
         flush(world);
         world.action_at(world.now() + 0.02, [this](World& w) { turn(w); });
@@ -102,7 +106,9 @@ Outcome run_lie(Lie lie, const std::string& quota_name, bool vanishes, std::uint
     world.at(kStop, [&](World&) {
         outcome.owned = liar.peer().owns(quota_name);
         outcome.peers = liar.peer().peers();
-        if (vanishes) liar.vanish();
+        if (vanishes) {
+            liar.vanish();
+        }
     });
     REQUIRE(world.run(kMeeting));
     CHECK(refused(world, 0, kBegin) == 0);
@@ -114,7 +120,9 @@ Outcome run_lie(Lie lie, const std::string& quota_name, bool vanishes, std::uint
             CHECK(refusals.peer == liar.peer().address());
             outcome.named = true;
         }
-        for (const auto& [reason, count] : statistics.rejected) outcome.rejected[reason] += count;
+        for (const auto& [reason, count] : statistics.rejected) {
+            outcome.rejected[reason] += count;
+        }
         outcome.sync = statistics.sync;
     }
     return outcome;
@@ -124,7 +132,9 @@ Outcome run_lie(Lie lie, const std::string& quota_name, bool vanishes, std::uint
 std::string quota_of(bool owned_by_liar, std::uint64_t seed) {
     for (int i = 0; i < 20; ++i) {
         const std::string name = "q" + std::to_string(i);
-        if (run_lie(Lie::future_clock, name, false, seed).owned == owned_by_liar) return name;
+        if (run_lie(Lie::future_clock, name, false, seed).owned == owned_by_liar) {
+            return name;
+        }
     }
     return "q";
 }
@@ -155,7 +165,9 @@ TEST_CASE("robustness 47: whatever one lying peer says, the quota is open again 
                 CHECK(outcome.peers == kSidecars);
                 CHECK(outcome.refused_after == 0);
                 CHECK(outcome.named == is_named(lie));
-                if (!may_harm(lie)) CHECK(outcome.refused_during == 0);
+                if (!may_harm(lie)) {
+                    CHECK(outcome.refused_during == 0);
+                }
             }
         }
     }
@@ -213,7 +225,9 @@ TEST_CASE("robustness 47: a table full of invented limits has room again for tho
             world.at(at, [&, at](World& w) {
                 for (std::uint32_t i = 0; i < kSidecars; ++i) {
                     const bool pass = w.sidecar(i).offer("late", w.instant());
-                    if (pass && at >= kAfter + 5) ++passed;
+                    if (pass && at >= kAfter + 5) {
+                        ++passed;
+                    }
                 }
             });
         }

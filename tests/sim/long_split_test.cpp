@@ -22,7 +22,9 @@ constexpr double kEnd = kHealed + 12;
 void split_in_halves(World& world) {
     world.at(kCut, [](World& w) {
         std::vector<bool> side;
-        for (std::uint32_t i = 0; i < w.size(); ++i) side.push_back(i % 2 == 1);
+        for (std::uint32_t i = 0; i < w.size(); ++i) {
+            side.push_back(i % 2 == 1);
+        }
         w.cut(side, kLength, false);
     });
 }

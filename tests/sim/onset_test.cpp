@@ -41,7 +41,9 @@ Outcome worst_of(std::uint32_t sidecars, double parent, double flood) {
         double early = 0;
         double late = 0;
         world.observe([&](double at, std::uint32_t, std::uint32_t quota_number, bool admitted_one) {
-            if (quota_number == 1 && !admitted_one) ++(at < kOnset ? early : late);
+            if (quota_number == 1 && !admitted_one) {
+                ++(at < kOnset ? early : late);
+            }
         });
         REQUIRE(world.run(kMeeting));
         worst.refused_at_onset = std::max(worst.refused_at_onset, early);

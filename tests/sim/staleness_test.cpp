@@ -47,7 +47,9 @@ void watch(World& world, double from, double to, const std::vector<std::uint32_t
 
 std::vector<std::uint32_t> all_of(std::uint32_t sidecars) {
     std::vector<std::uint32_t> numbers(sidecars);
-    for (std::uint32_t i = 0; i < sidecars; ++i) numbers[i] = i;
+    for (std::uint32_t i = 0; i < sidecars; ++i) {
+        numbers[i] = i;
+    }
     return numbers;
 }
 
@@ -195,7 +197,9 @@ TEST_CASE("a rolling restart in order shows nothing; a killed one until it is ba
             CAPTURE(back);
             World killed(plan_of(3, kLimit, 2 * kLimit, 110, seed));
             killed.at(kEvent, [](World& w) { w.kill(2); });
-            if (back < 100) killed.at(kEvent + back, [](World& w) { w.restart(2); });
+            if (back < 100) {
+                killed.at(kEvent + back, [](World& w) { w.restart(2); });
+            }
             Seen missed, after;
             watch(killed, kEvent + kFires, kEvent + 19, {0, 1}, missed);
             watch(killed, kEvent + (back < 100 ? back + 5 : 80), 110, {0, 1}, after);

@@ -64,7 +64,9 @@ Outcome run_with(std::uint32_t sidecars, double load, const Throttle& throttle,
     for (double at = kSettled; at < kEnd; at += 0.013) {
         world.at(at, [&](World& w) {
             for (std::uint32_t i = 0; i < w.size(); ++i) {
-                if (holds(slow, i)) continue;
+                if (holds(slow, i)) {
+                    continue;
+                }
                 const double age = to_seconds(w.sidecar(i).engine().statistics().staleness);
                 outcome.staleness += age;
                 outcome.stalest = std::max(outcome.stalest, age);
@@ -97,15 +99,21 @@ TEST_CASE("owners that run for 20 of every 100 ms: the limit holds, staleness sh
                                      << slow.stalest << ", mean " << slow.mean << ", seconds "
                                      << slow.second.least << " … " << slow.second.most);
                 REQUIRE(quick.samples == slow.samples);
-                if (load < 1) CHECK(slow.refused <= 0.001);
+                if (load < 1) {
+                    CHECK(slow.refused <= 0.001);
+                }
                 if (load > 1) {
                     CHECK(slow.mean == plus_minus(1, 0.02));
                     CHECK(slow.second.least >= 0.9);
                     CHECK(slow.second.most <= 1.1);
                 }
-                if (sidecars > 3) CHECK(slow.staleness > 1.2 * quick.staleness);
+                if (sidecars > 3) {
+                    CHECK(slow.staleness > 1.2 * quick.staleness);
+                }
                 // What a throttled one of three owners tells shows in the largest ages only.
-                if (sidecars == 3) CHECK(slow.stalest > 1.1 * quick.stalest);
+                if (sidecars == 3) {
+                    CHECK(slow.stalest > 1.1 * quick.stalest);
+                }
             }
         }
     }
@@ -132,7 +140,9 @@ Crowd run_crowd(std::uint32_t budget, std::uint64_t seed) {
         return static_cast<double>(std::max(now.datagrams_in, now.datagrams_out));
     };
     world.at(kPaced, [&](World& w) {
-        for (std::uint32_t i = 0; i < w.size(); ++i) before.push_back(datagrams(w, i));
+        for (std::uint32_t i = 0; i < w.size(); ++i) {
+            before.push_back(datagrams(w, i));
+        }
     });
     world.at(kUntil - 0.01, [&](World& w) {
         for (std::uint32_t i = 0; i < w.size(); ++i) {

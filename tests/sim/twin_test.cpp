@@ -54,7 +54,9 @@ class Twin {
         sidecar_.tick(world.instant());
         for (engine::Outgoing& outgoing : sidecar_.engine().take_outgoing()) {
             const auto number = Sidecar::number_of(outgoing.to);
-            if (!number || *number >= kSidecars) continue;
+            if (!number || *number >= kSidecars) {
+                continue;
+            }
             ++sent_;
             world.inject(*number, source_, std::move(outgoing.bytes));
         }
@@ -75,8 +77,12 @@ void check_members(World& world, std::uint32_t number) {
     CHECK(engine.statistics().peers_by_state.at("alive") == kSidecars - 1);
     const auto incarnation = world.sidecar(kClaimed).engine().incarnation();
     for (const auto& peer : engine.peers(world.sidecar(number).local(world.instant()))) {
-        if (peer.address != Sidecar::address_of(kClaimed)) continue;
-        if (peer.state == "alive") CHECK(peer.incarnation == incarnation);
+        if (peer.address != Sidecar::address_of(kClaimed)) {
+            continue;
+        }
+        if (peer.state == "alive") {
+            CHECK(peer.incarnation == incarnation);
+        }
     }
 }
 

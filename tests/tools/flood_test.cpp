@@ -28,7 +28,9 @@ struct Port {
     std::uint64_t received() const {
         std::uint64_t count = 0;
         std::array<char, 64> bytes{};
-        while (::recv(descriptor, bytes.data(), bytes.size(), 0) >= 0) ++count;
+        while (::recv(descriptor, bytes.data(), bytes.size(), 0) >= 0) {
+            ++count;
+        }
         return count;
     }
 

@@ -176,7 +176,9 @@ void LyingPeer::tell_limits(bool named) {
         entry.admitted = entry.offered = 1;
         entry.keep_alive = std::chrono::seconds(1);
         send_to_all(MessageType::delta, tagged(encoded(entry)));
-        if (named) send_to_all(MessageType::name_tell, encoded(next_to_nothing(quota)));
+        if (named) {
+            send_to_all(MessageType::name_tell, encoded(next_to_nothing(quota)));
+        }
     }
 }
 

@@ -3,13 +3,17 @@
 namespace weir::tools {
 
 void Output::add(std::string_view text) {
-    if (text.size() < kShared) return copy(text);
+    if (text.size() < kShared) {
+        return copy(text);
+    }
     pieces_.push_back({{}, text});
     size_ += text.size();
 }
 
 void Output::copy(std::string_view text) {
-    if (text.empty()) return;
+    if (text.empty()) {
+        return;
+    }
     if (pieces_.empty() || pieces_.back().copied.empty()) {
         pieces_.push_back({std::string(text), {}});
     } else {

@@ -15,10 +15,14 @@ Connection::Connection(std::string host, std::string port)
 Connection::~Connection() { close(); }
 
 int Connection::get(const std::string& path) {
-    if (socket_ < 0 && !connect()) return 0;
+    if (socket_ < 0 && !connect()) {
+        return 0;
+    }
     const int status =
         send("GET " + path + " HTTP/1.1\r\nHost: " + host_ + "\r\n\r\n") ? receive() : 0;
-    if (status == 0) close();
+    if (status == 0) {
+        close();
+    }
     return status;
 }
 
@@ -26,16 +30,22 @@ bool Connection::connect() {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* found = nullptr;
-    if (::getaddrinfo(host_.c_str(), port_.c_str(), &hints, &found) != 0) return false;
+    if (::getaddrinfo(host_.c_str(), port_.c_str(), &hints, &found) != 0) {
+        return false;
+    }
     socket_ = ::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, 0);
     const bool good = ::connect(socket_, found->ai_addr, found->ai_addrlen) == 0;
     ::freeaddrinfo(found);
-    if (!good) close();
+    if (!good) {
+        close();
+    }
     return good;
 }
 
 void Connection::close() {
-    if (socket_ >= 0) ::close(socket_);
+    if (socket_ >= 0) {
+        ::close(socket_);
+    }
     socket_ = -1;
 }
 
@@ -51,11 +61,17 @@ int Connection::receive() {
     while (end == std::string::npos || text.size() < end + 4 + length) {
         char buffer[4096];
         const ssize_t count = ::recv(socket_, buffer, sizeof(buffer), 0);
-        if (count <= 0) return 0;
+        if (count <= 0) {
+            return 0;
+        }
         text.append(buffer, static_cast<std::size_t>(count));
-        if (end != std::string::npos) continue;
+        if (end != std::string::npos) {
+            continue;
+        }
         end = text.find("\r\n\r\n");
-        if (end == std::string::npos) continue;
+        if (end == std::string::npos) {
+            continue;
+        }
         std::string head = text.substr(0, end);
         std::transform(head.begin(), head.end(), head.begin(),
                        [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

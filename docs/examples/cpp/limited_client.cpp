@@ -79,10 +79,14 @@ int main(int count, char** arguments) {
     for (int i = 0; i < kThreads; ++i) {
         threads.emplace_back([&] {
             auto worker = fleet->worker();
-            if (worker) run(*worker, plan, counts);
+            if (worker) {
+                run(*worker, plan, counts);
+            }
         });
     }
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
     std::printf(
         "{\"offered\": %ld, \"admitted\": %ld, \"refused\": %ld, \"failed\": %ld, "
         "\"peers\": %u}\n",

@@ -64,14 +64,20 @@ const std::string kAnswer =
     "Connection: keep-alive\r\n\r\n";
 
 const std::string& text_of(std::string_view name) {
-    if (name == "signed") return kSigned;
-    if (name == "get_object") return kGetObject;
+    if (name == "signed") {
+        return kSigned;
+    }
+    if (name == "get_object") {
+        return kGetObject;
+    }
     return kSmall;
 }
 
 std::shared_ptr<const routing::Router> compile(const routing::RoutingSettings& settings) {
     auto compiled = routing::Router::compile(settings);
-    if (std::holds_alternative<std::vector<routing::RouteError>>(compiled)) std::abort();
+    if (std::holds_alternative<std::vector<routing::RouteError>>(compiled)) {
+        std::abort();
+    }
     return std::get<std::shared_ptr<const routing::Router>>(compiled);
 }
 
@@ -113,13 +119,17 @@ std::shared_ptr<const routing::Router> host_router(std::size_t count) {
 [[gnu::noinline]] void parse_once(http::RequestHead& head, std::string_view text,
                                   const http::GatePolicy& policy) {
     head.reset();
-    if (head.parse(text, policy) != http::ParseState::complete) std::abort();
+    if (head.parse(text, policy) != http::ParseState::complete) {
+        std::abort();
+    }
 }
 
 [[gnu::noinline]] void route_once(const routing::Router& router, const http::RequestHead& head,
                                   routing::Scratch& scratch) {
     const auto result = router.route(head, false, scratch);
-    if (result.outcome != routing::Outcome::routed) std::abort();
+    if (result.outcome != routing::Outcome::routed) {
+        std::abort();
+    }
     benchmark::DoNotOptimize(result.names.data());
 }
 
@@ -131,7 +141,9 @@ std::shared_ptr<const routing::Router> host_router(std::size_t count) {
 
 [[gnu::noinline]] void parse_answer_once(http::ResponseHead& head) {
     head.reset();
-    if (head.parse(kAnswer, http::Method::get, {}) != http::ParseState::complete) std::abort();
+    if (head.parse(kAnswer, http::Method::get, {}) != http::ParseState::complete) {
+        std::abort();
+    }
 }
 
 [[gnu::noinline]] void forward_answer_once(http::ForwardedHead& forwarded,
@@ -143,7 +155,9 @@ std::shared_ptr<const routing::Router> host_router(std::size_t count) {
 void parse(benchmark::State& state, const char* name) {
     http::RequestHead head;
     const http::GatePolicy policy;
-    for (auto _ : state) parse_once(head, text_of(name), policy);
+    for (auto _ : state) {
+        parse_once(head, text_of(name), policy);
+    }
 }
 
 void route(benchmark::State& state, const char* name,
@@ -151,7 +165,9 @@ void route(benchmark::State& state, const char* name,
     http::RequestHead head;
     routing::Scratch scratch;
     parse_once(head, text_of(name), {});
-    for (auto _ : state) route_once(*router, head, scratch);
+    for (auto _ : state) {
+        route_once(*router, head, scratch);
+    }
 }
 
 void forward(benchmark::State& state, const char* name) {
@@ -159,19 +175,25 @@ void forward(benchmark::State& state, const char* name) {
     http::ForwardedHead forwarded;
     Random random(1);
     parse_once(head, text_of(name), {});
-    for (auto _ : state) forward_once(forwarded, head, random);
+    for (auto _ : state) {
+        forward_once(forwarded, head, random);
+    }
 }
 
 void parse_answer(benchmark::State& state) {
     http::ResponseHead head;
-    for (auto _ : state) parse_answer_once(head);
+    for (auto _ : state) {
+        parse_answer_once(head);
+    }
 }
 
 void forward_answer(benchmark::State& state) {
     http::ResponseHead head;
     http::ForwardedHead forwarded;
     parse_answer_once(head);
-    for (auto _ : state) forward_answer_once(forwarded, head);
+    for (auto _ : state) {
+        forward_answer_once(forwarded, head);
+    }
 }
 
 BENCHMARK_CAPTURE(parse, small, "small")->Iterations(kIterations);
