@@ -119,10 +119,10 @@ ParsedDefinitions parse_definitions(std::string_view body) {
         return result;
     }
     // Reading them takes longer than making them does.
-    if (const std::size_t count = value["quotas"].size(); count > engine::kMaximumTogether) {
+    if (const std::size_t count = value["quotas"].size(); count > definitions::kMaximumTogether) {
         result.errors.push_back(
             body_error("quotas", "are " + std::to_string(count) + ", and one change sets at most " +
-                                     std::to_string(engine::kMaximumTogether) +
+                                     std::to_string(definitions::kMaximumTogether) +
                                      ": make several changes, or put them into a file of a set"));
         return result;
     }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/diagnostics.h"
-#include "engine/definition_store.h"
+#include "definitions/store.h"
 #include "limiter/definition.h"
 
 namespace weir::admin {
@@ -31,7 +31,7 @@ struct ParsedDefinition {
 /// Several definitions, each with the tag that it is to replace if there is one.
 struct ParsedDefinitions {
     /// Worth nothing if there are errors.
-    std::vector<engine::WantedDefinition> wanted;
+    std::vector<definitions::WantedDefinition> wanted;
     std::vector<config::Diagnostic> errors;
 };
 

@@ -4,32 +4,32 @@
 #include <utility>
 
 #include "admin/figures.h"
-#include "engine/definition_store.h"
+#include "definitions/codec.h"
+#include "definitions/store.h"
 #include "engine/engine.h"
-#include "gossip/definition_codec.h"
 #include "limiter/limiter.h"
 
 namespace weir::admin {
 namespace {
 
-std::string_view state_of(const engine::HistoryEntry& known, Instant now) {
+std::string_view state_of(const definitions::HistoryEntry& known, Instant now) {
     switch (known.fate) {
-        case engine::HistoryFate::current:
+        case definitions::HistoryFate::current:
             return known.entry.expired(now) ? "expired" : "current";
-        case engine::HistoryFate::replaced:
+        case definitions::HistoryFate::replaced:
             return "replaced";
-        case engine::HistoryFate::overruled:
+        case definitions::HistoryFate::overruled:
             return "overruled";
     }
     return "";
 }
 
-std::string_view kind_of(crdt::EntryKind kind) {
+std::string_view kind_of(definitions::EntryKind kind) {
     constexpr std::array<std::string_view, 3> kWords = {"set", "absent", "removed"};
     return kWords[static_cast<std::size_t>(kind)];
 }
 
-ChangeOutcome outcome_of(const Result<crdt::Version>& result) {
+ChangeOutcome outcome_of(const Result<definitions::Version>& result) {
     ChangeOutcome outcome;
     if (result) {
         outcome.version = *result;
@@ -78,8 +78,8 @@ QuotaReport EngineQuotas::report(std::string_view name) const {
 std::vector<QuotaHistoryRow> EngineQuotas::history(std::string_view name) const {
     const Instant now = clock_();
     std::vector<QuotaHistoryRow> rows;
-    for (const engine::HistoryEntry& known : engine_->definitions().history(name)) {
-        const crdt::DefinitionEntry& entry = known.entry;
+    for (const definitions::HistoryEntry& known : engine_->definitions().history(name)) {
+        const definitions::DefinitionEntry& entry = known.entry;
         QuotaHistoryRow row{.version = entry.version,
                             .state = state_of(known, now),
                             .kind = kind_of(entry.kind),
@@ -88,8 +88,8 @@ std::vector<QuotaHistoryRow> EngineQuotas::history(std::string_view name) const 
                             .age = now - entry.written,
                             .lifetime = entry.lifetime,
                             .definition = std::nullopt};
-        if (entry.kind == crdt::EntryKind::set) {
-            if (auto decoded = gossip::decode_definition(entry.name, entry.value)) {
+        if (entry.kind == definitions::EntryKind::set) {
+            if (auto decoded = definitions::decode_definition(entry.name, entry.value)) {
                 row.definition = std::move(*decoded);
             }
         }
@@ -99,7 +99,7 @@ std::vector<QuotaHistoryRow> EngineQuotas::history(std::string_view name) const 
 }
 
 ChangeOutcome EngineQuotas::put(const limiter::QuotaDefinition& definition,
-                                const engine::Edit& edit) {
+                                const definitions::Edit& edit) {
     auto result = outcome_of(engine_->definitions().set(definition, edit, clock_()));
     if (!result.version && result.code == ErrorCode::invalid_argument) {
         result.errors = engine_->definitions().check(definition);
@@ -107,16 +107,16 @@ ChangeOutcome EngineQuotas::put(const limiter::QuotaDefinition& definition,
     return result;
 }
 
-engine::TogetherReport EngineQuotas::put_together(std::span<const engine::WantedDefinition> wanted,
-                                                  const engine::Edit& edit) {
+definitions::TogetherReport EngineQuotas::put_together(
+    std::span<const definitions::WantedDefinition> wanted, const definitions::Edit& edit) {
     return engine_->definitions().set_together(wanted, edit, clock_());
 }
 
-ChangeOutcome EngineQuotas::hide(std::string_view name, const engine::Edit& edit) {
+ChangeOutcome EngineQuotas::hide(std::string_view name, const definitions::Edit& edit) {
     return outcome_of(engine_->definitions().set_absent(name, edit, clock_()));
 }
 
-ChangeOutcome EngineQuotas::remove(std::string_view name, const engine::Edit& edit) {
+ChangeOutcome EngineQuotas::remove(std::string_view name, const definitions::Edit& edit) {
     return outcome_of(engine_->definitions().remove(name, edit, clock_()));
 }
 

@@ -25,11 +25,13 @@ class EngineQuotas : public QuotaDirectory {
     [[nodiscard]] QuotaReport report(std::string_view name) const override;
     [[nodiscard]] std::vector<QuotaHistoryRow> history(std::string_view name) const override;
     [[nodiscard]] ChangeOutcome put(const limiter::QuotaDefinition& definition,
-                                    const engine::Edit& edit) override;
-    [[nodiscard]] engine::TogetherReport put_together(
-        std::span<const engine::WantedDefinition> wanted, const engine::Edit& edit) override;
-    [[nodiscard]] ChangeOutcome hide(std::string_view name, const engine::Edit& edit) override;
-    [[nodiscard]] ChangeOutcome remove(std::string_view name, const engine::Edit& edit) override;
+                                    const definitions::Edit& edit) override;
+    [[nodiscard]] definitions::TogetherReport put_together(
+        std::span<const definitions::WantedDefinition> wanted,
+        const definitions::Edit& edit) override;
+    [[nodiscard]] ChangeOutcome hide(std::string_view name, const definitions::Edit& edit) override;
+    [[nodiscard]] ChangeOutcome remove(std::string_view name,
+                                       const definitions::Edit& edit) override;
 
   private:
     engine::Engine* engine_;

@@ -14,7 +14,7 @@ QuotaLimitFigures to_figures(const limiter::RateLimit& limit) {
             .rate = limit.rate()};
 }
 
-std::map<std::string, std::uint64_t> sync_events(const engine::SyncStatistics& sync) {
+std::map<std::string, std::uint64_t> sync_events(const sync::SyncStatistics& sync) {
     return {{"deltas_resent", sync.deltas_resent},
             {"publications", sync.publications},
             {"handovers_sent", sync.handovers_sent},
@@ -44,9 +44,9 @@ std::map<std::string, std::uint64_t> sync_events(const engine::SyncStatistics& s
 }
 
 std::map<std::string, std::uint64_t> definition_events(const engine::Statistics& statistics) {
-    const engine::DefinitionStoreCounters& store = statistics.definition_store;
-    const engine::DefinitionSyncCounters& sync = statistics.definitions;
-    const engine::BulkCounters& bulk = statistics.bulk;
+    const definitions::DefinitionStoreCounters& store = statistics.definition_store;
+    const definitions::DefinitionExchangeCounters& sync = statistics.definitions;
+    const definitions::BulkCounters& bulk = statistics.bulk;
     return {{"documents_applied", store.documents_applied},
             {"documents_older", store.documents_older},
             {"document_conflicts", store.document_conflicts},
@@ -174,7 +174,7 @@ ClusterFigures to_figures(engine::Engine& engine) {
     return figures;
 }
 
-QuotaSetFigures to_figures(const engine::SetStatus& set) {
+QuotaSetFigures to_figures(const definitions::SetStatus& set) {
     return {.name = set.set,
             .generation = set.generation.value_or(0),
             .has_generation = set.generation.has_value(),

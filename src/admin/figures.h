@@ -14,7 +14,7 @@ namespace weir::admin {
 /// Without driver_events, which the engine does not know.
 [[nodiscard]] ClusterFigures to_figures(engine::Engine& engine);
 [[nodiscard]] ClusterFigures to_figures(const engine::Statistics& statistics);
-[[nodiscard]] QuotaSetFigures to_figures(const engine::SetStatus& set);
+[[nodiscard]] QuotaSetFigures to_figures(const definitions::SetStatus& set);
 
 /// A gossip key's id: 8 hexadecimal digits.
 [[nodiscard]] std::string key_text(std::uint32_t id);

@@ -70,7 +70,7 @@ std::string media_type(std::string_view field) {
 
 /// Either the edit's circumstances or the refusal.
 struct EditOrAnswer {
-    engine::Edit edit;
+    definitions::Edit edit;
     std::optional<Response> refusal;
 };
 
@@ -98,7 +98,7 @@ std::optional<Response> read_condition(const Request& request, std::optional<std
 
 /// expires_in: a duration, never, or keep; `fallback` if nothing is said.
 std::optional<Response> read_lifetime(const Target& target, std::string_view fallback,
-                                      engine::Edit& edit) {
+                                      definitions::Edit& edit) {
     std::string lifetime = parameter(target, "expires_in");
     if (lifetime.empty()) {
         lifetime = fallback;
@@ -144,8 +144,8 @@ EditOrAnswer edit_of(const Request& request, const Target& target) {
     if (result.refusal) {
         return result;
     }
-    if (result.edit.who.size() > engine::kMaximumWho ||
-        result.edit.why.size() > engine::kMaximumWhy) {
+    if (result.edit.who.size() > definitions::kMaximumWho ||
+        result.edit.why.size() > definitions::kMaximumWhy) {
         result.refusal = problem(400, "who has at most 64 bytes, why at most 256");
         return result;
     }
@@ -181,7 +181,7 @@ Response with_tag(Response response, const std::optional<QuotaRow>& row) {
     return response;
 }
 
-Response refusal(const ChangeOutcome& outcome, const engine::Edit& edit,
+Response refusal(const ChangeOutcome& outcome, const definitions::Edit& edit,
                  const std::optional<QuotaRow>& row) {
     if (edit.expected && outcome.code == ErrorCode::conflict) {
         return with_tag(problem(412, outcome.message), row);
@@ -203,7 +203,7 @@ Response accepted(std::string_view name, const ChangeOutcome& outcome,
 
 /// What a change that was only tried would make of the quota.
 Response tried(std::string_view name, const std::optional<limiter::QuotaDefinition>& outcome,
-               const engine::Edit& edit, const std::optional<QuotaRow>& before) {
+               const definitions::Edit& edit, const std::optional<QuotaRow>& before) {
     Json answer{{"name", name}, {"dry_run", true}};
     answer["definition"] = outcome ? definition_to_json(*outcome) : Json(nullptr);
     const auto kept = before && edit.keep_lifetime ? before->expires_in : std::nullopt;

@@ -196,7 +196,7 @@ Json to_json(const GossipTrouble& gossip) {
         seeds.push_back(to_string(seed));
     }
     Json limits = Json::array();
-    for (const engine::LimitSilence& one : gossip.limits) {
+    for (const sync::LimitSilence& one : gossip.limits) {
         limits.push_back({{"quota", one.quota},
                           {"unit", one.unit},
                           {"period", config::format_duration(one.period)},

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "crdt/definition_map.h"
-#include "engine/definition_store.h"
+#include "definitions/map.h"
+#include "definitions/store.h"
 #include "engine/engine.h"
 #include "limiter/definition.h"
 
@@ -121,7 +121,7 @@ struct GossipTrouble {
     /// Found as seeds, but nobody there takes part: they do not answer, or cannot be read.
     std::vector<Endpoint> silent_seeds;
     /// Whose owners were heard of longest ago, that one first.
-    std::vector<engine::LimitSilence> limits;
+    std::vector<sync::LimitSilence> limits;
 };
 
 struct ClusterFigures {
@@ -257,11 +257,11 @@ struct MetricsSources {
 // ---- the admin API ---------------------------------------------------------------------------
 
 /// An effective definition, where it comes from, and who changed it.
-using QuotaRow = engine::ListedDefinition;
+using QuotaRow = definitions::ListedDefinition;
 
 /// One change that the API layer knows of a quota.
 struct QuotaHistoryRow {
-    crdt::Version version;
+    definitions::Version version;
     /// current, replaced, overruled (it came when a newer one was here), expired
     std::string_view state;
     /// set, absent, removed
@@ -285,7 +285,7 @@ struct QuotaReport {
 /// What came of a change.
 struct ChangeOutcome {
     /// The version that the change got; nothing when it was refused.
-    std::optional<crdt::Version> version;
+    std::optional<definitions::Version> version;
     ErrorCode code = ErrorCode::invalid_argument;
     std::string message;
     std::vector<limiter::DefinitionError> errors;
@@ -309,14 +309,16 @@ class QuotaDirectory {
     [[nodiscard]] virtual std::vector<QuotaHistoryRow> history(std::string_view name) const = 0;
     /// In force at once and spreading, or refused whole with every reason.
     [[nodiscard]] virtual ChangeOutcome put(const limiter::QuotaDefinition& definition,
-                                            const engine::Edit& edit) = 0;
+                                            const definitions::Edit& edit) = 0;
     /// All of them in force at once, or none.
-    [[nodiscard]] virtual engine::TogetherReport put_together(
-        std::span<const engine::WantedDefinition> wanted, const engine::Edit& edit) = 0;
+    [[nodiscard]] virtual definitions::TogetherReport put_together(
+        std::span<const definitions::WantedDefinition> wanted, const definitions::Edit& edit) = 0;
     /// Hides the file layer's quota of that name.
-    [[nodiscard]] virtual ChangeOutcome hide(std::string_view name, const engine::Edit& edit) = 0;
+    [[nodiscard]] virtual ChangeOutcome hide(std::string_view name,
+                                             const definitions::Edit& edit) = 0;
     /// Takes the API layer's entry away, so that the file layer's definition holds again.
-    [[nodiscard]] virtual ChangeOutcome remove(std::string_view name, const engine::Edit& edit) = 0;
+    [[nodiscard]] virtual ChangeOutcome remove(std::string_view name,
+                                               const definitions::Edit& edit) = 0;
 };
 
 struct AdminSources {

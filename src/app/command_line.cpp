@@ -12,7 +12,7 @@
 #include "app/run.h"
 #include "app/validate.h"
 #include "config/diagnostics.h"
-#include "member/version.h"
+#include "node/version.h"
 
 namespace weir::app {
 namespace {
@@ -148,7 +148,7 @@ class CommandLine {
     void add_validate() {
         CLI::App& command =
             add(app_, "validate", "Check settings and quota documents; opens no socket", [this] {
-                const member::ConfigSource source = validated_.source();
+                const node::ConfigSource source = validated_.source();
                 if (!source.file && source.overrides.empty() && documents_.empty()) {
                     return complain_usage(
                         "say what to validate: --config FILE, or quota documents");
@@ -285,9 +285,8 @@ class CommandLine {
 
     void add_version() {
         add(app_, "version", "What this program is", [] {
-            std::printf("weir %s (%s, %s)\n", std::string(member::kVersion).c_str(),
-                        std::string(member::kRevision).c_str(),
-                        std::string(member::kCompiler).c_str());
+            std::printf("weir %s (%s, %s)\n", std::string(node::kVersion).c_str(),
+                        std::string(node::kRevision).c_str(), std::string(node::kCompiler).c_str());
             return 0;
         });
     }

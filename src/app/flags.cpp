@@ -61,8 +61,8 @@ void ConfigFlags::add_to(CLI::App& command) {
     }
 }
 
-member::ConfigSource ConfigFlags::source() const {
-    member::ConfigSource source;
+node::ConfigSource ConfigFlags::source() const {
+    node::ConfigSource source;
     if (!config_.empty()) {
         source.file = config_;
     }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/remote.h"
-#include "member/loader.h"
+#include "node/loader.h"
 
 namespace weir::app {
 
@@ -17,7 +17,7 @@ class ConfigFlags {
   public:
     void add_to(CLI::App& command);
     /// Variables first, flags over them.
-    [[nodiscard]] member::ConfigSource source() const;
+    [[nodiscard]] node::ConfigSource source() const;
 
   private:
     std::string config_;

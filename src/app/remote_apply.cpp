@@ -8,8 +8,8 @@
 #include "app/remote_session.h"
 #include "config/quota_document.h"
 #include "config/values.h"
-#include "engine/definition_store.h"
-#include "member/files.h"
+#include "definitions/store.h"
+#include "node/files.h"
 
 namespace weir::app {
 namespace {
@@ -177,11 +177,11 @@ std::optional<int> try_apply(RemoteSession& session, const RemoteOptions& option
         if (note.expires_in.empty()) {
             note.expires_in = "keep";
         }
-        if (plan->changes.size() > engine::kMaximumTogether) {
+        if (plan->changes.size() > definitions::kMaximumTogether) {
             return refuse(options, command,
                           std::to_string(plan->changes.size()) +
                               " quotas differ, and one change sets at most " +
-                              std::to_string(engine::kMaximumTogether) +
+                              std::to_string(definitions::kMaximumTogether) +
                               ": apply them in several documents, or put them into a file of a set",
                           Json::array());
         }
@@ -215,10 +215,10 @@ std::optional<int> try_apply(RemoteSession& session, const RemoteOptions& option
 int quota_apply(const RemoteOptions& options, const QuotaApplyCommand& command) {
     constexpr int kTries = 20;
     config::Diagnostics diagnostics;
-    const auto files = member::expand_quota_paths(command.files, diagnostics);
+    const auto files = node::expand_quota_paths(command.files, diagnostics);
     // A quota's parent may be one that only the fleet has: the sidecar judges that.
-    const auto sets = config::parse_quota_sets(member::read_sources(files, diagnostics),
-                                               diagnostics, config::Together::no);
+    const auto sets = config::parse_quota_sets(node::read_sources(files, diagnostics), diagnostics,
+                                               config::Together::no);
     if (diagnostics.has_errors()) {
         return refuse(options, command, "the documents are not valid\n" + diagnostics.text(),
                       Json::array());

@@ -9,10 +9,10 @@
 #include "admin/access.h"
 #include "app/sidecar.h"
 #include "cluster/key_file.h"
-#include "member/files.h"
 #include "net/entropy.h"
 #include "net/file_descriptor.h"
 #include "net/socket_address.h"
+#include "node/files.h"
 
 namespace weir::app {
 namespace {
@@ -79,8 +79,8 @@ std::vector<std::string> environment_errors(const config::Settings& settings) {
 }
 
 /// What can be read is read and said; whether it is good.
-bool load_and_tell(const member::ConfigSource& source, member::Loaded& loaded) {
-    loaded = member::load(source);
+bool load_and_tell(const node::ConfigSource& source, node::Loaded& loaded) {
+    loaded = node::load(source);
     say(loaded.diagnostics.text());
     if (!loaded.good()) {
         say("weir: " + std::to_string(loaded.diagnostics.error_count()) +
@@ -114,9 +114,9 @@ class HeldSignals {
 
 }  // namespace
 
-int run(const member::ConfigSource& source) {
+int run(const node::ConfigSource& source) {
     const HeldSignals signals;
-    member::Loaded loaded;
+    node::Loaded loaded;
     if (!load_and_tell(source, loaded)) {
         return 1;
     }
@@ -140,8 +140,8 @@ int run(const member::ConfigSource& source) {
     return sidecar.run();
 }
 
-int check(const member::ConfigSource& source) {
-    member::Loaded loaded;
+int check(const node::ConfigSource& source) {
+    node::Loaded loaded;
     if (!load_and_tell(source, loaded)) {
         return 1;
     }

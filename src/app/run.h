@@ -7,15 +7,15 @@
 // Signals: SIGTERM and SIGINT finish what is in flight and end with 0, a second one ends at once
 // with 1; SIGHUP reads everything again.
 
-#include "member/loader.h"
+#include "node/loader.h"
 
 namespace weir::app {
 
 /// The process' exit code: 0, or 1 with the reason on standard error.
-[[nodiscard]] int run(const member::ConfigSource& source);
+[[nodiscard]] int run(const node::ConfigSource& source);
 
 /// `weir run --check`: whether run() could start here: settings, quotas, key and token files, free
 /// ports. Says what is wrong, starts nothing.
-[[nodiscard]] int check(const member::ConfigSource& source);
+[[nodiscard]] int check(const node::ConfigSource& source);
 
 }  // namespace weir::app

@@ -9,8 +9,8 @@
 #include "admin/figures.h"
 #include "app/figures.h"
 #include "engine/engine.h"
-#include "member/version.h"
 #include "net/clock.h"
+#include "node/version.h"
 #include "routing/router.h"
 
 namespace weir::app {
@@ -34,7 +34,7 @@ std::shared_ptr<const routing::Router> compile(const config::Settings& settings)
 
 }  // namespace
 
-Sidecar::Sidecar(member::ConfigSource source, member::Loaded loaded, std::uint64_t seed)
+Sidecar::Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t seed)
     : source_(std::move(source)),
       settings_(std::move(loaded.settings)),
       first_sets_(std::move(loaded.sets)),
@@ -63,7 +63,7 @@ Sidecar::Sidecar(member::ConfigSource source, member::Loaded loaded, std::uint64
       quotas_hash_(loaded.quotas_hash),
       reloader_(
           control_, [this](Reload what) { return reload_job(what); },
-          [this](Reload what, member::Loaded again) { loaded_again(what, std::move(again)); }) {
+          [this](Reload what, node::Loaded again) { loaded_again(what, std::move(again)); }) {
     figures_.file = source_.file.value_or("");
     figures_.hash = admin::hash_text(loaded.settings_hash);
 }
@@ -94,7 +94,7 @@ Result<void> Sidecar::start() {
         return opened;
     }
     set_memory_limit();
-    member_.on_late_outcome([this](const member::SetsOutcome& outcome) {
+    member_.on_late_outcome([this](const node::SetsOutcome& outcome) {
         log_outcome(outcome);
         if (outcome.again) {
             reload(Reload::quotas);
@@ -113,7 +113,7 @@ Result<void> Sidecar::start() {
 }
 
 Result<void> Sidecar::open_cluster() {
-    member_.on_snapshot([this](const member::SnapshotNotice& notice) {
+    member_.on_snapshot([this](const node::SnapshotNotice& notice) {
         const LogFields fields = {{"what", notice.reason}};
         notice.is_warning ? log_.warning(notice.message, fields)
                           : log_.info(notice.message, fields);
@@ -173,7 +173,7 @@ Result<void> Sidecar::open_proxy() {
 }
 
 int Sidecar::run() {
-    log_.info("serving", {{"version", std::string(member::kVersion)},
+    log_.info("serving", {{"version", std::string(node::kVersion)},
                           {"listen", net::to_string(proxy_->listening())},
                           {"upstream", to_string(settings_.upstream)},
                           {"admin", to_string(admin_server_->bound())},

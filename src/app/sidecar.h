@@ -20,10 +20,10 @@
 #include "app/upstream_lookup.h"
 #include "base/random.h"
 #include "cluster/cluster.h"
-#include "member/file_watch.h"
-#include "member/loader.h"
-#include "member/member.h"
-#include "member/reloader.h"
+#include "node/file_watch.h"
+#include "node/loader.h"
+#include "node/node.h"
+#include "node/reloader.h"
 #include "proxy/server.h"
 
 namespace weir::app {
@@ -31,7 +31,7 @@ namespace weir::app {
 class Sidecar {
   public:
     /// `loaded` is free of errors. The seed feeds every random choice of all parts.
-    Sidecar(member::ConfigSource source, member::Loaded loaded, std::uint64_t seed);
+    Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t seed);
     Sidecar(const Sidecar&) = delete;
     Sidecar& operator=(const Sidecar&) = delete;
     ~Sidecar();
@@ -42,7 +42,7 @@ class Sidecar {
     [[nodiscard]] int run();
 
   private:
-    using Reload = member::Reload;
+    using Reload = node::Reload;
 
     [[nodiscard]] Result<void> open_cluster();
     [[nodiscard]] Result<void> open_listeners();
@@ -70,11 +70,11 @@ class Sidecar {
     void memory_changed(bool is_short, const MemoryGauge::Reading& reading);
 
     void reload(Reload what) { reloader_.request(what); }
-    [[nodiscard]] member::Reloader::Job reload_job(Reload what) const;
-    void loaded_again(Reload what, member::Loaded loaded);
+    [[nodiscard]] node::Reloader::Job reload_job(Reload what) const;
+    void loaded_again(Reload what, node::Loaded loaded);
     void reload_failed(Reload what, std::vector<std::string> errors);
     /// Errors of conflicts between documents; empty if all is well.
-    void log_outcome(const member::SetsOutcome& outcome);
+    void log_outcome(const node::SetsOutcome& outcome);
     std::vector<std::string> apply_sets(const std::vector<config::QuotaSet>& sets, bool by_hand);
     void apply_settings(const config::Settings& settings);
     /// Opens the access log, or again, if it is wanted.
@@ -83,14 +83,14 @@ class Sidecar {
     [[nodiscard]] std::shared_ptr<const proxy::Snapshot> make_snapshot() const;
     void set_upstream(std::vector<net::SocketAddress> addresses);
 
-    member::ConfigSource source_;
+    node::ConfigSource source_;
     config::Settings settings_;
     std::vector<config::QuotaSet> first_sets_;
     Random random_;
     Log log_;
     boost::asio::io_context control_;
     boost::asio::signal_set signals_;
-    member::Member member_;
+    node::Member member_;
     limiter::Limiter& limiter_;            ///< the member's
     cluster::Cluster* cluster_ = nullptr;  ///< the member's, once it is open
     std::shared_ptr<const routing::Router> router_;
@@ -98,8 +98,8 @@ class Sidecar {
     AccessLogWriter access_log_;  ///< outlives the proxy, whose workers write to it
     std::unique_ptr<proxy::Server> proxy_;
     UpstreamLookup upstream_lookup_;
-    member::FileWatch watch_;
-    member::FileWatch key_watch_;
+    node::FileWatch watch_;
+    node::FileWatch key_watch_;
     boost::asio::steady_timer stranger_timer_;
     StrangerLog stranger_log_;
     MemoryWatch memory_;
@@ -120,7 +120,7 @@ class Sidecar {
     bool stopping_ = false;
 
     /// Last: its thread must be gone before the rest.
-    member::Reloader reloader_;
+    node::Reloader reloader_;
 };
 
 }  // namespace weir::app

@@ -88,14 +88,13 @@ void take_over(config::Settings& now, const config::Settings& wanted) {
 
 }  // namespace
 
-member::Reloader::Job Sidecar::reload_job(Reload what) const {
+node::Reloader::Job Sidecar::reload_job(Reload what) const {
     return [what, settings = settings_, source = source_, known = quotas_hash_] {
-        return what == Reload::everything ? member::load(source)
-                                          : member::load_quotas(settings, known);
+        return what == Reload::everything ? node::load(source) : node::load_quotas(settings, known);
     };
 }
 
-void Sidecar::loaded_again(Reload what, member::Loaded loaded) {
+void Sidecar::loaded_again(Reload what, node::Loaded loaded) {
     if (stopping_ || loaded.quotas_unchanged) {
         return;
     }
@@ -209,7 +208,7 @@ void Sidecar::reload_failed(Reload what, std::vector<std::string> errors) {
 }
 
 /// What came of a long document after it was taken in, or of a conflict that a peer showed.
-void Sidecar::log_outcome(const member::SetsOutcome& outcome) {
+void Sidecar::log_outcome(const node::SetsOutcome& outcome) {
     for (const std::string& message : outcome.older) {
         log_.info("a newer generation is in force", {{"reason", message}});
     }
@@ -223,7 +222,7 @@ void Sidecar::log_outcome(const member::SetsOutcome& outcome) {
 
 std::vector<std::string> Sidecar::apply_sets(const std::vector<config::QuotaSet>& sets,
                                              bool by_hand) {
-    member::SetsOutcome outcome = member_.apply(sets, by_hand);
+    node::SetsOutcome outcome = member_.apply(sets, by_hand);
     for (const std::string& message : outcome.older) {
         log_.info("a newer generation is in force", {{"reason", message}});
     }

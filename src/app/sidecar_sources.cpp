@@ -5,8 +5,8 @@
 #include "app/sidecar.h"
 #include "config/given_settings.h"
 #include "engine/engine.h"
-#include "member/figures.h"
 #include "net/clock.h"
+#include "node/figures.h"
 
 namespace weir::app {
 namespace {
@@ -24,10 +24,10 @@ admin::Health Sidecar::health() const {
     return {.listening = listening_, .configured = !upstream_.empty(), .draining = draining_};
 }
 
-admin::ClusterFigures Sidecar::cluster_figures() { return member::cluster_figures(*cluster_); }
+admin::ClusterFigures Sidecar::cluster_figures() { return node::cluster_figures(*cluster_); }
 
 admin::ConfigFigures Sidecar::config_figures() {
-    admin::ConfigFigures figures = member::with_quota_sets(figures_, *cluster_);
+    admin::ConfigFigures figures = node::with_quota_sets(figures_, *cluster_);
     for (const std::string& problem : {keys_problem_, token_problem_}) {
         if (problem.empty()) {
             continue;
@@ -103,7 +103,7 @@ admin::MetricsSources Sidecar::metrics_sources() {
         }
         return figures;
     };
-    sources.build = member::build_figures();
+    sources.build = node::build_figures();
     sources.max_quota_series = settings_.max_quota_series;
     sources.max_quota_bytes = settings_.max_quota_bytes;
     return sources;
@@ -115,7 +115,7 @@ admin::AdminSources Sidecar::admin_sources() {
     sources.config = [this] { return config_figures(); };
     sources.peers = [this] { return cluster_->engine().peers(net::now()); };
     sources.gossip = [this] { return gossip_trouble(); };
-    sources.build = member::build_figures();
+    sources.build = node::build_figures();
     sources.quotas = quotas_.get();
     sources.drain = [this] { drain(); };
     sources.log_level = [this] { return std::string(to_string(log_.level())); };

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "member/files.h"
+#include "node/files.h"
 
 namespace weir::app {
 namespace {
@@ -28,20 +28,20 @@ bool tell(const config::Diagnostics& diagnostics, const std::vector<config::Quot
 
 bool validate_documents(const std::vector<std::string>& paths) {
     config::Diagnostics diagnostics;
-    const std::vector<std::string> files = member::expand_quota_paths(paths, diagnostics);
+    const std::vector<std::string> files = node::expand_quota_paths(paths, diagnostics);
     const std::vector<config::QuotaSet> sets =
-        config::parse_quota_sets(member::read_sources(files, diagnostics), diagnostics);
+        config::parse_quota_sets(node::read_sources(files, diagnostics), diagnostics);
     return tell(diagnostics, sets);
 }
 
-bool validate_settings(const member::ConfigSource& source) {
-    const member::Loaded loaded = member::load(source);
+bool validate_settings(const node::ConfigSource& source) {
+    const node::Loaded loaded = node::load(source);
     return tell(loaded.diagnostics, loaded.sets);
 }
 
 }  // namespace
 
-int validate(const member::ConfigSource& source, const std::vector<std::string>& documents) {
+int validate(const node::ConfigSource& source, const std::vector<std::string>& documents) {
     bool good = true;
     if (source.file || documents.empty()) {
         good = validate_settings(source);

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/definition_stream.h"
+#include "definitions/stream.h"
 #include "engine/engine.h"
 #include "net/clock.h"
 
@@ -102,7 +102,7 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
 
     void poll() {
         while (!stopped_ && outgoing_ < limits_.outgoing) {
-            std::unique_ptr<engine::DefinitionPull> pull = engine_.take_pull();
+            std::unique_ptr<definitions::DefinitionPull> pull = engine_.take_pull();
             if (pull == nullptr) {
                 return;
             }
@@ -168,7 +168,7 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
         if (!stopped_) {
             Connection connection(std::move(socket));
             const Membership membership(*this, connection);
-            const std::unique_ptr<engine::DefinitionServe> stream = engine_.serve_pull();
+            const std::unique_ptr<definitions::DefinitionServe> stream = engine_.serve_pull();
             co_await converse(connection, *stream,
                               [&] { return stream->greeted() ? limits_.idle : limits_.greeting; });
         }
@@ -177,7 +177,7 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
     }
 
     asio::awaitable<void> pull(std::shared_ptr<Implementation> self,
-                               std::unique_ptr<engine::DefinitionPull> stream) {
+                               std::unique_ptr<definitions::DefinitionPull> stream) {
         if (!stopped_) {
             Connection connection{tcp::socket(control_)};
             const Membership membership(*this, connection);
@@ -200,7 +200,7 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
 
     /// Sends what the stream has to say, then reads, until one side ends it.
     template <class Patience>
-    asio::awaitable<void> converse(Connection& connection, engine::DefinitionStream& stream,
+    asio::awaitable<void> converse(Connection& connection, definitions::DefinitionStream& stream,
                                    Patience patience) {
         std::vector<std::byte> input(kReadBytes);
         const Instant begun = net::now();

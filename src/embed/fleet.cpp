@@ -11,8 +11,8 @@
 #include "embed/blocked_signals.h"
 #include "embed/fork_count.h"
 #include "engine/engine.h"
-#include "member/figures.h"
 #include "net/clock.h"
+#include "node/figures.h"
 
 namespace weir::embed {
 namespace {
@@ -37,9 +37,8 @@ void add(std::map<std::string, std::uint64_t>& sums, const CheckCounts& counts) 
 
 }  // namespace
 
-Result<std::unique_ptr<Fleet>> Fleet::open(member::ConfigSource source, Log log,
-                                           std::uint64_t seed) {
-    member::Loaded loaded = member::load(source);
+Result<std::unique_ptr<Fleet>> Fleet::open(node::ConfigSource source, Log log, std::uint64_t seed) {
+    node::Loaded loaded = node::load(source);
     if (!loaded.good()) {
         return error(ErrorCode::invalid_argument, loaded.diagnostics.text());
     }
@@ -53,7 +52,7 @@ Result<std::unique_ptr<Fleet>> Fleet::open(member::ConfigSource source, Log log,
     return fleet;
 }
 
-Fleet::Fleet(member::ConfigSource source, member::Loaded loaded, Log log, std::uint64_t seed)
+Fleet::Fleet(node::ConfigSource source, node::Loaded loaded, Log log, std::uint64_t seed)
     : source_(std::move(source)),
       settings_(std::move(loaded.settings)),
       log_(log),
@@ -62,17 +61,17 @@ Fleet::Fleet(member::ConfigSource source, member::Loaded loaded, Log log, std::u
       tag_(random_.next() | 1U),
       work_(control_.get_executor()),
       member_(control_, settings_, random_.next()),
-      watch_(control_, [this] { reloader_.request(member::Reload::quotas); }),
+      watch_(control_, [this] { reloader_.request(node::Reload::quotas); }),
       key_watch_(control_, [this] { static_cast<void>(reload_keys(false)); }),
       quotas_hash_(loaded.quotas_hash),
       reloader_(
           control_,
-          [this](member::Reload) {
+          [this](node::Reload) {
               return [settings = settings_, documents = source_.documents, known = quotas_hash_] {
-                  return member::load_quotas(settings, known, documents);
+                  return node::load_quotas(settings, known, documents);
               };
           },
-          [this](member::Reload, member::Loaded again) { take_over(std::move(again), false); }) {
+          [this](node::Reload, node::Loaded again) { take_over(std::move(again), false); }) {
     // Many processes read one file of settings, perhaps the sidecar's: who has it keeps it.
     settings_.snapshot = {};
     figures_.file = source_.file.value_or("");
@@ -90,19 +89,19 @@ Result<void> Fleet::start(const std::vector<config::QuotaSet>& sets) {
     quotas_ = std::make_unique<admin::EngineQuotas>(member_.cluster().engine(), member_.limiter(),
                                                     &net::now);
     metrics_ = std::make_unique<admin::Metrics>(metrics_sources());
-    member_.on_late_outcome([this](const member::SetsOutcome& outcome) {
+    member_.on_late_outcome([this](const node::SetsOutcome& outcome) {
         for (const std::string& message : outcome.errors) {
             log_(message);
         }
         if (outcome.again) {
-            reloader_.request(member::Reload::quotas);
+            reloader_.request(node::Reload::quotas);
         }
     });
     boost::asio::post(control_, [this] {
         member_.start();
         watch_.watch(settings_.quotas);
         watch_keys();
-        reloader_.request(member::Reload::quotas);  // what changed between reading and watching
+        reloader_.request(node::Reload::quotas);  // what changed between reading and watching
         for (const std::string& warning : member_.cluster().warnings()) {
             log_(warning);
         }
@@ -180,7 +179,7 @@ void Fleet::close_worker(weir_worker* worker) {
     workers_.erase(found);
 }
 
-void Fleet::take_over(member::Loaded loaded, bool by_hand) {
+void Fleet::take_over(node::Loaded loaded, bool by_hand) {
     if (loaded.quotas_unchanged) {
         return;
     }
@@ -190,7 +189,7 @@ void Fleet::take_over(member::Loaded loaded, bool by_hand) {
     quotas_hash_ = loaded.good() ? loaded.quotas_hash : 0;
     std::vector<std::string> errors;
     if (loaded.good()) {
-        member::SetsOutcome outcome = member_.apply(loaded.sets, by_hand);
+        node::SetsOutcome outcome = member_.apply(loaded.sets, by_hand);
         for (const std::string& message : outcome.older) {
             log_(message);
         }
@@ -248,7 +247,7 @@ Result<void> Fleet::reload() {
         if (auto keys = reload_keys(true); !keys) {
             return keys;
         }
-        member::Loaded loaded = member::load_quotas(settings_, 0, source_.documents);
+        node::Loaded loaded = node::load_quotas(settings_, 0, source_.documents);
         take_over(std::move(loaded), true);
         if (figures_.errors.empty()) {
             return {};
@@ -257,7 +256,7 @@ Result<void> Fleet::reload() {
     });
 }
 
-Result<void> Fleet::set_quota(std::string definition, engine::Edit edit) {
+Result<void> Fleet::set_quota(std::string definition, definitions::Edit edit) {
     config::Diagnostics diagnostics;
     const auto parsed =
         config::parse_quota({.file = "definition", .text = std::move(definition)}, diagnostics);
@@ -267,11 +266,11 @@ Result<void> Fleet::set_quota(std::string definition, engine::Edit edit) {
     return on_control([&] { return to_result(quotas_->put(*parsed, edit)); });
 }
 
-Result<void> Fleet::hide_quota(std::string name, engine::Edit edit) {
+Result<void> Fleet::hide_quota(std::string name, definitions::Edit edit) {
     return on_control([&] { return to_result(quotas_->hide(name, edit)); });
 }
 
-Result<void> Fleet::remove_quota(std::string name, engine::Edit edit) {
+Result<void> Fleet::remove_quota(std::string name, definitions::Edit edit) {
     return on_control([&] { return to_result(quotas_->remove(name, edit)); });
 }
 
@@ -316,7 +315,7 @@ std::string Fleet::report_here() {
 }
 
 admin::ConfigFigures Fleet::config_figures() {
-    return member::with_quota_sets(figures_, member_.cluster());
+    return node::with_quota_sets(figures_, member_.cluster());
 }
 
 std::map<std::string, std::uint64_t> Fleet::check_counts() {
@@ -332,10 +331,10 @@ std::map<std::string, std::uint64_t> Fleet::check_counts() {
 admin::MetricsSources Fleet::metrics_sources() {
     admin::MetricsSources sources;
     sources.limiter = [this] { return admin::to_figures(member_.limiter(), net::now()); };
-    sources.cluster = [this] { return member::cluster_figures(member_.cluster()); };
+    sources.cluster = [this] { return node::cluster_figures(member_.cluster()); };
     sources.config = [this] { return config_figures(); };
     sources.checks = [this] { return check_counts(); };
-    sources.build = member::build_figures();
+    sources.build = node::build_figures();
     sources.process = false;
     sources.max_quota_series = settings_.max_quota_series;
     sources.max_quota_bytes = settings_.max_quota_bytes;

@@ -27,10 +27,10 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "embed/handles.h"
-#include "member/file_watch.h"
-#include "member/loader.h"
-#include "member/member.h"
-#include "member/reloader.h"
+#include "node/file_watch.h"
+#include "node/loader.h"
+#include "node/node.h"
+#include "node/reloader.h"
 
 namespace weir::embed {
 
@@ -47,7 +47,7 @@ struct Log {
 
 class Fleet {
   public:
-    [[nodiscard]] static Result<std::unique_ptr<Fleet>> open(member::ConfigSource source, Log log,
+    [[nodiscard]] static Result<std::unique_ptr<Fleet>> open(node::ConfigSource source, Log log,
                                                              std::uint64_t seed);
     Fleet(const Fleet&) = delete;
     Fleet& operator=(const Fleet&) = delete;
@@ -58,9 +58,9 @@ class Fleet {
     [[nodiscard]] Result<weir_worker*> open_worker();
     void close_worker(weir_worker* worker);
 
-    [[nodiscard]] Result<void> set_quota(std::string definition, engine::Edit edit);
-    [[nodiscard]] Result<void> hide_quota(std::string name, engine::Edit edit);
-    [[nodiscard]] Result<void> remove_quota(std::string name, engine::Edit edit);
+    [[nodiscard]] Result<void> set_quota(std::string definition, definitions::Edit edit);
+    [[nodiscard]] Result<void> hide_quota(std::string name, definitions::Edit edit);
+    [[nodiscard]] Result<void> remove_quota(std::string name, definitions::Edit edit);
     /// JSON.
     [[nodiscard]] Result<std::string> describe_quota(std::string name);
     [[nodiscard]] Result<std::string> metrics();
@@ -70,12 +70,12 @@ class Fleet {
     [[nodiscard]] Result<void> reload();
 
   private:
-    Fleet(member::ConfigSource source, member::Loaded loaded, Log log, std::uint64_t seed);
+    Fleet(node::ConfigSource source, node::Loaded loaded, Log log, std::uint64_t seed);
 
     [[nodiscard]] Result<void> start(const std::vector<config::QuotaSet>& sets);
     void run() noexcept;
     void stop();
-    void take_over(member::Loaded loaded, bool by_hand);
+    void take_over(node::Loaded loaded, bool by_hand);
     void watch_keys();
     /// The same problem is told once, unless somebody asked.
     Result<void> reload_keys(bool by_hand);
@@ -98,7 +98,7 @@ class Fleet {
         return future.get();
     }
 
-    member::ConfigSource source_;
+    node::ConfigSource source_;
     config::Settings settings_;
     Log log_;
     std::uint32_t fork_;
@@ -106,9 +106,9 @@ class Fleet {
     std::uint64_t tag_;
     boost::asio::io_context control_{1};
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-    member::Member member_;
-    member::FileWatch watch_;
-    member::FileWatch key_watch_;
+    node::Member member_;
+    node::FileWatch watch_;
+    node::FileWatch key_watch_;
     admin::ConfigFigures figures_;
     std::string keys_problem_;
     std::uint64_t quotas_hash_ = 0;  ///< 0: the last reload failed, look again
@@ -123,7 +123,7 @@ class Fleet {
 
     std::thread thread_;
     /// Last: its thread must be gone before the rest.
-    member::Reloader reloader_;
+    node::Reloader reloader_;
 };
 
 }  // namespace weir::embed

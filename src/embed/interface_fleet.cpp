@@ -9,8 +9,8 @@
 #include "embed/fleet.h"
 #include "embed/guard.h"
 #include "embed/options.h"
-#include "member/version.h"
 #include "net/entropy.h"
+#include "node/version.h"
 #include "weir/weir.h"
 
 struct weir_fleet {
@@ -37,8 +37,8 @@ std::int32_t with_fleet(weir_fleet* handle, weir_error* error, Function function
 
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
-Result<engine::Edit> to_edit(const char* who, const char* why, double lifetime_seconds) {
-    engine::Edit edit;
+Result<definitions::Edit> to_edit(const char* who, const char* why, double lifetime_seconds) {
+    definitions::Edit edit;
     edit.who = text_or_empty(who);
     edit.why = text_or_empty(why);
     if (!std::isfinite(lifetime_seconds) || lifetime_seconds < 0) {
@@ -184,7 +184,7 @@ int32_t weir_worker_open(weir_fleet* fleet, weir_worker** worker, weir_error* er
 int32_t weir_quota_set(weir_fleet* fleet, const char* definition, const char* who, const char* why,
                        double lifetime_seconds, weir_error* error) noexcept {
     return embed::edit_quota(fleet, definition, who, why, lifetime_seconds, error,
-                             [&](embed::Fleet& open, weir::engine::Edit edit) {
+                             [&](embed::Fleet& open, weir::definitions::Edit edit) {
                                  return open.set_quota(definition, std::move(edit));
                              });
 }
@@ -192,7 +192,7 @@ int32_t weir_quota_set(weir_fleet* fleet, const char* definition, const char* wh
 int32_t weir_quota_hide(weir_fleet* fleet, const char* name, const char* who, const char* why,
                         double lifetime_seconds, weir_error* error) noexcept {
     return embed::edit_quota(fleet, name, who, why, lifetime_seconds, error,
-                             [&](embed::Fleet& open, weir::engine::Edit edit) {
+                             [&](embed::Fleet& open, weir::definitions::Edit edit) {
                                  return open.hide_quota(name, std::move(edit));
                              });
 }
@@ -200,7 +200,7 @@ int32_t weir_quota_hide(weir_fleet* fleet, const char* name, const char* who, co
 int32_t weir_quota_remove(weir_fleet* fleet, const char* name, const char* who, const char* why,
                           weir_error* error) noexcept {
     return embed::edit_quota(fleet, name, who, why, 0, error,
-                             [&](embed::Fleet& open, weir::engine::Edit edit) {
+                             [&](embed::Fleet& open, weir::definitions::Edit edit) {
                                  return open.remove_quota(name, std::move(edit));
                              });
 }

@@ -77,12 +77,12 @@ Result<std::vector<config::Override>> read_settings_lines(std::string_view text)
     return overrides;
 }
 
-Result<member::ConfigSource> to_source(const weir_options& options) {
+Result<node::ConfigSource> to_source(const weir_options& options) {
     if (options.size < kFirstSize) {
         return error(ErrorCode::invalid_argument,
                      "options.size is too small: begin with WEIR_OPTIONS_INIT");
     }
-    member::ConfigSource source;
+    node::ConfigSource source;
     source.reader = config::Reader::embedding;
     if (options.settings_file != nullptr) {
         source.file = options.settings_file;

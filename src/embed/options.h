@@ -4,13 +4,13 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "member/loader.h"
+#include "node/loader.h"
 #include "weir/weir.h"
 
 namespace weir::embed {
 
 /// An error names the line that is wrong, and what was probably meant.
-[[nodiscard]] Result<member::ConfigSource> to_source(const weir_options& options);
+[[nodiscard]] Result<node::ConfigSource> to_source(const weir_options& options);
 
 /// Lines "key = value".
 [[nodiscard]] Result<std::vector<config::Override>> read_settings_lines(std::string_view text);

@@ -4,17 +4,17 @@
 #include <utility>
 
 #include "base/random.h"
-#include "engine/definition_store.h"
-#include "engine/definition_stream.h"
-#include "engine/definition_sync.h"
-#include "engine/delta_packets.h"
-#include "engine/hot_table.h"
-#include "engine/load_meter.h"
-#include "engine/owner.h"
-#include "engine/reporter.h"
-#include "engine/silence.h"
-#include "gossip/transport.h"
+#include "definitions/exchange.h"
+#include "definitions/store.h"
+#include "definitions/stream.h"
 #include "limiter/limiter.h"
+#include "membership/transport.h"
+#include "sync/delta_packets.h"
+#include "sync/hot_table.h"
+#include "sync/load_meter.h"
+#include "sync/owner.h"
+#include "sync/reporter.h"
+#include "sync/silence.h"
 
 namespace weir::engine {
 namespace {
@@ -36,7 +36,7 @@ constexpr std::size_t kChangesPerTick = 4096;
 
 }  // namespace
 
-class Engine::Implementation final : public DeltaSink, public OwnerSink {
+class Engine::Implementation final : public sync::DeltaSink, public sync::OwnerSink {
   public:
     Implementation(Options options, limiter::Limiter& limiter, std::uint64_t seed);
 
@@ -52,47 +52,54 @@ class Engine::Implementation final : public DeltaSink, public OwnerSink {
     [[nodiscard]] SealStatus seal_status(Instant now) const;
 
     // DeltaSink and OwnerSink: what is for ourselves goes there at once, without the network.
-    void send_delta(const gossip::MemberId& owner, const gossip::DeltaEntry& entry) override;
-    void send_total(const gossip::MemberId& to, const gossip::TotalEntry& entry) override;
-    void send_handover(const gossip::MemberId& to, const gossip::HandoverEntry& entry) override;
-    void ask_name(const gossip::MemberId& to, const gossip::LimitKey& key) override;
+    void send_delta(const gossip::MemberId& owner, const sync::DeltaEntry& entry) override;
+    void send_total(const gossip::MemberId& to, const sync::TotalEntry& entry) override;
+    void send_handover(const gossip::MemberId& to, const sync::HandoverEntry& entry) override;
+    void ask_name(const gossip::MemberId& to, const sync::LimitKey& key) override;
     void ask_owner(const gossip::MemberId& to, std::uint16_t shards) override;
 
-    [[nodiscard]] std::unique_ptr<DefinitionPull> take_pull();
-    void end_pull(DefinitionPull& pull, Instant now);
-    [[nodiscard]] std::unique_ptr<DefinitionServe> serve_pull();
+    [[nodiscard]] std::unique_ptr<definitions::DefinitionPull> take_pull();
+    void end_pull(definitions::DefinitionPull& pull, Instant now);
+    [[nodiscard]] std::unique_ptr<definitions::DefinitionServe> serve_pull();
     void set_keys(const std::vector<GossipKey>& keys) {
         transport_.set_keys(keys);
         bulk_sealer_.set_keys(keys);
     }
 
-    [[nodiscard]] DefinitionSync& definition_sync() { return definition_sync_; }
-    [[nodiscard]] const DefinitionSync& definition_sync() const { return definition_sync_; }
-    [[nodiscard]] gossip::Transport& transport() { return transport_; }
-    [[nodiscard]] const gossip::Transport& transport() const { return transport_; }
-    [[nodiscard]] const Reporter& reporter() const { return reporter_; }
-    [[nodiscard]] DefinitionStore& store() { return store_; }
+    [[nodiscard]] definitions::DefinitionExchange& definition_sync() {
+        return definition_exchange_;
+    }
+    [[nodiscard]] const definitions::DefinitionExchange& definition_sync() const {
+        return definition_exchange_;
+    }
+    [[nodiscard]] membership::Transport& transport() { return transport_; }
+    [[nodiscard]] const membership::Transport& transport() const { return transport_; }
+    [[nodiscard]] const sync::Reporter& reporter() const { return reporter_; }
+    [[nodiscard]] definitions::DefinitionStore& store() { return store_; }
     [[nodiscard]] bool clustered() const { return options_.clustered; }
     [[nodiscard]] Instant next_tick() const { return last_tick_ + kTickInterval; }
 
   private:
-    [[nodiscard]] BulkContext bulk_context();
-    [[nodiscard]] PeerStatus::Definitions describe(const PeerDefinitions& said, Instant now) const;
-    void receive_message(const gossip::Received& message);
-    void receive_counters(const gossip::Received& message, MemberNumber sender);
-    void receive_deltas(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
-    void receive_answers(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
-    void receive_total(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
-    void take_total(const gossip::TotalEntry& entry, const gossip::MemberId& from,
-                    MemberNumber sender);
-    void receive_handover(ByteReader& reader, MemberNumber sender);
+    [[nodiscard]] definitions::BulkContext bulk_context();
+    [[nodiscard]] PeerStatus::Definitions describe(const definitions::PeerDefinitions& said,
+                                                   Instant now) const;
+    void receive_message(const membership::Received& message);
+    void receive_counters(const membership::Received& message, sync::MemberNumber sender);
+    void receive_deltas(ByteReader& reader, const gossip::MemberId& from,
+                        sync::MemberNumber sender);
+    void receive_answers(ByteReader& reader, const gossip::MemberId& from,
+                         sync::MemberNumber sender);
+    void receive_total(ByteReader& reader, const gossip::MemberId& from, sync::MemberNumber sender);
+    void take_total(const sync::TotalEntry& entry, const gossip::MemberId& from,
+                    sync::MemberNumber sender);
+    void receive_handover(ByteReader& reader, sync::MemberNumber sender);
     void receive_name_ask(ByteReader& reader, const gossip::MemberId& from);
-    void receive_name_tell(ByteReader& reader, MemberNumber sender);
-    void receive_hint(ByteReader& reader, MemberNumber sender);
+    void receive_name_tell(ByteReader& reader, sync::MemberNumber sender);
+    void receive_hint(ByteReader& reader, sync::MemberNumber sender);
     void follow_membership();
-    void follow(const gossip::MembershipEvent& event);
+    void follow(const membership::MembershipEvent& event);
     void follow_owners();
-    void fill_from_views(gossip::Shard shard);
+    void fill_from_views(membership::Shard shard);
     void notice_stop(bool late);
     [[nodiscard]] bool discarding() const { return now_ < discard_until_; }
     void stopped();
@@ -102,33 +109,33 @@ class Engine::Implementation final : public DeltaSink, public OwnerSink {
     void renew_hints();
     void note_load();
     void flush();
-    [[nodiscard]] bool resolve(const gossip::LimitKey& key, std::string& name,
+    [[nodiscard]] bool resolve(const sync::LimitKey& key, std::string& name,
                                limiter::LimitParameters& parameters,
                                limiter::IsolationMode& when_isolated) const;
     template <class Entry>
     void send_entry(const gossip::MemberId& to, gossip::MessageType type, const Entry& entry);
-    void refuse_values(MemberNumber sender);
-    void refuse_leap(MemberNumber sender);
+    void refuse_values(sync::MemberNumber sender);
+    void refuse_leap(sync::MemberNumber sender);
 
     Options options_;
     limiter::Limiter& limiter_;
     Random random_;
     gossip::SystemNonces system_nonces_;
-    SyncStatistics counters_;
-    Silence silence_;
-    Reporter reporter_;
-    Owner owner_;
-    HotTable hot_;
-    gossip::Transport transport_;
-    DefinitionStore store_;
-    DefinitionSync definition_sync_;
-    DeltaPackets packets_;
-    AnswerPacket* answering_ = nullptr;  // while the deltas of one message are taken in
+    sync::SyncStatistics counters_;
+    sync::Silence silence_;
+    sync::Reporter reporter_;
+    sync::Owner owner_;
+    sync::HotTable hot_;
+    membership::Transport transport_;
+    definitions::DefinitionStore store_;
+    definitions::DefinitionExchange definition_exchange_;
+    sync::DeltaPackets packets_;
+    sync::AnswerPacket* answering_ = nullptr;  // while the deltas of one message are taken in
     gossip::Sealer bulk_sealer_;
-    BulkCounters bulk_counters_;
+    definitions::BulkCounters bulk_counters_;
 
     gossip::MemberId self_;
-    MemberNumber self_number_ = 0;
+    sync::MemberNumber self_number_ = 0;
     std::vector<gossip::MemberId> peers_;
     bool peers_changed_ = true;
     Instant now_{};
@@ -138,7 +145,7 @@ class Engine::Implementation final : public DeltaSink, public OwnerSink {
     bool refresh_due_ = false;
     bool was_stopped_ = false;
     std::uint64_t ticks_ = 0;
-    LoadMeter load_;
+    sync::LoadMeter load_;
     std::uint64_t edits_seen_ = 0;
     std::uint64_t cleared_seen_ = 0;  // by the limiter: records that mean another limit now
     std::size_t hint_offset_ = 0;
@@ -147,8 +154,8 @@ class Engine::Implementation final : public DeltaSink, public OwnerSink {
 
 namespace {
 
-gossip::TransportSettings transport_settings(const Options& options) {
-    gossip::TransportSettings settings;
+membership::TransportSettings transport_settings(const Options& options) {
+    membership::TransportSettings settings;
     settings.cluster_name = options.cluster_name;
     settings.self = options.advertise;
     settings.flags.anchor = options.anchor;
@@ -169,8 +176,8 @@ Engine::Implementation::Implementation(Options options, limiter::Limiter& limite
       reporter_(options_.sync, limiter, random_.fork(), counters_),
       owner_(
           options_.sync, silence_, random_.fork(),
-          [this](const gossip::LimitKey& key, std::string& name,
-                 limiter::LimitParameters& parameters, limiter::IsolationMode& when_isolated) {
+          [this](const sync::LimitKey& key, std::string& name, limiter::LimitParameters& parameters,
+                 limiter::IsolationMode& when_isolated) {
               return resolve(key, name, parameters, when_isolated);
           },
           counters_),
@@ -178,7 +185,7 @@ Engine::Implementation::Implementation(Options options, limiter::Limiter& limite
       transport_(transport_settings(options_), options_.keys,
                  options_.nonces != nullptr ? *options_.nonces : system_nonces_, random_.fork()),
       store_(random_.next()),
-      definition_sync_(store_, random_.fork()),
+      definition_exchange_(store_, random_.fork()),
       packets_(transport_, counters_.dropped_entries),
       bulk_sealer_(options_.keys, options_.nonces != nullptr ? *options_.nonces : system_nonces_) {}
 
@@ -209,8 +216,8 @@ void Engine::Implementation::receive(ByteSpan datagram, const Endpoint& from, In
     now_ = now;
     const auto messages = transport_.receive(datagram, from, now);
     follow_membership();
-    const gossip::Received* answered = nullptr;
-    for (const gossip::Received& message : messages) {
+    const membership::Received* answered = nullptr;
+    for (const membership::Received& message : messages) {
         receive_message(message);
         if (message.type == gossip::MessageType::delta) {
             answered = &message;
@@ -223,13 +230,13 @@ void Engine::Implementation::receive(ByteSpan datagram, const Endpoint& from, In
     flush();
 }
 
-void Engine::Implementation::receive_message(const gossip::Received& message) {
-    const MemberNumber sender = silence_.number(message.sender, now_);
+void Engine::Implementation::receive_message(const membership::Received& message) {
+    const sync::MemberNumber sender = silence_.number(message.sender, now_);
     silence_.heard(sender, now_);
     if (gossip::lane_of(message.type) == gossip::Lane::definitions) {
         const std::uint64_t epochs = store_.counters().refused_epochs;
-        const bool good = definition_sync_.receive(message.sender, message.type, message.payload,
-                                                   now_, transport_);
+        const bool good = definition_exchange_.receive(message.sender, message.type,
+                                                       message.payload, now_, transport_);
         if (!good || store_.counters().refused_epochs != epochs) {
             silence_.refused(sender);
         }
@@ -238,8 +245,8 @@ void Engine::Implementation::receive_message(const gossip::Received& message) {
     receive_counters(message, sender);
 }
 
-void Engine::Implementation::receive_counters(const gossip::Received& message,
-                                              MemberNumber sender) {
+void Engine::Implementation::receive_counters(const membership::Received& message,
+                                              sync::MemberNumber sender) {
     ByteReader reader(message.payload);
     if (message.type == gossip::MessageType::owner_ask) {
         owner_.owner_asked(message.sender, reader.u16(), now_, *this);
@@ -276,25 +283,25 @@ void Engine::Implementation::receive_counters(const gossip::Received& message,
     }
 }
 
-void Engine::Implementation::refuse_values(MemberNumber sender) {
+void Engine::Implementation::refuse_values(sync::MemberNumber sender) {
     ++counters_.refused_values;
     silence_.refused(sender);
 }
 
-void Engine::Implementation::refuse_leap(MemberNumber sender) {
+void Engine::Implementation::refuse_leap(sync::MemberNumber sender) {
     ++counters_.refused_leaps;
     silence_.refused(sender);
 }
 
 void Engine::Implementation::receive_deltas(ByteReader& reader, const gossip::MemberId& from,
-                                            MemberNumber sender) {
+                                            sync::MemberNumber sender) {
     const std::uint16_t tag = reader.u16();
     if (!reader.ok()) {
         return;
     }
-    AnswerPacket answer(transport_, from, tag, counters_.dropped_entries);
+    sync::AnswerPacket answer(transport_, from, tag, counters_.dropped_entries);
     while (reader.remaining() > 0) {
-        const gossip::DeltaEntry entry = gossip::decode_delta(reader);
+        const sync::DeltaEntry entry = sync::decode_delta(reader);
         if (!reader.ok()) {
             break;
         }
@@ -309,10 +316,10 @@ void Engine::Implementation::receive_deltas(ByteReader& reader, const gossip::Me
 }
 
 void Engine::Implementation::receive_answers(ByteReader& reader, const gossip::MemberId& from,
-                                             MemberNumber sender) {
+                                             sync::MemberNumber sender) {
     const std::uint16_t tag = reader.u16();
     const std::uint64_t first = reader.varint();
-    const std::vector<gossip::SaidCounts>* known = packets_.find(from, tag);
+    const std::vector<sync::SaidCounts>* known = packets_.find(from, tag);
     if (!reader.ok()) {
         return;
     }
@@ -322,13 +329,13 @@ void Engine::Implementation::receive_answers(ByteReader& reader, const gossip::M
         return;
     }
     // Copied: what is taken in may make us send.
-    const std::vector<gossip::SaidCounts> said(known->begin() + static_cast<std::ptrdiff_t>(first),
-                                               known->end());
-    for (const gossip::SaidCounts& each : said) {
+    const std::vector<sync::SaidCounts> said(known->begin() + static_cast<std::ptrdiff_t>(first),
+                                             known->end());
+    for (const sync::SaidCounts& each : said) {
         if (reader.remaining() == 0) {
             return;  // the rest comes in another message
         }
-        const auto entry = gossip::decode_answer(reader, each);
+        const auto entry = decode_answer(reader, each);
         if (!reader.ok()) {
             return;
         }
@@ -342,39 +349,39 @@ void Engine::Implementation::receive_answers(ByteReader& reader, const gossip::M
 }
 
 void Engine::Implementation::receive_total(ByteReader& reader, const gossip::MemberId& from,
-                                           MemberNumber sender) {
-    const gossip::TotalEntry entry = gossip::decode_total(reader);
+                                           sync::MemberNumber sender) {
+    const sync::TotalEntry entry = sync::decode_total(reader);
     if (reader.ok()) {
         take_total(entry, from, sender);
     }
 }
 
-void Engine::Implementation::take_total(const gossip::TotalEntry& entry,
-                                        const gossip::MemberId& from, MemberNumber sender) {
-    if (!gossip::plausible(entry)) {
+void Engine::Implementation::take_total(const sync::TotalEntry& entry, const gossip::MemberId& from,
+                                        sync::MemberNumber sender) {
+    if (!sync::plausible(entry)) {
         return refuse_values(sender);
     }
     switch (reporter_.receive(from, entry, now_)) {
-        case Reporter::Verdict::taken:
+        case sync::Reporter::Verdict::taken:
             break;
-        case Reporter::Verdict::doubted:
+        case sync::Reporter::Verdict::doubted:
             silence_.refused(sender);  // named, though its word is taken
             break;
-        case Reporter::Verdict::refused:
+        case sync::Reporter::Verdict::refused:
             refuse_leap(sender);
             break;
     }
 }
 
-void Engine::Implementation::receive_handover(ByteReader& reader, MemberNumber sender) {
-    const gossip::HandoverEntry entry = gossip::decode_handover(reader);
+void Engine::Implementation::receive_handover(ByteReader& reader, sync::MemberNumber sender) {
+    const sync::HandoverEntry entry = sync::decode_handover(reader);
     if (!reader.ok()) {
         return;
     }
-    if (!gossip::plausible(entry)) {
+    if (!sync::plausible(entry)) {
         return refuse_values(sender);
     }
-    const gossip::Shard shard = gossip::shard_of(entry.key.quota);
+    const membership::Shard shard = membership::shard_of(entry.key.quota);
     const gossip::MemberId& from = silence_.id(sender);
     if (!transport_.owners().owns(from, shard) && !owner_.was_owner(from, shard)) {
         // Nobody is named for it: after a split heals we may be the one who does not know yet.
@@ -388,16 +395,16 @@ void Engine::Implementation::receive_handover(ByteReader& reader, MemberNumber s
 }
 
 void Engine::Implementation::receive_name_ask(ByteReader& reader, const gossip::MemberId& from) {
-    const gossip::LimitKey key = gossip::decode_key(reader);
+    const sync::LimitKey key = sync::decode_key(reader);
     if (!reader.ok()) {
         return;
     }
-    gossip::NameEntry entry;
+    sync::NameEntry entry;
     limiter::LimitParameters parameters;
     limiter::IsolationMode when_isolated{};
     entry.key = key;
     if (!resolve(key, entry.name, parameters, when_isolated)) {
-        const OwnedLimit* limit = owner_.find(key);
+        const sync::OwnedLimit* limit = owner_.find(key);
         if (limit == nullptr || limit->name.empty() || !limit->parameters) {
             return;
         }
@@ -413,23 +420,23 @@ void Engine::Implementation::receive_name_ask(ByteReader& reader, const gossip::
     send_entry(from, gossip::MessageType::name_tell, entry);
 }
 
-void Engine::Implementation::receive_name_tell(ByteReader& reader, MemberNumber sender) {
-    const gossip::NameEntry entry = gossip::decode_name(reader);
+void Engine::Implementation::receive_name_tell(ByteReader& reader, sync::MemberNumber sender) {
+    const sync::NameEntry entry = sync::decode_name(reader);
     if (!reader.ok()) {
         return;
     }
-    if (!gossip::plausible(entry)) {
+    if (!sync::plausible(entry)) {
         return refuse_values(sender);
     }
     owner_.name_told(sender, entry, now_);
 }
 
-void Engine::Implementation::receive_hint(ByteReader& reader, MemberNumber sender) {
-    const gossip::HotEntry entry = gossip::decode_hot(reader);
+void Engine::Implementation::receive_hint(ByteReader& reader, sync::MemberNumber sender) {
+    const sync::HotEntry entry = sync::decode_hot(reader);
     if (!reader.ok()) {
         return;
     }
-    if (!gossip::plausible(entry)) {
+    if (!sync::plausible(entry)) {
         return refuse_values(sender);
     }
     // It may tell on what others told it: nobody is to blame.
@@ -439,10 +446,10 @@ void Engine::Implementation::receive_hint(ByteReader& reader, MemberNumber sende
 }
 
 /// By name if the limit is used here; else by the name that was told and our own definitions.
-bool Engine::Implementation::resolve(const gossip::LimitKey& key, std::string& name,
+bool Engine::Implementation::resolve(const sync::LimitKey& key, std::string& name,
                                      limiter::LimitParameters& parameters,
                                      limiter::IsolationMode& when_isolated) const {
-    if (const SyncedLimit* synced = reporter_.find(key)) {
+    if (const sync::SyncedLimit* synced = reporter_.find(key)) {
         name = synced->name;
         parameters = synced->parameters;
         when_isolated = synced->when_isolated;
@@ -465,14 +472,14 @@ void Engine::Implementation::send_entry(const gossip::MemberId& to, gossip::Mess
                                         const Entry& entry) {
     std::array<std::byte, gossip::kMaximumPayload> buffer;
     ByteWriter writer(buffer);
-    gossip::encode(writer, entry);
+    encode(writer, entry);
     if (!writer.ok() || !transport_.send(to, type, writer.written())) {
         ++counters_.dropped_entries;
     }
 }
 
 void Engine::Implementation::send_delta(const gossip::MemberId& owner,
-                                        const gossip::DeltaEntry& entry) {
+                                        const sync::DeltaEntry& entry) {
     if (owner == self_) {
         owner_.receive(self_, self_number_, entry, now_, *this);
     } else {
@@ -480,8 +487,7 @@ void Engine::Implementation::send_delta(const gossip::MemberId& owner,
     }
 }
 
-void Engine::Implementation::send_total(const gossip::MemberId& to,
-                                        const gossip::TotalEntry& entry) {
+void Engine::Implementation::send_total(const gossip::MemberId& to, const sync::TotalEntry& entry) {
     ++counters_.totals_sent;
     if (to == self_) {
         reporter_.receive(self_, entry, now_);
@@ -491,13 +497,13 @@ void Engine::Implementation::send_total(const gossip::MemberId& to,
 }
 
 void Engine::Implementation::send_handover(const gossip::MemberId& to,
-                                           const gossip::HandoverEntry& entry) {
+                                           const sync::HandoverEntry& entry) {
     if (to != self_) {
         send_entry(to, gossip::MessageType::handover, entry);
     }
 }
 
-void Engine::Implementation::ask_name(const gossip::MemberId& to, const gossip::LimitKey& key) {
+void Engine::Implementation::ask_name(const gossip::MemberId& to, const sync::LimitKey& key) {
     if (to != self_) {
         send_entry(to, gossip::MessageType::name_ask, key);
     }
@@ -513,14 +519,14 @@ void Engine::Implementation::ask_owner(const gossip::MemberId& to, std::uint16_t
 }
 
 void Engine::Implementation::follow_membership() {
-    for (const gossip::MembershipEvent& event : transport_.take_events()) {
+    for (const membership::MembershipEvent& event : transport_.take_events()) {
         follow(event);
     }
     follow_owners();
 }
 
-void Engine::Implementation::follow(const gossip::MembershipEvent& event) {
-    using Kind = gossip::MembershipEvent::Kind;
+void Engine::Implementation::follow(const membership::MembershipEvent& event) {
+    using Kind = membership::MembershipEvent::Kind;
     peers_changed_ = true;
     switch (event.kind) {
         case Kind::left:
@@ -551,7 +557,7 @@ void Engine::Implementation::follow(const gossip::MembershipEvent& event) {
 }
 
 void Engine::Implementation::follow_owners() {
-    for (const gossip::OwnerChange& change : transport_.take_owner_changes()) {
+    for (const membership::OwnerChange& change : transport_.take_owner_changes()) {
         const bool owned = owner_.owns(change.shard);
         owner_.shard_changed(change, now_, *this);
         if (!owned && owner_.owns(change.shard)) {
@@ -563,13 +569,13 @@ void Engine::Implementation::follow_owners() {
 
 /// A shard is ours now: what our own views believe is better than nothing. The others' rates are
 /// those of former owners' knowledge; if all of these are silent, it is a split, and they are held.
-void Engine::Implementation::fill_from_views(gossip::Shard shard) {
-    reporter_.for_each_in_shard(shard, [&](const SyncedLimit& limit) {
-        const View* view = limit.believed(options_.sync, now_);
+void Engine::Implementation::fill_from_views(membership::Shard shard) {
+    reporter_.for_each_in_shard(shard, [&](const sync::SyncedLimit& limit) {
+        const sync::View* view = limit.believed(options_.sync, now_);
         if (view == nullptr || !view->filled()) {
             return;
         }
-        gossip::HandoverEntry entry;
+        sync::HandoverEntry entry;
         entry.key = limit.key;
         entry.level = std::max(0.0, view->bucket().level);
         entry.shedding = view->bucket().shedding;
@@ -609,20 +615,20 @@ void Engine::Implementation::refused(const Endpoint& address, Instant now) {
         return;
     }
     now_ = now;
-    const gossip::Member* member = transport_.membership().find(address);
+    const membership::Member* member = transport_.membership().find(address);
     if (member == nullptr) {
         return;
     }
     const gossip::MemberId id = member->id;
     switch (silence_.nobody_there(silence_.number(id, now), now)) {
-        case Silence::Hint::ask:
+        case sync::Silence::Hint::ask:
             transport_.question(id, now);
             flush();
             break;
-        case Silence::Hint::given_up:
+        case sync::Silence::Hint::given_up:
             reporter_.distrust(id, now);
             break;
-        case Silence::Hint::known:
+        case sync::Silence::Hint::known:
             break;
     }
 }
@@ -676,23 +682,23 @@ void Engine::Implementation::tick_cluster() {
 void Engine::Implementation::tick_definitions() {
     const std::uint64_t edits = store_.counters().edits;
     const bool large = transport_.membership().live_count() > kLargeFleet;
-    if (large && edits == edits_seen_ && definition_sync_.settled() &&
+    if (large && edits == edits_seen_ && definition_exchange_.settled() &&
         ticks_ % kDefinitionsEveryInLargeFleet != 0) {
         return;
     }
     edits_seen_ = edits;
     if (peers_changed_) {
         peers_.clear();
-        for (const gossip::Member& member : transport_.membership().live()) {
+        for (const membership::Member& member : transport_.membership().live()) {
             peers_.push_back(member.id);
         }
         peers_changed_ = false;
     }
-    definition_sync_.tick(now_, peers_, transport_);
+    definition_exchange_.tick(now_, peers_, transport_);
 }
 
 void Engine::Implementation::apply_definitions() {
-    const std::vector<DefinitionChange> changes = store_.take_changes(kChangesPerTick);
+    const std::vector<limiter::DefinitionChange> changes = store_.take_changes(kChangesPerTick);
     if (!changes.empty()) {
         // The store has validated them; what the limiter refuses nevertheless is shown as such.
         std::vector<limiter::DefinitionError> refused;
@@ -715,8 +721,8 @@ void Engine::Implementation::apply_definitions() {
     owner_.refresh_parameters();
 }
 
-BulkContext Engine::Implementation::bulk_context() {
-    BulkContext context;
+definitions::BulkContext Engine::Implementation::bulk_context() {
+    definitions::BulkContext context;
     context.store = &store_;
     context.sealer = &bulk_sealer_;
     context.counters = &bulk_counters_;
@@ -732,22 +738,22 @@ BulkContext Engine::Implementation::bulk_context() {
     return context;
 }
 
-std::unique_ptr<DefinitionPull> Engine::Implementation::take_pull() {
-    auto wish = definition_sync_.take_wish();
+std::unique_ptr<definitions::DefinitionPull> Engine::Implementation::take_pull() {
+    auto wish = definition_exchange_.take_wish();
     if (!wish) {
         return nullptr;
     }
     ++bulk_counters_.pulls_begun;
-    return std::make_unique<DefinitionPull>(bulk_context(), std::move(*wish));
+    return std::make_unique<definitions::DefinitionPull>(bulk_context(), std::move(*wish));
 }
 
-void Engine::Implementation::end_pull(DefinitionPull& pull, Instant now) {
+void Engine::Implementation::end_pull(definitions::DefinitionPull& pull, Instant now) {
     ++(pull.good() ? bulk_counters_.pulls_done : bulk_counters_.pulls_failed);
-    definition_sync_.end_wish(pull.wish(), pull.good(), pull.take_document(), now);
+    definition_exchange_.end_wish(pull.wish(), pull.good(), pull.take_document(), now);
 }
 
-std::unique_ptr<DefinitionServe> Engine::Implementation::serve_pull() {
-    return std::make_unique<DefinitionServe>(bulk_context());
+std::unique_ptr<definitions::DefinitionServe> Engine::Implementation::serve_pull() {
+    return std::make_unique<definitions::DefinitionServe>(bulk_context());
 }
 
 void Engine::Implementation::renew_hints() {
@@ -760,13 +766,13 @@ void Engine::Implementation::renew_hints() {
 }
 
 void Engine::Implementation::note_load() {
-    const gossip::TransportCounters& counters = transport_.counters();
+    const membership::TransportCounters& counters = transport_.counters();
     const double load = load_.per_second(counters.datagrams_in, counters.datagrams_out, now_);
     owner_.note_load(static_cast<std::uint64_t>(load));
 }
 
 void Engine::Implementation::flush() {
-    for (gossip::OutgoingDatagram& datagram : transport_.flush(now_)) {
+    for (membership::OutgoingDatagram& datagram : transport_.flush(now_)) {
         outgoing_.push_back({datagram.to, std::move(datagram.bytes)});
     }
 }
@@ -791,23 +797,23 @@ void Engine::Implementation::goodbye(Instant now) {
 }
 
 /// What a peer said it has, beside what is here.
-PeerStatus::Definitions Engine::Implementation::describe(const PeerDefinitions& said,
+PeerStatus::Definitions Engine::Implementation::describe(const definitions::PeerDefinitions& said,
                                                          Instant now) const {
     PeerStatus::Definitions result;
     result.age = now - said.at;
     result.overrides_hash = said.overrides;
     result.same = said.overrides == store_.overrides().root_hash();
     std::size_t own = 0;
-    for (const SetStatus& set : store_.sets()) {
+    for (const definitions::SetStatus& set : store_.sets()) {
         if (set.generation) {
             ++own;
         }
     }
     result.same = result.same && own == said.sets.size();
-    for (const PeerDefinitions::Set& set : said.sets) {
+    for (const definitions::PeerDefinitions::Set& set : said.sets) {
         result.sets.push_back({set.name, set.generation, set.content});
         bool equal = false;
-        for (const SetStatus& here : store_.sets()) {
+        for (const definitions::SetStatus& here : store_.sets()) {
             equal = equal || (here.set == set.name && here.generation == set.generation &&
                               here.content_hash == set.content);
         }
@@ -818,11 +824,11 @@ PeerStatus::Definitions Engine::Implementation::describe(const PeerDefinitions& 
 
 std::vector<PeerStatus> Engine::Implementation::peers(Instant now) const {
     std::vector<PeerStatus> peers;
-    const auto add = [&](const gossip::Member& member, Instant heard) -> PeerStatus& {
+    const auto add = [&](const membership::Member& member, Instant heard) -> PeerStatus& {
         PeerStatus peer;
         peer.address = member.id.address;
         peer.incarnation = member.id.incarnation;
-        peer.state = gossip::to_string(member.state);
+        peer.state = membership::to_string(member.state);
         peer.silence = now - heard;
         peer.refused_values = silence_.refusals(member.id);
         return peers.emplace_back(peer);
@@ -831,17 +837,17 @@ std::vector<PeerStatus> Engine::Implementation::peers(Instant now) const {
     PeerStatus& self = add({self_, {}, {}, 0, {}, {}, {}}, now);
     self.self = true;
     self.key = keys.empty() ? 0 : keys.front();
-    for (const gossip::Member& member : transport_.membership().live()) {
+    for (const membership::Member& member : transport_.membership().live()) {
         PeerStatus& peer = add(member, member.last_heard);
         peer.key = transport_.key_of(member.id);
         if (member.round_trip > Duration::zero()) {
             peer.round_trip = member.round_trip;
         }
-        if (const PeerDefinitions* said = definition_sync_.said(member.id)) {
+        if (const definitions::PeerDefinitions* said = definition_exchange_.said(member.id)) {
             peer.definitions = describe(*said, now);
         }
     }
-    for (const gossip::Member& member : transport_.membership().recently_gone(now)) {
+    for (const membership::Member& member : transport_.membership().recently_gone(now)) {
         add(member, member.since);
     }
     return peers;
@@ -875,16 +881,16 @@ std::optional<QuotaStatus> Engine::Implementation::quota_status(std::string_view
         status.local_offered_rate = each.offered_rate;
         status.discard_probability = each.discard_probability;
         status.fleet_wide = each.limit.scope == limiter::Scope::fleet;
-        gossip::LimitKey key;
-        key.quota = gossip::quota_hash(name);
+        sync::LimitKey key;
+        key.quota = sync::quota_hash(name);
         key.unit = static_cast<std::uint8_t>(each.limit.unit);
         key.period_ms = static_cast<std::uint64_t>(
             std::chrono::duration_cast<std::chrono::milliseconds>(each.limit.period).count());
-        const SyncedLimit* synced = status.fleet_wide ? reporter_.find(key) : nullptr;
+        const sync::SyncedLimit* synced = status.fleet_wide ? reporter_.find(key) : nullptr;
         if (synced != nullptr) {
             status.origins = synced->origins();
             status.isolated = synced->isolated;
-            for (const View& view : synced->views) {
+            for (const sync::View& view : synced->views) {
                 status.owners.push_back(view.owner().address);
                 if (view.fresh(options_.sync, now)) {
                     status.heard.push_back(view.owner().address);
@@ -904,7 +910,7 @@ Statistics Engine::Implementation::statistics() const {
     statistics.cells = owner_.cells();
     statistics.hot_limits = hot_.size();
     statistics.isolated_limits = reporter_.isolated();
-    const gossip::TransportCounters& counters = transport_.counters();
+    const membership::TransportCounters& counters = transport_.counters();
     statistics.datagrams_in = counters.datagrams_in;
     statistics.datagrams_out = counters.datagrams_out;
     statistics.bytes_in = counters.bytes_in;
@@ -924,14 +930,14 @@ Statistics Engine::Implementation::statistics() const {
         statistics.rejected[std::string(gossip::to_string(reason))] = counters.rejected[reason];
     }
     statistics.opened_with_second_key = counters.opened_with_second_key;
-    for (const gossip::Member& member : transport_.membership().live()) {
-        ++statistics.peers_by_state[std::string(gossip::to_string(member.state))];
+    for (const membership::Member& member : transport_.membership().live()) {
+        ++statistics.peers_by_state[std::string(membership::to_string(member.state))];
     }
-    for (const gossip::Member& member : transport_.membership().recently_gone(now_)) {
-        ++statistics.peers_by_state[std::string(gossip::to_string(member.state))];
+    for (const membership::Member& member : transport_.membership().recently_gone(now_)) {
+        ++statistics.peers_by_state[std::string(membership::to_string(member.state))];
     }
     statistics.refused_by_peer = silence_.refusals();
-    statistics.definitions = definition_sync_.counters();
+    statistics.definitions = definition_exchange_.counters();
     statistics.definition_store = store_.counters();
     statistics.bulk = bulk_counters_;
     statistics.staleness = reporter_.staleness(owner_, now_);
@@ -965,7 +971,7 @@ std::optional<QuotaStatus> Engine::quota_status(std::string_view name, Instant n
 }
 Statistics Engine::statistics() const { return implementation_->statistics(); }
 SealStatus Engine::seal_status(Instant now) const { return implementation_->seal_status(now); }
-std::vector<LimitSilence> Engine::silences(std::size_t most, Instant now) const {
+std::vector<sync::LimitSilence> Engine::silences(std::size_t most, Instant now) const {
     return implementation_->reporter().silences(most, now);
 }
 std::vector<std::uint32_t> Engine::key_ids() const {
@@ -975,9 +981,15 @@ std::uint64_t Engine::incarnation() const {
     return implementation_->transport().self().incarnation;
 }
 void Engine::set_bulk(bool possible) { implementation_->definition_sync().set_bulk(possible); }
-std::unique_ptr<DefinitionPull> Engine::take_pull() { return implementation_->take_pull(); }
-void Engine::end_pull(DefinitionPull& pull, Instant now) { implementation_->end_pull(pull, now); }
-std::unique_ptr<DefinitionServe> Engine::serve_pull() { return implementation_->serve_pull(); }
-DefinitionStore& Engine::definitions() { return implementation_->store(); }
+std::unique_ptr<definitions::DefinitionPull> Engine::take_pull() {
+    return implementation_->take_pull();
+}
+void Engine::end_pull(definitions::DefinitionPull& pull, Instant now) {
+    implementation_->end_pull(pull, now);
+}
+std::unique_ptr<definitions::DefinitionServe> Engine::serve_pull() {
+    return implementation_->serve_pull();
+}
+definitions::DefinitionStore& Engine::definitions() { return implementation_->store(); }
 
 }  // namespace weir::engine

@@ -25,8 +25,8 @@
 #include "base/endpoint.h"
 #include "base/instant.h"
 #include "engine/statistics.h"
-#include "engine/sync_settings.h"
-#include "gossip/membership_settings.h"
+#include "membership/settings.h"
+#include "sync/settings.h"
 
 namespace weir::limiter {
 class Limiter;
@@ -35,11 +35,13 @@ namespace weir::gossip {
 class NonceSource;
 }
 
-namespace weir::engine {
-
+namespace weir::definitions {
 class DefinitionPull;
 class DefinitionServe;
 class DefinitionStore;
+}  // namespace weir::definitions
+
+namespace weir::engine {
 
 /// A datagram to be sent.
 struct Outgoing {
@@ -63,8 +65,8 @@ struct Options {
     /// Where the seal's nonces come from. nullptr: the system's generator, the only choice for real
     /// traffic; the simulator gives a seeded one. Must outlive the engine.
     gossip::NonceSource* nonces = nullptr;
-    SyncSettings sync;
-    gossip::MembershipSettings membership{};
+    sync::SyncSettings sync;
+    membership::MembershipSettings membership{};
     /// Of membership's usual bytes a second: for small fleets that stand for large ones.
     double membership_bytes_share = 1;
 };
@@ -159,7 +161,7 @@ class Engine {
     [[nodiscard]] Statistics statistics() const;
     [[nodiscard]] SealStatus seal_status(Instant now) const;
     /// The limits in use of whose owners was heard longest ago, at most so many.
-    [[nodiscard]] std::vector<LimitSilence> silences(std::size_t most, Instant now) const;
+    [[nodiscard]] std::vector<sync::LimitSilence> silences(std::size_t most, Instant now) const;
     /// Of the keys in use, the one that seals first.
     [[nodiscard]] std::vector<std::uint32_t> key_ids() const;
     [[nodiscard]] std::uint64_t incarnation() const;
@@ -169,13 +171,13 @@ class Engine {
     /// not be longer than the engine does.
     void set_bulk(bool possible);
     /// The next thing to be pulled: connect to its wish().from. end_pull() must follow.
-    [[nodiscard]] std::unique_ptr<DefinitionPull> take_pull();
-    void end_pull(DefinitionPull& pull, Instant now);
+    [[nodiscard]] std::unique_ptr<definitions::DefinitionPull> take_pull();
+    void end_pull(definitions::DefinitionPull& pull, Instant now);
     /// For a connection that came in.
-    [[nodiscard]] std::unique_ptr<DefinitionServe> serve_pull();
+    [[nodiscard]] std::unique_ptr<definitions::DefinitionServe> serve_pull();
 
     /// The quota definitions of file and API layer; changes made here spread by themselves.
-    [[nodiscard]] DefinitionStore& definitions();
+    [[nodiscard]] definitions::DefinitionStore& definitions();
 
   private:
     class Implementation;

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/endpoint.h"
-#include "gossip/member.h"
+#include "gossip/member_id.h"
 
 namespace weir::gossip {
 

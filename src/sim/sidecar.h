@@ -20,9 +20,9 @@ namespace weir::sim {
 
 struct SidecarSettings {
     std::span<const limiter::QuotaDefinition> definitions;
-    engine::SyncSettings sync;
+    sync::SyncSettings sync;
     double clock_drift = 0;  // largest, as a share: 1e-4 is 100 ppm
-    gossip::MembershipSettings membership{};
+    membership::MembershipSettings membership{};
     double membership_bytes_share = 1;
     bool anchor = false;
 };

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "gossip/counter_messages.h"
-#include "gossip/owners.h"
+#include "membership/owners.h"
 #include "sim/story.h"
+#include "sync/messages.h"
 
 namespace weir::sim {
 namespace {
@@ -121,13 +121,13 @@ std::function<void(World&)> kill_at(double at, std::uint32_t sidecar) {
 
 /// The first owner of "q" in a whole fleet: rendezvous hashing of addresses needs no run.
 std::uint32_t first_owner(std::uint32_t sidecars) {
-    std::vector<gossip::Candidate> members;
+    std::vector<membership::Candidate> members;
     for (std::uint32_t i = 0; i < sidecars; ++i) {
         members.push_back({gossip::MemberId{Sidecar::address_of(i), i + 1}, {}});
     }
-    gossip::Owners owners;
+    membership::Owners owners;
     owners.recompute(members);
-    const gossip::Shard shard = gossip::shard_of(gossip::quota_hash("q"));
+    const membership::Shard shard = membership::shard_of(sync::quota_hash("q"));
     return Sidecar::number_of(owners.of(shard).front().address).value_or(0);
 }
 

@@ -118,7 +118,7 @@ void add_traffic(World& world, const Story& story, StoryResult& result) {
         if (!world.sidecar(i).running()) {
             continue;
         }
-        const engine::SyncStatistics sync = world.sidecar(i).engine().statistics().sync;
+        const sync::SyncStatistics sync = world.sidecar(i).engine().statistics().sync;
         deltas += static_cast<double>(sync.deltas_sent);
         totals += static_cast<double>(sync.totals_sent);
     }

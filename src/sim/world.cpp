@@ -18,8 +18,8 @@ constexpr Duration kMeetingStep = std::chrono::milliseconds(500);
 constexpr Instant kBegin = Instant(std::chrono::seconds(1000));
 
 /// Nobody tells of others. Thousands who only know three probe them seldom.
-gossip::MembershipSettings membership_of_star(double budgets) {
-    gossip::MembershipSettings settings;
+membership::MembershipSettings membership_of_star(double budgets) {
+    membership::MembershipSettings settings;
     settings.probe_period = std::chrono::seconds(3);
     settings.lists = false;
     settings.answers_per_second *= budgets;

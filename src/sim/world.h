@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "base/random.h"
-#include "engine/sync_settings.h"
 #include "limiter/definition.h"
 #include "sim/event_queue.h"
 #include "sim/load.h"
 #include "sim/network.h"
 #include "sim/recorder.h"
 #include "sim/sidecar.h"
+#include "sync/settings.h"
 
 namespace weir::sim {
 
@@ -27,7 +27,7 @@ struct WorldPlan {
     std::vector<limiter::QuotaDefinition> definitions;
     LoadPlan load;
     NetworkFaults faults;
-    engine::SyncSettings sync;
+    sync::SyncSettings sync;
     /// The first three own everything and know everybody; the others know nobody but them, and
     /// probe one of them every 3 s. For fleets so large that everybody's table of everybody is too
     /// much for one machine. Of membership such a world tells only how all meet the three.

@@ -62,7 +62,7 @@ class FakeDirectory : public QuotaDirectory {
         return {row};
     }
     ChangeOutcome put(const limiter::QuotaDefinition& definition,
-                      const engine::Edit& edit) override {
+                      const definitions::Edit& edit) override {
         const auto known = find(definition.name);
         if (edit.expected && *edit.expected != (known ? known->tag : "")) {
             ChangeOutcome outdated;
@@ -93,11 +93,11 @@ class FakeDirectory : public QuotaDirectory {
                                  .tag = "tag-" + std::to_string(epoch_)};
         return accepted();
     }
-    engine::TogetherReport put_together(std::span<const engine::WantedDefinition> wanted,
-                                        const engine::Edit& edit) override {
-        engine::TogetherReport report;
+    definitions::TogetherReport put_together(std::span<const definitions::WantedDefinition> wanted,
+                                             const definitions::Edit& edit) override {
+        definitions::TogetherReport report;
         last_edit = edit;
-        for (const engine::WantedDefinition& one : wanted) {
+        for (const definitions::WantedDefinition& one : wanted) {
             if (one.expected && *one.expected == "outdated") {
                 report.code = ErrorCode::conflict;
                 report.message = "the quota has changed meanwhile";
@@ -114,7 +114,7 @@ class FakeDirectory : public QuotaDirectory {
         if (!report.errors.empty()) {
             return report;
         }
-        for (const engine::WantedDefinition& one : wanted) {
+        for (const definitions::WantedDefinition& one : wanted) {
             report.versions.push_back(*accepted().version);
             if (!edit.dry_run) {
                 rows[one.definition.name].definition = one.definition;
@@ -122,11 +122,11 @@ class FakeDirectory : public QuotaDirectory {
         }
         return report;
     }
-    ChangeOutcome hide(std::string_view name, const engine::Edit&) override {
+    ChangeOutcome hide(std::string_view name, const definitions::Edit&) override {
         rows[std::string(name)].definition.reset();
         return accepted();
     }
-    ChangeOutcome remove(std::string_view name, const engine::Edit& edit) override {
+    ChangeOutcome remove(std::string_view name, const definitions::Edit& edit) override {
         if (edit.dry_run && rows.contains(std::string(name))) {
             return accepted();
         }
@@ -140,12 +140,12 @@ class FakeDirectory : public QuotaDirectory {
     }
 
     std::map<std::string, QuotaRow> rows;
-    engine::Edit last_edit;
+    definitions::Edit last_edit;
 
   private:
     ChangeOutcome accepted() {
         ChangeOutcome outcome;
-        outcome.version = crdt::Version{.epoch = ++epoch_, .writer = 0xffffffffffffffff};
+        outcome.version = definitions::Version{.epoch = ++epoch_, .writer = 0xffffffffffffffff};
         return outcome;
     }
     std::uint64_t epoch_ = 0;

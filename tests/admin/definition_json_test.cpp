@@ -158,7 +158,7 @@ TEST_CASE("a patch that is wrong in any way changes nothing") {
 
 TEST_CASE("of more definitions than one change sets none is read, and the error says what to do") {
     std::string items;
-    for (std::size_t i = 0; i <= engine::kMaximumTogether; ++i) {
+    for (std::size_t i = 0; i <= definitions::kMaximumTogether; ++i) {
         items += R"({"definition": {}},)";  // each would be an error of its own
     }
     items.pop_back();

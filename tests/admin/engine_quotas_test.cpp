@@ -53,7 +53,7 @@ struct World {
     limiter::ThreadContext& thread = limiter.register_thread(6);
     engine::Engine engine{alone(), limiter, 7};
     EngineQuotas quotas{engine, limiter, [this] { return now; }};
-    engine::Edit edit{.who = "ada", .why = "test", .lifetime = std::nullopt};
+    definitions::Edit edit{.who = "ada", .why = "test", .lifetime = std::nullopt};
 };
 
 }  // namespace
@@ -133,7 +133,7 @@ TEST_CASE("a file's quota is hidden and comes back") {
     REQUIRE(world.engine.definitions()
                 .apply_document({.set = "storage", .generation = 3, .quotas = {quota("f", 5)}},
                                 world.now)
-                .outcome == engine::DocumentOutcome::applied);
+                .outcome == definitions::DocumentOutcome::applied);
     world.tick();
     REQUIRE(world.limiter.definition_for("f").has_value());
     REQUIRE(world.quotas.hide("f", world.edit).version.has_value());

@@ -13,7 +13,7 @@
 #include "admin/figures.h"
 #include "admin/metrics.h"
 #include "admin/sample_sources.h"
-#include "gossip/definition_codec.h"
+#include "definitions/codec.h"
 #include "limiter/limiter.h"
 
 using namespace weir;
@@ -121,10 +121,11 @@ Cost cost_of_a_scrape(const World& world) {
 /// Configuration with as many quota sets as there may be, each with the longest of names.
 ConfigFigures many_sets() {
     ConfigFigures config = test::sample_config();
-    for (std::size_t i = config.quota_sets.size(); i < engine::DefinitionStore::kMaximumSets; ++i) {
+    for (std::size_t i = config.quota_sets.size(); i < definitions::DefinitionStore::kMaximumSets;
+         ++i) {
         config.quota_sets.push_back(config.quota_sets.front());
         config.quota_sets.back().name = std::to_string(i);
-        config.quota_sets.back().name.resize(gossip::kMaximumSetName, 's');
+        config.quota_sets.back().name.resize(definitions::kMaximumSetName, 's');
     }
     return config;
 }

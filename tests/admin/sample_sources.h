@@ -76,7 +76,7 @@ inline ConfigFigures sample_config() {
     config.last_success_seconds = 1.7e9;
     config.snapshot = SnapshotFigures{.file = "/var/lib/weir/overrides", .saves = 1};
     config.settings_json = R"({"listen": "0.0.0.0:8080"})";
-    config.quota_sets = {to_figures(engine::SetStatus{
+    config.quota_sets = {to_figures(definitions::SetStatus{
         .set = "storage", .generation = 7, .content_hash = 0xabc, .quotas = 2, .conflict = false})};
     return config;
 }

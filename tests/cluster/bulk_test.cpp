@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cluster/cluster.h"
-#include "engine/definition_store.h"
+#include "definitions/store.h"
 #include "engine/engine.h"
 #include "limiter/limiter.h"
 #include "net/clock.h"
@@ -30,8 +30,8 @@ namespace {
 
 constexpr std::size_t kQuotas = 20'000;
 
-engine::FileDocument document(std::size_t count) {
-    engine::FileDocument result{"big", 3, {}};
+definitions::FileDocument document(std::size_t count) {
+    definitions::FileDocument result{"big", 3, {}};
     for (std::size_t i = 0; i < count; ++i) {
         limiter::QuotaDefinition quota;
         quota.name = "bucket-with-a-name-" + std::to_string(i);
@@ -48,7 +48,7 @@ struct Sidecar {
         : limiter({.seed = seed}), cluster(Cluster::open(io, limiter, options, seed).value()) {
         cluster->start();
     }
-    engine::DefinitionStore& store() { return cluster->engine().definitions(); }
+    definitions::DefinitionStore& store() { return cluster->engine().definitions(); }
     const BulkStatistics& bulk() { return cluster->statistics().bulk; }
 
     limiter::Limiter limiter;
@@ -98,7 +98,7 @@ struct World {
     }
     void fill(Sidecar& first) {
         REQUIRE(first.store().apply_document(document(kQuotas), net::now()).outcome ==
-                engine::DocumentOutcome::applied);
+                definitions::DocumentOutcome::applied);
     }
     tcp::socket connect(Sidecar& to) {
         tcp::socket socket(io);

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cluster/cluster.h"
-#include "engine/definition_store.h"
+#include "definitions/store.h"
 #include "engine/engine.h"
 #include "limiter/limiter.h"
 #include "net/clock.h"

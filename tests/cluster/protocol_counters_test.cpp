@@ -3,11 +3,11 @@
 #include <doctest/doctest.h>
 
 #include "cluster/protocol_bytes.h"
-#include "engine/delta_packets.h"
-#include "gossip/counter_messages.h"
 #include "gossip/wire.h"
+#include "sync/delta_packets.h"
+#include "sync/messages.h"
 
-namespace weir::gossip {
+namespace weir::sync {
 namespace {
 
 using namespace std::chrono_literals;
@@ -22,7 +22,7 @@ using test::unlike;
 using test::written;
 
 constexpr std::uint64_t kNumber = 0x0102030405060708;
-const MemberId kMember{Endpoint::v4(0x0a000001, 7946), kNumber};
+const gossip::MemberId kMember{Endpoint::v4(0x0a000001, 7946), kNumber};
 
 const LimitKey kOfASecond{kNumber, 0, 2, 1000};
 const LimitKey kOfAMinute{kNumber, 0, 3, 60'000};
@@ -89,13 +89,13 @@ TEST_CASE("a delta is what the page says, with all that can be left out and with
 TEST_CASE("a delta message begins with its tag, which its answer repeats with a place") {
     Sink sink;
     std::uint64_t dropped = 0;
-    engine::DeltaPackets packets(sink, dropped);
+    DeltaPackets packets(sink, dropped);
     for (int message = 0; message < 3; ++message) {
         packets.add(kMember, full_delta());
         packets.add(kMember, full_delta());
         packets.send_all();
     }
-    const Bytes& delta = sink.sent[MessageType::delta];
+    const Bytes& delta = sink.sent[gossip::MessageType::delta];
     CHECK(difference("2 tag; entries", delta,
                      {{"2 tag", 2},
                       {"entries", Records{entry_layout("delta"),
@@ -106,7 +106,7 @@ TEST_CASE("a delta message begins with its tag, which its answer repeats with a 
 TEST_CASE("an answer begins with the tag and the place of its first entry") {
     Sink sink;
     std::uint64_t dropped = 0;
-    engine::AnswerPacket answer(sink, kMember, 0x0102, dropped);
+    AnswerPacket answer(sink, kMember, 0x0102, dropped);
     TotalEntry total;
     total.key = kOfAMinute;
     total.life = 9;
@@ -119,7 +119,7 @@ TEST_CASE("an answer begins with the tag and the place of its first entry") {
         answer.next();
     }
     answer.send();
-    const Bytes& last = sink.sent[MessageType::delta_answer];
+    const Bytes& last = sink.sent[gossip::MessageType::delta_answer];
     const std::size_t head = 2 + 2;
     const std::size_t entries = (last.size() - head) / one.size();
     CHECK(head + entries * one.size() == last.size());
@@ -251,4 +251,4 @@ TEST_CASE("hand-overs, names and hot limits are what the page says") {
 }
 
 }  // namespace
-}  // namespace weir::gossip
+}  // namespace weir::sync

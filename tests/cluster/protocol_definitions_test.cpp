@@ -9,13 +9,13 @@
 #include <set>
 
 #include "cluster/protocol_bytes.h"
-#include "engine/definition_store.h"
-#include "engine/definition_sync.h"
-#include "gossip/definition_codec.h"
-#include "gossip/definition_messages.h"
+#include "definitions/codec.h"
+#include "definitions/exchange.h"
+#include "definitions/messages.h"
+#include "definitions/store.h"
 #include "gossip/wire.h"
 
-namespace weir::gossip {
+namespace weir::definitions {
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,7 +31,7 @@ using test::written;
 constexpr std::uint64_t kNumber = 0x0102030405060708;
 constexpr std::uint64_t kOther = 0x1112131415161718;
 constexpr Instant kNow{1h};
-const crdt::Version kVersion{300, kNumber};
+const Version kVersion{300, kNumber};
 const std::string kVersionBytes = "ac020102030405060708";
 
 Bytes version_bytes() {
@@ -55,8 +55,7 @@ ShortHashes ascending() {
 
 TEST_CASE("entries of definitions are what the page says, of each kind") {
     const std::string layout = page().sentence("Entry: ");
-    crdt::DefinitionEntry entry{"s3/b1", kVersion, crdt::EntryKind::set, "value", "ann", "why",
-                                {},      kNow - 7s};
+    DefinitionEntry entry{"s3/b1", kVersion, EntryKind::set, "value", "ann", "why", {}, kNow - 7s};
     Fields fields = {{"string name (512 at most)", "s3/b1"},
                      {"version", kVersionBytes},
                      {"1 kind (0 set, 1 absent, 2 removed", 0},
@@ -75,7 +74,7 @@ TEST_CASE("entries of definitions are what the page says, of each kind") {
     CHECK(difference(page().layout("definition_acknowledge"), version_bytes(),
                      {{"versions up to the end",
                        Records{"version", {{{"version", kVersionBytes}}}}}}) == "");
-    entry.kind = crdt::EntryKind::removed;
+    entry.kind = EntryKind::removed;
     entry.lifetime = 90s;
     CHECK(difference(layout, bytes(),
                      {{"string name", "s3/b1"},
@@ -127,18 +126,17 @@ TEST_CASE("digests and questions for definitions are what the page says") {
 }
 
 TEST_CASE("what answers the question for a bucket is what the page says") {
-    engine::DefinitionStore store(1);
-    crdt::DefinitionEntry entry{"s3/b1", kVersion, crdt::EntryKind::absent, "", "ann", "why",
-                                {},      kNow - 7s};
-    REQUIRE(store.merge(entry, kNow) == crdt::MergeOutcome::applied);
+    DefinitionStore store(1);
+    DefinitionEntry entry{"s3/b1", kVersion, EntryKind::absent, "", "ann", "why", {}, kNow - 7s};
+    REQUIRE(store.merge(entry, kNow) == MergeOutcome::applied);
     const auto& buckets = store.overrides().bucket_hashes();
     const auto changed =
         std::find_if(buckets.begin(), buckets.end(), [](std::uint64_t hash) { return hash != 0; });
     BucketAsk ask;
     ask.bucket = static_cast<std::uint8_t>(changed - buckets.begin());
-    engine::DefinitionSync sync(store, Random(1));
+    DefinitionExchange sync(store, Random(1));
     test::Sink sink;
-    REQUIRE(sync.receive({Endpoint::v4(1, 1), 1}, MessageType::definition_bucket_ask,
+    REQUIRE(sync.receive({Endpoint::v4(1, 1), 1}, gossip::MessageType::definition_bucket_ask,
                          test::encoded(ask), kNow, sink));
     const Records entries{page().sentence("Entry: "),
                           {{{"string name", "s3/b1"},
@@ -148,7 +146,7 @@ TEST_CASE("what answers the question for a bucket is what the page says") {
                             {"string who", "ann"},
                             {"string why", "why"}}}};
     CHECK(difference(
-              page().layout("definition_bucket"), sink.sent[MessageType::definition_bucket],
+              page().layout("definition_bucket"), sink.sent[gossip::MessageType::definition_bucket],
               {{"1 bucket", ask.bucket}, {"1 more", 0}, {"entries up to the end", entries}}) == "");
 }
 
@@ -286,4 +284,4 @@ TEST_CASE("each field of a definition beyond its first form is what the page say
 }
 
 }  // namespace
-}  // namespace weir::gossip
+}  // namespace weir::definitions

@@ -8,14 +8,14 @@
 
 #include "base/hash.h"
 #include "cluster/protocol_bytes.h"
-#include "engine/definition_snapshot.h"
-#include "engine/definition_store.h"
-#include "engine/definition_stream.h"
-#include "gossip/counter_messages.h"
-#include "gossip/definition_codec.h"
-#include "gossip/definition_messages.h"
-#include "gossip/owners.h"
+#include "definitions/codec.h"
+#include "definitions/messages.h"
+#include "definitions/snapshot.h"
+#include "definitions/store.h"
+#include "definitions/stream.h"
 #include "gossip/seal.h"
+#include "membership/owners.h"
+#include "sync/messages.h"
 
 namespace weir {
 namespace {
@@ -148,18 +148,18 @@ TEST_CASE("hashes are of what the page says, under the constants that it names")
     CHECK(
         page().says("`limit` is 8 bytes SipHash-2-4 of the quota's name under the key "
                     "`weir-quota-hash1`"));
-    CHECK(gossip::quota_hash("s3/b1") == hash_under("weir-quota-hash1", "s3/b1"));
+    CHECK(sync::quota_hash("s3/b1") == hash_under("weir-quota-hash1", "s3/b1"));
     CHECK(page().says("Its content hash is SipHash-2-4 under `weir document id`."));
-    CHECK(gossip::document_hash(as_bytes("bytes")) == hash_under("weir document id", "bytes"));
+    CHECK(definitions::document_hash(as_bytes("bytes")) == hash_under("weir document id", "bytes"));
     CHECK(
         page().says("A name's leaf is SipHash-2-4 of it under `weir definitions` modulo 4,096; a "
                     "bucket is 64 leaves."));
-    crdt::DefinitionMap map(10);
-    crdt::DefinitionEntry entry;
+    definitions::DefinitionMap map(10);
+    definitions::DefinitionEntry entry;
     entry.name = "s3/b1";
     entry.version = {1, 1};
-    entry.kind = crdt::EntryKind::absent;
-    REQUIRE(map.merge(entry, kNow) == crdt::MergeOutcome::applied);
+    entry.kind = definitions::EntryKind::absent;
+    REQUIRE(map.merge(entry, kNow) == definitions::MergeOutcome::applied);
     const std::uint64_t leaf = hash_under("weir definitions", "s3/b1") % 4096;
     CHECK(map.leaf_hashes(leaf / 64)[leaf % 64] == map.root_hash());
     CHECK(map.bucket_hashes()[leaf / 64] == map.root_hash());
@@ -171,14 +171,14 @@ TEST_CASE("the owners of a shard are those whom the page's formula picks") {
         page().says("The shard is the hash modulo 16; its owners are the three live members with "
                     "the highest mix(h xor mix(shard + 1)), where h is SipHash-2-4 of the "
                     "address's 16 bytes and the port under `weir shard owner`"));
-    CHECK(gossip::shard_of(0x35) == 5);
-    std::vector<gossip::Candidate> live;
+    CHECK(membership::shard_of(0x35) == 5);
+    std::vector<membership::Candidate> live;
     for (std::uint32_t i = 1; i <= 9; ++i) {
         live.push_back({{Endpoint::v4(0x0a000000 + i, 7946), i}, {}});
     }
-    gossip::Owners owners;
+    membership::Owners owners;
     (void)owners.recompute(live);
-    for (gossip::Shard shard = 0; shard < 16; ++shard) {
+    for (membership::Shard shard = 0; shard < 16; ++shard) {
         std::vector<std::pair<std::uint64_t, gossip::MemberId>> scores;
         for (const auto& candidate : live) {
             const auto& endpoint = candidate.id.address;
@@ -190,7 +190,7 @@ TEST_CASE("the owners of a shard are those whom the page's formula picks") {
         }
         std::sort(scores.rbegin(), scores.rend());
         CHECK(owners.of(shard) ==
-              gossip::OwnerList{scores[0].second, scores[1].second, scores[2].second});
+              membership::OwnerList{scores[0].second, scores[1].second, scores[2].second});
     }
 }
 
@@ -199,8 +199,8 @@ TEST_CASE("the owners of a shard are those whom the page's formula picks") {
 /// One end of a stream whose frames are not sealed, so that their bytes can be read.
 struct End {
     explicit End(const gossip::MemberId& member) : id(member) {}
-    engine::BulkContext context() {
-        engine::BulkContext result;
+    definitions::BulkContext context() {
+        definitions::BulkContext result;
         result.store = &store;
         result.sealer = &sealer;
         result.counters = &counters;
@@ -213,8 +213,8 @@ struct End {
     gossip::MemberId id;
     gossip::SeededNonces nonces{Random(1)};
     gossip::Sealer sealer{{}, nonces};
-    engine::DefinitionStore store{1};
-    engine::BulkCounters counters;
+    definitions::DefinitionStore store{1};
+    definitions::BulkCounters counters;
 };
 
 struct Frame {
@@ -254,7 +254,7 @@ std::string difference(const Frame& frame, std::string_view name, const Fields& 
 }
 
 struct Talk {
-    Talk(End& asking, End& answering, engine::BulkWish wish)
+    Talk(End& asking, End& answering, definitions::BulkWish wish)
         : here(asking),
           there(answering),
           pull(asking.context(), std::move(wish)),
@@ -272,8 +272,8 @@ struct Talk {
     }
     End& here;
     End& there;
-    engine::DefinitionPull pull;
-    engine::DefinitionServe serve;
+    definitions::DefinitionPull pull;
+    definitions::DefinitionServe serve;
     std::uint32_t asked = 0;
     std::uint32_t answered = 0;
 };
@@ -281,14 +281,14 @@ struct Talk {
 TEST_CASE("each frame of a pull of overrides is what the page says") {
     End here(kHere);
     End there({Endpoint::v4(0x0a000002, 7946), 900});
-    crdt::DefinitionEntry entry;
+    definitions::DefinitionEntry entry;
     entry.name = "s3/b1";
     entry.version = {300, kNumber};
-    entry.kind = crdt::EntryKind::absent;
+    entry.kind = definitions::EntryKind::absent;
     entry.written = kNow - 7s;
-    REQUIRE(there.store.merge(entry, kNow) == crdt::MergeOutcome::applied);
+    REQUIRE(there.store.merge(entry, kNow) == definitions::MergeOutcome::applied);
     entry.name = "mine";
-    REQUIRE(here.store.merge(entry, kNow) == crdt::MergeOutcome::applied);
+    REQUIRE(here.store.merge(entry, kNow) == definitions::MergeOutcome::applied);
 
     Talk talk(here, there, {there.id, {}, true});
     CHECK(difference(talk.from_puller(), "hello",
@@ -329,7 +329,8 @@ TEST_CASE("each frame of a pull of overrides is what the page says") {
 TEST_CASE("each frame of a pull of a document is what the page says") {
     End here(kHere);
     End there({Endpoint::v4(0x0a000002, 7946), 900});
-    Talk talk(here, there, {there.id, engine::BulkWish::Document{"storage", 300, kNumber}, false});
+    Talk talk(here, there,
+              {there.id, definitions::BulkWish::Document{"storage", 300, kNumber}, false});
     (void)talk.from_puller();
     (void)talk.from_server();
     CHECK(difference(talk.from_puller(), "ask_document",
@@ -345,20 +346,21 @@ TEST_CASE("each frame of a pull of a document is what the page says") {
 // --- the snapshot -------------------------------------------------------------------------------
 
 TEST_CASE("the snapshot is what the page says, block by block") {
-    crdt::DefinitionMap map(10);
-    crdt::DefinitionEntry entry;
+    definitions::DefinitionMap map(10);
+    definitions::DefinitionEntry entry;
     entry.name = "s3/b1";
     entry.version = {300, kNumber};
-    entry.kind = crdt::EntryKind::absent;
+    entry.kind = definitions::EntryKind::absent;
     entry.written = kNow - 7s;
-    REQUIRE(map.merge(entry, kNow) == crdt::MergeOutcome::applied);
-    engine::SnapshotWriter writer(map, "storage", kNow, 5s);
+    REQUIRE(map.merge(entry, kNow) == definitions::MergeOutcome::applied);
+    definitions::SnapshotWriter writer(map, "storage", kNow, 5s);
     Bytes file;
     for (Bytes piece = writer.next(); !piece.empty(); piece = writer.next()) {
         file.insert(file.end(), piece.begin(), piece.end());
     }
     CHECK(page().says("the eight bytes `weirsnap`, a 2-byte format (" +
-                      std::to_string(engine::kSnapshotFormat) + "), then blocks up to the end."));
+                      std::to_string(definitions::kSnapshotFormat) +
+                      "), then blocks up to the end."));
     CHECK(as_text(ByteSpan(file).first(10)) == std::string_view("weirsnap\0\1", 10));
 
     const auto rows = page().table("## The snapshot", "type");

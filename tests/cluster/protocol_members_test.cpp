@@ -6,10 +6,10 @@
 #include <map>
 
 #include "cluster/protocol_bytes.h"
-#include "gossip/membership_messages.h"
 #include "gossip/wire.h"
+#include "membership/messages.h"
 
-namespace weir::gossip {
+namespace weir::membership {
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,13 +23,13 @@ using test::unlike;
 
 constexpr std::uint64_t kNumber = 0x0102030405060708;
 constexpr std::uint64_t kOther = 0x1112131415161718;
-const MemberId kMember{Endpoint::v4(0x0a000001, 7946), kOther};
+const gossip::MemberId kMember{Endpoint::v4(0x0a000001, 7946), kOther};
 const std::string kMemberBytes = "040a0000011f0a1112131415161718";
 
 TEST_CASE("every message type has its row with its number and name, and no other has") {
     std::map<unsigned, std::string> code;
     for (unsigned number = 0; number < 256; ++number) {
-        const auto type = static_cast<MessageType>(number);
+        const auto type = static_cast<gossip::MessageType>(number);
         if (is_known(type)) {
             code[number] = std::string(to_string(type));
         }
@@ -89,4 +89,4 @@ TEST_CASE("an update of a member is what the page says, in each state") {
 }
 
 }  // namespace
-}  // namespace weir::gossip
+}  // namespace weir::membership

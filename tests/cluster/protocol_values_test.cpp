@@ -9,20 +9,20 @@
 
 #include "cluster/bulk.h"
 #include "cluster/protocol_bytes.h"
-#include "crdt/definition_map.h"
-#include "engine/definition_snapshot.h"
-#include "engine/definition_stream.h"
-#include "engine/delta_packets.h"
-#include "gossip/counter_messages.h"
-#include "gossip/definition_codec.h"
-#include "gossip/definition_messages.h"
-#include "gossip/membership_settings.h"
-#include "gossip/owners.h"
+#include "definitions/codec.h"
+#include "definitions/map.h"
+#include "definitions/messages.h"
+#include "definitions/snapshot.h"
+#include "definitions/stream.h"
 #include "gossip/rejection.h"
 #include "gossip/seal.h"
 #include "gossip/session.h"
-#include "gossip/transport.h"
 #include "limiter/definition.h"
+#include "membership/owners.h"
+#include "membership/settings.h"
+#include "membership/transport.h"
+#include "sync/delta_packets.h"
+#include "sync/messages.h"
 
 namespace weir {
 namespace {
@@ -46,43 +46,45 @@ TEST_CASE("sizes of datagrams, frames and what they hold are those of the code")
     CHECK_SAYS("# The gossip protocol, version " + std::to_string(gossip::kProtocolVersion));
     CHECK_SAYS("A frame is 4 bytes length (at most " + grouped(gossip::kMaximumFrame) + ")");
     CHECK_SAYS("with up to " + grouped(gossip::kMaximumFrameContent) + " bytes of content");
-    CHECK_SAYS("hot limits up to the end (below), at most " + grouped(gossip::kMaximumHints) +
+    CHECK_SAYS("hot limits up to the end (below), at most " + grouped(membership::kMaximumHints) +
                " bytes");
-    CHECK_SAYS("string name (" + std::to_string(gossip::kMaximumNameSize) +
+    CHECK_SAYS("string name (" + std::to_string(sync::kMaximumNameSize) +
                " at most); f64 rate, low, high, debt");
     CHECK_SAYS("Entry: string name (" + std::to_string(limiter::kMaxNameBytes) + " at most)");
-    CHECK_SAYS("string who (" + std::to_string(gossip::kMaximumWriterName) + "); string why (" +
-               std::to_string(gossip::kMaximumReason) + ")");
-    CHECK_SAYS("whose entry exceeds one datagram (" + grouped(gossip::kMaximumEntry) + " bytes)");
+    CHECK_SAYS("string who (" + std::to_string(definitions::kMaximumWriterName) +
+               "); string why (" + std::to_string(definitions::kMaximumReason) + ")");
+    CHECK_SAYS("whose entry exceeds one datagram (" + grouped(definitions::kMaximumEntry) +
+               " bytes)");
     CHECK_SAYS("varint number of limits, at most " + std::to_string(limiter::kMaxLimitsPerQuota) +
                ";");
-    CHECK_SAYS("sent in pages of " + grouped(gossip::kPageBytes) + " bytes or in bulk");
-    CHECK_SAYS("1 number of versions, at most " + std::to_string(crdt::DefinitionMap::kWriters));
+    CHECK_SAYS("sent in pages of " + grouped(definitions::kPageBytes) + " bytes or in bulk");
+    CHECK_SAYS("1 number of versions, at most " +
+               std::to_string(definitions::DefinitionMap::kWriters));
     CHECK_SAYS("block | 4 length of the content, at most " +
-               grouped(engine::kMaximumSnapshotBlock) + ";");
+               grouped(definitions::kMaximumSnapshotBlock) + ";");
 }
 
 TEST_CASE("windows, memories and leaps are those of the code") {
     CHECK_SAYS("a window of " + grouped(gossip::SequenceWindow::kSize) + " per member");
     CHECK_SAYS("in the last " + plain(to_seconds(gossip::PacketAge::kHalfWindow)) + " to " +
                plain(2 * to_seconds(gossip::PacketAge::kHalfWindow)) + " seconds");
-    CHECK_SAYS("Totals older than " + seconds(gossip::TransportSettings{}.oldest_total) +
+    CHECK_SAYS("Totals older than " + seconds(membership::TransportSettings{}.oldest_total) +
                " are refused.");
-    CHECK_SAYS("An origin remembers its last " + std::to_string(engine::DeltaPackets::kRemembered) +
+    CHECK_SAYS("An origin remembers its last " + std::to_string(sync::DeltaPackets::kRemembered) +
                " delta messages");
-    CHECK_SAYS("The shard is the hash modulo " + std::to_string(gossip::kShards));
-    CHECK(gossip::kOwnersPerShard == 3);
-    CHECK(crdt::DefinitionMap::kEpochLeap == std::uint64_t{1} << 32U);
+    CHECK_SAYS("The shard is the hash modulo " + std::to_string(membership::kShards));
+    CHECK(membership::kOwnersPerShard == 3);
+    CHECK(definitions::DefinitionMap::kEpochLeap == std::uint64_t{1} << 32U);
     CHECK_SAYS(
         "An epoch more than 2^32 above the highest known is refused; tombstones are kept "
         "for " +
-        plain(to_seconds(crdt::DefinitionMap::kTombstoneTime) / 3600) + " hours.");
+        plain(to_seconds(definitions::DefinitionMap::kTombstoneTime) / 3600) + " hours.");
     CHECK_SAYS("The ring holds two keys");
     CHECK(gossip::kMaximumKeys == 2);
 }
 
 TEST_CASE("membership's dials are those of the code") {
-    const gossip::MembershipSettings settings;
+    const membership::MembershipSettings settings;
     std::map<std::string, std::string> rows;
     for (const auto& row : page().table("## Membership messages", "value")) {
         rows[row[0]] = row[1];
@@ -109,7 +111,7 @@ TEST_CASE("membership's dials are those of the code") {
              plain(to_seconds(settings.lost_interval)) + " to " + seconds(settings.seed_interval)},
         {"member lists", "compared by a hash in pings; fetched where they differ, at most every " +
                              seconds(settings.list_interval)},
-        {"members", grouped(gossip::kMaximumMembers)}};
+        {"members", grouped(membership::kMaximumMembers)}};
     for (const auto& row : expected) {
         CAPTURE(row.second);
         REQUIRE(rows.contains(row.first));
@@ -128,7 +130,7 @@ TEST_CASE("membership's dials are those of the code") {
                " bytes a second.");
     CHECK_SAYS("A state machine that was not ticked for " + seconds(settings.pause_threshold));
     CHECK_SAYS("with chance " + std::to_string(settings.suspicion_probers) + "/N");
-    CHECK_SAYS("more than " + grouped(gossip::kMaximumMembers) + " members |");
+    CHECK_SAYS("more than " + grouped(membership::kMaximumMembers) + " members |");
 }
 
 TEST_CASE("every reason of a refusal is explained, and no other") {
@@ -147,7 +149,7 @@ TEST_CASE("every reason of a refusal is explained, and no other") {
 }
 
 TEST_CASE("lanes have the types and the budgets that the page says") {
-    const gossip::TransportSettings settings;
+    const membership::TransportSettings settings;
     const std::array<std::pair<const char*, gossip::BudgetSettings>, gossip::kLanes> lanes = {
         {{"membership", settings.membership_budget},
          {"counters", settings.counter_budget},
@@ -190,7 +192,7 @@ TEST_CASE("the bounds of bulk are those of the code") {
           seconds(limits.connect) + ", " + seconds(limits.greeting) + ", " + seconds(limits.idle) +
               ", " + seconds(limits.total));
     CHECK(rows["questions of one connection"] ==
-          std::to_string(engine::DefinitionStream::kMostQuestions));
+          std::to_string(definitions::DefinitionStream::kMostQuestions));
 }
 
 #undef CHECK_SAYS

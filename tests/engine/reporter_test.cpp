@@ -1,6 +1,6 @@
 // Which limits the origin's side keeps, when the limiter gives their records to others.
 
-#include "engine/reporter.h"
+#include "sync/reporter.h"
 
 #include <doctest/doctest.h>
 
@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "engine/definition_store.h"
+#include "definitions/quota.h"
+#include "definitions/store.h"
 #include "engine/engine.h"
-#include "engine/load_meter.h"
-#include "quota.h"
+#include "sync/load_meter.h"
 
-namespace weir::engine {
+namespace weir::sync {
 namespace {
 
 using namespace std::chrono_literals;
-using test::quota;
+using definitions::test::quota;
 
 limiter::QuotaDefinition every(std::string name, Duration period) {
     limiter::QuotaDefinition definition = quota(std::move(name), 100);
@@ -25,9 +25,9 @@ limiter::QuotaDefinition every(std::string name, Duration period) {
     return definition;
 }
 
-gossip::LimitKey key_of(std::string_view name, Duration period) {
-    gossip::LimitKey key;
-    key.quota = gossip::quota_hash(name);
+LimitKey key_of(std::string_view name, Duration period) {
+    LimitKey key;
+    key.quota = quota_hash(name);
     key.unit = static_cast<std::uint8_t>(limiter::Unit::requests);
     key.period_ms = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::milliseconds>(period).count());
@@ -38,7 +38,7 @@ gossip::LimitKey key_of(std::string_view name, Duration period) {
 constexpr int kEdits = 20;
 
 struct Origin : DeltaSink {
-    void send_delta(const gossip::MemberId&, const gossip::DeltaEntry&) override {}
+    void send_delta(const gossip::MemberId&, const DeltaEntry&) override {}
 
     void edit(const limiter::QuotaDefinition& definition) {
         REQUIRE(limiter.upsert(definition, now).empty());
@@ -58,7 +58,7 @@ struct Origin : DeltaSink {
     limiter::ThreadContext& thread = limiter.register_thread(6);
     SyncSettings settings;
     SyncStatistics statistics;
-    gossip::Owners owners;
+    membership::Owners owners;
     HotTable hot{10};
     Reporter reporter{settings, limiter, Random(7), statistics};
 };
@@ -189,16 +189,16 @@ TEST_CASE(
     limits.max_instances = kNames;  // with 5,096 records on top: not enough for two more limits
     limiter::Limiter limiter{limits};
     limiter::ThreadContext& thread = limiter.register_thread(6);
-    Options options;
+    engine::Options options;
     options.advertise = Endpoint::v4(0x0a000001, 7946);
-    Engine engine(options, limiter, 7);
+    engine::Engine engine(options, limiter, 7);
     Instant now{1h};
     engine.start(now);
     const auto edit = [&](Duration first, Duration second) {
         limiter::QuotaDefinition definition = every("k/{key}", first);
         definition.limits.push_back(definition.limits[0]);
         definition.limits[1].period = second;
-        const Edit by{.who = "ada", .why = "test", .lifetime = std::nullopt};
+        const definitions::Edit by{.who = "ada", .why = "test", .lifetime = std::nullopt};
         REQUIRE(engine.definitions().set(definition, by, now).has_value());
         now += 10ms;
         engine.tick(now);
@@ -222,4 +222,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace weir::engine
+}  // namespace weir::sync

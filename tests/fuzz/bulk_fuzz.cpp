@@ -10,22 +10,22 @@
 
 #include "base/assert.h"
 #include "base/random.h"
-#include "engine/definition_store.h"
-#include "engine/definition_stream.h"
-#include "gossip/definition_codec.h"
+#include "definitions/codec.h"
+#include "definitions/store.h"
+#include "definitions/stream.h"
 #include "gossip/wire.h"
 
 namespace {
 
 using namespace weir;
-using namespace weir::engine;
+using namespace weir::definitions;
 
 constexpr Instant kNow{std::chrono::hours(1)};
 constexpr std::size_t kLength = 4;
 constexpr std::size_t kMostAnswers = 64;  // frames for one question: few definitions are there
 constexpr std::uint64_t kFuzzerNumber = 77;
 constexpr std::uint64_t kOwnNumber = 99;
-constexpr std::size_t kLeaves = crdt::DefinitionMap::kBuckets * crdt::DefinitionMap::kLeaves;
+constexpr std::size_t kLeaves = DefinitionMap::kBuckets * DefinitionMap::kLeaves;
 
 // As docs/protocol.md numbers them; the last two mean a question as it should be.
 constexpr std::uint8_t kHello = 1;
@@ -218,7 +218,7 @@ void fuzz_puller(Side& side, ByteReader input, bool document, std::size_t cut) {
     talk.drain();
     converse(talk, side, input, cut);
     WEIR_ASSERT(pull.done() || !pull.good());
-    WEIR_ASSERT(pull.take_document().size() <= gossip::kMaximumDocument);
+    WEIR_ASSERT(pull.take_document().size() <= kMaximumDocument);
 }
 
 /// Bytes without a frame around them, or only sealed: whole and in two pieces.

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "gossip/counter_messages.h"
-#include "gossip/definition_messages.h"
-#include "gossip/transport.h"
+#include "definitions/messages.h"
+#include "membership/transport.h"
+#include "sync/messages.h"
 
 namespace {
 
@@ -19,8 +19,8 @@ constexpr Instant kStart{std::chrono::hours(1)};
 
 Endpoint address(std::uint32_t number) { return Endpoint::v4(0x0a000000 + number, 7946); }
 
-TransportSettings settings(std::uint32_t number) {
-    TransportSettings result;
+membership::TransportSettings settings(std::uint32_t number) {
+    membership::TransportSettings result;
     result.cluster_name = "fuzz";
     result.self = address(number);
     return result;
@@ -46,19 +46,19 @@ struct World {
     void exchange() {
         target.tick(now);
         peer.tick(now);
-        for (const OutgoingDatagram& datagram : target.flush(now)) {
+        for (const membership::OutgoingDatagram& datagram : target.flush(now)) {
             peer.receive(datagram.bytes, address(1), now);
         }
-        for (const OutgoingDatagram& datagram : peer.flush(now)) {
+        for (const membership::OutgoingDatagram& datagram : peer.flush(now)) {
             target.receive(datagram.bytes, address(2), now);
         }
     }
 
-    std::vector<Key> keys{Key{}};
-    SeededNonces nonces;
+    std::vector<gossip::Key> keys{gossip::Key{}};
+    gossip::SeededNonces nonces;
     Instant now = kStart;
-    Transport target;
-    Transport peer;
+    membership::Transport target;
+    membership::Transport peer;
 };
 
 template <class Decode>
@@ -74,73 +74,75 @@ void decode_answers(ByteSpan payload) {
     ByteReader reader(payload);
     (void)reader.u16();
     const std::uint64_t first = reader.varint();
-    SaidCounts said;
+    sync::SaidCounts said;
     said.key.quota = first;
     while (reader.ok() && reader.remaining() > 0) {
-        (void)decode_answer(reader, said);
+        (void)sync::decode_answer(reader, said);
     }
 }
 
-void decode_application(const Received& message) {
+void decode_application(const membership::Received& message) {
     switch (message.type) {
-        case MessageType::delta:  // a tag, then entries
+        case gossip::MessageType::delta:  // a tag, then entries
             if (message.payload.size() < 2) {
                 return;
             }
-            return read_all(message.payload.subspan(2), decode_delta);
-        case MessageType::delta_answer:
+            return read_all(message.payload.subspan(2), sync::decode_delta);
+        case gossip::MessageType::delta_answer:
             return decode_answers(message.payload);
-        case MessageType::total:
-            return read_all(message.payload, decode_total);
-        case MessageType::handover:
-            return read_all(message.payload, decode_handover);
-        case MessageType::name_ask:
-            return read_all(message.payload, decode_key);
-        case MessageType::name_tell:
-            return read_all(message.payload, decode_name);
-        case MessageType::hints:
-            return read_all(message.payload, decode_hot);
-        case MessageType::definition_push:
-            return read_all(message.payload,
-                            [](ByteReader& reader) { return decode_entry(reader, kStart); });
-        case MessageType::definition_digest:
-            return read_all(message.payload, decode_digest);
-        case MessageType::definition_bucket_ask:
-            return read_all(message.payload, decode_bucket_ask);
-        case MessageType::document_ask:
-            return read_all(message.payload, decode_document_ask);
-        case MessageType::document_page:
-            return read_all(message.payload, decode_document_page);
+        case gossip::MessageType::total:
+            return read_all(message.payload, sync::decode_total);
+        case gossip::MessageType::handover:
+            return read_all(message.payload, sync::decode_handover);
+        case gossip::MessageType::name_ask:
+            return read_all(message.payload, sync::decode_key);
+        case gossip::MessageType::name_tell:
+            return read_all(message.payload, sync::decode_name);
+        case gossip::MessageType::hints:
+            return read_all(message.payload, sync::decode_hot);
+        case gossip::MessageType::definition_push:
+            return read_all(message.payload, [](ByteReader& reader) {
+                return definitions::decode_entry(reader, kStart);
+            });
+        case gossip::MessageType::definition_digest:
+            return read_all(message.payload, definitions::decode_digest);
+        case gossip::MessageType::definition_bucket_ask:
+            return read_all(message.payload, definitions::decode_bucket_ask);
+        case gossip::MessageType::document_ask:
+            return read_all(message.payload, definitions::decode_document_ask);
+        case gossip::MessageType::document_page:
+            return read_all(message.payload, definitions::decode_document_page);
         default:
             return;
     }
 }
 
 void give(World& world, ByteSpan datagram) {
-    for (const Received& message : world.target.receive(datagram, address(2), world.now)) {
+    for (const membership::Received& message :
+         world.target.receive(datagram, address(2), world.now)) {
         decode_application(message);
     }
     world.now += std::chrono::milliseconds(7);
     world.target.tick(world.now);
-    for (const OutgoingDatagram& answer : world.target.flush(world.now)) {
-        if (answer.bytes.size() > kMaximumDatagram) {
+    for (const membership::OutgoingDatagram& answer : world.target.flush(world.now)) {
+        if (answer.bytes.size() > gossip::kMaximumDatagram) {
             std::abort();
         }
     }
 }
 
 std::vector<std::byte> seal(World& world, ByteSpan content) {
-    Sealer sealer(world.keys, world.nonces);
+    gossip::Sealer sealer(world.keys, world.nonces);
     return sealer.seal(content);
 }
 
 /// The bytes as messages of a member's datagram.
 void give_body(World& world, ByteSpan body, std::uint64_t sequence) {
-    std::vector<std::byte> content(kMaximumEnvelope + body.size());
+    std::vector<std::byte> content(gossip::kMaximumEnvelope + body.size());
     ByteWriter writer(content);
     const auto sent = static_cast<std::uint64_t>(world.now.time_since_epoch().count() / 1000);
-    encode(writer, Envelope{cluster_tag("fuzz"), world.peer.self(), world.target.self().incarnation,
-                            sequence, sent});
+    encode(writer, gossip::Envelope{gossip::cluster_tag("fuzz"), world.peer.self(),
+                                    world.target.self().incarnation, sequence, sent});
     writer.bytes(body);
     give(world, seal(world, writer.written()));
 }
@@ -155,11 +157,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const ByteSpan bytes = std::as_bytes(std::span(data, size));
     give(*world, bytes);
-    if (size <= kMaximumBody) {
+    if (size <= gossip::kMaximumBody) {
         give(*world, seal(*world, bytes));
         give_body(*world, bytes, 1'000'000 + inputs);
     }
-    (void)decode_document(bytes);
-    (void)decode_definition("quota", as_text(bytes));
+    (void)definitions::decode_document(bytes);
+    (void)definitions::decode_definition("quota", as_text(bytes));
     return 0;
 }

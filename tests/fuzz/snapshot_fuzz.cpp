@@ -10,13 +10,13 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
-#include "engine/definition_snapshot.h"
-#include "engine/definition_store.h"
+#include "definitions/snapshot.h"
+#include "definitions/store.h"
 
 namespace {
 
 using namespace weir;
-using namespace weir::engine;
+using namespace weir::definitions;
 
 constexpr Instant kNow{std::chrono::hours(1)};
 constexpr Duration kUnix = std::chrono::hours(24 * 365 * 50);
@@ -33,7 +33,7 @@ struct Verdict {
 
 Verdict read(ByteSpan bytes, std::size_t piece) {
     DefinitionStore store(9);
-    SnapshotReader reader(kExpected, [&](crdt::DefinitionEntry entry) {
+    SnapshotReader reader(kExpected, [&](DefinitionEntry entry) {
         static_cast<void>(store.merge(std::move(entry), kNow));
     });
     while (!bytes.empty()) {

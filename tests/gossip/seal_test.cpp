@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "gossip/virtual_network.h"
+#include "gossip/test_key.h"
 
 namespace weir::gossip {
 namespace {

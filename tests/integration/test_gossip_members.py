@@ -121,7 +121,7 @@ def test_a_sidecar_that_stood_still_suspects_nobody(world, folder, stop_s):
 def test_tables_do_not_grow_with_a_sidecar_that_restarts_over_and_over(world, folder, restarts):
     """54: killed and started again every three seconds. Three times show that nothing is refused and
     that each of its lives is one member and one cell of one limit; that these go again only the two
-    minutes of the long run can show (in virtual time fleet_test and gossip_membership_test do)."""
+    minutes of the long run can show (in virtual time fleet_test and membership_test do)."""
     fleet = world.fleet(3, BUCKET)
     restless = fleet[2]
     steady = {one.name: one.address for one in list(fleet)[:2]}

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "gossip/counter_messages.h"
 #include "gossip/seal.h"
 #include "gossip/wire.h"
 #include "sim/fleet.h"
+#include "sync/messages.h"
 
 namespace weir::sim {
 namespace {
@@ -55,10 +55,10 @@ class Watch {
   public:
     explicit Watch(World& world) : world_(world), keys_{shared_key()}, opener_(keys_, nonces_) {
         world.tap([this](std::uint32_t from, std::uint32_t to, ByteSpan bytes) {
-            for_each_delta(bytes, [&](const gossip::DeltaEntry& delta) { send(from, to, delta); });
+            for_each_delta(bytes, [&](const sync::DeltaEntry& delta) { send(from, to, delta); });
         });
         world.delivered([this](std::uint32_t from, std::uint32_t to, ByteSpan bytes) {
-            for_each_delta(bytes, [&](const gossip::DeltaEntry& delta) { hold(from, to, delta); });
+            for_each_delta(bytes, [&](const sync::DeltaEntry& delta) { hold(from, to, delta); });
         });
     }
     /// What has not arrived by the end.
@@ -97,12 +97,12 @@ class Watch {
             ByteReader entries(message->payload);
             entries.u16();
             while (entries.remaining() > 0) {
-                visit(gossip::decode_delta(entries));
+                visit(sync::decode_delta(entries));
             }
             REQUIRE(entries.ok());
         }
     }
-    void send(std::uint32_t from, std::uint32_t to, const gossip::DeltaEntry& delta) {
+    void send(std::uint32_t from, std::uint32_t to, const sync::DeltaEntry& delta) {
         Line& line = lines_[{from, to}];
         if (delta.offered <= line.told) {
             return;  // said before
@@ -110,7 +110,7 @@ class Watch {
         line.told = delta.offered;
         line.under_way.push_back({world_.now(), delta.offered});
     }
-    void hold(std::uint32_t from, std::uint32_t to, const gossip::DeltaEntry& delta) {
+    void hold(std::uint32_t from, std::uint32_t to, const sync::DeltaEntry& delta) {
         ++read_;
         Line& line = lines_[{from, to}];
         line.held = std::max(line.held, delta.offered);
@@ -138,7 +138,7 @@ class Watch {
 void check_taken(World& world, const Watch& watch) {
     std::uint64_t taken = 0;
     for (std::uint32_t i = 0; i < world.size(); ++i) {
-        const engine::SyncStatistics sync = world.sidecar(i).engine().statistics().sync;
+        const sync::SyncStatistics sync = world.sidecar(i).engine().statistics().sync;
         taken += sync.deltas_received;
         CHECK(sync.refused_values + sync.refused_falling + sync.refused_leaps +
                   sync.refused_not_owner + sync.dropped_cells + sync.dropped_owned_limits ==

@@ -4,14 +4,14 @@
 #include <string>
 #include <utility>
 
-#include "engine/quota.h"
+#include "definitions/quota.h"
 #include "sim/world.h"
 
 namespace weir::sim::test {
 
 inline constexpr double kMeeting = 30;
 
-using engine::test::quota;
+using definitions::test::quota;
 
 /// One quota of `limit` requests a second, offered so many.
 inline WorldPlan plan_of(std::uint32_t sidecars, double limit, double offered, double seconds,

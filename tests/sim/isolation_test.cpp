@@ -164,8 +164,8 @@ TEST_CASE("limits are told by the silence of their owners, the longest first") {
     plan.load.quotas = {"q", "b", "c", "d"};
     plan.load.shares = {1, 1, 1, 1};
     World world(plan);
-    std::vector<engine::LimitSilence> before;
-    std::vector<engine::LimitSilence> during;
+    std::vector<sync::LimitSilence> before;
+    std::vector<sync::LimitSilence> during;
     const auto ask = [](World& w) {
         return w.sidecar(0).engine().silences(3, w.sidecar(0).local(w.instant()));
     };

@@ -92,7 +92,7 @@ struct Outcome {
     bool owned = false;
     std::size_t peers = 0;
     std::map<std::string, std::uint64_t> rejected;
-    engine::SyncStatistics sync;
+    sync::SyncStatistics sync;
 };
 
 /// At 0.6x: four seconds of lies, ten a second. `vanishes`: the liar dies with its last lie.
@@ -116,7 +116,7 @@ Outcome run_lie(Lie lie, const std::string& quota_name, bool vanishes, std::uint
     outcome.refused_after = refused(world, kStop + kCeilingSeconds + kMargin, kEnd);
     for (std::uint32_t i = 0; i < kSidecars; ++i) {
         const auto statistics = world.sidecar(i).engine().statistics();
-        for (const engine::PeerRefusals& refusals : statistics.refused_by_peer) {
+        for (const sync::PeerRefusals& refusals : statistics.refused_by_peer) {
             CHECK(refusals.peer == liar.peer().address());
             outcome.named = true;
         }

@@ -14,17 +14,17 @@ constexpr std::uint32_t kRun = 4711;
 constexpr std::size_t kInventedAtOnce = 50;
 constexpr Duration kForEver = std::chrono::hours(24 * 40);
 
-gossip::TransportSettings settings_of(const std::string& cluster, const Endpoint& self) {
-    gossip::TransportSettings settings;
+membership::TransportSettings settings_of(const std::string& cluster, const Endpoint& self) {
+    membership::TransportSettings settings;
     settings.cluster_name = cluster;
     settings.self = self;
     return settings;
 }
 
 /// A delta as the encoder would never write it: counts and rate as they are.
-void write_raw_delta(ByteWriter& writer, const gossip::LimitKey& key, std::uint64_t count,
+void write_raw_delta(ByteWriter& writer, const sync::LimitKey& key, std::uint64_t count,
                      float rate) {
-    gossip::encode(writer, key);
+    encode(writer, key);
     writer.u8(0);
     writer.u32(kRun);
     writer.varint(count);  // admitted
@@ -49,21 +49,21 @@ template <class Entry>
 std::vector<std::byte> encoded(const Entry& entry) {
     std::vector<std::byte> bytes(gossip::kMaximumPayload);
     ByteWriter writer(bytes);
-    gossip::encode(writer, entry);
+    encode(writer, entry);
     bytes.resize(writer.size());
     return bytes;
 }
 
-gossip::LimitKey key_of(std::string_view quota) {
-    gossip::LimitKey key;
-    key.quota = gossip::quota_hash(quota);
+sync::LimitKey key_of(std::string_view quota) {
+    sync::LimitKey key;
+    key.quota = sync::quota_hash(quota);
     key.period_ms = 1000;
     return key;
 }
 
 /// A limit that lets one request pass in twelve days, and has room for many.
-gossip::NameEntry next_to_nothing(const std::string& quota) {
-    gossip::NameEntry entry;
+sync::NameEntry next_to_nothing(const std::string& quota) {
+    sync::NameEntry entry;
     entry.key = key_of(quota);
     entry.name = quota;
     entry.rate = 1e-6;
@@ -111,26 +111,27 @@ void LyingPeer::receive(ByteSpan datagram, const Endpoint& from, Instant now) {
 
 void LyingPeer::tick(Instant now) { transport_.tick(local(now)); }
 
-std::vector<gossip::OutgoingDatagram> LyingPeer::take_outgoing(Instant now) {
+std::vector<membership::OutgoingDatagram> LyingPeer::take_outgoing(Instant now) {
     static_cast<void>(transport_.take_events());
     static_cast<void>(transport_.take_owner_changes());
     return transport_.flush(local(now));
 }
 
 bool LyingPeer::owns(std::string_view quota) const {
-    return transport_.owners().owns(transport_.self(), gossip::shard_of(gossip::quota_hash(quota)));
+    return transport_.owners().owns(transport_.self(),
+                                    membership::shard_of(sync::quota_hash(quota)));
 }
 
 void LyingPeer::send_to_all(MessageType type, ByteSpan payload) {
-    for (const gossip::Member& member : transport_.membership().live()) {
+    for (const membership::Member& member : transport_.membership().live()) {
         transport_.send(member.id, type, payload);
     }
 }
 
-void LyingPeer::tell_delta(Lie lie, const gossip::LimitKey& key) {
+void LyingPeer::tell_delta(Lie lie, const sync::LimitKey& key) {
     const auto count = lies_ * 2'000;
     if (lie == Lie::leaping_counts || lie == Lie::huge_rate) {
-        gossip::DeltaEntry entry;
+        sync::DeltaEntry entry;
         entry.key = key;
         entry.run = kRun;
         const double leap = lie == Lie::leaping_counts ? 0x1p54 / 64 : 0;
@@ -148,13 +149,13 @@ void LyingPeer::tell_delta(Lie lie, const gossip::LimitKey& key) {
             write_raw_delta(writer, key, std::numeric_limits<std::uint64_t>::max() - 1, 1);
             break;
         case Lie::falling_counts: {
-            gossip::DeltaEntry entry;
+            sync::DeltaEntry entry;
             entry.key = key;
             entry.run = kRun;
             // Up at first, then down by turns, while the offered weight goes on growing.
             entry.admitted = lies_ % 2 == 1 ? 1000 : 10;
             entry.offered = 2000 + static_cast<double>(lies_);
-            gossip::encode(writer, entry);
+            encode(writer, entry);
             break;
         }
         case Lie::not_a_number:
@@ -170,7 +171,7 @@ void LyingPeer::tell_delta(Lie lie, const gossip::LimitKey& key) {
 void LyingPeer::tell_limits(bool named) {
     for (std::size_t i = 0; i < kInventedAtOnce; ++i) {
         const std::string quota = "invented/" + std::to_string(lies_ * kInventedAtOnce + i);
-        gossip::DeltaEntry entry;
+        sync::DeltaEntry entry;
         entry.key = key_of(quota);
         entry.run = kRun;
         entry.admitted = entry.offered = 1;
@@ -184,11 +185,11 @@ void LyingPeer::tell_limits(bool named) {
 
 void LyingPeer::tell(Lie lie, std::string_view quota) {
     ++lies_;
-    const gossip::LimitKey key = key_of(quota);
+    const sync::LimitKey key = key_of(quota);
     switch (lie) {
         case Lie::huge_total:
         case Lie::busy_total: {
-            gossip::TotalEntry entry;
+            sync::TotalEntry entry;
             entry.key = key;
             entry.life = kRun;
             entry.filled = true;
@@ -201,13 +202,12 @@ void LyingPeer::tell(Lie lie, std::string_view quota) {
             break;
         }
         case Lie::huge_handover:
-            send_to_all(
-                MessageType::handover,
-                encoded(gossip::HandoverEntry{key, kHuge, kHuge, kHuge, kForEver, 0, 1, false}));
+            send_to_all(MessageType::handover, encoded(sync::HandoverEntry{key, kHuge, kHuge, kHuge,
+                                                                           kForEver, 0, 1, false}));
             break;
         case Lie::huge_hint:
             send_to_all(MessageType::hints,
-                        encoded(gossip::HotEntry{key, kHuge, kHuge, Duration::zero(), true}));
+                        encoded(sync::HotEntry{key, kHuge, kHuge, Duration::zero(), true}));
             break;
         case Lie::wrong_parameters:
             send_to_all(MessageType::name_tell, encoded(next_to_nothing(std::string(quota))));

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gossip/counter_messages.h"
-#include "gossip/transport.h"
+#include "membership/transport.h"
+#include "sync/messages.h"
 
 namespace weir::tools {
 
@@ -47,7 +47,7 @@ class LyingPeer {
     void start(std::vector<Endpoint> seeds, Instant now);
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
     void tick(Instant now);
-    [[nodiscard]] std::vector<gossip::OutgoingDatagram> take_outgoing(Instant now);
+    [[nodiscard]] std::vector<membership::OutgoingDatagram> take_outgoing(Instant now);
 
     /// Tells every live member about the quota's limit of requests for one second.
     void tell(Lie lie, std::string_view quota);
@@ -57,11 +57,11 @@ class LyingPeer {
 
   private:
     void send_to_all(gossip::MessageType type, ByteSpan payload);
-    void tell_delta(Lie lie, const gossip::LimitKey& key);
+    void tell_delta(Lie lie, const sync::LimitKey& key);
     void tell_limits(bool named);
     [[nodiscard]] Instant local(Instant now) const { return now + leap_; }
 
-    gossip::Transport transport_;
+    membership::Transport transport_;
     std::uint64_t lies_ = 0;
     Duration leap_{};
 };

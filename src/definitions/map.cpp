@@ -1,0 +1,267 @@
+#include "definitions/map.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/hash.h"
+
+namespace weir::definitions {
+namespace {
+
+/// Constants of the protocol version: "weir definitions".
+constexpr HashKey kMapKey{{std::byte{'w'}, std::byte{'e'}, std::byte{'i'}, std::byte{'r'},
+                           std::byte{' '}, std::byte{'d'}, std::byte{'e'}, std::byte{'f'},
+                           std::byte{'i'}, std::byte{'n'}, std::byte{'i'}, std::byte{'t'},
+                           std::byte{'i'}, std::byte{'o'}, std::byte{'n'}, std::byte{'s'}}};
+
+/// Where the name is in a sorted leaf, or would be.
+template <class Entries>
+std::size_t place_in(const Entries& entries, std::string_view name) {
+    // Many that come in the order of their names go behind all others: one entry is looked at.
+    if (!entries.empty() && entries.back()->name <= name) {
+        return entries.size() - (entries.back()->name == name ? 1 : 0);
+    }
+    const auto place = std::lower_bound(
+        entries.begin(), entries.end(), name,
+        [](const auto& entry, std::string_view other) { return entry->name < other; });
+    return static_cast<std::size_t>(place - entries.begin());
+}
+
+auto content(const DefinitionEntry& entry) {
+    return std::tie(entry.kind, entry.value, entry.who, entry.why, entry.lifetime);
+}
+
+std::uint64_t entry_hash(const DefinitionEntry& entry) {
+    std::uint64_t hash = mix(keyed_hash(entry.name, kMapKey) ^ entry.version.epoch);
+    hash = mix(hash + entry.version.writer);
+    hash = mix(hash + static_cast<std::uint64_t>(entry.kind));
+    hash = mix(hash ^ keyed_hash(entry.value, kMapKey));
+    hash = mix(hash ^ keyed_hash(entry.who, kMapKey));
+    hash = mix(hash + keyed_hash(entry.why, kMapKey));
+    return mix(hash + static_cast<std::uint64_t>(entry.lifetime.value_or(Duration(-1)).count()));
+}
+
+/// When it stops to say anything; nothing while it goes on for ever.
+std::optional<Instant> silent_from(const DefinitionEntry& entry) {
+    if (entry.kind == EntryKind::removed) {
+        return entry.written;
+    }
+    if (entry.lifetime) {
+        return entry.written + *entry.lifetime;
+    }
+    return std::nullopt;
+}
+
+bool forgettable(const DefinitionEntry& entry, Instant now) {
+    const std::optional<Instant> from = silent_from(entry);
+    return from && now - *from >= DefinitionMap::kTombstoneTime;
+}
+
+}  // namespace
+
+bool DefinitionEntry::expired(Instant now) const { return lifetime && now - written >= *lifetime; }
+
+bool DefinitionEntry::in_force(Instant now) const {
+    return kind != EntryKind::removed && !expired(now);
+}
+
+bool same_content(const DefinitionEntry& one, const DefinitionEntry& other) {
+    return one.name == other.name && one.version == other.version && content(one) == content(other);
+}
+
+DefinitionMap::Hashed DefinitionMap::hashed(std::string_view name) {
+    const std::uint64_t hash = keyed_hash(name, kMapKey);
+    return {hash % kAllLeaves, static_cast<std::uint32_t>(hash >> 32U)};
+}
+
+/// The entry's place, or the number of entries.
+std::size_t DefinitionMap::known_place(const Leaf& leaf, std::uint32_t tag, std::string_view name) {
+    for (std::size_t i = 0; i < leaf.tags.size(); ++i) {
+        if (leaf.tags[i] == tag && leaf.entries[i]->name == name) {
+            return i;
+        }
+    }
+    return leaf.entries.size();
+}
+
+Version DefinitionMap::next_version(std::uint64_t writer) const {
+    return {highest_epoch_ + 1, writer};
+}
+
+MergeOutcome DefinitionMap::merge(DefinitionEntry entry, Instant now) {
+    if (entry.version.epoch > highest_epoch_ && entry.version.epoch - highest_epoch_ > kEpochLeap) {
+        return MergeOutcome::epoch;
+    }
+    entry.written = std::min(entry.written, now);
+    const Hashed at = hashed(entry.name);
+    const Leaf& leaf = leaves_[at.leaf];
+    const std::size_t place = known_place(leaf, at.tag, entry.name);
+    const bool known = place < leaf.entries.size();
+    if (!known) {
+        if (forgettable(entry, now)) {
+            return MergeOutcome::stale;
+        }
+        if (size_ >= maximum_) {
+            return MergeOutcome::full;
+        }
+    } else {
+        const DefinitionEntry& here = *leaf.entries[place];
+        if (same_content(here, entry)) {
+            // Of two estimates the earlier one: both sides come to the same.
+            if (entry.written < here.written) {
+                replace(at.leaf, place, std::move(entry));
+            }
+            return MergeOutcome::known;
+        }
+        // One writer never gives a version twice; should it happen, all still agree.
+        if (std::pair(entry.version, content(entry)) < std::pair(here.version, content(here))) {
+            return MergeOutcome::older;
+        }
+    }
+    note_writer(entry.version);
+    if (known) {
+        replace(at.leaf, place, std::move(entry));
+    } else {
+        insert(at, std::move(entry));
+    }
+    return MergeOutcome::applied;
+}
+
+void DefinitionMap::add_hash(std::size_t leaf, std::uint64_t hash) {
+    root_ ^= hash;
+    buckets_[leaf / kLeaves] ^= hash;
+    leaf_hashes_[leaf] ^= hash;
+}
+
+void DefinitionMap::insert(Hashed at, DefinitionEntry entry) {
+    Leaf& leaf = leaves_[at.leaf];
+    const auto place = static_cast<std::ptrdiff_t>(place_in(leaf.entries, entry.name));
+    note(at.leaf, entry);
+    leaf.tags.insert(leaf.tags.begin() + place, at.tag);
+    leaf.entries.insert(leaf.entries.begin() + place,
+                        std::make_shared<const DefinitionEntry>(std::move(entry)));
+    ++size_;
+}
+
+void DefinitionMap::replace(std::size_t leaf, std::size_t place, DefinitionEntry entry) {
+    auto& here = leaves_[leaf].entries[place];
+    unnote(leaf, *here);
+    note(leaf, entry);
+    here = std::make_shared<const DefinitionEntry>(std::move(entry));
+}
+
+void DefinitionMap::erase(std::size_t leaf, std::size_t place) {
+    auto& [tags, entries] = leaves_[leaf];
+    unnote(leaf, *entries[place]);
+    tags.erase(tags.begin() + static_cast<std::ptrdiff_t>(place));
+    entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(place));
+    --size_;
+}
+
+/// Keeps hashes and deadlines true to an entry that comes.
+void DefinitionMap::note(std::size_t leaf, const DefinitionEntry& entry) {
+    add_hash(leaf, entry_hash(entry));
+    if (entry.lifetime && entry.kind != EntryKind::removed) {
+        deadlines_.insert({entry.written + *entry.lifetime, entry.name});
+    }
+}
+
+/// And to one that goes.
+void DefinitionMap::unnote(std::size_t leaf, const DefinitionEntry& entry) {
+    add_hash(leaf, entry_hash(entry));
+    if (entry.lifetime) {
+        deadlines_.erase({entry.written + *entry.lifetime, entry.name});
+    }
+}
+
+void DefinitionMap::note_writer(const Version& version) {
+    highest_epoch_ = std::max(highest_epoch_, version.epoch);
+    std::uint64_t& highest = writers_[version.writer];
+    highest = std::max(highest, version.epoch);
+    if (writers_.size() > kWriters) {
+        writers_.erase(
+            std::min_element(writers_.begin(), writers_.end(),
+                             [](const auto& a, const auto& b) { return a.second < b.second; }));
+    }
+}
+
+const DefinitionEntry* DefinitionMap::find(std::string_view name) const {
+    if (size_ == 0) {
+        return nullptr;
+    }
+    const Hashed at = hashed(name);
+    const Leaf& leaf = leaves_[at.leaf];
+    const std::size_t place = known_place(leaf, at.tag, name);
+    return place == leaf.entries.size() ? nullptr : leaf.entries[place].get();
+}
+
+void DefinitionMap::for_each(const std::function<void(const DefinitionEntry&)>& visit) const {
+    for (const Leaf& leaf : leaves_) {
+        for (const auto& entry : leaf.entries) {
+            visit(*entry);
+        }
+    }
+}
+
+std::vector<std::string> DefinitionMap::take_expired(Instant now, std::size_t budget) {
+    std::vector<std::string> names;
+    while (!deadlines_.empty() && deadlines_.begin()->first <= now && names.size() < budget) {
+        names.push_back(deadlines_.begin()->second);
+        deadlines_.erase(deadlines_.begin());
+    }
+    return names;
+}
+
+void DefinitionMap::forget_old(Instant now, std::size_t budget) {
+    for (std::size_t turns = 0; budget > 0 && size_ > 0 && turns <= kAllLeaves; ++turns) {
+        const auto& entries = leaves_[forget_leaf_].entries;
+        std::size_t next = forget_after_.empty() ? 0 : place_in(entries, forget_after_);
+        for (; budget > 0 && next < entries.size(); --budget) {
+            if (forgettable(*entries[next], now)) {
+                erase(forget_leaf_, next);
+            } else {
+                ++next;
+            }
+        }
+        if (next < entries.size()) {
+            forget_after_ = entries[next]->name;
+            return;
+        }
+        forget_after_.clear();
+        forget_leaf_ = (forget_leaf_ + 1) % kAllLeaves;
+    }
+}
+
+std::vector<Version> DefinitionMap::writers() const {
+    std::vector<Version> result;
+    for (const auto& [writer, epoch] : writers_) {
+        result.push_back({epoch, writer});
+    }
+    std::sort(result.rbegin(), result.rend());
+    return result;
+}
+
+DefinitionMap::Hashes DefinitionMap::leaf_hashes(std::size_t bucket) const {
+    Hashes hashes{};
+    std::copy_n(leaf_hashes_.begin() + static_cast<std::ptrdiff_t>(bucket * kLeaves), kLeaves,
+                hashes.begin());
+    return hashes;
+}
+
+void DefinitionMap::for_each_in_leaf(std::size_t bucket, std::size_t leaf,
+                                     const std::function<bool(const DefinitionEntry&)>& visit,
+                                     std::string_view after) const {
+    const auto& entries = leaves_[bucket * kLeaves + leaf].entries;
+    std::size_t next = after.empty() ? 0 : place_in(entries, after);
+    if (next < entries.size() && !after.empty() && entries[next]->name == after) {
+        ++next;
+    }
+    for (; next < entries.size(); ++next) {
+        if (!visit(*entries[next])) {
+            return;
+        }
+    }
+}
+
+}  // namespace weir::definitions

@@ -1,0 +1,232 @@
+#include "definitions/messages.h"
+
+#include <algorithm>
+
+#include "base/planted.h"
+#include "limiter/definition.h"
+
+namespace weir::definitions {
+namespace {
+
+constexpr std::uint8_t kKindMask = 3;
+constexpr std::uint8_t kHasLifetime = 4;
+constexpr std::uint8_t kHasBuckets = 1;
+constexpr Duration kLongest = std::chrono::hours(24 * 400);
+
+void write_milliseconds(ByteWriter& writer, Duration duration) {
+    const Duration bounded = std::clamp(duration, Duration::zero(), kLongest);
+    writer.varint(static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(bounded).count()));
+}
+
+Duration read_milliseconds(ByteReader& reader) {
+    constexpr auto longest = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(kLongest).count());
+    const std::uint64_t read = reader.varint();
+    return std::chrono::milliseconds(planted(Planted::entry_age) ? read : std::min(read, longest));
+}
+
+void write_hashes(ByteWriter& writer, const ShortHashes& hashes) {
+    for (std::uint32_t hash : hashes) {
+        writer.u32(hash);
+    }
+}
+
+ShortHashes read_hashes(ByteReader& reader) {
+    ShortHashes hashes{};
+    for (std::uint32_t& hash : hashes) {
+        hash = reader.u32();
+    }
+    return hashes;
+}
+
+std::string read_set_name(ByteReader& reader) {
+    const std::string_view name = reader.string(kMaximumSetName);
+    if (name.empty()) {
+        reader.fail();
+    }
+    return std::string(name);
+}
+
+}  // namespace
+
+ShortHashes shorten(const DefinitionMap::Hashes& hashes) {
+    ShortHashes result{};
+    std::transform(hashes.begin(), hashes.end(), result.begin(),
+                   [](std::uint64_t hash) { return static_cast<std::uint32_t>(hash); });
+    return result;
+}
+
+void encode(ByteWriter& writer, const Version& version) {
+    writer.varint(version.epoch);
+    writer.u64(version.writer);
+}
+
+Version decode_version(ByteReader& reader) {
+    Version version;
+    version.epoch = reader.varint();
+    version.writer = reader.u64();
+    return version;
+}
+
+void encode(ByteWriter& writer, const DefinitionEntry& entry, Instant now) {
+    writer.string(entry.name);
+    encode(writer, entry.version);
+    writer.u8(static_cast<std::uint8_t>(static_cast<std::uint8_t>(entry.kind) |
+                                        (entry.lifetime ? kHasLifetime : 0)));
+    write_milliseconds(writer, now - entry.written);
+    if (entry.lifetime) {
+        write_milliseconds(writer, *entry.lifetime);
+    }
+    writer.string(entry.who);
+    writer.string(entry.why);
+    if (entry.kind == EntryKind::set) {
+        writer.string(entry.value);
+    }
+}
+
+DefinitionEntry decode_entry(ByteReader& reader, Instant now) {
+    DefinitionEntry entry;
+    entry.name = std::string(reader.string(limiter::kMaxNameBytes));
+    entry.version = decode_version(reader);
+    const std::uint8_t flags = reader.u8();
+    if (entry.name.empty() || (flags & kKindMask) > 2) {
+        reader.fail();
+        return entry;
+    }
+    entry.kind = static_cast<EntryKind>(flags & kKindMask);
+    entry.written = now - read_milliseconds(reader);
+    if ((flags & kHasLifetime) != 0) {
+        entry.lifetime = read_milliseconds(reader);
+    }
+    entry.who = std::string(reader.string(kMaximumWriterName));
+    entry.why = std::string(reader.string(kMaximumReason));
+    if (entry.kind == EntryKind::set) {
+        entry.value = std::string(reader.string(kMaximumEntry));
+    }
+    return entry;
+}
+
+std::size_t entry_size(const DefinitionEntry& entry) {
+    std::vector<std::byte> buffer(4096);
+    ByteWriter writer(buffer);
+    // The age grows while it travels; its largest encoding counts.
+    DefinitionEntry oldest = entry;
+    oldest.written = Instant{};
+    encode(writer, oldest, Instant{} + kLongest);
+    return writer.ok() ? writer.size() : buffer.size();
+}
+
+void encode(ByteWriter& writer, const DefinitionDigest& digest) {
+    writer.u8(digest.buckets ? kHasBuckets : 0);
+    writer.u64(digest.root);
+    writer.u8(static_cast<std::uint8_t>(std::min(digest.writers.size(), DefinitionMap::kWriters)));
+    for (std::size_t i = 0; i < std::min(digest.writers.size(), DefinitionMap::kWriters); ++i) {
+        encode(writer, digest.writers[i]);
+    }
+    if (digest.buckets) {
+        write_hashes(writer, *digest.buckets);
+    }
+    for (const SetDigest& set : digest.sets) {
+        if (writer.remaining() < kMaximumSetName + 2 + 10 + 8) {
+            break;
+        }
+        writer.string(set.set);
+        writer.varint(set.generation);
+        writer.u64(set.content);
+    }
+}
+
+DefinitionDigest decode_digest(ByteReader& reader) {
+    DefinitionDigest digest;
+    const std::uint8_t flags = reader.u8();
+    digest.root = reader.u64();
+    const std::uint8_t writers = reader.u8();
+    if (writers > DefinitionMap::kWriters) {
+        reader.fail();
+        return digest;
+    }
+    for (std::uint8_t i = 0; i < writers && reader.ok(); ++i) {
+        digest.writers.push_back(decode_version(reader));
+    }
+    if ((flags & kHasBuckets) != 0) {
+        digest.buckets = read_hashes(reader);
+    }
+    while (reader.ok() && reader.remaining() > 0) {
+        SetDigest set;
+        set.set = read_set_name(reader);
+        set.generation = reader.varint();
+        set.content = reader.u64();
+        digest.sets.push_back(std::move(set));
+    }
+    return digest;
+}
+
+void encode(ByteWriter& writer, const BucketAsk& ask) {
+    writer.u8(ask.bucket);
+    writer.u8(ask.mutual ? 1 : 0);
+    write_hashes(writer, ask.leaves);
+}
+
+BucketAsk decode_bucket_ask(ByteReader& reader) {
+    BucketAsk ask;
+    ask.bucket = reader.u8();
+    ask.mutual = reader.u8() != 0;
+    ask.leaves = read_hashes(reader);
+    if (ask.bucket >= DefinitionMap::kBuckets) {
+        reader.fail();
+    }
+    return ask;
+}
+
+void encode(ByteWriter& writer, const DocumentAsk& ask) {
+    writer.string(ask.set);
+    writer.varint(ask.generation);
+    writer.varint(ask.first_page);
+    writer.u8(ask.pages);
+}
+
+DocumentAsk decode_document_ask(ByteReader& reader) {
+    DocumentAsk ask;
+    ask.set = read_set_name(reader);
+    ask.generation = reader.varint();
+    const std::uint64_t first = reader.varint();
+    ask.pages = reader.u8();
+    if (first >= kMaximumPages) {
+        reader.fail();
+        return ask;
+    }
+    ask.first_page = static_cast<std::uint32_t>(first);
+    return ask;
+}
+
+void encode(ByteWriter& writer, const DocumentPage& page) {
+    writer.string(page.set);
+    writer.varint(page.generation);
+    writer.u64(page.content);
+    writer.varint(page.page);
+    writer.varint(page.pages);
+    writer.varint(page.bytes.size());
+    writer.bytes(page.bytes);
+}
+
+DocumentPage decode_document_page(ByteReader& reader) {
+    DocumentPage page;
+    page.set = read_set_name(reader);
+    page.generation = reader.varint();
+    page.content = reader.u64();
+    const std::uint64_t number = reader.varint();
+    const std::uint64_t pages = reader.varint();
+    const std::uint64_t size = reader.varint();
+    if (pages == 0 || pages > kMaximumPages || number >= pages || size > kPageBytes) {
+        reader.fail();
+        return page;
+    }
+    page.page = static_cast<std::uint32_t>(number);
+    page.pages = static_cast<std::uint32_t>(pages);
+    const ByteSpan bytes = reader.bytes(static_cast<std::size_t>(size));
+    page.bytes.assign(bytes.begin(), bytes.end());
+    return page;
+}
+
+}  // namespace weir::definitions

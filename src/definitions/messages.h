@@ -1,0 +1,93 @@
+#pragma once
+// The payloads of the definition messages: plain values, their encoding and bounded decoding.
+// docs/protocol.md describes each byte. Pure functions, thread-safe.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/instant.h"
+#include "definitions/codec.h"
+#include "definitions/map.h"
+#include "gossip/wire.h"
+
+namespace weir::definitions {
+
+inline constexpr std::size_t kMaximumWriterName = 64;  // bytes of `who`
+inline constexpr std::size_t kMaximumReason = 256;     // bytes of `why`
+/// The largest entry that fits a definition_push of its own.
+inline constexpr std::size_t kMaximumEntry = gossip::kMaximumPayload - 2;
+
+/// Hashes over the 64 buckets (or the 64 leaves of one), cut to 32 bits.
+using ShortHashes = std::array<std::uint32_t, DefinitionMap::kBuckets>;
+[[nodiscard]] ShortHashes shorten(const DefinitionMap::Hashes& hashes);
+
+struct SetDigest {
+    std::string set;
+    std::uint64_t generation = 0;
+    std::uint64_t content = 0;
+    friend bool operator==(const SetDigest&, const SetDigest&) = default;
+};
+
+/// What its sender has. With `buckets` it is an answer to one that differed.
+struct DefinitionDigest {
+    std::uint64_t root = 0;
+    std::vector<Version> writers;
+    std::vector<SetDigest> sets;
+    std::optional<ShortHashes> buckets;
+    friend bool operator==(const DefinitionDigest&, const DefinitionDigest&) = default;
+};
+
+/// "Send me what differs in this bucket from these leaves." `mutual`: and ask me the same.
+struct BucketAsk {
+    std::uint8_t bucket = 0;
+    bool mutual = false;
+    ShortHashes leaves{};
+    friend bool operator==(const BucketAsk&, const BucketAsk&) = default;
+};
+
+struct DocumentAsk {
+    std::string set;
+    std::uint64_t generation = 0;
+    std::uint32_t first_page = 0;
+    std::uint8_t pages = 0;
+    friend bool operator==(const DocumentAsk&, const DocumentAsk&) = default;
+};
+
+inline constexpr std::size_t kPageBytes = 900;
+inline constexpr std::size_t kMaximumPages = kMaximumDocument / kPageBytes + 1;
+
+struct DocumentPage {
+    std::string set;
+    std::uint64_t generation = 0;
+    std::uint64_t content = 0;  // document_hash() of the whole
+    std::uint32_t page = 0;
+    std::uint32_t pages = 0;
+    std::vector<std::byte> bytes;
+    friend bool operator==(const DocumentPage&, const DocumentPage&) = default;
+};
+
+/// Entries travel with their age, so `now` is needed at both ends.
+void encode(ByteWriter& writer, const DefinitionEntry& entry, Instant now);
+[[nodiscard]] DefinitionEntry decode_entry(ByteReader& reader, Instant now);
+[[nodiscard]] std::size_t entry_size(const DefinitionEntry& entry);
+
+void encode(ByteWriter& writer, const Version& version);
+[[nodiscard]] Version decode_version(ByteReader& reader);
+
+/// As many sets as fit are written.
+void encode(ByteWriter& writer, const DefinitionDigest& digest);
+void encode(ByteWriter& writer, const BucketAsk& ask);
+void encode(ByteWriter& writer, const DocumentAsk& ask);
+void encode(ByteWriter& writer, const DocumentPage& page);
+
+/// Each reads one value; reader.ok() tells whether it was well-formed.
+[[nodiscard]] DefinitionDigest decode_digest(ByteReader& reader);
+[[nodiscard]] BucketAsk decode_bucket_ask(ByteReader& reader);
+[[nodiscard]] DocumentAsk decode_document_ask(ByteReader& reader);
+[[nodiscard]] DocumentPage decode_document_page(ByteReader& reader);
+
+}  // namespace weir::definitions

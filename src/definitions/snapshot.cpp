@@ -1,0 +1,254 @@
+#include "definitions/snapshot.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/planted.h"
+#include "definitions/messages.h"
+
+namespace weir::definitions {
+namespace {
+
+/// Constants of the format: "weir snapshot   ".
+constexpr HashKey kSumKey{{std::byte{'w'}, std::byte{'e'}, std::byte{'i'}, std::byte{'r'},
+                           std::byte{' '}, std::byte{'s'}, std::byte{'n'}, std::byte{'a'},
+                           std::byte{'p'}, std::byte{'s'}, std::byte{'h'}, std::byte{'o'},
+                           std::byte{'t'}, std::byte{' '}, std::byte{' '}, std::byte{' '}}};
+constexpr std::string_view kMagic = "weirsnap";
+constexpr std::size_t kMagicAndFormat = kMagic.size() + 2;
+constexpr std::size_t kLength = 4;
+constexpr std::size_t kSum = 8;
+constexpr std::size_t kMaximumCluster = 64;
+constexpr std::size_t kAllLeaves = DefinitionMap::kBuckets * DefinitionMap::kLeaves;
+
+enum class Block : std::uint8_t { header = 1, entries = 2, end = 3 };
+
+/// Each block's sum covers those before it, so that none can be lost, doubled or moved.
+std::uint64_t chained(std::uint64_t before, ByteSpan content) {
+    return mix(before ^ keyed_hash(as_text(content), kSumKey));
+}
+
+/// Length, content, sum. `bytes` has room for the length in front and for the sum behind.
+std::vector<std::byte> close_block(std::vector<std::byte> bytes, std::size_t content,
+                                   std::size_t in_front, std::uint64_t& sum) {
+    ByteWriter length{std::span<std::byte>(bytes).subspan(in_front, kLength)};
+    length.u32(static_cast<std::uint32_t>(content));
+    sum = chained(sum, ByteSpan(bytes).subspan(in_front + kLength, content));
+    ByteWriter tail{std::span<std::byte>(bytes).subspan(in_front + kLength + content, kSum)};
+    tail.u64(sum);
+    bytes.resize(in_front + kLength + content + kSum);
+    return bytes;
+}
+
+std::uint64_t milliseconds(Duration duration) {
+    const auto count = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0));
+}
+
+}  // namespace
+
+// --- writing ------------------------------------------------------------------------------------
+
+SnapshotWriter::SnapshotWriter(const DefinitionMap& map, std::string_view cluster, Instant now,
+                               Duration unix_now)
+    : map_(map), cluster_(cluster), now_(now), unix_now_(unix_now) {}
+
+std::vector<std::byte> SnapshotWriter::next() {
+    if (step_ == Step::header) {
+        step_ = Step::entries;
+        return header();
+    }
+    if (step_ == Step::entries) {
+        std::vector<std::byte> bytes = some_entries();
+        if (!bytes.empty()) {
+            return bytes;
+        }
+        step_ = Step::end;
+    }
+    return std::exchange(step_, Step::done) == Step::end ? end() : std::vector<std::byte>();
+}
+
+std::vector<std::byte> SnapshotWriter::header() {
+    std::vector<std::byte> bytes(kMagicAndFormat + kLength + 32 + kMaximumCluster + kSum);
+    ByteWriter front(bytes);
+    front.bytes(as_bytes(kMagic));
+    front.u16(kSnapshotFormat);
+    ByteWriter content{std::span<std::byte>(bytes).subspan(kMagicAndFormat + kLength)};
+    content.u8(static_cast<std::uint8_t>(Block::header));
+    content.varint(milliseconds(unix_now_));
+    content.string(std::string_view(cluster_).substr(0, kMaximumCluster));
+    return close_block(std::move(bytes), content.size(), kMagicAndFormat, sum_);
+}
+
+/// As many entries as fit one block; nothing when there were none left.
+std::vector<std::byte> SnapshotWriter::some_entries() {
+    std::vector<std::byte> bytes(kLength + kMaximumSnapshotBlock + kSum);
+    ByteWriter content{std::span<std::byte>(bytes).subspan(kLength, kMaximumSnapshotBlock)};
+    content.u8(static_cast<std::uint8_t>(Block::entries));
+    bool full = false;
+    while (leaf_ < kAllLeaves && !full) {
+        map_.for_each_in_leaf(
+            leaf_ / DefinitionMap::kLeaves, leaf_ % DefinitionMap::kLeaves,
+            [&](const DefinitionEntry& entry) {
+                full = content.remaining() < kMaximumEntry;
+                if (!full) {
+                    encode(content, entry, now_);
+                    after_ = entry.name;
+                    ++entries_;
+                }
+                return !full;
+            },
+            after_);
+        if (!full) {
+            ++leaf_;
+            after_.clear();
+        }
+    }
+    if (content.size() == 1) {
+        return {};
+    }
+    return close_block(std::move(bytes), content.size(), 0, sum_);
+}
+
+std::vector<std::byte> SnapshotWriter::end() {
+    std::vector<std::byte> bytes(kLength + 16 + kSum);
+    ByteWriter content{std::span<std::byte>(bytes).subspan(kLength)};
+    content.u8(static_cast<std::uint8_t>(Block::end));
+    content.varint(entries_);
+    return close_block(std::move(bytes), content.size(), 0, sum_);
+}
+
+// --- reading ------------------------------------------------------------------------------------
+
+std::string_view to_string(SnapshotFault fault) {
+    constexpr std::array<std::string_view, 6> kWords = {"foreign", "format",  "truncated",
+                                                        "damaged", "cluster", "old"};
+    return kWords[static_cast<std::size_t>(fault)];
+}
+
+SnapshotReader::SnapshotReader(SnapshotExpectation expected, Take take)
+    : expected_(std::move(expected)), take_(std::move(take)) {}
+
+/// How long what comes next is, as far as that is known: never more than one block.
+std::size_t SnapshotReader::wanted() const {
+    if (step_ == Step::magic) {
+        return kMagicAndFormat;
+    }
+    if (input_.size() < kLength) {
+        return kLength;
+    }
+    return kLength + ByteReader(ByteSpan(input_).first(kLength)).u32() + kSum;
+}
+
+std::optional<SnapshotFault> SnapshotReader::receive(ByteSpan bytes) {
+    while (!fault_ && !bytes.empty()) {
+        if (step_ == Step::done) {
+            fault_ = SnapshotFault::damaged;  // something behind the end
+            break;
+        }
+        const std::size_t taken = std::min(wanted() - input_.size(), bytes.size());
+        input_.insert(input_.end(), bytes.begin(),
+                      bytes.begin() + static_cast<std::ptrdiff_t>(taken));
+        bytes = bytes.subspan(taken);
+        if (wanted() > kLength + kMaximumSnapshotBlock + kSum) {
+            fault_ = SnapshotFault::damaged;
+        } else if (input_.size() == wanted()) {
+            fault_ = take_unit();
+            input_.clear();
+        }
+    }
+    return fault_;
+}
+
+std::optional<SnapshotFault> SnapshotReader::finish() const {
+    if (fault_) {
+        return fault_;
+    }
+    if (step_ == Step::done) {
+        return std::nullopt;
+    }
+    return begins_otherwise() ? SnapshotFault::foreign : SnapshotFault::truncated;
+}
+
+/// What is shorter than the magic is none of weir's either, unless it is the beginning of it.
+bool SnapshotReader::begins_otherwise() const {
+    const std::size_t known = std::min(input_.size(), kMagic.size());
+    return step_ == Step::magic &&
+           as_text(ByteSpan(input_).first(known)) != kMagic.substr(0, known);
+}
+
+std::optional<SnapshotFault> SnapshotReader::take_unit() {
+    if (step_ != Step::magic) {
+        return take_block();
+    }
+    ByteReader reader(input_);
+    if (as_text(reader.bytes(kMagic.size())) != kMagic) {
+        return SnapshotFault::foreign;
+    }
+    if (reader.u16() != kSnapshotFormat) {
+        return SnapshotFault::format;
+    }
+    step_ = Step::header;
+    return std::nullopt;
+}
+
+std::optional<SnapshotFault> SnapshotReader::take_block() {
+    const ByteSpan content = ByteSpan(input_).subspan(kLength, input_.size() - kLength - kSum);
+    const std::uint64_t sum = chained(sum_, content);
+    const bool altered = ByteReader(ByteSpan(input_).last(kSum)).u64() != sum;
+    if (altered && !planted(Planted::snapshot_sum)) {
+        return SnapshotFault::damaged;
+    }
+    sum_ = sum;
+    ByteReader reader(content);
+    const auto type = static_cast<Block>(reader.u8());
+    if (!reader.ok() || (type == Block::header) != (step_ == Step::header)) {
+        return SnapshotFault::damaged;
+    }
+    switch (type) {
+        case Block::header:
+            step_ = Step::entries;
+            return on_header(reader);
+        case Block::entries:
+            return on_entries(reader);
+        case Block::end:
+            step_ = Step::done;
+            return reader.varint() == entries_ && reader.ok()
+                       ? std::nullopt
+                       : std::optional(SnapshotFault::damaged);
+    }
+    return std::nullopt;  // a kind of block that a later version added
+}
+
+std::optional<SnapshotFault> SnapshotReader::on_header(ByteReader& reader) {
+    constexpr std::uint64_t kLatest = std::uint64_t{1} << 43;  // the year 2248
+    const std::uint64_t written = reader.varint();
+    cluster_ = std::string(reader.string(kMaximumCluster));
+    if (!reader.ok() || written > kLatest) {
+        return SnapshotFault::damaged;
+    }
+    if (cluster_ != expected_.cluster) {
+        return SnapshotFault::cluster;
+    }
+    const Duration then = std::chrono::milliseconds(written);
+    age_ = std::max(expected_.unix_now - then, Duration::zero());
+    return age_ > expected_.most_age ? std::optional(SnapshotFault::old) : std::nullopt;
+}
+
+std::optional<SnapshotFault> SnapshotReader::on_entries(ByteReader& reader) {
+    while (reader.remaining() > 0) {
+        DefinitionEntry entry = decode_entry(reader, expected_.now - age_);
+        if (!reader.ok()) {
+            return SnapshotFault::damaged;
+        }
+        ++entries_;
+        if (take_) {
+            take_(std::move(entry));
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace weir::definitions

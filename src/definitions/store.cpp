@@ -1,0 +1,215 @@
+#include "definitions/store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "definitions/codec.h"
+#include "definitions/error_text.h"
+#include "definitions/messages.h"
+
+namespace weir::definitions {
+namespace {
+
+using limiter::DefinitionError;
+using limiter::QuotaDefinition;
+
+/// So many definitions of a document are read and installed before its giver goes on.
+constexpr std::size_t kAtOnce = 8192;
+
+}  // namespace
+
+DefinitionStore::DefinitionStore(std::uint64_t writer) : writer_(writer) {}
+
+// --- file layer ---------------------------------------------------------------------------------
+
+DocumentReport DefinitionStore::refuse(DocumentReport report) {
+    counters_.documents_older += report.outcome == DocumentOutcome::older ? 1 : 0;
+    counters_.document_conflicts += report.outcome == DocumentOutcome::conflict ? 1 : 0;
+    counters_.documents_invalid += report.outcome == DocumentOutcome::invalid ? 1 : 0;
+    return report;
+}
+
+DocumentReport DefinitionStore::apply_document(FileDocument document, Instant now) {
+    auto encoded = encode_document(document.quotas);
+    if (!encoded) {
+        return refuse({DocumentOutcome::invalid, {}, {}, encoded.error().message});
+    }
+    SetState state;
+    state.generation = document.generation;
+    state.content_hash = document_hash(*encoded);
+    state.document = std::make_shared<DefinitionDocument>(
+        std::make_shared<const std::vector<std::byte>>(std::move(*encoded)));
+    Job job;
+    job.key = {document.generation.has_value(), document.set};
+    job.state = std::move(state);
+    job.strict = true;
+    job.by_hand = document.by_hand;
+    const DocumentReport started = start(std::move(job), now);
+    if (started.outcome != DocumentOutcome::loading) {
+        return started;
+    }
+    while (loading()) {
+        work(SIZE_MAX, now);
+    }
+    DocumentReport report = std::move(reports_.back().second);
+    reports_.pop_back();
+    return report;
+}
+
+DocumentReport DefinitionStore::offer_document(EncodedDocument document, Instant now) {
+    if (document.bytes->size() > kMaximumDocument) {
+        return refuse({DocumentOutcome::invalid, {}, {}, "the document is too long"});
+    }
+    SetState state;
+    state.generation = document.generation;
+    state.content_hash = document.content_hash;
+    state.document = std::make_shared<DefinitionDocument>(std::move(document.bytes));
+    Job job;
+    job.key = {document.generation.has_value(), document.set};
+    job.state = std::move(state);
+    job.of_peer = document.of_peer;
+    job.by_hand = document.by_hand;
+    DocumentReport report = start(std::move(job), now);
+    if (report.outcome == DocumentOutcome::loading && jobs_.size() == 1) {
+        work(kAtOnce, now);
+        if (!loading()) {
+            report = std::move(reports_.back().second);
+            reports_.pop_back();
+        }
+    }
+    return report;
+}
+
+std::optional<std::uint64_t> DefinitionStore::forget_local_document(std::string_view set,
+                                                                    Instant now) {
+    while (job_of(set) != nullptr) {  // it may be the one that is being taken in
+        work(SIZE_MAX, now);
+    }
+    std::optional<std::uint64_t> stays;
+    if (const auto fleet = sets_.find({true, std::string(set)}); fleet != sets_.end()) {
+        note_file_content(fleet->second, std::nullopt);
+        stays = fleet->second.generation;
+    }
+    const auto found = sets_.find({false, std::string(set)});
+    if (found == sets_.end()) {
+        return stays;
+    }
+    const Document document = sets_.extract(found).mapped().document;
+    for (std::size_t i = 0; i < document->size(); ++i) {
+        update(document->item(i).name, now);
+    }
+    return stays;
+}
+
+std::vector<SetStatus> DefinitionStore::sets() const {
+    std::vector<SetStatus> result;
+    for (const auto& [key, state] : sets_) {
+        result.push_back({key.set,
+                          state.generation,
+                          state.content_hash,
+                          state.document->size(),
+                          state.conflict(),
+                          {},
+                          state.file_content && state.outvoted_by(*state.file_content, false)});
+        const Job* const job = job_of(key.set);
+        if (job != nullptr && job->key == key && !job->installing) {
+            result.back().loading = job->state.generation;
+        }
+    }
+    return result;
+}
+
+void DefinitionStore::note_peer_contents(std::string_view set, PeerContents contents) {
+    const auto found = sets_.find({true, std::string(set)});
+    if (found == sets_.end() || found->second.peers == contents) {
+        return;
+    }
+    const bool before = found->second.peer_conflict();
+    found->second.peers = std::move(contents);
+    counters_.document_conflicts += !before && found->second.peer_conflict() ? 1U : 0U;
+    ++conflict_changes_;
+}
+
+void DefinitionStore::note_file_content(SetState& state, std::optional<std::uint64_t> content) {
+    const bool before = state.conflict();
+    state.file_content = content;
+    conflict_changes_ += before == state.conflict() ? 0U : 1U;
+}
+
+bool DefinitionStore::SetState::peer_conflict() const {
+    return std::any_of(peers.begin(), peers.end(),
+                       [this](const auto& one) { return one.first != content_hash; });
+}
+
+/// Of a tie a file that is new decides: one of two could else never be put right.
+bool DefinitionStore::SetState::outvoted_by(std::uint64_t content, bool by_a_tie) const {
+    const auto at_peers = [this](std::uint64_t which) {
+        const auto found = peers.find(which);
+        return found == peers.end() ? std::size_t{0} : found->second;
+    };
+    const std::size_t here = at_peers(content_hash) + 1;
+    return at_peers(content) > here || (by_a_tie && at_peers(content) == here);
+}
+
+std::shared_ptr<const std::vector<std::byte>> DefinitionStore::document_bytes(
+    std::string_view set) const {
+    const auto found = sets_.find({true, std::string(set)});
+    return found == sets_.end() ? nullptr : found->second.document->bytes();
+}
+
+// --- API layer ----------------------------------------------------------------------------------
+
+MergeOutcome DefinitionStore::merge(DefinitionEntry entry, Instant now) {
+    if (entry.kind == EntryKind::set && !decode_definition(entry.name, entry.value)) {
+        ++counters_.refused_entries;
+        return MergeOutcome::invalid;
+    }
+    const MergeOutcome outcome = merge_entry(std::move(entry), now);
+    counters_.refused_epochs += outcome == MergeOutcome::epoch ? 1 : 0;
+    counters_.refused_full += outcome == MergeOutcome::full ? 1 : 0;
+    counters_.refused_stale += outcome == MergeOutcome::stale ? 1 : 0;
+    counters_.merged += outcome == MergeOutcome::applied ? 1 : 0;
+    return outcome;
+}
+
+/// Merges, keeps what it replaces or what it is too old for, and brings the name up to date.
+MergeOutcome DefinitionStore::merge_entry(DefinitionEntry entry, Instant now) {
+    now_ = std::max(now_, now);
+    const std::string name = entry.name;
+    const bool ours = entry.version.writer == writer_;
+    std::optional<DefinitionEntry> other;
+    if (const DefinitionEntry* const here = overrides_.find(name)) {
+        other = here->version < entry.version ? *here : entry;
+    }
+    const MergeOutcome outcome = overrides_.merge(std::move(entry), now);
+    if (outcome == MergeOutcome::applied) {
+        if (other && !ours && other->version.writer == writer_ &&
+            overtaken_.size() < kMaximumOvertaken) {
+            overtaken_.push_back(*other);
+        }
+        if (other) {
+            history_.note(std::move(*other), HistoryFate::replaced);
+        }
+        update(name, now);
+    } else if (outcome == MergeOutcome::older && other &&
+               history_.note(std::move(*other), HistoryFate::overruled)) {
+        ++counters_.overruled;
+    }
+    return outcome;
+}
+
+std::vector<DefinitionEntry> DefinitionStore::take_edited() { return std::exchange(edited_, {}); }
+
+std::vector<DefinitionEntry> DefinitionStore::take_overtaken() {
+    return std::exchange(overtaken_, {});
+}
+
+std::vector<HistoryEntry> DefinitionStore::history(std::string_view name) const {
+    std::vector<HistoryEntry> list = history_.of(name);
+    if (const DefinitionEntry* const entry = overrides_.find(name)) {
+        list.insert(list.begin(), {*entry, HistoryFate::current});
+    }
+    return list;
+}
+
+}  // namespace weir::definitions

@@ -1,0 +1,237 @@
+// Documents taken in: judged, read, installed name by name. Part of DefinitionStore.
+
+#include <algorithm>
+#include <utility>
+
+#include "definitions/codec.h"
+#include "definitions/error_text.h"
+#include "definitions/store.h"
+
+namespace weir::definitions {
+namespace {
+
+using limiter::DefinitionError;
+
+/// Of one document; more are counted.
+constexpr std::size_t kMostErrors = 1000;
+
+}  // namespace
+
+/// Peers that leave or are cut off make a tie, too: a mistake that was refused must not be taken
+/// then because it, or another file beside it, is read again.
+bool DefinitionStore::refused_before(const Job& job) const {
+    const auto found = sets_.find(job.key);
+    return !job.of_peer && !job.by_hand && found != sets_.end() &&
+           found->second.generation == job.state.generation &&
+           found->second.file_content == job.state.content_hash;
+}
+
+/// What is to be said of a document without taking it in; nothing if it is to be.
+std::optional<DocumentReport> DefinitionStore::judge(const Job& job) {
+    using enum DocumentOutcome;
+    const SetKey& key = job.key;
+    const SetState& state = job.state;
+    const auto found = sets_.find(key);
+    // Whatever the file here says now, it is not what was in conflict before.
+    if (const auto fleet = sets_.find({true, key.set}); !job.of_peer && fleet != sets_.end()) {
+        note_file_content(fleet->second, std::nullopt);
+    }
+    if (key.set.empty() || key.set.size() > kMaximumSetName) {
+        return refuse({invalid, {}, {}, "a set's name has 1 to 128 bytes"});
+    }
+    if (found == sets_.end()) {
+        const bool room = sets_.size() < kMaximumSets;
+        return room ? std::nullopt : std::optional(refuse({invalid, {}, {}, "more than 64 sets"}));
+    }
+    const SetState& here = found->second;
+    if (here.generation == state.generation && here.content_hash == state.content_hash) {
+        return DocumentReport{unchanged, here.generation, {}, {}};
+    }
+    if (!state.generation) {
+        return std::nullopt;
+    }
+    if (*here.generation > *state.generation) {
+        return refuse({older,
+                       here.generation,
+                       {},
+                       "generation " + std::to_string(*here.generation) + " of " + key.set +
+                           " is in force, this is " + std::to_string(*state.generation)});
+    }
+    if (here.generation == state.generation) {
+        if (!job.of_peer && here.outvoted_by(state.content_hash, !job.refused_before)) {
+            return std::nullopt;
+        }
+        if (!job.of_peer) {
+            note_file_content(found->second, state.content_hash);
+        }
+        ++counters_.document_conflicts;
+        return DocumentReport{conflict,
+                              here.generation,
+                              {},
+                              "generation " + std::to_string(*here.generation) + " of " + key.set +
+                                  " is in force with other content: give the change a new "
+                                  "generation"};
+    }
+    return std::nullopt;
+}
+
+DocumentReport DefinitionStore::start(Job job, Instant now) {
+    now_ = std::max(now_, now);
+    job.refused_before = refused_before(job);
+    if (auto report = judge(job)) {
+        return std::move(*report);
+    }
+    if (const Job* const known = job_of(job.key.set);
+        known != nullptr && known->key == job.key && !known->installing &&
+        known->state.content_hash == job.state.content_hash) {
+        return {DocumentOutcome::loading, known->state.generation, {}, {}};
+    }
+    if (jobs_.size() >= kMaximumSets) {
+        return refuse({DocumentOutcome::invalid, {}, {}, "too many documents at once"});
+    }
+    const auto generation = job.state.generation;
+    jobs_.push_back(std::move(job));
+    return {DocumentOutcome::loading, generation, {}, {}};
+}
+
+const DefinitionStore::Job* DefinitionStore::job_of(std::string_view set) const {
+    const auto found = std::find_if(jobs_.rbegin(), jobs_.rend(),
+                                    [&](const Job& job) { return job.key.set == set; });
+    return found == jobs_.rend() ? nullptr : &*found;
+}
+
+std::optional<std::uint64_t> DefinitionStore::loading_generation(std::string_view set) const {
+    const Job* const job = job_of(set);
+    return job == nullptr || job->installing ? std::nullopt : job->state.generation;
+}
+
+/// Goes on with the documents that wait, so many definitions of them.
+void DefinitionStore::work(std::size_t budget, Instant now) {
+    while (!jobs_.empty() && budget > 0) {
+        Job& job = jobs_.front();
+        const bool done = job.installing ? install(job, budget, now) : read(job, budget, now);
+        if (!done) {
+            return;
+        }
+    }
+}
+
+/// False when the budget is used up.
+bool DefinitionStore::read(Job& job, std::size_t& budget, Instant now) {
+    DefinitionDocument& document = *job.state.document;
+    const std::size_t before = document.size();
+    const auto outcome = document.read(budget, &job.errors);
+    const std::size_t used = document.size() - before;
+    visits_ += used;
+    budget -= std::min(budget, used);
+    const auto in_force = [&] {
+        const auto found = sets_.find(job.key);
+        return found == sets_.end() ? std::nullopt : found->second.generation;
+    };
+    if (!outcome) {
+        finish_job(refuse({DocumentOutcome::invalid, in_force(), {}, outcome.error().message}));
+        return true;
+    }
+    if (!document.complete()) {
+        return false;
+    }
+    // Another document of the set may have come into force since this one was offered.
+    if (auto report = judge(job)) {
+        finish_job(std::move(*report));
+        return true;
+    }
+    if (!job.errors.empty() && !job.strict) {
+        std::string message = describe_all(job.errors);
+        finish_job(refuse(
+            {DocumentOutcome::invalid, in_force(), std::move(job.errors), std::move(message)}));
+        return true;
+    }
+    SetState& place = sets_[job.key];
+    conflict_changes_ += place.conflict() ? 1U : 0U;
+    std::swap(place, job.state);
+    job.before = std::exchange(job.state.document, place.document);
+    job.installing = true;
+    static_cast<void>(now);
+    return true;
+}
+
+/// Goes through the names of the old and the new document side by side; what is the same in both
+/// costs a comparison.
+bool DefinitionStore::install(Job& job, std::size_t& budget, Instant now) {
+    const DefinitionDocument& fresh = *job.state.document;
+    const std::size_t old_size = job.before ? job.before->size() : 0;
+    while (job.old_at < old_size || job.new_at < fresh.size()) {
+        if (budget == 0) {
+            return false;
+        }
+        --budget;
+        ++visits_;
+        using Item = std::optional<DefinitionDocument::Item>;
+        const Item old = job.old_at < old_size ? Item(job.before->item(job.old_at)) : Item();
+        const Item item = job.new_at < fresh.size() ? Item(fresh.item(job.new_at)) : Item();
+        const bool take_old = old && (!item || old->name <= item->name);
+        const bool take_new = item && (!old || item->name <= old->name);
+        job.old_at += take_old ? 1 : 0;
+        job.new_at += take_new ? 1 : 0;
+        if (!take_old || !take_new || old->value != item->value) {
+            update(take_new ? item->name : old->name, now);
+        }
+    }
+    if (job.strict && invalid_in_place(job, now)) {
+        return true;
+    }
+    ++counters_.documents_applied;
+    finish_job({DocumentOutcome::applied, sets_.at(job.key).generation, {}, {}});
+    return true;
+}
+
+/// Of a strict document: takes it back if any of its quotas is not valid in its place.
+bool DefinitionStore::invalid_in_place(Job& job, Instant now) {
+    const Document document = job.state.document;
+    for (std::size_t i = 0; i < document->size(); ++i) {
+        const std::string_view name = document->item(i).name;
+        const DefinitionTree::Node* const node = tree_.find(name);
+        const bool own = node != nullptr && node->problem != nullptr &&
+                         node->hash == content_hash_of(name, document->item(i).value);
+        const bool known = std::any_of(job.errors.begin(), job.errors.end(),
+                                       [&](const auto& error) { return error.index == i; });
+        if (own && !known && job.errors.size() < kMostErrors) {
+            job.errors.push_back(tree_.explain(*node));
+            job.errors.back().index = i;
+        }
+    }
+    if (job.errors.empty()) {
+        return false;
+    }
+    if (job.before) {
+        SetState& place = sets_[job.key];
+        place = job.state;
+        place.document = job.before;
+        conflict_changes_ += place.conflict() ? 1U : 0U;
+    } else {
+        sets_.erase(job.key);
+    }
+    for (const Document& names : {document, job.before}) {
+        for (std::size_t i = 0; names && i < names->size(); ++i) {
+            update(names->item(i).name, now);
+        }
+    }
+    std::string message = describe_all(job.errors);
+    finish_job(refuse({DocumentOutcome::invalid, job.before ? job.state.generation : std::nullopt,
+                       std::move(job.errors), std::move(message)}));
+    return true;
+}
+
+void DefinitionStore::finish_job(DocumentReport report) {
+    reports_.emplace_back(jobs_.front().key.set, std::move(report));
+    jobs_.pop_front();
+    if (reports_.size() > kMaximumSets) {
+        reports_.erase(reports_.begin());
+    }
+}
+
+std::vector<std::pair<std::string, DocumentReport>> DefinitionStore::take_reports() {
+    return std::exchange(reports_, {});
+}
+
+}  // namespace weir::definitions

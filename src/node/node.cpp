@@ -1,0 +1,121 @@
+#include "node/node.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/work_then.h"
+#include "definitions/store.h"
+#include "engine/engine.h"
+#include "net/clock.h"
+
+namespace weir::node {
+namespace {
+
+constexpr std::chrono::milliseconds kMaintenance{100};
+
+limiter::LimiterOptions limiter_options(const config::Settings& settings, std::uint64_t seed) {
+    limiter::LimiterOptions options;
+    options.max_instances = static_cast<std::uint32_t>(settings.limiter.max_instances);
+    options.max_weight = settings.limiter.max_weight;
+    options.max_statistics =
+        std::max(options.max_statistics, static_cast<std::uint32_t>(settings.max_quota_series));
+    options.seed = seed;
+    return options;
+}
+
+std::string environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+Member::Member(boost::asio::io_context& control, const config::Settings& settings,
+               std::uint64_t seed)
+    : control_(control),
+      random_(seed),
+      maintenance_(control),
+      limiter_(limiter_options(settings, random_.next())) {}
+
+Result<void> Member::open(const config::Settings& settings) {
+    cluster::Options options;
+    options.settings = settings.cluster;
+    options.pod_ip = environment("POD_IP");
+    auto opened = cluster::Cluster::open(control_, limiter_, std::move(options), random_.next());
+    if (!opened) {
+        return opened.error();
+    }
+    cluster_ = std::move(*opened);
+    if (!settings.snapshot.file.empty()) {
+        snapshot_ = std::make_unique<SnapshotKeeper>(
+            control_, cluster_->engine().definitions(), settings.snapshot,
+            settings.cluster ? settings.cluster->name : "", told_of_snapshot_);
+    }
+    return {};
+}
+
+Result<void> Member::apply_first(const std::vector<config::QuotaSet>& sets) {
+    definitions::DefinitionStore& store = cluster_->engine().definitions();
+    const SetsOutcome outcome = sets_.apply(sets, store, net::now(), true);
+    if (!outcome.errors.empty()) {
+        return error(ErrorCode::invalid_argument, outcome.errors.front());
+    }
+    if (snapshot_) {
+        snapshot_->load(net::now(), net::unix_time());
+    }
+    // The engine would do it at its first tick, but no request may come before.
+    static_cast<void>(limiter_.change(store.take_changes(), net::now()));
+    return {};
+}
+
+void Member::start() {
+    cluster_->start();
+    if (snapshot_) {
+        snapshot_->start();
+    }
+    maintain();
+}
+
+SetsOutcome Member::apply(const std::vector<config::QuotaSet>& sets, bool by_hand) {
+    return sets_.apply(sets, cluster_->engine().definitions(), net::now(), false, by_hand);
+}
+
+void Member::leave() {
+    cluster_->leave();
+    cluster_->stop();
+    maintenance_.cancel();
+    if (snapshot_) {
+        snapshot_->stop();
+    }
+}
+
+std::optional<admin::SnapshotFigures> Member::snapshot() const {
+    if (!snapshot_) {
+        return std::nullopt;
+    }
+    return snapshot_->figures();
+}
+
+void Member::maintain() {
+    work_then([this] { work(); }, [this] { schedule_maintenance(); });
+}
+
+void Member::work() {
+    limiter_.maintain(net::now());
+    const SetsOutcome late = sets_.poll(cluster_->engine().definitions());
+    const bool news = !late.errors.empty() || !late.older.empty() || !late.over.empty();
+    if (told_ && (news || late.again)) {
+        told_(late);
+    }
+}
+
+void Member::schedule_maintenance() {
+    maintenance_.expires_after(kMaintenance);
+    maintenance_.async_wait([this](const boost::system::error_code& failure) {
+        if (!failure) {
+            maintain();
+        }
+    });
+}
+
+}  // namespace weir::node

@@ -1,0 +1,118 @@
+#include "node/quota_sets.h"
+
+#include <utility>
+
+#include "definitions/store.h"
+
+namespace weir::node {
+
+void QuotaSets::note(const std::string& set, const definitions::DocumentReport& report,
+                     SetsOutcome& outcome) {
+    const auto file = files_.find(set);
+    const std::string message =
+        (file == files_.end() ? "set " + set : file->second) + ": " + report.message;
+    problems_.erase(set);
+    switch (report.outcome) {
+        case definitions::DocumentOutcome::applied:
+        case definitions::DocumentOutcome::unchanged:
+        case definitions::DocumentOutcome::loading:
+            return;
+        case definitions::DocumentOutcome::older:
+            outcome.older.push_back(message);
+            break;
+        case definitions::DocumentOutcome::conflict:
+        case definitions::DocumentOutcome::invalid:
+            outcome.errors.push_back(message);
+            break;
+    }
+    if (file != files_.end()) {
+        problems_[set] = message;
+    }
+}
+
+SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
+                             definitions::DefinitionStore& store, Instant now, bool at_once,
+                             bool by_hand) {
+    SetsOutcome outcome;
+    std::map<std::string, std::string> files;
+    for (const config::QuotaSet& set : sets) {
+        files[set.name] = set.file;
+    }
+    std::swap(files, files_);
+    for (const config::QuotaSet& set : sets) {
+        if (set.encoded == nullptr) {
+            note(set.name,
+                 store.apply_document({set.name, set.generation, set.quotas, by_hand}, now),
+                 outcome);
+            continue;
+        }
+        auto report = store.offer_document(
+            {set.name, set.generation, set.encoded, set.encoded_hash, false, by_hand}, now);
+        while (at_once && store.loading()) {
+            store.tick(now);
+        }
+        for (auto& [name, late] : store.take_reports()) {
+            if (name == set.name) {
+                report = std::move(late);
+            }
+        }
+        note(set.name, report, outcome);
+    }
+    for (const auto& [name, file] : files) {
+        if (files_.contains(name)) {
+            continue;
+        }
+        const auto stays = store.forget_local_document(name, now);
+        problems_.erase(name);
+        if (!stays) {
+            continue;
+        }
+        outcome.gone.push_back(file + ": the set " + name + " is in no file here any more; " +
+                               "generation " + std::to_string(*stays) +
+                               " stays in force in the fleet until a newer one comes (one without "
+                               "quotas takes them away)");
+    }
+    return outcome;
+}
+
+SetsOutcome QuotaSets::poll(definitions::DefinitionStore& store) {
+    SetsOutcome outcome;
+    for (const auto& [set, report] : store.take_reports()) {
+        // Of documents that peers sent only errors are of interest here.
+        const bool own = files_.contains(set);
+        if (own || report.outcome == definitions::DocumentOutcome::invalid) {
+            note(set, report, outcome);
+        }
+    }
+    for (std::string& reason : store.take_refused()) {
+        outcome.errors.push_back("quota " + std::move(reason));
+    }
+    if (conflicts_seen_ == store.conflict_changes()) {
+        return outcome;
+    }
+    conflicts_seen_ = store.conflict_changes();
+    std::set<std::string> in_conflict;
+    for (const definitions::SetStatus& set : store.sets()) {
+        if (!set.conflict) {
+            continue;
+        }
+        outcome.again = outcome.again || set.outvoted;
+        in_conflict.insert(set.set);
+        if (in_conflict_.contains(set.set) || problems_.contains(set.set)) {
+            continue;
+        }
+        outcome.errors.push_back("set " + set.set + ": generation " +
+                                 std::to_string(set.generation.value_or(0)) +
+                                 " is in force here and with other content elsewhere in the fleet: "
+                                 "give the change a new generation");
+    }
+    for (const std::string& set : in_conflict_) {
+        if (!in_conflict.contains(set)) {
+            outcome.over.push_back(set);
+        }
+    }
+    in_conflict_ = std::move(in_conflict);
+    return outcome;
+}
+
+}  // namespace weir::node

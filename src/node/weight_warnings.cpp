@@ -1,0 +1,306 @@
+#include "node/weight_warnings.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "limiter/name_pattern.h"
+#include "limiter/template_index.h"
+#include "routing/s3_operations.h"
+
+namespace weir::node {
+namespace {
+
+constexpr double kNoLow = std::numeric_limits<double>::infinity();
+constexpr std::size_t kNone = ~std::size_t{0};
+/// Of one route; more are counted.
+constexpr std::size_t kMostOfRoute = 10;
+
+std::string number(double value) {
+    std::array<char, 400> buffer{};
+    const auto end =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed)
+            .ptr;
+    return {buffer.data(), end};
+}
+
+// --- which names two texts with captures have in common -----------------------------------------
+
+constexpr char kAny = '\1';   // one character of a segment; names have no control characters
+constexpr char kMany = '\2';  // any number of them
+
+/// Captures as what they match: one character or more.
+std::string to_glob(std::string_view text) {
+    std::string glob;
+    while (!text.empty()) {
+        const std::size_t open = text.find('{');
+        glob += text.substr(0, open);
+        const std::size_t close = text.find('}', open);
+        if (open == std::string_view::npos || close == std::string_view::npos) {
+            break;
+        }
+        glob += {kAny, kMany};
+        text.remove_prefix(close + 1);
+    }
+    return glob;
+}
+
+bool same_character(char left, char right) {
+    return left == right || (left == kAny && right != '/') || (right == kAny && left != '/');
+}
+
+/// Whether some name fits both, by which ends of both can be reached together.
+bool can_meet(std::string_view left, std::string_view right) {
+    const std::size_t plain = std::min(left.find(kAny), right.find(kAny));
+    if (left.substr(0, plain) != right.substr(0, plain)) {
+        return false;
+    }
+    std::vector<bool> next(right.size() + 1);
+    std::vector<bool> row(right.size() + 1);
+    for (std::size_t i = left.size() + 1; i-- > 0;) {
+        for (std::size_t j = right.size() + 1; j-- > 0;) {
+            const bool more_left = i < left.size();
+            const bool more_right = j < right.size();
+            bool meet = !more_left && !more_right;
+            if (more_left && left[i] == kMany) {
+                meet = next[j] || (more_right && right[j] != '/' && row[j + 1]);
+            } else if (more_right && right[j] == kMany) {
+                meet = row[j + 1] || (more_left && left[i] != '/' && next[j]);
+            } else if (more_left && more_right) {
+                meet = same_character(left[i], right[j]) && next[j + 1];
+            }
+            row[j] = meet;
+        }
+        std::swap(row, next);
+    }
+    return next[0];
+}
+
+// --- quotas with what is above them -------------------------------------------------------------
+
+class Quotas {
+  public:
+    explicit Quotas(const std::vector<config::QuotaSet>& sets) {
+        for (const config::QuotaSet& set : sets) {
+            for (const limiter::QuotaDefinition& quota : set.quotas) {
+                add(quota);
+            }
+        }
+        for (std::size_t i = 0; i < quotas_.size(); ++i) {
+            parents_.push_back(parent_of(*quotas_[i]));
+        }
+        for (std::size_t i = 0; i < quotas_.size(); ++i) {
+            double low = kNoLow;
+            std::size_t depth = 0;
+            for (std::size_t at = i; at != kNone && depth <= limiter::kMaxChainDepth;
+                 at = parents_[at], ++depth) {
+                low = std::min(low, lows_[at]);
+            }
+            chain_lows_.push_back(low);
+        }
+    }
+
+    [[nodiscard]] std::size_t size() const { return quotas_.size(); }
+    [[nodiscard]] const std::string& name(std::size_t quota) const { return quotas_[quota]->name; }
+    /// The least low of its limits that a weight counts for.
+    [[nodiscard]] double low(std::size_t quota) const { return lows_[quota]; }
+    /// The same of it and all above it.
+    [[nodiscard]] double chain_low(std::size_t quota) const { return chain_lows_[quota]; }
+    [[nodiscard]] std::size_t parent(std::size_t quota) const { return parents_[quota]; }
+
+  private:
+    void add(const limiter::QuotaDefinition& quota) {
+        if (auto pattern = limiter::NamePattern::parse(quota.name)) {
+            by_glob_.emplace(to_glob(quota.name), quotas_.size());
+            if (pattern->has_captures()) {
+                templates_.add(*pattern, static_cast<std::uint32_t>(quotas_.size()));
+            }
+        }
+        quotas_.push_back(&quota);
+        lows_.push_back(low_of(quota));
+    }
+
+    static double low_of(const limiter::QuotaDefinition& quota) {
+        double low = kNoLow;
+        for (const limiter::RateLimit& limit : quota.limits) {
+            const limiter::LimitParameters parameters = limit.resolved();
+            const bool counts =
+                limit.unit == limiter::Unit::requests || limit.unit == limiter::Unit::cost;
+            if (counts && !parameters.zero() && quota.mode != limiter::Mode::off) {
+                low = std::min(low, parameters.low);
+            }
+        }
+        return low;
+    }
+
+    /// As the limiter finds it.
+    [[nodiscard]] std::size_t parent_of(const limiter::QuotaDefinition& quota) const {
+        if (!quota.parent) {
+            return kNone;
+        }
+        if (const auto exact = by_glob_.find(to_glob(*quota.parent)); exact != by_glob_.end()) {
+            return exact->second;
+        }
+        const auto found = templates_.find(*quota.parent);
+        return found ? *found : kNone;
+    }
+
+    std::vector<const limiter::QuotaDefinition*> quotas_;
+    std::vector<double> lows_;
+    std::vector<double> chain_lows_;
+    std::vector<std::size_t> parents_;
+    std::unordered_map<std::string, std::size_t> by_glob_;
+    limiter::TemplateIndex templates_;
+};
+
+// --- what a route charges, and to whom ----------------------------------------------------------
+
+/// A weight and the names that it may be charged to.
+struct Charge {
+    double weight = 0;
+    std::string of;  // the operation or method; empty: all others
+    std::vector<std::string> texts;
+};
+
+void replace(std::string& text, std::string_view what, std::string_view by) {
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+        text.replace(at, what.size(), by);
+    }
+}
+
+const routing::S3Operation* find_operation(std::string_view name) {
+    const auto operations = routing::s3_operations();
+    const auto found =
+        std::find_if(operations.begin(), operations.end(),
+                     [name](const routing::S3Operation& one) { return one.name == name; });
+    return found == operations.end() ? nullptr : &*found;
+}
+
+/// The names for an operation of preset s3; for any other one if it is none.
+std::vector<std::string> s3_texts(std::vector<std::string> texts, std::string_view operation) {
+    if (texts.empty()) {
+        texts = {"s3/{bucket}/{operation}", "s3/{bucket}/{access}", "s3/{bucket}", "s3"};
+    }
+    const routing::S3Operation* known = find_operation(operation);
+    std::vector<std::string> result;
+    for (std::string text : texts) {
+        if (known != nullptr) {
+            if (known->level == routing::S3Level::service &&
+                text.find("{bucket}") != std::string::npos) {
+                continue;  // there is none in the request
+            }
+            replace(text, "{operation}", operation);
+            replace(text, "{access}", known->read ? "read" : "write");
+        } else if (text.find("{access}") != std::string::npos) {
+            std::string reading = text;
+            replace(reading, "{access}", "read");
+            result.push_back(std::move(reading));
+            replace(text, "{access}", "write");
+        }
+        result.push_back(std::move(text));
+    }
+    return result;
+}
+
+std::vector<Charge> charges_of(const routing::RouteSettings& route) {
+    const routing::WeightSettings& weight = route.weight;
+    std::vector<Charge> charges;
+    if (weight.source != routing::WeightSource::constant &&
+        weight.source != routing::WeightSource::table) {
+        return charges;
+    }
+    const bool s3 = !route.preset.empty();
+    const std::vector<std::string>& methods = route.match.methods;
+    const auto in_table = [&weight](const std::string& method) {
+        return std::any_of(weight.table.begin(), weight.table.end(),
+                           [&method](const auto& entry) { return entry.first == method; });
+    };
+    for (const auto& [of, value] : weight.table) {
+        const bool met =
+            s3 || methods.empty() || std::find(methods.begin(), methods.end(), of) != methods.end();
+        if (met) {
+            charges.push_back({value, of, s3 ? s3_texts(route.quotas, of) : route.quotas});
+        }
+    }
+    if (s3 || methods.empty() || !std::all_of(methods.begin(), methods.end(), in_table)) {
+        charges.push_back({weight.constant, "", s3 ? s3_texts(route.quotas, "") : route.quotas});
+    }
+    return charges;
+}
+
+/// The heaviest that a route charges to one quota.
+struct Excess {
+    double weight = 0;
+    std::string of;
+    std::size_t below = kNone;  // the quota that the route names, if it is not this one
+};
+
+/// By quota, in the order of the documents.
+std::map<std::size_t, Excess> excesses_of(const routing::RouteSettings& route,
+                                          const Quotas& quotas) {
+    std::map<std::size_t, Excess> excesses;
+    for (const Charge& charge : charges_of(route)) {
+        std::vector<std::string> globs;
+        for (const std::string& text : charge.texts) {
+            globs.push_back(to_glob(text));
+        }
+        for (std::size_t i = 0; i < quotas.size(); ++i) {
+            if (!(charge.weight > quotas.chain_low(i))) {
+                continue;
+            }
+            const std::string name = to_glob(quotas.name(i));
+            if (std::none_of(globs.begin(), globs.end(),
+                             [&name](const std::string& glob) { return can_meet(glob, name); })) {
+                continue;
+            }
+            std::size_t depth = 0;
+            for (std::size_t at = i; at != kNone && depth <= limiter::kMaxChainDepth;
+                 at = quotas.parent(at), ++depth) {
+                Excess& excess = excesses[at];
+                if (charge.weight > std::max(quotas.low(at), excess.weight)) {
+                    excess = {charge.weight, charge.of, at == i ? kNone : i};
+                }
+            }
+        }
+    }
+    std::erase_if(excesses, [](const auto& each) { return each.second.weight == 0; });
+    return excesses;
+}
+
+std::string describe(const Quotas& quotas, std::size_t quota, const Excess& excess) {
+    return "a weight of " + number(excess.weight) +
+           (excess.of.empty() ? "" : " (" + excess.of + ")") + " exceeds the low burst of quota '" +
+           quotas.name(quota) + "', " + number(quotas.low(quota)) +
+           (excess.below == kNone ? "" : ", a parent of '" + quotas.name(excess.below) + "'") +
+           ": such a request passes only when the bucket is nearly empty";
+}
+
+}  // namespace
+
+void warn_about_weights(const config::Settings& settings, const std::vector<config::QuotaSet>& sets,
+                        const std::string& file, config::Diagnostics& diagnostics) {
+    const Quotas quotas(sets);
+    for (std::size_t route = 0; route < settings.routing.routes.size(); ++route) {
+        const std::string place = "routes[" + std::to_string(route) + "].weight";
+        const auto warn = [&](std::string what) {
+            diagnostics.add({config::Severity::warning, file, {}, place, std::move(what), {}});
+        };
+        const auto excesses = excesses_of(settings.routing.routes[route], quotas);
+        std::size_t told = 0;
+        for (const auto& [quota, excess] : excesses) {
+            if (++told > kMostOfRoute) {
+                warn("the same holds for " + std::to_string(excesses.size() - kMostOfRoute) +
+                     " more quotas");
+                break;
+            }
+            warn(describe(quotas, quota, excess));
+        }
+    }
+}
+
+}  // namespace weir::node

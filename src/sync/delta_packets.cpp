@@ -1,0 +1,122 @@
+#include "sync/delta_packets.h"
+
+#include <array>
+#include <optional>
+
+namespace weir::sync {
+namespace {
+
+using Buffer = std::array<std::byte, kMaximumEntrySize>;
+
+void append_bytes(std::vector<std::byte>& to, ByteSpan bytes) {
+    to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+void DeltaPackets::add(const gossip::MemberId& owner, const DeltaEntry& entry) {
+    Buffer buffer;
+    ByteWriter writer(buffer);
+    encode(writer, entry);
+    Line& line = lines_[owner];
+    if (line.open.size() + writer.size() > gossip::kMaximumPayload) {
+        send(owner, line);
+    }
+    if (line.open.empty()) {
+        std::array<std::byte, 2> tag;
+        ByteWriter head(tag);
+        head.u16(line.next_tag);
+        append_bytes(line.open, head.written());
+    }
+    append_bytes(line.open, writer.written());
+    line.said.push_back(said_in(entry));
+}
+
+void DeltaPackets::send(const gossip::MemberId& owner, Line& line) {
+    if (!sink_.send(owner, gossip::MessageType::delta, line.open)) {
+        dropped_ += line.said.size();
+    }
+    line.open.clear();
+    if (line.sent.size() == kRemembered) {
+        line.sent.pop_front();
+    }
+    line.sent.push_back({line.next_tag++, std::move(line.said)});
+    line.said.clear();
+}
+
+void DeltaPackets::send_all() {
+    for (auto& [owner, line] : lines_) {
+        if (!line.open.empty()) {
+            send(owner, line);
+        }
+    }
+}
+
+const std::vector<SaidCounts>* DeltaPackets::find(const gossip::MemberId& owner,
+                                                  std::uint16_t tag) const {
+    const auto line = lines_.find(owner);
+    if (line == lines_.end()) {
+        return nullptr;
+    }
+    for (const Message& message : line->second.sent) {
+        if (message.tag == tag) {
+            return &message.said;
+        }
+    }
+    return nullptr;
+}
+
+AnswerPacket::AnswerPacket(gossip::MessageSink& sink, const gossip::MemberId& to, std::uint16_t tag,
+                           std::uint64_t& dropped)
+    : sink_(sink), to_(to), tag_(tag), dropped_(dropped) {
+    begin();
+}
+
+void AnswerPacket::begin() {
+    std::array<std::byte, 12> head;
+    ByteWriter writer(head);
+    writer.u16(tag_);
+    writer.varint(index_);
+    payload_.clear();
+    append_bytes(payload_, writer.written());
+    begin_size_ = payload_.size();
+}
+
+bool AnswerPacket::add(const gossip::MemberId& to, const TotalEntry& entry) {
+    if (answered_ || to != to_ || entry.key != said_.key) {
+        return false;
+    }
+    append(entry);
+    answered_ = true;
+    return true;
+}
+
+void AnswerPacket::append(const std::optional<TotalEntry>& entry) {
+    Buffer buffer;
+    ByteWriter writer(buffer);
+    encode_answer(writer, said_, entry);
+    if (payload_.size() + writer.size() > gossip::kMaximumPayload) {
+        send();
+        begin();
+    }
+    append_bytes(payload_, writer.written());
+}
+
+void AnswerPacket::next() {
+    if (!answered_) {
+        append(std::nullopt);
+    }
+    answered_ = false;
+    ++index_;
+}
+
+void AnswerPacket::send() {
+    if (payload_.size() == begin_size_) {
+        return;
+    }
+    if (!sink_.send(to_, gossip::MessageType::delta_answer, payload_)) {
+        ++dropped_;
+    }
+}
+
+}  // namespace weir::sync

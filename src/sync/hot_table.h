@@ -1,0 +1,42 @@
+#pragma once
+// The hottest shedding limits of the fleet as rumours that travel with membership gossip, so that a
+// sidecar with one request a minute knows before its request comes. Bounded; the newest word about
+// a limit wins. Belongs to the control thread.
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/instant.h"
+#include "sync/messages.h"
+
+namespace weir::sync {
+
+class HotTable {
+  public:
+    /// Older rumours are not told on.
+    static constexpr Duration kLongestAge = std::chrono::seconds(3);
+
+    explicit HotTable(std::size_t capacity) : capacity_(capacity) {}
+
+    /// Takes one in, from an owner's own knowledge or from gossip. False when it was not news.
+    bool note(const HotEntry& entry, Instant now);
+    void forget_old(Instant now);
+    /// What is told on, the hottest first, with the ages at `now`.
+    [[nodiscard]] std::vector<HotEntry> entries(Instant now) const;
+    [[nodiscard]] const HotEntry* find(const LimitKey& key) const;
+    [[nodiscard]] std::size_t size() const { return known_.size(); }
+    /// The message body, as many entries as fit into `limit` bytes, beginning at `offset`.
+    [[nodiscard]] std::vector<std::byte> encode(Instant now, std::size_t limit,
+                                                std::size_t offset) const;
+
+  private:
+    struct Known {
+        HotEntry entry;
+        Instant as_of{};
+    };
+    std::size_t capacity_;
+    std::vector<Known> known_;  // hottest first
+};
+
+}  // namespace weir::sync

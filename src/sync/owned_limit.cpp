@@ -1,0 +1,509 @@
+#include "sync/owned_limit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace weir::sync {
+namespace {
+
+/// A silent origin's rate falls to a third in this time.
+constexpr double kFadeTime = 0.1;
+/// So long it takes until the load of one that died is part of others' rates.
+constexpr Duration kMoved = std::chrono::milliseconds(300);
+/// Handed-over rates end when the origins have had the time to speak.
+constexpr Duration kHandedTime = std::chrono::milliseconds(1200);
+/// How fast the owner's mean of typical weights follows.
+constexpr double kTypicalShare = 0.125;
+
+/// More than so many times what can have happened is a lie.
+constexpr double kLeap = 10;
+/// Requests of a limit that was not counted for the engine yet.
+constexpr double kUncounted = 30;
+
+}  // namespace
+
+void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
+    life = new_life;
+    born = now;
+    handed_over = false;
+    bucket = {};
+    open_time = 0;
+    undrained = 0;
+    advanced = now;
+    judged = now;
+    cells.clear();
+    origins = 0;
+    oldest_word.reset();
+    handed_rate = held_rate = 0;
+    holding = false;
+    published = {};
+    answered.reset();
+    published_probability = 0;
+    was_published = false;
+    urgent = false;
+}
+
+void OwnedLimit::advance(Instant now) {
+    const double seconds = to_seconds(now - advanced);
+    if (seconds <= 0) {
+        return;
+    }
+    advanced = now;
+    if (parameters) {
+        open_time += bucket.advance(*parameters, bucket.offered_rate, seconds);
+    } else {
+        undrained = bucket.level > 0 ? undrained + seconds : 0;
+    }
+}
+
+void OwnedLimit::know(const limiter::LimitParameters& found) {
+    const bool made_up = !parameters && undrained > 0;
+    parameters = found;
+    bucket.clamp(found);
+    // What came was counted whole, nothing of it by its rate.
+    if (made_up) {
+        bucket.advance(found, 0, undrained);
+    }
+    undrained = 0;
+}
+
+OwnedCell* OwnedLimit::place(MemberNumber member) {
+    const auto at = std::lower_bound(
+        cells.begin(), cells.end(), member,
+        [](const OwnedCell& cell, MemberNumber number) { return cell.member < number; });
+    if (at != cells.end() && at->member == member) {
+        return &*at;
+    }
+    OwnedCell cell;
+    cell.member = member;
+    cell.open_time = open_time;
+    return &*cells.insert(at, cell);
+}
+
+const OwnedCell* OwnedLimit::find(MemberNumber member) const {
+    const auto at = std::lower_bound(
+        cells.begin(), cells.end(), member,
+        [](const OwnedCell& cell, MemberNumber number) { return cell.member < number; });
+    return at != cells.end() && at->member == member ? &*at : nullptr;
+}
+
+OwnedCell* OwnedLimit::find(MemberNumber member) {
+    return const_cast<OwnedCell*>(std::as_const(*this).find(member));
+}
+
+bool OwnedLimit::adopt_run(MemberNumber from, std::uint32_t run, const Silence& silence) {
+    const Endpoint& address = silence.id(from).address;
+    const auto known = std::find_if(cells.begin(), cells.end(), [&](const OwnedCell& cell) {
+        return cell.counts.run == run && cell.member != from &&
+               silence.id(cell.member).address == address;
+    });
+    if (known == cells.end()) {
+        return false;
+    }
+    OwnedCell moved = *known;
+    moved.member = from;
+    cells.erase(known);
+    *place(from) = moved;
+    return true;
+}
+
+DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from, DeltaEntry delta,
+                                 Instant now, SyncStatistics& statistics) {
+    advance(now);
+    last_use = now;
+    const CounterCell counts{delta.run, delta.admitted, delta.refunded, delta.offered};
+    const bool room = cells.size() < settings.maximum_cells_per_limit || find(from) != nullptr;
+    if (!room) {
+        return DeltaOutcome::full;
+    }
+    OwnedCell& cell = *place(from);
+    const bool new_run = cell.counts.run != delta.run;
+    const double seconds = to_seconds(new_run ? delta.run_age : now - cell.heard);
+    bool lie = false;
+    if (const auto founded = unfounded_rate(cell, delta, seconds)) {
+        delta.rate = *founded;
+        lie = true;
+    }
+    if (new_run) {
+        // Rule 1, first sight: a baseline, unless the run is younger than our ownership.
+        const bool young = delta.run_age < settings.fresh_run && now - delta.run_age > born;
+        bucket.offered_rate = std::max(0.0, bucket.offered_rate - cell.reckoned_rate());
+        cell.counts = {delta.run, 0, 0, 0};
+        cell.rate = cell.reckoned = 0;
+        cell.open_time = open_time;
+        take_state(delta);
+        if (young && leaps(cell, delta, counts, seconds)) {
+            lie = true;
+        } else if (young) {
+            count(settings, cell, delta, counts, now, statistics);
+        } else {
+            ++statistics.baselines;
+            if (now - born < settings.refill_time && parameters) {
+                bucket.level = std::max(bucket.level, delta.believed_level);
+                bucket.clamp(*parameters);
+            }
+        }
+        cell.counts = counts;
+        take_rate(cell, delta, now);
+        if (lie) {
+            return DeltaOutcome::leaping;
+        }
+        return young ? DeltaOutcome::counted : DeltaOutcome::baseline;
+    }
+    if (!follows(counts, cell.counts)) {
+        // Late packets have nothing that is new; a mixture of more and less is a lie.
+        if (follows(cell.counts, counts)) {
+            return DeltaOutcome::old;
+        }
+        return DeltaOutcome::falling;
+    }
+    if (leaps(cell, delta, counts, seconds)) {
+        lie = true;
+    } else {
+        take_state(delta);
+        count(settings, cell, delta, counts, now, statistics);
+    }
+    cell.counts = merge(cell.counts, counts);
+    take_rate(cell, delta, now);
+    return lie ? DeltaOutcome::leaping : DeltaOutcome::counted;
+}
+
+/// Even alone an origin lets through no more than its bucket holds and what has drained since.
+bool OwnedLimit::leaps(const OwnedCell& cell, const DeltaEntry& delta, const CounterCell& counts,
+                       double seconds) const {
+    if (!parameters) {
+        return false;
+    }
+    const double longest = std::max({1.0, seconds, to_seconds(delta.oldest_age)});
+    const double most =
+        std::max(bucket.ceiling(*parameters), delta.heaviest) + parameters->rate * longest;
+    return counts.net() - cell.counts.net() > kLeap * most;
+}
+
+/// The rate that the counts can account for, if the one that is told is out of all proportion. A
+/// rate is a decaying sum over the window: what is left of the former one, and each weight since.
+std::optional<double> OwnedLimit::unfounded_rate(const OwnedCell& cell, const DeltaEntry& delta,
+                                                 double seconds) const {
+    const bool new_run = cell.counts.run != delta.run;
+    const double window = limiter::kRateWindow;
+    const double before =
+        new_run ? 0 : cell.rate * std::exp(-0.5 * std::max(0.0, seconds) / window);
+    const double since = delta.offered - (new_run ? 0 : cell.counts.offered);
+    const double founded = before + std::max(0.0, since) / window;
+    const double weight = parameters ? std::min(delta.typical, parameters->low) : delta.typical;
+    const double few = kUncounted * std::max(1.0, weight) / window;
+    if (delta.rate <= kLeap * founded + few) {
+        return std::nullopt;
+    }
+    return founded;
+}
+
+void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const DeltaEntry& delta,
+                       const CounterCell& counts, Instant now, SyncStatistics& statistics) {
+    double increase = counts.net() - cell.counts.net();
+    cell.settle(open_time);
+    double reckoned = cell.reckoned;
+    // Rule 2, late lumps: what its silence made us give up counts with its last second's share
+    // only, the rest has drained or is forgiven. Nothing in it is older than its word before.
+    const Duration quiet = cell.heard == Instant{} ? delta.oldest_age : now - cell.heard;
+    const Duration age = std::min(delta.oldest_age, quiet);
+    const bool late = age > silent_after(settings, std::max(cell.keep_alive, delta.keep_alive));
+    if (late) {
+        increase *= std::min(1.0, 1 / to_seconds(age));
+        reckoned = std::min(reckoned, increase);
+        ++statistics.late_lumps;
+    }
+    if (!parameters) {
+        bucket.level = std::max(0.0, bucket.level + increase);
+        return;
+    }
+    double change = increase - reckoned;
+    if (late) {
+        // It tells of seconds that are over: it may fill the bucket to where shedding is in
+        // balance, not beyond. Two healed halves would else pay for their split a second time.
+        const double balance = 0.5 * (parameters->low + parameters->high);
+        change = std::min(change, std::max(0.0, balance - bucket.level));
+    }
+    // Rule 3, the ceiling, is in Bucket::add.
+    if (bucket.level + change > bucket.ceiling(*parameters)) {
+        ++statistics.ceiling_hits;
+    }
+    bucket.add(*parameters, change);
+}
+
+void OwnedLimit::take_rate(OwnedCell& cell, const DeltaEntry& delta, Instant now) {
+    const double before = cell.reckoned_rate();
+    cell.rate = delta.rate;
+    cell.fade = 1;
+    cell.reckoned = 0;
+    cell.open_time = open_time;
+    cell.keep_alive = delta.keep_alive;
+    cell.heard = now;
+    // While rates are handed over, what is heard replaces them instead of adding to them.
+    if (handed_rate > 0) {
+        add_rates(now);
+    } else {
+        bucket.offered_rate = std::max(0.0, bucket.offered_rate + delta.rate - before);
+    }
+}
+
+void OwnedLimit::take_state(const DeltaEntry& delta) {
+    if (!parameters) {
+        return;
+    }
+    const double largest = largest_weight(*parameters);
+    const double typical = std::clamp(delta.typical, 1e-6, std::max(1.0, largest));
+    bucket.typical += (typical - bucket.typical) * (cells.size() < 2 ? 1 : kTypicalShare);
+    bucket.heaviest = std::max(bucket.heaviest, std::min(delta.heaviest, largest));
+    // An origin refused at the edge: all shall hand out free room carefully from now on.
+    if (delta.shedding && parameters->edge()) {
+        bucket.shedding = limiter::next_shedding(*parameters, true, bucket.level, bucket.typical);
+    }
+}
+
+void OwnedLimit::receive(const SyncSettings& settings, const HandoverEntry& entry, Instant now) {
+    advance(now);
+    // What an owner knows replaces what our own views believed.
+    const bool first = !handed_over;
+    if (first) {
+        handed_rate = held_rate = 0;
+    }
+    handed_over = true;
+    if (now - born > settings.refill_time) {
+        return;  // we know better by now
+    }
+    bucket.level = std::max(bucket.level, entry.level);
+    bucket.shedding = bucket.shedding || entry.shedding;
+    bucket.typical = std::max(1e-6, entry.typical);
+    handed_rate = std::max(handed_rate, entry.rate);
+    handed_until = now + kHandedTime;
+    // Whoever was an owner as well knows of a split, too: the one who says less is believed.
+    held_rate = first ? entry.held_rate : std::min(held_rate, entry.held_rate);
+    const Instant hold_end =
+        now + std::clamp(entry.hold_left, Duration::zero(), settings.split_hold);
+    held_until = first ? hold_end : std::min(held_until, hold_end);
+    if (parameters) {
+        bucket.heaviest =
+            std::max(bucket.heaviest, std::min(entry.heaviest, largest_weight(*parameters)));
+        bucket.clamp(*parameters);
+    }
+    add_rates(now);
+}
+
+void OwnedLimit::add_rates(Instant now) {
+    if (now >= handed_until) {
+        handed_rate = 0;
+    }
+    if (now >= held_until || when_isolated == limiter::IsolationMode::optimistic) {
+        held_rate = 0;
+    }
+    double sum = 0;
+    for (const OwnedCell& cell : cells) {
+        sum += cell.reckoned_rate();
+    }
+    bucket.offered_rate = std::max(sum, handed_rate) + held_rate;
+}
+
+void OwnedLimit::fade(OwnedCell& cell, const Silence& silence, double seconds) {
+    if (!silence.is_unreachable(cell.member)) {
+        cell.fade *= std::exp(-seconds / kFadeTime);
+        return;
+    }
+    // Its load goes elsewhere at once and is noticed there within the window: until then the sum of
+    // all rates is best kept. But nothing is admitted there any more.
+    const double before = cell.reckoned;
+    cell.reckoned = 0;
+    if (parameters) {
+        bucket.add(*parameters, -before);
+    }
+    cell.fade *= std::exp(-seconds / to_seconds(kMoved));
+}
+
+void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, Instant now) {
+    const double seconds = std::max(0.0, to_seconds(now - judged));
+    judged = now;
+    const bool optimistic = when_isolated == limiter::IsolationMode::optimistic;
+    holding = now < held_until;
+    oldest_word.reset();
+    std::erase_if(cells, [&](OwnedCell& cell) {
+        const Duration age = now - cell.heard;
+        // Who promised nothing is not missed.
+        const Duration missed = cell.rate > 0 ? age : Duration::zero();
+        Presence presence = silence.judge(cell.member, missed, cell.keep_alive, now);
+        holding = holding || presence == Presence::held;
+        if (optimistic && presence == Presence::held) {
+            presence = Presence::fading;
+        }
+        cell.settle(open_time);
+        if (presence == Presence::fading) {
+            fade(cell, silence, seconds);
+        }
+        if (presence == Presence::held || presence == Presence::heard) {
+            cell.fade = 1;
+        }
+        // Its rate goes at once. Its counts stay: another incarnation may go on with the run, and
+        // must not be taken for one that was never heard of.
+        if (presence == Presence::gone) {
+            cell.rate = 0;
+        }
+        // Kept for longer than an origin goes on with its run, and than a run counts as young.
+        const bool forgotten = age > settings.user_memory * 5 / 4;
+        // A member that speaks, only not of this limit, has left the limit.
+        const bool counts = presence == Presence::heard || silence.is_missing(cell.member);
+        if (counts && !forgotten && cell.rate > 0 && !silence.is_self(cell.member)) {
+            oldest_word = std::min(oldest_word.value_or(now), cell.heard);
+        }
+        return forgotten;
+    });
+    origins = 0;
+    const Duration lately = from_seconds(settings.silence_factor * to_seconds(settings.keep_alive));
+    for (const OwnedCell& cell : cells) {
+        origins += now - cell.heard < lately ? 1u : 0u;
+    }
+    add_rates(now);
+}
+
+bool OwnedLimit::must_publish(const SyncSettings& settings, double publish_error, std::uint8_t pace,
+                              Duration since_last_look) {
+    if (!parameters) {
+        return false;
+    }
+    const limiter::LimitParameters& limit = *parameters;
+    const double probability = bucket.probability(limit);
+    const double seconds = to_seconds(since_last_look);
+    if (was_published && seconds > 0) {
+        published.typical = bucket.typical;
+        published.advance(limit, published.offered_rate, seconds);
+    }
+    if (answered && seconds > 0) {
+        answered->typical = bucket.typical;
+        answered->advance(limit, answered->offered_rate, seconds);
+    }
+    // Low again, while some still reckon that it is not, matters as well.
+    const double half = 0.5 * limit.low;
+    const bool relevant = bucket.level > half || published_probability > 0 ||
+                          (was_published && published.level > half) ||
+                          (answered && answered->level > half);
+    published_probability = relevant ? probability : 0;
+    if (holding != published_holding) {
+        return true;
+    }
+    if (!relevant) {
+        return false;
+    }
+    if (!was_published || bucket.shedding != published.shedding) {
+        return true;
+    }
+    return misleads(settings, publish_error, pace, published) ||
+           (answered && misleads(settings, publish_error, pace, *answered));
+}
+
+/// Whether who reckons by that is wrong by more than the bounds by now.
+bool OwnedLimit::misleads(const SyncSettings& settings, double publish_error, std::uint8_t pace,
+                          const Bucket& told) const {
+    const limiter::LimitParameters& limit = *parameters;
+    const double slack = 1 + pace * 0.1;
+    const double probability = bucket.probability(limit);
+    const double requests = bucket.offered_rate / bucket.typical;
+    const double noise =
+        1 / std::sqrt(2 * std::max(1.0, requests) * to_seconds(settings.rate_window));
+    const double width = limiter::threshold_width(limit, bucket.typical);
+    const double probability_bound =
+        2 * std::max(slack * publish_error, noise) * std::max(0.1, 1 - probability);
+    // Where nothing is reckoned between messages each single request is news.
+    const double level_bound = limiter::counts_singly(limit, bucket.law_state())
+                                   ? 0.5 * bucket.typical
+                                   : std::max(2 * slack * settings.error_budget, noise) * width;
+    return std::abs(told.probability(limit) - probability) > probability_bound ||
+           std::abs(told.level - bucket.level) > level_bound;
+}
+
+void OwnedLimit::note_answered() {
+    const auto distance = [this](const Bucket& told) {
+        return std::abs(told.offered_rate - published.offered_rate);
+    };
+    if (!answered || distance(bucket) > distance(*answered)) {
+        answered = bucket;
+    }
+}
+
+bool OwnedLimit::is_urgent(const SyncSettings& settings, Duration next_look) const {
+    if (!parameters) {
+        return false;
+    }
+    const double wrong =
+        std::abs(published.probability(*parameters) - bucket.probability(*parameters));
+    const double width = limiter::threshold_width(*parameters, bucket.typical);
+    return wrong * bucket.offered_rate * to_seconds(next_look) > 2 * settings.error_budget * width;
+}
+
+void OwnedLimit::note_published() {
+    published = bucket;
+    answered.reset();
+    published_holding = holding;
+    was_published = true;
+}
+
+TotalEntry OwnedLimit::total(const SyncSettings& settings, const OwnedCell* cell, std::uint8_t pace,
+                             Instant now) const {
+    TotalEntry entry;
+    entry.key = key;
+    entry.life = life;
+    entry.filled = filled(settings, now);
+    entry.shedding = bucket.shedding;
+    entry.held = holding;
+    entry.level = std::max(0.0, bucket.level);
+    entry.rate = bucket.offered_rate;
+    entry.origins = std::max(1u, origins);
+    const bool heavy = parameters && bucket.heaviest > limiter::debt(*parameters, bucket.typical);
+    entry.heaviest = heavy ? bucket.heaviest : 0;
+    entry.keep_alive = settings.keep_alive_floor;
+    entry.pace = pace;
+    if (cell == nullptr) {
+        return entry;
+    }
+    entry.run = cell->counts.run;
+    entry.admitted = cell->counts.admitted;
+    entry.refunded = cell->counts.refunded;
+    entry.offered = cell->counts.offered;
+    return entry;
+}
+
+HandoverEntry OwnedLimit::handover(const Silence& silence, Instant now) const {
+    HandoverEntry entry;
+    entry.key = key;
+    entry.level = std::max(0.0, bucket.level);
+    entry.heaviest = bucket.heaviest;
+    entry.typical = bucket.typical;
+    entry.shedding = bucket.shedding;
+    entry.held_rate = held_rate;
+    entry.hold_left = std::max(Duration::zero(), held_until - now);
+    for (const OwnedCell& cell : cells) {
+        const Duration left = silence.hold_left(cell.member, now);
+        (left > Duration::zero() ? entry.held_rate : entry.rate) += cell.reckoned_rate();
+        entry.hold_left = std::max(entry.hold_left, left);
+    }
+    entry.rate = std::max(entry.rate, handed_rate);
+    return entry;
+}
+
+bool OwnedLimit::idle(const SyncSettings& settings, Instant now) const {
+    if (!unused(settings, now)) {
+        return false;
+    }
+    // How fast it drains nobody has said, or somebody who may have lied. One of 0 never does.
+    if (!parameters || parameters->zero()) {
+        return true;
+    }
+    return bucket.level <= 0 || (parameters_told && now - last_use > settings.told_memory);
+}
+
+double OwnedLimit::fullness() const {
+    if (!parameters || parameters_told || parameters->low <= 0) {
+        return 0;
+    }
+    return bucket.level / parameters->low;
+}
+
+}  // namespace weir::sync

@@ -1,0 +1,562 @@
+#include "sync/owner.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace weir::sync {
+namespace {
+
+/// Limits are looked at in every so many ticks of 10 ms.
+constexpr std::uint64_t kLookEvery = 5;
+constexpr std::uint64_t kLookPhase = 1;
+constexpr Duration kTick = std::chrono::milliseconds(10);
+/// ... or after two, when that is too late.
+constexpr Duration kUrgentAfter = std::chrono::milliseconds(18);
+/// A name that was not told is asked for again after this, when the limit is heard of; when it is
+/// not, so many times more, each after twice as long.
+constexpr Duration kAskNameAgain = std::chrono::milliseconds(100);
+constexpr std::uint8_t kNameAsks = 6;
+/// Of all limits in a tick; an inventor of limits must not make us ask for ever.
+constexpr std::size_t kNamesEachTick = 32;
+/// What others told us a limit is: they may have been wrong.
+constexpr Duration kAskToldAgain = std::chrono::seconds(1);
+/// A new owner asks to be filled so often, so far apart.
+constexpr std::uint8_t kAsks = 3;
+constexpr Duration kAskAgain = std::chrono::milliseconds(300);
+/// Limits of a shard that was lost are kept for as long, to fill others.
+constexpr Duration kKeepLost = std::chrono::seconds(3);
+/// When the table is full, so many are looked at for one that can make room.
+constexpr std::size_t kLookedAtForRoom = 16;
+
+std::uint16_t bit_of(membership::Shard shard) { return static_cast<std::uint16_t>(1u << shard); }
+
+bool holds(const membership::OwnerList& list, const gossip::MemberId& member) {
+    return std::find(list.begin(), list.end(), member) != list.end();
+}
+
+}  // namespace
+
+Owner::Owner(const SyncSettings& settings, Silence& silence, Random random, Resolver resolver,
+             SyncStatistics& statistics)
+    : settings_(settings),
+      silence_(silence),
+      random_(random),
+      resolver_(std::move(resolver)),
+      statistics_(statistics) {}
+
+std::uint32_t Owner::draw_life() {
+    return static_cast<std::uint32_t>(random_.below(0xffff'fffeu)) + 1;  // 0 means: none
+}
+
+OwnedLimit* Owner::obtain(const LimitKey& key, Instant now) {
+    if (const auto known = by_key_.find(key); known != by_key_.end()) {
+        wake(known->second);
+        return &slots_[known->second];
+    }
+    if (by_key_.size() >= settings_.maximum_owned_limits && !make_room(now)) {
+        ++statistics_.dropped_owned_limits;
+        return nullptr;
+    }
+    if (free_.empty()) {
+        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+        slots_.emplace_back();
+        awake_flag_.push_back(false);
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    const ShardState& shard = shards_[membership::shard_of(key.quota)];
+    OwnedLimit& limit = slots_[slot];
+    limit = OwnedLimit{};
+    limit.restart(draw_life(), now);
+    limit.key = key;
+    limit.born = shard.born;
+    limit.handed_over = shard.filled;
+    limit.last_use = limit.looked = now;
+    by_key_.emplace(key, slot);
+    resolve(limit);
+    wake(slot);
+    return &limit;
+}
+
+/// In a full table each new limit would be every sidecar's own: the emptiest of a few, in turn,
+/// that nobody uses goes. All slots are in use then, and awake.
+bool Owner::make_room(Instant now) {
+    const OwnedLimit* emptiest = nullptr;
+    for (std::size_t i = 0; i < std::min(kLookedAtForRoom, slots_.size()); ++i) {
+        room_at_ = (room_at_ + 1) % slots_.size();
+        const OwnedLimit& limit = slots_[room_at_];
+        if (!limit.unused(settings_, now)) {
+            continue;
+        }
+        if (emptiest == nullptr || limit.fullness() < emptiest->fullness()) {
+            emptiest = &limit;
+        }
+    }
+    if (emptiest == nullptr) {
+        return false;
+    }
+    ++statistics_.room_made;
+    by_key_.erase(emptiest->key);
+    free_.push_back(static_cast<std::uint32_t>(emptiest - slots_.data()));
+    return true;
+}
+
+void Owner::resolve(OwnedLimit& limit) {
+    limiter::LimitParameters parameters;
+    if (!resolver_(limit.key, limit.name, parameters, limit.when_isolated)) {
+        return;
+    }
+    limit.parameters_told = false;
+    limit.know(parameters);
+}
+
+void Owner::ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink) {
+    limit.asked_name = now;
+    limit.asked = whom;
+    limit.advance(now);
+    if (!limit.parameters) {
+        resolve(limit);  // it may be used here meanwhile
+    }
+    if (limit.parameters && !limit.parameters_told) {
+        return;
+    }
+    ++statistics_.names_asked;
+    sink.ask_name(silence_.id(whom), limit.key);
+}
+
+/// Question or answer may have been lost, and nobody has spoken of the limit since.
+void Owner::ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink) {
+    if (limit.parameters || limit.asks_left == 0 || names_left_ == 0) {
+        return;
+    }
+    if (now - limit.asked_name < kAskNameAgain * (1 << (kNameAsks - limit.asks_left))) {
+        return;
+    }
+    if (silence_.is_gone(limit.asked)) {
+        return;
+    }
+    --limit.asks_left;
+    --names_left_;
+    ask_name(limit, limit.asked, now, sink);
+}
+
+void Owner::wake(std::uint32_t slot) {
+    if (awake_flag_[slot]) {
+        return;
+    }
+    awake_flag_[slot] = true;
+    awake_.push_back(slot);
+}
+
+void Owner::receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
+                    Instant now, OwnerSink& sink) {
+    if (!plausible(delta)) {
+        ++statistics_.refused_values;
+        silence_.refused(number);
+        return;
+    }
+    if (!shards_[membership::shard_of(delta.key.quota)].owned) {
+        ++statistics_.refused_not_owner;
+        return;
+    }
+    OwnedLimit* limit = obtain(delta.key, now);
+    if (limit == nullptr) {
+        return;
+    }
+    const bool asks = limit->parameters ? limit->parameters_told : true;
+    if (asks && now - limit->asked_name >= (limit->parameters ? kAskToldAgain : kAskNameAgain)) {
+        limit->asks_left = kNameAsks;
+        ask_name(*limit, number, now, sink);
+    }
+    if (limit->find(number) == nullptr) {
+        limit->adopt_run(number, delta.run, silence_);
+    }
+    DeltaEntry bounded = delta;
+    bounded.keep_alive = bounded_keep_alive(*limit, delta);
+    const DeltaOutcome outcome = limit->receive(settings_, number, bounded, now, statistics_);
+    if (outcome == DeltaOutcome::falling) {
+        ++statistics_.refused_falling;
+    }
+    if (outcome == DeltaOutcome::leaping) {
+        ++statistics_.refused_leaps;
+    }
+    if (outcome == DeltaOutcome::falling || outcome == DeltaOutcome::leaping) {
+        silence_.refused(number);
+    }
+    if (outcome == DeltaOutcome::full) {
+        ++statistics_.dropped_cells;
+    }
+    const Duration patience = crowded() ? settings_.publication_wait : Duration(kLookEvery * kTick);
+    limit->urgent = limit->urgent || limit->is_urgent(settings_, patience);
+    if (!crowded()) {
+        limit->note_answered();
+    }
+    OwnedCell* cell = limit->find(number);
+    if (cell != nullptr) {
+        cell->owed = false;
+    }
+    sink.send_total(from, limit->total(settings_, cell, pacing_.tenths(), now));
+}
+
+/// A big share promises to be heard often: whoever claims one may not be silent for long.
+Duration Owner::bounded_keep_alive(const OwnedLimit& limit, const DeltaEntry& delta) const {
+    const double fleet = std::max(limit.bucket.offered_rate, delta.rate);
+    return std::min(delta.keep_alive,
+                    2 * keep_alive_of(settings_, delta.rate, fleet, pacing_.tenths()));
+}
+
+bool Owner::was_owner(const gossip::MemberId& member, membership::Shard shard) const {
+    return holds(shards_[shard].former, member);
+}
+
+bool Owner::receive(MemberNumber from, const HandoverEntry& entry, Instant now, OwnerSink& sink) {
+    OwnedLimit* limit = obtain(entry.key, now);
+    if (limit == nullptr) {
+        return true;
+    }
+    if (limit->parameters &&
+        !level_can_be(*limit->parameters, entry.level, entry.typical, entry.heaviest)) {
+        return false;
+    }
+    shards_[membership::shard_of(entry.key.quota)].asks_left = 0;
+    limit->receive(settings_, entry, now);
+    if (!limit->parameters) {
+        limit->asks_left = kNameAsks;
+        ask_name(*limit, from, now, sink);
+    }
+    return true;
+}
+
+void Owner::fill(const HandoverEntry& entry, const std::string& name,
+                 const limiter::LimitParameters& parameters, Instant now) {
+    OwnedLimit* limit = obtain(entry.key, now);
+    if (limit == nullptr) {
+        return;
+    }
+    limit->name = name;
+    limit->advance(now);
+    if (!limit->parameters) {
+        limit->know(parameters);
+    }
+    const bool handed_over = limit->handed_over;
+    limit->receive(settings_, entry, now);
+    limit->handed_over = handed_over;  // what we believed ourselves fills nobody
+}
+
+void Owner::name_told(MemberNumber from, const NameEntry& entry, Instant now) {
+    const auto known = by_key_.find(entry.key);
+    if (known == by_key_.end()) {
+        return;
+    }
+    OwnedLimit& limit = slots_[known->second];
+    if (limit.parameters && !limit.parameters_told) {
+        return;
+    }
+    // Only who uses the limit is asked, or the owner who handed it over.
+    if (limit.find(from) == nullptr && limit.parameters) {
+        return;
+    }
+    limit.advance(now);
+    limit.name = entry.name;
+    resolve(limit);
+    if (limit.parameters) {
+        return;
+    }
+    // Our definitions lack it: what the origin goes by has to do.
+    limit.parameters_told = true;
+    limit.know(
+        {entry.rate, entry.low, entry.high, entry.debt, static_cast<limiter::Law>(entry.law)});
+}
+
+void Owner::refresh_parameters() {
+    for (const auto& [key, slot] : by_key_) {
+        if (!slots_[slot].name.empty()) {
+            resolve(slots_[slot]);
+        }
+    }
+}
+
+void Owner::hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now,
+                      OwnerSink& sink) {
+    for (const auto& [key, slot] : by_key_) {
+        OwnedLimit& limit = slots_[slot];
+        if ((shards & bit_of(membership::shard_of(key.quota))) == 0) {
+            continue;
+        }
+        if (!limit.filled(settings_, now)) {
+            continue;
+        }
+        limit.advance(now);
+        if (limit.bucket.level <= 0 && limit.bucket.offered_rate <= 0) {
+            continue;
+        }
+        ++statistics_.handovers_sent;
+        sink.send_handover(to, limit.handover(silence_, now));
+    }
+}
+
+void Owner::owner_asked(const gossip::MemberId& from, std::uint16_t shards, Instant now,
+                        OwnerSink& sink) {
+    hand_over(from, shards, now, sink);
+}
+
+void Owner::begin_shard(membership::Shard shard, const membership::OwnerList& owners, Instant now) {
+    ShardState& state = shards_[shard];
+    state.owned = true;
+    state.filled = false;
+    state.born = now;
+    state.others = owners;
+    std::erase(state.others, self_);
+    state.asks_left = state.others.empty() ? std::uint8_t{0} : kAsks;
+    for (const auto& [key, slot] : by_key_) {
+        if (membership::shard_of(key.quota) != shard) {
+            continue;
+        }
+        // Kept from an earlier ownership: too old to build upon, but name and parameters hold.
+        slots_[slot].restart(draw_life(), now);
+    }
+}
+
+void Owner::shard_changed(const membership::OwnerChange& change, Instant now, OwnerSink& sink) {
+    ShardState& state = shards_[change.shard];
+    // Whether we were an owner is our own knowledge: our name may have changed in between.
+    const bool before = state.owned;
+    const bool after = holds(change.after, self_);
+    state.former = change.before;
+    if (before) {
+        for (const gossip::MemberId& owner : change.after) {
+            if (owner != self_ && !holds(change.before, owner)) {
+                hand_over(owner, bit_of(change.shard), now, sink);
+            }
+        }
+    }
+    if (after && !before) {
+        begin_shard(change.shard, change.after, now);
+        asked_at_ = {};
+    } else if (after && change.before.size() == 1) {
+        // We were alone, on our way in or cut off: the others may know more.
+        state.others = change.after;
+        std::erase(state.others, self_);
+        state.asks_left = kAsks;
+        asked_at_ = {};
+    }
+    if (before && !after) {
+        state.owned = false;
+        state.lost = now;
+    }
+}
+
+void Owner::start(const membership::Owners& owners, Instant now) {
+    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
+        if (owners.owns(self_, shard)) {
+            begin_shard(shard, owners.of(shard), now);
+        }
+    }
+}
+
+void Owner::leave(const membership::Owners& owners, Instant now, OwnerSink& sink) {
+    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
+        if (!shards_[shard].owned) {
+            continue;
+        }
+        for (const gossip::MemberId& owner : owners.of(shard)) {
+            if (owner != self_) {
+                hand_over(owner, bit_of(shard), now, sink);
+            }
+        }
+    }
+}
+
+void Owner::stopped(Instant now, const membership::Owners& owners, OwnerSink& sink) {
+    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
+        if (shards_[shard].owned) {
+            begin_shard(shard, owners.of(shard), now);
+        }
+    }
+    asked_at_ = {};
+    ask_again(now, sink);
+}
+
+void Owner::ask_again(Instant now, OwnerSink& sink) {
+    if (asked_at_ != Instant{} && now - asked_at_ < kAskAgain) {
+        return;
+    }
+    std::map<gossip::MemberId, std::uint16_t> asks;
+    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
+        ShardState& state = shards_[shard];
+        if (!state.owned || state.asks_left == 0) {
+            continue;
+        }
+        --state.asks_left;
+        for (const gossip::MemberId& other : state.others) {
+            std::uint16_t& bits = asks[other];
+            bits = static_cast<std::uint16_t>(bits | bit_of(shard));
+        }
+    }
+    if (asks.empty()) {
+        return;
+    }
+    asked_at_ = now;
+    for (const auto& [other, shards] : asks) {
+        sink.ask_owner(other, shards);
+    }
+}
+
+void Owner::tick(Instant now, OwnerSink& sink) {
+    ++ticks_;
+    names_left_ = kNamesEachTick;
+    ask_again(now, sink);
+    for (std::size_t i = 0; i < awake_.size();) {
+        const std::uint32_t slot = awake_[i];
+        bool stays = true;
+        // A shard's limits together, so that what is published shares datagrams.
+        const membership::Shard turn = membership::shard_of(slots_[slot].key.quota);
+        OwnedLimit& limit = slots_[slot];
+        // Ticks of a process that is often stopped come late.
+        const Duration since = now - limit.looked;
+        const bool due =
+            (ticks_ + turn) % kLookEvery == kLookPhase || since >= (kLookEvery + 1) * kTick;
+        if (due || (limit.urgent && since >= kUrgentAfter)) {
+            const ShardState& shard = shards_[membership::shard_of(limit.key.quota)];
+            if (limit.idle(settings_, now) || (!shard.owned && now - shard.lost > kKeepLost)) {
+                stays = false;
+            } else {
+                look_at(limit, now, sink);
+            }
+        }
+        if (stays) {
+            ++i;
+            continue;
+        }
+        awake_[i] = awake_.back();
+        awake_.pop_back();
+        remove(slot);
+    }
+    pay_due(now, sink);
+}
+
+void Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
+    const Duration since = now - limit.looked;
+    limit.looked = now;
+    const bool at_once = !crowded() || limit.urgent || !limit.was_published;
+    limit.urgent = false;
+    limit.judge_silence(settings_, silence_, now);
+    limit.advance(now);
+    if (!shards_[membership::shard_of(limit.key.quota)].owned) {
+        return;
+    }
+    ask_name_again(limit, now, sink);
+    const double error = settings_.publish_error * (crowded() ? settings_.crowded_error : 1);
+    if (limit.must_publish(settings_, error, pace(), since)) {
+        publish(limit, at_once, now, sink);
+    }
+}
+
+bool Owner::crowded() const { return awake_.size() >= settings_.crowd_of_limits; }
+
+void Owner::publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sink) {
+    limit.note_published();
+    ++statistics_.publications;
+    if (!at_once) {
+        owe(limit, now);
+        return;
+    }
+    // Copied: a total to ourselves may come back as a delta at once.
+    const std::vector<OwnedCell> cells = limit.cells;
+    for (OwnedCell& cell : limit.cells) {
+        cell.owed = false;
+    }
+    for (const OwnedCell& cell : cells) {
+        if (now - cell.heard >= settings_.user_memory || silence_.is_gone(cell.member)) {
+            continue;
+        }
+        sink.send_total(silence_.id(cell.member),
+                        limit.total(settings_, &cell, pacing_.tenths(), now));
+    }
+}
+
+/// With many limits a publication is seldom the only thing that a user will be told soon: it waits
+/// a little for the answer to a delta, or for other publications, to share their datagram.
+void Owner::owe(OwnedLimit& limit, Instant now) {
+    for (OwnedCell& cell : limit.cells) {
+        if (cell.owed || now - cell.heard >= settings_.user_memory) {
+            continue;
+        }
+        cell.owed = true;
+        Debt& debt = debts_[cell.member];
+        if (debt.limits.empty()) {
+            debt.since = now;
+        }
+        debt.limits.push_back(limit.key);
+    }
+}
+
+void Owner::pay(MemberNumber user, Instant now, OwnerSink& sink) {
+    const auto found = debts_.find(user);
+    if (found == debts_.end()) {
+        return;
+    }
+    const Debt debt = std::move(found->second);
+    debts_.erase(found);
+    for (const LimitKey& key : debt.limits) {
+        const auto known = by_key_.find(key);
+        OwnedCell* cell = known == by_key_.end() ? nullptr : slots_[known->second].find(user);
+        if (cell == nullptr || !cell->owed) {
+            continue;  // told meanwhile
+        }
+        cell->owed = false;
+        if (silence_.is_gone(user)) {
+            continue;
+        }
+        OwnedLimit& limit = slots_[known->second];
+        limit.advance(now);
+        sink.send_total(silence_.id(user), limit.total(settings_, cell, pacing_.tenths(), now));
+    }
+}
+
+void Owner::pay_due(Instant now, OwnerSink& sink) {
+    std::vector<MemberNumber> due;
+    for (const auto& [user, debt] : debts_) {
+        if (now - debt.since >= settings_.publication_wait) {
+            due.push_back(user);
+        }
+    }
+    for (const MemberNumber user : due) {
+        pay(user, now, sink);
+    }
+}
+
+void Owner::remove(std::uint32_t slot) {
+    by_key_.erase(slots_[slot].key);
+    awake_flag_[slot] = false;
+    slots_[slot] = OwnedLimit{};
+    free_.push_back(slot);
+}
+
+void Owner::note_hot(HotTable& hot, Instant now) const {
+    for (const std::uint32_t slot : awake_) {
+        const OwnedLimit& limit = slots_[slot];
+        if (limit.published_probability <= 0 && !limit.bucket.shedding) {
+            continue;
+        }
+        hot.note({limit.key, std::max(0.0, limit.bucket.level), limit.bucket.offered_rate,
+                  Duration::zero(), limit.bucket.shedding},
+                 now);
+    }
+}
+
+const OwnedLimit* Owner::find(const LimitKey& key) const {
+    const auto known = by_key_.find(key);
+    return known == by_key_.end() ? nullptr : &slots_[known->second];
+}
+
+std::size_t Owner::cells() const {
+    std::size_t sum = 0;
+    for (const auto& [key, slot] : by_key_) {
+        sum += slots_[slot].cells.size();
+    }
+    return sum;
+}
+
+}  // namespace weir::sync

@@ -1,0 +1,139 @@
+#pragma once
+// The owner's side of the counter synchronisation: the limits of the shards that this sidecar owns.
+// Answers deltas with totals, publishes when users reckon too wrongly, hands over when owners
+// change, asks to be filled when it begins. Costs by limits in use: idle ones sleep, then go.
+// Belongs to the control thread. Borrows everything it is given.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "base/random.h"
+#include "membership/owners.h"
+#include "sync/hot_table.h"
+#include "sync/owned_limit.h"
+#include "sync/pacing.h"
+#include "sync/silence.h"
+#include "sync/statistics.h"
+
+namespace weir::sync {
+
+/// Takes what an owner says. The receiver may be ourselves.
+class OwnerSink {
+  public:
+    virtual ~OwnerSink() = default;
+    virtual void send_total(const gossip::MemberId& to, const TotalEntry& entry) = 0;
+    virtual void send_handover(const gossip::MemberId& to, const HandoverEntry& entry) = 0;
+    virtual void ask_name(const gossip::MemberId& to, const LimitKey& key) = 0;
+    /// Please fill these shards (a bit each).
+    virtual void ask_owner(const gossip::MemberId& to, std::uint16_t shards) = 0;
+};
+
+/// Finds name and parameters of a limit that this sidecar knows by itself, as reporter or by its
+/// definitions; `name` may be empty (not told yet).
+using Resolver =
+    std::function<bool(const LimitKey& key, std::string& name, limiter::LimitParameters& parameters,
+                       limiter::IsolationMode& when_isolated)>;
+
+class Owner {
+  public:
+    Owner(const SyncSettings& settings, Silence& silence, Random random, Resolver resolver,
+          SyncStatistics& statistics);
+
+    void set_self(const gossip::MemberId& self) { self_ = self; }
+    void start(const membership::Owners& owners, Instant now);
+    void receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
+                 Instant now, OwnerSink& sink);
+    /// What waits to be told to a user: call it when a datagram goes there anyway.
+    void pay(MemberNumber user, Instant now, OwnerSink& sink);
+    /// False when the level is beyond all that the limit can hold: refused.
+    bool receive(MemberNumber from, const HandoverEntry& entry, Instant now, OwnerSink& sink);
+    /// Before the shard's owners changed last.
+    [[nodiscard]] bool was_owner(const gossip::MemberId& member, membership::Shard shard) const;
+    void name_told(MemberNumber from, const NameEntry& entry, Instant now);
+    /// Another owner of these shards asks to be filled.
+    void owner_asked(const gossip::MemberId& from, std::uint16_t shards, Instant now,
+                     OwnerSink& sink);
+    void shard_changed(const membership::OwnerChange& change, Instant now, OwnerSink& sink);
+    /// What a view of ours knows of a limit whose shard has just become ours.
+    void fill(const HandoverEntry& entry, const std::string& name,
+              const limiter::LimitParameters& parameters, Instant now);
+    /// Hands everything over to the owners that remain.
+    void leave(const membership::Owners& owners, Instant now, OwnerSink& sink);
+    void stopped(Instant now, const membership::Owners& owners, OwnerSink& sink);
+    void refresh_parameters();
+    void tick(Instant now, OwnerSink& sink);
+
+    /// The hottest shedding limits, as rumours.
+    void note_hot(HotTable& hot, Instant now) const;
+    [[nodiscard]] const OwnedLimit* find(const LimitKey& key) const;
+    [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    [[nodiscard]] std::size_t cells() const;
+    [[nodiscard]] bool owns(membership::Shard shard) const { return shards_[shard].owned; }
+    /// Datagrams with counters that went in or out in the last second.
+    void note_load(std::uint64_t datagrams_per_second) {
+        pacing_.note_second(settings_, datagrams_per_second);
+    }
+    [[nodiscard]] std::uint8_t pace() const { return pacing_.tenths(); }
+
+  private:
+    struct ShardState {
+        bool owned = false;
+        bool filled = false;  // somebody handed over
+        std::uint8_t asks_left = 0;
+        Instant born{};
+        Instant lost{};
+        membership::OwnerList others;
+        membership::OwnerList former;
+    };
+    struct Debt {
+        std::vector<LimitKey> limits;
+        Instant since{};
+    };
+    struct KeyHash {
+        std::size_t operator()(const LimitKey& key) const { return hash(key); }
+    };
+    OwnedLimit* obtain(const LimitKey& key, Instant now);
+    [[nodiscard]] bool make_room(Instant now);
+    void resolve(OwnedLimit& limit);
+    void ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink);
+    void ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink);
+    [[nodiscard]] Duration bounded_keep_alive(const OwnedLimit& limit,
+                                              const DeltaEntry& delta) const;
+    void wake(std::uint32_t slot);
+    void look_at(OwnedLimit& limit, Instant now, OwnerSink& sink);
+    void publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sink);
+    [[nodiscard]] bool crowded() const;
+    void owe(OwnedLimit& limit, Instant now);
+    void pay_due(Instant now, OwnerSink& sink);
+    void hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now, OwnerSink& sink);
+    void ask_again(Instant now, OwnerSink& sink);
+    void begin_shard(membership::Shard shard, const membership::OwnerList& owners, Instant now);
+    void remove(std::uint32_t slot);
+    [[nodiscard]] std::uint32_t draw_life();
+
+    const SyncSettings& settings_;
+    Silence& silence_;
+    Random random_;
+    Resolver resolver_;
+    SyncStatistics& statistics_;
+    gossip::MemberId self_;
+
+    std::array<ShardState, membership::kShards> shards_;
+    std::vector<OwnedLimit> slots_;
+    std::vector<bool> awake_flag_;
+    std::vector<std::uint32_t> free_;
+    std::vector<std::uint32_t> awake_;
+    std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
+    std::map<MemberNumber, Debt> debts_;  // publications that wait, by user
+    std::uint64_t ticks_ = 0;
+    std::size_t names_left_ = 0;  // to be asked for again in this tick
+    std::size_t room_at_ = 0;     // the slot that was looked at last
+    Instant asked_at_{};
+    Pacing pacing_;
+};
+
+}  // namespace weir::sync

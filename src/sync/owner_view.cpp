@@ -1,0 +1,298 @@
+#include "sync/owner_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weir::sync {
+namespace {
+
+/// More unanswered deltas than this are not remembered: the oldest goes.
+constexpr std::size_t kMaximumFlights = 24;
+/// A rate is reckoned with for at most this long when offered weight is compared.
+constexpr double kLongestPrediction = 99;
+/// Without own load a hot limit is asked after more seldom.
+constexpr int kIdlePollFactor = 2;
+/// Limits that are not hot tell an owner that they are there together with those who have to: below
+/// a half, since then all of one owner come to do so at one moment, once in a keep-alive.
+constexpr double kTogether = 0.4;
+/// An error so many times larger than is worth a delta cannot wait.
+constexpr double kLeap = 4;
+/// Of what may fill before anybody is refused: by so much all origins of a limit that is not hot
+/// may be off together, if all stray alike at once. It is hot from a half on.
+constexpr double kCalmShare = 0.6;
+/// Fewer requests than that are no more than chance is good for.
+constexpr double kFewRequests = 4;
+/// With room for fewer requests than this any level matters.
+constexpr double kSmallLimit = 10;
+
+bool same_counts(const OriginCounts& counts, const TotalEntry& total) {
+    return counts.admitted == total.admitted && counts.refunded == total.refunded &&
+           counts.offered == total.offered;
+}
+
+}  // namespace
+
+Thresholds thresholds_of(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                         double typical, double fleet_rate, std::uint32_t origins,
+                         std::uint8_t pace) {
+    const double share = settings.error_budget * (1 + pace * 0.1) /
+                         std::sqrt(static_cast<double>(std::max(1u, origins)));
+    const double window = 2 * to_seconds(settings.rate_window);
+    return {std::max(0.5 * typical, share * limiter::threshold_width(limit, typical)),
+            std::max(2 * typical, share * window * std::max(limit.rate, fleet_rate))};
+}
+
+double calm_of(const limiter::LimitParameters& limit, double typical, std::uint32_t origins) {
+    const double share = kCalmShare * limit.low / std::max(1u, origins);
+    return limit.edge() || share < kFewRequests * typical ? 0 : share;
+}
+
+double View::others_rate() const { return std::max(0.0, bucket_.offered_rate - known_.rate); }
+
+void View::advance(const limiter::LimitParameters& limit, const OriginCounts& own, Instant now) {
+    if (!first_unacknowledged_ && own.net() != known_.net()) {
+        first_unacknowledged_ = own.since;
+    }
+    if (heard_) {
+        const double seconds = to_seconds(now - advanced_);
+        bucket_.typical = own.typical;
+        if (seconds > 0) {
+            bucket_.advance(limit, others_rate(), seconds);
+        }
+        bucket_.heaviest = std::max(bucket_.heaviest, own.heaviest);
+        // An edge that refused here sheds from now on, whether the owner knows it yet or not.
+        bucket_.shedding = bucket_.shedding || (own.shedding && limit.edge());
+        if (own.net() != net_seen_) {
+            bucket_.add(limit, own.net() - net_seen_);
+        }
+    }
+    net_seen_ = own.net();
+    advanced_ = std::max(advanced_, now);
+}
+
+Duration View::keep_alive(const SyncSettings& settings, double rate) const {
+    return keep_alive_of(settings, std::max(known_.rate, rate), bucket_.offered_rate, pace_);
+}
+
+Duration View::resend_wait(const SyncSettings& settings, double rate) const {
+    const Duration once = settings.resend_after + round_trip_;
+    if (unanswered_ < settings.quick_resends) {
+        return once;
+    }
+    const auto factor = static_cast<Duration::rep>(unanswered_ - settings.quick_resends + 2);
+    // Never so long that the owner would take us for silent: what it hears counts without answers.
+    return std::max(once, std::min(keep_alive(settings, rate), once * factor));
+}
+
+bool View::quiet(const OriginCounts& own) const {
+    return own.offered == known_.offered && own.net() == known_.net() &&
+           known_.rate <= kQuietRate * own.typical;
+}
+
+bool View::matters(const limiter::LimitParameters& limit) const {
+    const bool small = limit.low < kSmallLimit * bucket_.typical;
+    return bucket_.shedding || bucket_.level > (small ? 0 : 0.5 * limit.low);
+}
+
+Need View::need(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                const OriginCounts& own, const Thresholds& thresholds, Instant now) const {
+    if (!sent_at_) {
+        return Need::must;
+    }
+    if (unanswered_ > 0 && now - *sent_at_ < resend_wait(settings, own.rate)) {
+        return Need::none;
+    }
+    if (quiet(own)) {
+        // Nothing to tell; but a level that matters must not go stale.
+        if (unanswered_ > 0) {
+            return Need::must;
+        }
+        const Duration age = now - std::max(heard_.value_or(*sent_at_), *sent_at_);
+        return matters(limit) && age >= kIdlePollFactor * keep_alive(settings, 0) ? Need::must
+                                                                                  : Need::none;
+    }
+    const double age = known_at_ ? to_seconds(now - *known_at_) : kLongestPrediction;
+    const double predicted = known_.rate * (own.open_time - known_.open_time);
+    const double admitted_error = std::abs(own.net() - known_.net() - predicted);
+    const double offered_error =
+        std::abs(own.offered - known_.offered - known_.rate * std::min(age, kLongestPrediction));
+    const double noise = settings.offered_deviations *
+                             std::sqrt(own.typical * std::max(own.typical, known_.rate * age)) +
+                         own.typical;
+    const double admitted_bound = std::max(thresholds.admitted, std::min(noise, thresholds.calm));
+    const double offered_bound = std::min(noise, std::max(thresholds.offered, thresholds.calm));
+    const double keep_alive_seconds = to_seconds(keep_alive(settings, own.rate));
+    if (admitted_error > kLeap * admitted_bound || offered_error > kLeap * offered_bound) {
+        return Need::urgent;
+    }
+    if (admitted_error > admitted_bound || offered_error > offered_bound ||
+        age >= keep_alive_seconds) {
+        return Need::must;
+    }
+    const bool calm = thresholds.calm > 0;
+    const bool half_way = admitted_error > admitted_bound / 2 ||
+                          offered_error > offered_bound / 2 || age >= keep_alive_seconds * 0.8;
+    if (half_way) {
+        return Need::ride_along;
+    }
+    return calm && age >= keep_alive_seconds * kTogether ? Need::together : Need::none;
+}
+
+void View::sent(const OriginCounts& counts, Instant now) {
+    if (flights_.size() == kMaximumFlights) {
+        flights_.erase(flights_.begin());
+    }
+    flights_.push_back({counts, now});
+    ++unanswered_;
+    sent_at_ = now;
+}
+
+bool View::contradicts(bool now_far, Instant now) {
+    constexpr Duration kNewsTakes = std::chrono::seconds(2);
+    if (!now_far) {
+        far_since_.reset();
+    } else if (!far_since_) {
+        far_since_ = now;
+    }
+    return far_since_ && now - *far_since_ >= kNewsTakes;
+}
+
+bool View::receive(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                   const TotalEntry& total, std::uint32_t run, const OriginCounts& own,
+                   Instant now) {
+    advance(limit, own, now);
+    const bool ours = total.run == run;
+    if (total.life != life_) {
+        // Its first word to us acknowledges nothing: what it lacks is as old as it was.
+        if (life_ != 0) {
+            first_unacknowledged_.reset();
+        }
+        life_ = total.life;
+        known_ = {};
+        known_.open_time = own.open_time;
+        known_at_.reset();
+    } else if (ours && total.offered < known_.offered) {
+        return false;
+    }
+    if (ours) {
+        acknowledge(total, own, now);
+    }
+    origins_ = std::max(1u, total.origins);
+    pace_ = std::min(total.pace, settings.largest_pace);
+    filled_ = total.filled;
+    held_ = total.held;
+    owner_keep_alive_ = std::clamp(total.keep_alive, Duration::zero(), settings.keep_alive);
+    bucket_.offered_rate = total.rate;
+    bucket_.heaviest = std::max(total.heaviest, own.heaviest);
+    bucket_.typical = own.typical;
+    bucket_.shedding = total.shedding || (own.shedding && limit.edge());
+    // What we admitted beyond the acknowledged count, less what the owner has reckoned of it. Of an
+    // owner that has acknowledged nothing here, one that was cut off from us, neither is known: it
+    // may have gone on reckoning with us or not. Its answer to our question will tell.
+    const bool ledger = ours && known_at_;
+    double unknown = ledger ? own.net() - (total.admitted - total.refunded) : 0;
+    // A late lump is worth its last second's share, as the owner will see it (rule 2).
+    const double age = to_seconds(oldest_age(now));
+    if (age > settings.silence_factor * to_seconds(settings.keep_alive)) {
+        unknown /= age;
+    }
+    const double reckoned = ledger ? known_.rate * (own.open_time - known_.open_time) : 0;
+    bucket_.level = total.level + unknown - reckoned;
+    bucket_.clamp(limit);
+    net_seen_ = own.net();
+    heard_ = now;
+    distrusted_ = false;
+    advanced_ = now;
+    return true;
+}
+
+void View::acknowledge(const TotalEntry& total, const OriginCounts& own, Instant now) {
+    std::size_t done = 0;
+    for (; done < flights_.size() && flights_[done].counts.offered <= total.offered; ++done) {
+        const Flight& flight = flights_[done];
+        if (!same_counts(flight.counts, total)) {
+            continue;
+        }
+        known_ = flight.counts;
+        known_at_ = now;
+        note_round_trip(now - flight.at);
+        first_unacknowledged_.reset();
+        if (own.net() > known_.net()) {
+            first_unacknowledged_ = flight.at;
+        }
+    }
+    flights_.erase(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(done));
+    unanswered_ = static_cast<std::uint32_t>(flights_.size());
+    if (flights_.empty()) {
+        flights_.shrink_to_fit();
+    }
+}
+
+void View::note_round_trip(Duration measured) {
+    measured = std::clamp(measured, Duration::zero(), Duration(1s));
+    // What was sent again meanwhile is answered at once: the longest counts, for some answers.
+    answered_after_ = std::max(measured, answered_after_ - answered_after_ / 8);
+    // Lost packets only ever make it look longer: fall at once, grow slowly.
+    const bool first = round_trip_ == Duration::zero();
+    round_trip_ =
+        first || measured < round_trip_ ? measured : round_trip_ + (measured - round_trip_) / 16;
+}
+
+void View::begin_run(const OriginCounts& own, Instant run_began) {
+    known_ = {};
+    known_.open_time = own.open_time;
+    known_at_.reset();
+    first_unacknowledged_.reset();
+    // A new owner may hold an old state of this run: what it lacks may be as old as the run.
+    if (own.net() != 0) {
+        first_unacknowledged_ = run_began;
+    }
+    flights_.clear();
+    unanswered_ = 0;
+    sent_at_.reset();
+    net_seen_ = own.net();
+}
+
+void View::ask_anew() {
+    sent_at_.reset();
+    flights_.clear();
+    unanswered_ = 0;
+}
+
+void View::rumour(const HotEntry& hot, const OriginCounts& own, Instant now) {
+    bucket_.level = hot.level;
+    bucket_.offered_rate = hot.rate;
+    bucket_.shedding = hot.shedding;
+    bucket_.typical = own.typical;
+    net_seen_ = own.net();
+    heard_ = now - std::min(hot.age, Duration(1s));
+    advanced_ = *heard_;
+}
+
+bool View::fresh(const SyncSettings& settings, Instant now) const {
+    if (!heard_ || distrusted_) {
+        return false;
+    }
+    // Asked for as long without a word, an owner is gone, whatever it promised.
+    if (!flights_.empty() && now - std::max(flights_.front().at, *heard_) >= settings.view_floor) {
+        return false;
+    }
+    Duration keep = keep_alive(settings, 0);
+    if (known_.rate <= 0) {
+        keep *= kIdlePollFactor;
+    }
+    const auto window =
+        from_seconds(settings.silence_factor * to_seconds(std::max(keep, owner_keep_alive_)));
+    return now - *heard_ < std::max(settings.view_floor, window);
+}
+
+bool View::within_hold(const SyncSettings& settings, Duration hold, Instant now) const {
+    return heard_ && !fresh(settings, now) && now - *heard_ < hold + settings.view_floor;
+}
+
+Duration View::oldest_age(Instant now) const {
+    return first_unacknowledged_ ? std::max(Duration::zero(), now - *first_unacknowledged_)
+                                 : Duration::zero();
+}
+
+}  // namespace weir::sync

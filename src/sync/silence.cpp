@@ -1,0 +1,194 @@
+#include "sync/silence.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "sync/reckoning.h"
+
+namespace weir::sync {
+namespace {
+
+/// A second hint is one that comes at least so long after the first.
+constexpr Duration kSecondHint = std::chrono::microseconds(50);
+/// Longer than any cell of a member outlives its last packet.
+constexpr Duration kForgetAfter = std::chrono::minutes(2);
+
+}  // namespace
+
+MemberNumber Silence::number(const gossip::MemberId& member, Instant now) {
+    const auto known = numbers_.find(member);
+    if (known != numbers_.end()) {
+        return known->second;
+    }
+    if (free_.empty()) {
+        free_.push_back(static_cast<MemberNumber>(members_.size()));
+        members_.emplace_back();
+    }
+    const MemberNumber number = free_.back();
+    free_.pop_back();
+    members_[number] = Known{};
+    members_[number].id = member;
+    members_[number].last_packet = now;
+    numbers_.emplace(member, number);
+    return number;
+}
+
+void Silence::heard(MemberNumber number, Instant now) {
+    Known& member = members_[number];
+    member.last_packet = now;
+    member.unreachable = false;
+    member.questioned = {};
+    if (!member.silent) {
+        return;
+    }
+    member.silent = false;
+    member.split = false;
+    member.hold_until = {};
+    std::erase(silent_, number);
+}
+
+void Silence::gone(const gossip::MemberId& id, Instant now) {
+    const auto known = numbers_.find(id);
+    if (known == numbers_.end()) {
+        return;
+    }
+    Known& member = members_[known->second];
+    if (!member.gone) {
+        member.gone_at = now;
+    }
+    member.gone = true;
+}
+
+void Silence::joined(const gossip::MemberId& id) {
+    for (auto each = numbers_.lower_bound({id.address, 0});
+         each != numbers_.end() && each->first.address == id.address; ++each) {
+        members_[each->second].succeeded = each->first.incarnation != id.incarnation;
+    }
+}
+
+Silence::Hint Silence::nobody_there(MemberNumber number, Instant now) {
+    Known& member = members_[number];
+    if (member.unreachable || member.gone) {
+        return Hint::known;
+    }
+    if (member.questioned == Instant{}) {
+        member.questioned = now;
+        return Hint::ask;
+    }
+    // What came together with the first one says nothing more.
+    if (now - member.questioned < kSecondHint) {
+        return Hint::known;
+    }
+    member.unreachable = true;
+    ++statistics_.unreachable;
+    return Hint::given_up;
+}
+
+Duration Silence::silent_after(Duration keep_alive) const {
+    return sync::silent_after(settings_, keep_alive);
+}
+
+Presence Silence::judge(MemberNumber number, Duration age, Duration keep_alive, Instant now) {
+    Known& member = members_[number];
+    if (member.gone) {
+        return Presence::gone;
+    }
+    const Duration patience = silent_after(keep_alive);
+    if (age <= patience && (!member.unreachable || age == Duration::zero())) {
+        return Presence::heard;
+    }
+    // The member speaks, only not of this limit: no split.
+    if (now - member.last_packet <= patience && !member.unreachable) {
+        return Presence::fading;
+    }
+    if (!member.silent) {
+        fall_silent(member, keep_alive, now);
+        silent_.push_back(number);
+    }
+    return now < member.hold_until ? Presence::held : Presence::fading;
+}
+
+void Silence::fall_silent(Known& member, Duration keep_alive, Instant now) {
+    member.silent = true;
+    member.keep_alive = keep_alive;
+    ++statistics_.silent_origins;
+    for (const MemberNumber number : silent_) {
+        Known& other = members_[number];
+        if (other.gone) {
+            continue;
+        }
+        const Duration apart = std::max(member.last_packet, other.last_packet) -
+                               std::min(member.last_packet, other.last_packet);
+        if (apart > settings_.split_window + std::min(keep_alive, other.keep_alive)) {
+            continue;
+        }
+        hold(member, now);
+        hold(other, now);
+    }
+}
+
+void Silence::hold(Known& member, Instant now) {
+    if (member.split || settings_.split_hold == Duration::zero()) {
+        return;
+    }
+    member.split = true;
+    member.hold_until = now + settings_.split_hold;
+    ++statistics_.splits;
+}
+
+Duration Silence::hold_left(MemberNumber member, Instant now) const {
+    return std::max(Duration::zero(), members_[member].hold_until - now);
+}
+
+void Silence::forget_old(Instant now) {
+    for (auto each = numbers_.begin(); each != numbers_.end();) {
+        const Known& member = members_[each->second];
+        const bool old = member.gone && now - member.gone_at > kForgetAfter;
+        const bool long_silent = now - member.last_packet > 10 * kForgetAfter;
+        if (!old && !long_silent) {
+            ++each;
+            continue;
+        }
+        std::erase(silent_, each->second);
+        free_.push_back(each->second);
+        each = numbers_.erase(each);
+    }
+}
+
+void Silence::restart(Instant now) {
+    silent_.clear();
+    for (const auto& [id, number] : numbers_) {
+        Known& member = members_[number];
+        member.silent = false;
+        member.split = false;
+        member.hold_until = {};
+        member.unreachable = false;
+        member.questioned = {};
+        member.last_packet = now;
+    }
+}
+
+std::vector<PeerRefusals> Silence::refusals() const {
+    constexpr std::size_t kShown = 16;
+    std::map<Endpoint, std::uint64_t> counts;
+    for (const auto& [id, number] : numbers_) {
+        if (members_[number].refusals > 0) {
+            counts[id.address] += members_[number].refusals;
+        }
+    }
+    std::vector<PeerRefusals> worst;
+    for (const auto& [peer, count] : counts) {
+        worst.push_back({peer, count});
+    }
+    std::stable_sort(worst.begin(), worst.end(),
+                     [](const auto& one, const auto& other) { return one.count > other.count; });
+    worst.resize(std::min(worst.size(), kShown));
+    return worst;
+}
+
+std::uint64_t Silence::refusals(const gossip::MemberId& member) const {
+    const auto known = numbers_.find(member);
+    return known == numbers_.end() ? 0 : members_[known->second].refusals;
+}
+
+}  // namespace weir::sync

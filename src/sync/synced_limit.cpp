@@ -1,0 +1,287 @@
+#include "sync/synced_limit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace weir::sync {
+namespace {
+
+/// Of the quick estimate of a rate.
+constexpr double kQuickWindow = 0.1;
+constexpr double kDeviations = 3;
+/// So long membership looks for members that were given up.
+constexpr Duration kMissedFor = std::chrono::hours(1);
+
+}  // namespace
+
+void SyncedLimit::begin_run(std::uint32_t new_run, const limiter::LocalCounts& counts,
+                            Instant now) {
+    run = new_run;
+    run_began = now;
+    base = counts;
+    own = {};
+    quick_rate_ = 0;
+    own.open_time = counts.open_time;
+    for (View& view : views) {
+        view.begin_run(own, now);
+    }
+}
+
+void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, Instant now) {
+    // Rounded as they will be sent, so that nobody ever disagrees about a remainder.
+    const double offered = quantise(counts.offered - base.offered);
+    const double came = offered - own.offered;
+    if (offered != own.offered) {
+        touched = now;
+    }
+    own.admitted = quantise(counts.admitted - base.admitted);
+    own.refunded = quantise(counts.refunded - base.refunded);
+    own.offered = offered;
+    own.open_time = counts.open_time;
+    own.heaviest = counts.heaviest;
+    own.typical = counts.typical;
+    own.rate = rate_now(counts.offered_rate, came, now - std::max(looked, expected_since_));
+    // A rate that is as good as none is none: its silence is no loss to anybody.
+    if (own.rate <= kQuietRate * own.typical) {
+        own.rate = 0;
+    }
+    own.believed_level = std::max(0.0, counts.level);
+    own.shedding = counts.shedding;
+    own.since = std::max(looked, earliest);
+    looked = now;
+    last = counts;
+    for (View& view : views) {
+        view.advance(parameters, own, now);
+    }
+}
+
+/// The window's average is late by its length. A quick one takes its place when it differs by more
+/// than chance allows: a rate that has jumped or fallen. Both are linear, so that load which moves
+/// from one sidecar to another keeps its sum.
+double SyncedLimit::rate_now(double slow, double came, Duration time) {
+    const double seconds = std::max(0.0, to_seconds(time));
+    const double old = std::exp(-seconds / kQuickWindow);
+    quick_rate_ = old * quick_rate_ + came * (seconds > 0 ? (1 - old) / seconds : 1 / kQuickWindow);
+    const double noise = std::sqrt(own.typical * std::max(slow, quick_rate_) / (2 * kQuickWindow)) +
+                         own.typical / kQuickWindow;
+    // An edge hands out its burst by single requests, not by a law that goes by rates.
+    if (parameters.edge()) {
+        return slow;
+    }
+    return std::abs(quick_rate_ - slow) > kDeviations * noise ? quick_rate_ : slow;
+}
+
+View* SyncedLimit::view_of(const gossip::MemberId& owner) {
+    for (View& view : views) {
+        if (view.owner() == owner) {
+            return &view;
+        }
+    }
+    return nullptr;
+}
+
+bool SyncedLimit::set_owners(const membership::OwnerList& owners) {
+    std::vector<View> next;
+    next.reserve(owners.size());
+    bool opened = false;
+    for (const gossip::MemberId& owner : owners) {
+        if (View* known = view_of(owner)) {
+            next.push_back(std::move(*known));
+        } else {
+            opened = true;
+            next.emplace_back(owner);
+            next.back().begin_run(own, run_began);
+        }
+    }
+    views = std::move(next);
+    return opened;
+}
+
+const View* SyncedLimit::believed(const SyncSettings& settings, Instant now) const {
+    const auto largest = [this](const auto& eligible) {
+        const View* best = nullptr;
+        for (const View& view : views) {
+            if (!eligible(view)) {
+                continue;
+            }
+            if (best == nullptr || view.bucket().level > best->bucket().level) {
+                best = &view;
+            }
+        }
+        return best;
+    };
+    const View* best =
+        largest([&](const View& view) { return view.filled() && view.fresh(settings, now); });
+    if (best != nullptr) {
+        return best;
+    }
+    // All owners of the shard are silent: a split, an isolation, a stop of our own. Until the hold
+    // is over the others are reckoned to go on as they did: each side keeps the share that it had.
+    if (when_isolated != limiter::IsolationMode::optimistic) {
+        best = largest([&](const View& view) {
+            return view.filled() && view.within_hold(settings, settings.split_hold, now);
+        });
+        if (best != nullptr) {
+            return best;
+        }
+    }
+    return largest([&](const View& view) { return view.fresh(settings, now); });
+}
+
+bool SyncedLimit::is_isolated(const SyncSettings& settings, Instant now) const {
+    std::size_t heard = 0;
+    std::size_t held = 0;
+    for (const View& view : views) {
+        if (!view.filled() || !view.fresh(settings, now)) {
+            continue;
+        }
+        ++heard;
+        if (view.held()) {
+            ++held;
+        }
+    }
+    // Not by the word of the fewest: an owner that was cut off alone and is heard again holds the
+    // shares of all of us until it has heard everybody.
+    if (heard > 0) {
+        return 2 * held >= heard;
+    }
+    return std::any_of(views.begin(), views.end(), [&](const View& view) {
+        return view.filled() && view.within_hold(settings, settings.split_hold, now);
+    });
+}
+
+bool SyncedLimit::is_alone_with_its_rate(View& view, const SyncSettings& settings,
+                                         Instant now) const {
+    constexpr double kFar = 100;
+    double most = std::max(1.0, parameters.rate);
+    bool others = false;
+    for (const View& other : views) {
+        if (&other == &view || !other.filled() || !other.fresh(settings, now)) {
+            continue;
+        }
+        others = true;
+        most = std::max(most, other.bucket().offered_rate);
+    }
+    const bool far = others && view.filled() && view.bucket().offered_rate > kFar * most;
+    return view.contradicts(far, now);
+}
+
+Duration SyncedLimit::staleness(const SyncSettings& settings, const gossip::MemberId& self,
+                                Instant now) const {
+    const View* best = believed(settings, now);
+    if (best != nullptr && best->owner() != self && best->fresh(settings, now)) {
+        return best->staleness(now);
+    }
+    std::optional<Instant> word;
+    if (last_word && now - *last_word < kMissedFor) {
+        word = last_word;
+    }
+    for (const View& view : views) {
+        if (view.owner() == self) {
+            continue;
+        }
+        if (view.fresh(settings, now)) {
+            return {};  // what we add up ourselves is believed
+        }
+        if (view.heard_at()) {
+            word = std::max(word.value_or(*view.heard_at()), *view.heard_at());
+        }
+    }
+    // While the limit slept nobody was asked.
+    return word ? now - std::max(*word, woken) : Duration::zero();
+}
+
+std::uint32_t SyncedLimit::origins() const {
+    std::uint32_t most = 1;
+    for (const View& view : views) {
+        most = std::max(most, view.origins());
+    }
+    return most;
+}
+
+double SyncedLimit::fleet_rate() const {
+    double most = 0;
+    for (const View& view : views) {
+        most = std::max(most, view.bucket().offered_rate);
+    }
+    return most;
+}
+
+std::uint8_t SyncedLimit::pace() const {
+    std::uint8_t most = 0;
+    for (const View& view : views) {
+        most = std::max(most, view.pace());
+    }
+    return most;
+}
+
+Thresholds SyncedLimit::thresholds(const SyncSettings& settings) const {
+    Thresholds thresholds =
+        thresholds_of(settings, parameters, own.typical, fleet_rate(), origins(), pace());
+    const bool heard =
+        std::any_of(views.begin(), views.end(), [](const View& view) { return view.heard(); });
+    if (heard && !hot()) {
+        thresholds.calm = calm_of(parameters, own.typical, origins());
+    }
+    return thresholds;
+}
+
+bool SyncedLimit::hot() const {
+    if (own.believed_level > 0.5 * parameters.low || own.shedding) {
+        return true;
+    }
+    return std::any_of(views.begin(), views.end(), [this](const View& view) {
+        return view.heard() && is_hot(parameters, view.bucket());
+    });
+}
+
+bool SyncedLimit::may_sleep(const SyncSettings& settings, Instant now) const {
+    if (now - touched < 2 * settings.keep_alive) {
+        return false;
+    }
+    return std::all_of(views.begin(), views.end(), [&](const View& view) {
+        // A rate that was told and is no more has to be taken back: silence would count as missed.
+        return view.quiet(own) && !view.awaiting() && !(view.heard() && view.matters(parameters)) &&
+               view.need(settings, parameters, own, thresholds(settings), now) == Need::none;
+    });
+}
+
+limiter::FleetView SyncedLimit::fleet_view(const View& view,
+                                           const limiter::LocalCounts& counts) const {
+    limiter::FleetView fleet;
+    fleet.level = view.bucket().level;
+    fleet.admitted_at = counts.admitted - counts.refunded;
+    fleet.offered_rate = view.bucket().offered_rate;
+    fleet.others_rate = view.others_rate();
+    fleet.heaviest = view.bucket().heaviest;
+    fleet.shedding = view.bucket().shedding;
+    for (const View& each : views) {
+        fleet.round_trip = std::max(fleet.round_trip, each.round_trip());
+    }
+    return fleet;
+}
+
+DeltaEntry SyncedLimit::delta(const SyncSettings& settings, const View& view, Instant now) const {
+    DeltaEntry entry;
+    entry.key = key;
+    entry.run = run;
+    entry.run_age = now - run_began;
+    entry.admitted = own.admitted;
+    entry.refunded = own.refunded;
+    entry.offered = own.offered;
+    entry.rate = own.rate;
+    // Only who begins needs it.
+    const bool known = view.asked() && view.filled() && view.fresh(settings, now);
+    entry.believed_level = known ? 0 : own.believed_level;
+    entry.oldest_age = view.oldest_age(now);
+    entry.keep_alive = view.keep_alive(settings, own.rate);
+    // Within the debt it changes nothing and is not worth its bytes.
+    const bool heavy = own.heaviest > limiter::debt(parameters, own.typical);
+    entry.heaviest = heavy ? own.heaviest : 0;
+    entry.typical = own.typical;
+    entry.shedding = own.shedding;
+    return entry;
+}
+
+}  // namespace weir::sync

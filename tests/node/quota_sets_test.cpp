@@ -1,0 +1,100 @@
+#include "node/quota_sets.h"
+
+#include <doctest/doctest.h>
+
+#include "definitions/store.h"
+
+namespace weir::node {
+namespace {
+
+constexpr Instant kNow{std::chrono::seconds(10)};
+
+config::QuotaSet set_of(const std::string& name, std::optional<std::uint64_t> generation,
+                        const std::string& quota) {
+    limiter::QuotaDefinition definition;
+    definition.name = quota;
+    return {.file = name + ".yaml", .name = name, .generation = generation, .quotas = {definition}};
+}
+
+}  // namespace
+
+TEST_CASE("sets of files come into force; a local one goes with its file") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets;
+    const auto local = set_of("local", std::nullopt, "a");
+    const auto shared = set_of("shared", 3, "b");
+    CHECK(sets.apply({local, shared}, store, kNow, true).errors.empty());
+    CHECK(store.in_force().size() == 2);
+    CHECK(sets.apply({}, store, kNow, true).errors.empty());
+    REQUIRE(store.in_force().size() == 1);
+    CHECK(store.in_force().front().name == "b");
+}
+
+TEST_CASE("an older generation is told, a conflict is an error, both name the file") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets;
+    CHECK(sets.apply({set_of("shared", 3, "b")}, store, kNow, true).errors.empty());
+    const SetsOutcome older = sets.apply({set_of("shared", 2, "c")}, store, kNow, true);
+    CHECK(older.errors.empty());
+    REQUIRE(older.older.size() == 1);
+    CHECK(older.older.front().starts_with("shared.yaml: "));
+    const SetsOutcome conflict = sets.apply({set_of("shared", 3, "c")}, store, kNow, true);
+    REQUIRE(conflict.errors.size() == 1);
+    CHECK(conflict.errors.front().starts_with("shared.yaml: "));
+    CHECK(store.in_force().front().name == "b");
+}
+
+TEST_CASE("a conflict that ends is told, and one that begins again is told again") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets;
+    CHECK(sets.apply({set_of("shared", 3, "b")}, store, kNow, true).errors.empty());
+    for (int turn = 0; turn < 2; ++turn) {
+        store.note_peer_contents("shared", {{77, 1}});
+        CHECK(sets.poll(store).errors.size() == 1);
+        CHECK(sets.poll(store).errors.empty());
+        store.note_peer_contents("shared", {});
+        CHECK(sets.poll(store).over == std::vector<std::string>{"shared"});
+        CHECK(sets.poll(store).over.empty());
+    }
+}
+
+TEST_CASE("a set that was refused is offered again by itself when most have it, at a tie by hand") {
+    definitions::DefinitionStore store(1);
+    definitions::DefinitionStore peer(2);
+    QuotaSets sets;
+    const auto right = set_of("shared", 3, "b");
+    CHECK(QuotaSets().apply({right}, peer, kNow, true).errors.empty());
+    const std::uint64_t content = peer.sets().front().content_hash;
+    CHECK(sets.apply({set_of("shared", 3, "c")}, store, kNow, true).errors.empty());
+    CHECK(sets.apply({right}, store, kNow, true).errors.size() == 1);
+    CHECK_FALSE(sets.poll(store).again);
+    store.note_peer_contents("shared", {{content, 1}});
+    CHECK_FALSE(sets.poll(store).again);
+    CHECK(sets.apply({right}, store, kNow, true).errors.size() == 1);
+    SUBCASE("most") {
+        store.note_peer_contents("shared", {{content, 2}});
+        CHECK(sets.poll(store).again);
+        CHECK(sets.apply({right}, store, kNow, true).errors.empty());
+    }
+    SUBCASE("by hand") { CHECK(sets.apply({right}, store, kNow, true, true).errors.empty()); }
+    CHECK(store.in_force().front().name == "b");
+}
+
+TEST_CASE("a set of the fleet whose file is deleted stays, without conflict, and that is told") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets;
+    CHECK(sets.apply({set_of("shared", 3, "b")}, store, kNow, true).gone.empty());
+    CHECK(sets.apply({set_of("shared", 3, "c")}, store, kNow, true).errors.size() == 1);
+    const SetsOutcome outcome = sets.apply({}, store, kNow, true);
+    REQUIRE(outcome.gone.size() == 1);
+    CHECK(outcome.gone.front().starts_with("shared.yaml: the set shared is in no file"));
+    CHECK(outcome.gone.front().find("generation 3 stays in force") != std::string::npos);
+    CHECK_FALSE(store.sets().front().conflict);
+    CHECK(store.in_force().size() == 1);
+    CHECK(sets.apply({}, store, kNow, true).gone.empty());
+    // A local one goes.
+    CHECK(sets.apply({set_of("local", std::nullopt, "a")}, store, kNow, true).gone.empty());
+    CHECK(sets.apply({}, store, kNow, true).gone.empty());
+}
+
+}  // namespace weir::node

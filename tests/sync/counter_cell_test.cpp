@@ -1,0 +1,42 @@
+#include "sync/counter_cell.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+namespace weir::sync {
+namespace {
+
+CounterCell arbitrary_cell() {
+    const auto count = [] { return static_cast<double>(*rc::gen::inRange(0, 5)); };
+    return {7, count(), count(), count()};
+}
+
+TEST_CASE("nothing is known at first") {
+    CHECK(CounterCell{} == CounterCell{0, 0, 0, 0});
+    CHECK(CounterCell{7, 5, 2, 9}.net() == 3);
+}
+
+TEST_CASE("merging is commutative, associative and idempotent, and what it gives follows both") {
+    CHECK(rc::check([] {
+        const CounterCell a = arbitrary_cell();
+        const CounterCell b = arbitrary_cell();
+        const CounterCell c = arbitrary_cell();
+        RC_ASSERT(merge(a, b) == merge(b, a));
+        RC_ASSERT(merge(merge(a, b), c) == merge(a, merge(b, c)));
+        RC_ASSERT(merge(a, a) == a);
+        RC_ASSERT(follows(merge(a, b), a) && follows(merge(a, b), b));
+    }));
+}
+
+TEST_CASE("of one run, what follows never falls in anything") {
+    const CounterCell earlier{7, 5, 2, 9};
+    CHECK(follows(earlier, earlier));
+    CHECK(follows({7, 6, 3, 10}, earlier));
+    CHECK_FALSE(follows({8, 6, 3, 10}, earlier));
+    CHECK_FALSE(follows({7, 4, 3, 10}, earlier));
+    CHECK_FALSE(follows({7, 6, 1, 10}, earlier));
+    CHECK_FALSE(follows({7, 6, 3, 8}, earlier));
+}
+
+}  // namespace
+}  // namespace weir::sync

@@ -1,0 +1,48 @@
+#pragma once
+// An owned limit with its silence and a virtual clock, and deltas of origins, for tests.
+
+#include <cstdint>
+
+#include "sync/owned_limit.h"
+
+namespace weir::sync::test {
+
+inline gossip::MemberId member(std::uint32_t number) {
+    return {Endpoint::v4(0x0a000000 + number, 7946), number + 1};
+}
+
+struct OwnedFixture {
+    SyncSettings settings;
+    SyncStatistics statistics;
+    Silence silence{settings, statistics};
+    OwnedLimit limit;
+    Instant now{std::chrono::seconds(1000)};
+
+    OwnedFixture() {
+        limit.restart(1, now);
+        limit.parameters = limiter::LimitParameters{100, 100, 200, -1, limiter::Law::adaptive};
+        for (std::uint32_t i = 0; i < 8; ++i) {
+            silence.number(member(i), now);
+        }
+    }
+    DeltaEntry delta(double admitted, double offered, double rate) {
+        DeltaEntry entry;
+        entry.run = 5;
+        entry.run_age = 100ms;
+        entry.admitted = admitted;
+        entry.offered = offered;
+        entry.rate = rate;
+        entry.keep_alive = 1s;
+        return entry;
+    }
+    DeltaOutcome receive(MemberNumber from, const DeltaEntry& entry) {
+        return limit.receive(settings, from, entry, now, statistics);
+    }
+    void pass(Duration time) {
+        now += time;
+        limit.judge_silence(settings, silence, now);
+        limit.advance(now);
+    }
+};
+
+}  // namespace weir::sync::test

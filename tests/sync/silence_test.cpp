@@ -1,0 +1,161 @@
+#include "sync/silence.h"
+
+#include <doctest/doctest.h>
+
+namespace weir::sync {
+namespace {
+
+gossip::MemberId member(std::uint32_t number) {
+    return {Endpoint::v4(0x0a000000 + number, 7946), number + 1};
+}
+
+struct Fixture {
+    SyncSettings settings;
+    SyncStatistics statistics;
+    Silence silence{settings, statistics};
+    Instant now{std::chrono::seconds(100)};
+
+    Presence judge(MemberNumber number, Instant heard, Duration keep_alive) {
+        return silence.judge(number, now - heard, keep_alive, now);
+    }
+};
+
+TEST_CASE_FIXTURE(Fixture, "silent means 2.5 keep-alives, at least 0.8 s") {
+    CHECK(silence.silent_after(200ms) == 800ms);
+    CHECK(silence.silent_after(1s) == 2500ms);
+    const MemberNumber one = silence.number(member(1), now);
+    const Instant heard = now;
+    now += 800ms;
+    CHECK(judge(one, heard, 200ms) == Presence::heard);
+    now += 1ms;
+    CHECK(judge(one, heard, 200ms) == Presence::fading);
+    CHECK(statistics.silent_origins == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "two that fall silent within a second are a split, the first provisionally") {
+    const MemberNumber one = silence.number(member(1), now);
+    const MemberNumber two = silence.number(member(2), now);
+    const Instant first = now;
+    const Instant second = now + 700ms;
+    silence.heard(two, second);
+    now = first + 900ms;
+    CHECK(judge(one, first, 200ms) == Presence::fading);
+    now = second + 900ms;
+    CHECK(judge(two, second, 200ms) == Presence::held);
+    CHECK(judge(one, first, 200ms) == Presence::held);
+    CHECK(silence.hold_left(one, now) == settings.split_hold);
+    now += settings.split_hold;
+    CHECK(judge(one, first, 200ms) == Presence::fading);
+    CHECK(judge(two, second, 200ms) == Presence::fading);
+}
+
+TEST_CASE_FIXTURE(
+    Fixture, "nobody is there: the second refusal counts, a packet in between undoes the first") {
+    const MemberNumber one = silence.number(member(1), now);
+    silence.heard(one, now);
+    CHECK(silence.nobody_there(one, now) == Silence::Hint::ask);
+    CHECK(silence.nobody_there(one, now) == Silence::Hint::known);  // came together with the first
+    CHECK(silence.judge(one, 10ms, 200ms, now) == Presence::heard);
+    silence.heard(one, now);
+    now += 1ms;
+    CHECK(silence.nobody_there(one, now) == Silence::Hint::ask);
+    now += 1ms;
+    CHECK(silence.nobody_there(one, now) == Silence::Hint::given_up);
+    CHECK(silence.nobody_there(one, now) == Silence::Hint::known);
+    CHECK(silence.judge(one, 10ms, 200ms, now) == Presence::fading);
+    CHECK(statistics.splits == 0);
+    // Two at once are a split even so: whoever cuts a network may answer for both.
+    const MemberNumber two = silence.number(member(2), now);
+    silence.nobody_there(two, now);
+    silence.nobody_there(two, now + 1ms);
+    CHECK(silence.judge(two, 10ms, 200ms, now + 1ms) == Presence::held);
+    CHECK(silence.judge(one, 11ms, 200ms, now + 1ms) == Presence::held);
+    silence.heard(one, now + 2ms);
+    CHECK(silence.judge(one, 1ms, 200ms, now + 2ms) == Presence::heard);
+}
+
+TEST_CASE_FIXTURE(Fixture, "two deaths that lie apart are no split") {
+    const MemberNumber one = silence.number(member(1), now);
+    const MemberNumber two = silence.number(member(2), now);
+    const Instant first = now;
+    const Instant second = now + 1300ms;
+    silence.heard(two, second);
+    now = second + 900ms;
+    CHECK(judge(one, first, 200ms) == Presence::fading);
+    CHECK(judge(two, second, 200ms) == Presence::fading);
+    CHECK(statistics.splits == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a goodbye is never silence") {
+    const MemberNumber one = silence.number(member(1), now);
+    const MemberNumber two = silence.number(member(2), now);
+    const Instant heard = now;
+    silence.gone(member(1), now);
+    now += 900ms;
+    CHECK(judge(one, heard, 200ms) == Presence::gone);
+    CHECK(judge(two, heard, 200ms) == Presence::fading);
+}
+
+TEST_CASE_FIXTURE(Fixture, "who speaks of other limits is not cut off") {
+    const MemberNumber one = silence.number(member(1), now);
+    const MemberNumber two = silence.number(member(2), now);
+    const Instant heard = now;
+    now += 900ms;
+    silence.heard(one, now);
+    CHECK(judge(one, heard, 200ms) == Presence::fading);
+    CHECK(judge(two, heard, 200ms) == Presence::fading);
+    CHECK(statistics.splits == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "mode optimistic holds nobody") {
+    settings.split_hold = Duration::zero();
+    const MemberNumber one = silence.number(member(1), now);
+    const MemberNumber two = silence.number(member(2), now);
+    const Instant heard = now;
+    now += 900ms;
+    CHECK(judge(one, heard, 200ms) == Presence::fading);
+    CHECK(judge(two, heard, 200ms) == Presence::fading);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a stop of our own forgives all silence; heard again ends it") {
+    const MemberNumber one = silence.number(member(1), now);
+    const Instant heard = now;
+    now += 20s;
+    silence.restart(now);
+    CHECK(silence.judge(one, Duration::zero(), 200ms, now) == Presence::heard);
+    CHECK(judge(one, heard, 200ms) == Presence::fading);
+    silence.heard(one, now);
+    CHECK(judge(one, now, 200ms) == Presence::heard);
+}
+
+TEST_CASE_FIXTURE(Fixture, "whoever is gone is forgotten, the table stays small") {
+    for (std::uint32_t i = 0; i < 1000; ++i) {
+        silence.number(member(i), now);
+        silence.gone(member(i), now);
+        now += 3s;
+        silence.forget_old(now);
+    }
+    CHECK(silence.size() <= 60);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the peer whose values were refused is named") {
+    CHECK(silence.refusals().empty());
+    const MemberNumber two = silence.number(member(2), now);
+    silence.number(member(1), now);
+    silence.refused(two);
+    silence.refused(two);
+    REQUIRE(silence.refusals().size() == 1);
+    CHECK(silence.refusals()[0].peer == member(2).address);
+    CHECK(silence.refusals()[0].count == 2);
+    CHECK(silence.refusals(member(2)) == 2);
+    CHECK(silence.refusals(member(1)) == 0);
+    for (std::uint16_t i = 10; i < 40; ++i) {
+        silence.refused(silence.number(member(i), now));
+    }
+    CHECK(silence.refusals().size() == 16);
+    CHECK(silence.refusals()[0].peer == member(2).address);
+}
+
+}  // namespace
+}  // namespace weir::sync
