@@ -25,7 +25,7 @@ Response peers(const AdminSources& sources) {
     return json_answer(200, {{"peers", std::move(list)}});
 }
 
-Json count_by_state(const std::vector<engine::PeerStatus>& all) {
+Json count_by_state(const std::vector<engine::PeerReport>& all) {
     std::map<std::string, std::uint64_t> states;
     for (const auto& peer : all) {
         if (!peer.self) {

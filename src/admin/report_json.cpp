@@ -52,7 +52,7 @@ Json to_json(const SnapshotFigures& snapshot) {
             {"problem", snapshot.problem.empty() ? Json(nullptr) : Json(snapshot.problem)}};
 }
 
-Json to_json(const engine::PeerStatus::Definitions& definitions) {
+Json to_json(const engine::PeerReport::Definitions& definitions) {
     Json sets = Json::array();
     for (const auto& set : definitions.sets) {
         sets.push_back({{"name", set.name},
@@ -78,7 +78,7 @@ Json to_json(const QuotaHistoryRow& row) {
     return value;
 }
 
-Json to_json(const engine::LimitStatus& limit) {
+Json to_json(const engine::LimitReport& limit) {
     return {{"unit", limit.unit},
             {"period", config::format_duration(limit.period)},
             {"rate", finite(limit.amount_per_second)},
@@ -95,7 +95,7 @@ Json to_json(const engine::LimitStatus& limit) {
             {"heard_owners", addresses(limit.heard)}};
 }
 
-Json to_json(const engine::QuotaStatus& status) {
+Json to_json(const engine::QuotaReport& status) {
     Json limits = Json::array();
     for (const auto& limit : status.limits) {
         limits.push_back(to_json(limit));
@@ -149,7 +149,7 @@ Json to_json(const ConfigFigures& config) {
             {"settings", std::move(settings)}};
 }
 
-Json to_json(const engine::PeerStatus& peer) {
+Json to_json(const engine::PeerReport& peer) {
     return {{"address", to_string(peer.address)},
             // As text: JavaScript's numbers have 53 bits.
             {"incarnation", std::to_string(peer.incarnation)},

@@ -13,7 +13,7 @@ namespace weir::admin {
 using Json = nlohmann::ordered_json;
 
 [[nodiscard]] Json to_json(const ConfigFigures& config);
-[[nodiscard]] Json to_json(const engine::PeerStatus& peer);
+[[nodiscard]] Json to_json(const engine::PeerReport& peer);
 [[nodiscard]] Json to_json(const Health& health);
 [[nodiscard]] Json to_json(const GossipTrouble& gossip);
 /// What is wrong with datagrams refused for this reason, for people; behind "datagrams of X are".

@@ -277,7 +277,7 @@ struct QuotaReport {
     /// The definition that the name falls under: of exactly this name or a template's.
     std::optional<QuotaRow> row;
     /// Live limits; nothing unless an instance of exactly this name is live here.
-    std::optional<engine::QuotaStatus> instance;
+    std::optional<engine::QuotaReport> instance;
     /// Sums over the definition's instances.
     std::optional<QuotaFigures> figures;
 };
@@ -324,7 +324,7 @@ class QuotaDirectory {
 struct AdminSources {
     std::function<Health()> health = {};
     std::function<ConfigFigures()> config = {};
-    std::function<std::vector<engine::PeerStatus>()> peers = {};
+    std::function<std::vector<engine::PeerReport>()> peers = {};
     std::function<GossipTrouble()> gossip = {};
     BuildFigures build = {};
     /// The quota API; must outlive the server. Without one, /v1/quotas answers 404.

@@ -174,7 +174,7 @@ class Cluster::Driver {
 
     [[nodiscard]] std::vector<Endpoint> silent_seeds() const {
         std::set<Endpoint> heard{advertised_};
-        for (const engine::PeerStatus& peer : engine_.peers(net::now())) {
+        for (const engine::PeerReport& peer : engine_.peers(net::now())) {
             if (peer.state == "alive" || peer.state == "suspect") {
                 heard.insert(peer.address);
             }
@@ -213,7 +213,7 @@ class Cluster::Driver {
 
     [[nodiscard]] bool is_alone() const {
         const auto peers = engine_.peers(net::now());
-        return std::none_of(peers.begin(), peers.end(), [](const engine::PeerStatus& peer) {
+        return std::none_of(peers.begin(), peers.end(), [](const engine::PeerReport& peer) {
             return !peer.self && peer.state == "alive";
         });
     }

@@ -297,7 +297,7 @@ std::uint32_t Fleet::live_peers() {
         const auto peers = member_.cluster().engine().peers(net::now());
         return static_cast<std::uint32_t>(std::count_if(
             peers.begin(), peers.end(),
-            [](const engine::PeerStatus& peer) { return !peer.self && peer.state == "alive"; }));
+            [](const engine::PeerReport& peer) { return !peer.self && peer.state == "alive"; }));
     });
 }
 

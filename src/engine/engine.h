@@ -24,6 +24,7 @@
 #include "base/bytes.h"
 #include "base/endpoint.h"
 #include "base/instant.h"
+#include "engine/reports.h"
 #include "engine/statistics.h"
 #include "membership/settings.h"
 #include "sync/settings.h"
@@ -71,63 +72,6 @@ struct Options {
     double membership_bytes_share = 1;
 };
 
-/// A peer, for GET /v1/peers and the metric weir_peers{state}.
-struct PeerStatus {
-    Endpoint address;
-    std::uint64_t incarnation = 0;
-    std::string_view state;  // "alive", "suspect", "dead", "left" or "replaced"
-    /// Since the last opened datagram, or of those that are gone since they left or died; nothing
-    /// when there was none.
-    std::optional<Duration> silence;
-    /// Counter values and definitions of it that could not be and were refused or clamped.
-    std::uint64_t refused_values = 0;
-    bool self = false;
-    /// Of the last answered ping; nothing when there was none.
-    std::optional<Duration> round_trip;
-    /// Id of the key that sealed its last datagram; 0: none.
-    std::uint32_t key = 0;
-    /// Which definitions it has, by its last digest; nothing before the first one.
-    struct Definitions {
-        struct Set {
-            std::string name;
-            std::uint64_t generation = 0;
-            std::uint64_t content_hash = 0;
-        };
-        std::vector<Set> sets;
-        std::uint64_t overrides_hash = 0;
-        Duration age{};
-        bool same = false;  // as here
-    };
-    std::optional<Definitions> definitions{};
-};
-
-/// What one limit of a quota looks like from here.
-struct LimitStatus {
-    std::string_view unit;
-    Duration period{};
-    double amount_per_second = 0;
-    double low = 0;
-    double high = 0;
-    double level = 0;
-    /// The fleet's offered rate as believed here, weight per second.
-    double offered_rate = 0;
-    double local_offered_rate = 0;
-    double discard_probability = 0;
-    bool fleet_wide = false;
-    /// What the quota says for isolation holds.
-    bool isolated = false;
-    /// How many sidecars report to the owners.
-    std::uint32_t origins = 0;
-    std::vector<Endpoint> owners;
-    /// The owners whose totals are believed at this moment.
-    std::vector<Endpoint> heard;
-};
-
-struct QuotaStatus {
-    std::string name;
-    std::vector<LimitStatus> limits;
-};
-
 class Engine {
   public:
     /// `seed` feeds every random choice, the incarnation among them: at start-up it must come from
@@ -155,9 +99,9 @@ class Engine {
     /// Says goodbye, hands over what it owns. After it only take_outgoing() is of use.
     void goodbye(Instant now);
 
-    [[nodiscard]] std::vector<PeerStatus> peers(Instant now) const;
+    [[nodiscard]] std::vector<PeerReport> peers(Instant now) const;
     /// Nothing when this sidecar has no live instance of that name.
-    [[nodiscard]] std::optional<QuotaStatus> quota_status(std::string_view name, Instant now);
+    [[nodiscard]] std::optional<QuotaReport> quota_status(std::string_view name, Instant now);
     [[nodiscard]] Statistics statistics() const;
     [[nodiscard]] SealStatus seal_status(Instant now) const;
     /// The limits in use of whose owners was heard longest ago, at most so many.

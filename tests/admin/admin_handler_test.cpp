@@ -39,12 +39,12 @@ class FakeDirectory : public QuotaDirectory {
         report.row = find(name);
         if (name == "s3/live") {
             report.row = find("s3/{bucket}");
-            engine::LimitStatus limit;
+            engine::LimitReport limit;
             limit.unit = "requests";
             limit.period = std::chrono::seconds(1);
             limit.level = 12.5;
             limit.owners = {parse_endpoint("10.0.0.1:7946").value()};
-            report.instance = engine::QuotaStatus{.name = std::string(name), .limits = {limit}};
+            report.instance = engine::QuotaReport{.name = std::string(name), .limits = {limit}};
             report.figures = sample_quota("s3/{bucket}");
         }
         return report;
@@ -162,7 +162,7 @@ struct World {
         result.health = [this] { return health; };
         result.config = sample_config;
         result.peers = [] {
-            return std::vector<engine::PeerStatus>{
+            return std::vector<engine::PeerReport>{
                 {.address = parse_endpoint("10.0.0.1:7946").value(),
                  .incarnation = 0xfedcba9876543210,
                  .state = "alive",

@@ -1,0 +1,166 @@
+#include "engine/reports.h"
+
+#include <utility>
+
+#include "definitions/exchange.h"
+#include "definitions/store.h"
+#include "limiter/limiter.h"
+#include "membership/transport.h"
+#include "sync/counter_exchange.h"
+
+namespace weir::engine {
+namespace {
+
+/// What a peer said it has, beside what is here.
+PeerReport::Definitions describe(const definitions::PeerDefinitions& said,
+                                 const definitions::DefinitionStore& store, Instant now) {
+    PeerReport::Definitions result;
+    result.age = now - said.at;
+    result.overrides_hash = said.overrides;
+    result.same = said.overrides == store.overrides().root_hash();
+    std::size_t own = 0;
+    for (const definitions::SetStatus& set : store.sets()) {
+        if (set.generation) {
+            ++own;
+        }
+    }
+    result.same = result.same && own == said.sets.size();
+    for (const definitions::PeerDefinitions::Set& set : said.sets) {
+        result.sets.push_back({set.name, set.generation, set.content});
+        bool equal = false;
+        for (const definitions::SetStatus& here : store.sets()) {
+            equal = equal || (here.set == set.name && here.generation == set.generation &&
+                              here.content_hash == set.content);
+        }
+        result.same = result.same && equal;
+    }
+    return result;
+}
+
+}  // namespace
+
+std::vector<PeerReport> report_peers(const ReportSources& from, Instant now) {
+    std::vector<PeerReport> peers;
+    const auto add = [&](const membership::Member& member, Instant heard) -> PeerReport& {
+        PeerReport peer;
+        peer.address = member.id.address;
+        peer.incarnation = member.id.incarnation;
+        peer.state = membership::to_string(member.state);
+        peer.silence = now - heard;
+        peer.refused_values = from.counters.silence().refusals(member.id);
+        return peers.emplace_back(peer);
+    };
+    const std::vector<gossip::KeyId> keys = from.transport.key_ids();
+    PeerReport& self = add({from.counters.self(), {}, {}, 0, {}, {}, {}}, now);
+    self.self = true;
+    self.key = keys.empty() ? 0 : keys.front();
+    for (const membership::Member& member : from.transport.membership().live()) {
+        PeerReport& peer = add(member, member.last_heard);
+        peer.key = from.transport.key_of(member.id);
+        if (member.round_trip > Duration::zero()) {
+            peer.round_trip = member.round_trip;
+        }
+        if (const definitions::PeerDefinitions* said = from.exchange.said(member.id)) {
+            peer.definitions = describe(*said, from.store, now);
+        }
+    }
+    for (const membership::Member& member : from.transport.membership().recently_gone(now)) {
+        add(member, member.since);
+    }
+    return peers;
+}
+
+SealStatus report_seal(const membership::Transport& transport, Instant now) {
+    SealStatus status{transport.key_ids(), {}};
+    for (const gossip::Stranger& stranger : transport.strangers().recent(now)) {
+        status.strangers.push_back({stranger.from, gossip::to_string(stranger.reason), stranger.key,
+                                    stranger.datagrams, now - stranger.last});
+    }
+    return status;
+}
+
+std::optional<QuotaReport> report_quota(const ReportSources& from, limiter::Limiter& limiter,
+                                        std::string_view name, Instant now) {
+    const std::vector<limiter::LimitStatus> limits = limiter.inspect(name, now);
+    if (limits.empty()) {
+        return std::nullopt;
+    }
+    QuotaReport quota{std::string(name), {}};
+    for (const limiter::LimitStatus& each : limits) {
+        LimitReport status;
+        status.unit = limiter::to_string(each.limit.unit);
+        status.period = each.limit.period;
+        status.amount_per_second = each.parameters.rate;
+        status.low = each.parameters.low;
+        status.high = each.parameters.high;
+        status.level = each.level;
+        status.offered_rate = each.fleet_offered_rate;
+        status.local_offered_rate = each.offered_rate;
+        status.discard_probability = each.discard_probability;
+        status.fleet_wide = each.limit.scope == limiter::Scope::fleet;
+        sync::LimitKey key;
+        key.quota = sync::quota_hash(name);
+        key.unit = static_cast<std::uint8_t>(each.limit.unit);
+        key.period_ms = static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::milliseconds>(each.limit.period).count());
+        const sync::SyncedLimit* synced =
+            status.fleet_wide ? from.counters.reporter().find(key) : nullptr;
+        if (synced != nullptr) {
+            status.origins = synced->origins();
+            status.isolated = synced->isolated;
+            for (const sync::View& view : synced->views) {
+                status.owners.push_back(view.owner().address);
+                if (view.fresh(from.settings, now)) {
+                    status.heard.push_back(view.owner().address);
+                }
+            }
+        }
+        quota.limits.push_back(std::move(status));
+    }
+    return quota;
+}
+
+Statistics report_statistics(const ReportSources& from, Instant now) {
+    Statistics statistics;
+    statistics.sync = from.counters.counters();
+    statistics.synced_limits = from.counters.reporter().size();
+    statistics.owned_limits = from.counters.owner().size();
+    statistics.cells = from.counters.owner().cells();
+    statistics.hot_limits = from.counters.hot().size();
+    statistics.isolated_limits = from.counters.reporter().isolated();
+    const membership::TransportCounters& counters = from.transport.counters();
+    statistics.datagrams_in = counters.datagrams_in;
+    statistics.datagrams_out = counters.datagrams_out;
+    statistics.bytes_in = counters.bytes_in;
+    statistics.bytes_out = counters.bytes_out;
+    for (std::size_t i = 0; i < counters.messages_in.size(); ++i) {
+        const std::string type(gossip::to_string(static_cast<gossip::MessageType>(i)));
+        if (counters.messages_in[i] > 0) {
+            statistics.messages_in[type] += counters.messages_in[i];
+        }
+        if (counters.messages_out[i] > 0) {
+            statistics.messages_out[type] += counters.messages_out[i];
+        }
+    }
+    for (std::size_t i = 0; i < gossip::kRejections; ++i) {
+        const auto reason = static_cast<gossip::Rejection>(i);
+        // Zeros too: an alert on the increase would miss a series that begins above 0.
+        statistics.rejected[std::string(gossip::to_string(reason))] = counters.rejected[reason];
+    }
+    statistics.opened_with_second_key = counters.opened_with_second_key;
+    for (const membership::Member& member : from.transport.membership().live()) {
+        ++statistics.peers_by_state[std::string(membership::to_string(member.state))];
+    }
+    for (const membership::Member& member : from.transport.membership().recently_gone(now)) {
+        ++statistics.peers_by_state[std::string(membership::to_string(member.state))];
+    }
+    statistics.refused_by_peer = from.counters.silence().refusals();
+    statistics.definitions = from.exchange.counters();
+    statistics.definition_store = from.store.counters();
+    statistics.staleness = from.counters.reporter().staleness(from.counters.owner(), now);
+    statistics.pace_asked = 1 + 0.1 * from.counters.owner().pace();
+    statistics.pace_followed = 1 + 0.1 * from.counters.reporter().pace();
+    return statistics;
+}
+
+}  // namespace weir::engine

@@ -1,0 +1,280 @@
+#include "sync/counter_exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "limiter/limiter.h"
+
+namespace weir::sync {
+namespace {
+
+constexpr std::uint64_t kHintsEvery = 25;  // ticks
+/// Of hot limits in a ping: half of the 64 that are known; the other half is in the next.
+constexpr std::size_t kHintBytes = 500;
+constexpr Duration kLoadEvery = std::chrono::seconds(1);
+constexpr std::uint64_t kForgetSilentEvery = 1000;  // ticks
+
+}  // namespace
+
+CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter& limiter,
+                                 membership::Transport& transport, Random for_reporter,
+                                 Random for_owner)
+    : settings_(settings),
+      limiter_(limiter),
+      transport_(transport),
+      silence_(settings, counters_),
+      reporter_(settings, limiter, for_reporter, counters_),
+      owner_(
+          settings, silence_, for_owner,
+          [this](const LimitKey& key, std::string& name, limiter::LimitParameters& parameters,
+                 limiter::IsolationMode& when_isolated) {
+              return resolve(key, name, parameters, when_isolated);
+          },
+          counters_),
+      hot_(settings.hot_limits),
+      packets_(transport, counters_.dropped_entries) {}
+
+void CounterExchange::start(Instant now) {
+    now_ = now;
+    load_.start(now);
+    self_ = transport_.self();
+    self_number_ = silence_.number(self_, now);
+    silence_.set_self(self_.address);
+    reporter_.set_self(self_);
+    owner_.set_self(self_);
+    owner_.start(transport_.owners(), now);
+}
+
+void CounterExchange::heard(const gossip::MemberId& member, Instant now) {
+    silence_.heard(silence_.number(member, now), now);
+}
+
+void CounterExchange::blame(const gossip::MemberId& member, Instant now) {
+    silence_.refused(silence_.number(member, now));
+}
+
+void CounterExchange::answered(const gossip::MemberId& member, Instant now) {
+    now_ = now;
+    owner_.pay(silence_.number(member, now), now, *this);
+}
+
+bool CounterExchange::nobody_there(const gossip::MemberId& member, Instant now) {
+    now_ = now;
+    switch (silence_.nobody_there(silence_.number(member, now), now)) {
+        case Silence::Hint::ask:
+            return true;
+        case Silence::Hint::given_up:
+            reporter_.distrust(member, now);
+            return false;
+        case Silence::Hint::known:
+            return false;
+    }
+    return false;
+}
+
+void CounterExchange::tick(Instant now, std::uint64_t number) {
+    now_ = now;
+    report();
+    owner_.tick(now_, *this);
+    if (number % kHintsEvery == 0) {
+        renew_hints();
+    }
+    if (now_ - load_.noted() >= kLoadEvery) {
+        note_load();
+    }
+    silence_.heard(self_number_, now_);  // nobody else says that we live
+    if (number % kForgetSilentEvery == 0) {
+        silence_.forget_old(now_);
+    }
+}
+
+void CounterExchange::report() {
+    reporter_.tick(now_, transport_.owners(), hot_, *this);
+    packets_.send_all();
+}
+
+void CounterExchange::begin_leaving(Instant now) {
+    now_ = now;
+    report();
+}
+
+void CounterExchange::leave(Instant now) {
+    now_ = now;
+    owner_.leave(transport_.owners(), now, *this);
+}
+
+void CounterExchange::definitions_changed(Instant now) {
+    reporter_.refresh_parameters(now);
+    owner_.refresh_parameters();
+}
+
+void CounterExchange::follow(std::span<const membership::MembershipEvent> events, Instant now) {
+    now_ = now;
+    for (const membership::MembershipEvent& event : events) {
+        follow(event);
+    }
+    follow_owners();
+}
+
+void CounterExchange::follow(const membership::MembershipEvent& event) {
+    using Kind = membership::MembershipEvent::Kind;
+    switch (event.kind) {
+        case Kind::left:
+        case Kind::replaced:
+            silence_.gone(event.member, now_);
+            packets_.forget(event.member);
+            break;
+        case Kind::dead:
+            packets_.forget(event.member);
+            reporter_.lost(event.member);
+            break;
+        case Kind::renewed:
+            packets_.clear();  // answers to our former incarnation do not come
+            self_ = event.member;
+            self_number_ = silence_.number(self_, now_);
+            reporter_.set_self(self_);
+            owner_.set_self(self_);
+            // What is under way to those who had given us up will not be answered.
+            reporter_.ask_anew();
+            break;
+        case Kind::joined:
+            silence_.heard(silence_.number(event.member, now_), now_);
+            silence_.joined(event.member);
+            break;
+        default:
+            break;
+    }
+}
+
+void CounterExchange::follow_owners() {
+    for (const membership::OwnerChange& change : transport_.take_owner_changes()) {
+        const bool owned = owner_.owns(change.shard);
+        owner_.shard_changed(change, now_, *this);
+        if (!owned && owner_.owns(change.shard)) {
+            fill_from_views(change.shard);
+        }
+        reporter_.shard_changed(change.shard, change.after, now_);
+    }
+}
+
+/// A shard is ours now: what our own views believe is better than nothing. The others' rates are
+/// those of former owners' knowledge; if all of these are silent, it is a split, and they are held.
+void CounterExchange::fill_from_views(membership::Shard shard) {
+    reporter_.for_each_in_shard(shard, [&](const SyncedLimit& limit) {
+        const View* view = limit.believed(settings_, now_);
+        if (view == nullptr || !view->filled()) {
+            return;
+        }
+        HandoverEntry entry;
+        entry.key = limit.key;
+        entry.level = std::max(0.0, view->bucket().level);
+        entry.shedding = view->bucket().shedding;
+        entry.heaviest = view->bucket().heaviest;
+        entry.typical = limit.own.typical;
+        const bool split = !view->fresh(settings_, now_);
+        (split ? entry.held_rate : entry.rate) = view->others_rate();
+        entry.hold_left =
+            split ? settings_.split_hold - (now_ - *view->heard_at()) : Duration::zero();
+        owner_.fill(entry, limit.name, limit.parameters, now_);
+    });
+}
+
+void CounterExchange::stopped(Instant now) {
+    now_ = now;
+    silence_.restart(now_);
+    reporter_.ask_anew();
+    owner_.stopped(now_, transport_.owners(), *this);
+}
+
+/// By name if the limit is used here; else by the name that was told and our own definitions.
+bool CounterExchange::resolve(const LimitKey& key, std::string& name,
+                              limiter::LimitParameters& parameters,
+                              limiter::IsolationMode& when_isolated) const {
+    if (const SyncedLimit* synced = reporter_.find(key)) {
+        name = synced->name;
+        parameters = synced->parameters;
+        when_isolated = synced->when_isolated;
+        return true;
+    }
+    if (name.empty() || key.unit >= limiter::kUnits) {
+        return false;
+    }
+    const auto found = limiter_.resolve_parameters(name, static_cast<limiter::Unit>(key.unit),
+                                                   std::chrono::milliseconds(key.period_ms));
+    if (found) {
+        parameters = *found;
+        when_isolated = limiter_.isolation_of(name);
+    }
+    return found.has_value();
+}
+
+template <class Entry>
+void CounterExchange::send_entry(const gossip::MemberId& to, gossip::MessageType type,
+                                 const Entry& entry) {
+    std::array<std::byte, gossip::kMaximumPayload> buffer;
+    ByteWriter writer(buffer);
+    encode(writer, entry);
+    if (!writer.ok() || !transport_.send(to, type, writer.written())) {
+        ++counters_.dropped_entries;
+    }
+}
+
+void CounterExchange::send_delta(const gossip::MemberId& owner, const DeltaEntry& entry) {
+    if (owner == self_) {
+        owner_.receive(self_, self_number_, entry, now_, *this);
+    } else {
+        packets_.add(owner, entry);
+    }
+}
+
+void CounterExchange::send_total(const gossip::MemberId& to, const TotalEntry& entry) {
+    ++counters_.totals_sent;
+    if (to == self_) {
+        reporter_.receive(self_, entry, now_);
+    } else if (answering_ == nullptr || !answering_->add(to, entry)) {
+        send_entry(to, gossip::MessageType::total, entry);
+    }
+}
+
+void CounterExchange::send_handover(const gossip::MemberId& to, const HandoverEntry& entry) {
+    if (to != self_) {
+        send_entry(to, gossip::MessageType::handover, entry);
+    }
+}
+
+void CounterExchange::send_name(const gossip::MemberId& to, const NameEntry& entry) {
+    send_entry(to, gossip::MessageType::name_tell, entry);
+}
+
+void CounterExchange::ask_name(const gossip::MemberId& to, const LimitKey& key) {
+    if (to != self_) {
+        send_entry(to, gossip::MessageType::name_ask, key);
+    }
+}
+
+void CounterExchange::ask_owner(const gossip::MemberId& to, std::uint16_t shards) {
+    std::array<std::byte, 2> buffer;
+    ByteWriter writer(buffer);
+    writer.u16(shards);
+    if (!transport_.send(to, gossip::MessageType::owner_ask, writer.written())) {
+        ++counters_.dropped_entries;
+    }
+}
+
+void CounterExchange::renew_hints() {
+    hot_.forget_old(now_);
+    owner_.note_hot(hot_, now_);
+    transport_.set_hints(hot_.encode(now_, kHintBytes, hint_offset_));
+    if (hot_.size() > 0) {
+        hint_offset_ = (hint_offset_ + hot_.size() / 2 + 1) % hot_.size();
+    }
+}
+
+void CounterExchange::note_load() {
+    const membership::TransportCounters& counters = transport_.counters();
+    const double load = load_.per_second(counters.datagrams_in, counters.datagrams_out, now_);
+    owner_.note_load(static_cast<std::uint64_t>(load));
+}
+
+}  // namespace weir::sync

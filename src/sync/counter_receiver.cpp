@@ -1,0 +1,219 @@
+// What comes in: each message of the counters is dispatched and understood here. Whatever is wrong
+// with a message is counted and held against its sender; nothing is answered to it.
+#include <utility>
+#include <vector>
+
+#include "limiter/limiter.h"
+#include "sync/counter_exchange.h"
+
+namespace weir::sync {
+
+void CounterExchange::receive(const membership::Received& message, Instant now) {
+    now_ = now;
+    const MemberNumber sender = silence_.number(message.sender, now_);
+    ByteReader reader(message.payload);
+    if (message.type == gossip::MessageType::owner_ask) {
+        owner_.owner_asked(message.sender, reader.u16(), now_, *this);
+        return;
+    }
+    if (message.type == gossip::MessageType::delta) {
+        receive_deltas(reader, message.sender, sender);
+    } else if (message.type == gossip::MessageType::delta_answer) {
+        receive_answers(reader, message.sender, sender);
+    }
+    while (reader.ok() && reader.remaining() > 0) {
+        if (!receive_entry(message, reader, sender)) {
+            return;
+        }
+    }
+    if (!reader.ok()) {
+        refuse_values(sender);
+    }
+}
+
+bool CounterExchange::receive_entry(const membership::Received& message, ByteReader& reader,
+                                    MemberNumber sender) {
+    switch (message.type) {
+        case gossip::MessageType::total:
+            receive_total(reader, message.sender, sender);
+            return true;
+        case gossip::MessageType::handover:
+            receive_handover(reader, sender);
+            return true;
+        case gossip::MessageType::name_ask:
+            receive_name_ask(reader, message.sender);
+            return true;
+        case gossip::MessageType::name_tell:
+            receive_name_tell(reader, sender);
+            return true;
+        case gossip::MessageType::hints:
+            receive_hint(reader, sender);
+            return true;
+        default:
+            return false;
+    }
+}
+
+void CounterExchange::refuse_values(MemberNumber sender) {
+    ++counters_.refused_values;
+    silence_.refused(sender);
+}
+
+void CounterExchange::refuse_leap(MemberNumber sender) {
+    ++counters_.refused_leaps;
+    silence_.refused(sender);
+}
+
+void CounterExchange::receive_deltas(ByteReader& reader, const gossip::MemberId& from,
+                                     MemberNumber sender) {
+    const std::uint16_t tag = reader.u16();
+    if (!reader.ok()) {
+        return;
+    }
+    AnswerPacket answer(transport_, from, tag, counters_.dropped_entries);
+    while (reader.remaining() > 0) {
+        const DeltaEntry entry = decode_delta(reader);
+        if (!reader.ok()) {
+            break;
+        }
+        ++counters_.deltas_received;
+        answer.expect(entry);
+        answering_ = &answer;
+        owner_.receive(from, sender, entry, now_, *this);
+        answering_ = nullptr;
+        answer.next();
+    }
+    answer.send();
+}
+
+void CounterExchange::receive_answers(ByteReader& reader, const gossip::MemberId& from,
+                                      MemberNumber sender) {
+    const std::uint16_t tag = reader.u16();
+    const std::uint64_t first = reader.varint();
+    const std::vector<SaidCounts>* known = packets_.find(from, tag);
+    if (!reader.ok()) {
+        return;
+    }
+    if (known == nullptr || first >= known->size()) {
+        ++counters_.refused_unknown;
+        reader.bytes(reader.remaining());
+        return;
+    }
+    // Copied: what is taken in may make us send.
+    const std::vector<SaidCounts> said(known->begin() + static_cast<std::ptrdiff_t>(first),
+                                       known->end());
+    for (const SaidCounts& each : said) {
+        if (reader.remaining() == 0) {
+            return;  // the rest comes in another message
+        }
+        const auto entry = decode_answer(reader, each);
+        if (!reader.ok()) {
+            return;
+        }
+        if (entry) {
+            take_total(*entry, from, sender);
+        }
+    }
+    if (reader.remaining() > 0) {
+        reader.fail();
+    }
+}
+
+void CounterExchange::receive_total(ByteReader& reader, const gossip::MemberId& from,
+                                    MemberNumber sender) {
+    const TotalEntry entry = decode_total(reader);
+    if (reader.ok()) {
+        take_total(entry, from, sender);
+    }
+}
+
+void CounterExchange::take_total(const TotalEntry& entry, const gossip::MemberId& from,
+                                 MemberNumber sender) {
+    if (!plausible(entry)) {
+        return refuse_values(sender);
+    }
+    switch (reporter_.receive(from, entry, now_)) {
+        case Reporter::Verdict::taken:
+            break;
+        case Reporter::Verdict::doubted:
+            silence_.refused(sender);  // named, though its word is taken
+            break;
+        case Reporter::Verdict::refused:
+            refuse_leap(sender);
+            break;
+    }
+}
+
+void CounterExchange::receive_handover(ByteReader& reader, MemberNumber sender) {
+    const HandoverEntry entry = decode_handover(reader);
+    if (!reader.ok()) {
+        return;
+    }
+    if (!plausible(entry)) {
+        return refuse_values(sender);
+    }
+    const membership::Shard shard = membership::shard_of(entry.key.quota);
+    const gossip::MemberId& from = silence_.id(sender);
+    if (!transport_.owners().owns(from, shard) && !owner_.was_owner(from, shard)) {
+        // Nobody is named for it: after a split heals we may be the one who does not know yet.
+        ++counters_.refused_not_owner;
+        return;
+    }
+    ++counters_.handovers_received;
+    if (!owner_.receive(sender, entry, now_, *this)) {
+        refuse_leap(sender);
+    }
+}
+
+void CounterExchange::receive_name_ask(ByteReader& reader, const gossip::MemberId& from) {
+    const LimitKey key = decode_key(reader);
+    if (!reader.ok()) {
+        return;
+    }
+    NameEntry entry;
+    limiter::LimitParameters parameters;
+    limiter::IsolationMode when_isolated{};
+    entry.key = key;
+    if (!resolve(key, entry.name, parameters, when_isolated)) {
+        const OwnedLimit* limit = owner_.find(key);
+        if (limit == nullptr || limit->name.empty() || !limit->parameters) {
+            return;
+        }
+        entry.name = limit->name;
+        parameters = *limit->parameters;
+    }
+    entry.rate = parameters.rate;
+    entry.low = parameters.low;
+    entry.high = parameters.high;
+    entry.debt = limiter::debt(parameters, 1);
+    entry.law = static_cast<std::uint8_t>(parameters.law);
+    ++counters_.names_told;
+    send_name(from, entry);
+}
+
+void CounterExchange::receive_name_tell(ByteReader& reader, MemberNumber sender) {
+    const NameEntry entry = decode_name(reader);
+    if (!reader.ok()) {
+        return;
+    }
+    if (!plausible(entry)) {
+        return refuse_values(sender);
+    }
+    owner_.name_told(sender, entry, now_);
+}
+
+void CounterExchange::receive_hint(ByteReader& reader, MemberNumber sender) {
+    const HotEntry entry = decode_hot(reader);
+    if (!reader.ok()) {
+        return;
+    }
+    if (!plausible(entry)) {
+        return refuse_values(sender);
+    }
+    // It may tell on what others told it: nobody is to blame.
+    if (hot_.note(entry, now_) && !reporter_.rumour(entry, now_)) {
+        ++counters_.refused_leaps;
+    }
+}
+
+}  // namespace weir::sync
