@@ -6,6 +6,7 @@
 #include <bit>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 
 namespace weir::test {
@@ -153,6 +154,36 @@ std::variant<std::uint64_t, double, std::string, Records> value_of(const std::st
     return hexadecimal(reader.bytes(reader.remaining()));
 }
 
+/// The cells that say "below": a list under the table has an item "- `name`: text" for each, with
+/// the name of the row's second column. A layout may be longer than a cell should be.
+class LongCells {
+  public:
+    void add(const std::string& line) {
+        const auto end = line.find("`: ");
+        if (line.starts_with("- `") && end != std::string::npos) {
+            name_ = line.substr(3, end - 3);
+            texts_[name_] = trimmed(line.substr(end + 3));
+        } else if (!name_.empty() && line.starts_with("  ")) {
+            texts_[name_] += " " + trimmed(line);
+        } else {
+            name_.clear();
+        }
+    }
+    void fill_in(ProtocolPage::Row& row) const {
+        for (std::string& cell : row) {
+            if (cell == "below") {
+                const auto found = texts_.find(row[1]);
+                REQUIRE_MESSAGE(found != texts_.end(), row[1] << " is not explained below");
+                cell = found->second;
+            }
+        }
+    }
+
+  private:
+    std::string name_;
+    std::map<std::string, std::string> texts_;
+};
+
 std::string shown(const std::variant<std::uint64_t, double, std::string, Records>& value) {
     std::ostringstream text;
     text.precision(17);
@@ -209,8 +240,10 @@ ProtocolPage::ProtocolPage() {
     REQUIRE(input.is_open());
     std::string heading;
     std::string text;
+    LongCells longer;
     bool inside = false;
     for (std::string line; std::getline(input, line); text += line + "\n") {
+        longer.add(line);
         if (line.starts_with("#")) {
             heading = line;
         }
@@ -223,6 +256,11 @@ ProtocolPage::ProtocolPage() {
         }
     }
     text_ = with_single_blanks(text);
+    for (Table& table : tables_) {
+        for (Row& row : table.rows) {
+            longer.fill_in(row);
+        }
+    }
 }
 
 bool ProtocolPage::says(std::string_view text) const {

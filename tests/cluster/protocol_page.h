@@ -1,8 +1,9 @@
 #pragma once
 // docs/protocol.md as something to hold encoded bytes against: its tables, its sentences, and its
 // layouts ("8 the ping's number; varint counter; [f24 heaviest]"), by which bytes are read field by
-// field. What the page does not describe so fails a test, and so does what the code writes
-// otherwise. For tests only.
+// field. A test fails when the page does not describe a field, and when the code writes other bytes
+// than the page describes. A cell that says "below" stands for the item of the list under its table
+// that begins with the row's name. For tests only.
 
 #include <cstdint>
 #include <string>
