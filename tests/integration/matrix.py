@@ -19,12 +19,17 @@ from harness.processes import bad_endings  # noqa: E402
 
 HEAD = """# The integration matrix
 
-Real weir processes on loopback, open-loop load, admitted requests counted by the origin from its
-own arrival times. Two children of 1,000/s each under a parent of 3,000/s (each child is measured)
-or of 1,500/s (the parent is measured); 30 s from t0 + high/(offered - rate) + 1 s. Mean, least and
-worst second are admitted over the limit; at 0.95x over the offered load. With 7 sidecars the
-quotas share their owners and load arrives only at sidecars that own none of them.
-Written by `tests/integration/matrix.py`; this one on {date}, {cores} cores,
+This page is for whoever asks how exactly a fleet of real processes holds its limits: it lists the
+measured mean and the worst seconds of each case.
+
+Real weir processes run on loopback under open-loop load. The origin counts admitted requests by its
+own arrival times. There are two children of 1,000/s each under a parent of 3,000/s (then each child
+is measured) or of 1,500/s (then the parent is measured). A case is measured for 30 s, from
+t0 + high/(offered - rate) + 1 s on. Mean, least and worst second are admitted over the limit; at
+0.95x they are admitted over the offered load. With 7 sidecars the quotas share their owners, and load
+arrives only at sidecars that own none of them.
+
+Written by `tests/integration/matrix.py`; this table on {date}, {cores} cores,
 {jobs} case(s) at once. A run that breaks its bounds on a machine that was late is repeated (0092);
 `run` says which one is shown.
 
