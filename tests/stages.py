@@ -117,6 +117,24 @@ def pytest(*arguments, env=None):
     return lambda stage: junit(stage, [*PYTEST, *arguments], "--junitxml=", env)
 
 
+def integration(marks, env):
+    """Most of these tests wait most of the time: six at once fit two cores. Those that load the
+    machine are one group, which runs one after another beside the others."""
+    return lambda stage: junit(stage, [*PYTEST, INTEGRATION, "-m", marks, "--dist", "loadgroup", *workers()],
+                               "--junitxml=", env)
+
+
+def workers():
+    """For pytest: six workers, each in a network of its own; or, where there is none to be had, fewer
+    in the machine's, which the screen then says."""
+    tried = subprocess.run([ROOT / OWN_NETWORK, "-c", ""], capture_output=True, text=True)
+    if tried.returncode == 0:
+        return ["--tx", f"{min(6, 3 * CORES)}*popen//python={OWN_NETWORK}"]
+    few = min(4, CORES)
+    print(f"    {tried.stderr.strip()}: only {few} tests at once, which share the machine's network", flush=True)
+    return ["-n", str(few)]
+
+
 def ctest(preset, labels, jobs=CORES, only=None, env=None):
     """The tests with the label; `only` is an expression that their names match as well."""
     def run(stage):
@@ -253,9 +271,7 @@ def tsan_stories(stage):
 
 
 INTEGRATION = "tests/integration"
-# Most of these tests wait most of the time: two at once fit two cores. Those of 10,000 requests a
-# second and more are one group, which runs one after another.
-PARALLEL = ["-n", str(min(4, CORES)), "--dist", "loadgroup"]
+OWN_NETWORK = "tests/integration/own_network"
 FINDINGS = LOGS / "findings"
 ASAN = {"WEIR_BIN_DIR": str(BUILD / "asan" / "bin"), "WEIR_LOAD_SCALE": "0.3",
         "ASAN_OPTIONS": f"detect_leaks=1 log_path={FINDINGS}/finding",
@@ -290,7 +306,7 @@ STAGES = [
           ["build"]),
     Stage("sim", "simulator tests", 900, ctest("release", "sim"), ["build"]),
     Stage("integration", "real processes, the CI subset", 1500,
-          pytest(INTEGRATION, "-m", "not long", *PARALLEL, env=RELEASE), ["build"]),
+          integration("not long", RELEASE), ["build"]),
     Stage("demo", "the demo of the README, 105 s of load", 240, demo, ["build"]),
     Stage("embedding", "libweir.so, its examples, one fleet of all kinds of members", 420,
           pytest("tests/embedding", env=RELEASE), ["build"]),
@@ -304,7 +320,7 @@ STAGES = [
     Stage("asan-sockets", "module tests over real sockets under the sanitizers", 900,
           ctest("asan", "integration", 1), ["asan-build"]),
     Stage("asan-integration", "integration under the sanitizers, less load", 1200,
-          without_reports(pytest(INTEGRATION, "-m", "smoke and not long", *PARALLEL, env=ASAN), FINDINGS),
+          without_reports(integration("smoke and not long", ASAN), FINDINGS),
           ["asan-build"]),
     Stage("fuzz-build", "libFuzzer targets", 900, build("fuzz", "fuzzers")),
     Stage("fuzz", f"each fuzz target for {FUZZ_SECONDS} s", 600, fuzz, ["fuzz-build"]),
@@ -322,7 +338,7 @@ STAGES = [
           race_free(lambda stage: once(stage, [BUILD / "tsan/bin/limiter_bench", 1, "threads", 2000],
                                        env=TSAN)), ["tsan-build"]),
     Stage("tsan-integration", "a sidecar of four workers and a fleet under the thread sanitizer", 300,
-          race_free(pytest(INTEGRATION, "-m", "races", *PARALLEL, env=TSAN)), ["tsan-build"]),
+          race_free(integration("races", TSAN)), ["tsan-build"]),
     Stage("long", "integration tests that are too long for CI", 3600,
           pytest(INTEGRATION, "-m", "long", env=RELEASE), ["build"], in_ci=False),
     Stage("matrix", "every case of the integration matrix", 7200, matrix, ["build"], in_ci=False),

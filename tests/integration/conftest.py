@@ -17,6 +17,14 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "long: not in CI (the full matrix has its own command)")
     config.addinivalue_line("markers", "smoke: also run under the address and undefined behaviour sanitizers")
     config.addinivalue_line("markers", "races: also run under the thread sanitizer")
+    config.addinivalue_line("markers", "slow: takes ten seconds or more, and so begins early")
+
+
+def pytest_collection_modifyitems(items):
+    """First those that run one after another, then the other slow ones: a worker that begins one of
+    them at the end keeps all the others waiting."""
+    items.sort(key=lambda item: (item.get_closest_marker("xdist_group") is None,
+                                 item.get_closest_marker("slow") is None))
 
 
 @pytest.hookimpl(hookwrapper=True)

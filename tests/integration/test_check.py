@@ -88,6 +88,7 @@ def test_connections_are_kept_on_both_sides(asking, world):
     assert world.origin.arrivals().total("bucket") == 40
 
 
+@pytest.mark.slow
 def test_the_limit_holds_at_five_times_its_rate(asking, world, folder):
     host, sidecar = asking()
 

@@ -29,6 +29,7 @@ def rates(world, load, name, from_s, to_s, listeners):
     return count / (to_s - from_s) / LIMIT
 
 
+@pytest.mark.slow
 def test_each_mode_does_what_it_says_while_one_is_cut_off(world, folder):
     modes = {"strict": {"when_isolated": "pessimistic"}, "easy": {"when_isolated": "optimistic"},
              "keeps": {}, "careful": {}}
@@ -76,6 +77,7 @@ def test_each_mode_does_what_it_says_while_one_is_cut_off(world, folder):
             assert result.total("other", name) == 0, name
 
 
+@pytest.mark.slow
 @pytest.mark.smoke
 def test_after_the_hold_time_a_pessimistic_quota_has_what_it_hears_of(world, folder):
     fleet = world.fleet(3, [quota("strict", f"{LIMIT}r/s", when_isolated="pessimistic")])
@@ -95,6 +97,7 @@ def test_after_the_hold_time_a_pessimistic_quota_has_what_it_hears_of(world, fol
 ALERT_S, SHOWS_S, APART_S = 2, 5, 16
 
 
+@pytest.mark.slow
 def test_a_cut_shows_at_every_sidecar_for_as_long_as_it_lasts(world, folder):
     """Three, all of whom are owners, and nobody hears anybody: also when each of them has given up the
     others and holds nothing of theirs any more."""
@@ -128,7 +131,7 @@ def splits():
         yield pytest.param(300, load_share, marks=pytest.mark.long)
 
 
-@pytest.mark.xdist_group("heavy")
+@pytest.mark.slow
 @pytest.mark.parametrize("length_s,load_share", splits())
 def test_halves_that_are_split_and_heal(world, folder, length_s, load_share):
     """51: below the limit nothing is refused on either side, during or after; at twice the limit each

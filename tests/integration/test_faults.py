@@ -101,6 +101,7 @@ def held_up(outcome):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault,index", every_fault_at_every_sidecar())
 def test_below_the_limit_nothing_is_refused(folder, fault, index):
     def run(attempt):
@@ -131,6 +132,7 @@ def beyond_the_bounds(seconds):
             + [one for one in after[:2] if not 0.92 * RATE <= one <= 1.08 * RATE])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [0, pytest.param(2, marks=pytest.mark.long)])
 def test_above_the_limit_the_rest_carries_it_after_a_kill(folder, index):
     """Its host refuses datagrams for it, so the others carry the whole limit within a fifth of a

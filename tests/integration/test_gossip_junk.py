@@ -94,6 +94,7 @@ def junk(sidecar, real):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.smoke
 def test_junk_of_every_kind_costs_no_request_and_is_counted_by_reason(world, folder):
     rate = scaled(600)
@@ -161,6 +162,7 @@ def level(sidecar):
     return sidecar.quota("bucket")["live"]["limits"][0]["level"]
 
 
+@pytest.mark.slow
 @pytest.mark.smoke
 def test_replayed_traffic_moves_nothing_and_is_not_amplified(world, folder):
     """46, 49: from another source, to the same process and to the one after it."""

@@ -71,6 +71,7 @@ def check_nothing_lost(result):
         assert result.total(what) == 0, what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut_s", [8, pytest.param(40, marks=pytest.mark.long)])
 def test_a_one_way_partition_does_not_flap(world, folder, cut_s):
     """52: nobody hears one of four, who hears everybody. It is there or gone, not both in turn."""
@@ -92,6 +93,7 @@ def test_a_one_way_partition_does_not_flap(world, folder, cut_s):
             assert len(mine) <= 6, mine
 
 
+@pytest.mark.slow
 @pytest.mark.smoke
 @pytest.mark.parametrize("stop_s", [6, pytest.param(20, marks=pytest.mark.long)])
 def test_a_sidecar_that_stood_still_suspects_nobody(world, folder, stop_s):
@@ -145,6 +147,7 @@ def test_tables_do_not_grow_with_a_sidecar_that_restarts_over_and_over(world, fo
     check_nothing_lost(load.stop())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jump_s", [-5, pytest.param(3600, marks=pytest.mark.smoke)])
 def test_a_machine_that_was_suspended_gives_no_free_burst(world, folder, jump_s):
     """39: everything on it stands still. Then its clock has either stood still as well, as Linux's

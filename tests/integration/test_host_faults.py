@@ -325,6 +325,7 @@ def test_bad_settings_at_a_reload_change_nothing_and_are_counted(world):
 # ---- restarts --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.smoke
 @pytest.mark.parametrize("restarts,requests", [(3, 5_000), pytest.param(20, 100_000, marks=pytest.mark.long)])
 def test_rolling_restarts_fail_no_request(world, folder, restarts, requests):

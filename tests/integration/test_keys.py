@@ -110,6 +110,7 @@ def rotate(fleet, master, mounts):
                                if row["state"] in ("alive", "self")), 20, "all seal with the first")
 
 
+@pytest.mark.slow
 def test_a_rotation_under_load_has_no_gap(world, folder):
     fleet, master, mounts = keyed_fleet(world, folder, [quota("bucket", f"{RATE}r/s")])
     fleet.start()

@@ -15,6 +15,7 @@ def moving(count, period_s, duration_s):
             for i in range(int(duration_s / period_s) + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arrivals", ["constant", pytest.param("poisson", marks=pytest.mark.long)])
 def test_the_limit_holds_while_the_load_moves(world, folder, arrivals):
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])

@@ -128,6 +128,7 @@ def check_totals(prometheus, fleet, arrivals, results, began):
             assert prometheus.number(f"increase({one}[{seconds}s])", when) == pytest.approx(truth, rel=0.01)
 
 
+@pytest.mark.slow
 def test_queries_agree_with_the_origin(world, folder):
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
     began = time.time()

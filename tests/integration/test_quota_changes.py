@@ -36,6 +36,7 @@ def picture(sidecar):
                        for row in sidecar.api("/v1/quotas")["quotas"]])
 
 
+@pytest.mark.slow
 def test_an_edit_keeps_the_expiry_and_the_expiry_ends_it_in_the_whole_fleet(world):
     fleet = world.fleet(2, [quota("bucket", "1000r/s")])
     made = time.monotonic()

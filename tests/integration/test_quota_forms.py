@@ -231,6 +231,7 @@ def test_the_same_share_of_keys_is_enforced_by_two_sidecars_alike(scripted):
 SIZES = (200, 60_000, 3_000, 3_000, 150_000, 900, 25_000, 0, 12_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_response_bytes_of_mixed_sizes_are_held_and_counted_to_the_byte(scripted, folder, count):
     """The mean of the bodies is far from nearly all of them, so that the corrections decide."""

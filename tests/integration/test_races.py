@@ -35,6 +35,7 @@ def disturb(fleet, round_):
         http.get(fleet[round_ % 3].address, f"/new-{round_}-{i}/x")
 
 
+@pytest.mark.slow
 def test_load_edits_reloads_scrapes_and_a_drain_at_once(world, folder):
     fleet = world.fleet(3, quotas("50000r/s"), settings=WORKERS)
     streams = [stream("shed", scaled(200)), stream("one", scaled(600), "poisson"),

@@ -219,6 +219,7 @@ def expected_keys():
     return sorted([("small.txt", len(SMALL)), ("copy.txt", len(SMALL)), ("deep/large.bin", len(LARGE)), *odd])
 
 
+@pytest.mark.slow
 def test_awscli_sees_the_same(two_ways, folder):
     outputs, files = same_through_both(two_ways, folder, aws_steps)
     assert listed(outputs["--recursive s3://cli-bucket"]) == expected_keys()
@@ -259,6 +260,7 @@ def s3cmd_steps(endpoint):
     yield Step([*s3cmd, "rb", "--recursive", "--force", "s3://cmd-bucket"])
 
 
+@pytest.mark.slow
 def test_s3cmd_sees_the_same(two_ways, folder):
     outputs, files = same_through_both(two_ways, folder, s3cmd_steps)
     assert listed(outputs["--recursive s3://cmd-bucket"]) == expected_keys()

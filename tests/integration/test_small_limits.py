@@ -19,6 +19,7 @@ def five_a_minute(world, folder):
     return result
 
 
+@pytest.mark.slow
 def test_five_a_minute_in_turn_admits_five_to_seven(world, folder):
     result = five_a_minute(world, folder)
     admitted = world.origin.arrivals().total("few")
@@ -26,6 +27,7 @@ def test_five_a_minute_in_turn_admits_five_to_seven(world, folder):
     assert result.total("refused") == result.total("offered") - admitted
 
 
+@pytest.mark.slow
 def test_five_a_minute_admits_the_five_at_once_then_none_for_eleven_seconds(world, folder):
     result = five_a_minute(world, folder)
     assert result.between("ok", 0, 1) >= 5

@@ -98,6 +98,7 @@ def assert_history_everywhere(fleet, name, authors, state_of_losers=("replaced",
                 for one in fleet}) == 1
 
 
+@pytest.mark.slow
 def test_edits_of_both_sides_are_the_same_everywhere_after_the_split(world):
     fleet = world.fleet(4, [quota("other", "5r/s")])
     with split(fleet) as (left, right):
@@ -123,6 +124,7 @@ def test_edits_of_both_sides_are_the_same_everywhere_after_the_split(world):
     assert_history_everywhere(fleet, "right-only", {"bob"})
 
 
+@pytest.mark.slow
 @pytest.mark.smoke
 def test_names_deleted_edited_and_made_again_across_a_split(world):
     names = ["edited", "removed", "remade"]

@@ -146,7 +146,7 @@ def play(folder, targets, throttled, others, name):
     return result, throttle, staleness
 
 
-@pytest.mark.xdist_group("heavy")
+@pytest.mark.slow
 @pytest.mark.parametrize("count,slow_owners", [(3, 1), (5, 3)])
 def test_throttled_owners_hold_up_nobody(world, folder, count, slow_owners):
     """One of three, all of whom are owners; then each of the three owners among five."""

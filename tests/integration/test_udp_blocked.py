@@ -1,5 +1,7 @@
 """With UDP blocked between all sidecars, no request is slower."""
 
+import pytest
+
 from harness import paired
 from harness.counters import disagreements
 from harness.network import Cut
@@ -8,6 +10,7 @@ from harness.sidecar import quota
 LIMIT = 2000
 
 
+@pytest.mark.slow
 def test_no_request_is_slower_without_udp(world, folder):
     fleet = world.fleet(3, [quota("bucket", f"{LIMIT}r/s")])
 

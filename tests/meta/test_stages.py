@@ -60,6 +60,20 @@ def test_reports_are_written_where_they_are_looked_for():
     assert f"log_path={stages.RACES}/" in stages.TSAN["TSAN_OPTIONS"]
 
 
+def asked_of_pytest(monkeypatch, returncode, stderr=""):
+    done = types.SimpleNamespace(returncode=returncode, stderr=stderr)
+    monkeypatch.setattr(stages.subprocess, "run", lambda *_, **__: done)
+    return stages.workers()
+
+
+def test_workers_have_a_network_each_or_the_screen_says_why_they_are_few(capsys, monkeypatch):
+    monkeypatch.setattr(stages, "CORES", 2)
+    assert asked_of_pytest(monkeypatch, 0) == ["--tx", "6*popen//python=tests/integration/own_network"]
+    assert capsys.readouterr().out == ""
+    assert asked_of_pytest(monkeypatch, 1, "nobody may\n") == ["-n", "2"]
+    assert capsys.readouterr().out == "    nobody may: only 2 tests at once, which share the machine's network\n"
+
+
 # Whose figures are of the release build: see decision 0110.
 BY_THE_CLOCK = {"test_broken_limiter", "test_broken_parts", "test_endings", "test_isolation", "test_matrix",
                 "test_metric_values", "test_moving_load", "test_scrape", "test_throttled_owner", "test_udp_blocked"}
