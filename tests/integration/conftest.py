@@ -1,5 +1,8 @@
-"""Fixtures: a folder for each test's processes, kept when the test fails."""
+"""Fixtures: a folder for each test's processes, kept when the test fails. Which tests begin first, and which go
+before others on the processor."""
 
+import contextlib
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +16,10 @@ from harness.processes import bad_endings  # noqa: E402
 from harness.world import World  # noqa: E402
 
 
+# Three times the share of a process that has not asked for more.
+HEAVY_NICENESS = -5
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: not in CI (the full matrix has its own command)")
     config.addinivalue_line("markers", "smoke: also run under the address and undefined behaviour sanitizers")
@@ -23,8 +30,26 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     """First those that run one after another, then the other slow ones: a worker that begins one of
     them at the end keeps all the others waiting."""
-    items.sort(key=lambda item: (item.get_closest_marker("xdist_group") is None,
-                                 item.get_closest_marker("slow") is None))
+    items.sort(key=lambda item: (not is_heavy(item), item.get_closest_marker("slow") is None))
+
+
+def is_heavy(item):
+    """Whether it loads the machine, and is one of those that run one after another."""
+    return item.get_closest_marker("xdist_group") is not None
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """A heavy test and its processes go before those of the other workers, which mostly wait: what they
+    take of the processor now and then is no stall of the fleet under load. Others than root may not ask
+    for it, and do without."""
+    with contextlib.ExitStack() as afterwards, contextlib.suppress(PermissionError):
+        if is_heavy(item):
+            before = os.getpriority(os.PRIO_PROCESS, 0)
+            os.setpriority(os.PRIO_PROCESS, 0, HEAVY_NICENESS)
+            afterwards.callback(os.setpriority, os.PRIO_PROCESS, 0, before)
+    with afterwards:
+        yield
 
 
 @pytest.hookimpl(hookwrapper=True)
