@@ -16,8 +16,8 @@ from harness.processes import bad_endings  # noqa: E402
 from harness.world import World  # noqa: E402
 
 
-# Three times the share of a process that has not asked for more.
-HEAVY_NICENESS = -5
+# Nine times the share of a process that has not asked for more.
+HEAVY_NICENESS = -10
 
 
 def pytest_configure(config):

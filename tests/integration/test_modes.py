@@ -8,6 +8,7 @@ from harness import http as simple
 from harness.load import Load, plan, stream
 from harness.processes import wait_equal, wait_until
 from harness.sidecar import BUCKET_ROUTES, quota
+from harness.steadiness import fitted_rate
 
 pytestmark = pytest.mark.smoke
 
@@ -30,10 +31,10 @@ def statuses(sidecar, path, headers_of, count):
 
 
 def steady(world, load, result, bucket, from_s, count):
-    """Arrivals at the origin in a second, mean of `count` seconds."""
-    seconds = world.origin.arrivals().seconds(result.start_ns + from_s * SECOND, count, key=bucket)
-    print(load, seconds)
-    return sum(seconds) / count
+    """Arrivals at the origin in a second, of `count` seconds."""
+    mean = fitted_rate(world.origin.arrivals().bins(result.start_ns + from_s * SECOND, count, key=bucket))
+    print(load, mean)
+    return mean
 
 
 def test_a_share_of_clients_is_enforced_alike_by_every_sidecar(world):

@@ -37,15 +37,16 @@ class Lateness:
         self.thread.join()
 
 
-def on_time(run, faults_of, late_s):
+def on_time(run, faults_of, late_s, lag_s=lambda outcome: 0):
     """An outcome and its faults; `run(attempt)` gives it and its load's span. One that has some where
     the machine was late by `late_s` or more while the load ran (a fleet's start does not count) has
-    shown something else, and is repeated, three times at most in all."""
+    shown something else, and is repeated, three times at most in all. Late is what this process sees of
+    it, or `lag_s(outcome)`, by how much the load's requests were sent after their time."""
     for attempt in range(ATTEMPTS):
         with Lateness() as late:
             outcome, span_ns = run(attempt)
         faults = faults_of(outcome)
-        longest_s = late.longest_s(span_ns)
+        longest_s = max(late.longest_s(span_ns), lag_s(outcome))
         print(f"{faults or 'good'}; the machine was late by up to {longest_s * 1000:.0f} ms")
         if not faults or longest_s < late_s:
             break

@@ -31,6 +31,16 @@ class Arrivals:
             count += sum(row["counts"][begin:max(0, last - row["first_bin"])])
         return count
 
+    def bins(self, start_ns, seconds, key=None, listener=None):
+        """Arrivals of each bin of so many seconds from start_ns on."""
+        first = start_ns // self.bin_ns
+        found = [0] * (seconds * 1_000_000_000 // self.bin_ns)
+        for row in self._chosen(key, listener):
+            for number, count in enumerate(row["counts"], row["first_bin"] - first):
+                if 0 <= number < len(found):
+                    found[number] += count
+        return found
+
     def seconds(self, start_ns, count, key=None, listener=None):
         """Arrivals of each of `count` seconds from start_ns on."""
         second = 1_000_000_000
