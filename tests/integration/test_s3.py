@@ -1,5 +1,6 @@
 """S3 clients see the same with weir in between as without, and weir counts the right operations."""
 
+import contextlib
 import json
 import os
 import re
@@ -73,6 +74,27 @@ def run(arguments, folder, timeout_s=120):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           env={**CLIENT_ENVIRONMENT, "HOME": str(folder)})
     return done.returncode, done.stdout
+
+
+class AwsCli:
+    """awscli, loaded once for many calls in one folder; used in place of run()."""
+
+    def __init__(self, folder):
+        self.process = subprocess.Popen(["/usr/bin/python3", HERE / "s3" / "aws_forked.py"], cwd=folder, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env={**CLIENT_ENVIRONMENT, "HOME": str(folder)})
+
+    def __call__(self, arguments, _):
+        assert arguments[0] == "/usr/bin/aws"
+        self.process.stdin.write(json.dumps([str(argument) for argument in arguments[1:]]) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.communicate(timeout=60)
 
 
 def counted(sidecar):
@@ -154,9 +176,9 @@ def without_times(text):
     return sorted(line.rstrip() for line in lines if line.strip() and "B/s" not in line)
 
 
-def same_through_both(two_ways, folder, steps):
+def same_through_both(two_ways, folder, steps, client=lambda place: contextlib.nullcontext(run)):
     """Runs the steps made for each endpoint: each ends as expected, and both ways give the same
-    output and files. Returns {last words: output}."""
+    output and files. `client(place)` gives what runs the words of a step. Returns {last words: output}."""
     seen = []
     for number, endpoint in enumerate(two_ways[:2]):
         place = folder / f"client{number}"
@@ -168,11 +190,12 @@ def same_through_both(two_ways, folder, steps):
             (place / "odd" / name).write_text(name)
         (place / "rest.txt").write_bytes(SMALL[:5])  # what a download broke off after
         outputs = {}
-        for step in steps(endpoint):
-            assert step.code == 0 or step.why
-            code, output = run(step.words, place)
-            assert code == step.code, f"{step.words}: {code} instead of {step.code}: {output}"
-            outputs[" ".join(map(str, step.words[-2:]))] = without_times(output)
+        with client(place) as call:
+            for step in steps(endpoint):
+                assert step.code == 0 or step.why
+                code, output = call(step.words, place)
+                assert code == step.code, f"{step.words}: {code} instead of {step.code}: {output}"
+                outputs[" ".join(map(str, step.words[-2:]))] = without_times(output)
         files = {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*.*")
                  if path.is_file() and not path.is_relative_to(place / ".aws")}
         assert files["got-small.txt"] == SMALL and files["got-large.bin"] == LARGE
@@ -191,7 +214,7 @@ def aws_steps(endpoint):
     yield Step([*aws, "cp", quiet, "large.bin", "s3://cli-bucket/deep/large.bin"])
     yield Step([*aws, "cp", quiet, "s3://cli-bucket/small.txt", "got-small.txt"])
     yield Step([*aws, "cp", quiet, "s3://cli-bucket/deep/large.bin", "got-large.bin"])
-    # The client takes seconds to start: the names that files can have in one go.
+    # The names that files can have in one go.
     yield Step([*aws, "cp", quiet, "--recursive", "odd", "s3://cli-bucket/odd"])
     yield Step([*aws, "cp", quiet, "--recursive", "s3://cli-bucket/odd", "back"])
     for index, name in enumerate(KEY_NAMES):
@@ -221,7 +244,7 @@ def expected_keys():
 
 @pytest.mark.slow
 def test_awscli_sees_the_same(two_ways, folder):
-    outputs, files = same_through_both(two_ways, folder, aws_steps)
+    outputs, files = same_through_both(two_ways, folder, aws_steps, AwsCli)
     assert listed(outputs["--recursive s3://cli-bucket"]) == expected_keys()
     assert files["part.txt"] == SMALL[2:7]
     assert all(files[f"back/{name}"].decode() == name for name in FILE_NAMES)
