@@ -11,6 +11,7 @@ from harness.lateness import on_time
 from harness.load import SECOND, Load, plan, stream
 from harness.ports import free_port
 from harness.sidecar import quota
+from harness.steadiness import fitted_rate
 
 RATE = 200
 QUOTAS = [quota("bucket", f"{RATE}r/s"), quota("none", "0r/s"), quota("few", "2r/m")]
@@ -100,23 +101,25 @@ def test_the_limit_holds_at_five_times_its_rate(asking, world, folder):
         place = folder / f"load-{attempt}"
         place.mkdir()
         before = admitted()
-        load = Load(place, plan({host.name: host.address}, [stream("bucket", 5 * RATE)], 9, seed=31))
+        load = Load(place, plan({host.name: host.address}, [stream("bucket", 5 * RATE)], 10, seed=31))
         result = load.wait()
         arrivals = world.origin.arrivals()
-        seconds = arrivals.seconds(result.start_ns + 2 * SECOND, 6, "bucket")
-        print(result.describe(), seconds)
+        # The bucket is full half a second after the first request, or some later where the host is slow to begin.
+        steady_ns = result.start_ns + 3 * SECOND
+        seconds, rate = arrivals.seconds(steady_ns, 6, "bucket"), fitted_rate(arrivals.bins(steady_ns, 6, "bucket"))
+        print(result.describe(), seconds, rate)
         assert result.total("errors") == result.total("other") == 0
         assert arrivals.total("bucket") == result.total("ok")
         end = time.monotonic() + 20
         while admitted() - before != result.total("ok") and time.monotonic() < end:
             time.sleep(0.02)
-        return (seconds, admitted() - before, result.total("ok")), result.span_ns
+        return (seconds, rate, admitted() - before, result.total("ok")), result.span_ns
 
     def faults(outcome):
-        seconds, counted, passed = outcome
+        seconds, rate, counted, passed = outcome
         found = []
-        if sum(seconds) != pytest.approx(6 * RATE, rel=0.03):
-            found.append(f"{sum(seconds)} in six seconds")
+        if rate != pytest.approx(RATE, rel=0.03):
+            found.append(f"{rate:.1f} a second")
         # A host that stalls for three tenths of a second moves what was admitted into the next one.
         if max(seconds) > 1.3 * RATE or max(map(sum, zip(seconds, seconds[1:]))) > 1.15 * 2 * RATE:
             found.append(f"seconds of {seconds}")

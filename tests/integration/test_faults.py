@@ -152,12 +152,14 @@ BEFORE_S, AFTER_S, TAKEN_OVER_S = 3, 9, 2
 def bins_around_a_kill(world, folder, index):
     """What arrives from the three seconds before to the nine after it."""
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
-    load = Load(folder, plan(fleet.targets(), [stream("bucket", 3 * RATE)], 18, seed=200))
+    # It goes on until the last bin is over, however long the kill takes to come.
+    load = Load(folder, plan(fleet.targets(), [stream("bucket", 3 * RATE)], 60, seed=200))
     time.sleep(8)
     load.pause(fleet[index].name)
     fleet[index].kill()
     killed_ns = time.monotonic_ns()
-    result = load.wait()
+    time.sleep(AFTER_S + 0.2)
+    result = load.stop()
     print(result.describe())
     return world.origin.arrivals().bins(killed_ns - BEFORE_S * SECOND, BEFORE_S + AFTER_S, "bucket")
 

@@ -16,8 +16,9 @@ from harness.steadiness import fitted_rate, worst_second
 
 RATE = scaled(600)
 STOPPED_S, PERIOD_S = 0.08, 0.1
-# A machine that made a stop, or the load, as late as this has shown something else: once more.
-LONGEST_S, ATTEMPTS = 0.25, 3
+# A machine that made a stop as long, or the load as late, as this has shown something else: once more.
+# A second may be a tenth above the limit: so much comes in a tenth of one.
+LONGEST_S, LATE_S, ATTEMPTS = 0.25, 0.1, 3
 # At 0.95 of the limit, the same with throttled owners, then at twice the limit.
 THROTTLED_S, ABOVE_S, END_S = 5, 10, 22
 # From t0 + high/(offered - rate) + 1 s on, as everywhere.
@@ -160,7 +161,7 @@ def test_throttled_owners_hold_up_nobody(world, folder, count, slow_owners):
     names = [one.name for one in others]
     for attempt in range(ATTEMPTS):
         result, throttle, staleness = play(folder, fleet.targets(others), throttled, others, f"load{attempt}")
-        if throttle.enough() and max(throttle.stops) < LONGEST_S and result.lag_ms() < LONGEST_S * 1000:
+        if throttle.enough() and max(throttle.stops) < LONGEST_S and result.lag_ms() < LATE_S * 1000:
             break
         print(f"not what was asked of the machine: {throttle.describe()}; {result.describe()}")
         time.sleep(3)  # the bucket empties
