@@ -25,8 +25,9 @@ measured mean and the worst seconds of each case.
 Real weir processes run on loopback under open-loop load. The origin counts admitted requests by its
 own arrival times. There are two children of 1,000/s each under a parent of 3,000/s (then each child
 is measured) or of 1,500/s (then the parent is measured). A case is measured for 30 s, from
-t0 + high/(offered - rate) + 1 s on. Mean, least and worst second are admitted over the limit; at
-0.95x they are admitted over the offered load. With 7 sidecars the quotas share their owners, and load
+t0 + high/(offered - rate) + 1 s on. The mean is the rate that fits best, the least second is one by the
+clock, the worst one is the worst of all that begin with a bin of 10 ms, without what had waited for the
+machine (decision 0119). All are admitted over the limit; at 0.95x over the offered load. With 7 sidecars the quotas share their owners, and load
 arrives only at sidecars that own none of them.
 
 Written by `tests/integration/matrix.py`; this table on {date}, {cores} cores,
