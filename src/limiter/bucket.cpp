@@ -101,7 +101,7 @@ double passing(const Bucket& bucket, double level, double offered_rate) {
 double reckon_view(const Bucket& bucket, double level, double seconds, double ceiling) {
     constexpr double kStep = 0.02;
     constexpr double kMaxSteps = 64;
-    const View& view = *bucket.view;
+    const ViewRecord& view = *bucket.view;
     const double others = view.others_rate.load(kRelaxed);
     const double offered = view.offered_rate.load(kRelaxed);
     const double steps = std::clamp(std::ceil(seconds / kStep), 1.0, kMaxSteps);
@@ -124,7 +124,7 @@ void update_shedding(const Bucket& bucket, double level) {
 
 /// The slope from here on, with the larger of the two levels in force.
 void choose_line(const Bucket& bucket, bool in_force, double level) {
-    View& view = *bucket.view;
+    ViewRecord& view = *bucket.view;
     double inflow = 0;
     if (in_force) {
         const double offered = view.offered_rate.load(kRelaxed);
@@ -136,7 +136,7 @@ void choose_line(const Bucket& bucket, bool in_force, double level) {
 
 /// Renews both levels of a synchronised limit; returns the larger one, which goes in force.
 double renew_view(const Bucket& bucket, double seconds, double admitted) {
-    View& view = *bucket.view;
+    ViewRecord& view = *bucket.view;
     const double refunded = view.refunded.load(kRelaxed);
     const double own = admitted - (refunded - view.refunded_settled.load(kRelaxed));
     view.refunded_settled.store(refunded, kRelaxed);
@@ -190,7 +190,7 @@ double renew(const Bucket& bucket, std::int64_t now) {
     const double seconds = seconds_between(anchor, now);
     double level = 0;
     if (bucket.view != nullptr) {
-        View& view = *bucket.view;
+        ViewRecord& view = *bucket.view;
         const Pending pending = unpack_pending(record.pending.exchange(0, kRelaxed));
         add(view.offered, static_cast<double>(pending.offered));
         level = renew_view(bucket, seconds, static_cast<double>(pending.admitted));
@@ -207,7 +207,7 @@ double renew(const Bucket& bucket, std::int64_t now) {
     record.anchor.store(std::max(anchor, now), kRelaxed);
     update_shedding(bucket, level);
     if (bucket.view != nullptr) {
-        View& view = *bucket.view;
+        ViewRecord& view = *bucket.view;
         const double share = passing(bucket, level, law_offered_rate(bucket, now));
         view.open_time.store(view.open_time.load(kRelaxed) + share * seconds, kRelaxed);
     }
@@ -373,7 +373,7 @@ void lock_waiting(LimitRecord& record) {
 }
 
 void install_view(const Bucket& bucket, const FleetView& fleet, double renewed) {
-    View& view = *bucket.view;
+    ViewRecord& view = *bucket.view;
     LimitRecord& record = bucket.record;
     view.offered_rate.store(fleet.offered_rate, kRelaxed);
     view.others_rate.store(std::max(0.0, fleet.others_rate), kRelaxed);
@@ -396,20 +396,20 @@ void install_view(const Bucket& bucket, const FleetView& fleet, double renewed) 
 }
 
 void scale_level(const Bucket& bucket, double renewed, double factor) {
-    View& view = *bucket.view;
+    ViewRecord& view = *bucket.view;
     view.local_level.store(view.local_level.load(kRelaxed) * factor, kRelaxed);
     (void)move_line(bucket, renewed, renewed * factor);
 }
 
 void remove_view(const Bucket& bucket, double renewed) {
-    View& view = *bucket.view;
+    ViewRecord& view = *bucket.view;
     view.installed.store(false, kRelaxed);
     const double level = move_line(bucket, renewed, view.local_level.load(kRelaxed));
     choose_line(bucket, false, level);
 }
 
 LocalCounts local_counts(const Bucket& bucket, std::int64_t now) {
-    const View& view = *bucket.view;
+    const ViewRecord& view = *bucket.view;
     const Reading reading = look_at(bucket, now);
     LocalCounts counts;
     counts.admitted = view.admitted.load(kRelaxed);

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "limiter/compiled.h"
+#include "limiter/compiled_definition.h"
 #include "limiter/decay.h"
 #include "limiter/record.h"
 #include "limiter/sync.h"
-#include "limiter/view.h"
+#include "limiter/view_record.h"
 
 namespace weir::limiter {
 
@@ -20,7 +20,7 @@ inline constexpr std::int64_t kRenewAfterNanoseconds = 10'000'000;
 /// One limit as a reader found it. `view` may be null.
 struct Bucket {
     LimitRecord& record;
-    View* view;
+    ViewRecord* view;
     const CompiledLimit& limit;
 };
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "limiter/bucket.h"
-#include "limiter/compiled.h"
+#include "limiter/compiled_definition.h"
 #include "limiter/id_queue.h"
 #include "limiter/instance_store.h"
 #include "limiter/limiter.h"

@@ -163,7 +163,7 @@ void InstanceStore::retire_instance(std::uint32_t id) {
     push(std::move(retired));
 }
 
-View* InstanceStore::attach_view(std::uint32_t id) {
+ViewRecord* InstanceStore::attach_view(std::uint32_t id) {
     std::uint32_t index = view_high_water_ + 1;
     if (!free_views_.empty()) {
         index = free_views_.back();
@@ -173,7 +173,7 @@ View* InstanceStore::attach_view(std::uint32_t id) {
     } else {
         return nullptr;
     }
-    View* view = ::new (&views_[index]) View();
+    ViewRecord* view = ::new (&views_[index]) ViewRecord();
     view->record.store(id, kRelaxed);
     records_[id].view.store(index, std::memory_order_release);
     ++views_in_use_;
@@ -225,7 +225,7 @@ void InstanceStore::reclaim(std::uint64_t oldest) {
 
 std::size_t InstanceStore::bytes() const {
     return std::size_t{high_water()} * (sizeof(LimitRecord) + sizeof(InstanceInfo)) +
-           names.bytes() + std::size_t{view_high_water_} * sizeof(View) +
+           names.bytes() + std::size_t{view_high_water_} * sizeof(ViewRecord) +
            free_records_.capacity() * sizeof(std::uint32_t);
 }
 

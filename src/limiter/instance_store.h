@@ -16,7 +16,7 @@
 #include "limiter/lazy_array.h"
 #include "limiter/name_table.h"
 #include "limiter/record.h"
-#include "limiter/view.h"
+#include "limiter/view_record.h"
 
 namespace weir::limiter {
 
@@ -57,7 +57,7 @@ class InstanceStore {
     [[nodiscard]] const LimitRecord& record(std::uint32_t id) const { return records_[id]; }
     [[nodiscard]] InstanceInfo& info(std::uint32_t id) { return infos_[id]; }
     [[nodiscard]] const InstanceInfo& info(std::uint32_t id) const { return infos_[id]; }
-    [[nodiscard]] View* view_of(const LimitRecord& record) {
+    [[nodiscard]] ViewRecord* view_of(const LimitRecord& record) {
         const std::uint32_t index = record.view.load(std::memory_order_acquire);
         return index == 0 ? nullptr : &views_[index];
     }
@@ -102,7 +102,7 @@ class InstanceStore {
     /// views when no thread can see them.
     void retire_instance(std::uint32_t id);
     /// A view for the record, or null when there are no more.
-    View* attach_view(std::uint32_t id);
+    ViewRecord* attach_view(std::uint32_t id);
     void detach_view(std::uint32_t id);
     void retire_slots(std::unique_ptr<NameTable::Slots> slots);
     void retire_other(std::shared_ptr<const void> object);
@@ -136,7 +136,7 @@ class InstanceStore {
 
     LazyArray<LimitRecord> records_;
     LazyArray<InstanceInfo> infos_;
-    LazyArray<View> views_;
+    LazyArray<ViewRecord> views_;
     std::vector<std::uint32_t> free_records_;
     std::vector<std::uint32_t> free_views_;
     std::deque<Retired> limbo_;

@@ -30,162 +30,16 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "limiter/decision.h"
 #include "limiter/definition.h"
 #include "limiter/laws.h"
+#include "limiter/limiter_options.h"
+#include "limiter/statistics.h"
 #include "limiter/sync.h"
 
 namespace weir::limiter {
 
 class ThreadContext;
-
-/// What one request weighs, per unit. Anything not finite counts as the maximum, anything below 0
-/// as 0. Response bytes are not given: the running mean stands for them until correct().
-struct Weights {
-    double requests = 1;
-    double request_bytes = 0;
-    double cost = 1;
-};
-
-/// The quota that a request was routed to. Falsy = no quota of that name.
-struct LeafId {
-    std::uint32_t instance = 0;
-    std::uint32_t generation = 0;
-    std::uint32_t resume = 0;             // first ancestor that is not an overflow instance
-    std::uint16_t resume_generation = 0;  // of it
-    std::uint16_t overflow_depth = 0;     // overflow instances at the bottom of the chain
-    explicit operator bool() const { return instance != 0; }
-    friend bool operator==(const LeafId&, const LeafId&) = default;
-};
-
-/// The fields of a request, for quotas that are enforced for a share of a field's values only.
-/// Asked within check() at most.
-class RequestFields {
-  public:
-    /// The value of the field; empty if there is none. Valid until check() returns.
-    [[nodiscard]] virtual std::string_view value(std::string_view field) const = 0;
-
-  protected:
-    ~RequestFields() = default;
-};
-
-enum class CheckMode : std::uint8_t {
-    charge,                  // decide; charge if admitted
-    peek,                    // decide; charge nothing; a refusal still counts as offered
-    charge_without_judging,  // a tier in front has decided by peeking
-};
-
-enum class Reason : std::uint8_t {
-    none,      // admitted
-    no_quota,  // admitted: there is no such quota
-    limit,     // refused by the law
-    zero,      // refused: the limit is 0
-    isolated,  // refused: the limit's owners cannot be heard (IsolationMode::pessimistic)
-};
-
-/// What was charged, to give it back or correct it later.
-struct Charge {
-    LeafId leaf;
-    std::uint32_t charged = 0;  // bit i = i-th limit of the chain
-    std::uint32_t version = 0;  // of the definitions when it was charged
-    float response_bytes = 0;   // the mean that stood for them
-    Weights weights;
-    explicit operator bool() const { return charged != 0; }
-};
-
-/// Everything from one evaluation. `quota`, `amount`, `remaining` ... describe the level that
-/// refused (the one with the largest p), or of an admitted request the level nearest to refusing.
-struct Decision {
-    bool admitted = true;
-    bool shadow_refused = false;  // a quota would have refused it that only shadows its key
-    bool hide_headers = false;    // this quota must not be named
-    Reason reason = Reason::none;
-    Unit unit = Unit::requests;
-    std::string_view quota;          // who refused, valid until quiescent(); empty if admitted
-    std::uint32_t instance = 0;      // see Limiter::quota_name
-    double amount = 0;               // of the limit, as defined, per ...
-    Duration period{};               // ... this period
-    double remaining = 0;            // whole units left below low, after this request
-    Duration reset{};                // until the level is back at low (0 if it is not above)
-    Duration retry_after{};          // max(1 s, reset); the answer adds jitter
-    double discard_probability = 0;  // of the whole chain, for this request
-    Charge charge;
-};
-
-/// Figures per definition (never per instance), for metrics. Counters are in the weight of the
-/// definition's first limit and only grow while the definition exists.
-struct DefinitionStatistics {
-    std::string_view quota;  // the configured name or template; "__other__" beyond the bound
-    double offered = 0;      // everything that arrived, whatever other levels did with it
-    double admitted = 0;
-    double refused = 0;            // refused with this quota named
-    double shadow_refused = 0;     // would have been refused, had it been enforced for this key
-    double refunded = 0;           // admitted, but given back since
-    std::uint64_t overflowed = 0;  // requests that used the overflow instance
-    std::uint32_t live_instances = 0;
-    double discard_probability_mean = 0;  // offered-weighted over live instances
-    double discard_probability_max = 0;
-    double level_ratio_mean = 0;  // level/low of the fullest limit, offered-weighted
-    double level_ratio_max = 0;
-    Mode mode = Mode::enforce;
-    std::span<const RateLimit> limits;
-};
-
-struct Memory {
-    std::size_t instances = 0;  // live, overflow instances of templates apart
-    std::size_t records = 0;    // limits of live instances
-    std::size_t bytes = 0;      // touched by instances, tables and views, names apart
-    std::size_t name_bytes = 0;
-    std::size_t views = 0;  // limits that the engine synchronises
-    std::size_t definitions = 0;
-    /// Live instances that an edit left without a record for a limit, or without the parent that it
-    /// named, for want of room; maintain() gives it to them.
-    std::size_t awaiting_room = 0;
-};
-
-struct LimiterCounters {
-    std::uint64_t created = 0;
-    std::uint64_t replaced = 0;  // made room for another
-    std::uint64_t dropped_idle = 0;
-    std::uint64_t searched = 0;        // instances looked at to make room
-    std::uint64_t swept = 0;           // records that maintain() looked at
-    std::uint64_t gauged = 0;          // records whose gauges were read for the figures
-    std::uint64_t overflowed = 0;      // requests on overflow instances
-    std::uint64_t contended = 0;       // of these because another thread was making an instance
-    std::uint64_t active_dropped = 0;  // active-list entries lost to a full list (retried)
-    std::uint64_t clamped_weights = 0;
-    std::uint64_t bad_views = 0;  // views with values out of range, refused
-    /// Records that an edit gave to another limit of their instance: references to them (LimitRef)
-    /// mean that one now.
-    std::uint64_t cleared = 0;
-};
-
-struct LimiterOptions {
-    std::uint32_t max_instances = 1'000'000;  // at most 12,000,000
-    std::uint64_t seed = 0;                   // for the secret hash key; threads have their own
-    double max_weight = 1e12;
-    Duration idle_after = std::chrono::seconds(60);  // idle and empty for this long: dropped
-    Duration busy_for = std::chrono::seconds(1);     // touched this recently: not replaced
-    std::uint32_t max_instances_per_template = 0;    // 0 = max_instances
-    std::uint32_t max_children_per_parent = 0;       // 0 = max_instances
-    std::uint32_t max_statistics = 4096;             // definitions with figures of their own
-    std::uint32_t max_views = 1'000'000;             // limits that carry a view
-    /// How often a worker tries the lock for making an instance before it uses the overflow
-    /// instance. Making one takes a microsecond or two; with 0 (tests) it never gets the lock.
-    std::uint32_t creation_tries = 4096;
-};
-
-/// One limit of a live instance as it stands, for people: admin API and dashboard.
-struct LimitStatus {
-    RateLimit limit;
-    LimitParameters parameters;
-    double level = 0;
-    double offered_rate = 0;        // own, per second
-    double fleet_offered_rate = 0;  // lambda of the view; own without one
-    double discard_probability = 0;
-    bool has_view = false;
-    bool shedding = false;
-    bool isolated = false;  // its owners cannot be heard
-};
 
 class Limiter {
   public:

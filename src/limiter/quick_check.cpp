@@ -14,7 +14,7 @@ namespace weir::limiter {
 /// One limit of the chain as this request met it.
 struct QuickLevel {
     LimitRecord* record;
-    View* view;
+    ViewRecord* view;
     const CompiledLimit* limit;
     double weight;
     Line old;
@@ -146,7 +146,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
     QuickLevel* const last_level = level + QuickChain::kMost;
     QuickQuota* quota = chain.quota.data();
     double fullest = -1;
-    View* any_view = nullptr;
+    ViewRecord* any_view = nullptr;
     bool any_mean = false;
     for (std::uint32_t head = leaf.instance; head != 0; ++quota) {
         LimitRecord* record = &store_.record(head);

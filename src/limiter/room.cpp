@@ -53,7 +53,7 @@ Limiter::Implementation::Idleness Limiter::Implementation::idleness(std::uint32_
     const CompiledDefinition* definition = definition_of(store_.record(id));
     for (std::uint32_t i = id; i != 0; i = store_.record(i).next()) {
         LimitRecord& record = store_.record(i);
-        View* view = store_.view_of(record);
+        ViewRecord* view = store_.view_of(record);
         result.touched = std::max(result.touched, touched_at(record, now));
         const CompiledLimit* limit =
             definition == nullptr ? nullptr : definition->find(record.identity(), 0);

@@ -97,7 +97,7 @@ bool Limiter::Implementation::with_view(std::uint32_t id, Instant now) {
     }
     lock_waiting(record);
     store_.lock.lock();
-    View* view = store_.attach_view(id);
+    ViewRecord* view = store_.attach_view(id);
     store_.lock.unlock();
     if (view != nullptr) {
         const Pending pending = unpack_pending(record.pending.load(kRelaxed));
@@ -133,7 +133,7 @@ bool Limiter::Implementation::install(LimitRef limit, const FleetView& view, Ins
 
 void Limiter::Implementation::uninstall(LimitRef limit, Instant now) {
     const Found found = resolve(limit);
-    View* view = found.limit == nullptr ? nullptr : store_.view_of(*found.record);
+    ViewRecord* view = found.limit == nullptr ? nullptr : store_.view_of(*found.record);
     if (view == nullptr || !view->installed.load(kRelaxed)) {
         return;
     }

@@ -11,7 +11,7 @@
 #include <memory>
 #include <set>
 
-#include "limiter/compiled.h"
+#include "limiter/compiled_definition.h"
 #include "limiter/fixture.h"
 #include "limiter/record.h"
 

@@ -41,7 +41,7 @@ struct OneLimit {
     }
 
     LimitRecord record{};
-    View view;
+    ViewRecord view;
     CompiledLimit limit;
     std::int64_t now = kHour;
 };

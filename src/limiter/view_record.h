@@ -8,7 +8,7 @@
 
 namespace weir::limiter {
 
-struct alignas(64) View {
+struct alignas(64) ViewRecord {
     // The line in force: what check() reads.
     std::atomic<double> slope{0};
     std::atomic<double> offered_rate{0};  // lambda of the law, when installed
@@ -29,6 +29,6 @@ struct alignas(64) View {
     std::atomic<double> others_rate{0};
     std::atomic<std::uint32_t> record{0};  // whose it is; 0 = free
 };
-static_assert(sizeof(View) <= 128);
+static_assert(sizeof(ViewRecord) <= 128);
 
 }  // namespace weir::limiter

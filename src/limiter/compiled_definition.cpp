@@ -1,4 +1,4 @@
-#include "limiter/compiled.h"
+#include "limiter/compiled_definition.h"
 
 #include <algorithm>
 

@@ -1,0 +1,107 @@
+#pragma once
+// What a request asks of the limiter, and what it is told: plain values without behaviour.
+//
+// Thread-safety: that of any value. A Decision is made by one thread for one request.
+// Ownership: the caller owns all of them. The name in a Decision belongs to the limiter and is
+// valid until the thread's next Limiter::quiescent().
+// Invariant: a refused request carries an empty Charge, because nothing was charged.
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/instant.h"
+#include "limiter/definition.h"
+
+namespace weir::limiter {
+
+/// What one request weighs in each unit. A weight that is not finite counts as the largest weight
+/// that is allowed, one below 0 counts as 0. Response bytes are not given: the running mean of
+/// earlier responses stands for them until Limiter::correct().
+struct Weights {
+    double requests = 1;
+    double request_bytes = 0;
+    double cost = 1;
+};
+
+/// The quota that a request was routed to. False when there is no quota of that name.
+///
+/// The instances above it are found by going from parent to parent. An overflow instance is shared
+/// by many names, so its record cannot name the parent of each of them: the LeafId itself says
+/// where the chain goes on (`resume`) after its first `overflow_depth` instances.
+struct LeafId {
+    std::uint32_t instance = 0;
+    std::uint32_t generation = 0;
+    std::uint32_t resume = 0;             // the first ancestor that is not an overflow instance
+    std::uint16_t resume_generation = 0;  // the generation of that ancestor
+    std::uint16_t overflow_depth = 0;     // overflow instances at the bottom of the chain
+    explicit operator bool() const { return instance != 0; }
+    friend bool operator==(const LeafId&, const LeafId&) = default;
+};
+
+/// The fields of a request, for quotas that are enforced only for a share of a field's values.
+/// Limiter::check() asks for them and keeps nothing.
+class RequestFields {
+  public:
+    /// The value of the field, or an empty text if the request has none. It must stay valid until
+    /// check() returns.
+    [[nodiscard]] virtual std::string_view value(std::string_view field) const = 0;
+
+  protected:
+    ~RequestFields() = default;
+};
+
+enum class CheckMode : std::uint8_t {
+    /// Decide, and charge the request if it is admitted.
+    charge,
+    /// Decide without charging. A request that is refused still counts as offered.
+    peek,
+    /// Charge without deciding, because a tier in front has decided by peeking.
+    charge_without_judging,
+};
+
+/// Why a request was admitted or refused.
+enum class Reason : std::uint8_t {
+    /// Admitted by every quota that applies to it.
+    none,
+    /// Admitted because no quota has that name.
+    no_quota,
+    /// Refused because a limit is reached or nearly reached.
+    limit,
+    /// Refused because the limit is 0.
+    zero,
+    /// Refused because the members that own the limit cannot be heard, and its definition says to
+    /// refuse then (IsolationMode::pessimistic).
+    isolated,
+};
+
+/// What was charged for a request, so that it can be given back or corrected later.
+struct Charge {
+    LeafId leaf;
+    std::uint32_t charged = 0;  // bit i is set when the i-th limit of the chain was charged
+    std::uint32_t version = 0;  // the version of the definitions at that time
+    float response_bytes = 0;   // the mean that stood for the response bytes
+    Weights weights;
+    explicit operator bool() const { return charged != 0; }
+};
+
+/// Everything that one evaluation found. The fields from `unit` on describe one limit: the one with
+/// the largest chance of refusing if the request was refused, else the one that is nearest to
+/// refusing.
+struct Decision {
+    bool admitted = true;
+    bool shadow_refused = false;  // a quota that only shadows would have refused the request
+    bool hide_headers = false;    // the answer must not name this quota
+    Reason reason = Reason::none;
+    Unit unit = Unit::requests;
+    std::string_view quota;          // the quota that refused; empty if the request was admitted
+    std::uint32_t instance = 0;      // the described quota, see Limiter::quota_name
+    double amount = 0;               // what the definition allows ...
+    Duration period{};               // ... in this period
+    double remaining = 0;            // whole units left below the low border after this request
+    Duration reset{};                // until the level is back at the low border; 0 if it is there
+    Duration retry_after{};          // max(1 s, reset); the answer adds jitter
+    double discard_probability = 0;  // the chance that the whole chain refuses such a request
+    Charge charge;
+};
+
+}  // namespace weir::limiter

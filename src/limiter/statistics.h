@@ -1,0 +1,82 @@
+#pragma once
+// What the limiter tells about itself, for metrics and for people: plain values without behaviour.
+//
+// Thread-safety: that of any value; they are filled on the control thread.
+// Ownership: the names and limits that DefinitionStatistics points to belong to the limiter. They
+// are valid until the next change of definitions.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "limiter/definition.h"
+#include "limiter/laws.h"
+
+namespace weir::limiter {
+
+/// The figures of one definition, over all of its instances. Counters are in the unit of the
+/// definition's first limit and only grow while the definition exists.
+struct DefinitionStatistics {
+    std::string_view quota;  // the name or template; "__other__" for all those beyond the bound
+    double offered = 0;      // everything that arrived, whatever the other quotas did with it
+    double admitted = 0;
+    double refused = 0;            // refused in the name of this quota
+    double shadow_refused = 0;     // would have been refused if the quota had been enforced
+    double refunded = 0;           // admitted, but given back since then
+    std::uint64_t overflowed = 0;  // requests that used the overflow instance
+    std::uint32_t live_instances = 0;
+    double discard_probability_mean = 0;  // over live instances, weighted by what is offered
+    double discard_probability_max = 0;
+    double level_ratio_mean = 0;  // level/low of the fullest limit, weighted by what is offered
+    double level_ratio_max = 0;
+    Mode mode = Mode::enforce;
+    std::span<const RateLimit> limits;
+};
+
+/// How much memory the limiter uses now.
+struct Memory {
+    std::size_t instances = 0;  // live instances without the overflow instances of templates
+    std::size_t records = 0;    // limits of live instances
+    std::size_t bytes = 0;      // touched by instances, tables and views; names are counted apart
+    std::size_t name_bytes = 0;
+    std::size_t views = 0;  // limits that the engine synchronises with the fleet
+    std::size_t definitions = 0;
+    /// Live instances that still lack a record for one of their limits, or the parent that their
+    /// definition names, because an edit found no room for it. Limiter::maintain() gives it to
+    /// them when there is room.
+    std::size_t awaiting_room = 0;
+};
+
+/// Counters that only grow while the limiter lives.
+struct LimiterCounters {
+    std::uint64_t created = 0;
+    std::uint64_t replaced = 0;        // instances that made room for another
+    std::uint64_t dropped_idle = 0;    // instances that maintain() dropped
+    std::uint64_t searched = 0;        // instances that were looked at to make room
+    std::uint64_t swept = 0;           // records that maintain() looked at
+    std::uint64_t gauged = 0;          // records whose gauges were read for the figures
+    std::uint64_t overflowed = 0;      // requests that used an overflow instance
+    std::uint64_t contended = 0;       // of these, because another thread was making an instance
+    std::uint64_t active_dropped = 0;  // entries that did not fit into a full active list
+    std::uint64_t clamped_weights = 0;
+    std::uint64_t bad_views = 0;  // views that were refused because a value was out of range
+    /// Records that an edit gave to another limit of their instance. References to them (LimitRef)
+    /// mean that limit now.
+    std::uint64_t cleared = 0;
+};
+
+/// One limit of a live instance as it stands, for the admin API and the dashboard.
+struct LimitStatus {
+    RateLimit limit;
+    LimitParameters parameters;
+    double level = 0;
+    double offered_rate = 0;        // by this process, per second
+    double fleet_offered_rate = 0;  // by the whole fleet; without a view that of this process
+    double discard_probability = 0;
+    bool has_view = false;
+    bool shedding = false;
+    bool isolated = false;  // the members that own the limit cannot be heard
+};
+
+}  // namespace weir::limiter
