@@ -220,13 +220,11 @@ void Limiter::Implementation::put(const QuotaDefinition& definition, Instant now
     const bool has_captures = fresh->has_captures;
     if (index != 0) {
         const CompiledDefinition& old = *table_.get(index);
-        count_child(old.source.parent, -1);
         if (old.source.parent != definition.parent) {
             touched.parents.push_back(index);
         }
         fresh->overflow_instance.store(old.overflow_instance.load(kRelaxed), kRelaxed);
     }
-    count_child(definition.parent, 1);
     const std::uint32_t statistics = index != 0 ? table_.get(index)->statistics : take_statistics();
     fresh->statistics = statistics;
     const std::uint32_t placed = place(index, std::move(fresh), now);
@@ -269,7 +267,6 @@ void Limiter::Implementation::take_away(const std::string& name, Touched& touche
         exact_.erase(hash(name));
         store_.lock.unlock();
     }
-    count_child(table_.get(known->second)->source.parent, -1);
     removed_.push_back(known->second);
     removed_index_.insert(known->second);
     registry_.erase(known);
@@ -287,17 +284,6 @@ void Limiter::Implementation::rebuild_templates() {
     templates_owner_ = index;
     templates_.store(index.get(), std::memory_order_release);
     store_.lock.unlock();
-}
-
-void Limiter::Implementation::count_child(const std::optional<std::string>& parent, int change) {
-    if (!parent) {
-        return;
-    }
-    const auto place = children_.try_emplace(*parent, 0).first;
-    place->second += static_cast<std::uint32_t>(change);
-    if (place->second == 0) {
-        children_.erase(place);
-    }
 }
 
 /// For workers that meet a new name while another thread makes an instance.
@@ -455,109 +441,6 @@ void Limiter::Implementation::finish(const Touched& touched, Instant now) {
     }
     removed_.clear();
     removed_index_.clear();
-}
-
-std::vector<DefinitionError> Limiter::Implementation::apply(
-    std::span<const QuotaDefinition> definitions, Instant now) {
-    std::vector<DefinitionError> errors = validate(definitions);
-    if (!errors.empty()) {
-        return errors;
-    }
-    std::unordered_map<std::string_view, const QuotaDefinition*> wanted;
-    for (const QuotaDefinition& definition : definitions) {
-        wanted.emplace(definition.name, &definition);
-    }
-    Touched touched;
-    std::vector<std::string> gone;
-    for (const auto& [name, index] : registry_) {
-        if (!wanted.contains(name)) {
-            gone.push_back(name);
-        }
-    }
-    for (const QuotaDefinition& definition : definitions) {
-        put(definition, now, touched);
-    }
-    for (const std::string& name : gone) {
-        take_away(name, touched);
-    }
-    finish(touched, now);
-    return {};
-}
-
-bool Limiter::Implementation::has_child_definitions(std::uint32_t index) const {
-    const CompiledDefinition& definition = *table_.get(index);
-    if (!definition.has_captures) {
-        return children_.contains(definition.source.name);
-    }
-    // Texts of many kinds may fall under a template; such changes look at all instances anyway.
-    return std::any_of(children_.begin(), children_.end(), [&](const auto& entry) {
-        return match(entry.first, hash(entry.first)) == index;
-    });
-}
-
-/// The definition with those above it; with the whole set if its children may object.
-std::vector<DefinitionError> Limiter::Implementation::validate_change(
-    const QuotaDefinition& definition) const {
-    std::vector<QuotaDefinition> set{definition};
-    const auto known = registry_.find(definition.name);
-    // What a child's chain may object to: another parent above, or more limits in it.
-    const auto concerns_children = [&] {
-        const QuotaDefinition& old = table_.get(known->second)->source;
-        return (old.parent != definition.parent || definition.limits.size() > old.limits.size()) &&
-               has_child_definitions(known->second);
-    };
-    if (known != registry_.end() && concerns_children()) {
-        for (const auto& [name, index] : registry_) {
-            if (name != definition.name) {
-                set.push_back(table_.get(index)->source);
-            }
-        }
-        return validate(set);
-    }
-    std::optional<std::string> parent = definition.parent;
-    while (parent && set.size() <= kMaxChainDepth + 1) {
-        const auto above = match(*parent, hash(*parent));
-        if (!above || table_.get(*above)->source.name == definition.name) {
-            break;
-        }
-        set.push_back(table_.get(*above)->source);
-        parent = set.back().parent;
-    }
-    return validate(set);
-}
-
-std::vector<DefinitionError> Limiter::Implementation::upsert(const QuotaDefinition& definition,
-                                                             Instant now) {
-    std::vector<DefinitionError> errors = validate_change(definition);
-    if (!errors.empty()) {
-        return errors;
-    }
-    if (registry_.size() >= kMaxDefinitions && !registry_.contains(definition.name)) {
-        return too_many_quotas(definition.name);
-    }
-    Touched touched;
-    put(definition, now, touched);
-    finish(touched, now);
-    return {};
-}
-
-std::vector<DefinitionError> Limiter::Implementation::erase(std::string_view name, Instant now) {
-    const auto known = registry_.find(std::string(name));
-    if (known == registry_.end()) {
-        return one_error(name, "there is no such quota");
-    }
-    if (has_child_definitions(known->second)) {
-        std::vector<QuotaDefinition> rest = definitions();
-        std::erase_if(rest, [&](const QuotaDefinition& other) { return other.name == name; });
-        std::vector<DefinitionError> errors = validate(rest);
-        if (!errors.empty()) {
-            return errors;
-        }
-    }
-    Touched touched;
-    take_away(std::string(name), touched);
-    finish(touched, now);
-    return {};
 }
 
 /// Whether the definition's parents lead back to it.

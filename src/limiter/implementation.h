@@ -75,9 +75,6 @@ class Limiter::Implementation {
     explicit Implementation(const LimiterOptions& options);
 
     // definition_set.cpp
-    std::vector<DefinitionError> apply(std::span<const QuotaDefinition> definitions, Instant now);
-    std::vector<DefinitionError> upsert(const QuotaDefinition& definition, Instant now);
-    std::vector<DefinitionError> erase(std::string_view name, Instant now);
     std::vector<DefinitionError> change(std::span<const DefinitionChange> changes, Instant now);
     [[nodiscard]] std::vector<QuotaDefinition> definitions() const;
     [[nodiscard]] const CompiledDefinition* definition_for(std::string_view name) const;
@@ -112,7 +109,6 @@ class Limiter::Implementation {
     [[nodiscard]] std::optional<LimitParameters> resolve_parameters(std::string_view quota,
                                                                     Unit unit,
                                                                     Duration period) const;
-    [[nodiscard]] std::vector<RateLimit> limits_for(std::string_view quota) const;
 
     // figures.cpp
     [[nodiscard]] std::vector<LimitStatus> inspect(std::string_view quota, Instant now);
@@ -246,8 +242,6 @@ class Limiter::Implementation {
     void give_room(Instant now);
 
     // --- definition_set.cpp
-    std::vector<DefinitionError> validate_change(const QuotaDefinition& definition) const;
-    [[nodiscard]] bool has_child_definitions(std::uint32_t index) const;
     /// What an edit touched: decides which instances must be looked at again.
     struct Touched {
         bool templates = false;
@@ -270,7 +264,6 @@ class Limiter::Implementation {
     void remove(std::uint32_t index);
     void rebuild_templates();
     void make_overflow_instances(Instant now);
-    void count_child(const std::optional<std::string>& parent, int change);
     template <class Visit>
     void for_each_member(std::uint32_t index, Visit visit);
     template <class Visit>
@@ -326,10 +319,8 @@ class Limiter::Implementation {
     std::vector<Members> members_;                             // by definition; under store_.lock
     SizeRanks ranks_{members_};                                // the same
     std::unordered_map<std::string, std::uint32_t> registry_;  // control thread only
-    /// How many definitions name this text as their parent; control thread only.
-    std::unordered_map<std::string, std::uint32_t> children_;
-    std::vector<std::uint32_t> removed_;               // waiting for finish()
-    std::unordered_set<std::uint32_t> removed_index_;  // the same
+    std::vector<std::uint32_t> removed_;                       // waiting for finish()
+    std::unordered_set<std::uint32_t> removed_index_;          // the same
     std::unordered_set<std::uint32_t> template_definitions_;
     std::vector<std::uint32_t> free_statistics_;
     std::uint32_t statistics_used_ = 1;               // 0 is everybody else's

@@ -33,16 +33,6 @@ Limiter::Limiter(const LimiterOptions& options)
     : implementation_(std::make_unique<Implementation>(options)) {}
 Limiter::~Limiter() = default;
 
-std::vector<DefinitionError> Limiter::apply(std::span<const QuotaDefinition> definitions,
-                                            Instant now) {
-    return implementation_->apply(definitions, now);
-}
-std::vector<DefinitionError> Limiter::upsert(const QuotaDefinition& definition, Instant now) {
-    return implementation_->upsert(definition, now);
-}
-std::vector<DefinitionError> Limiter::erase(std::string_view name, Instant now) {
-    return implementation_->erase(name, now);
-}
 std::size_t Limiter::change(std::span<const DefinitionChange> changes, Instant now,
                             std::vector<DefinitionError>* refused) {
     std::vector<DefinitionError> errors = implementation_->change(changes, now);
@@ -130,9 +120,6 @@ IsolationMode Limiter::isolation_of(std::string_view quota) const {
 std::optional<LimitParameters> Limiter::resolve_parameters(std::string_view quota, Unit unit,
                                                            Duration period) const {
     return implementation_->resolve_parameters(quota, unit, period);
-}
-std::vector<RateLimit> Limiter::limits_for(std::string_view quota) const {
-    return implementation_->limits_for(quota);
 }
 
 }  // namespace weir::limiter

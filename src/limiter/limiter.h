@@ -51,16 +51,11 @@ class Limiter {
     Limiter& operator=(const Limiter&) = delete;
 
     // --- control thread: definitions -----------------------------------------------------------
-    /// Replaces the whole set. Refused whole, with what is in force kept, if validate() objects.
-    [[nodiscard]] std::vector<DefinitionError> apply(std::span<const QuotaDefinition> definitions,
-                                                     Instant now);
-    /// Adds or edits one / takes one away, as apply() of the set so changed.
-    [[nodiscard]] std::vector<DefinitionError> upsert(const QuotaDefinition& definition,
-                                                      Instant now);
-    [[nodiscard]] std::vector<DefinitionError> erase(std::string_view name, Instant now);
-    /// Many at once, in this order, by a caller that has validated what comes out of them and puts
-    /// parents before their children; costs by the changes and not by what is in force. What
-    /// cannot be done (no room, a cycle) is left out; how many were, and which if one asks.
+    /// Edits the definitions in force: adds, replaces and takes away quotas, in this order. The
+    /// caller has validated the set that comes out of it (validate()) and puts parents before their
+    /// children. The cost depends on the changes and not on what is in force. A change that cannot
+    /// be made (there are too many quotas, or one would be its own ancestor) is left out. Returns
+    /// how many were left out; `refused` receives which ones and why.
     std::size_t change(std::span<const DefinitionChange> changes, Instant now,
                        std::vector<DefinitionError>* refused = nullptr);
     [[nodiscard]] std::vector<QuotaDefinition> definitions() const;
@@ -139,9 +134,6 @@ class Limiter {
                                                                     Duration period) const;
     /// What the definition that this name falls under says for isolation; safe without one.
     [[nodiscard]] IsolationMode isolation_of(std::string_view quota) const;
-    /// Whether the limit exists and is fleet-scoped is told by resolve_parameters; this lists every
-    /// fleet-scoped limit of the definition that a name falls under.
-    [[nodiscard]] std::vector<RateLimit> limits_for(std::string_view quota) const;
 
   private:
     class Implementation;

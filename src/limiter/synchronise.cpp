@@ -245,16 +245,4 @@ std::optional<LimitParameters> Limiter::Implementation::resolve_parameters(std::
     return limit->parameters;
 }
 
-std::vector<RateLimit> Limiter::Implementation::limits_for(std::string_view quota) const {
-    std::vector<RateLimit> limits;
-    if (const CompiledDefinition* definition = definition_for(quota)) {
-        for (const RateLimit& limit : definition->source.limits) {
-            if (limit.scope == Scope::fleet) {
-                limits.push_back(limit);
-            }
-        }
-    }
-    return limits;
-}
-
 }  // namespace weir::limiter

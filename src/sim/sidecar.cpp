@@ -1,4 +1,5 @@
 #include "sim/sidecar.h"
+#include "sim/quota_set.h"
 
 #include <algorithm>
 
@@ -53,7 +54,7 @@ void Sidecar::start(const SidecarSettings& settings, std::vector<Endpoint> seeds
         std::max<std::uint32_t>(64, 2 * static_cast<std::uint32_t>(settings.definitions.size()));
     limits.seed = random.next();
     limiter_ = std::make_unique<limiter::Limiter>(limits);
-    const auto errors = limiter_->apply(settings.definitions, local(now));
+    const auto errors = replace_quotas(*limiter_, settings.definitions, local(now));
     WEIR_ASSERT(errors.empty());
     thread_ = &limiter_->register_thread(random.next());
     engine::Options options;

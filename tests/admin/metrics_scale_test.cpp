@@ -15,6 +15,7 @@
 #include "admin/sample_sources.h"
 #include "definitions/codec.h"
 #include "limiter/limiter.h"
+#include "sim/quota_set.h"
 
 using namespace weir;
 using namespace weir::admin;
@@ -54,7 +55,7 @@ struct World {
             all.push_back(name_bytes > 0 ? long_quota(i, name_bytes)
                                          : quota("tenant-" + std::to_string(i)));
         }
-        REQUIRE(limiter.apply(all, now).empty());
+        REQUIRE(sim::replace_quotas(limiter, all, now).empty());
         for (std::size_t i = 0; i < instances; ++i) {
             const auto leaf = limiter.find(thread, "k/" + std::to_string(i), now);
             static_cast<void>(limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge));

@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "limiter/limiter.h"
 #include "net/clock.h"
+#include "sim/quota_set.h"
 
 using namespace weir;
 using namespace weir::cluster;
@@ -249,7 +250,7 @@ TEST_CASE("without an answer from anybody a sidecar runs alone") {
     Endpoint silent = parse_endpoint("127.0.0.1:0").value();
     silent.port = deaf.local_endpoint().port();
     auto& one = world.add({World::seed_at(silent)});
-    REQUIRE(one.limiter.upsert(quota("q", 5), net::now()).empty());
+    REQUIRE(sim::put_quota(one.limiter, quota("q", 5), net::now()).empty());
     auto& thread = one.limiter.register_thread(1);
     REQUIRE(world.run_until([&] { return one->statistics().ticks > 50; }));
     const auto leaf = one.limiter.find(thread, "q", net::now());

@@ -8,6 +8,7 @@
 
 #include "embed/fork_count.h"
 #include "net/clock.h"
+#include "sim/quota_set.h"
 
 namespace weir::embed {
 namespace {
@@ -18,7 +19,7 @@ TEST_CASE("a quota that is isolated and pessimistic refuses with a reason of its
     definition.name = "strict";
     definition.when_isolated = limiter::IsolationMode::pessimistic;
     definition.limits.emplace_back().amount = 1000;
-    REQUIRE(limiter.apply(std::vector{definition}, net::now()).empty());
+    REQUIRE(sim::replace_quotas(limiter, std::vector{definition}, net::now()).empty());
     limiter::ThreadContext& context = limiter.register_thread(1);
     limiter.drain_active([](limiter::LimitRef) {});  // from now on what is used is told
     Worker worker(limiter, context, ForkCount::here(), 1);

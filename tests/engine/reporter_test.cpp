@@ -11,6 +11,7 @@
 #include "definitions/quota.h"
 #include "definitions/store.h"
 #include "engine/engine.h"
+#include "sim/quota_set.h"
 #include "sync/load_meter.h"
 
 namespace weir::sync {
@@ -41,7 +42,7 @@ struct Origin : DeltaSink {
     void send_delta(const gossip::MemberId&, const DeltaEntry&) override {}
 
     void edit(const limiter::QuotaDefinition& definition) {
-        REQUIRE(limiter.upsert(definition, now).empty());
+        REQUIRE(sim::put_quota(limiter, definition, now).empty());
     }
     void use(std::string_view name) {
         const auto leaf = limiter.find(thread, name, now);

@@ -63,7 +63,7 @@ int admitted_of_all(Fixture& fixture, const std::string& prefix, int names, int 
 }
 
 void edit(Fixture& fixture, const QuotaDefinition& definition) {
-    REQUIRE(fixture.limiter.upsert(definition, fixture.now).empty());
+    REQUIRE(fixture.put(definition).empty());
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ TEST_CASE("a limit that an edit adds while no record is free is counted, and hol
     upkeep(fixture, 100);
     CHECK(waiting(fixture) == static_cast<std::size_t>(lacking) + 1);  // nothing was freed
     SUBCASE("freed by others") {
-        REQUIRE(fixture.limiter.erase("other/{key}", fixture.now).empty());
+        REQUIRE(fixture.take_away("other/{key}").empty());
         upkeep(fixture, 5);
         CHECK(waiting(fixture) == 0);
         CHECK(admitted_of_all(fixture, "k/", kNames, 2) == lacking);  // of an empty bucket
@@ -127,7 +127,7 @@ TEST_CASE("instances that an edit gives a parent for which there is no room have
         CHECK(fixture.level("root") == doctest::Approx(45));
     }
     SUBCASE("there is room for one when another one is idle and goes") {
-        REQUIRE(fixture.limiter.erase("k/{key}", fixture.now).empty());  // with those that wait
+        REQUIRE(fixture.take_away("k/{key}").empty());  // with those that wait
         upkeep(fixture);
         CHECK(waiting(fixture) == 0);
     }
@@ -147,7 +147,7 @@ TEST_CASE("a parent that comes in the same change as the word of it is found") {
     REQUIRE(fixture.admits("k/1"));
     const std::vector<QuotaDefinition> all = {quota("p/{key}", {hours(1, 3)}),
                                               quota("k/{key}", {hours(1, 100)}, "p/{key}")};
-    SUBCASE("as a set") { REQUIRE(fixture.limiter.apply(all, fixture.now).empty()); }
+    SUBCASE("as a set") { REQUIRE(fixture.replace(all).empty()); }
     SUBCASE("as changes") {
         const DefinitionChange changes[] = {{"p/{key}", all[0]}, {"k/{key}", all[1]}};
         REQUIRE(fixture.limiter.change(changes, fixture.now) == 0);
@@ -164,7 +164,7 @@ TEST_CASE("a template's overflow instance follows when its template has another 
     edit(fixture, capped("k/{key}", 5, 1, "b/{key}"));
     CHECK(admitted_of(fixture, "k/3", 100) == 10);  // those of b, ten times
     SUBCASE("and forgets the former one, which may be somebody else soon") {
-        REQUIRE(fixture.limiter.erase("a/{key}", fixture.now).empty());
+        REQUIRE(fixture.take_away("a/{key}").empty());
         upkeep(fixture, 3);
         edit(fixture, quota("new", {hours(1, 0)}));
         CHECK_FALSE(fixture.admits("new"));
@@ -200,8 +200,7 @@ TEST_CASE("instances that threads make while an edit adds a limit have it too") 
     int without = 0;
     for (int period = 2; period < 2 + kEdits; ++period) {
         allowed += kNamesPerEdit;
-        const auto errors = fixture.limiter.upsert(
-            quota("k/{key}", {hours(1, 1000), hours(period, 1000)}), fixture.now);
+        const auto errors = fixture.put(quota("k/{key}", {hours(1, 1000), hours(period, 1000)}));
         CHECK(errors.empty());
         for (int i = 0; i < kThreads; ++i) {
             for (int name = 0; name < allowed; ++name) {
@@ -240,7 +239,7 @@ TEST_CASE(
     while (!begun) {
         std::this_thread::yield();
     }
-    CHECK(fixture.limiter.apply(all, fixture.now).empty());
+    CHECK(fixture.replace(all).empty());
     made = true;
     user.join();
     CHECK(admitted_of_all(fixture, "e", kNames, 1) == 3);

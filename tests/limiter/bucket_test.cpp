@@ -73,7 +73,7 @@ TEST_CASE("no level counts for more than the ceiling") {
     }
     CHECK(fixture.level("q") == doctest::Approx(1020));  // + 0.2 s of the rate
     definition.limits[0].debt = BurstSpec{BurstSpec::Kind::amount, 50};
-    REQUIRE(fixture.limiter.upsert(definition, fixture.now).empty());
+    REQUIRE(fixture.put(definition).empty());
     for (int i = 0; i < 2'000; ++i) {
         (void)fixture.check("q", weights, CheckMode::charge_without_judging);
     }
@@ -142,11 +142,11 @@ TEST_CASE("live edits keep the level, clamped to the new ceiling") {
         CHECK(fixture.admits("q"));
     }
     fixture.wait(1);
-    REQUIRE(fixture.limiter.upsert(quota("q", {borders(20, 100, 100)}), fixture.now).empty());
+    REQUIRE(fixture.put(quota("q", {borders(20, 100, 100)})).empty());
     CHECK(fixture.level("q") == doctest::Approx(70));
     fixture.wait(1);
     CHECK(fixture.level("q") == doctest::Approx(50));
-    REQUIRE(fixture.limiter.upsert(quota("q", {borders(20, 10, 10)}), fixture.now).empty());
+    REQUIRE(fixture.put(quota("q", {borders(20, 10, 10)})).empty());
     CHECK(fixture.level("q") == doctest::Approx(14));  // 10 + max(0.2*20, 3)
 }
 

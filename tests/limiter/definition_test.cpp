@@ -133,19 +133,19 @@ TEST_CASE("edits of a parent: children object to a deeper chain and to its end, 
                                      quota("t/{x}", {}), quota("t/{x}/y", {}, "t/{x}")};
     Fixture fixture(set);
     REQUIRE(fixture.errors.empty());
-    CHECK(fixture.limiter.upsert(quota("p", {per_second(20)}), fixture.now).empty());
-    CHECK(!fixture.limiter.upsert(quota("p", {per_second(20)}, "p/c"), fixture.now).empty());
-    CHECK(!fixture.limiter.erase("p", fixture.now).empty());
-    CHECK(!fixture.limiter.erase("t/{x}", fixture.now).empty());
-    CHECK(fixture.limiter.erase("t/{x}/y", fixture.now).empty());
-    CHECK(fixture.limiter.erase("t/{x}", fixture.now).empty());
+    CHECK(fixture.put(quota("p", {per_second(20)})).empty());
+    CHECK(!fixture.put(quota("p", {per_second(20)}, "p/c")).empty());
+    CHECK(!fixture.take_away("p").empty());
+    CHECK(!fixture.take_away("t/{x}").empty());
+    CHECK(fixture.take_away("t/{x}/y").empty());
+    CHECK(fixture.take_away("t/{x}").empty());
     // The child finds another parent: then this one may go.
-    CHECK(fixture.limiter.upsert(quota("p/c", {}), fixture.now).empty());
-    CHECK(fixture.limiter.erase("p", fixture.now).empty());
+    CHECK(fixture.put(quota("p/c", {})).empty());
+    CHECK(fixture.take_away("p").empty());
     // And a set that is applied again counts anew.
-    CHECK(fixture.limiter.apply(set, fixture.now).empty());
-    CHECK(!fixture.limiter.erase("p", fixture.now).empty());
+    CHECK(fixture.replace(set).empty());
+    CHECK(!fixture.take_away("p").empty());
     set.erase(set.begin() + 1);
-    CHECK(fixture.limiter.apply(set, fixture.now).empty());
-    CHECK(fixture.limiter.erase("p", fixture.now).empty());
+    CHECK(fixture.replace(set).empty());
+    CHECK(fixture.take_away("p").empty());
 }

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "base/random.h"
 #include "limiter/limiter.h"
+#include "sim/quota_set.h"
 
 namespace weir::limiter::testing {
 
@@ -43,7 +45,7 @@ struct Fixture {
     explicit Fixture(std::vector<QuotaDefinition> definitions = {},
                      LimiterOptions options = small())
         : limiter(options), thread(limiter.register_thread(11)) {
-        errors = limiter.apply(definitions, now);
+        errors = replace(definitions);
         limiter.drain_active([](LimitRef) {});  // from here on counts are kept for the engine
     }
     static LimiterOptions small() {
@@ -52,6 +54,21 @@ struct Fixture {
         options.max_views = 1'000;
         options.seed = 5;
         return options;
+    }
+
+    /// Replaces the whole set, adds or edits one, takes one away: what is wrong, or nothing.
+    std::vector<DefinitionError> replace(std::span<const QuotaDefinition> definitions) {
+        return sim::replace_quotas(limiter, definitions, now);
+    }
+    std::vector<DefinitionError> put(const QuotaDefinition& definition) {
+        return put(definition, now);
+    }
+    std::vector<DefinitionError> put(const QuotaDefinition& definition, Instant at) {
+        return sim::put_quota(limiter, definition, at);
+    }
+    std::vector<DefinitionError> take_away(std::string_view name) { return take_away(name, now); }
+    std::vector<DefinitionError> take_away(std::string_view name, Instant at) {
+        return sim::take_quota_away(limiter, name, at);
     }
 
     void wait(double seconds) { now += from_seconds(seconds); }

@@ -87,11 +87,11 @@ TEST_CASE("an instance that goes with its definition although it is held leaves 
     Fixture fixture({quota("d/{k}", {bytes_per_second(1e6)})});
     Decision decision = fixture.check("d/one");
     const std::uint32_t held = fixture.limiter.hold(decision.charge);
-    REQUIRE(fixture.limiter.apply({}, fixture.now).empty());
+    REQUIRE(fixture.replace({}).empty());
     rest(fixture, 1);
     CHECK(fixture.limiter.memory().instances == 0);
     const std::vector<QuotaDefinition> again = {quota("d/{k}", {bytes_per_second(1e6)})};
-    REQUIRE(fixture.limiter.apply(again, fixture.now).empty());
+    REQUIRE(fixture.replace(again).empty());
     for (int i = 0; i < 200; ++i) {
         CHECK(fixture.check("d/" + std::to_string(i)).admitted);
     }

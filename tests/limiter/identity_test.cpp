@@ -65,7 +65,7 @@ TEST_CASE("the same one by one, as changes and as edits of single quotas") {
             const DefinitionChange change{made.name, made};
             refused += fixture.limiter.change({&change, 1}, fixture.now);
         } else {
-            refused += fixture.limiter.upsert(made, fixture.now).size();
+            refused += fixture.put(made).size();
         }
     }
     CHECK(refused == 0);
@@ -80,7 +80,7 @@ TEST_CASE("a quota edited to one period after another is enforced at each, in bo
     for (int i = 2; i <= 3000; ++i) {
         REQUIRE(fixture.admits("a"));  // nothing of earlier limits is left in it
         REQUIRE_FALSE(fixture.admits("a"));
-        REQUIRE(fixture.limiter.upsert(quota("a", {every(i * 1s)}), fixture.now).empty());
+        REQUIRE(fixture.put(quota("a", {every(i * 1s)})).empty());
     }
     const auto status = fixture.limiter.inspect("a", fixture.now);
     REQUIRE(status.size() == 1);
@@ -93,9 +93,8 @@ TEST_CASE("limits that come and go leave no more records than former limits have
     Fixture fixture({quota("a", {every(1h)})});
     REQUIRE(fixture.admits("a"));
     for (int i = 2; i <= 100; ++i) {
-        REQUIRE(
-            fixture.limiter.upsert(quota("a", {every(1h), every(i * 1s)}), fixture.now).empty());
-        REQUIRE(fixture.limiter.upsert(quota("a", {every(1h)}), fixture.now).empty());
+        REQUIRE(fixture.put(quota("a", {every(1h), every(i * 1s)})).empty());
+        REQUIRE(fixture.put(quota("a", {every(1h)})).empty());
     }
     CHECK_FALSE(fixture.admits("a"));  // its own limit has not been touched
     CHECK(fixture.limiter.memory().records <= 1 + kMaxFormer + 1);
@@ -110,7 +109,7 @@ TEST_CASE("an edited period is enforced for all though no record is free") {
     }
     // Two records for each of 4,000 are there, but not five.
     for (int edit = 2; edit <= 5; ++edit) {
-        REQUIRE(fixture.limiter.upsert(quota("k/{key}", {every(edit * 1h)}), fixture.now).empty());
+        REQUIRE(fixture.put(quota("k/{key}", {every(edit * 1h)})).empty());
         int admitted = 0;
         for (int i = 0; i < 4000; ++i) {
             admitted += fixture.admits(numbered("k/", i)) ? 1 : 0;
@@ -127,9 +126,9 @@ TEST_CASE("a limit that comes back finds its level") {
         REQUIRE(fixture.admits("a"));
     }
     for (int i = 1; i <= 8; ++i) {
-        REQUIRE(fixture.limiter.upsert(quota("a", {every(i * 2h, 10)}), fixture.now).empty());
+        REQUIRE(fixture.put(quota("a", {every(i * 2h, 10)})).empty());
     }
-    REQUIRE(fixture.limiter.upsert(quota("a", {every(1h, 10)}), fixture.now).empty());
+    REQUIRE(fixture.put(quota("a", {every(1h, 10)})).empty());
     CHECK(fixture.level("a") > 9.9);
     CHECK_FALSE(fixture.admits("a"));
 }
@@ -162,13 +161,11 @@ TEST_CASE(
         Weights weights;
         weights.requests = 5;
         REQUIRE(fixture.check("t/x", weights).admitted);
-        REQUIRE(fixture.limiter
-                    .upsert(quota("t/x", {every(1min, 7), every(third, 40), every(second, 20)}),
-                            fixture.now)
+        REQUIRE(fixture.put(quota("t/x", {every(1min, 7), every(third, 40), every(second, 20)}))
                     .empty());
         REQUIRE(levels_of(fixture) == Levels{{60, 0}, {in_s(second), 5}, {in_s(third), 5}});
         REQUIRE(fixture.check("t/x", weights).admitted);
-        REQUIRE(fixture.limiter.erase("t/x", fixture.now).empty());
+        REQUIRE(fixture.take_away("t/x").empty());
         REQUIRE(levels_of(fixture) ==
                 Levels{{in_s(first), 0}, {in_s(second), 10}, {in_s(third), 10}});
     }
@@ -216,7 +213,7 @@ TEST_CASE("the engine's reference to a record means nothing once its limit is go
     REQUIRE(fixture.limiter.read(old, fixture.now));
     const std::uint64_t before = fixture.limiter.counters().cleared;
     for (int i = 2; i <= 30; ++i) {
-        REQUIRE(fixture.limiter.upsert(quota("a", {every(i * 1s)}), fixture.now).empty());
+        REQUIRE(fixture.put(quota("a", {every(i * 1s)})).empty());
     }
     CHECK(fixture.limiter.counters().cleared > before);  // tells whoever holds references
     CHECK(fixture.limiter.memory().views == 0);

@@ -150,8 +150,7 @@ TEST_CASE("idle children go with their parents when a template's own cap is reac
     CHECK(fixture.limiter.counters().replaced == 2);
     CHECK(fixture.limiter.memory().instances == 101);
     SUBCASE("but not with a parent that is in use, or whose other child is") {
-        CHECK(fixture.limiter.upsert(quota("s3/{k}/read", {per_minute(5)}, "s3/{k}"), fixture.now)
-                  .empty());
+        CHECK(fixture.put(quota("s3/{k}/read", {per_minute(5)}, "s3/{k}")).empty());
         for (int i = 0; i < 50; ++i) {
             (void)fixture.admits(name_of("s3/", i, "/read"));
         }
@@ -263,10 +262,7 @@ TEST_CASE("to make room a bounded number of instances is looked at, whatever liv
     Fixture fixture(two_levels(), bound(5001));
     std::vector<QuotaDefinition> more;
     for (int i = 0; i < 50; ++i) {
-        REQUIRE(
-            fixture.limiter
-                .upsert(quota("more" + std::to_string(i) + "/{k}", {per_minute(5)}), fixture.now)
-                .empty());
+        REQUIRE(fixture.put(quota("more" + std::to_string(i) + "/{k}", {per_minute(5)})).empty());
     }
     for (int i = 0; i < 3000; ++i) {
         const std::string prefix = i < 1000 ? "s3/" : "more" + std::to_string(i % 50) + "/";
@@ -338,8 +334,8 @@ TEST_CASE("whatever comes, bounds hold, branches are whole and the root misses n
             if (random.below(200) == 0) {  // its instances look for their parents again
                 capped.parent = random.below(2) == 0 ? "all" : "top";
                 tenant.limits[0].amount = 50 + static_cast<double>(random.below(100));
-                REQUIRE(fixture.limiter.upsert(capped, fixture.now).empty());
-                REQUIRE(fixture.limiter.upsert(tenant, fixture.now).empty());
+                REQUIRE(fixture.put(capped).empty());
+                REQUIRE(fixture.put(tenant).empty());
             }
             // "all", "top", "c/3" and "c/3/w" come on top.
             REQUIRE(fixture.limiter.memory().instances <= kBound + 4);

@@ -270,11 +270,11 @@ TEST_CASE("threads that make, replace and drop instances while definitions chang
             const Instant now{Duration(clock.load())};
             fixture.limiter.maintain(now);
             definition.limits[0].amount = turn % 2 == 0 ? 5 : 50;
-            CHECK(fixture.limiter.upsert(definition, now).empty());
+            CHECK(fixture.put(definition, now).empty());
             if (turn % 4 == 0) {
-                CHECK(fixture.limiter.upsert(quota("k/7", {per_second(1)}, "k"), now).empty());
+                CHECK(fixture.put(quota("k/7", {per_second(1)}, "k"), now).empty());
             } else if (turn % 4 == 2) {
-                CHECK(fixture.limiter.erase("k/7", now).empty());
+                CHECK(fixture.take_away("k/7", now).empty());
             }
             // As a scrape does: for the thread sanitizer to watch.
             CHECK(fixture.limiter.memory().bytes > 0);
@@ -340,7 +340,7 @@ TEST_CASE("a worker that cannot make an instance uses the overflow instance, nev
         CHECK(!fixture.find("unknown"));
     }
     SUBCASE("edits keep the overflow instance") {
-        CHECK(fixture.limiter.upsert(quota("alone/{key}", {per_minute(6)}), fixture.now).empty());
+        CHECK(fixture.put(quota("alone/{key}", {per_minute(6)})).empty());
         int admitted = 0;
         for (int i = 0; i < 100; ++i) {
             admitted += fixture.admits("alone/" + std::to_string(i)) ? 1 : 0;
@@ -348,13 +348,13 @@ TEST_CASE("a worker that cannot make an instance uses the overflow instance, nev
         CHECK(admitted == 60);
     }
     SUBCASE("a template that is added later has one, one that is gone has none") {
-        CHECK(fixture.limiter.upsert(quota("later/{key}", {per_minute(1)}), fixture.now).empty());
+        CHECK(fixture.put(quota("later/{key}", {per_minute(1)})).empty());
         int admitted = 0;
         for (int i = 0; i < 30; ++i) {
             admitted += fixture.admits("later/" + std::to_string(i)) ? 1 : 0;
         }
         CHECK(admitted == 10);
-        CHECK(fixture.limiter.erase("later/{key}", fixture.now).empty());
+        CHECK(fixture.take_away("later/{key}").empty());
         CHECK(!fixture.find("later/1"));
     }
 }

@@ -41,7 +41,7 @@ TEST_CASE("a name without a quota passes uncharged") {
     CHECK(decision.admitted);
     CHECK(decision.reason == Reason::no_quota);
     CHECK_FALSE(decision.charge);
-    REQUIRE(fixture.limiter.upsert(quota("api/{t}", {per_second(0)}), fixture.now).empty());
+    REQUIRE(fixture.put(quota("api/{t}", {per_second(0)})).empty());
     CHECK_FALSE(fixture.admits("api/x"));
 }
 
@@ -318,8 +318,8 @@ TEST_CASE("a definition that takes another's figures over begins with its own") 
     for (int i = 0; i < 5; ++i) {
         CHECK(fixture.admits("a"));
     }
-    CHECK(fixture.limiter.erase("a", fixture.now).empty());
-    CHECK(fixture.limiter.upsert(quota("c", {per_second(7)}), fixture.now).empty());
+    CHECK(fixture.take_away("a").empty());
+    CHECK(fixture.put(quota("c", {per_second(7)})).empty());
     std::vector<std::string> names;
     fixture.limiter.for_each_statistics(fixture.now, [&](const DefinitionStatistics& one) {
         names.emplace_back(one.quota);
@@ -355,12 +355,11 @@ TEST_CASE("edits move live instances to the definition that their name falls und
     for (int i = 0; i < 50; ++i) {
         CHECK(fixture.admits("s3/b1"));
     }
-    REQUIRE(
-        fixture.limiter.upsert(quota("s3/b1", {borders(100, 60, 60)}, "s3"), fixture.now).empty());
+    REQUIRE(fixture.put(quota("s3/b1", {borders(100, 60, 60)}, "s3")).empty());
     CHECK(fixture.level("s3/b1") == doctest::Approx(50));  // kept: same unit and period
     CHECK(fixture.admits("s3/b1", 10));
     CHECK_FALSE(fixture.admits("s3/b1", 10));
-    REQUIRE(fixture.limiter.erase("s3/b1", fixture.now).empty());
+    REQUIRE(fixture.take_away("s3/b1").empty());
     CHECK(fixture.level("s3/b1") == doctest::Approx(60));
     CHECK(fixture.admits("s3/b1", 100));
 }
@@ -368,13 +367,12 @@ TEST_CASE("edits move live instances to the definition that their name falls und
 TEST_CASE("limits added to a live instance begin empty, taken away they cease") {
     Fixture fixture({quota("q", {per_second(100)})});
     CHECK(fixture.admits("q"));
-    REQUIRE(
-        fixture.limiter.upsert(quota("q", {per_second(100), per_minute(2)}), fixture.now).empty());
+    REQUIRE(fixture.put(quota("q", {per_second(100), per_minute(2)})).empty());
     CHECK(fixture.admits("q"));
     CHECK(fixture.admits("q"));
     CHECK_FALSE(fixture.admits("q"));
     CHECK(fixture.level("q", 0) == doctest::Approx(3));
-    REQUIRE(fixture.limiter.upsert(quota("q", {per_second(100)}), fixture.now).empty());
+    REQUIRE(fixture.put(quota("q", {per_second(100)})).empty());
     CHECK(fixture.admits("q"));
     CHECK(fixture.level("q", 0) == doctest::Approx(4));
 }
@@ -383,27 +381,26 @@ TEST_CASE("a changed parent takes effect at once; erased quotas vanish") {
     Fixture fixture({quota("a", {per_second(0)}), quota("b", {per_second(100)}),
                      quota("q/{x}", {per_second(100)}, "b")});
     CHECK(fixture.admits("q/1"));
-    REQUIRE(fixture.limiter.upsert(quota("q/{x}", {per_second(100)}, "a"), fixture.now).empty());
+    REQUIRE(fixture.put(quota("q/{x}", {per_second(100)}, "a")).empty());
     CHECK_FALSE(fixture.admits("q/1"));
-    CHECK(fixture.limiter.erase("a", fixture.now).size() == 1);  // q needs it
-    CHECK(fixture.limiter.erase("nobody", fixture.now).size() == 1);
-    REQUIRE(fixture.limiter.erase("q/{x}", fixture.now).empty());
+    CHECK(fixture.take_away("a").size() == 1);  // q needs it
+    CHECK(fixture.take_away("nobody").size() == 1);
+    REQUIRE(fixture.take_away("q/{x}").empty());
     CHECK(fixture.check("q/1").reason == Reason::no_quota);
-    REQUIRE(fixture.limiter.erase("a", fixture.now).empty());
+    REQUIRE(fixture.take_away("a").empty());
     CHECK(fixture.limiter.definitions().size() == 1);
 }
 
 TEST_CASE("a bad set is refused whole and what was in force stays") {
     Fixture fixture(storage());
     CHECK(fixture.errors.empty());
-    auto errors = fixture.limiter.apply(
-        std::vector{quota("x", {per_second(1)}, "nowhere"), quota("y", {per_second(-1)})},
-        fixture.now);
+    auto errors = fixture.replace(
+        std::vector{quota("x", {per_second(1)}, "nowhere"), quota("y", {per_second(-1)})});
     CHECK(errors.size() == 2);
     CHECK(fixture.limiter.definitions().size() == 3);
     CHECK(fixture.find("s3/b/write"));
     CHECK_FALSE(fixture.find("y"));
-    CHECK_FALSE(fixture.limiter.upsert(quota("z", {}, "nowhere"), fixture.now).empty());
+    CHECK_FALSE(fixture.put(quota("z", {}, "nowhere")).empty());
 }
 
 TEST_CASE("figures are bounded; what is beyond shares a line") {
@@ -469,10 +466,10 @@ TEST_CASE("a template over its cap after an edit comes back to it") {
     };
     for (int round = 0; round < 5; ++round) {
         // Erased, the exact instance moves under the template, which is full already.
-        CHECK(fixture.limiter.upsert(quota("k/exact", {per_second(1)}), fixture.now).empty());
+        CHECK(fixture.put(quota("k/exact", {per_second(1)})).empty());
         CHECK(fixture.admits("k/exact"));
         fill();
-        CHECK(fixture.limiter.erase("k/exact", fixture.now).empty());
+        CHECK(fixture.take_away("k/exact").empty());
     }
     fill();
     CHECK(fixture.limiter.memory().instances == 3);

@@ -8,6 +8,7 @@
 
 #include "net/clock.h"
 #include "net/resolve.h"
+#include "sim/quota_set.h"
 
 namespace weir::proxy::testing {
 namespace {
@@ -61,7 +62,7 @@ Duration middle_of_five(const std::function<Duration()>& go) {
 
 Fixture::Fixture(const Options& options)
     : upstream(options.upstream_path), limiter(limiter::LimiterOptions{.max_instances = 10'000}) {
-    if (!limiter.apply(options.quotas, net::now()).empty()) {
+    if (!sim::replace_quotas(limiter, options.quotas, net::now()).empty()) {
         throw std::runtime_error("quotas");
     }
     auto snapshot = std::make_shared<Snapshot>(options.snapshot);

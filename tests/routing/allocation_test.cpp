@@ -7,6 +7,7 @@
 #include "http/response_head.h"
 #include "limiter/limiter.h"
 #include "routing/routes.h"
+#include "sim/quota_set.h"
 
 namespace weir::routing {
 namespace {
@@ -144,13 +145,13 @@ TEST_CASE("quotas that live are found and checked without allocating and without
     const std::string bucket = "s3/a-bucket-with-a-name-of-some-length";
     const std::vector<limiter::QuotaDefinition> exact = {
         quota("s3", std::nullopt), quota(bucket, "s3"), quota(bucket + "/write", bucket)};
-    REQUIRE(limiter.apply(exact, now).empty());
+    REQUIRE(sim::replace_quotas(limiter, exact, now).empty());
     const std::vector<std::string> names = {bucket + "/write", bucket, "s3", "there-is-no-such"};
     REQUIRE(check_all(limiter, thread, names, now) > 0);
     // The same as instances of templates.
     const std::vector<limiter::QuotaDefinition> templates = {
         quota("s3", std::nullopt), quota("s3/{k}", "s3"), quota("s3/{k}/write", "s3/{k}")};
-    REQUIRE(limiter.apply(templates, now).empty());
+    REQUIRE(sim::replace_quotas(limiter, templates, now).empty());
     limiter.drain_active([](limiter::LimitRef) {});  // from here on counts are kept for the engine
     const auto first = check_all(limiter, thread, names, now);
     const limiter::LimiterCounters counters = limiter.counters();

@@ -15,6 +15,7 @@
 #include "names.h"
 #include "quotas.h"
 #include "routing/router.h"
+#include "sim/quota_set.h"
 
 namespace {
 
@@ -54,7 +55,7 @@ LeafId find_routed(Limiter& limiter, weir::limiter::ThreadContext& thread,
 void print_memory(std::size_t instances) {
     const weir::Instant now = instant(1);
     Limiter limiter(options_for(instances));
-    if (!limiter.apply(definitions(), now).empty()) {
+    if (!weir::sim::replace_quotas(limiter, definitions(), now).empty()) {
         std::abort();
     }
     auto& thread = limiter.register_thread(1);

@@ -12,6 +12,7 @@
 #include "limiter/limiter.h"
 #include "names.h"
 #include "quotas.h"
+#include "sim/quota_set.h"
 
 inline constexpr std::size_t kBatch = 256;
 inline constexpr std::size_t kBatchesPerRound = 200;
@@ -36,7 +37,7 @@ class Ours {
     explicit Ours(const Case& setting)
         : limiter_(std::make_unique<Limiter>(options_for(setting.instances))),
           step_(weir::from_seconds(setting.step)) {
-        if (!limiter_->apply(definitions(), instant(1)).empty()) {
+        if (!weir::sim::replace_quotas(*limiter_, definitions(), instant(1)).empty()) {
             std::abort();
         }
         ThreadContext& thread = limiter_->register_thread(1);

@@ -1,4 +1,5 @@
 #include "threads.h"
+#include "sim/quota_set.h"
 
 #include <array>
 #include <barrier>
@@ -38,7 +39,7 @@ class Contest {
             definitions.insert(definitions.end(), more.begin(), more.end());
         }
         limiter_ = std::make_unique<Limiter>(options_for(4 * leaves));
-        if (!limiter_->apply(definitions, now_).empty()) {
+        if (!weir::sim::replace_quotas(*limiter_, definitions, now_).empty()) {
             std::abort();
         }
         for (std::size_t i = 0; i < kThreads; ++i) {
