@@ -1,11 +1,10 @@
+#include "limiter/adoption.h"
+
 #include <algorithm>
 #include <mutex>
+#include <string>
 
-#include "limiter/implementation.h"
-
-// What an edit asks of instances that live already, and there may be no room for: the parent that
-// it names, records for limits that it adds. Who does not get it waits (awaiting_room_), below the
-// parent's overflow instance or without the limit, and is given it by the upkeep.
+#include "base/assert.h"
 
 namespace weir::limiter {
 namespace {
@@ -14,50 +13,55 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 /// At one upkeep so many are given room at most, and so many may find none.
 constexpr std::uint32_t kGiven = 1024;
 constexpr std::uint32_t kRefused = 16;
-/// Of these, while workers wait for the lock: each may look at a few hundred others for room.
+/// So many of these while workers wait for the lock: each may look at a few hundred others.
 constexpr std::uint32_t kHold = 4;
 
 }  // namespace
 
-/// Gives an instance the parent that its definition says; false if there was no room for that one.
-bool Limiter::Implementation::adopt(std::uint32_t id, Instant now) {
-    const CompiledDefinition& definition = *definition_of(store_.record(id));
-    if (definition.overflow) {
-        adopt_overflow(id, definition, now);
+/// False if there was no room for the parent.
+bool Adoption::adopt(std::uint32_t id, Instant now) {
+    const CompiledDefinition* const definition = definitions_.of(store_.record(id));
+    WEIR_ASSERT(definition != nullptr);
+    if (definition->overflow) {
+        adopt_overflow(id, now);
         return true;
     }
-    if (!definition.parent) {
-        set_parent(id, {});
+    if (!definition->parent) {
+        instances_.set_parent(id, {});
         return true;
     }
-    const auto captures = definition.pattern.match(store_.name(id));
-    const std::string name = definition.parent->expand(captures ? *captures : Captures{});
-    pin(id, 1);  // no room for its parent out of itself
-    const LeafId parent = ensure(name, hash(name), now);
-    pin(id, -1);
-    set_parent(id, parent);
+    const auto captures = definition->pattern.match(store_.name(id));
+    const std::string name = definition->parent->expand(captures ? *captures : Captures{});
+    instances_.pin(id);  // no room for its parent out of itself
+    const LeafId parent = creation_.ensure(name, now);
+    instances_.unpin(id);
+    instances_.set_parent(id, parent);
     if (parent.overflow_depth > 0) {
         complete_overflow_chain(parent.instance, now);
     }
     const bool is_own = parent && store_.name(parent.instance) == name;
-    return is_own || name.size() > kMaxNameBytes || !match(name, hash(name));
+    return is_own || name.size() > kMaxNameBytes ||
+           !definitions_.match(name, definitions_.hash(name));
 }
 
-void Limiter::Implementation::adopt_overflow(std::uint32_t id, const CompiledDefinition& definition,
-                                             Instant now) {
-    const LeafId parent = overflow_parent(definition, now);
+void Adoption::adopt_overflow(std::uint32_t id, Instant now) {
+    const CompiledDefinition* const definition = definitions_.of(store_.record(id));
+    WEIR_ASSERT(definition != nullptr && definition->overflow);
+    const LeafId parent = creation_.overflow_parent(*definition, now);
     const std::uint32_t old = store_.record(id).owner.load(kRelaxed);
-    const bool has_exact_one = !parent && old != 0 && definition.parent &&
-                               definition_of(store_.record(old)) != nullptr &&
-                               store_.name(old) == *definition.source.parent;
+    const bool has_exact_one = !parent && old != 0 && definition->parent &&
+                               definitions_.of(store_.record(old)) != nullptr &&
+                               store_.name(old) == *definition->source.parent;
     if (!has_exact_one) {
-        set_parent(id, parent);
+        instances_.set_parent(id, parent);
     }
 }
 
-/// A LeafId that leads to an overflow instance says what lies above; who hangs there for want of
-/// room goes by the records, and shall be charged to the exact names above like everybody.
-void Limiter::Implementation::complete_overflow_chain(std::uint32_t overflow, Instant now) {
+/// A LeafId that leads to an overflow instance says what lies above it. An instance that hangs
+/// there for want of room goes by the records instead, and shall be charged to the exact names
+/// above like everybody.
+void Adoption::complete_overflow_chain(std::uint32_t overflow, Instant now) {
+    WEIR_ASSERT(overflow != 0);
     // While a set is taken in, definition by definition, two may be each other's parent.
     for (std::size_t depth = 0; depth < kMaxChainDepth; ++depth) {
         const std::uint32_t above = store_.record(overflow).owner.load(kRelaxed);
@@ -66,46 +70,51 @@ void Limiter::Implementation::complete_overflow_chain(std::uint32_t overflow, In
         }
         overflow = above;
     }
-    const CompiledDefinition* const definition = definition_of(store_.record(overflow));
+    const CompiledDefinition* const definition = definitions_.of(store_.record(overflow));
     if (definition == nullptr || !definition->overflow || !definition->parent) {
         return;
     }
     const std::string& name = *definition->source.parent;
-    const auto parent = match(name, hash(name));
-    if (parent && !table_.get(*parent)->has_captures) {
-        set_parent(overflow, ensure(name, hash(name), now));
+    const auto parent = definitions_.match(name, definitions_.hash(name));
+    if (parent && !definitions_.get(*parent)->has_captures) {
+        instances_.set_parent(overflow, creation_.ensure(name, now));
     }
 }
 
-void Limiter::Implementation::adopt_or_wait(std::uint32_t id, Instant now) {
+void Adoption::adopt_or_wait(std::uint32_t id, Instant now) {
     if (!adopt(id, now)) {
-        awaiting_room_.push(id);
+        waiting_.push(id);
     }
 }
 
-/// Whether the instance lacks nothing now; or it is gone, and somebody else may have its id.
-bool Limiter::Implementation::find_room_for(std::uint32_t id, Instant now) {
+void Adoption::wait_for_records(std::uint32_t id) {
+    WEIR_ASSERT(store_.live_head(id));
+    waiting_.push(id);
+}
+
+/// Whether the instance lacks nothing now. It may also be gone, and another may have its id.
+bool Adoption::find_room_for(std::uint32_t id, Instant now) {
     const CompiledDefinition* definition =
-        store_.live_head(id) ? definition_of(store_.record(id)) : nullptr;
+        store_.live_head(id) ? definitions_.of(store_.record(id)) : nullptr;
     if (definition == nullptr) {
         return true;
     }
-    const bool whole = add_missing_records(id, *definition, now);
+    const bool whole = records_.add_missing(id, *definition, now);
     return adopt(id, now) && whole;
 }
 
-void Limiter::Implementation::give_room(Instant now) {
+void Adoption::give_room(Instant now) {
     std::uint32_t given = 0;
     std::uint32_t refused = 0;
-    while (awaiting_room_.size() > 0 && given < kGiven && refused < kRefused) {
+    while (waiting_.size() > 0 && given < kGiven && refused < kRefused) {
         const std::lock_guard held(store_.lock);
-        const auto turns = std::min<std::size_t>(kHold, awaiting_room_.size());
+        const auto turns = std::min<std::size_t>(kHold, waiting_.size());
         for (std::size_t i = 0; i < turns; ++i) {
-            const std::uint32_t id = awaiting_room_.pop();
+            const std::uint32_t id = waiting_.pop();
             const bool found = find_room_for(id, now);
             ++(found ? given : refused);
             if (!found) {
-                awaiting_room_.push(id);
+                waiting_.push(id);
             }
         }
     }

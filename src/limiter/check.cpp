@@ -1,88 +1,15 @@
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <new>
 #include <span>
-#include <type_traits>
 
+#include "base/assert.h"
 #include "base/hash.h"
-#include "limiter/implementation.h"
+#include "limiter/admission.h"
+#include "limiter/levels.h"
 #include "limiter/lots.h"
 
-// The decision: every limit of the chain is read once, one lot is drawn against the product of
-// their chances, and that one evaluation gives the answer's figures too.
+// The whole decision; see admission.h.
 
 namespace weir::limiter {
-
-/// One limit of the chain as this request met it.
-struct Level {
-    Bucket bucket;
-    Reading reading;
-    double weight;
-    double p;
-    const CompiledDefinition* definition;
-    std::uint32_t id;
-    std::uint32_t head;
-    double others;                // what the other levels let through
-    bool enforce;                 // else shadow
-    bool shadow_refused = false;  // its shadow quota would have refused
-    bool charged = false;
-    bool noted = false;  // its offered weight is counted already
-
-    [[nodiscard]] const CompiledLimit& limit() const { return bucket.limit; }
-    [[nodiscard]] LimitRecord& record() const { return bucket.record; }
-    /// The level that the law judges.
-    [[nodiscard]] double judged() const {
-        return judged_level(limit().parameters, std::max(0.0, reading.level), weight);
-    }
-};
-
-/// One quota of the chain, for its figures.
-struct Visited {
-    const CompiledDefinition* definition;
-    std::uint32_t head;
-    bool shadows;  // refuses nothing, for this request's key
-    bool shadow_refused;
-};
-
-/// A vector in place: a request touches only as much stack as its chain has levels.
-template <class T, std::size_t kCapacity>
-class Fixed {
-  public:
-    template <class... Arguments>
-    T& emplace(Arguments... arguments) {
-        return *::new (data() + size_++) T{arguments...};
-    }
-    [[nodiscard]] bool full() const { return size_ == kCapacity; }
-    [[nodiscard]] std::size_t size() const { return size_; }
-    [[nodiscard]] T* begin() { return data(); }
-    [[nodiscard]] T* end() { return data() + size_; }
-    [[nodiscard]] const T* begin() const { return data(); }
-    [[nodiscard]] const T* end() const { return data() + size_; }
-    [[nodiscard]] T& operator[](std::size_t i) { return data()[i]; }
-    [[nodiscard]] const T& operator[](std::size_t i) const { return data()[i]; }
-
-  private:
-    static_assert(std::is_trivially_destructible_v<T>);
-    [[nodiscard]] T* data() { return std::launder(reinterpret_cast<T*>(memory_)); }
-    [[nodiscard]] const T* data() const {
-        return std::launder(reinterpret_cast<const T*>(memory_));
-    }
-    alignas(T) std::byte memory_[kCapacity * sizeof(T)];
-    std::size_t size_ = 0;
-};
-
-struct Levels {
-    Fixed<Level, kMaxChainLimits> level;
-    Fixed<Visited, kMaxChainDepth> quota;
-    double response_bytes = -1;  // the mean that stands for them; below 0 = not asked for yet
-    double pass = 1;             // product of the enforcing levels' (1 - p)
-    bool any_chance = false;     // some p is above 0
-    bool any_shadow = false;     // some quota only shadows
-    std::uint32_t leaf = 0;      // its name is a key for those enforced in part
-    const RequestFields* fields = nullptr;
-};
 
 namespace {
 
@@ -97,8 +24,6 @@ constexpr HashKey kShareKey{{std::byte{'w'}, std::byte{'e'}, std::byte{'i'}, std
                              std::byte{' '}, std::byte{'k'}, std::byte{'e'}, std::byte{'y'},
                              std::byte{' '}, std::byte{'o'}, std::byte{'f'}, std::byte{' '},
                              std::byte{'s'}, std::byte{'h'}, std::byte{'r'}, std::byte{'e'}}};
-
-std::int64_t nanoseconds(Instant now) { return now.time_since_epoch().count(); }
 
 /// A bound on waiting times, so that they fit a Duration: a year.
 Duration bounded_seconds(double seconds) {
@@ -194,8 +119,8 @@ double figure_weight(const CompiledDefinition& definition, const Levels& levels,
 
 }  // namespace
 
-Weights Limiter::Implementation::clamp(ThreadContext& thread, const Weights& weights) const {
-    const auto usual = [&](double weight) { return weight >= 0 && weight <= options_.max_weight; };
+Weights Admission::clamp(ThreadContext& thread, const Weights& weights) const {
+    const auto usual = [&](double weight) { return weight >= 0 && weight <= max_weight_; };
     if (usual(weights.requests) && usual(weights.request_bytes) && usual(weights.cost)) [[likely]] {
         return weights;
     }
@@ -204,14 +129,14 @@ Weights Limiter::Implementation::clamp(ThreadContext& thread, const Weights& wei
             return weight;
         }
         thread.clamped_weights.add(1);
-        return weight < 0 ? 0 : options_.max_weight;  // not a number: the heaviest
+        return weight < 0 ? 0 : max_weight_;  // not a number: the heaviest
     };
     return {clamp_one(weights.requests), clamp_one(weights.request_bytes), clamp_one(weights.cost)};
 }
 
-void Limiter::Implementation::collect_instance(std::uint32_t head, const Weights& weights,
-                                               std::int64_t now, Levels& levels) {
-    const CompiledDefinition* definition = definition_of(store_.record(head));
+void Admission::collect_instance(std::uint32_t head, const Weights& weights, std::int64_t now,
+                                 Levels& levels) {
+    const CompiledDefinition* definition = definitions_.of(store_.record(head));
     if (definition == nullptr || levels.quota.full()) {
         return;
     }
@@ -252,8 +177,8 @@ void Limiter::Implementation::collect_instance(std::uint32_t head, const Weights
     }
 }
 
-void Limiter::Implementation::collect(ThreadContext& thread, LeafId leaf, const Weights& weights,
-                                      std::int64_t now, Levels& levels) {
+void Admission::collect(ThreadContext& thread, LeafId leaf, const Weights& weights,
+                        std::int64_t now, Levels& levels) {
     std::uint32_t head = leaf.instance;
     for (std::uint32_t depth = 1; head != 0 && !levels.quota.full(); ++depth) {
         const std::uint32_t parent =
@@ -266,30 +191,18 @@ void Limiter::Implementation::collect(ThreadContext& thread, LeafId leaf, const 
         }
         head = parent;
     }
-    if (tracking_.load(kRelaxed)) {
+    if (fleet_.is_listening()) {
         for (Level& level : levels.level) {
             if (level.limit().fleet) {
-                note_active(thread, level.id, level.record());
+                FleetPort::note_active(thread, level.id, level.record());
             }
         }
     }
 }
 
-void Limiter::Implementation::note_active(ThreadContext& thread, std::uint32_t id,
-                                          LimitRecord& record) {
-    if ((record.control.load(kRelaxed) & kQueued) != 0 ||
-        (record.control.fetch_or(kQueued, kRelaxed) & kQueued) != 0) {
-        return;
-    }
-    if (!thread.active.push(id)) {
-        record.control.fetch_and(~kQueued, kRelaxed);  // the next request tries again
-        thread.active_dropped.add(1);
-    }
-}
-
 /// Charges what admitted; false when a hard edge was reached by another thread meanwhile.
-bool Limiter::Implementation::charge_levels(Levels& levels, CheckMode mode, std::int64_t now,
-                                            std::size_t& failed) {
+bool Admission::charge_levels(Levels& levels, CheckMode mode, std::int64_t now,
+                              std::size_t& failed) {
     for (std::size_t i = 0; i < levels.level.size(); ++i) {
         Level& level = levels.level[i];
         if (level.shadow_refused) {
@@ -322,8 +235,7 @@ bool Limiter::Implementation::charge_levels(Levels& levels, CheckMode mode, std:
 
 /// Whether the quota refuses for this request's key; stable from request to request and from
 /// sidecar to sidecar, and a larger share only adds keys.
-bool Limiter::Implementation::enforces_key(const CompiledDefinition& definition,
-                                           const Levels& levels) const {
+bool Admission::enforces_key(const CompiledDefinition& definition, const Levels& levels) const {
     if (definition.mode != Mode::enforce || definition.enforced_below == kAllKeys) [[likely]] {
         return definition.mode == Mode::enforce;
     }
@@ -340,8 +252,7 @@ bool Limiter::Implementation::enforces_key(const CompiledDefinition& definition,
 
 /// A shadow quota decides by itself, by the product of its limits; what it refuses it does not
 /// charge, or its bucket would tell nonsense.
-void Limiter::Implementation::settle_shadow(ThreadContext& thread, Levels& levels,
-                                            Decision& decision) {
+void Admission::settle_shadow(ThreadContext& thread, Levels& levels, Decision& decision) {
     if (!levels.any_shadow) {
         return;
     }
@@ -368,22 +279,21 @@ void Limiter::Implementation::settle_shadow(ThreadContext& thread, Levels& level
     }
 }
 
-void Limiter::Implementation::report_offered(const Levels& levels, bool admitted,
-                                             std::int64_t now) {
-    const bool tracking = tracking_.load(kRelaxed);
+void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t now) {
+    const bool listening = fleet_.is_listening();
     for (const Level& level : levels.level) {
         const double offered = level.weight * level.others;
         if (!level.noted) {
             note_offered(level.record(), offered, now);
         }
-        if ((tracking && level.limit().fleet) || level.bucket.view != nullptr) {
+        if ((listening && level.limit().fleet) || level.bucket.view != nullptr) {
             note_pending(level.bucket, offered, admitted && level.charged ? level.weight : 0, now);
         }
     }
 }
 
-void Limiter::Implementation::count_figures(ThreadContext& thread, const Levels& levels,
-                                            const Decision& decision, std::size_t named) {
+void Admission::count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
+                              std::size_t named) {
     const std::uint32_t refusing = named == kNone ? 0 : levels.level[named].head;
     for (const Visited& quota : levels.quota) {
         DefinitionFigures& figures = thread.figures[quota.definition->statistics];
@@ -404,8 +314,38 @@ void Limiter::Implementation::count_figures(ThreadContext& thread, const Levels&
     }
 }
 
-Decision Limiter::Implementation::check(ThreadContext& thread, LeafId leaf, const Weights& weights,
-                                        Instant when, CheckMode mode, const RequestFields* fields) {
+/// What a refused request is told: about the level that is named, the one with the largest p.
+void Admission::tell_refused(const Levels& levels, std::size_t named, Decision& decision) const {
+    WEIR_ASSERT(named < levels.level.size());
+    const Level& level = levels.level[named];
+    describe(level, decision);
+    decision.quota = store_.name(level.head);
+    decision.reason = level.limit().parameters.zero() ? Reason::zero : Reason::limit;
+    if (refuses_isolated(level.limit(), level.record())) {
+        decision.reason = Reason::isolated;
+        decision.retry_after = kIsolatedRetry;
+    }
+    decision.discard_probability = std::max(decision.discard_probability, level.p);
+    if (level.limit().parameters.edge()) {
+        level.record().control.fetch_or(kShedding, kRelaxed);
+    }
+}
+
+/// What an admitted request is told: about the level nearest to refusing, and what was charged.
+void Admission::tell_admitted(const Levels& levels, LeafId leaf, Decision& decision) const {
+    if (const std::size_t shown = tightest(levels); shown != kNone) {
+        describe(levels.level[shown], decision);
+    }
+    decision.charge.leaf = leaf;
+    decision.charge.version = definitions_.version();
+    decision.charge.response_bytes = static_cast<float>(std::max(0.0, levels.response_bytes));
+    for (std::size_t i = 0; i < levels.level.size(); ++i) {
+        decision.charge.charged |= levels.level[i].charged ? std::uint32_t{1} << i : 0;
+    }
+}
+
+Decision Admission::check(ThreadContext& thread, LeafId leaf, const Weights& weights, Instant when,
+                          CheckMode mode, const RequestFields* fields) {
     Decision decision;
     decision.charge.weights = clamp(thread, weights);
     if (!leaf) {
@@ -426,6 +366,7 @@ Decision Limiter::Implementation::check(ThreadContext& thread, LeafId leaf, cons
     std::size_t named = largest_p(levels);
     if (mode != CheckMode::charge_without_judging && named != kNone) {
         std::atomic<std::uint32_t>* lot = lot_of(levels, store_);
+        WEIR_ASSERT(lot != nullptr);  // the named level enforces
         decision.admitted = !draw_refusal(*lot, decision.discard_probability, thread.random);
     }
     settle_shadow(thread, levels, decision);
@@ -436,29 +377,10 @@ Decision Limiter::Implementation::check(ThreadContext& thread, LeafId leaf, cons
         report_offered(levels, decision.admitted, now);
         count_figures(thread, levels, decision, decision.admitted ? kNone : named);
     }
-    if (!decision.admitted) {
-        const Level& level = levels.level[named];
-        describe(level, decision);
-        decision.quota = store_.name(level.head);
-        decision.reason = level.limit().parameters.zero() ? Reason::zero : Reason::limit;
-        if (refuses_isolated(level.limit(), level.record())) {
-            decision.reason = Reason::isolated;
-            decision.retry_after = kIsolatedRetry;
-        }
-        decision.discard_probability = std::max(decision.discard_probability, level.p);
-        if (level.limit().parameters.edge()) {
-            level.record().control.fetch_or(kShedding, kRelaxed);
-        }
-        return decision;
-    }
-    if (const std::size_t shown = tightest(levels); shown != kNone) {
-        describe(levels.level[shown], decision);
-    }
-    decision.charge.leaf = leaf;
-    decision.charge.version = version_.load(kRelaxed);
-    decision.charge.response_bytes = static_cast<float>(std::max(0.0, levels.response_bytes));
-    for (std::size_t i = 0; i < levels.level.size(); ++i) {
-        decision.charge.charged |= levels.level[i].charged ? std::uint32_t{1} << i : 0;
+    if (decision.admitted) {
+        tell_admitted(levels, leaf, decision);
+    } else {
+        tell_refused(levels, named, decision);
     }
     return decision;
 }

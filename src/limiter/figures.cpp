@@ -1,68 +1,134 @@
+#include "limiter/figures.h"
+
 #include <algorithm>
+#include <mutex>
+#include <string>
 
-#include "limiter/implementation.h"
-
-// Figures: counters summed over threads; gauges by looking at the live instances, all at once if
-// they are few, else some at each maintain().
+#include "base/assert.h"
+#include "limiter/bucket.h"
 
 namespace weir::limiter {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
+/// Records whose gauges are read in one go.
+constexpr std::uint32_t kGaugedAtOnce = 16'384;
+/// Instances of one definition that statistics_of() looks at.
+constexpr std::uint32_t kMostInstances = 10'000;
+/// A rate below this is none.
+constexpr double kNothing = 1e-9;
 
-std::int64_t nanoseconds(Instant now) { return now.time_since_epoch().count(); }
-
-void add(Gauges& gauges, double p, double ratio, double offered) {
-    gauges.weight += offered;
-    gauges.p_sum += p * offered;
-    gauges.ratio_sum += ratio * offered;
-    gauges.p_plain += p;
-    gauges.ratio_plain += ratio;
-    gauges.p_max = std::max(gauges.p_max, p);
-    gauges.ratio_max = std::max(gauges.ratio_max, ratio);
-    ++gauges.instances;
-}
-
-void fill(const Gauges& gauges, DefinitionStatistics& statistics) {
-    constexpr double kNothing = 1e-9;
-    const bool offered = gauges.weight > kNothing;
-    const double by = offered ? gauges.weight : std::max(1.0, double{1} * gauges.instances);
-    statistics.discard_probability_mean = (offered ? gauges.p_sum : gauges.p_plain) / by;
-    statistics.level_ratio_mean = (offered ? gauges.ratio_sum : gauges.ratio_plain) / by;
-    statistics.discard_probability_max = gauges.p_max;
-    statistics.level_ratio_max = gauges.ratio_max;
-    statistics.live_instances = gauges.instances;
+/// The chance that a typical request is refused by this limit now.
+double chance_of(const Bucket& bucket, const CompiledLimit& limit, const Reading& reading,
+                 std::int64_t now) {
+    return refuses_isolated(limit, bucket.record)
+               ? 1
+               : discard_probability(bucket, reading, typical_of(bucket.record), now);
 }
 
 }  // namespace
 
-DefinitionFigureSums Limiter::Implementation::sum_figures(std::uint32_t index) const {
-    DefinitionFigureSums sums;
-    const std::uint32_t count = thread_count_.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        const DefinitionFigures& figures = threads_[i]->figures[index];
-        sums.offered += figures.offered.get();
-        sums.admitted += figures.admitted.get();
-        sums.refused += figures.refused.get();
-        sums.shadow_refused += figures.shadow_refused.get();
-        sums.refunded += figures.refunded.get();
-        sums.overflowed += figures.overflowed.get();
+void Figures::Sums::add(const DefinitionFigures& figures) {
+    offered += figures.offered.get();
+    admitted += figures.admitted.get();
+    refused += figures.refused.get();
+    shadow_refused += figures.shadow_refused.get();
+    refunded += figures.refunded.get();
+    overflowed += figures.overflowed.get();
+}
+
+void Figures::Sums::subtract(const Sums& other) {
+    offered -= other.offered;
+    admitted -= other.admitted;
+    refused -= other.refused;
+    shadow_refused -= other.shadow_refused;
+    refunded -= other.refunded;
+    overflowed -= other.overflowed;
+}
+
+void Figures::Gauges::add(double p, double ratio, double offered) {
+    weight += offered;
+    p_sum += p * offered;
+    ratio_sum += ratio * offered;
+    p_plain += p;
+    ratio_plain += ratio;
+    p_max = std::max(p_max, p);
+    ratio_max = std::max(ratio_max, ratio);
+    ++instances;
+}
+
+void Figures::Gauges::fill(DefinitionStatistics& statistics) const {
+    const bool offered = weight > kNothing;
+    const double by = offered ? weight : std::max(1.0, double{1} * instances);
+    statistics.discard_probability_mean = (offered ? p_sum : p_plain) / by;
+    statistics.level_ratio_mean = (offered ? ratio_sum : ratio_plain) / by;
+    statistics.discard_probability_max = p_max;
+    statistics.level_ratio_max = ratio_max;
+    statistics.live_instances = instances;
+}
+
+// --- slots ---------------------------------------------------------------------------------------
+
+std::uint32_t Figures::take_slot() {
+    std::uint32_t slot = 0;
+    if (!free_slots_.empty()) {
+        slot = free_slots_.back();
+        free_slots_.pop_back();
+    } else if (slots_used_ <= options_.max_statistics) {
+        slot = slots_used_++;
     }
-    if (index < figures_base_.size()) {
-        const DefinitionFigureSums& base = figures_base_[index];
-        sums.offered -= base.offered;
-        sums.admitted -= base.admitted;
-        sums.refused -= base.refused;
-        sums.shadow_refused -= base.shadow_refused;
-        sums.refunded -= base.refunded;
-        sums.overflowed -= base.overflowed;
+    if (slot == 0) {
+        return 0;
+    }
+    WEIR_ASSERT(slot <= options_.max_statistics);
+    bases_.resize(std::max<std::size_t>(bases_.size(), std::size_t{slot} + 1));
+    bases_[slot] = {};
+    bases_[slot] = sum(slot);
+    owners_.resize(bases_.size());
+    for (std::vector<Gauges>* gauges : {&surveying_, &surveyed_}) {
+        if (slot < gauges->size()) {
+            (*gauges)[slot] = {};
+        }
+    }
+    return slot;
+}
+
+void Figures::set_owner(std::uint32_t slot, std::uint32_t definition) {
+    WEIR_ASSERT(slot < slots_used_);
+    if (slot != 0) {
+        owners_[slot] = definition;
+    }
+}
+
+void Figures::free_slot(std::uint32_t slot) {
+    WEIR_ASSERT(slot < slots_used_);
+    if (slot != 0) {
+        WEIR_ASSERT(owners_[slot] != 0);
+        free_slots_.push_back(slot);
+        owners_[slot] = 0;
+    }
+}
+
+std::size_t Figures::slots_in_use() const {
+    WEIR_ASSERT(free_slots_.size() < slots_used_);
+    return slots_used_ - 1 - free_slots_.size();
+}
+
+Figures::Sums Figures::sum(std::uint32_t slot) const {
+    WEIR_ASSERT(slot <= options_.max_statistics);
+    Sums sums;
+    threads_.for_each([&](const ThreadContext& thread) { sums.add(thread.figures[slot]); });
+    if (slot < bases_.size()) {
+        sums.subtract(bases_[slot]);
     }
     return sums;
 }
 
+// --- gauges --------------------------------------------------------------------------------------
+
 /// Adds what one live instance shows to its definition's gauges.
-void Limiter::Implementation::gauge(std::uint32_t id, const CompiledDefinition& definition,
-                                    Instant now, Gauges& gauges) {
+void Figures::gauge(std::uint32_t id, const CompiledDefinition& definition, std::int64_t now,
+                    Gauges& gauges) {
     double pass = 1;
     double ratio = 0;
     double offered = 0;
@@ -73,48 +139,60 @@ void Limiter::Implementation::gauge(std::uint32_t id, const CompiledDefinition& 
             continue;
         }
         const Bucket bucket{record, store_.view_of(record), in_force(*limit, record)};
-        const Reading reading = look_at(bucket, nanoseconds(now));
-        const double typical = typical_of(record);
-        pass *= refuses_isolated(*limit, record)
-                    ? 0
-                    : 1 - discard_probability(bucket, reading, typical, nanoseconds(now));
+        const Reading reading = look_at(bucket, now);
+        pass *= 1 - chance_of(bucket, *limit, reading, now);
         ratio = std::max(ratio, std::max(0.0, reading.level) * limit->inverse_low);
-        offered = std::max(offered, own_offered_rate(record, nanoseconds(now)) / typical);
+        offered = std::max(offered, own_offered_rate(record, now) / typical_of(record));
     }
-    constexpr double kUnused = 1e-9;
-    if (definition.overflow && offered < kUnused && !(ratio > 0)) {
+    if (definition.overflow && offered < kNothing && !(ratio > 0)) {
         return;  // waits for its template to overflow
     }
-    add(gauges, 1 - pass, ratio, offered);
+    gauges.add(1 - pass, ratio, offered);
 }
 
-/// The records from..to; what they show goes to the gauges by index of figures.
-void Limiter::Implementation::gauge_records(std::uint32_t from, std::uint32_t to, Instant now,
-                                            std::vector<Gauges>& gauges) {
+/// The records from..to; what they show goes to the gauges by slot.
+void Figures::gauge_records(std::uint32_t from, std::uint32_t to, Instant now,
+                            std::vector<Gauges>& gauges) {
     for (std::uint32_t id = from; id <= to; ++id) {
         if (!store_.live_head(id)) {
             continue;
         }
-        if (const CompiledDefinition* definition = definition_of(store_.record(id))) {
-            gauge(id, *definition, now, gauges[definition->statistics]);
+        if (const CompiledDefinition* definition = definitions_.of(store_.record(id))) {
+            WEIR_ASSERT(definition->statistics < gauges.size());
+            gauge(id, *definition, nanoseconds(now), gauges[definition->statistics]);
         }
     }
     gauged_ += to >= from ? to - from + 1 : 0;
 }
 
-/// The next part of the round over all instances; what the last whole round saw is shown.
-void Limiter::Implementation::survey(Instant now) {
+/// Some instances of the definition, by its ring; returns how many there are beyond them.
+std::uint32_t Figures::gauge_members(std::uint32_t definition, Instant now, Gauges& gauges) {
+    const CompiledDefinition* const compiled = definitions_.get(definition);
+    WEIR_ASSERT(compiled != nullptr);
+    const std::lock_guard held(store_.lock);
+    const Members& members = instances_.members(definition);
+    const std::uint32_t seen = std::min(members.live, kMostInstances);
+    std::uint32_t id = members.hand;
+    for (std::uint32_t i = 0; i < seen; ++i) {
+        gauge(id, *compiled, nanoseconds(now), gauges);
+        id = store_.info(id).next;
+    }
+    return members.live - seen;
+}
+
+/// What the last whole round saw is shown until this one is whole.
+void Figures::survey(Instant now) {
     const std::uint32_t end = store_.high_water();
     if (end <= kGaugedAtOnce) {
         surveyed_.clear();
         survey_hand_ = 0;
         return;
     }
-    const std::size_t figures = options_.max_statistics + std::size_t{1};
     if (survey_hand_ == 0) {
-        surveying_.assign(figures, {});
+        surveying_.assign(options_.max_statistics + std::size_t{1}, {});
     }
     const std::uint32_t to = std::min(end, survey_hand_ + kGaugedAtOnce);
+    WEIR_ASSERT(survey_hand_ < to);
     gauge_records(survey_hand_ + 1, to, now, surveying_);
     survey_hand_ = to;
     if (to == end) {
@@ -123,12 +201,13 @@ void Limiter::Implementation::survey(Instant now) {
     }
 }
 
-DefinitionStatistics Limiter::Implementation::to_statistics(std::uint32_t index,
-                                                            std::string_view name,
-                                                            const CompiledDefinition* definition,
-                                                            const Gauges& gauges) const {
+// --- statistics ----------------------------------------------------------------------------------
+
+DefinitionStatistics Figures::to_statistics(std::uint32_t slot, std::string_view name,
+                                            const CompiledDefinition* definition,
+                                            const Gauges& gauges) const {
     DefinitionStatistics statistics;
-    const DefinitionFigureSums sums = sum_figures(index);
+    const Sums sums = sum(slot);
     statistics.quota = name;
     statistics.offered = sums.offered;
     statistics.admitted = sums.admitted;
@@ -140,39 +219,27 @@ DefinitionStatistics Limiter::Implementation::to_statistics(std::uint32_t index,
         statistics.mode = definition->mode;
         statistics.limits = definition->source.limits;
     }
-    fill(gauges, statistics);
+    gauges.fill(statistics);
     return statistics;
 }
 
-/// The definition's instances by its ring, a bounded number of them.
-std::optional<DefinitionStatistics> Limiter::Implementation::statistics_of(
-    std::string_view definition, Instant now) {
-    constexpr std::uint32_t kMostInstances = 10'000;
-    const auto known = registry_.find(std::string(definition));
-    if (known == registry_.end()) {
+std::optional<DefinitionStatistics> Figures::statistics_of(std::string_view definition,
+                                                           Instant now) {
+    const std::uint32_t index = definitions_.index_of(std::string(definition));
+    if (index == 0) {
         return std::nullopt;
     }
-    const CompiledDefinition& compiled = *table_.get(known->second);
+    const CompiledDefinition* const compiled = definitions_.get(index);
+    WEIR_ASSERT(compiled != nullptr);
     Gauges gauges;
-    const auto visit = [&](std::uint32_t index) {
-        store_.lock.lock();
-        const Members& members = members_[index];
-        std::uint32_t id = members.hand;
-        for (std::uint32_t left = std::min(members.live, kMostInstances); left > 0; --left) {
-            gauge(id, *table_.get(index), now, gauges);
-            id = store_.info(id).next;
-        }
-        const std::uint32_t beyond = members.live - std::min(members.live, kMostInstances);
-        store_.lock.unlock();
-        return beyond;
-    };
-    std::uint32_t beyond = visit(known->second);
-    if (const std::uint32_t overflow = members_[known->second].overflow_definition; overflow != 0) {
-        beyond += visit(overflow);
+    std::uint32_t beyond = gauge_members(index, now, gauges);
+    const std::uint32_t overflow = instances_.members(index).overflow_definition;
+    if (overflow != 0) {
+        beyond += gauge_members(overflow, now, gauges);
     }
     DefinitionStatistics statistics =
-        to_statistics(compiled.statistics, known->first, &compiled, gauges);
-    if (compiled.statistics == 0) {  // shares its counters with others: of no use here
+        to_statistics(compiled->statistics, compiled->source.name, compiled, gauges);
+    if (compiled->statistics == 0) {  // shares its counters with others: of no use here
         statistics.offered = statistics.admitted = statistics.refused = 0;
         statistics.shadow_refused = statistics.refunded = 0;
         statistics.overflowed = 0;
@@ -181,97 +248,66 @@ std::optional<DefinitionStatistics> Limiter::Implementation::statistics_of(
     return statistics;
 }
 
-void Limiter::Implementation::for_each_statistics(
-    Instant now, const std::function<void(const DefinitionStatistics&)>& visit) {
+void Figures::for_each_statistics(Instant now,
+                                  const std::function<void(const DefinitionStatistics&)>& visit) {
     std::vector<Gauges> all;
     if (store_.high_water() <= kGaugedAtOnce) {
         all.resize(options_.max_statistics + std::size_t{1});
         gauge_records(1, store_.high_water(), now, all);
     }
     const std::vector<Gauges>& gauges = all.empty() ? surveyed_ : all;
-    const auto report = [&](std::uint32_t index, std::string_view name,
+    const auto report = [&](std::uint32_t slot, std::string_view name,
                             const CompiledDefinition* definition) {
-        visit(to_statistics(index, name, definition,
-                            index < gauges.size() ? gauges[index] : Gauges{}));
+        visit(
+            to_statistics(slot, name, definition, slot < gauges.size() ? gauges[slot] : Gauges{}));
     };
-    for (std::uint32_t index = 1; index < figure_owners_.size(); ++index) {
-        if (figure_owners_[index] != 0) {
-            const CompiledDefinition& definition = *table_.get(figure_owners_[index]);
-            report(index, definition.source.name, &definition);
+    for (std::uint32_t slot = 1; slot < owners_.size(); ++slot) {
+        if (owners_[slot] != 0) {
+            const CompiledDefinition* const definition = definitions_.get(owners_[slot]);
+            WEIR_ASSERT(definition != nullptr && definition->statistics == slot);
+            report(slot, definition->source.name, definition);
         }
     }
-    if (registry_.size() > figures_in_use()) {
+    if (definitions_.size() > slots_in_use()) {
         report(0, "__other__", nullptr);
     }
 }
 
-std::vector<LimitStatus> Limiter::Implementation::inspect(std::string_view quota, Instant now) {
+LimitStatus Figures::status_of(LimitRecord& record, const CompiledLimit& limit, std::int64_t now) {
+    const Bucket bucket{record, store_.view_of(record), in_force(limit, record)};
+    const Reading reading = look_at(bucket, now);
+    LimitStatus status;
+    status.parameters = limit.parameters;
+    status.level = std::max(0.0, reading.level);
+    status.offered_rate = own_offered_rate(record, now);
+    status.has_view = bucket.view != nullptr && bucket.view->installed.load(kRelaxed);
+    status.fleet_offered_rate =
+        status.has_view ? bucket.view->offered_rate.load(kRelaxed) : status.offered_rate;
+    status.discard_probability = chance_of(bucket, limit, reading, now);
+    status.isolated = is_isolated(record);
+    status.shedding = (record.control.load(kRelaxed) & kShedding) != 0;
+    return status;
+}
+
+std::vector<LimitStatus> Figures::inspect(std::string_view quota, Instant now) {
     std::vector<LimitStatus> result;
-    const auto entry = store_.names.find(hash(quota));
+    const auto entry = store_.names.find(definitions_.hash(quota));
     if (!entry) {
         return result;
     }
-    const std::uint32_t head = leaf_of(*entry).instance;
-    const CompiledDefinition* definition = definition_of(store_.record(head));
+    const std::uint32_t head = Instances::leaf_of(*entry).instance;
+    WEIR_ASSERT(head != 0 && head <= store_.high_water());
+    const CompiledDefinition* definition = definitions_.of(store_.record(head));
     for (std::uint32_t id = head; id != 0 && definition != nullptr; id = store_.record(id).next()) {
         LimitRecord& record = store_.record(id);
-        const CompiledLimit* limit = definition->find(record.identity(), 0);
-        if (limit == nullptr) {
-            continue;
+        if (const CompiledLimit* limit = definition->find(record.identity(), 0)) {
+            result.push_back(status_of(record, *limit, nanoseconds(now)));
+            const auto index = static_cast<std::size_t>(limit - definition->limits.data());
+            WEIR_ASSERT(index < definition->source.limits.size());
+            result.back().limit = definition->source.limits[index];
         }
-        const Bucket bucket{record, store_.view_of(record), in_force(*limit, record)};
-        const Reading reading = look_at(bucket, nanoseconds(now));
-        LimitStatus status;
-        status.limit =
-            definition->source.limits[static_cast<std::size_t>(limit - definition->limits.data())];
-        status.parameters = limit->parameters;
-        status.level = std::max(0.0, reading.level);
-        status.offered_rate = own_offered_rate(record, nanoseconds(now));
-        status.has_view = bucket.view != nullptr && bucket.view->installed.load(kRelaxed);
-        status.fleet_offered_rate =
-            status.has_view ? bucket.view->offered_rate.load(kRelaxed) : status.offered_rate;
-        status.discard_probability =
-            refuses_isolated(*limit, record)
-                ? 1
-                : discard_probability(bucket, reading, typical_of(record), nanoseconds(now));
-        status.isolated = is_isolated(record);
-        status.shedding = (record.control.load(kRelaxed) & kShedding) != 0;
-        result.push_back(status);
     }
     return result;
-}
-
-Memory Limiter::Implementation::memory() const {
-    Memory memory;
-    const std::lock_guard creation(store_.lock);  // workers make instances meanwhile
-    memory.instances = store_.instances() - overflow_instances_;
-    memory.records = store_.records_in_use();
-    memory.bytes = store_.bytes() + members_.capacity() * sizeof(Members);
-    memory.name_bytes = store_.name_bytes();
-    memory.views = store_.views_in_use();
-    memory.definitions = registry_.size();
-    memory.awaiting_room = awaiting_room_.size();
-    return memory;
-}
-
-LimiterCounters Limiter::Implementation::counters() const {
-    LimiterCounters counters;
-    counters.created = created_.load(kRelaxed);
-    counters.replaced = replaced_.load(kRelaxed);
-    counters.searched = searched_.load(kRelaxed);
-    counters.dropped_idle = dropped_idle_;
-    counters.swept = swept_;
-    counters.gauged = gauged_;
-    counters.bad_views = bad_views_;
-    counters.cleared = cleared_records_;
-    const std::uint32_t count = thread_count_.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        counters.overflowed += threads_[i]->overflowed.get();
-        counters.contended += threads_[i]->contended.get();
-        counters.active_dropped += threads_[i]->active_dropped.get();
-        counters.clamped_weights += threads_[i]->clamped_weights.get();
-    }
-    return counters;
 }
 
 }  // namespace weir::limiter

@@ -1,12 +1,32 @@
 #include "limiter/limiter.h"
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "base/random.h"
-#include "limiter/implementation.h"
+#include "limiter/admission.h"
+#include "limiter/adoption.h"
+#include "limiter/compiled_definitions.h"
+#include "limiter/creation.h"
+#include "limiter/definition_edit.h"
+#include "limiter/eviction.h"
+#include "limiter/figures.h"
+#include "limiter/fleet_port.h"
+#include "limiter/instance_records.h"
+#include "limiter/instance_store.h"
+#include "limiter/instances.h"
+#include "limiter/thread_contexts.h"
 
 namespace weir::limiter {
 namespace {
+
+/// Records that one maintain() looks at for idle instances.
+constexpr std::uint32_t kSweepStep = 1024;
+/// So many of these while workers wait for the lock.
+constexpr std::uint32_t kSweepHold = 32;
+/// The name table is grown when it is fuller than this.
+constexpr double kGrowLoad = 0.6;
 
 NameKey secret_key(std::uint64_t seed) {
     Random random(seed);
@@ -21,105 +41,200 @@ LimiterOptions bounded(LimiterOptions options) {
 
 }  // namespace
 
-Limiter::Implementation::Implementation(const LimiterOptions& options)
-    : options_(bounded(options)),
-      hash_key_(secret_key(options.seed)),
-      store_(options_.max_instances, options_.max_views) {
-    (void)table_.allocate();  // 0 is no definition
-    members_.resize(1);
-}
+/// The parts; each refers to those above it only.
+struct Limiter::Parts {
+    explicit Parts(const LimiterOptions& given)
+        : options(bounded(given)),
+          store(options.max_instances, options.max_views),
+          definitions(secret_key(options.seed)) {}
 
-Limiter::Limiter(const LimiterOptions& options)
-    : implementation_(std::make_unique<Implementation>(options)) {}
+    void reclaim_and_grow();
+    void sweep(Instant now);
+
+    const LimiterOptions options;
+    ThreadContexts threads;
+    InstanceStore store;
+    CompiledDefinitions definitions;
+    InstanceRecords records{store};
+    Instances instances{store, definitions};
+    Eviction eviction{instances, store, definitions, options};
+    Creation creation{instances, records, eviction, store, definitions, options};
+    Adoption adoption{creation, instances, records, store, definitions};
+    Figures figures{store, definitions, instances, threads, options};
+    FleetPort fleet{store, definitions, instances, threads};
+    Admission admission{store, definitions, fleet, options.max_weight};
+};
+
+Limiter::Limiter(const LimiterOptions& options) : parts_(std::make_unique<Parts>(options)) {}
 Limiter::~Limiter() = default;
+
+// --- definitions ---------------------------------------------------------------------------------
 
 std::size_t Limiter::change(std::span<const DefinitionChange> changes, Instant now,
                             std::vector<DefinitionError>* refused) {
-    std::vector<DefinitionError> errors = implementation_->change(changes, now);
+    DefinitionEdit edit({parts_->definitions, parts_->store, parts_->records, parts_->instances,
+                         parts_->creation, parts_->adoption, parts_->figures},
+                        now);
+    std::vector<DefinitionError> errors;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+        const DefinitionChange& change = changes[i];
+        if (!change.definition) {
+            edit.take_away(change.name);
+        } else if (auto error = parts_->definitions.objection_to(*change.definition)) {
+            error->index = i;
+            errors.push_back(std::move(*error));
+        } else {
+            edit.put(*change.definition);
+        }
+    }
+    edit.finish();
     const std::size_t count = errors.size();
     if (refused != nullptr) {
         *refused = std::move(errors);
     }
     return count;
 }
-std::vector<QuotaDefinition> Limiter::definitions() const { return implementation_->definitions(); }
+
+std::vector<QuotaDefinition> Limiter::definitions() const { return parts_->definitions.all(); }
+
 std::optional<QuotaDefinition> Limiter::definition_for(std::string_view name) const {
-    const CompiledDefinition* definition = implementation_->definition_for(name);
+    const CompiledDefinition* definition = parts_->definitions.definition_for(name);
     return definition == nullptr ? std::nullopt : std::optional(definition->source);
 }
 
-void Limiter::maintain(Instant now) { implementation_->maintain(now); }
-Memory Limiter::memory() const { return implementation_->memory(); }
-LimiterCounters Limiter::counters() const { return implementation_->counters(); }
+// --- upkeep --------------------------------------------------------------------------------------
+
+void Limiter::Parts::reclaim_and_grow() {
+    const std::lock_guard held(store.lock);
+    store.reclaim(threads.oldest(store.epochs));
+    if (store.names.load() > kGrowLoad) {
+        store.retire_slots(store.names.grow());
+    }
+}
+
+void Limiter::Parts::sweep(Instant now) {
+    const std::uint32_t steps = std::min(kSweepStep, store.high_water());
+    for (std::uint32_t done = 0; done < steps; done += kSweepHold) {
+        const std::lock_guard held(store.lock);
+        eviction.sweep(now, std::min(kSweepHold, steps - done));
+    }
+}
+
+void Limiter::maintain(Instant now) {
+    parts_->reclaim_and_grow();
+    parts_->adoption.give_room(now);
+    parts_->sweep(now);
+    parts_->figures.survey(now);
+}
+
+Memory Limiter::memory() const {
+    Memory memory;
+    const std::lock_guard creation(parts_->store.lock);  // workers make instances meanwhile
+    memory.instances = parts_->instances.live_without_overflow();
+    memory.records = parts_->store.records_in_use();
+    memory.bytes = parts_->store.bytes() + parts_->instances.bytes();
+    memory.name_bytes = parts_->store.name_bytes();
+    memory.views = parts_->store.views_in_use();
+    memory.definitions = parts_->definitions.size();
+    memory.awaiting_room = parts_->adoption.waiting();
+    return memory;
+}
+
+LimiterCounters Limiter::counters() const {
+    LimiterCounters counters;
+    counters.created = parts_->creation.created();
+    counters.replaced = parts_->eviction.replaced();
+    counters.searched = parts_->eviction.searched();
+    counters.dropped_idle = parts_->eviction.dropped_idle();
+    counters.swept = parts_->eviction.swept();
+    counters.gauged = parts_->figures.gauged();
+    counters.bad_views = parts_->fleet.bad_views();
+    counters.cleared = parts_->records.cleared();
+    parts_->threads.for_each([&](const ThreadContext& thread) {
+        counters.overflowed += thread.overflowed.get();
+        counters.contended += thread.contended.get();
+        counters.active_dropped += thread.active_dropped.get();
+        counters.clamped_weights += thread.clamped_weights.get();
+    });
+    return counters;
+}
+
 std::vector<LimitStatus> Limiter::inspect(std::string_view quota, Instant now) const {
-    return implementation_->inspect(quota, now);
+    return parts_->figures.inspect(quota, now);
 }
 std::optional<DefinitionStatistics> Limiter::statistics_of(std::string_view definition,
                                                            Instant now) const {
-    return implementation_->statistics_of(definition, now);
+    return parts_->figures.statistics_of(definition, now);
 }
 void Limiter::for_each_statistics(
     Instant now, const std::function<void(const DefinitionStatistics&)>& visit) const {
-    implementation_->for_each_statistics(now, visit);
+    parts_->figures.for_each_statistics(now, visit);
 }
 
+// --- workers -------------------------------------------------------------------------------------
+
 ThreadContext& Limiter::register_thread(std::uint64_t seed) {
-    return implementation_->register_thread(seed);
+    return parts_->threads.add(seed, parts_->options.max_statistics + std::size_t{1});
 }
-void Limiter::quiescent(ThreadContext& thread) { implementation_->leave(thread); }
+void Limiter::quiescent(ThreadContext& thread) { Epochs::leave(thread.epoch); }
 LeafId Limiter::find(ThreadContext& thread, std::string_view name, Instant now) {
-    return implementation_->find(thread, name, now);
+    return parts_->creation.find(thread, name, now);
 }
 Decision Limiter::check(ThreadContext& thread, LeafId leaf, const Weights& weights, Instant now,
                         CheckMode mode, const RequestFields* fields) {
-    return implementation_->check(thread, leaf, weights, now, mode, fields);
+    return parts_->admission.check(thread, leaf, weights, now, mode, fields);
 }
 void Limiter::refund(ThreadContext& thread, const Charge& charge, Instant now) {
-    implementation_->refund(thread, charge, now);
+    parts_->admission.refund(thread, charge, now);
 }
 void Limiter::correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
                       bool last) {
-    implementation_->correct(thread, charge, unit, actual, now, last);
+    parts_->admission.correct(thread, charge, unit, actual, now, last);
 }
-std::uint32_t Limiter::hold(const Charge& charge) { return implementation_->hold(charge); }
+std::uint32_t Limiter::hold(const Charge& charge) { return parts_->admission.hold(charge); }
 void Limiter::unhold(std::uint32_t held) {
     if (held != 0) {
-        implementation_->unhold(held);
+        parts_->store.unhold(held);
     }
 }
-const QuotaOptions* Limiter::options(const Decision& decision) const {
-    return decision.instance == 0 ? nullptr : implementation_->options(decision.instance);
-}
 std::string_view Limiter::quota_name(const Decision& decision) const {
-    return decision.instance == 0 ? std::string_view() : implementation_->name(decision.instance);
+    return decision.instance == 0 ? std::string_view() : parts_->store.name(decision.instance);
+}
+const QuotaOptions* Limiter::options(const Decision& decision) const {
+    const CompiledDefinition* definition =
+        decision.instance == 0 ? nullptr
+                               : parts_->definitions.of(parts_->store.record(decision.instance));
+    return definition == nullptr ? nullptr : &*definition->source.options;
 }
 
+// --- the engine's side ---------------------------------------------------------------------------
+
 void Limiter::drain_active(const std::function<void(LimitRef)>& visit) {
-    implementation_->drain_active(visit);
+    parts_->fleet.drain_active(visit);
 }
 std::optional<LocalCounts> Limiter::read(LimitRef limit, Instant now) {
-    return implementation_->read(limit, now);
+    return parts_->fleet.read(limit, now);
 }
 bool Limiter::install(LimitRef limit, const FleetView& view, Instant now) {
-    return implementation_->install(limit, view, now);
+    return parts_->fleet.install(limit, view, now);
 }
-void Limiter::uninstall(LimitRef limit, Instant now) { implementation_->uninstall(limit, now); }
-void Limiter::release(LimitRef limit, Instant now) { implementation_->release(limit, now); }
+void Limiter::uninstall(LimitRef limit, Instant now) { parts_->fleet.uninstall(limit, now); }
+void Limiter::release(LimitRef limit, Instant now) { parts_->fleet.release(limit, now); }
+bool Limiter::isolate(LimitRef limit, bool isolated, Instant now) {
+    return parts_->fleet.isolate(limit, isolated, now);
+}
 std::optional<LimitIdentity> Limiter::identity(LimitRef limit) const {
-    return implementation_->identity(limit);
+    return parts_->fleet.identity(limit);
 }
 std::optional<LimitRef> Limiter::lookup(std::string_view quota, Unit unit, Duration period) const {
-    return implementation_->lookup(quota, unit, period);
-}
-bool Limiter::isolate(LimitRef limit, bool isolated, Instant now) {
-    return implementation_->isolate(limit, isolated, now);
-}
-IsolationMode Limiter::isolation_of(std::string_view quota) const {
-    return implementation_->isolation_of(quota);
+    return parts_->fleet.lookup(quota, unit, period);
 }
 std::optional<LimitParameters> Limiter::resolve_parameters(std::string_view quota, Unit unit,
                                                            Duration period) const {
-    return implementation_->resolve_parameters(quota, unit, period);
+    return parts_->fleet.resolve_parameters(quota, unit, period);
+}
+IsolationMode Limiter::isolation_of(std::string_view quota) const {
+    return parts_->fleet.isolation_of(quota);
 }
 
 }  // namespace weir::limiter

@@ -2,24 +2,40 @@
 // The limiter: a tree of quotas, each a set of leaky buckets, and one decision per request.
 // It does no I/O and reads no clock: callers pass `now`, which may not run backwards by much.
 //
-// Threads. ONE control thread calls everything under "control thread". Any number of workers (up
-// to kMaxThreads), each with its own ThreadContext, call find, check, refund, correct and
-// quiescent at the same time as that. check() takes no lock, allocates nothing and makes no system
-// call; find() of a known quota neither. Making an instance on first use is serialised by a lock
-// that is tried a bounded number of times; who does not get it uses the template's overflow
-// instance this once, with the name's own parents as far as they live. It is made with its
-// template, so that there always is one. The first request of an exact name waits for the lock:
-// once in the definition's life, and never does a request pass without its limits.
+// This class is the façade of parts that have a header each; every part knows only those before it:
 //
-// Lifetime. A LeafId and the name in a Decision stay valid until the thread's next quiescent().
-// A Charge may be kept for as long as the request takes: it carries a generation, and refunding
-// to an instance that is gone does nothing. hold() keeps one that must not go meanwhile.
+//     InstanceStore (instance_store.h)              memory: records, names, views, reclamation
+//     CompiledDefinitions (compiled_definitions.h)  which definition does a name fall under?
+//     InstanceRecords (instance_records.h)          the records of one instance
+//     Instances (instances.h)                       the table of instances
+//     Eviction, Creation, Adoption                  make room, make, give room after an edit
+//     Figures (figures.h)                           what is shown to people
+//     DefinitionEdit (definition_edit.h)            one edit while requests go on
+//     FleetPort (fleet_port.h)                      the engine's side: views and active limits
+//     Admission (admission.h)                       the decision, refunds and corrections
 //
-// Invariants. A refused request is charged to no level, an admitted one to every enforcing level
-// and to every shadowing one that would have admitted it.
-// Live instances of templates never exceed Options::max_instances (and the caps of templates and
-// parents). Those of exact names and of their parents come on top: the definitions bound them.
+// Thread-safety. One control thread calls everything under "control thread". Any number of workers
+// (at most kMaxThreads), each with its own ThreadContext, call find, check, refund, correct and
+// quiescent at the same time. check() takes no lock, allocates nothing and makes no system call,
+// and neither does find() of a name that has an instance. Making an instance on first use is
+// serialised by a lock, which a worker tries a bounded number of times. A worker that does not get
+// it uses the overflow instance of the template for this request, with the name's own parents as
+// far as they live. The overflow instance is made with its template, so there always is one. The
+// first request of an exact name waits for the lock instead, which happens once in the life of the
+// definition. So no request ever passes without its limits.
+//
+// Ownership. The limiter owns its ThreadContexts and all names that it returns. A LeafId and the
+// name in a Decision are valid until the thread's next quiescent(). A Charge may be kept for as
+// long as the request takes: it carries a generation, so that refunding to an instance that is gone
+// does nothing. hold() keeps an instance that must not go in the meantime.
+//
+// Invariants. A refused request is charged to no level. An admitted one is charged to every level
+// that enforces, and to every level that shadows and would have admitted it. Live instances of
+// templates never exceed LimiterOptions::max_instances and the caps of their templates and parents.
+// Those of exact names and of their parents come on top, because the definitions bound their
+// number.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,14 +59,14 @@ class ThreadContext;
 
 class Limiter {
   public:
-    static constexpr std::size_t kMaxThreads = 64;
+    static constexpr std::size_t kMaxThreads = limiter::kMaxThreads;
 
     explicit Limiter(const LimiterOptions& options);
     ~Limiter();
     Limiter(const Limiter&) = delete;
     Limiter& operator=(const Limiter&) = delete;
 
-    // --- control thread: definitions -----------------------------------------------------------
+    // --- control thread: definitions -------------------------------------------------------------
     /// Edits the definitions in force: adds, replaces and takes away quotas, in this order. The
     /// caller has validated the set that comes out of it (validate()) and puts parents before their
     /// children. The cost depends on the changes and not on what is in force. A change that cannot
@@ -58,86 +74,98 @@ class Limiter {
     /// how many were left out; `refused` receives which ones and why.
     std::size_t change(std::span<const DefinitionChange> changes, Instant now,
                        std::vector<DefinitionError>* refused = nullptr);
+    /// Copies of all definitions in force, in the order of their names.
     [[nodiscard]] std::vector<QuotaDefinition> definitions() const;
     /// The definition that a name falls under (exact or template), or none.
     [[nodiscard]] std::optional<QuotaDefinition> definition_for(std::string_view name) const;
 
-    // --- control thread: upkeep ----------------------------------------------------------------
-    /// Drops idle empty instances (a bounded part of the table each call), reuses what no thread
-    /// can see any more, gives room to those that an edit found none for, grows the name table,
-    /// reads gauges. Call it every 10 ms to 1 s.
+    // --- control thread: upkeep ------------------------------------------------------------------
+    /// The regular work, a bounded part of it in each call. It makes memory reusable that no thread
+    /// can see any more, gives room to instances that an edit found none for, drops idle empty
+    /// instances, grows the name table and reads gauges. To be called every 10 ms to 1 s.
     void maintain(Instant now);
     [[nodiscard]] Memory memory() const;
     [[nodiscard]] LimiterCounters counters() const;
     /// The limits of a live instance; empty if there is none of that name.
     [[nodiscard]] std::vector<LimitStatus> inspect(std::string_view quota, Instant now) const;
-    /// Visits the figures of every definition. Counters are of this moment, and so are gauges while
-    /// there are few instances; of more than 16,384 records they are those of the last round that
-    /// maintain() made, 16,384 records a call.
+    /// Visits the figures of every definition. Counters are those of this moment. So are gauges
+    /// while there are at most 16,384 records; beyond that they are those of the last round that
+    /// maintain() has finished, which looks at 16,384 records in each call.
     void for_each_statistics(Instant now,
                              const std::function<void(const DefinitionStatistics&)>& visit) const;
-    /// The figures of one definition; looks at its own instances only, at 10,000 of them at most:
-    /// of a template with more, gauges are those of so many of them.
+    /// The figures of one definition, or nothing if there is none of that name. Looks at its own
+    /// instances only. Gauges of a template with more than 10,000 instances are those of 10,000 of
+    /// them.
     [[nodiscard]] std::optional<DefinitionStatistics> statistics_of(std::string_view definition,
                                                                     Instant now) const;
 
-    // --- workers -------------------------------------------------------------------------------
-    /// One per thread, owned by the limiter; at most kMaxThreads. The seed drives its lots.
+    // --- workers ---------------------------------------------------------------------------------
+    /// A new context for one thread, owned by the limiter. There are at most kMaxThreads. The seed
+    /// drives the lots of its requests.
     [[nodiscard]] ThreadContext& register_thread(std::uint64_t seed);
-    /// The thread holds no LeafId and no name any more; call once per event-loop turn.
+    /// Says that the thread holds no LeafId and no name any more. To be called once in every turn
+    /// of the event loop.
     void quiescent(ThreadContext& thread);
-    /// The instance of this name, made on first use; falsy if no definition matches.
+    /// The instance of this name, made on first use; false if no definition matches the name.
     [[nodiscard]] LeafId find(ThreadContext& thread, std::string_view name, Instant now);
-    /// `fields`: for quotas with enforced_by; without them the leaf's name is the key.
+    /// Decides about one request. `fields` are for quotas with enforced_by; without them the name
+    /// of the leaf is the key.
     [[nodiscard]] Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights,
                                  Instant now, CheckMode mode,
                                  const RequestFields* fields = nullptr);
-    /// Gives everything back (the request never reached its service).
+    /// Gives everything back, because the request never reached its service.
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
-    /// The true weight of a unit is known now (response bytes, a cost stated by the app): charges
-    /// or gives back the difference and remembers the true weight in the charge. With `last` it is
-    /// the whole and moves the running mean; without, more may follow (a long response).
+    /// The true weight in one unit is known now (response bytes, or a cost that the app stated).
+    /// Charges or gives back the difference and remembers the true weight in the charge. With
+    /// `last` the weight is the whole and moves the running mean; without it more may follow, as in
+    /// a long response.
     void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
                  bool last = true);
 
-    /// Keeps the instances that were charged from being dropped as idle, until unhold() of the
-    /// result: for a charge that may be corrected after minutes. 0: nothing to hold.
+    /// Keeps the instances that were charged from being dropped as idle, for a charge that may be
+    /// corrected after minutes. The result is for unhold(); 0 means that there is nothing to hold.
     [[nodiscard]] std::uint32_t hold(const Charge& charge);
     void unhold(std::uint32_t held);
 
-    /// The instance that a decision describes, also of an admitted request; valid as its quota is.
+    /// The name of the quota that a decision describes, also of an admitted request. Valid as long
+    /// as the decision's `quota` is.
     [[nodiscard]] std::string_view quota_name(const Decision& decision) const;
-    /// What that quota says about answers; valid as its name is. nullptr: nothing is described.
+    /// What that quota says about answers; valid as long as its name is. Null when the decision
+    /// describes no quota.
     [[nodiscard]] const QuotaOptions* options(const Decision& decision) const;
 
     // --- control thread: the engine's side -------------------------------------------------------
-    /// Visits the fleet-scoped limits touched since the last drain; costs by their number.
+    /// Visits the limits of fleet scope that were used since the last call. The cost depends on
+    /// their number only.
     void drain_active(const std::function<void(LimitRef)>& visit);
     /// Brings the limit to `now` and reads it; nothing if the reference is stale.
     [[nodiscard]] std::optional<LocalCounts> read(LimitRef limit, Instant now);
-    /// Values out of range are refused (false, counted), as is a stale reference.
+    /// Makes the view the one that decisions reckon with. False if the reference is stale, and if a
+    /// value is out of range, which is counted.
     bool install(LimitRef limit, const FleetView& view, Instant now);
-    /// Alone again: the local level counts, lambda = own rate.
+    /// From now on the limit goes by what this process alone has admitted and is offered.
     void uninstall(LimitRef limit, Instant now);
-    /// Whether the limit's owners cannot be heard: then what the definition says for that holds,
-    /// for as long as the engine does not take it back. False if the reference is stale.
+    /// Says whether the members that own the limit cannot be heard. While they cannot, the limit
+    /// does what its definition says for that case. False if the reference is stale.
     bool isolate(LimitRef limit, bool isolated, Instant now);
-    /// The engine is done with an idle limit; its counts begin at 0 when it is touched again.
+    /// The engine is done with an idle limit. Its counts begin at 0 when it is used again.
     void release(LimitRef limit, Instant now);
+    /// What the limit is called in the fleet; nothing if the reference is stale.
     [[nodiscard]] std::optional<LimitIdentity> identity(LimitRef limit) const;
     /// The limit of a live instance by name, without making one.
     [[nodiscard]] std::optional<LimitRef> lookup(std::string_view quota, Unit unit,
                                                  Duration period) const;
-    /// Parameters that a limit of this name has or would have; for owners that never use it.
+    /// The parameters that a limit of this name has or would have, for owners that never use it.
+    /// Nothing if there is no such limit or its scope is not the fleet.
     [[nodiscard]] std::optional<LimitParameters> resolve_parameters(std::string_view quota,
                                                                     Unit unit,
                                                                     Duration period) const;
-    /// What the definition that this name falls under says for isolation; safe without one.
+    /// What the definition that this name falls under says for isolation; safe if there is none.
     [[nodiscard]] IsolationMode isolation_of(std::string_view quota) const;
 
   private:
-    class Implementation;
-    std::unique_ptr<Implementation> implementation_;
+    struct Parts;
+    std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace weir::limiter

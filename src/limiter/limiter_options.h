@@ -2,11 +2,15 @@
 // The bounds of one limiter, given when it is made and never changed. A plain value.
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/instant.h"
 
 namespace weir::limiter {
+
+/// Worker threads of one limiter.
+inline constexpr std::size_t kMaxThreads = 64;
 
 struct LimiterOptions {
     /// Live instances of templates; at most 12,000,000.

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <span>
 
-#include "limiter/implementation.h"
+#include "limiter/admission.h"
 
 // The decision for the usual request: every limit of the chain enforces and is at or below its low
 // border with this request on top, which is not so heavy that W would have to know of it. Nothing
@@ -136,10 +136,8 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 }  // namespace
 
 /// Reads the whole chain; false if anything in it is unusual.
-[[gnu::always_inline]] inline bool Limiter::Implementation::look_at_chain(LeafId leaf,
-                                                                          const Weights& weights,
-                                                                          std::int64_t now,
-                                                                          QuickChain& chain) {
+[[gnu::always_inline]] inline bool Admission::look_at_chain(LeafId leaf, const Weights& weights,
+                                                            std::int64_t now, QuickChain& chain) {
     const std::array<double, kUnits> weight_of{weights.requests, weights.request_bytes, 0,
                                                weights.cost};
     QuickLevel* level = chain.level.data();
@@ -149,10 +147,10 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
     ViewRecord* any_view = nullptr;
     bool any_mean = false;
     for (std::uint32_t head = leaf.instance; head != 0; ++quota) {
-        LimitRecord* record = &store_.record(head);
+        LimitRecord* record = &arrays_.record(head);
         const std::uint32_t parent = record->owner.load(kRelaxed);
-        __builtin_prefetch(&store_.record(parent), 1, 3);
-        const CompiledDefinition* definition = definition_of(*record);
+        __builtin_prefetch(&arrays_.record(parent), 1, 3);
+        const CompiledDefinition* definition = definitions_.of(*record);
         if (definition == nullptr || !definition->quick || level == last_level) {
             return false;
         }
@@ -165,7 +163,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
                 return false;
             }
             level->record = record;
-            level->view = store_.view_of(*record);
+            level->view = arrays_.view_of(*record);
             level->limit = limit;
             level->weight = weight_of[static_cast<std::size_t>(limit->unit)];
             level->id = id;
@@ -190,7 +188,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
             if (++limit == end || level == last_level) {
                 return false;
             }
-            record = &store_.record(id);
+            record = &arrays_.record(id);
         }
         head = parent;
     }
@@ -201,12 +199,12 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
     return true;
 }
 
-void Limiter::Implementation::tell_engine(ThreadContext& thread, const QuickChain& chain,
-                                          std::int64_t now, bool tracking) {
+void Admission::tell_engine(ThreadContext& thread, const QuickChain& chain, std::int64_t now,
+                            bool listening) {
     for (const QuickLevel& level : std::span(chain.level.data(), chain.level_end)) {
-        const bool listened = tracking && level.limit->fleet;
+        const bool listened = listening && level.limit->fleet;
         if (listened) {
-            note_active(thread, level.id, *level.record);
+            FleetPort::note_active(thread, level.id, *level.record);
         }
         if (listened || level.view != nullptr) {
             note_pending({*level.record, level.view, *level.limit}, level.weight, level.weight,
@@ -215,8 +213,8 @@ void Limiter::Implementation::tell_engine(ThreadContext& thread, const QuickChai
     }
 }
 
-bool Limiter::Implementation::check_quickly(ThreadContext& thread, LeafId leaf, std::int64_t now,
-                                            Decision& decision) {
+bool Admission::check_quickly(ThreadContext& thread, LeafId leaf, std::int64_t now,
+                              Decision& decision) {
     QuickChain chain;
     if (!look_at_chain(leaf, decision.charge.weights, now, chain) || !take(chain, now)) {
         return false;
@@ -228,9 +226,9 @@ bool Limiter::Implementation::check_quickly(ThreadContext& thread, LeafId leaf, 
             }
         }
     }
-    const bool tracking = tracking_.load(kRelaxed);
-    if (tracking || chain.any_view) {
-        tell_engine(thread, chain, now, tracking);
+    const bool listening = fleet_.is_listening();
+    if (listening || chain.any_view) {
+        tell_engine(thread, chain, now, listening);
     }
     for (const QuickQuota& quota : std::span(chain.quota.data(), chain.quota_end)) {
         DefinitionFigures& figures = thread.figures[quota.definition->statistics];
@@ -239,7 +237,7 @@ bool Limiter::Implementation::check_quickly(ThreadContext& thread, LeafId leaf, 
     }
     describe(chain, decision);
     decision.charge.leaf = leaf;
-    decision.charge.version = version_.load(kRelaxed);
+    decision.charge.version = definitions_.version();
     return true;
 }
 

@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/instant.h"
+
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define WEIR_ONE_WORD_SWAPS
@@ -21,6 +23,11 @@
 #endif
 
 namespace weir::limiter {
+
+/// The instant as records keep it.
+[[nodiscard]] inline std::int64_t nanoseconds(Instant instant) {
+    return instant.time_since_epoch().count();
+}
 
 /// Weight since the last renewal, in one word: what was offered and what was admitted. Only kept
 /// while an engine listens.

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "limiter/implementation.h"
+#include "limiter/admission.h"
 
 // What becomes of a charge after the decision: given back, or corrected when the true weight is
 // known.
@@ -11,23 +11,35 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-std::int64_t nanoseconds(Instant now) { return now.time_since_epoch().count(); }
+/// Charges or gives back what the limit was charged too little or too much.
+void correct_limit(const Bucket& bucket, double before, double actual, bool last,
+                   std::int64_t now) {
+    if (actual < before) {
+        give_back(bucket, before - actual, now);
+    } else if (actual > before) {
+        charge_more(bucket, actual - before, actual, now);
+        note_pending(bucket, 0, actual - before, now);
+    }
+    if (last) {
+        note_weight(bucket, actual, now);
+    }
+}
 
 }  // namespace
 
 /// Visits the quotas of the chain that a charge was made to, as far as they still exist, and of
 /// each the limits that were charged.
 template <class VisitQuota, class VisitLimit>
-void Limiter::Implementation::for_each_charged(const Charge& charge, VisitQuota visit_quota,
-                                               VisitLimit visit_limit) {
+void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
+                                 VisitLimit visit_limit) {
     if (!charge || !store_.live(charge.leaf.instance, charge.leaf.generation)) {
         return;
     }
-    const bool same = charge.version == version_.load(kRelaxed);
+    const bool same = charge.version == definitions_.version();
     std::uint32_t head = charge.leaf.instance;
     std::uint32_t index = 0;
     for (std::uint32_t depth = 1; head != 0 && depth <= kMaxChainDepth; ++depth) {
-        const CompiledDefinition* definition = definition_of(store_.record(head));
+        const CompiledDefinition* definition = definitions_.of(store_.record(head));
         if (definition == nullptr) {
             return;
         }
@@ -58,7 +70,7 @@ void Limiter::Implementation::for_each_charged(const Charge& charge, VisitQuota 
     }
 }
 
-std::uint32_t Limiter::Implementation::hold(const Charge& charge) {
+std::uint32_t Admission::hold(const Charge& charge) {
     if (!charge) {
         return 0;
     }
@@ -69,7 +81,7 @@ std::uint32_t Limiter::Implementation::hold(const Charge& charge) {
     return store_.hold(id, overflow ? leaf.resume_generation : leaf.generation) ? id : 0;
 }
 
-void Limiter::Implementation::refund(ThreadContext& thread, const Charge& charge, Instant when) {
+void Admission::refund(ThreadContext& thread, const Charge& charge, Instant when) {
     store_.epochs.enter(thread.epoch);
     const std::int64_t now = nanoseconds(when);
     const auto response_bytes = static_cast<double>(charge.response_bytes);
@@ -85,26 +97,13 @@ void Limiter::Implementation::refund(ThreadContext& thread, const Charge& charge
         });
 }
 
-void Limiter::Implementation::correct_limit(const Bucket& bucket, double before, double actual,
-                                            bool last, std::int64_t now) {
-    if (actual < before) {
-        give_back(bucket, before - actual, now);
-    } else if (actual > before) {
-        charge_more(bucket, actual - before, actual, now);
-        note_pending(bucket, 0, actual - before, now);
-    }
-    if (last) {
-        note_weight(bucket, actual, now);
-    }
-}
-
-void Limiter::Implementation::correct(ThreadContext& thread, Charge& charge, Unit unit,
-                                      double actual, Instant when, bool last) {
+void Admission::correct(ThreadContext& thread, Charge& charge, Unit unit, double actual,
+                        Instant when, bool last) {
     store_.epochs.enter(thread.epoch);
     const std::int64_t now = nanoseconds(when);
-    if (!(actual >= 0 && actual <= options_.max_weight)) {
+    if (!(actual >= 0 && actual <= max_weight_)) {
         thread.clamped_weights.add(1);
-        actual = actual < 0 ? 0 : options_.max_weight;
+        actual = actual < 0 ? 0 : max_weight_;
     }
     const double before =
         weight_of(unit, charge.weights, static_cast<double>(charge.response_bytes));

@@ -1,0 +1,102 @@
+#pragma once
+// Admission: the decision about one request, and what becomes of its charge afterwards. Every limit
+// of the request's chain is read once, one lot is drawn against the product of their chances, and
+// that one evaluation gives the figures of the answer too. check.cpp has the whole decision,
+// quick_check.cpp the usual case of it, settle.cpp refunds and corrections.
+//
+// Thread-safety: any number of workers, each with its own ThreadContext. Nothing here takes a lock,
+// allocates memory or makes a system call.
+// Ownership: it owns nothing; it refers to the parts below it.
+// Invariants: a refused request is charged to no level, an admitted one to every level that
+// enforces and to every level that shadows and would have admitted it. check_quickly() decides as
+// the whole decision would, or not at all.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "limiter/bucket.h"
+#include "limiter/compiled_definitions.h"
+#include "limiter/decision.h"
+#include "limiter/fleet_port.h"
+#include "limiter/instance_store.h"
+#include "limiter/thread_context.h"
+
+namespace weir::limiter {
+
+struct Levels;
+struct QuickChain;
+
+class Admission {
+  public:
+    Admission(InstanceStore& store, const CompiledDefinitions& definitions, FleetPort& fleet,
+              double max_weight)
+        : arrays_(store.arrays()),
+          store_(store),
+          definitions_(definitions),
+          fleet_(fleet),
+          max_weight_(max_weight) {}
+
+    // As Limiter says it.
+    [[nodiscard]] Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights,
+                                 Instant now, CheckMode mode, const RequestFields* fields);
+    void refund(ThreadContext& thread, const Charge& charge, Instant now);
+    void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
+                 bool last);
+    [[nodiscard]] std::uint32_t hold(const Charge& charge);
+
+  private:
+    // --- check.cpp
+    Weights clamp(ThreadContext& thread, const Weights& weights) const;
+    void collect(ThreadContext& thread, LeafId leaf, const Weights& weights, std::int64_t now,
+                 Levels& levels);
+    void collect_instance(std::uint32_t head, const Weights& weights, std::int64_t now,
+                          Levels& levels);
+    [[nodiscard]] bool enforces_key(const CompiledDefinition& definition,
+                                    const Levels& levels) const;
+    void settle_shadow(ThreadContext& thread, Levels& levels, Decision& decision);
+    static bool charge_levels(Levels& levels, CheckMode mode, std::int64_t now,
+                              std::size_t& failed);
+    void report_offered(const Levels& levels, bool admitted, std::int64_t now);
+    static void count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
+                              std::size_t named);
+    void tell_refused(const Levels& levels, std::size_t named, Decision& decision) const;
+    void tell_admitted(const Levels& levels, LeafId leaf, Decision& decision) const;
+
+    // --- quick_check.cpp
+    bool check_quickly(ThreadContext& thread, LeafId leaf, std::int64_t now, Decision& decision);
+    bool look_at_chain(LeafId leaf, const Weights& weights, std::int64_t now, QuickChain& chain);
+    static void tell_engine(ThreadContext& thread, const QuickChain& chain, std::int64_t now,
+                            bool listening);
+
+    // --- settle.cpp
+    template <class VisitQuota, class VisitLimit>
+    void for_each_charged(const Charge& charge, VisitQuota visit_quota, VisitLimit visit_limit);
+
+    const RecordArrays arrays_;  // of store_
+    InstanceStore& store_;
+    const CompiledDefinitions& definitions_;
+    FleetPort& fleet_;
+    const double max_weight_;
+};
+
+/// The weight that limits of this unit are charged.
+[[nodiscard]] inline double weight_of(Unit unit, const Weights& weights, double response_bytes) {
+    switch (unit) {
+        case Unit::requests:
+            return weights.requests;
+        case Unit::request_bytes:
+            return weights.request_bytes;
+        case Unit::response_bytes:
+            return response_bytes;
+        case Unit::cost:
+            return weights.cost;
+    }
+    return 0;
+}
+
+/// What a quota's figures count: the unit of its first limit.
+[[nodiscard]] inline Unit figure_unit(const CompiledDefinition& definition) {
+    return definition.limits.empty() ? Unit::requests : definition.limits[0].unit;
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,107 @@
+#pragma once
+// The quota definitions in force, compiled: which definition does a name fall under, and what does
+// it say? The lowest part of the limiter; it knows no instance and no level.
+//
+// Thread-safety: match(), get(), of() and version() may run on any thread inside an Epochs section.
+// Everything else is for the control thread.
+// Ownership: it owns the compiled definitions. What an edit replaces is handed to the caller, who
+// frees it when no thread can see it any more (InstanceStore::retire_other).
+// Invariants: an index means the same definition for as long as its name is defined. Index 0 is no
+// definition. Beside each template lies its overflow definition, which has no name of its own.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "limiter/compiled_definition.h"
+#include "limiter/name_hash.h"
+#include "limiter/name_table.h"
+#include "limiter/record.h"
+#include "limiter/template_index.h"
+
+namespace weir::limiter {
+
+/// Something that was replaced and that other threads may still be reading.
+using Replaced = std::shared_ptr<const void>;
+
+class CompiledDefinitions {
+  public:
+    /// The key is secret: nobody outside can choose names whose hashes meet.
+    explicit CompiledDefinitions(const NameKey& key);
+    CompiledDefinitions(const CompiledDefinitions&) = delete;
+    CompiledDefinitions& operator=(const CompiledDefinitions&) = delete;
+
+    // --- any thread ------------------------------------------------------------------------------
+    [[nodiscard]] std::uint64_t hash(std::string_view name) const {
+        return name_hash(name, hash_key_);
+    }
+    /// The definition that a name falls under: the exact one, else the most literal template.
+    /// `hash` is hash(name).
+    [[nodiscard]] std::optional<std::uint32_t> match(std::string_view name,
+                                                     std::uint64_t hash) const;
+    /// The definition at an index, or null.
+    [[nodiscard]] const CompiledDefinition* get(std::uint32_t index) const {
+        return table_.get(index);
+    }
+    /// The definition of the instance that this record is the head of, or null.
+    [[nodiscard]] const CompiledDefinition* of(const LimitRecord& head) const {
+        return table_.get(head.definition.load(std::memory_order_acquire));
+    }
+    /// Changes with every edit.
+    [[nodiscard]] std::uint32_t version(std::memory_order order = std::memory_order_relaxed) const {
+        return version_.load(order);
+    }
+
+    // --- control thread: questions ---------------------------------------------------------------
+    /// The index of the definition that has exactly this name or template, or 0.
+    [[nodiscard]] std::uint32_t index_of(const std::string& name) const;
+    [[nodiscard]] std::size_t size() const { return indices_.size(); }
+    /// The definition that a name falls under, or null.
+    [[nodiscard]] const CompiledDefinition* definition_for(std::string_view name) const;
+    /// Copies of all definitions, in the order of their names.
+    [[nodiscard]] std::vector<QuotaDefinition> all() const;
+    /// The indices of all templates.
+    [[nodiscard]] const std::unordered_set<std::uint32_t>& templates() const { return templates_; }
+    /// Why the definition cannot be put in force beside the others, if it cannot. These are the
+    /// rules of the tree that the limiter relies on; all others are for validate().
+    [[nodiscard]] std::optional<DefinitionError> objection_to(
+        const QuotaDefinition& definition) const;
+
+    // --- control thread: steps of an edit (see definition_edit.h)
+    // ----------------------------------
+    /// An index that is free.
+    [[nodiscard]] std::uint32_t allocate();
+    /// Puts a definition at an index and returns the one that was there.
+    [[nodiscard]] Replaced replace(std::uint32_t index,
+                                   std::unique_ptr<const CompiledDefinition> definition);
+    /// Empties the index, which may be used again, and returns the definition that was there.
+    [[nodiscard]] Replaced free(std::uint32_t index);
+    /// From now on the name means the definition at this index: at once if it is exact, after
+    /// rebuild_templates() if it is a template. Returns what this replaced, or null.
+    [[nodiscard]] Replaced add_name(const std::string& name, std::uint32_t index);
+    /// The opposite; the definition itself stays until free().
+    void remove_name(const std::string& name);
+    /// Makes the templates of now those that match() knows. Returns what this replaced, or null.
+    [[nodiscard]] Replaced rebuild_templates();
+    void next_version() { version_.fetch_add(1, std::memory_order_acq_rel); }
+
+  private:
+    [[nodiscard]] bool would_be_own_ancestor(const QuotaDefinition& definition) const;
+
+    NameKey hash_key_;
+    DefinitionTable table_;
+    NameTable exact_{1024};  // from the hash of an exact name to its definition
+    std::atomic<const TemplateIndex*> template_index_{nullptr};
+    std::shared_ptr<const TemplateIndex> template_index_owner_;
+    std::atomic<std::uint32_t> version_{1};
+    std::unordered_map<std::string, std::uint32_t> indices_;  // by name or template
+    std::unordered_set<std::uint32_t> templates_;
+};
+
+}  // namespace weir::limiter

@@ -1,0 +1,214 @@
+#include "limiter/creation.h"
+
+#include <mutex>
+#include <string>
+
+#include "base/assert.h"
+
+namespace weir::limiter {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+void prefetch(const LimitRecord& record) { __builtin_prefetch(&record, 1, 3); }
+
+/// The name of the parent of an instance: what the definition says, with the name's captures.
+std::string parent_name(const CompiledDefinition& definition, std::string_view name) {
+    WEIR_ASSERT(definition.parent.has_value());
+    const auto captures = definition.pattern.match(name);
+    return definition.parent->expand(captures ? *captures : Captures{});
+}
+
+}  // namespace
+
+LeafId Creation::find(ThreadContext& thread, std::string_view name, Instant now) {
+    InstanceStore& store = store_;
+    store.epochs.enter(thread.epoch);
+    const std::uint64_t key = definitions_.hash(name);
+    if (const auto entry = store.names.find(key)) {
+        const LeafId leaf = Instances::leaf_of(*entry);
+        prefetch(store.record(leaf.instance));
+        prefetch(store.record(entry->extra));
+        return leaf;
+    }
+    const std::uint32_t version = definitions_.version(std::memory_order_acquire);
+    if (thread.misses.contains(key, version)) {
+        return {};
+    }
+    if (!definitions_.match(name, key)) {
+        thread.misses.insert(key, version);
+        return {};
+    }
+    if (store.lock.try_lock(options_.creation_tries)) {
+        // Given back even when there is no memory left: a program that embeds us may live on.
+        const std::lock_guard held(store.lock, std::adopt_lock);
+        return ensure(name, key, now);
+    }
+    thread.contended.add(1);
+    return overflow_without_lock(name, key, now);
+}
+
+LeafId Creation::ensure(std::string_view name, Instant now) {
+    return ensure(name, definitions_.hash(name), now);
+}
+
+LeafId Creation::ensure(std::string_view name, std::uint64_t hash, Instant now) {
+    NameChain chain;
+    plan(name, hash, chain);
+    return chain.size == 0 ? chain.above : create(chain, now);
+}
+
+/// Collects the levels that do not live, up to the first that does (another thread was quicker).
+void Creation::plan(std::string_view name, std::uint64_t hash, NameChain& chain) const {
+    while (chain.size < chain.levels.size()) {
+        if (const auto entry = store_.names.find(hash)) {
+            chain.above = Instances::leaf_of(*entry);
+            return;
+        }
+        const auto definition = definitions_.match(name, hash);
+        if (!definition) {
+            return;
+        }
+        const CompiledDefinition* const compiled = definitions_.get(*definition);
+        WEIR_ASSERT(compiled != nullptr);
+        NameChain::Level& level = chain.levels[chain.size++];
+        level = {*definition, hash, name, {}};
+        if (!compiled->parent) {
+            return;
+        }
+        level.parent = parent_name(*compiled, name);
+        name = level.parent;
+        hash = definitions_.hash(name);
+    }
+}
+
+/// Makes the chain from the top down. What there is no room for is represented by the overflow
+/// instances of its templates.
+LeafId Creation::create(const NameChain& chain, Instant now) {
+    WEIR_ASSERT(chain.size > 0 && chain.size <= chain.levels.size());
+    // Room is not made out of what the chain hangs on.
+    instances_.pin(chain.above.instance);
+    std::size_t lowest = eviction_.make_room_for(chain, now);
+    instances_.unpin(chain.above.instance);
+    WEIR_ASSERT(lowest <= chain.size);
+    LeafId leaf = chain.above;
+    for (std::size_t i = chain.size; i > lowest; --i) {
+        const LeafId made = create_level(chain.levels[i - 1], leaf, now);
+        if (!made) {  // no record is left
+            lowest = i;
+            break;
+        }
+        leaf = made;
+    }
+    for (std::size_t i = lowest; i > 0; --i) {
+        leaf = overflow(chain.levels[i - 1].definition, leaf, now);
+    }
+    return leaf;
+}
+
+/// A level of a chain whose upper levels live.
+LeafId Creation::create_level(const NameChain::Level& level, LeafId parent, Instant now) {
+    const std::uint32_t id = build(level.definition, level.name, parent, now);
+    if (id == 0) {
+        return {};
+    }
+    created_.fetch_add(1, kRelaxed);
+    return instances_.publish(id, level.hash, parent);
+}
+
+/// An instance with a record for each of its limits; 0 when not enough records are left.
+std::uint32_t Creation::build(std::uint32_t definition, std::string_view name, LeafId parent,
+                              Instant now) {
+    const std::uint32_t id = instances_.make(definition, name, parent, now);
+    if (id != 0 && !records_.add_missing(id, *definitions_.get(definition), now)) {
+        instances_.drop(id);
+        return 0;
+    }
+    return id;
+}
+
+// --- overflow instances --------------------------------------------------------------------------
+
+LeafId Creation::overflow_parent(const CompiledDefinition& definition, Instant now) {
+    LeafId parent;
+    if (definition.parent) {
+        // A template's own text falls under it.
+        const std::string& text = *definition.source.parent;
+        const auto above = definitions_.match(text, definitions_.hash(text));
+        if (above && definitions_.get(*above)->has_captures) {
+            parent.instance = overflow_instance(*above, now);
+        }
+    }
+    return parent;
+}
+
+std::uint32_t Creation::overflow_instance(std::uint32_t definition, Instant now) {
+    const Members& members = instances_.members(definition);
+    if (members.overflow_instance != 0 || members.overflow_definition == 0) {
+        return members.overflow_instance;
+    }
+    const std::uint32_t overflow_definition = members.overflow_definition;
+    const CompiledDefinition* const compiled = definitions_.get(overflow_definition);
+    WEIR_ASSERT(compiled != nullptr && compiled->overflow);
+    const LeafId parent = overflow_parent(*compiled, now);
+    const std::string name = compiled->source.name + std::string(kOverflowSuffix);
+    const std::uint32_t id = build(overflow_definition, name, parent, now);
+    instances_.members(definition).overflow_instance = id;
+    if (id != 0) {
+        instances_.count_overflow_instance();
+    }
+    definitions_.get(definition)->overflow_instance.store(id, std::memory_order_release);
+    return id;
+}
+
+LeafId Creation::overflow(std::uint32_t definition, LeafId parent, Instant now) {
+    const std::uint32_t instance = overflow_instance(definition, now);
+    // An exact name without room, or no record at all: its parents still count.
+    return instance == 0 ? parent : above_parent(instance, parent);
+}
+
+/// An overflow instance at the bottom of a chain that goes on with `parent`.
+LeafId Creation::above_parent(std::uint32_t overflow, LeafId parent) const {
+    WEIR_ASSERT(overflow != 0);
+    LeafId leaf;
+    leaf.instance = overflow;
+    leaf.generation = store_.generation(leaf.instance);
+    leaf.overflow_depth = static_cast<std::uint16_t>(parent.overflow_depth + 1);
+    const bool above = parent.overflow_depth > 0;
+    leaf.resume = above ? parent.resume : parent.instance;
+    leaf.resume_generation =
+        above ? parent.resume_generation : static_cast<std::uint16_t>(parent.generation);
+    return leaf;
+}
+
+/// Another thread holds the lock and may have been preempted: the template's overflow instance,
+/// and above it what lives already or the parents' overflow instances.
+LeafId Creation::overflow_without_lock(std::string_view name, std::uint64_t hash, Instant now) {
+    if (const auto entry = store_.names.find(hash)) {
+        return Instances::leaf_of(*entry);
+    }
+    const auto definition = definitions_.match(name, hash);
+    const CompiledDefinition* compiled = definition ? definitions_.get(*definition) : nullptr;
+    if (compiled == nullptr) {
+        return {};
+    }
+    const std::uint32_t instance = compiled->overflow_instance.load(std::memory_order_acquire);
+    if (instance == 0) {
+        return ensure_waiting(name, hash, now);
+    }
+    LeafId parent;
+    if (compiled->parent) {
+        const std::string above = parent_name(*compiled, name);
+        parent = overflow_without_lock(above, definitions_.hash(above), now);
+    }
+    return above_parent(instance, parent);
+}
+
+/// For an exact name, which has no overflow instance: waits for the lock. Happens once in the life
+/// of a definition; whoever holds the lock gives it back after a bounded piece of work.
+LeafId Creation::ensure_waiting(std::string_view name, std::uint64_t hash, Instant now) {
+    const std::lock_guard held(store_.lock);
+    return ensure(name, hash, now);
+}
+
+}  // namespace weir::limiter

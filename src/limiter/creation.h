@@ -1,0 +1,72 @@
+#pragma once
+// Creation: finds the instance of a name and makes it on first use, with those above it. What there
+// is no room for is represented by its template's overflow instance, which all such names share.
+//
+// Thread-safety: find() may run on any number of workers; it takes the creation lock itself when it
+// must make an instance, trying a bounded number of times. Everything else needs the lock.
+// Ownership: it owns nothing but a counter.
+// Invariants: an instance is made after those above it, so a parent always lives while it has
+// children. A template's overflow instance is made with the template, so that a worker that does
+// not get the lock always finds one.
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "limiter/compiled_definitions.h"
+#include "limiter/eviction.h"
+#include "limiter/instance_records.h"
+#include "limiter/instances.h"
+#include "limiter/limiter_options.h"
+#include "limiter/name_chain.h"
+#include "limiter/thread_context.h"
+
+namespace weir::limiter {
+
+class Creation {
+  public:
+    Creation(Instances& instances, InstanceRecords& records, Eviction& eviction,
+             InstanceStore& store, const CompiledDefinitions& definitions,
+             const LimiterOptions& options)
+        : instances_(instances),
+          records_(records),
+          eviction_(eviction),
+          store_(store),
+          definitions_(definitions),
+          options_(options) {}
+
+    /// The instance of this name; false if no definition matches the name.
+    [[nodiscard]] LeafId find(ThreadContext& thread, std::string_view name, Instant now);
+    /// The same with the creation lock held, without the short cuts.
+    LeafId ensure(std::string_view name, Instant now);
+    /// The overflow instance of a template, made when it is first needed; 0 for an exact name, and
+    /// when no record is left.
+    std::uint32_t overflow_instance(std::uint32_t definition, Instant now);
+    /// The parent of an overflow instance: the overflow instance of a parent that is a template.
+    /// Any other parent is not named here, but by the LeafId that leads to the overflow instance.
+    LeafId overflow_parent(const CompiledDefinition& definition, Instant now);
+
+    [[nodiscard]] std::uint64_t created() const { return created_; }
+
+  private:
+    LeafId ensure(std::string_view name, std::uint64_t hash, Instant now);
+    void plan(std::string_view name, std::uint64_t hash, NameChain& chain) const;
+    LeafId create(const NameChain& chain, Instant now);
+    LeafId create_level(const NameChain::Level& level, LeafId parent, Instant now);
+    std::uint32_t build(std::uint32_t definition, std::string_view name, LeafId parent,
+                        Instant now);
+    LeafId overflow(std::uint32_t definition, LeafId parent, Instant now);
+    [[nodiscard]] LeafId above_parent(std::uint32_t overflow, LeafId parent) const;
+    LeafId overflow_without_lock(std::string_view name, std::uint64_t hash, Instant now);
+    LeafId ensure_waiting(std::string_view name, std::uint64_t hash, Instant now);
+
+    Instances& instances_;
+    InstanceRecords& records_;
+    Eviction& eviction_;
+    InstanceStore& store_;
+    const CompiledDefinitions& definitions_;
+    const LimiterOptions& options_;
+    std::atomic<std::uint64_t> created_{0};
+};
+
+}  // namespace weir::limiter

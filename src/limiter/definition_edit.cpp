@@ -1,0 +1,322 @@
+#include "limiter/definition_edit.h"
+
+#include <mutex>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace weir::limiter {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+}  // namespace
+
+/// Frees the object when no thread can see it any more. Nothing for null.
+void DefinitionEdit::retire(Replaced object) {
+    if (object != nullptr) {
+        const std::lock_guard held(parts_.store.lock);
+        parts_.store.retire_other(std::move(object));
+    }
+}
+
+// --- definitions ---------------------------------------------------------------------------------
+
+void DefinitionEdit::put(const QuotaDefinition& definition) {
+    const std::uint32_t index = parts_.definitions.index_of(definition.name);
+    if (index != 0 && parts_.definitions.get(index)->source == definition) {
+        return;
+    }
+    std::unique_ptr<CompiledDefinition> fresh = compiled(definition, index);
+    const bool has_captures = fresh->has_captures;
+    const std::uint32_t slot = fresh->statistics;
+    const std::uint32_t placed = place(index, std::move(fresh));
+    parts_.figures.set_owner(slot, placed);
+    if (has_captures) {
+        place_overflow(placed, definition, slot);
+    }
+    if (index == 0) {
+        add_name(definition.name, placed);
+    }
+}
+
+/// The definition compiled for this index (0 = it has none yet), with its slot of figures.
+std::unique_ptr<CompiledDefinition> DefinitionEdit::compiled(const QuotaDefinition& definition,
+                                                             std::uint32_t index) {
+    const CompiledDefinition* const old = index != 0 ? parts_.definitions.get(index) : nullptr;
+    WEIR_ASSERT((old != nullptr) == (index != 0));
+    std::unique_ptr<CompiledDefinition> fresh = compile(definition, old, false);
+    if (old == nullptr) {
+        fresh->statistics = parts_.figures.take_slot();
+        return fresh;
+    }
+    if (old->source.parent != definition.parent) {
+        touched_parents_.push_back(index);
+    }
+    fresh->overflow_instance.store(old->overflow_instance.load(kRelaxed), kRelaxed);
+    fresh->statistics = old->statistics;
+    return fresh;
+}
+
+/// A template's overflow definition follows it.
+void DefinitionEdit::place_overflow(std::uint32_t index, const QuotaDefinition& definition,
+                                    std::uint32_t slot) {
+    const std::uint32_t overflow = parts_.instances.members(index).overflow_definition;
+    auto fresh =
+        compile(definition, overflow != 0 ? parts_.definitions.get(overflow) : nullptr, true);
+    WEIR_ASSERT(fresh->overflow && fresh->has_captures);
+    fresh->statistics = slot;
+    const std::uint32_t placed = place(overflow, std::move(fresh));
+    parts_.instances.members(index).overflow_definition = placed;
+}
+
+/// Puts a compiled definition at an index that may be in use, or at a new one for 0.
+std::uint32_t DefinitionEdit::place(std::uint32_t index,
+                                    std::unique_ptr<CompiledDefinition> fresh) {
+    const CompiledDefinition* const old = index != 0 ? parts_.definitions.get(index) : nullptr;
+    if (index == 0) {
+        index = parts_.definitions.allocate();
+        parts_.instances.ensure_definition(index);
+    }
+    const CompiledDefinition& definition = *fresh;
+    prepare_records(index, old, definition);
+    Replaced replaced = parts_.definitions.replace(index, std::move(fresh));
+    WEIR_ASSERT(replaced.get() == old);
+    complete_records(index, definition);
+    retire(std::move(replaced));
+    return index;
+}
+
+/// Levels are brought to now by the old rate, and there are records for new limits before anybody
+/// looks for them.
+void DefinitionEdit::prepare_records(std::uint32_t index, const CompiledDefinition* old,
+                                     const CompiledDefinition& fresh) {
+    parts_.instances.for_each_member(index, [&](std::uint32_t id) {
+        if (old != nullptr) {
+            parts_.records.bring_to_now(id, *old, now_);
+        }
+        parts_.records.clear_reused(id, fresh, now_);
+        (void)parts_.records.add_missing(id, fresh, now_);
+    });
+}
+
+/// Once more, for instances that were made meanwhile, and for those that found no record free:
+/// nobody looks for the records of former limits any more.
+void DefinitionEdit::complete_records(std::uint32_t index, const CompiledDefinition& fresh) {
+    parts_.instances.for_each_member(index, [&](std::uint32_t id) {
+        if (!parts_.records.add_missing(id, fresh, now_) &&
+            !parts_.records.take_former(id, fresh, now_)) {
+            parts_.adoption.wait_for_records(id);
+        }
+        parts_.records.bring_to_now(id, fresh, now_);
+    });
+}
+
+void DefinitionEdit::add_name(const std::string& name, std::uint32_t index) {
+    if (parts_.definitions.get(index)->has_captures) {
+        touched_templates_ = true;
+    } else {
+        touched_exact_.push_back(name);
+    }
+    retire(parts_.definitions.add_name(name, index));
+}
+
+void DefinitionEdit::take_away(const std::string& name) {
+    const std::uint32_t index = parts_.definitions.index_of(name);
+    if (index == 0) {
+        return;
+    }
+    if (parts_.definitions.get(index)->has_captures) {
+        touched_templates_ = true;
+    } else {
+        touched_exact_.push_back(name);
+    }
+    {
+        const std::lock_guard held(parts_.store.lock);
+        parts_.definitions.remove_name(name);
+    }
+    removed_.push_back(index);
+    const bool fresh = is_removed_.insert(index).second;
+    WEIR_ASSERT(fresh);
+}
+
+// --- instances follow ----------------------------------------------------------------------------
+
+bool DefinitionEdit::is_removed(std::uint32_t definition) const {
+    return !is_removed_.empty() && is_removed_.contains(definition);
+}
+
+/// Moves an instance to the definition that its name falls under now; to 0 if there is none. True
+/// when it fell under another definition.
+///
+/// Identities of limits change before the definition does, and a request that is being decided at
+/// that moment may read the one with the other. It passes without the limit in question, or, where
+/// the new identity is that of another limit of the old definition, is judged by that limit and
+/// charged to it, once. No order of stores would help, since a request reads the definition first
+/// and the identities later. Most limits keep their identity (compile()), and of those that do not
+/// most meet no other one.
+bool DefinitionEdit::reassign(std::uint32_t id) {
+    const CompiledDefinitions& definitions = parts_.definitions;
+    LimitRecord& record = parts_.store.record(id);
+    const std::uint32_t old = record.definition.load(kRelaxed);
+    const CompiledDefinition* const before = old != 0 ? definitions.get(old) : nullptr;
+    WEIR_ASSERT((before != nullptr) == (old != 0));
+    if (before != nullptr && before->overflow) {
+        return false;  // goes with its template
+    }
+    if (before != nullptr && !before->has_captures && !is_removed(old)) {
+        return false;  // no template beats an exact name
+    }
+    const std::string_view name = parts_.store.name(id);
+    const std::uint32_t fresh = definitions.match(name, definitions.hash(name)).value_or(0);
+    if (fresh == old) {
+        return false;
+    }
+    if (before != nullptr) {
+        parts_.records.bring_to_now(id, *before, now_);
+    }
+    parts_.instances.move_to(id, fresh);
+    if (fresh != 0) {
+        const CompiledDefinition* const after = definitions.get(fresh);
+        WEIR_ASSERT(after != nullptr && !after->overflow);
+        parts_.records.renumber(id, before, *after, now_);
+        if (!parts_.records.add_missing(id, *after, now_)) {
+            parts_.adoption.wait_for_records(id);
+        }
+        parts_.records.bring_to_now(id, *after, now_);
+    }
+    record.definition.store(fresh, std::memory_order_release);
+    return true;
+}
+
+void DefinitionEdit::move(std::uint32_t id) {
+    if (reassign(id)) {
+        moved_.push_back(id);
+        lost_parents_ = lost_parents_ || (parts_.store.record(id).definition.load(kRelaxed) == 0 &&
+                                          parts_.store.info(id).children > 0);
+    }
+}
+
+void DefinitionEdit::settle_parent(std::uint32_t id) {
+    if (parts_.store.record(id).definition.load(kRelaxed) != 0) {
+        parts_.adoption.adopt_or_wait(id, now_);
+    }
+}
+
+/// Parents are looked for again where the definition is another one now; everywhere only when an
+/// instance with children lost its definition.
+void DefinitionEdit::follow_templates() {
+    parts_.instances.for_each([&](std::uint32_t id) { move(id); });
+    const auto settle = [&](std::uint32_t id) { settle_parent(id); };
+    if (lost_parents_) {
+        parts_.instances.for_each(settle);
+    } else {
+        parts_.instances.for_each_of(moved_, settle);
+    }
+}
+
+/// Also beside new templates: one of them may be the parent of a name that was used already.
+void DefinitionEdit::follow_exact(const std::string& name) {
+    const std::lock_guard held(parts_.store.lock);
+    if (const auto entry = parts_.store.names.find(parts_.definitions.hash(name))) {
+        const std::uint32_t id = Instances::leaf_of(*entry).instance;
+        WEIR_ASSERT(parts_.store.live_head(id));
+        move(id);
+        settle_parent(id);
+    }
+}
+
+void DefinitionEdit::follow_parents(std::uint32_t index) {
+    const auto settle = [&](std::uint32_t id) { settle_parent(id); };
+    parts_.instances.for_each_member(index, settle);
+    const std::uint32_t overflow = parts_.instances.members(index).overflow_definition;
+    if (overflow != 0) {
+        parts_.instances.for_each_member(overflow, settle);
+    }
+}
+
+/// For workers that meet a new name while another thread makes an instance.
+void DefinitionEdit::make_overflow_instances() {
+    for (const std::uint32_t index : parts_.definitions.templates()) {
+        const std::lock_guard held(parts_.store.lock);
+        // One that was there may lie below another template now.
+        if (const std::uint32_t id = parts_.creation.overflow_instance(index, now_)) {
+            parts_.adoption.adopt_overflow(id, now_);
+        }
+    }
+}
+
+/// Instances without a definition; their children have found other parents or are among them.
+void DefinitionEdit::drop_orphans() {
+    const std::lock_guard held(parts_.store.lock);
+    while (parts_.instances.members(0).hand != 0) {
+        const std::uint32_t id = parts_.instances.members(0).hand;
+        parts_.instances.release_children(id);
+        parts_.instances.drop(id);
+    }
+    WEIR_ASSERT(parts_.instances.members(0).live == 0);
+}
+
+/// What hangs on the overflow instance of a template that goes away finds another parent.
+void DefinitionEdit::leave_overflow_instance(std::uint32_t definition) {
+    std::uint32_t overflow = 0;
+    {
+        const std::lock_guard held(parts_.store.lock);
+        overflow = parts_.instances.members(definition).overflow_instance;
+        if (overflow == 0 || parts_.store.info(overflow).children == 0) {
+            return;
+        }
+    }
+    parts_.instances.for_each([&](std::uint32_t id) {
+        if (parts_.store.record(id).owner.load(kRelaxed) == overflow) {
+            parts_.adoption.adopt_or_wait(id, now_);
+        }
+    });
+}
+
+void DefinitionEdit::remove(std::uint32_t index) {
+    WEIR_ASSERT(parts_.definitions.get(index) != nullptr);
+    const std::uint32_t slot = parts_.definitions.get(index)->statistics;
+    {
+        const std::lock_guard held(parts_.store.lock);
+        const Members& members = parts_.instances.members(index);
+        const std::uint32_t overflow = members.overflow_definition;
+        if (members.overflow_instance != 0) {
+            parts_.instances.release_children(members.overflow_instance);
+            parts_.instances.drop_overflow_instance(members.overflow_instance);
+        }
+        parts_.instances.forget_definition(index);
+        parts_.store.retire_other(parts_.definitions.free(index));
+        if (overflow != 0) {
+            parts_.store.retire_other(parts_.definitions.free(overflow));
+        }
+    }
+    parts_.figures.free_slot(slot);
+}
+
+void DefinitionEdit::finish() {
+    if (touched_templates_) {
+        retire(parts_.definitions.rebuild_templates());
+    }
+    parts_.definitions.next_version();
+    if (touched_templates_) {
+        follow_templates();
+    }
+    for (const std::string& name : touched_exact_) {
+        follow_exact(name);
+    }
+    // Not before: a new parent may be one of the new templates.
+    for (const std::uint32_t index : touched_parents_) {
+        follow_parents(index);
+    }
+    if (touched_templates_) {
+        make_overflow_instances();
+    }
+    drop_orphans();
+    for (const std::uint32_t index : removed_) {
+        leave_overflow_instance(index);
+        remove(index);
+    }
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,284 @@
+#include "limiter/fleet_port.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <string>
+
+#include "base/assert.h"
+
+namespace weir::limiter {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+/// No level and no rate of a fleet is believed to be larger.
+constexpr double kMostPlausible = 1e18;
+
+/// The record's lock bit, held while in scope. For the control thread.
+class RecordLock {
+  public:
+    explicit RecordLock(LimitRecord& record) : record_(record) { lock_waiting(record_); }
+    ~RecordLock() { unlock(record_); }
+    RecordLock(const RecordLock&) = delete;
+    RecordLock& operator=(const RecordLock&) = delete;
+
+  private:
+    LimitRecord& record_;
+};
+
+bool plausible(double value) {
+    return value >= 0 && value <= kMostPlausible;  // false for what is not a number
+}
+
+bool plausible(const FleetView& view) {
+    return std::isfinite(view.level) && view.level <= kMostPlausible &&
+           std::isfinite(view.admitted_at) && plausible(view.offered_rate) &&
+           plausible(view.others_rate) && plausible(view.heaviest) &&
+           view.round_trip >= Duration::zero();
+}
+
+}  // namespace
+
+// --- references ----------------------------------------------------------------------------------
+
+/// A reference to the limit that has this record; nothing if its instance is gone.
+std::optional<LimitRef> FleetPort::reference(std::uint32_t record) const {
+    WEIR_ASSERT(record != 0 && record <= store_.high_water());
+    const LimitRecord& found = store_.record(record);
+    const std::uint32_t head = store_.live_head(record) ? record : found.owner.load(kRelaxed);
+    if (!store_.live_head(head)) {
+        return std::nullopt;
+    }
+    return LimitRef{head, record, store_.long_generation(head)};
+}
+
+FleetPort::Found FleetPort::resolve(LimitRef limit) const {
+    if (limit.instance == 0 || limit.instance > store_.high_water() ||
+        limit.record > store_.high_water() || !store_.live_head(limit.instance) ||
+        store_.long_generation(limit.instance) != limit.generation) {
+        return {};
+    }
+    Found found;
+    found.definition = definitions_.of(store_.record(limit.instance));
+    found.record = &store_.record(limit.record);
+    if (found.definition == nullptr ||
+        (limit.record != limit.instance && found.record->owner.load(kRelaxed) != limit.instance)) {
+        return {};
+    }
+    found.limit = found.definition->find(found.record->identity(), 0);
+    return found;
+}
+
+Bucket FleetPort::bucket_of(const Found& found) const {
+    WEIR_ASSERT(found.record != nullptr && found.limit != nullptr);
+    return {*found.record, store_.view_of(*found.record), in_force(*found.limit, *found.record)};
+}
+
+std::optional<LimitIdentity> FleetPort::identity(LimitRef limit) const {
+    const Found found = resolve(limit);
+    if (found.limit == nullptr) {
+        return std::nullopt;
+    }
+    return LimitIdentity{store_.name(limit.instance),
+                         found.limit->unit,
+                         found.limit->period,
+                         found.limit->parameters,
+                         found.definition->source.when_isolated,
+                         found.limit->safe != nullptr};
+}
+
+std::optional<LimitRef> FleetPort::lookup(std::string_view quota, Unit unit,
+                                          Duration period) const {
+    const auto entry = store_.names.find(definitions_.hash(quota));
+    if (!entry) {
+        return std::nullopt;
+    }
+    const std::uint32_t head = Instances::leaf_of(*entry).instance;
+    WEIR_ASSERT(head != 0 && head <= store_.high_water());
+    const CompiledDefinition* definition = definitions_.of(store_.record(head));
+    const CompiledLimit* wanted = definition == nullptr ? nullptr : definition->find(unit, period);
+    for (std::uint32_t id = head; id != 0 && wanted != nullptr; id = store_.record(id).next()) {
+        if (store_.record(id).identity() == wanted->identity) {
+            return reference(id);
+        }
+    }
+    return std::nullopt;
+}
+
+// --- which limits are in use ---------------------------------------------------------------------
+
+void FleetPort::drain_active(const std::function<void(LimitRef)>& visit) {
+    listening_.store(true, kRelaxed);
+    threads_.for_each([&](ThreadContext& thread) {
+        // No more than fit at once: others go on filling it.
+        for (std::uint32_t left = ActiveList::kCapacity; left > 0; --left) {
+            const std::uint32_t record = thread.active.pop();
+            if (record == 0) {
+                break;
+            }
+            store_.record(record).control.fetch_and(~kQueued, kRelaxed);
+            if (const auto limit = reference(record)) {
+                visit(*limit);
+            }
+        }
+    });
+}
+
+// --- views ---------------------------------------------------------------------------------------
+
+/// What was counted in the record goes on in the view.
+void FleetPort::take_over_pending(LimitRecord& record, ViewRecord& view, std::int64_t now) {
+    const Pending pending = unpack_pending(record.pending.load(kRelaxed));
+    // Offered before now was not kept; what was admitted was certainly offered.
+    view.offered.store(std::max(0.0, static_cast<double>(pending.admitted - pending.offered)),
+                       kRelaxed);
+    view.last_offered.store(touched_at(record, now), kRelaxed);
+    view.last_weight.store(static_cast<float>(typical_of(record)), kRelaxed);
+}
+
+/// Gives the limit a view if it has none; false when there are no more.
+bool FleetPort::ensure_view(std::uint32_t id, Instant now) {
+    LimitRecord& record = store_.record(id);
+    if (store_.view_of(record) != nullptr) {
+        return true;
+    }
+    const RecordLock locked(record);
+    ViewRecord* view = nullptr;
+    {
+        const std::lock_guard held(store_.lock);
+        view = store_.attach_view(id);
+    }
+    if (view != nullptr) {
+        take_over_pending(record, *view, nanoseconds(now));
+    }
+    return view != nullptr;
+}
+
+std::optional<LocalCounts> FleetPort::read(LimitRef limit, Instant now) {
+    const Found found = resolve(limit);
+    if (found.limit == nullptr || !ensure_view(limit.record, now)) {
+        return std::nullopt;
+    }
+    const Bucket bucket = bucket_of(found);
+    if (bucket.view == nullptr) {  // a worker has replaced the instance meanwhile
+        return std::nullopt;
+    }
+    const RecordLock locked(*found.record);
+    renew(bucket, nanoseconds(now));
+    return local_counts(bucket, nanoseconds(now));
+}
+
+bool FleetPort::install(LimitRef limit, const FleetView& view, Instant now) {
+    if (!plausible(view)) {
+        ++bad_views_;
+        return false;
+    }
+    const Found found = resolve(limit);
+    if (found.limit == nullptr || !found.limit->fleet || !ensure_view(limit.record, now)) {
+        return false;
+    }
+    const Bucket bucket = bucket_of(found);
+    if (bucket.view == nullptr) {  // a worker has replaced the instance meanwhile
+        return false;
+    }
+    const RecordLock locked(*found.record);
+    install_view(bucket, view, renew(bucket, nanoseconds(now)));
+    return true;
+}
+
+void FleetPort::uninstall(LimitRef limit, Instant now) {
+    const Found found = resolve(limit);
+    if (found.limit == nullptr) {
+        return;
+    }
+    const Bucket bucket = bucket_of(found);
+    if (bucket.view == nullptr || !bucket.view->installed.load(kRelaxed)) {
+        return;
+    }
+    const RecordLock locked(*found.record);
+    remove_view(bucket, renew(bucket, nanoseconds(now)));
+}
+
+/// The caller holds the record's lock bit and has renewed it to the level `renewed`.
+void FleetPort::set_isolated(const Found& found, const Bucket& bucket, bool isolated,
+                             double renewed) {
+    WEIR_ASSERT(bucket.view != nullptr);
+    if (found.limit->safe != nullptr) {
+        // A bucket of another size begins as full as the one before.
+        const double share = found.limit->safe->parameters.rate / found.limit->parameters.rate;
+        if (isolated) {
+            remove_view(bucket, renewed);
+        }
+        const double level = found.record->level.load(kRelaxed);
+        scale_level(bucket, level, isolated || !(share > 0) ? share : 1 / share);
+    }
+    if (isolated) {
+        found.record->control.fetch_or(kIsolated, kRelaxed);
+    } else {
+        found.record->control.fetch_and(~kIsolated, kRelaxed);
+    }
+}
+
+bool FleetPort::isolate(LimitRef limit, bool isolated, Instant now) {
+    const Found found = resolve(limit);
+    if (found.limit == nullptr || !found.limit->fleet || !ensure_view(limit.record, now)) {
+        return false;
+    }
+    if (is_isolated(*found.record) == isolated) {
+        return true;
+    }
+    const Bucket bucket = bucket_of(found);
+    if (bucket.view == nullptr) {  // a worker has replaced the instance meanwhile
+        return false;
+    }
+    const RecordLock locked(*found.record);
+    set_isolated(found, bucket, isolated, renew(bucket, nanoseconds(now)));
+    return true;
+}
+
+void FleetPort::release(LimitRef limit, Instant now) {
+    uninstall(limit, now);
+    isolate(limit, false, now);
+    const Found found = resolve(limit);
+    if (found.record == nullptr) {
+        return;
+    }
+    const RecordLock locked(*found.record);
+    const std::lock_guard held(store_.lock);
+    store_.detach_view(limit.record);
+}
+
+// --- what the definitions say --------------------------------------------------------------------
+
+IsolationMode FleetPort::isolation_of(std::string_view quota) const {
+    const CompiledDefinition* definition = definitions_.definition_for(quota);
+    return definition == nullptr ? IsolationMode::safe : definition->source.when_isolated;
+}
+
+/// The definition that a name falls under. The overflow instance of a template is called after it.
+std::optional<std::uint32_t> FleetPort::definition_of(std::string_view quota) const {
+    if (quota.ends_with(kOverflowSuffix)) {
+        const std::string name(quota.substr(0, quota.size() - kOverflowSuffix.size()));
+        const std::uint32_t index = definitions_.index_of(name);
+        if (index != 0 && is_template(name)) {
+            return instances_.members(index).overflow_definition;
+        }
+    }
+    return definitions_.match(quota, definitions_.hash(quota));
+}
+
+std::optional<LimitParameters> FleetPort::resolve_parameters(std::string_view quota, Unit unit,
+                                                             Duration period) const {
+    const auto index = definition_of(quota);
+    if (!index) {
+        return std::nullopt;
+    }
+    const CompiledDefinition* definition = definitions_.get(*index);
+    const CompiledLimit* limit = definition == nullptr ? nullptr : definition->find(unit, period);
+    if (limit == nullptr || !limit->fleet) {
+        return std::nullopt;
+    }
+    return limit->parameters;
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,93 @@
+#pragma once
+// The port to the fleet: what the engine, which synchronises limits between processes, sees of the
+// limiter. It learns which limits are in use (the active lists), reads what this process did with
+// them, and installs views of what the fleet does.
+//
+// Thread-safety: is_listening() and note_active() are for workers; everything else is for the
+// control thread.
+// Ownership: it owns nothing but its state of listening; view records belong to the InstanceStore.
+// Invariants: a reference (LimitRef) is looked at before it is used, so that a stale one does
+// nothing. A record is in at most one active list, which its kQueued bit says.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "limiter/bucket.h"
+#include "limiter/compiled_definitions.h"
+#include "limiter/instance_store.h"
+#include "limiter/instances.h"
+#include "limiter/sync.h"
+#include "limiter/thread_contexts.h"
+
+namespace weir::limiter {
+
+class FleetPort {
+  public:
+    FleetPort(InstanceStore& store, const CompiledDefinitions& definitions,
+              const Instances& instances, const ThreadContexts& threads)
+        : store_(store), definitions_(definitions), instances_(instances), threads_(threads) {}
+
+    // --- workers ---------------------------------------------------------------------------------
+    /// Whether an engine drains the active lists.
+    [[nodiscard]] bool is_listening() const { return listening_.load(std::memory_order_relaxed); }
+    /// Puts the limit into the thread's active list unless it is in one.
+    static void note_active(ThreadContext& thread, std::uint32_t id, LimitRecord& record);
+
+    // --- control thread: as Limiter says it ------------------------------------------------------
+    void drain_active(const std::function<void(LimitRef)>& visit);
+    [[nodiscard]] std::optional<LocalCounts> read(LimitRef limit, Instant now);
+    bool install(LimitRef limit, const FleetView& view, Instant now);
+    void uninstall(LimitRef limit, Instant now);
+    bool isolate(LimitRef limit, bool isolated, Instant now);
+    void release(LimitRef limit, Instant now);
+    [[nodiscard]] std::optional<LimitIdentity> identity(LimitRef limit) const;
+    [[nodiscard]] std::optional<LimitRef> lookup(std::string_view quota, Unit unit,
+                                                 Duration period) const;
+    [[nodiscard]] std::optional<LimitParameters> resolve_parameters(std::string_view quota,
+                                                                    Unit unit,
+                                                                    Duration period) const;
+    [[nodiscard]] IsolationMode isolation_of(std::string_view quota) const;
+
+    /// How many views were refused because a value was out of range.
+    [[nodiscard]] std::uint64_t bad_views() const { return bad_views_; }
+
+  private:
+    /// What a reference means now; `limit` is null when it is stale or the limit is edited away.
+    struct Found {
+        LimitRecord* record = nullptr;
+        const CompiledLimit* limit = nullptr;
+        const CompiledDefinition* definition = nullptr;
+    };
+    [[nodiscard]] Found resolve(LimitRef limit) const;
+    [[nodiscard]] Bucket bucket_of(const Found& found) const;
+    [[nodiscard]] std::optional<LimitRef> reference(std::uint32_t record) const;
+    [[nodiscard]] std::optional<std::uint32_t> definition_of(std::string_view quota) const;
+    bool ensure_view(std::uint32_t id, Instant now);
+    static void take_over_pending(LimitRecord& record, ViewRecord& view, std::int64_t now);
+    static void set_isolated(const Found& found, const Bucket& bucket, bool isolated,
+                             double renewed);
+
+    InstanceStore& store_;
+    const CompiledDefinitions& definitions_;
+    const Instances& instances_;
+    const ThreadContexts& threads_;
+    std::atomic<bool> listening_{false};
+    std::uint64_t bad_views_ = 0;
+};
+
+inline void FleetPort::note_active(ThreadContext& thread, std::uint32_t id, LimitRecord& record) {
+    constexpr auto kRelaxed = std::memory_order_relaxed;
+    if ((record.control.load(kRelaxed) & kQueued) != 0 ||
+        (record.control.fetch_or(kQueued, kRelaxed) & kQueued) != 0) {
+        return;
+    }
+    if (!thread.active.push(id)) {
+        record.control.fetch_and(~kQueued, kRelaxed);  // the next request tries again
+        thread.active_dropped.add(1);
+    }
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,124 @@
+#include "limiter/instance_records.h"
+
+#include "base/assert.h"
+#include "limiter/bucket.h"
+
+namespace weir::limiter {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+/// The link of a record that keeps its successor and gets this identity.
+std::uint32_t link_of(std::uint32_t next, std::uint8_t identity) { return (next << 8) | identity; }
+
+}  // namespace
+
+bool InstanceRecords::add_missing(std::uint32_t head, const CompiledDefinition& definition,
+                                  Instant now) {
+    WEIR_ASSERT(store_.live_head(head));
+    for (const CompiledLimit& limit : definition.limits) {
+        if (!add_one(head, limit.identity, now)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// True when the instance has a record of this identity now.
+bool InstanceRecords::add_one(std::uint32_t head, std::uint8_t identity, Instant now) {
+    WEIR_ASSERT(identity != kNoIdentity);
+    std::uint32_t last = head;
+    std::uint32_t unused = 0;
+    for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
+        const std::uint8_t other = store_.record(id).identity();
+        if (other == identity) {
+            return true;
+        }
+        unused = other == kNoIdentity && unused == 0 ? id : unused;
+        last = id;
+    }
+    if (unused != 0) {
+        LimitRecord& record = store_.record(unused);
+        record.link.store(link_of(record.next(), identity), std::memory_order_release);
+        return true;
+    }
+    const std::uint32_t added = store_.allocate_record(nanoseconds(now));
+    if (added == 0) {
+        return false;
+    }
+    store_.record(added).link.store(identity, kRelaxed);
+    store_.record(added).owner.store(head, kRelaxed);
+    LimitRecord& before = store_.record(last);
+    WEIR_ASSERT(before.next() == 0);
+    before.link.store(link_of(added, before.identity()), std::memory_order_release);
+    return true;
+}
+
+bool InstanceRecords::take_former(std::uint32_t head, const CompiledDefinition& definition,
+                                  Instant now) {
+    WEIR_ASSERT(store_.live_head(head));
+    for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
+        if (definition.find(store_.record(id).identity(), 0) == nullptr) {
+            clear(id, now);
+        }
+    }
+    return add_missing(head, definition, now);
+}
+
+void InstanceRecords::bring_to_now(std::uint32_t head, const CompiledDefinition& definition,
+                                   Instant now) {
+    WEIR_ASSERT(store_.live_head(head));
+    for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
+        LimitRecord& record = store_.record(id);
+        if (const CompiledLimit* limit = definition.find(record.identity(), 0)) {
+            lock_waiting(record);
+            renew({record, store_.view_of(record), *limit}, nanoseconds(now));
+            unlock(record);
+        }
+    }
+}
+
+/// Nothing of its limit is left in the record, which belongs to no limit now.
+void InstanceRecords::clear(std::uint32_t record_id, Instant now) {
+    LimitRecord& record = store_.record(record_id);
+    lock_waiting(record);
+    record.link.store(link_of(record.next(), kNoIdentity), std::memory_order_release);
+    store_.detach_view(record_id);
+    store_.clear_record(record_id, nanoseconds(now));
+    record.control.fetch_and(~(kShedding | kIsolated), kRelaxed);
+    unlock(record);
+    ++cleared_;
+}
+
+void InstanceRecords::clear_reused(std::uint32_t head, const CompiledDefinition& definition,
+                                   Instant now) {
+    WEIR_ASSERT(store_.live_head(head));
+    for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
+        const std::uint8_t identity = store_.record(id).identity();
+        const CompiledLimit* limit = definition.find(identity, 0);
+        const bool unknown =
+            limit == nullptr && identity != kNoIdentity && !definition.was_former(identity);
+        if (unknown || (limit != nullptr && limit->fresh)) {
+            clear(id, now);
+        }
+    }
+}
+
+void InstanceRecords::renumber(std::uint32_t head, const CompiledDefinition* from,
+                               const CompiledDefinition& to, Instant now) {
+    WEIR_ASSERT(store_.live_head(head));
+    WEIR_ASSERT(from != &to);
+    for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
+        LimitRecord& record = store_.record(id);
+        const CompiledLimit* before = from == nullptr ? nullptr : from->find(record.identity(), 0);
+        const CompiledLimit* after =
+            before == nullptr ? nullptr : to.find(before->unit, before->period);
+        if (after == nullptr) {
+            clear(id, now);
+        } else if (after->identity != record.identity()) {
+            record.link.store(link_of(record.next(), after->identity), std::memory_order_release);
+        }
+    }
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,55 @@
+#pragma once
+// The records of one instance: one for each limit of its definition, in a list that begins at the
+// instance's head. An edit of definitions changes which limit a record belongs to; here are the
+// steps that do it.
+//
+// Thread-safety: every function needs the creation lock (InstanceStore::lock). Workers read and
+// charge the records meanwhile.
+// Ownership: the records belong to the InstanceStore.
+// Invariant: no two records of one instance have the same identity, apart from kNoIdentity, which
+// marks a record that belongs to no limit.
+
+#include <cstdint>
+
+#include "base/instant.h"
+#include "limiter/compiled_definition.h"
+#include "limiter/instance_store.h"
+
+namespace weir::limiter {
+
+class InstanceRecords {
+  public:
+    explicit InstanceRecords(InstanceStore& store) : store_(store) {}
+
+    /// Finds a record for each limit that the instance has none for yet: one that belongs to no
+    /// limit, or a new one at the end of the list. False if none was left for some limit.
+    [[nodiscard]] bool add_missing(std::uint32_t head, const CompiledDefinition& definition,
+                                   Instant now);
+    /// The same when no record is free anywhere: limits in force take the records of former limits.
+    /// So they are enforced, and a former limit that comes back begins anew. False if there are
+    /// not enough of those records either.
+    [[nodiscard]] bool take_former(std::uint32_t head, const CompiledDefinition& definition,
+                                   Instant now);
+    /// Clears the records whose identity means another limit in this definition than before, and
+    /// those that it does not know at all. What is left belongs to its limits and its former ones.
+    void clear_reused(std::uint32_t head, const CompiledDefinition& definition, Instant now);
+    /// For an instance that moves from one definition to another: gives its records the identities
+    /// that the other one uses for the same limits. A record whose limit the other definition does
+    /// not have is cleared, because nobody would know later what its identity meant.
+    void renumber(std::uint32_t head, const CompiledDefinition* from, const CompiledDefinition& to,
+                  Instant now);
+    /// Brings every level of the instance to `now` by this definition: drained and clamped.
+    void bring_to_now(std::uint32_t head, const CompiledDefinition& definition, Instant now);
+
+    /// How many records have been cleared so far.
+    [[nodiscard]] std::uint64_t cleared() const { return cleared_; }
+
+  private:
+    bool add_one(std::uint32_t head, std::uint8_t identity, Instant now);
+    void clear(std::uint32_t record_id, Instant now);
+
+    InstanceStore& store_;
+    std::uint64_t cleared_ = 0;
+};
+
+}  // namespace weir::limiter
