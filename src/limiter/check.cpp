@@ -119,13 +119,11 @@ double figure_weight(const CompiledDefinition& definition, const Levels& levels,
 
 }  // namespace
 
-Weights Admission::clamp(ThreadContext& thread, const Weights& weights) const {
-    const auto usual = [&](double weight) { return weight >= 0 && weight <= max_weight_; };
-    if (usual(weights.requests) && usual(weights.request_bytes) && usual(weights.cost)) [[likely]] {
-        return weights;
-    }
+/// The weights of an unusual request, each within bounds.
+[[gnu::noinline, gnu::cold]] Weights Admission::clamp(ThreadContext& thread,
+                                                      const Weights& weights) const {
     const auto clamp_one = [&](double weight) {
-        if (usual(weight)) {
+        if (weight >= 0 && weight <= max_weight_) {
             return weight;
         }
         thread.clamped_weights.add(1);
@@ -296,6 +294,7 @@ void Admission::count_figures(ThreadContext& thread, const Levels& levels, const
                               std::size_t named) {
     const std::uint32_t refusing = named == kNone ? 0 : levels.level[named].head;
     for (const Visited& quota : levels.quota) {
+        WEIR_ASSERT(quota.definition->statistics < thread.figures.size());
         DefinitionFigures& figures = thread.figures[quota.definition->statistics];
         const double weight = figure_weight(*quota.definition, levels, decision.charge.weights);
         figures.offered.add(weight);
@@ -347,7 +346,12 @@ void Admission::tell_admitted(const Levels& levels, LeafId leaf, Decision& decis
 Decision Admission::check(ThreadContext& thread, LeafId leaf, const Weights& weights, Instant when,
                           CheckMode mode, const RequestFields* fields) {
     Decision decision;
-    decision.charge.weights = clamp(thread, weights);
+    const auto usual = [&](double weight) { return weight >= 0 && weight <= max_weight_; };
+    if (usual(weights.requests) && usual(weights.request_bytes) && usual(weights.cost)) [[likely]] {
+        decision.charge.weights = weights;
+    } else {
+        decision.charge.weights = clamp(thread, weights);
+    }
     if (!leaf) {
         decision.reason = Reason::no_quota;
         return decision;

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <span>
 
+#include "base/assert.h"
 #include "limiter/admission.h"
 
 // The decision for the usual request: every limit of the chain enforces and is at or below its low
@@ -84,6 +85,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 
 /// Somebody was quicker: step by step. False, and nothing changed, at a hard edge that is full now.
 [[gnu::noinline, gnu::cold]] bool take_slowly(QuickLevel& level, std::int64_t now) {
+    WEIR_ASSERT(!level.limit->parameters.zero());  // quick limits are above 0
     const Bucket bucket{*level.record, level.view, *level.limit};
     const bool judge = level.limit->parameters.edge();
     if (!charge(bucket, look_at(bucket, now), level.weight, judge, now)) {
@@ -98,6 +100,27 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
     for (const QuickLevel& level : levels) {
         uncharge({*level.record, level.view, *level.limit}, level.weight, now);
         note_offered(*level.record, -level.weight, now);
+    }
+}
+
+/// A limit of the chain that may be the one nearest to refusing.
+struct Candidate {
+    double judged;
+    const CompiledLimit* limit;
+    const CompiledDefinition* definition;
+    std::uint32_t head;
+};
+
+/// Remembers the limit if it is fuller than `fullest`, the fullest one so far.
+[[gnu::always_inline]] inline void note_tightest(QuickChain& chain, double& fullest,
+                                                 const Candidate& candidate) {
+    const double fullness = candidate.judged * candidate.limit->inverse_low;
+    if (fullness > fullest) {
+        fullest = fullness;
+        chain.judged = candidate.judged;
+        chain.tightest = candidate.limit;
+        chain.definition = candidate.definition;
+        chain.head = candidate.head;
     }
 }
 
@@ -173,13 +196,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
             }
             any_view = level->view != nullptr ? level->view : any_view;
             any_mean |= level->moves_mean;
-            if (const double fullness = judged * limit->inverse_low; fullness > fullest) {
-                fullest = fullness;
-                chain.judged = judged;
-                chain.tightest = limit;
-                chain.definition = definition;
-                chain.head = head;
-            }
+            note_tightest(chain, fullest, {judged, limit, definition, head});
             ++level;
             id = link >> 8;
             if (id == 0) {
