@@ -230,6 +230,43 @@ TEST_CASE("conservation while the clock runs, views come and the engine reads") 
     CHECK(counts->local_level >= admitted.load() - 201);
 }
 
+/// Finds and charges random names, and gives some of it back.
+void use_random_names(Fixture& fixture, ThreadContext& thread, std::uint64_t seed,
+                      const std::atomic<std::int64_t>& clock) {
+    Random random(seed);
+    std::vector<Charge> charges;
+    for (int i = 0; i < 10'000; ++i) {
+        const Instant now{Duration(clock.load())};
+        const std::string name = "k/" + std::to_string(random.below(200));
+        const LeafId leaf = fixture.limiter.find(thread, name, now);
+        const Decision decision = fixture.limiter.check(thread, leaf, {}, now, CheckMode::charge);
+        if (decision.admitted && i % 7 == 0) {
+            charges.push_back(decision.charge);
+        }
+        fixture.limiter.quiescent(thread);
+        if (charges.size() > 20) {
+            fixture.limiter.refund(thread, charges.front(), now);
+            charges.erase(charges.begin());
+        }
+    }
+    fixture.limiter.quiescent(thread);  // refund() looks at instances too
+}
+
+/// The upkeep and an edit: the template's amount, and an exact name that comes and goes.
+void edit_in_turn(Fixture& fixture, QuotaDefinition& definition, int turn, Instant now) {
+    fixture.limiter.maintain(now);
+    definition.limits[0].amount = turn % 2 == 0 ? 5 : 50;
+    CHECK(fixture.put(definition, now).empty());
+    if (turn % 4 == 0) {
+        CHECK(fixture.put(quota("k/7", {per_second(1)}, "k"), now).empty());
+    } else if (turn % 4 == 2) {
+        CHECK(fixture.take_away("k/7", now).empty());
+    }
+    // As a scrape does: for the thread sanitizer to watch.
+    CHECK(fixture.limiter.memory().bytes > 0);
+    static_cast<void>(fixture.limiter.counters());
+}
+
 TEST_CASE("threads that make, replace and drop instances while definitions change") {
     QuotaDefinition definition = quota("k/{key}", {per_minute(5)}, "k");
     definition.max_instances = 50;
@@ -244,41 +281,13 @@ TEST_CASE("threads that make, replace and drop instances while definitions chang
         for (std::uint64_t seed = 0; seed < 3; ++seed) {
             ThreadContext& thread = fixture.limiter.register_thread(seed);
             threads.emplace_back([&, seed] {
-                Random random(seed);
-                std::vector<Charge> charges;
-                for (int i = 0; i < 10'000; ++i) {
-                    const Instant now{Duration(clock.load())};
-                    const std::string name = "k/" + std::to_string(random.below(200));
-                    const LeafId leaf = fixture.limiter.find(thread, name, now);
-                    const Decision decision =
-                        fixture.limiter.check(thread, leaf, {}, now, CheckMode::charge);
-                    if (decision.admitted && i % 7 == 0) {
-                        charges.push_back(decision.charge);
-                    }
-                    fixture.limiter.quiescent(thread);
-                    if (charges.size() > 20) {
-                        fixture.limiter.refund(thread, charges.front(), now);
-                        charges.erase(charges.begin());
-                    }
-                }
-                fixture.limiter.quiescent(thread);  // refund() looks at instances too
+                use_random_names(fixture, thread, seed, clock);
                 --running;
             });
         }
         for (int turn = 0; running > 0; ++turn) {
             clock += 10'000'000;
-            const Instant now{Duration(clock.load())};
-            fixture.limiter.maintain(now);
-            definition.limits[0].amount = turn % 2 == 0 ? 5 : 50;
-            CHECK(fixture.put(definition, now).empty());
-            if (turn % 4 == 0) {
-                CHECK(fixture.put(quota("k/7", {per_second(1)}, "k"), now).empty());
-            } else if (turn % 4 == 2) {
-                CHECK(fixture.take_away("k/7", now).empty());
-            }
-            // As a scrape does: for the thread sanitizer to watch.
-            CHECK(fixture.limiter.memory().bytes > 0);
-            static_cast<void>(fixture.limiter.counters());
+            edit_in_turn(fixture, definition, turn, Instant(Duration(clock.load())));
             std::this_thread::yield();
         }
     }
