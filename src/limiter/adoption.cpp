@@ -20,6 +20,7 @@ constexpr std::uint32_t kHold = 4;
 
 /// False if there was no room for the parent.
 bool Adoption::adopt(std::uint32_t id, Instant now) {
+    WEIR_ASSERT(store_.live_head(id));
     const CompiledDefinition* const definition = definitions_.of(store_.record(id));
     WEIR_ASSERT(definition != nullptr);
     if (definition->overflow) {

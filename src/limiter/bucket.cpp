@@ -4,6 +4,7 @@
 #include <cmath>
 #include <thread>
 
+#include "base/assert.h"
 #include "limiter/decay.h"
 
 namespace weir::limiter {
@@ -21,8 +22,10 @@ double heaviest_of(const Bucket& bucket, double seconds) {
 }
 
 double ceiling_of(const Bucket& bucket, double seconds) {
-    return ceiling(bucket.limit.parameters, typical_of(bucket.record),
-                   heaviest_of(bucket, seconds));
+    const double result =
+        ceiling(bucket.limit.parameters, typical_of(bucket.record), heaviest_of(bucket, seconds));
+    WEIR_ASSERT(result >= bucket.limit.parameters.high);
+    return result;
 }
 
 double floor_of(const Bucket& bucket) {
@@ -101,6 +104,7 @@ double passing(const Bucket& bucket, double level, double offered_rate) {
 double reckon_view(const Bucket& bucket, double level, double seconds, double ceiling) {
     constexpr double kStep = 0.02;
     constexpr double kMaxSteps = 64;
+    WEIR_ASSERT(view_installed(bucket));
     const ViewRecord& view = *bucket.view;
     const double others = view.others_rate.load(kRelaxed);
     const double offered = view.offered_rate.load(kRelaxed);
@@ -124,6 +128,8 @@ void update_shedding(const Bucket& bucket, double level) {
 
 /// The slope from here on, with the larger of the two levels in force.
 void choose_line(const Bucket& bucket, bool in_force, double level) {
+    WEIR_ASSERT(is_locked(bucket.record));
+    WEIR_ASSERT(!in_force || view_installed(bucket));
     ViewRecord& view = *bucket.view;
     double inflow = 0;
     if (in_force) {
@@ -136,6 +142,7 @@ void choose_line(const Bucket& bucket, bool in_force, double level) {
 
 /// Renews both levels of a synchronised limit; returns the larger one, which goes in force.
 double renew_view(const Bucket& bucket, double seconds, double admitted) {
+    WEIR_ASSERT(bucket.view != nullptr);
     ViewRecord& view = *bucket.view;
     const double refunded = view.refunded.load(kRelaxed);
     const double own = admitted - (refunded - view.refunded_settled.load(kRelaxed));
@@ -174,6 +181,7 @@ double renew_view(const Bucket& bucket, double seconds, double admitted) {
 
 /// Puts `level` in place of the renewed one, and on it what has been charged since.
 double move_line(const Bucket& bucket, double renewed, double level) {
+    WEIR_ASSERT(is_locked(bucket.record));
     return renew_level(bucket.record, [&](double old) { return level + (old - renewed); });
 }
 
@@ -186,6 +194,7 @@ double law_offered_rate(const Bucket& bucket, std::int64_t now) {
 
 double renew(const Bucket& bucket, std::int64_t now) {
     LimitRecord& record = bucket.record;
+    WEIR_ASSERT(is_locked(record));
     const std::int64_t anchor = record.anchor.load(kRelaxed);
     const double seconds = seconds_between(anchor, now);
     double level = 0;
@@ -373,6 +382,7 @@ void lock_waiting(LimitRecord& record) {
 }
 
 void install_view(const Bucket& bucket, const FleetView& fleet, double renewed) {
+    WEIR_ASSERT(bucket.view != nullptr && is_locked(bucket.record));
     ViewRecord& view = *bucket.view;
     LimitRecord& record = bucket.record;
     view.offered_rate.store(fleet.offered_rate, kRelaxed);
@@ -396,12 +406,14 @@ void install_view(const Bucket& bucket, const FleetView& fleet, double renewed) 
 }
 
 void scale_level(const Bucket& bucket, double renewed, double factor) {
+    WEIR_ASSERT(bucket.view != nullptr && factor >= 0);
     ViewRecord& view = *bucket.view;
     view.local_level.store(view.local_level.load(kRelaxed) * factor, kRelaxed);
     (void)move_line(bucket, renewed, renewed * factor);
 }
 
 void remove_view(const Bucket& bucket, double renewed) {
+    WEIR_ASSERT(bucket.view != nullptr);
     ViewRecord& view = *bucket.view;
     view.installed.store(false, kRelaxed);
     const double level = move_line(bucket, renewed, view.local_level.load(kRelaxed));
@@ -409,6 +421,7 @@ void remove_view(const Bucket& bucket, double renewed) {
 }
 
 LocalCounts local_counts(const Bucket& bucket, std::int64_t now) {
+    WEIR_ASSERT(bucket.view != nullptr);
     const ViewRecord& view = *bucket.view;
     const Reading reading = look_at(bucket, now);
     LocalCounts counts;

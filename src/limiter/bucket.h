@@ -1,7 +1,12 @@
 #pragma once
-// Operations on one limit's record: read its line, renew it, charge it, give back.
-// All but renew() may run on any number of threads at once; renew() needs the record's lock bit,
-// install and uninstall take it. No clock, no randomness, nothing allocated.
+// A leaky bucket: the operations on one limit's record. Read its level, charge it, give back, and
+// renew the straight line that the level follows (record.h).
+//
+// Thread-safety: everything may run on any number of threads at once, apart from renew(),
+// scale_level(), install_view() and remove_view(), whose caller holds the record's lock bit.
+// Ownership: a Bucket is three references on the stack; record, view and limit belong to others.
+// Invariants: no clock, no randomness and no allocation here. A level is never above its ceiling
+// nor below its floor (laws.h) after it has been renewed.
 
 #include <algorithm>
 #include <cstdint>

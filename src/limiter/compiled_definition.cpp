@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "limiter/record.h"
 
@@ -95,6 +96,7 @@ class Numbering {
             former_.pop_back();
         }
         for (const FormerLimit& limit : former_) {
+            WEIR_ASSERT(!taken_[limit.identity]);
             taken_[limit.identity] = true;
         }
         for (CompiledLimit& limit : definition_.limits) {
@@ -126,6 +128,7 @@ class Numbering {
             return false;
         }
         limit.identity = known->identity;
+        WEIR_ASSERT(!taken_[known->identity]);
         taken_[known->identity] = true;
         former_.erase(known);
         return true;
@@ -140,6 +143,7 @@ class Numbering {
             number = dropped_.back();
             dropped_.pop_back();
         }
+        WEIR_ASSERT(number < kNoIdentity);
         while (taken_[number]) {
             number = (number + 1) % kNoIdentity;
         }
@@ -204,6 +208,7 @@ std::optional<std::uint32_t> DefinitionTable::allocate() {
 
 std::unique_ptr<const CompiledDefinition> DefinitionTable::exchange(
     std::uint32_t index, std::unique_ptr<const CompiledDefinition> definition) {
+    WEIR_ASSERT(index < size_);
     Entry& entry = chunks_[index / kChunk].load(std::memory_order_relaxed)[index % kChunk];
     return std::unique_ptr<const CompiledDefinition>(
         entry.exchange(definition.release(), std::memory_order_acq_rel));

@@ -1,7 +1,11 @@
 #pragma once
-// Definitions as check() wants them. A CompiledDefinition is immutable: an edit makes a new one,
-// which takes the old one's place in the DefinitionTable; the old one is freed when no thread can
-// still see it.
+// A definition as check() needs it: patterns parsed, borders resolved, limits numbered. A
+// CompiledDefinition is immutable. An edit makes a new one, which takes the old one's place in the
+// DefinitionTable; the old one is freed when no thread can see it any more.
+//
+// Thread-safety: a CompiledDefinition may be read by any thread; the table says its own.
+// Ownership: the DefinitionTable owns the definitions in it.
+// Invariant: no two limits of one definition, former ones included, have the same identity.
 
 #include <algorithm>
 #include <array>
@@ -11,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/assert.h"
 #include "limiter/definition.h"
 #include "limiter/name_pattern.h"
 
@@ -116,7 +121,11 @@ class DefinitionTable {
     /// Puts the definition (or nothing) there and returns what was there.
     std::unique_ptr<const CompiledDefinition> exchange(
         std::uint32_t index, std::unique_ptr<const CompiledDefinition> definition);
-    void free(std::uint32_t index) { free_.push_back(index); }
+    /// The index, which is empty, may be allocated again.
+    void free(std::uint32_t index) {
+        WEIR_ASSERT(index < size_ && get(index) == nullptr);
+        free_.push_back(index);
+    }
     [[nodiscard]] std::uint32_t size() const { return size_; }
 
   private:

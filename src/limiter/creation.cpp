@@ -163,6 +163,7 @@ std::uint32_t Creation::overflow_instance(std::uint32_t definition, Instant now)
 
 LeafId Creation::overflow(std::uint32_t definition, LeafId parent, Instant now) {
     const std::uint32_t instance = overflow_instance(definition, now);
+    WEIR_ASSERT(instance == 0 || store_.live_head(instance));
     // An exact name without room, or no record at all: its parents still count.
     return instance == 0 ? parent : above_parent(instance, parent);
 }

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/assert.h"
+
 namespace weir::limiter {
 
 [[nodiscard]] inline double decay(double x) {
@@ -35,6 +37,7 @@ class PowerTable {
   public:
     /// 0 < factor < 1; powers of kSteps and more count as 0.
     explicit constexpr PowerTable(double factor) {
+        WEIR_ASSERT(factor > 0 && factor < 1);
         double power = 1;
         for (float& value : fine_) {
             value = static_cast<float>(power);

@@ -67,6 +67,7 @@ void DefinitionEdit::place_overflow(std::uint32_t index, const QuotaDefinition& 
     WEIR_ASSERT(fresh->overflow && fresh->has_captures);
     fresh->statistics = slot;
     const std::uint32_t placed = place(overflow, std::move(fresh));
+    WEIR_ASSERT(placed != index);
     parts_.instances.members(index).overflow_definition = placed;
 }
 
@@ -190,6 +191,7 @@ bool DefinitionEdit::reassign(std::uint32_t id) {
 }
 
 void DefinitionEdit::move(std::uint32_t id) {
+    WEIR_ASSERT(parts_.store.live_head(id));
     if (reassign(id)) {
         moved_.push_back(id);
         lost_parents_ = lost_parents_ || (parts_.store.record(id).definition.load(kRelaxed) == 0 &&

@@ -1,8 +1,11 @@
 #pragma once
-// Quiescent-state reclamation: what has been unlinked may be reused once no thread can still hold
-// it. A thread enters before it looks anything up and leaves when it holds nothing any more; an
-// idle thread is outside and delays nobody.
-// enter/leave: by the slot's own thread. retire/oldest: any thread.
+// Quiescent-state reclamation: memory that has been unlinked may be used again once no thread can
+// hold a pointer to it. A thread enters before it looks anything up and leaves when it holds
+// nothing any more. An idle thread is outside and delays nobody.
+//
+// Thread-safety: enter() and leave() are for the slot's own thread, retire() and oldest() for any.
+// Ownership: a slot belongs to its thread's context.
+// Invariant: an object that was retired at epoch e is seen by no thread once oldest() exceeds e.
 
 #include <algorithm>
 #include <atomic>

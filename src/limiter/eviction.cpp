@@ -71,6 +71,7 @@ bool Eviction::replaceable(const Idleness& idle, double fullest, std::int64_t no
 /// Whether the topmost instance of a branch is of the definition, and below the parent, that the
 /// search is for.
 bool Eviction::is_wanted_top(std::uint32_t id, const Search& search) const {
+    WEIR_ASSERT(store_.live_head(id));
     const LimitRecord& top = store_.record(id);
     return search.above == 0 || (top.definition.load(kRelaxed) == search.top_definition &&
                                  (search.parent == 0 || top.owner.load(kRelaxed) == search.parent));
@@ -207,6 +208,7 @@ bool Eviction::fits_parent(const NameChain& chain, std::size_t level, std::int64
 
 /// Whether an ancestor that has just lost its only child may go as well.
 bool Eviction::ancestor_may_go(std::uint32_t id, std::uint32_t least_live, std::int64_t now) {
+    WEIR_ASSERT(store_.live_head(id));
     if (store_.info(id).children > 0) {
         return false;
     }

@@ -60,6 +60,7 @@ void Figures::Gauges::add(double p, double ratio, double offered) {
 void Figures::Gauges::fill(DefinitionStatistics& statistics) const {
     const bool offered = weight > kNothing;
     const double by = offered ? weight : std::max(1.0, double{1} * instances);
+    WEIR_ASSERT(by > 0);
     statistics.discard_probability_mean = (offered ? p_sum : p_plain) / by;
     statistics.level_ratio_mean = (offered ? ratio_sum : ratio_plain) / by;
     statistics.discard_probability_max = p_max;

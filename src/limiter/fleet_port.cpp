@@ -138,6 +138,7 @@ void FleetPort::take_over_pending(LimitRecord& record, ViewRecord& view, std::in
 
 /// Gives the limit a view if it has none; false when there are no more.
 bool FleetPort::ensure_view(std::uint32_t id, Instant now) {
+    WEIR_ASSERT(id != 0 && id <= store_.high_water());
     LimitRecord& record = store_.record(id);
     if (store_.view_of(record) != nullptr) {
         return true;
@@ -181,6 +182,7 @@ bool FleetPort::install(LimitRef limit, const FleetView& view, Instant now) {
     if (bucket.view == nullptr) {  // a worker has replaced the instance meanwhile
         return false;
     }
+    WEIR_ASSERT(bucket.limit.fleet);
     const RecordLock locked(*found.record);
     install_view(bucket, view, renew(bucket, nanoseconds(now)));
     return true;
@@ -205,7 +207,8 @@ void FleetPort::set_isolated(const Found& found, const Bucket& bucket, bool isol
     WEIR_ASSERT(bucket.view != nullptr);
     if (found.limit->safe != nullptr) {
         // A bucket of another size begins as full as the one before.
-        const double share = found.limit->safe->parameters.rate / found.limit->parameters.rate;
+        const double rate = found.limit->parameters.rate;
+        const double share = rate > 0 ? found.limit->safe->parameters.rate / rate : 0;
         if (isolated) {
             remove_view(bucket, renewed);
         }

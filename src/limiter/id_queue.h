@@ -1,9 +1,12 @@
 #pragma once
-// Ids of records that wait for their turn, each at most once. Takes no memory while none waits.
+// Ids of records that wait for their turn, in order. An id waits at most once. While none waits the
+// queue takes no memory. Not thread-safe; owned by whoever holds it.
 
 #include <cstdint>
 #include <deque>
 #include <vector>
+
+#include "base/assert.h"
 
 namespace weir::limiter {
 
@@ -18,10 +21,13 @@ class IdQueue {
             waits_[id] = true;
             ids_.push_back(id);
         }
+        WEIR_ASSERT(!ids_.empty());
     }
     /// The one that has waited for longest; there must be one.
     [[nodiscard]] std::uint32_t pop() {
+        WEIR_ASSERT(!ids_.empty());
         const std::uint32_t id = ids_.front();
+        WEIR_ASSERT(waits_[id]);
         ids_.pop_front();
         waits_[id] = false;
         if (ids_.empty()) {

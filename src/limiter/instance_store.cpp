@@ -67,6 +67,7 @@ InstanceStore::InstanceStore(std::uint32_t max_instances, std::uint32_t max_view
 
 InstanceStore::~InstanceStore() {
     reclaim(Epochs::kOutside);
+    WEIR_ASSERT(limbo_.empty());
     for (std::uint32_t id = 1; id <= high_water(); ++id) {
         std::free(infos_[id].name.load(kRelaxed));
     }
@@ -87,6 +88,7 @@ std::uint32_t InstanceStore::allocate_record(std::int64_t now) {
     } else {
         return 0;
     }
+    WEIR_ASSERT(id != 0 && id < records_.size() && !live_head(id));
     clear_record(id, now);
     LimitRecord& record = records_[id];
     record.lot.store(0, kRelaxed);
@@ -100,6 +102,7 @@ std::uint32_t InstanceStore::allocate_record(std::int64_t now) {
 }
 
 void InstanceStore::clear_record(std::uint32_t id, std::int64_t now) {
+    WEIR_ASSERT(id != 0 && id <= high_water());
     LimitRecord& record = records_[id];
     record.level.store(0, kRelaxed);
     record.anchor.store(now, kRelaxed);
@@ -110,11 +113,13 @@ void InstanceStore::clear_record(std::uint32_t id, std::int64_t now) {
 }
 
 void InstanceStore::make_instance(std::uint32_t id, std::string_view name) {
+    WEIR_ASSERT(!live_head(id));
     InstanceInfo& info = infos_[id];
     NameBlock* block = make_name(name);
     info.name.store(block, std::memory_order_release);
     next_generation(id);
     info.children = 0;
+    WEIR_ASSERT((generation(id) & 1) == 1);
     name_bytes_ += bytes_of(block);
     ++instances_;
 }
@@ -146,6 +151,7 @@ void InstanceStore::next_generation(std::uint32_t id) {
 
 void InstanceStore::push(Retired retired) {
     retired.epoch = epochs.retire();
+    WEIR_ASSERT(limbo_.empty() || limbo_.back().epoch < retired.epoch);
     limbo_.push_back(std::move(retired));
 }
 
@@ -154,7 +160,9 @@ void InstanceStore::retire_instance(std::uint32_t id) {
     Retired retired;
     retired.instance = id;
     retired.name = info.name.exchange(nullptr, kRelaxed);
+    WEIR_ASSERT(retired.name != nullptr && instances_ > 0);
     next_generation(id);
+    WEIR_ASSERT((generation(id) & 1) == 0);
     name_bytes_ -= bytes_of(retired.name);
     --instances_;
     for (std::uint32_t i = id; i != 0; i = records_[i].next()) {
@@ -173,6 +181,8 @@ ViewRecord* InstanceStore::attach_view(std::uint32_t id) {
     } else {
         return nullptr;
     }
+    WEIR_ASSERT(index != 0 && index < views_.size());
+    WEIR_ASSERT(records_[id].view.load(kRelaxed) == 0);
     ViewRecord* view = ::new (&views_[index]) ViewRecord();
     view->record.store(id, kRelaxed);
     records_[id].view.store(index, std::memory_order_release);
@@ -184,6 +194,7 @@ void InstanceStore::detach_view(std::uint32_t id) {
     Retired retired;
     retired.view = records_[id].view.exchange(0, kRelaxed);
     if (retired.view != 0) {
+        WEIR_ASSERT(views_in_use_ > 0);
         --views_in_use_;
         push(std::move(retired));
     }
@@ -194,6 +205,7 @@ void InstanceStore::retire_slots(std::unique_ptr<NameTable::Slots> slots) {
 }
 
 void InstanceStore::retire_other(std::shared_ptr<const void> object) {
+    WEIR_ASSERT(object != nullptr);
     Retired retired;
     retired.other = std::move(object);
     push(std::move(retired));
@@ -201,6 +213,7 @@ void InstanceStore::retire_other(std::shared_ptr<const void> object) {
 
 void InstanceStore::free_records(std::uint32_t head) {
     for (std::uint32_t id = head; id != 0;) {
+        WEIR_ASSERT(records_in_use_ > 0 && !live_head(id));
         const std::uint32_t next = records_[id].next();
         records_[id].definition.store(0, kRelaxed);
         free_records_.push_back(id);

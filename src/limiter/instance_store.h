@@ -1,9 +1,14 @@
 #pragma once
-// Memory of instances: hot records, cold facts, names and views, from bounded pools; what is
-// dropped waits in limbo until no thread can see it. Nothing here knows definitions.
+// The memory of instances: records that every request touches, facts that few need, names and
+// views, all from bounded pools. What is dropped waits in limbo until no thread can see it. Nothing
+// here knows definitions.
 //
-// records(), names().find: any thread inside an Epochs section. Everything that changes: under
-// the creation lock (`lock`), which workers only try.
+// Thread-safety: record(), info(), name(), view_of() and names.find() may be called on any thread
+// inside an Epochs section; hold(), unhold() and held() on any thread. Everything that changes the
+// store needs the creation lock (`lock`), which workers only try to get.
+// Ownership: it owns all of that memory for as long as it lives; addresses never change.
+// Invariants: an id is the head of a live instance, a further record of one, in limbo or free. The
+// generation of an id is odd while it is the head of a live instance.
 
 #include <atomic>
 #include <cstdint>

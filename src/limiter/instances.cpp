@@ -114,6 +114,7 @@ void Instances::release_children(std::uint32_t id) {
 
 void Instances::pin(std::uint32_t id) {
     if (id != 0) {
+        WEIR_ASSERT(store_.live_head(id));
         ++store_.info(id).children;
     }
 }

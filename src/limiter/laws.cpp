@@ -1,5 +1,7 @@
 #include "limiter/laws.h"
 
+#include "base/assert.h"
+
 namespace weir::limiter {
 
 double linear_probability(const LimitParameters& limit, double judged) {
@@ -9,7 +11,9 @@ double linear_probability(const LimitParameters& limit, double judged) {
     if (judged >= limit.high) {
         return 1;
     }
-    return (judged - limit.low) / (limit.high - limit.low);
+    const double p = (judged - limit.low) / (limit.high - limit.low);
+    WEIR_ASSERT(!(p < 0) && !(p > 1));
+    return p;
 }
 
 double adaptive_probability(const LimitParameters& limit, double judged, double offered_rate,
@@ -26,7 +30,9 @@ double adaptive_probability(const LimitParameters& limit, double judged, double 
         return 1;
     }
     // Nobody offers anything that we know of: nothing can be too much.
-    return offered_rate > 0 ? std::max(0.0, 1 - aim / offered_rate) : 0.0;
+    const double p = offered_rate > 0 ? std::max(0.0, 1 - aim / offered_rate) : 0.0;
+    WEIR_ASSERT(!(p < 0) && !(p > 1));
+    return p;
 }
 
 double shedding_edge_probability(const LimitParameters& limit, double judged, double offered_rate,

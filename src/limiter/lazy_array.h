@@ -43,6 +43,7 @@ class LazyBlock {
         WEIR_ASSERT(memory_ != nullptr);
         const auto address = reinterpret_cast<std::uintptr_t>(memory_.get());
         data_ = static_cast<std::byte*>(memory_.get()) + (kLine - address % kLine) % kLine;
+        WEIR_ASSERT(reinterpret_cast<std::uintptr_t>(data_) % kLine == 0);
     }
     [[nodiscard]] void* data() const { return data_; }
 
@@ -60,6 +61,7 @@ class LazyBlock {
         memory_ = {memory, FreeLazyBlock{mapped}};
         const auto address = reinterpret_cast<std::uintptr_t>(memory);
         data_ = static_cast<std::byte*>(memory) + (kHugePage - address % kHugePage) % kHugePage;
+        WEIR_ASSERT(reinterpret_cast<std::uintptr_t>(data_) % kHugePage == 0);
         // A hint: without it everything works as well, only slower.
         (void)::madvise(data_, bytes, MADV_HUGEPAGE);
     }

@@ -12,6 +12,7 @@
 #include <new>
 #include <type_traits>
 
+#include "base/assert.h"
 #include "limiter/bucket.h"
 #include "limiter/decision.h"
 
@@ -54,6 +55,7 @@ class Fixed {
   public:
     template <class... Arguments>
     T& emplace(Arguments... arguments) {
+        WEIR_ASSERT(!full());
         return *::new (data() + size_++) T{arguments...};
     }
     [[nodiscard]] bool full() const { return size_ == kCapacity; }
@@ -62,8 +64,14 @@ class Fixed {
     [[nodiscard]] T* end() { return data() + size_; }
     [[nodiscard]] const T* begin() const { return data(); }
     [[nodiscard]] const T* end() const { return data() + size_; }
-    [[nodiscard]] T& operator[](std::size_t i) { return data()[i]; }
-    [[nodiscard]] const T& operator[](std::size_t i) const { return data()[i]; }
+    [[nodiscard]] T& operator[](std::size_t i) {
+        WEIR_ASSERT(i < size_);
+        return data()[i];
+    }
+    [[nodiscard]] const T& operator[](std::size_t i) const {
+        WEIR_ASSERT(i < size_);
+        return data()[i];
+    }
 
   private:
     static_assert(std::is_trivially_destructible_v<T>);

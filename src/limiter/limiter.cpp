@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/random.h"
 #include "limiter/admission.h"
 #include "limiter/adoption.h"
@@ -133,6 +134,7 @@ Memory Limiter::memory() const {
     memory.instances = parts_->instances.live_without_overflow();
     memory.records = parts_->store.records_in_use();
     memory.bytes = parts_->store.bytes() + parts_->instances.bytes();
+    WEIR_ASSERT(memory.records >= memory.instances);  // each has a head
     memory.name_bytes = parts_->store.name_bytes();
     memory.views = parts_->store.views_in_use();
     memory.definitions = parts_->definitions.size();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+
 namespace weir::limiter {
 namespace {
 
@@ -16,7 +18,10 @@ struct Lot {
     [[nodiscard]] bool passed() const { return (point & kPassed) != 0; }
 };
 
-std::uint32_t word(Lot lot) { return lot.position << 16 | lot.point; }
+std::uint32_t word(Lot lot) {
+    WEIR_ASSERT(lot.position < kUnit && lot.point < kUnit);
+    return lot.position << 16 | lot.point;
+}
 Lot lot_of(std::uint32_t state) { return {state >> 16, state & (kUnit - 1)}; }
 
 std::uint32_t random_point(std::uint64_t bits) {
@@ -39,6 +44,7 @@ std::uint32_t step(double h, std::uint64_t bits) {
 
 /// Advances and tells whether a point was passed.
 bool advance(Lot& lot, std::uint32_t step, Random& random) {
+    WEIR_ASSERT(step <= kUnit);  // so that it enters one new unit at most
     bool hit = false;
     lot.position += step;
     if (!lot.passed() && lot.position >= lot.point && step > 0) {

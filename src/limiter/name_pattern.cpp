@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+
 namespace weir::limiter {
 namespace {
 
@@ -63,6 +65,7 @@ Result<NamePattern> NamePattern::parse(std::string_view text) {
         }
         pattern.segments_.push_back(std::move(*parsed));
     }
+    WEIR_ASSERT(!pattern.segments_.empty());
     std::vector<std::string_view> names = pattern.capture_names();
     std::sort(names.begin(), names.end());
     if (std::adjacent_find(names.begin(), names.end()) != names.end()) {

@@ -37,6 +37,7 @@ void insert_key(Slots& table, std::uint64_t key, std::uint64_t entry) {
         found = table.slots[i].hash.load(std::memory_order_relaxed);
     }
     table.used += found == kEmpty ? 1 : 0;
+    WEIR_ASSERT(table.used <= table.mask);  // an empty slot must be left to end a search
     // A reader that saw the slot's former hash reads the hash again after the entry: the release
     // makes it see at least the tombstone that lies between.
     table.slots[i].entry.store(entry, std::memory_order_release);
@@ -69,6 +70,7 @@ void NameTable::erase(std::uint64_t hash) {
     if (slot == nullptr) {
         return;
     }
+    WEIR_ASSERT(size_ > 0);
     --size_;
     slot->hash.store(kTombstone, std::memory_order_release);
     std::size_t i = static_cast<std::size_t>(slot - &table.slots[0]);
@@ -78,6 +80,7 @@ void NameTable::erase(std::uint64_t hash) {
     }
     // Nothing lies behind: this tombstone and those in front of it are not needed.
     while (table.slots[i].hash.load(std::memory_order_relaxed) == kTombstone) {
+        WEIR_ASSERT(table.used > size_);
         table.slots[i].hash.store(kEmpty, std::memory_order_release);
         --table.used;
         i = (i - 1) & table.mask;
@@ -104,6 +107,7 @@ std::unique_ptr<NameTable::Slots> NameTable::grow() {
             insert_key(*larger, key, old->slots[i].entry.load(std::memory_order_relaxed));
         }
     }
+    WEIR_ASSERT(larger->used == size_);  // entries only
     slots_.store(larger.release(), std::memory_order_release);
     return std::unique_ptr<Slots>(old);
 }

@@ -8,11 +8,13 @@
 // thread can still read it.
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 
+#include "base/assert.h"
 #include "limiter/lazy_array.h"
 
 namespace weir::limiter {
@@ -58,7 +60,10 @@ struct NameTable::Slots {
         std::atomic<std::uint64_t> hash;
         std::atomic<std::uint64_t> entry;
     };
-    explicit Slots(std::size_t capacity) : mask(capacity - 1), slots(capacity) {}
+    /// The capacity must be a power of two.
+    explicit Slots(std::size_t capacity) : mask(capacity - 1), slots(capacity) {
+        WEIR_ASSERT(std::has_single_bit(capacity));
+    }
     std::size_t mask;
     std::size_t used = 0;  // not empty: entries and tombstones
     LazyArray<Slot> slots;

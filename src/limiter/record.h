@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/assert.h"
 #include "base/instant.h"
 
 #if defined(__has_feature)
@@ -82,11 +83,11 @@ static_assert(sizeof(LimitRecord) == 64);
 inline constexpr std::uint8_t kNoIdentity = 255;
 
 // control
-inline constexpr std::uint32_t kQueued = 1;    // is in an active list
-inline constexpr std::uint32_t kShedding = 2;  // a hard edge that has refused
-inline constexpr std::uint32_t kIsolated = 4;  // its owners cannot be heard
-inline constexpr std::uint32_t kLocked = 8;    // being renewed
-inline constexpr std::uint32_t kRenewal = 16;  // counts from here
+inline constexpr std::uint32_t kQueued = 1;    // the record is in an active list
+inline constexpr std::uint32_t kShedding = 2;  // a hard edge that has refused a request
+inline constexpr std::uint32_t kIsolated = 4;  // the members that own the limit cannot be heard
+inline constexpr std::uint32_t kLocked = 8;    // the lock bit: somebody renews the record
+inline constexpr std::uint32_t kRenewal = 16;  // renewals are counted from this bit on
 inline constexpr std::uint32_t kVersionMask = ~(kQueued | kShedding | kIsolated);
 inline constexpr std::uint32_t kVersionShift = 3;
 
@@ -143,7 +144,14 @@ struct Line {
 }
 /// Gives it back and counts the renewal (the sum carries from the lock bit into the count).
 inline void unlock(LimitRecord& record) {
-    record.control.fetch_add(kRenewal - kLocked, std::memory_order_release);
+    const std::uint32_t before =
+        record.control.fetch_add(kRenewal - kLocked, std::memory_order_release);
+    WEIR_ASSERT((before & kLocked) != 0);
+}
+
+/// Whether somebody holds the lock bit, as the caller believes to do.
+[[nodiscard]] inline bool is_locked(const LimitRecord& record) {
+    return (record.control.load(std::memory_order_relaxed) & kLocked) != 0;
 }
 
 inline void add(std::atomic<double>& sum, double value) {

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "base/assert.h"
 #include "limiter/admission.h"
 
 // What becomes of a charge after the decision: given back, or corrected when the true weight is
@@ -88,6 +89,7 @@ void Admission::refund(ThreadContext& thread, const Charge& charge, Instant when
     for_each_charged(
         charge,
         [&](const CompiledDefinition& definition) {
+            WEIR_ASSERT(definition.statistics < thread.figures.size());
             const double weight =
                 weight_of(figure_unit(definition), charge.weights, response_bytes);
             thread.figures[definition.statistics].refunded.add(weight);
@@ -105,6 +107,7 @@ void Admission::correct(ThreadContext& thread, Charge& charge, Unit unit, double
         thread.clamped_weights.add(1);
         actual = actual < 0 ? 0 : max_weight_;
     }
+    WEIR_ASSERT(actual >= 0 && actual <= max_weight_);
     const double before =
         weight_of(unit, charge.weights, static_cast<double>(charge.response_bytes));
     for_each_charged(

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/assert.h"
+
 namespace weir::limiter {
 
 /// The live instances of one definition: a ring, and a hand that goes round looking for room.
@@ -35,6 +37,7 @@ class SizeRanks {
     explicit SizeRanks(std::vector<Members>& members) : members_(members) {}
 
     void move(std::uint32_t definition, std::uint32_t rank) {
+        WEIR_ASSERT(definition < members_.size() && rank <= kExact);
         Members& moving = members_[definition];
         if (moving.rank == rank) {
             return;
@@ -53,6 +56,7 @@ class SizeRanks {
     [[nodiscard]] std::uint32_t take_turn(std::uint32_t rank) {
         const std::uint32_t definition = hands_[rank];
         if (definition != 0) {
+            WEIR_ASSERT(members_[definition].rank == rank);
             hands_[rank] = members_[definition].rank_next;
         }
         return definition;
@@ -60,6 +64,7 @@ class SizeRanks {
 
   private:
     void link(std::uint32_t definition, Members& moving) {
+        WEIR_ASSERT(definition != 0);  // index 0 is no definition
         std::uint32_t& hand = hands_[moving.rank];
         if (hand == 0) {
             hand = definition;
@@ -73,6 +78,8 @@ class SizeRanks {
         next.rank_previous = definition;
     }
     void unlink(std::uint32_t definition, const Members& moving) {
+        WEIR_ASSERT(members_[moving.rank_previous].rank_next == definition);
+        WEIR_ASSERT(members_[moving.rank_next].rank_previous == definition);
         members_[moving.rank_previous].rank_next = moving.rank_next;
         members_[moving.rank_next].rank_previous = moving.rank_previous;
         std::uint32_t& hand = hands_[moving.rank];

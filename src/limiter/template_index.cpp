@@ -1,8 +1,11 @@
 #include "limiter/template_index.h"
 
+#include "base/assert.h"
+
 namespace weir::limiter {
 
 std::uint32_t TemplateIndex::child(std::uint32_t node, const Segment& segment) {
+    WEIR_ASSERT(node < nodes_.size());
     const auto next = static_cast<std::uint32_t>(nodes_.size());
     if (segment.literal) {
         const auto [place, added] = nodes_[node].literals.try_emplace(segment.prefix, next);
@@ -34,12 +37,14 @@ void TemplateIndex::add(const NamePattern& pattern, std::uint32_t value) {
         literalness.early |= segment.literal ? bit : 0;
         bit >>= 1;
     }
+    WEIR_ASSERT(node != 0);  // a pattern has at least one segment
     nodes_[node].value = value;
     nodes_[node].literalness = literalness;
 }
 
 void TemplateIndex::explore(std::uint32_t node, std::string_view rest, bool more,
                             Best& best) const {
+    WEIR_ASSERT(node < nodes_.size());
     const Node& here = nodes_[node];
     if (!more) {
         if (here.value && (!best.value || here.literalness > best.literalness)) {

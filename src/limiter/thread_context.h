@@ -1,12 +1,16 @@
 #pragma once
 // What one worker thread has for itself: its generator, its place in the epochs, its figures, the
-// list of limits it touched, and the names it lately found to have no definition.
-// Written by its thread; the control thread reads the atomics and empties the list.
+// list of limits that it touched, and the names that it lately found to have no definition.
+//
+// Thread-safety: written by its own thread. The control thread reads the atomics and empties the
+// list of limits.
+// Ownership: the limiter's ThreadContexts own all of them.
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 
+#include "base/assert.h"
 #include "base/random.h"
 #include "limiter/epochs.h"
 #include "limiter/lazy_array.h"
@@ -19,6 +23,7 @@ class ActiveList {
     static constexpr std::uint32_t kCapacity = 1 << 15;
 
     [[nodiscard]] bool push(std::uint32_t record) {
+        WEIR_ASSERT(record != 0);
         const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
         if (tail - head_.load(std::memory_order_acquire) == kCapacity) {
             return false;
@@ -34,6 +39,7 @@ class ActiveList {
             return 0;
         }
         const std::uint32_t record = records_[head % kCapacity];
+        WEIR_ASSERT(record != 0);
         head_.store(head + 1, std::memory_order_release);
         return record;
     }

@@ -34,6 +34,7 @@ class ThreadContexts {
     void for_each(Visit visit) const {
         const std::uint32_t count = count_.load(std::memory_order_acquire);
         for (std::uint32_t i = 0; i < count; ++i) {
+            WEIR_ASSERT(contexts_[i] != nullptr);
             visit(*contexts_[i]);
         }
     }

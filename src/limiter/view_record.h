@@ -1,7 +1,11 @@
 #pragma once
-// What a limit carries while the engine synchronises it: cumulative counts and the dead-reckoned
-// view of the fleet. Only limits in use have one. Written under the record's lock bit, but for the
-// fields marked; read by anyone.
+// What a limit carries while the engine synchronises it with the fleet: counts that only grow, and
+// the view of the fleet as it is reckoned between messages. Only limits in use have a ViewRecord.
+//
+// Thread-safety: read by any thread. Written under the lock bit of the limit's record, apart from
+// the fields that say "any thread".
+// Ownership: the InstanceStore owns all of them and uses them again.
+// Invariant: view_in_force implies installed.
 
 #include <atomic>
 #include <cstdint>

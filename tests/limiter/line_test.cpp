@@ -95,10 +95,10 @@ TEST_CASE("the heaviest weight lifts the ceiling until it has drained") {
     CHECK(clamp_level(line.alone(), -5, line.now) == 0);
     CHECK(clamp_level(line.alone(), 42, line.now) == 42);
     line.wait(2);
-    CHECK(renew(line.alone(), line.now) == doctest::Approx(280));
+    CHECK(line.renew_alone() == doctest::Approx(280));
     CHECK(line.record.heaviest.load() == doctest::Approx(80));
     line.wait(100);
-    renew(line.alone(), line.now);
+    line.renew_alone();
     CHECK(line.record.heaviest.load() == 0);
 }
 
@@ -106,39 +106,39 @@ TEST_CASE("renewing moves the anchor, drains and always changes the level") {
     OneLimit line(kSmooth);
     line.record.level.store(50);
     line.wait(2);
-    CHECK(renew(line.alone(), line.now) == doctest::Approx(30));
+    CHECK(line.renew_alone() == doctest::Approx(30));
     CHECK(line.record.anchor.load() == line.now);
     CHECK(line.level() == doctest::Approx(30));
     // Nothing has drained: a charger that read before must notice all the same.
     const double before = line.record.level.load();
-    const double again = renew(line.alone(), line.now);
+    const double again = line.renew_alone();
     CHECK(again != before);
     CHECK(again == doctest::Approx(before).epsilon(1e-12));
     // A clock that stands behind the anchor moves neither.
-    CHECK(renew(line.alone(), line.now - kSecond) == doctest::Approx(before).epsilon(1e-12));
+    CHECK(line.renew_alone(-kSecond) == doctest::Approx(before).epsilon(1e-12));
     CHECK(line.record.anchor.load() == line.now);
     line.wait(1000);
-    CHECK(renew(line.alone(), line.now) == 0);
-    const double nothing = renew(line.alone(), line.now);
+    CHECK(line.renew_alone() == 0);
+    const double nothing = line.renew_alone();
     CHECK(nothing != 0);
     CHECK(std::abs(nothing) < 1e-9);
 
     OneLimit tiny(kTiny);
     tiny.wait(1000);
-    CHECK(renew(tiny.alone(), tiny.now) == -1);
+    CHECK(tiny.renew_alone() == -1);
     OneLimit full(kSmooth);
     full.record.level.store(1e9);
-    CHECK(renew(full.alone(), full.now) == 203);
+    CHECK(full.renew_alone() == 203);
 }
 
 TEST_CASE("shedding ends when a renewal finds room enough") {
     OneLimit line(kEdge);
     line.record.control.store(kShedding | kQueued);
     line.record.level.store(98.5);
-    renew(line.alone(), line.now);
+    line.renew_alone();
     CHECK(line.flags() == (kShedding | kQueued));
     line.record.level.store(97.9);
-    renew(line.alone(), line.now);
+    line.renew_alone();
     CHECK(line.flags() == kQueued);
 }
 

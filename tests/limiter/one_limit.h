@@ -33,6 +33,13 @@ struct OneLimit {
         install_view(viewed(), fleet, renew(viewed(), now));
         unlock(record);
     }
+    /// Renewed as it is without a view, `later` than now.
+    double renew_alone(std::int64_t later = 0) {
+        CHECK(try_lock(record));
+        const double level = renew(alone(), now + later);
+        unlock(record);
+        return level;
+    }
     double renew_both() {
         CHECK(try_lock(record));
         const double level = renew(viewed(), now);
