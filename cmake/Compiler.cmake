@@ -1,9 +1,12 @@
-# weir_compile_options: linked privately by every target of ours, never exported.
+# weir_compile_options: linked privately by every target of ours, never exported. Everything that our
+# sources are compiled and linked with comes from here: warnings, sanitizers and definitions.
 add_library(weir_compile_options INTERFACE)
 target_compile_options(weir_compile_options INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
     -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align -Wformat=2 -Wnull-dereference
     -fno-omit-frame-pointer)
+target_compile_definitions(weir_compile_options INTERFACE
+    BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_USE_STD_STRING_VIEW)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ 12 reports false null dereferences and overlapping copies (its bug 105651, string
     # concatenation) through inlined library code at -O2.
@@ -13,22 +16,22 @@ if(WEIR_WARNINGS_AS_ERRORS)
     target_compile_options(weir_compile_options INTERFACE -Werror)
 endif()
 if(WEIR_SANITIZE)
-    add_compile_options(-fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all)
-    add_link_options(-fsanitize=${WEIR_SANITIZE})
+    target_compile_options(weir_compile_options INTERFACE
+        -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all)
+    target_link_options(weir_compile_options INTERFACE -fsanitize=${WEIR_SANITIZE})
+endif()
+if(WEIR_FUZZ)
+    target_compile_options(weir_compile_options INTERFACE
+        -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+    target_link_options(weir_compile_options INTERFACE -fsanitize=address,undefined)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND (WEIR_FUZZ OR WEIR_SANITIZE MATCHES "undefined"))
     # clang 14 cannot assemble coroutines with this check ("difference across sections").
-    set(weir_coroutine_options -fno-sanitize=function)
+    target_compile_options(weir_compile_options INTERFACE -fno-sanitize=function)
 endif()
-if(WEIR_FUZZ)
-    add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
-    add_link_options(-fsanitize=address,undefined)
-endif()
-add_compile_options(${weir_coroutine_options})
 if(WEIR_PLANT_BUGS)
     if(NOT WEIR_FUZZ)
         message(FATAL_ERROR "WEIR_PLANT_BUGS is for fuzz targets: set WEIR_FUZZ as well")
     endif()
-    add_compile_definitions(WEIR_PLANT_BUGS)
+    target_compile_definitions(weir_compile_options INTERFACE WEIR_PLANT_BUGS)
 endif()
-add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_USE_STD_STRING_VIEW)
