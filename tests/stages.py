@@ -2,7 +2,8 @@
 
 Logs lie in build/test-logs; of a failed stage the end is printed, and while a stage runs, its last
 line. A stage whose build failed counts as one failure, and the stages that need it do not run and
-count as one failure each. The stages `long` and `matrix` run only when named.
+count as one failure each. What --list shows as not in CI runs only when named. `quick` names five
+stages: what is worth knowing within ten minutes of a change.
 """
 
 import argparse
@@ -264,6 +265,13 @@ def any_of(names):
     return f"^({'|'.join(names)})$"
 
 
+def quick_stories(stage):
+    """One seed of a few stories, held to their golden fingerprints."""
+    named = [argument for story in QUICK_STORIES for argument in ("--story", story)]
+    return once(stage, [BUILD / "release" / "bin" / "fleet_table", "--seeds", 1, "--golden",
+                        "tests/sim/golden_fingerprints.txt", *named])
+
+
 def tsan_stories(stage):
     """One seed of each story."""
     table = BUILD / "tsan" / "bin" / "fleet_table"
@@ -285,6 +293,11 @@ TSAN = {"WEIR_BIN_DIR": str(BUILD / "tsan" / "bin"), "WEIR_LOAD_SCALE": "0.3",
 TSAN_SOCKETS = ["net_socket_test", "cluster_driver_test", "admin_server_test",
                 "proxy_forwarding_test", "embed_test"]
 TSAN_STORIES = ["5x-3", "moving-3", "loss-3", "restart-5", "split-6"]
+QUICK_STORIES = [*TSAN_STORIES, "flood-3"]
+# What the sanitizers' builds make: no more than their stages run.
+ASAN_TARGETS = ["weir", "weir-load", "weir-origin", "weir-flood", "unit_tests", "integration_tests"]
+TSAN_TARGETS = ["weir", "weir-load", "weir-origin", "limiter_bench", "fleet_table", "unit_tests", *TSAN_SOCKETS]
+QUICK_TARGETS = ["weir", "weir-load", "weir-origin", "fleet_table", "unit_tests"]
 # Which target has to find which bug of src/base/planted.h.
 PLANTED_SECONDS = 300  # a machine to itself needs 15
 PLANTED = {"clear_header": "datagram_fuzz", "safe_index": "datagram_fuzz",
@@ -314,7 +327,7 @@ STAGES = [
           pytest("tests/image", env=RELEASE), ["build"]),
     Stage("chart", "the Helm chart", 900, pytest("tests/chart", env=RELEASE), ["build"]),
     Stage("asan-build", "clang build with address and undefined behaviour sanitizers", 1800,
-          build("asan")),
+          build("asan", *ASAN_TARGETS)),
     Stage("asan-unit", "unit tests under the sanitizers", 900, ctest("asan", "unit"),
           ["asan-build"]),
     Stage("asan-sockets", "module tests over real sockets under the sanitizers", 900,
@@ -326,8 +339,7 @@ STAGES = [
     Stage("fuzz", f"each fuzz target for {FUZZ_SECONDS} s", 600, fuzz, ["fuzz-build"]),
     Stage("planted", "each planted bug is found by its fuzz target", 1500, planted, ["fuzz-build"]),
     Stage("tsan-build", "clang build with the thread sanitizer, of what the next five run", 1800,
-          build("tsan", "weir", "weir-load", "weir-origin", "limiter_bench", "fleet_table",
-                "unit_tests", *TSAN_SOCKETS, options=["-DWEIR_BUILD_BENCH=ON"])),
+          build("tsan", *TSAN_TARGETS, options=["-DWEIR_BUILD_BENCH=ON"])),
     Stage("tsan-unit", "unit tests under the thread sanitizer", 600,
           race_free(ctest("tsan", "unit", env=TSAN)), ["tsan-build"]),
     Stage("tsan-sockets", "module tests with threads under the thread sanitizer", 600,
@@ -339,18 +351,28 @@ STAGES = [
                                        env=TSAN)), ["tsan-build"]),
     Stage("tsan-integration", "a sidecar of four workers and a fleet under the thread sanitizer", 300,
           race_free(integration("races", TSAN)), ["tsan-build"]),
+    Stage("quick-build", "g++ release build of what the next four run", 1800,
+          build("release", *QUICK_TARGETS), in_ci=False),
+    Stage("quick-unit", "unit tests", 600, ctest("release", "unit"), ["quick-build"], in_ci=False),
+    Stage("quick-sim", "one seed of six stories", 120, quick_stories, ["quick-build"], in_ci=False),
+    Stage("quick-integration", "ten integration tests", 300,
+          integration("quick", RELEASE), ["quick-build"], in_ci=False),
+    Stage("quick-demo", "the demo of the README and its verdict", 240, demo, ["quick-build"], in_ci=False),
     Stage("long", "integration tests that are too long for CI", 3600,
           pytest(INTEGRATION, "-m", "long", env=RELEASE), ["build"], in_ci=False),
     Stage("matrix", "every case of the integration matrix", 7200, matrix, ["build"], in_ci=False),
 ]
+# A name for several stages.
+GROUPS = {"quick": ["quick-build", "quick-unit", "quick-sim", "quick-integration", "quick-demo"]}
 
 
 def select(names):
     """The named stages and what they need; all of CI's when none is named."""
     known = {stage.name: stage for stage in STAGES}
+    names = [stage for name in names for stage in GROUPS.get(name, [name])]
     unknown = [name for name in names if name not in known]
     if unknown:
-        sys.exit(f"unknown stage {unknown[0]}; there are: {', '.join(known)}")
+        sys.exit(f"unknown stage {unknown[0]}; there are: {', '.join([*known, *GROUPS])}")
     wanted = set(names or [stage.name for stage in STAGES if stage.in_ci])
     for name in list(wanted):
         wanted.update(known[name].needs)
@@ -385,6 +407,8 @@ def main():
     if options.list:
         for stage in STAGES:
             print(f"{stage.name:18} {stage.what}{'' if stage.in_ci else ' (not in CI)'}")
+        for name, stages in GROUPS.items():
+            print(f"{name:18} short for: {' '.join(stages)}")
         return 0
     LOGS.mkdir(parents=True, exist_ok=True)
     total, failed = Count(), set()

@@ -22,6 +22,7 @@ HEAVY_NICENESS = -10
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: not in CI (the full matrix has its own command)")
+    config.addinivalue_line("markers", "quick: one of the ten that `scripts/test quick` runs")
     config.addinivalue_line("markers", "smoke: also run under the address and undefined behaviour sanitizers")
     config.addinivalue_line("markers", "races: also run under the thread sanitizer")
     config.addinivalue_line("markers", "slow: takes ten seconds or more, and so begins early")

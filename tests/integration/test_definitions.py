@@ -69,6 +69,7 @@ def test_quota_list_and_get_show_the_effective_value_and_its_origin(world):
     wait_until(lambda: "77" in fleet[2].command("quota", "get", "bucket"), 20, "the edit shows")
 
 
+@pytest.mark.quick
 def test_a_document_of_a_newer_generation_spreads_from_one_sidecar(world):
     fleet = world.fleet(3, [quota("bucket", "1000r/s")])
     fleet[0].write_quotas([quota("bucket", "0r/s")], generation=2)

@@ -31,6 +31,7 @@ def test_sigterm_under_load_fails_no_request(world, folder):
     assert result.total("ok") == result.total("offered")
 
 
+@pytest.mark.quick
 def test_sigterm_alone_finishes_what_is_in_flight(world, folder):
     """No drain before, requests of 300 ms in flight: each is answered, the exit code is 0."""
     fleet = world.fleet(1, QUOTAS, delay_ms=300, settings=LATE_CLIENTS)

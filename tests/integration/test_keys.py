@@ -199,6 +199,7 @@ def test_the_old_key_is_refused_after_its_removal(world, folder):
     wait_until(lambda: fleet.alive_peers(fleet[0]) == 1, 30, "it is given up")
 
 
+@pytest.mark.quick
 def test_a_bad_key_file_changes_nothing_and_is_told(world, folder):
     fleet, master, mounts = keyed_fleet(world, folder, [quota("bucket", "100r/s")])
     fleet.start()

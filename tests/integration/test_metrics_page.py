@@ -53,6 +53,7 @@ def promtool(text):
                           capture_output=True)
 
 
+@pytest.mark.quick
 def test_the_page_and_its_documentation_agree(world):
     fleet = world.fleet(2, [quota("bucket", "10r/s"), quota("{bucket}", "10r/s")], start=False)
     for one in fleet:

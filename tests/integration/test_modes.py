@@ -55,6 +55,7 @@ def test_a_share_of_clients_is_enforced_alike_by_every_sidecar(world):
     wait_equal(lambda: fleet[0].metric("weir_quota_shadow_refused_total", quota="b"), 1000 - refused, "in shadow")
 
 
+@pytest.mark.quick
 def test_a_front_tier_peeks_and_the_tier_behind_charges(world, folder):
     fleet = world.fleet(2, [quota("b", "100r/s"), quota("closed", "0r/s")], start=False)
     front, behind = fleet

@@ -127,6 +127,7 @@ def test_a_dry_run_of_rm_shows_what_would_hold_and_fails_as_the_real_one_does(wo
     assert "now     5r/s, parent root" in sidecar.command("quota", "rm", "s3/b")
 
 
+@pytest.mark.quick
 def test_apply_does_all_or_nothing_and_says_so(world, folder):
     fleet = world.fleet(2, [quota("s3", "1000r/s")])
     file = folder / "new.yaml"

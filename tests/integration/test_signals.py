@@ -51,6 +51,7 @@ def test_told_to_end_while_it_starts_it_ends_well(world):
     assert sidecar.stop(60) == 0
 
 
+@pytest.mark.quick
 @pytest.mark.smoke
 def test_the_admin_token_is_read_again(world, folder):
     tokens = folder / "token"

@@ -43,6 +43,7 @@ def test_six_a_minute_never_refuses_a_second_request(world):
         assert http.get(second.address, f"/six{i}/2").status == 200, f"six{i}"
 
 
+@pytest.mark.quick
 def test_a_refusal_names_its_quota_and_says_when_to_come_back(world):
     fleet = world.fleet(1, [quota("none", "0r/s"), quota("few", "2r/m")])
     answer = http.get(fleet[0].address, "/none/1")

@@ -194,6 +194,7 @@ def test_a_directory_that_is_not_there_is_told_once_and_used_when_it_comes(world
     assert len(log_lines(sidecar, "the snapshot is written again")) == 1
 
 
+@pytest.mark.quick
 def test_what_was_changed_just_before_sigterm_is_kept(world):
     sidecar = kept_fleet(world, 1)[0]
     sidecar.command("quota", "set", "bucket", "--rate", "7r/s")

@@ -36,6 +36,7 @@ def hashes(sidecar):
     return wait_until(same, 20, "status and metrics say the same")
 
 
+@pytest.mark.quick
 def test_the_quotas_hash_is_the_fleet_s_and_changes_with_the_file(world):
     quotas = [quota("bucket", "100r/s"), quota("other", "5r/s")]
     fleet = world.fleet(3, quotas)

@@ -1,5 +1,7 @@
-"""What CI's stages count: a test that was skipped is told at the end, and a sanitizer's report is a failure."""
+"""What CI's stages count and run: a test that was skipped is told at the end, a sanitizer's report is a
+failure, and `quick` is the short way."""
 
+import re
 import sys
 import types
 
@@ -85,3 +87,25 @@ def test_some_of_each_file_of_integration_run_under_the_address_sanitizer(path):
     assert marked == (path.stem not in BY_THE_CLOCK)
     text = next((ROOT / "docs/decisions").glob("0110-*")).read_text()
     assert marked or f"`{path.stem}`" in text
+
+
+def test_quick_builds_and_runs_its_five_stages_and_is_no_part_of_ci():
+    quick = stages.select(["quick"])
+    assert [stage.name for stage in quick] == ["quick-build", "quick-unit", "quick-sim", "quick-integration", "quick-demo"]
+    assert all(stage.needs == ["quick-build"] for stage in quick[1:])
+    assert not {stage.name for stage in quick} & {stage.name for stage in stages.select([])}
+
+
+def test_quick_runs_one_test_of_each_of_ten_files_of_integration():
+    marks = {path.stem: len(re.findall(r"^@pytest\.mark\.quick$", path.read_text(), re.MULTILINE))
+             for path in (ROOT / "tests/integration").glob("test_*.py")}
+    assert sorted(marks.values())[-10:] == [1] * 10
+    assert sum(marks.values()) == 10
+
+
+def test_the_sanitizers_build_what_their_stages_run():
+    """Each program that a test of the integration stages starts is a target of the build before them."""
+    started = set(re.findall(r'program\("([\w-]+)"\)', "".join(
+        path.read_text() for path in (ROOT / "tests/integration").rglob("*.py"))))
+    assert {"weir-load", "weir-origin"} <= started
+    assert started <= set(stages.ASAN_TARGETS)
