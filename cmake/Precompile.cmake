@@ -1,0 +1,83 @@
+# Precompiled headers, in the presets that set WEIR_PRECOMPILE. `dev` and `clang` do not: there every
+# file is compiled by itself, and fails if it lacks an #include.
+#
+# weir_precompile(TARGET SET): the target's sources begin with the headers of the set:
+#   core    the standard library
+#   net     and Asio and JSON; for modules above `net` only, so that no other can use it unseen
+#   test    the standard library, doctest and RapidCheck
+# A header of a compiler must have been compiled with the same options as the files that use it, so
+# there is one for each set, each optimisation level and each kind of code (position independent or
+# not), made when the first target asks for it.
+set(weir_core_headers
+    <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <cstddef> <cstdint> <cstdio> <cstdlib>
+    <cstring> <deque> <functional> <limits> <map> <memory> <mutex> <new> <optional> <set> <span> <sstream>
+    <stdexcept> <string> <string_view> <thread> <tuple> <type_traits> <unordered_map> <utility> <variant>
+    <vector> <boost/system/result.hpp>)
+set(weir_net_headers ${weir_core_headers}
+    <boost/asio/awaitable.hpp> <boost/asio/buffer.hpp> <boost/asio/io_context.hpp> <boost/asio/ip/tcp.hpp>
+    <boost/asio/ip/udp.hpp> <boost/asio/post.hpp> <boost/asio/steady_timer.hpp> <boost/asio/write.hpp>
+    <nlohmann/json.hpp>)
+set(weir_test_headers ${weir_core_headers} <doctest/doctest.h> <rapidcheck.h>)
+
+# A precompiled header names the folder that it was made in, so that ccache would find nothing that
+# another checkout has compiled. It takes a file beside it, with ".sum" behind its name, for the whole:
+# here the sum of the headers' text. What else matters are options, which ccache compares itself.
+function(weir_sum_up holder)
+    set(folder ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${holder}.dir)
+    set(header ${folder}/cmake_pch.hxx)
+    set(sum ${header}${CMAKE_PCH_EXTENSION}.sum)
+    add_custom_command(OUTPUT ${sum}
+        COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -E -P -MD -MF ${holder}.d -MT ${sum} -x c++ ${header} -o ${sum}.text
+        COMMAND sha256sum < ${sum}.text > ${sum}
+        COMMAND ${CMAKE_COMMAND} -E rm ${sum}.text
+        DEPENDS ${header} DEPFILE ${holder}.d VERBATIM)
+    add_custom_target(${holder}_sum DEPENDS ${sum})
+endfunction()
+
+function(weir_precompile target set)
+    if(NOT WEIR_PRECOMPILE)
+        return()
+    endif()
+    get_target_property(level ${target} WEIR_LEVEL)
+    get_target_property(position_independent ${target} POSITION_INDEPENDENT_CODE)
+    set(holder weir_${set}_headers)
+    if(level)
+        string(APPEND holder "_${level}")
+    endif()
+    if(position_independent)
+        string(APPEND holder "_shared")
+    endif()
+    if(NOT TARGET ${holder})
+        set(source ${PROJECT_BINARY_DIR}/${holder}.cpp)
+        file(CONFIGURE OUTPUT ${source} CONTENT "")
+        add_library(${holder} OBJECT ${source})
+        target_link_libraries(${holder} PRIVATE weir_compile_options)
+        target_precompile_headers(${holder} PRIVATE ${weir_${set}_headers})
+        foreach(property POSITION_INDEPENDENT_CODE CXX_VISIBILITY_PRESET VISIBILITY_INLINES_HIDDEN)
+            get_target_property(value ${target} ${property})
+            if(value)
+                set_target_properties(${holder} PROPERTIES ${property} ${value})
+            endif()
+        endforeach()
+        weir_compile_at(${holder} "${level}")
+        weir_sum_up(${holder})
+    endif()
+    target_precompile_headers(${target} REUSE_FROM ${holder})
+    add_dependencies(${target} ${holder}_sum)
+endfunction()
+
+# weir_compile_at(TARGET LEVEL): an optimisation level other than the build type's, such as -O0.
+function(weir_compile_at target level)
+    if(level)
+        target_compile_options(${target} PRIVATE ${level})
+        set_target_properties(${target} PROPERTIES WEIR_LEVEL ${level})
+    endif()
+endfunction()
+
+if(WEIR_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # CMake also includes the header by its full path, which no other checkout has; the precompiled
+    # form stands for it.
+    set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
+    # The time of day in a precompiled header would make each one another.
+    target_compile_options(weir_compile_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+endif()
