@@ -219,4 +219,14 @@ class VirtualNetwork {
     std::priority_queue<Flight, std::vector<Flight>, std::greater<>> flights_;
 };
 
+/// Whether nobody has the member in its table any more.
+inline bool knows_dead(VirtualNetwork& world, const gossip::MemberId& dead) {
+    for (auto& [number, node] : world.nodes()) {
+        if (node->transport.membership().find(dead) != nullptr) {
+            return false;
+        }
+    }
+    return true;
+}
+
 }  // namespace weir::membership::test

@@ -45,4 +45,9 @@ struct OwnedFixture {
     }
 };
 
+/// A limit from which nothing drains: the level is the sum of what was counted.
+inline void stop_draining(OwnedLimit& limit) {
+    limit.parameters = limiter::LimitParameters{1e-9, 1e6, 2e6, -1, limiter::Law::adaptive};
+}
+
 }  // namespace weir::sync::test

@@ -1,0 +1,61 @@
+// Clients that speak HTTP/1.0.
+#include <doctest/doctest.h>
+
+#include "proxy/bodies.h"
+
+using namespace weir::proxy;
+using namespace weir::proxy::testing;
+
+TEST_CASE("HTTP/1.0 clients are served, kept alive only if they ask") {
+    Fixture proxy;
+    auto client = proxy.connect();
+    client.send("GET / HTTP/1.0\r\nHost: a.test\r\nConnection: keep-alive\r\n\r\n");
+    auto answer = read_response(client);
+    REQUIRE(answer);
+    CHECK(answer->body == "ok");
+    CHECK(answer->field("Connection") == "keep-alive");
+    client.send("GET / HTTP/1.0\r\nHost: a.test\r\n\r\n");
+    answer = read_response(client);
+    REQUIRE(answer);
+    CHECK(answer->body == "ok");
+    CHECK(client.closed_within(kPatience));
+}
+
+TEST_CASE("an HTTP/1.0 client gets a chunked answer's content, ended by the connection") {
+    Fixture proxy;
+    const auto body = pattern(200'000);
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.request();
+        session.send("HTTP/1.1 200 OK\r\nA: 1\r\nTransfer-Encoding: chunked\r\nB: 2\r\n\r\n" +
+                     chunked(body, 777) + "0;x=y\r\nT: t\r\n\r\n");
+        session.request();
+    });
+    auto client = proxy.connect();
+    client.send("GET / HTTP/1.0\r\nHost: a.test\r\nConnection: keep-alive\r\n\r\n");
+    const auto answer = read_head(client);
+    REQUIRE(answer);
+    CHECK(answer->status() == 200);
+    CHECK(!answer->has("Transfer-Encoding"));
+    CHECK(answer->field("A") == "1");
+    CHECK(answer->field("B") == "2");
+    CHECK(answer->field("Connection") == "close");
+    const bool same = client.take_all() == body;  // too long to be printed
+    CHECK(same);
+    CHECK(client.closing() == Closing::orderly);
+    CHECK(proxy[Ending::unlimited] == 1);
+    // All of it was read, so the upstream's connection stays.
+    CHECK(proxy.statistics().upstream_connections() == 1);
+}
+
+TEST_CASE("an HTTP/1.0 client sees a broken-off chunked answer as broken off") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.request();
+        session.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+    });
+    auto client = proxy.connect();
+    client.send("GET / HTTP/1.0\r\nHost: a.test\r\n\r\n");
+    static_cast<void>(client.take_all());
+    CHECK(client.closing() == Closing::reset);
+    CHECK(proxy[Ending::upstream_truncated] == 1);
+}

@@ -1,0 +1,166 @@
+// At which borders a delta is a baseline, late, a leap or a lie. Rate 100, low 100, high 200: a
+// ceiling of 220, balance at 150.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "owned_fixture.h"
+
+namespace weir::sync {
+namespace {
+
+using test::stop_draining;
+using Fixture = test::OwnedFixture;
+
+TEST_CASE("ten times what can have happened is believed, and no more") {
+    const auto first = [](double admitted) {
+        Fixture fixture;
+        fixture.now += 5s;
+        return fixture.receive(1, fixture.delta(admitted, admitted, 0));
+    };
+    // The ceiling of 220 and a second's 100.
+    CHECK(first(3200) == DeltaOutcome::counted);
+    CHECK(first(3201) == DeltaOutcome::leaping);
+    const auto next = [](double increase, Duration after, Duration oldest, double heaviest) {
+        Fixture fixture;
+        fixture.now += 5s;
+        DeltaEntry entry = fixture.delta(7, 7, 0);
+        CHECK(fixture.receive(1, entry) == DeltaOutcome::counted);
+        fixture.now += after;
+        entry.admitted += increase;
+        entry.offered = entry.admitted;
+        entry.oldest_age = oldest;
+        entry.heaviest = heaviest;
+        return fixture.receive(1, entry);
+    };
+    CHECK(next(3200, 100ms, 0s, 0) == DeltaOutcome::counted);
+    CHECK(next(3201, 100ms, 0s, 0) == DeltaOutcome::leaping);
+    CHECK(next(6200, 4s, 0s, 0) == DeltaOutcome::counted);
+    CHECK(next(6201, 4s, 0s, 0) == DeltaOutcome::leaping);
+    CHECK(next(8200, 4s, 6s, 0) == DeltaOutcome::counted);
+    CHECK(next(8201, 4s, 6s, 0) == DeltaOutcome::leaping);
+    CHECK(next(11'000, 0s, 0s, 1000) == DeltaOutcome::counted);
+    CHECK(next(11'001, 0s, 0s, 1000) == DeltaOutcome::leaping);
+    // What was given back is no part of it; without parameters nobody can say.
+    Fixture fixture;
+    fixture.now += 5s;
+    DeltaEntry entry = fixture.delta(4000, 4000, 0);
+    entry.refunded = 1000;
+    CHECK(fixture.receive(1, entry) == DeltaOutcome::counted);
+    fixture.limit.parameters.reset();
+    CHECK(fixture.receive(2, fixture.delta(1e9, 1e9, 0)) == DeltaOutcome::counted);
+}
+
+TEST_CASE("a rate is believed up to ten times what the counts found, and a few requests") {
+    struct Told {
+        double rate;
+        double typical = 1;
+        bool known = true;
+    };
+    const auto first = [](Told told) {
+        Fixture fixture;
+        if (!told.known) {
+            fixture.limit.parameters.reset();
+        }
+        fixture.now += 5s;
+        DeltaEntry entry = fixture.delta(0, 300, told.rate);
+        entry.typical = told.typical;
+        const DeltaOutcome outcome = fixture.receive(1, entry);
+        const bool believed = outcome == DeltaOutcome::counted;
+        CHECK(fixture.limit.bucket.offered_rate == doctest::Approx(believed ? told.rate : 1000));
+        return believed;
+    };
+    CHECK(first({10 * 300 / 0.3 + 30 / 0.3}));
+    CHECK_FALSE(first({10'100.5}));
+    CHECK(first({10'199, 2}));
+    CHECK_FALSE(first({10'201, 2}));
+    CHECK(first({10'099, 0.5}));
+    CHECK_FALSE(first({10'101, 0.5}));
+    CHECK(first({19'999, 1e6}));  // no heavier than low
+    CHECK_FALSE(first({20'001, 1e6}));
+    CHECK(first({1e8, 1e6, false}));
+    CHECK_FALSE(first({1.001e8, 1e6, false}));
+
+    const auto next = [](double rate, Duration after) {
+        Fixture fixture;
+        fixture.now += 5s;
+        CHECK(fixture.receive(1, fixture.delta(0, 300, 1000)) == DeltaOutcome::counted);
+        fixture.now += after;
+        const DeltaOutcome outcome = fixture.receive(1, fixture.delta(0, 330, rate));
+        const double left = 1000 * std::exp(-0.5 * to_seconds(after) / 0.3);
+        const bool believed = outcome == DeltaOutcome::counted;
+        CHECK(fixture.limit.bucket.offered_rate == doctest::Approx(believed ? rate : left + 100));
+        return believed;
+    };
+    CHECK(next(11'099, 0ms));
+    CHECK_FALSE(next(11'101, 0ms));
+    CHECK(next(10 * 606.5 + 1099, 300ms));
+    CHECK_FALSE(next(10 * 606.6 + 1101, 300ms));
+}
+
+TEST_CASE("a word is late after two and a half keep-alives of silence, and not before") {
+    const auto counted = [](Duration quiet, Duration oldest, Duration before, Duration after,
+                            std::uint64_t late) {
+        Fixture fixture;
+        stop_draining(fixture.limit);
+        fixture.now += 5s;
+        DeltaEntry entry = fixture.delta(1, 1, 0);
+        entry.keep_alive = before;
+        fixture.receive(1, entry);
+        fixture.now += quiet;
+        entry = fixture.delta(1001, 1001, 0);
+        entry.oldest_age = oldest;
+        entry.keep_alive = after;
+        CHECK(fixture.receive(1, entry) == DeltaOutcome::counted);
+        CHECK(fixture.statistics.late_lumps == late);
+        return fixture.limit.bucket.level - 1;
+    };
+    CHECK(counted(2500ms, 10s, 1s, 1s, 0) == doctest::Approx(1000));
+    CHECK(counted(2501ms, 10s, 1s, 1s, 1) == doctest::Approx(1000 / 2.501));
+    CHECK(counted(10s, 2500ms, 1s, 1s, 0) == doctest::Approx(1000));
+    CHECK(counted(10s, 4s, 1s, 1s, 1) == doctest::Approx(250));
+    CHECK(counted(4s, 4s, 2s, 1s, 0) == doctest::Approx(1000));  // the longer of two promises
+    CHECK(counted(4s, 4s, 1s, 2s, 0) == doctest::Approx(1000));
+    // Less than a second's silence counts whole even if it is late.
+    CHECK(counted(800ms, 800ms, 200ms, 200ms, 0) == doctest::Approx(1000));
+    CHECK(counted(801ms, 801ms, 200ms, 200ms, 1) == doctest::Approx(1000));
+}
+
+TEST_CASE("the first word of a young run is as old as it says") {
+    Fixture fixture;
+    stop_draining(fixture.limit);
+    fixture.now += 50s;
+    DeltaEntry entry = fixture.delta(1000, 1000, 0);
+    entry.run_age = 20s;
+    entry.oldest_age = 10s;
+    CHECK(fixture.receive(1, entry) == DeltaOutcome::counted);
+    CHECK(fixture.limit.bucket.level == doctest::Approx(100));
+    CHECK(fixture.statistics.late_lumps == 1);
+}
+
+TEST_CASE("a late lump fills to balance at most, and takes nothing away") {
+    const auto level_after = [](double level, double increase, double rate) {
+        Fixture fixture;
+        fixture.limit.parameters->rate = 1e-9;  // balance at 150 all the same
+        fixture.now += 5s;
+        DeltaEntry entry = fixture.delta(1, 1, rate);
+        fixture.receive(1, entry);
+        fixture.now += 4s;
+        fixture.limit.advance(fixture.now);
+        fixture.limit.bucket.level = level;
+        entry = fixture.delta(1 + increase, 1 + increase, rate);
+        entry.oldest_age = 4s;
+        CHECK(fixture.receive(1, entry) == DeltaOutcome::counted);
+        CHECK(fixture.statistics.late_lumps == 1);
+        return fixture.limit.bucket.level;
+    };
+    CHECK(level_after(100, 40, 0) == doctest::Approx(110));
+    CHECK(level_after(100, 1000, 0) == doctest::Approx(150));
+    CHECK(level_after(149, 40, 0) == doctest::Approx(150));
+    CHECK(level_after(160, 1000, 0) == doctest::Approx(160));
+    // Of a share of 40 a second some 40 were reckoned already: no more of it, nor less.
+    CHECK(level_after(60, 40, 20) == doctest::Approx(60));
+}
+
+}  // namespace
+}  // namespace weir::sync

@@ -1,0 +1,172 @@
+// Rates of origins at an owner: heard, handed over by another owner, held for the silent. Rate 100,
+// low 100, high 200: a ceiling of 220, balance at 150.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "owned_fixture.h"
+
+namespace weir::sync {
+namespace {
+
+using test::stop_draining;
+using Fixture = test::OwnedFixture;
+
+TEST_CASE_FIXTURE(Fixture,
+                  "rates of what is handed over end when the origins had the time to speak") {
+    HandoverEntry entry;
+    entry.rate = 400;
+    entry.held_rate = 100;
+    entry.hold_left = 5s;
+    entry.typical = 2;
+    entry.heaviest = 1e9;
+    limit.receive(settings, entry, now);
+    CHECK(limit.bucket.typical == 2);
+    CHECK(limit.bucket.heaviest == 6000);
+    CHECK(limit.bucket.offered_rate == 500);
+    DeltaEntry word = delta(0, 100, 300);
+    word.keep_alive = 3s;
+    receive(1, word);
+    CHECK(limit.bucket.offered_rate == 500);  // 300 of the 400 are this one's
+    pass(1199ms);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(500));
+    pass(1ms);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(400));
+    // Once they are over, each word adds to the sum of all and to what is held.
+    receive(2, delta(0, 100, 50));
+    CHECK(limit.bucket.offered_rate == doctest::Approx(450));
+    CHECK(limit.holding);
+    pass(3799ms);
+    CHECK(limit.holding);
+    word.offered = 1000;
+    receive(1, word);
+    receive(2, delta(0, 100, 50));
+    pass(1ms);
+    CHECK_FALSE(limit.holding);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(350));
+}
+
+TEST_CASE_FIXTURE(Fixture, "however small they are, rates that are heard replace handed ones") {
+    HandoverEntry entry;
+    entry.rate = 0.5;
+    limit.receive(settings, entry, now);
+    receive(1, delta(0, 1, 0.3));
+    CHECK(limit.bucket.offered_rate == doctest::Approx(0.5));
+    receive(2, delta(0, 1, 0.3));
+    CHECK(limit.bucket.offered_rate == doctest::Approx(0.6));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a hand-over is believed for the first second") {
+    HandoverEntry entry;
+    entry.level = 90;
+    entry.rate = 10;
+    entry.shedding = true;
+    now += 1s;
+    limit.receive(settings, entry, now);
+    CHECK(limit.bucket.level == 90);
+    CHECK(limit.bucket.shedding);
+    entry.level = 40;
+    entry.shedding = false;
+    entry.rate = 5;
+    entry.typical = 0;
+    limit.receive(settings, entry, now);
+    CHECK(limit.bucket.level == 90);  // the larger one
+    CHECK(limit.bucket.shedding);
+    CHECK(limit.bucket.offered_rate == 10);
+    CHECK(limit.bucket.typical == 1e-6);
+    now += 1ms;
+    entry.level = 190;
+    limit.receive(settings, entry, now);
+    CHECK(limit.bucket.level < 91);
+    CHECK(limit.handed_over);
+    entry.level = 1e9;
+    limit.restart(2, now);
+    limit.receive(settings, entry, now);
+    CHECK(limit.bucket.level == 220);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "of two holds that are handed over the shorter one holds, ten seconds at most") {
+    HandoverEntry entry;
+    entry.held_rate = 100;
+    entry.hold_left = 100s;
+    limit.receive(settings, entry, now);
+    CHECK(limit.held_until == now + 10s);
+    entry.hold_left = 3s;
+    limit.receive(settings, entry, now);
+    CHECK(limit.held_until == now + 3s);
+    entry.hold_left = 8s;
+    limit.receive(settings, entry, now);
+    CHECK(limit.held_until == now + 3s);
+    CHECK(limit.bucket.offered_rate == 100);
+    limit.when_isolated = limiter::IsolationMode::optimistic;
+    limit.receive(settings, entry, now);
+    CHECK(limit.bucket.offered_rate == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a host that says nobody listens: its rate moves away, its reckoning at once") {
+    stop_draining(limit);
+    now += 5s;
+    receive(1, delta(10, 10, 50));
+    now += 100ms;
+    limit.advance(now);
+    CHECK(limit.bucket.level == doctest::Approx(15));
+    silence.nobody_there(1, now);
+    now += 1ms;
+    limit.advance(now);
+    REQUIRE(silence.nobody_there(1, now) == Silence::Hint::given_up);
+    limit.judged = now;
+    const double before = limit.bucket.offered_rate;
+    limit.judge_silence(settings, silence, now);
+    CHECK(limit.bucket.level == doctest::Approx(10));
+    CHECK(limit.bucket.offered_rate == doctest::Approx(before));
+    now += 300ms;
+    limit.judge_silence(settings, silence, now);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(50 * std::exp(-1)));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a silent origin's rate falls to a third in a tenth of a second") {
+    now += 5s;
+    receive(1, delta(10, 10, 50));
+    now += 2501ms;
+    limit.judged = now;
+    limit.judge_silence(settings, silence, now);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(50));
+    now += 100ms;
+    limit.judge_silence(settings, silence, now);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(50 * std::exp(-1)));
+    // Who promised nothing is not missed.
+    receive(2, delta(10, 10, 0));
+    const std::uint64_t silent = statistics.silent_origins;
+    now += 30s;
+    silence.heard(1, now);
+    limit.judge_silence(settings, silence, now);
+    CHECK(limit.find(2)->fade == 1);
+    CHECK(statistics.silent_origins == silent);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "origins are those that were heard of lately; cells are kept for longer") {
+    now += 5s;
+    receive(1, delta(10, 10, 0));
+    receive(2, delta(10, 10, 0));
+    pass(1s);
+    receive(2, delta(11, 11, 0));
+    pass(1499ms);
+    CHECK(limit.origins == 2);
+    pass(1ms);
+    CHECK(limit.origins == 1);
+    CHECK(limit.total(settings, nullptr, 0, now).origins == 1);
+    pass(10s);
+    CHECK(limit.origins == 0);
+    CHECK(limit.total(settings, nullptr, 0, now).origins == 1);
+    pass(75s - 12'500ms);
+    CHECK(limit.cells.size() == 2);
+    pass(1ms);
+    CHECK(limit.cells.size() == 1);
+    CHECK(limit.find(1) == nullptr);
+}
+
+}  // namespace
+}  // namespace weir::sync
