@@ -60,23 +60,30 @@ void DefinitionTree::for_each(std::string_view from,
 
 // --- changes ------------------------------------------------------------------------------------
 
-void DefinitionTree::put(const QuotaDefinition& definition, std::uint64_t hash, bool sound) {
+/// The node of that name, and whether it is new.
+std::pair<DefinitionTree::Node*, bool> DefinitionTree::find_or_add(const std::string& name) {
     // Documents come sorted, so the end is where the next one goes most often.
-    const auto hint = nodes_.empty() || std::prev(nodes_.end())->first < definition.name
+    const auto hint = nodes_.empty() || std::prev(nodes_.end())->first < name
                           ? nodes_.end()
-                          : nodes_.lower_bound(definition.name);
-    const bool fresh = hint == nodes_.end() || hint->first != definition.name;
-    const auto place = fresh ? nodes_.emplace_hint(hint, definition.name, Node{}) : hint;
-    Node& node = place->second;
-    if (fresh) {
-        node.name = &place->first;
-        if (const auto gone = gone_.find(definition.name); gone != gone_.end()) {
-            node.given = true;
-            node.given_hash = gone->second.hash;
-            node.depth = gone->second.depth;
-            gone_.erase(gone);
-        }
+                          : nodes_.lower_bound(name);
+    if (hint != nodes_.end() && hint->first == name) {
+        return {&hint->second, false};
     }
+    const auto place = nodes_.emplace_hint(hint, name, Node{});
+    Node& node = place->second;
+    node.name = &place->first;
+    if (const auto gone = gone_.find(name); gone != gone_.end()) {
+        node.given = true;
+        node.given_hash = gone->second.hash;
+        node.depth = gone->second.depth;
+        gone_.erase(gone);
+    }
+    return {&node, true};
+}
+
+void DefinitionTree::put(const QuotaDefinition& definition, std::uint64_t hash, bool sound) {
+    const auto [place, fresh] = find_or_add(definition.name);
+    Node& node = *place;
     std::vector<DefinitionError> alone;
     if (!sound) {
         alone = limiter::validate_alone(definition);
@@ -115,13 +122,21 @@ void DefinitionTree::put(const QuotaDefinition& definition, std::uint64_t hash, 
     }
     const bool counted = node.valid;
     settle(node);
-    if (!counted && !node.valid && losses_ != nullptr && node.problem &&
-        losses_->size() < kMostLosses) {
-        if (!node.own_problem) {
-            losses_->push_back(*node.problem);
-        } else if (node.family != nullptr && node.family->parent == nullptr) {
-            losses_->push_back(missing_parent(node, true));
-        }
+    if (!counted && !node.valid) {
+        note_as_lost(node);
+    }
+}
+
+/// Notes why the definition is not in force. A problem that it has by itself has been noted
+/// already; a missing parent is then noted as well.
+void DefinitionTree::note_as_lost(const Node& node) {
+    if (losses_ == nullptr || !node.problem || losses_->size() >= kMostLosses) {
+        return;
+    }
+    if (!node.own_problem) {
+        losses_->push_back(*node.problem);
+    } else if (node.family != nullptr && node.family->parent == nullptr) {
+        losses_->push_back(missing_parent(node, true));
     }
 }
 
@@ -434,93 +449,6 @@ void DefinitionTree::queue_children(const Node& node) {
 void DefinitionTree::queue_family(Family& family) {
     for (Node* child = family.first; child != nullptr; child = child->after) {
         queue_.push_back(child);
-    }
-}
-
-// --- the difference to what the limiter has -----------------------------------------------------
-
-void DefinitionTree::hand_out(Node& node) {
-    const bool same = node.given && node.given_hash == node.hash;
-    const bool differs = node.valid ? !same : node.given;
-    if (node.waiting || !differs) {
-        return;
-    }
-    node.waiting = true;
-    puts_[node.depth].push_back(&node);
-    ++waiting_;
-}
-
-std::vector<DefinitionTree::Step> DefinitionTree::take(std::size_t budget) {
-    std::vector<Step> steps;
-    if (waiting_ == 0) {
-        return steps;
-    }
-    take_puts(budget, steps);
-    const auto empty = [](const auto& list) { return list.empty(); };
-    if (std::all_of(puts_.begin(), puts_.end(), empty)) {
-        take_erases(budget, steps);
-    }
-    return steps;
-}
-
-void DefinitionTree::take_puts(std::size_t budget, std::vector<Step>& steps) {
-    for (std::size_t depth = 0; depth < kDepths; ++depth) {
-        std::deque<Node*>& list = puts_[depth];
-        while (!list.empty() && steps.size() < budget) {
-            Node* const node = list.front();
-            list.pop_front();
-            --waiting_;
-            node->waiting = false;
-            if (node->dead) {
-                graveyard_.erase(node);
-            } else if (node->valid && node->depth > depth) {
-                hand_out(*node);
-            } else if (node->valid) {
-                if (!node->given || node->given_hash != node->hash) {
-                    gone_.erase(*node->name);
-                    steps.push_back({*node->name, true, node->hash});
-                }
-                node->given = true;
-                node->given_hash = node->hash;
-            } else if (std::exchange(node->given, false)) {
-                gone_[*node->name] = {node->given_hash, node->depth};
-                erases_[node->depth].push_back(*node->name);
-                ++waiting_;
-            }
-        }
-        if (steps.size() >= budget) {
-            return;
-        }
-    }
-}
-
-void DefinitionTree::take_erases(std::size_t budget, std::vector<Step>& steps) {
-    for (std::size_t depth = kDepths; depth-- > 0 && steps.size() < budget;) {
-        std::vector<std::string>& list = erases_[depth];
-        while (!list.empty() && steps.size() < budget) {
-            if (gone_.erase(list.back()) > 0) {
-                steps.push_back({std::move(list.back()), false, 0});
-            }
-            list.pop_back();
-            --waiting_;
-        }
-    }
-}
-
-void DefinitionTree::all_given() {
-    for (auto& list : puts_) {
-        list = {};
-    }
-    for (auto& list : erases_) {
-        list = {};
-    }
-    gone_.clear();
-    graveyard_.clear();
-    waiting_ = 0;
-    for (auto& [name, node] : nodes_) {
-        node.waiting = false;
-        node.given = node.valid;
-        node.given_hash = node.hash;
     }
 }
 

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "limiter/definition.h"
@@ -101,6 +102,8 @@ class DefinitionTree {
         std::uint8_t depth = 0;
     };
 
+    [[nodiscard]] std::pair<Node*, bool> find_or_add(const std::string& name);
+    void note_as_lost(const Node& node);
     void adopt(Node& node, const std::optional<std::string>& parent);
     void leave(Node& node);
     void add_pattern(Node& node);

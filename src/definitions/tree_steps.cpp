@@ -1,0 +1,94 @@
+// The difference between the tree and what the limiter has, as steps for the limiter.
+#include <algorithm>
+#include <utility>
+
+#include "definitions/tree.h"
+
+namespace weir::definitions {
+
+void DefinitionTree::hand_out(Node& node) {
+    const bool same = node.given && node.given_hash == node.hash;
+    const bool differs = node.valid ? !same : node.given;
+    if (node.waiting || !differs) {
+        return;
+    }
+    node.waiting = true;
+    puts_[node.depth].push_back(&node);
+    ++waiting_;
+}
+
+std::vector<DefinitionTree::Step> DefinitionTree::take(std::size_t budget) {
+    std::vector<Step> steps;
+    if (waiting_ == 0) {
+        return steps;
+    }
+    take_puts(budget, steps);
+    const auto empty = [](const auto& list) { return list.empty(); };
+    if (std::all_of(puts_.begin(), puts_.end(), empty)) {
+        take_erases(budget, steps);
+    }
+    return steps;
+}
+
+void DefinitionTree::take_puts(std::size_t budget, std::vector<Step>& steps) {
+    for (std::size_t depth = 0; depth < kDepths; ++depth) {
+        std::deque<Node*>& list = puts_[depth];
+        while (!list.empty() && steps.size() < budget) {
+            Node* const node = list.front();
+            list.pop_front();
+            --waiting_;
+            node->waiting = false;
+            if (node->dead) {
+                graveyard_.erase(node);
+            } else if (node->valid && node->depth > depth) {
+                hand_out(*node);
+            } else if (node->valid) {
+                if (!node->given || node->given_hash != node->hash) {
+                    gone_.erase(*node->name);
+                    steps.push_back({*node->name, true, node->hash});
+                }
+                node->given = true;
+                node->given_hash = node->hash;
+            } else if (std::exchange(node->given, false)) {
+                gone_[*node->name] = {node->given_hash, node->depth};
+                erases_[node->depth].push_back(*node->name);
+                ++waiting_;
+            }
+        }
+        if (steps.size() >= budget) {
+            return;
+        }
+    }
+}
+
+void DefinitionTree::take_erases(std::size_t budget, std::vector<Step>& steps) {
+    for (std::size_t depth = kDepths; depth-- > 0 && steps.size() < budget;) {
+        std::vector<std::string>& list = erases_[depth];
+        while (!list.empty() && steps.size() < budget) {
+            if (gone_.erase(list.back()) > 0) {
+                steps.push_back({std::move(list.back()), false, 0});
+            }
+            list.pop_back();
+            --waiting_;
+        }
+    }
+}
+
+void DefinitionTree::all_given() {
+    for (auto& list : puts_) {
+        list = {};
+    }
+    for (auto& list : erases_) {
+        list = {};
+    }
+    gone_.clear();
+    graveyard_.clear();
+    waiting_ = 0;
+    for (auto& [name, node] : nodes_) {
+        node.waiting = false;
+        node.given = node.valid;
+        node.given_hash = node.hash;
+    }
+}
+
+}  // namespace weir::definitions
