@@ -75,8 +75,7 @@ TEST_CASE("how big things may get by default") {
     CHECK(limits.memory == 0);  // the control group's
 }
 
-TEST_CASE("everything that can be said") {
-    const Settings settings = load(R"(
+constexpr const char* kEverything = R"(
 listen: 0.0.0.0:8081
 upstream: unix:/run/app.sock
 admin: unix:/run/weir/admin.sock
@@ -112,8 +111,10 @@ drain: {grace: 5s, keep_accepting: 0s}
 limiter: {max_instances: 5000, max_weight: 1000}
 metrics: {max_quota_series: 10, max_quota_bytes: 2MB}
 routing: {merge_slashes: false}
-)",
-                                   {});
+)";
+
+TEST_CASE("everything that can be said") {
+    const Settings settings = load(kEverything, {});
     CHECK(settings.admin.path == "/run/weir/admin.sock");
     CHECK(settings.quotas == std::vector<std::string>{"config/quotas.yaml", "/etc/weir/quotas"});
     CHECK(settings.workers == 2);

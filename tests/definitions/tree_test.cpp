@@ -93,6 +93,35 @@ bool counts(const Set& set, const QuotaDefinition& definition) {
     return false;
 }
 
+void check_against_model(const DefinitionTree& tree, const Set& set) {
+    REQUIRE(tree.size() == set.size());
+    std::uint64_t hash = 0;
+    for (const auto& entry : set) {
+        const std::string& known = entry.first;  // clang 14 captures no structured binding
+        const auto& definition = entry.second;
+        CAPTURE(known);
+        const DefinitionTree::Node* const node = tree.find(known);
+        REQUIRE(node != nullptr);
+        CHECK(node->valid == counts(set, definition));
+        CHECK(node->valid == (node->problem == nullptr));
+        hash += node->valid ? node->hash : 0;
+    }
+    CHECK(tree.content_hash() == hash);
+}
+
+/// What the limiter would have: hashes by name.
+using Given = std::map<std::string, std::uint64_t>;
+
+void give(DefinitionTree& tree, Given& given, std::size_t budget) {
+    for (const DefinitionTree::Step& step : tree.take(budget)) {
+        if (step.put) {
+            given[step.name] = tree.find(step.name)->hash;
+        } else {
+            CHECK(given.erase(step.name) == 1);
+        }
+    }
+}
+
 TEST_CASE("after any edits the tree says what the dumb model says of the set") {
     const std::vector<std::string> names = {"a",     "b",     "c",        "a/x",     "a/x/y",
                                             "a/{k}", "a/{q}", "{z}/x",    "a/{k}/w", "b/{k}",
@@ -104,7 +133,7 @@ TEST_CASE("after any edits the tree says what the dumb model says of the set") {
         Random random(seed);
         DefinitionTree tree;
         Set set;
-        std::map<std::string, std::uint64_t> given;  // what the limiter would have
+        Given given;
         for (int i = 0; i < 120; ++i) {
             const std::string& name = names[random.below(names.size())];
             if (random.below(4) == 0) {
@@ -119,37 +148,13 @@ TEST_CASE("after any edits the tree says what the dumb model says of the set") {
                 set[name] = fresh;
                 tree.put(fresh, random.next());
             }
-            REQUIRE(tree.size() == set.size());
-            std::uint64_t hash = 0;
-            for (const auto& entry : set) {
-                const std::string& known = entry.first;  // clang 14 captures no structured binding
-                const auto& definition = entry.second;
-                CAPTURE(known);
-                const DefinitionTree::Node* const node = tree.find(known);
-                REQUIRE(node != nullptr);
-                CHECK(node->valid == counts(set, definition));
-                CHECK(node->valid == (node->problem == nullptr));
-                hash += node->valid ? node->hash : 0;
-            }
-            CHECK(tree.content_hash() == hash);
+            check_against_model(tree, set);
             if (random.below(3) == 0) {
-                for (const DefinitionTree::Step& step : tree.take(random.below(6))) {
-                    if (step.put) {
-                        given[step.name] = tree.find(step.name)->hash;
-                    } else {
-                        CHECK(given.erase(step.name) == 1);
-                    }
-                }
+                give(tree, given, random.below(6));
             }
         }
         while (!tree.settled()) {
-            for (const DefinitionTree::Step& step : tree.take(3)) {
-                if (step.put) {
-                    given[step.name] = tree.find(step.name)->hash;
-                } else {
-                    CHECK(given.erase(step.name) == 1);
-                }
-            }
+            give(tree, given, 3);
         }
         std::size_t valid = 0;
         for (const auto& [known, definition] : set) {
