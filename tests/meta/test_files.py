@@ -1,9 +1,13 @@
-"""Every source is built, files stay small, and texts name nothing of one machine."""
+"""Every source is built, files and functions stay small, and texts name nothing of one machine."""
 
+import ast
 import re
 import statistics
 
-from source_tree import ROOT, files_below, shown
+import pytest
+
+from cpp_functions import Function, functions_of
+from source_tree import ROOT, SOURCE_SUFFIXES, files_below, shown
 
 # A path of somebody's machine, a private registry or a proxy has no place in a project.
 LOCAL = re.compile(
@@ -11,6 +15,22 @@ LOCAL = re.compile(
     r"|https?://(localhost|127\.0\.0\.1)[:/]\S*(simple|pypi|npm)\b"
 )
 TEXT_SUFFIXES = {".md", ".txt", ".yaml", ".yml", ".json", ".py", ".h", ".cpp", ".cmake", ".sh", ""}
+
+MOST_LINES_OF_A_FILE = 500
+MOST_LINES_OF_A_FUNCTION = 60
+# Longer than that until they are split. An entry that is not needed any more fails the tests too.
+LONG_FILES = {
+    "src/engine/engine.cpp",
+    "src/limiter/definition_set.cpp",
+    "src/sync/owned_limit.cpp",
+    "src/sync/owner.cpp",
+    "src/sync/reporter.cpp",
+}
+LONG_FUNCTIONS = {
+    "src/limiter/quick_check.cpp: Limiter::Implementation::look_at_chain",
+    "tests/limiter/threads_test.cpp: threads that make, replace and drop instances while definitions"
+    " change",
+}
 
 
 def project_files():
@@ -47,6 +67,93 @@ def test_half_of_the_files_are_short_and_nine_in_ten_not_long():
     lengths = sorted(len(path.read_text(encoding="utf-8").splitlines()) for path in files_below("src"))
     assert statistics.median(lengths) <= 120
     assert lengths[int(len(lengths) * 0.9)] <= 350, lengths[-20:]
+
+
+def bounded_files():
+    return [path for folder, suffixes in (("src", SOURCE_SUFFIXES), ("include", SOURCE_SUFFIXES),
+                                          ("tests", SOURCE_SUFFIXES | {".py"}))
+            for path in files_below(folder, suffixes)]
+
+
+def long_files(files):
+    return {shown(path) for path in files
+            if len(path.read_text(encoding="utf-8").splitlines()) > MOST_LINES_OF_A_FILE}
+
+
+def long_functions(name, text):
+    functions = python_functions_of if name.endswith(".py") else functions_of
+    return {f"{name}: {function.name}" for function in functions(text)
+            if function.length > MOST_LINES_OF_A_FUNCTION}
+
+
+def python_functions_of(text):
+    return [Function(node.name, node.lineno, node.end_lineno - node.lineno + 1)
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+def test_no_file_is_longer_than_the_bound():
+    assert long_files(bounded_files()) == LONG_FILES
+
+
+def test_no_function_is_longer_than_the_bound():
+    long = set()
+    for path in bounded_files():
+        long |= long_functions(shown(path), path.read_text(encoding="utf-8"))
+    assert long == LONG_FUNCTIONS
+
+
+LONG_CPP = """
+namespace weir {{
+
+class Limiter {{
+  public:
+    [[nodiscard]] bool allows(int weight = {{}}) const {{
+{body}    }}
+    int level_{{0}};
+}};
+
+template <class T>
+Limiter::Limiter(const T& amount) : level_{{amount}} {{
+{body}}}
+
+bool operator==(const Limiter& one, const Limiter& other) {{
+{body}}}
+
+TEST_CASE("a brace in a text {{ is none, in a character neither") {{
+    CHECK(first != '{{' && quote != '"');
+{body}}}
+
+}}  // namespace weir
+"""
+
+
+CASE = "a brace in a text { is none, in a character neither"
+
+
+@pytest.mark.parametrize("body, long", [
+    (57, set()),
+    (58, {"Limiter::Limiter", CASE}),  # two lines before the body, the others have one
+    (59, {"Limiter::Limiter", CASE, "allows", "operator=="})])
+def test_a_long_function_of_cpp_would_be_seen(body, long):
+    text = LONG_CPP.format(body="    work([] { return 1'000; });\n" * body)
+    assert {function.name for function in functions_of(text)} == {
+        "Limiter::Limiter", CASE, "allows", "operator=="}
+    assert long_functions("a.cpp", text) == {f"a.cpp: {name}" for name in long}
+
+
+def test_a_long_function_of_python_would_be_seen():
+    text = "def outer():\n    def inner():\n" + "        pass\n" * 59
+    assert long_functions("a.py", text) == {"a.py: outer"}
+    assert long_functions("a.py", text + "        pass\n") == {"a.py: outer", "a.py: inner"}
+
+
+def test_a_long_file_would_be_seen(monkeypatch):
+    shortest = min(bounded_files(), key=lambda path: len(path.read_text(encoding="utf-8")))
+    assert long_files([shortest]) == set()
+    monkeypatch.setitem(globals(), "MOST_LINES_OF_A_FILE", 0)
+    assert long_files([path for path in bounded_files() if path.name == "source_tree.py"]) == {
+        "tests/meta/source_tree.py"}
 
 
 def test_texts_name_nothing_of_one_machine():
