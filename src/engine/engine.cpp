@@ -1,6 +1,5 @@
 #include "engine/engine.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "definitions/exchange.h"
@@ -344,6 +343,7 @@ void Engine::end_pull(definitions::DefinitionPull& pull, Instant now) {
 std::unique_ptr<definitions::DefinitionServe> Engine::serve_pull() {
     return implementation_->bulk().serve_pull();
 }
+const sync::CounterExchange& Engine::counters() const { return implementation_->counters(); }
 definitions::DefinitionStore& Engine::definitions() { return implementation_->store(); }
 
 }  // namespace weir::engine

@@ -42,6 +42,10 @@ class DefinitionServe;
 class DefinitionStore;
 }  // namespace weir::definitions
 
+namespace weir::sync {
+class CounterExchange;
+}
+
 namespace weir::engine {
 
 /// A datagram to be sent.
@@ -122,6 +126,9 @@ class Engine {
 
     /// The quota definitions of file and API layer; changes made here spread by themselves.
     [[nodiscard]] definitions::DefinitionStore& definitions();
+
+    /// Owner, reporter and silence, for checkers, which read and change nothing.
+    [[nodiscard]] const sync::CounterExchange& counters() const;
 
   private:
     class Implementation;

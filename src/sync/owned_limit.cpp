@@ -33,6 +33,7 @@ void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
     advanced = now;
     judged = now;
     cells.clear();
+    told_weight = {};
     origins = 0;
     oldest_word.reset();
     handed_rate = held_rate = 0;
@@ -129,16 +130,19 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
         // Rule 1, first sight: a baseline, unless the run is younger than our ownership.
         const bool young = delta.run_age < settings.fresh_run && now - delta.run_age > born;
         bucket.offered_rate = std::max(0.0, bucket.offered_rate - cell.reckoned_rate());
+        told_weight.forgotten += cell.counts.net();
         cell.counts = {delta.run, 0, 0, 0};
         cell.rate = cell.reckoned = 0;
         cell.open_time = open_time;
         take_state(delta);
         if (young && leaps(cell, delta, counts, seconds)) {
             lie = true;
+            told_weight.refused += counts.net();
         } else if (young) {
             count(settings, cell, delta, counts, now, statistics);
         } else {
             ++statistics.baselines;
+            told_weight.first_sight += counts.net();
             if (now - born < settings.refill_time && parameters) {
                 bucket.level = std::max(bucket.level, delta.believed_level);
                 bucket.clamp(*parameters);
@@ -160,6 +164,7 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
     }
     if (leaps(cell, delta, counts, seconds)) {
         lie = true;
+        told_weight.refused += counts.net() - cell.counts.net();
     } else {
         take_state(delta);
         count(settings, cell, delta, counts, now, statistics);
@@ -210,12 +215,14 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
     const Duration age = std::min(delta.oldest_age, quiet);
     const bool late = age > silent_after(settings, std::max(cell.keep_alive, delta.keep_alive));
     if (late) {
+        told_weight.late += increase - increase * std::min(1.0, 1 / to_seconds(age));
         increase *= std::min(1.0, 1 / to_seconds(age));
         reckoned = std::min(reckoned, increase);
         ++statistics.late_lumps;
     }
     if (!parameters) {
         bucket.level = std::max(0.0, bucket.level + increase);
+        told_weight.counted += increase;
         return;
     }
     double change = increase - reckoned;
@@ -223,13 +230,24 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
         // It tells of seconds that are over: it may fill the bucket to where shedding is in
         // balance, not beyond. Two healed halves would else pay for their split a second time.
         const double balance = 0.5 * (parameters->low + parameters->high);
-        change = std::min(change, std::max(0.0, balance - bucket.level));
+        const double most = std::max(0.0, balance - bucket.level);
+        told_weight.late += std::max(0.0, change - most);
+        change = std::min(change, most);
     }
     // Rule 3, the ceiling, is in Bucket::add.
     if (bucket.level + change > bucket.ceiling(*parameters)) {
         ++statistics.ceiling_hits;
     }
+    pour(change, reckoned);
+}
+
+void OwnedLimit::pour(double change, double reckoned) {
+    const double before = change > 0 ? std::max(0.0, bucket.level) : bucket.level;
     bucket.add(*parameters, change);
+    const double taken = bucket.level - before;
+    told_weight.counted += reckoned + taken;
+    told_weight.ceiling += std::max(0.0, change - taken);
+    told_weight.drained += change < 0 ? taken - change : 0;
 }
 
 void OwnedLimit::take_rate(OwnedCell& cell, const DeltaEntry& delta, Instant now) {
@@ -354,6 +372,7 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
         if (counts && !forgotten && cell.rate > 0 && !silence.is_self(cell.member)) {
             oldest_word = std::min(oldest_word.value_or(now), cell.heard);
         }
+        told_weight.forgotten += forgotten ? cell.counts.net() : 0;
         return forgotten;
     });
     origins = 0;

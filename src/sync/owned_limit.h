@@ -68,6 +68,8 @@ struct OwnedLimit {
     Instant advanced{};
     Instant judged{};
     std::vector<OwnedCell> cells;
+    /// Of this life.
+    ToldWeight told_weight;
     std::uint32_t origins = 0;
     /// When that other origin was heard whose last word is the oldest of all that count: it told a
     /// rate, and goes on telling of the limit or is missing without a goodbye.
@@ -138,6 +140,8 @@ struct OwnedLimit {
     [[nodiscard]] bool misleads(const SyncSettings& settings, double publish_error,
                                 std::uint8_t pace, const Bucket& told) const;
     OwnedCell* place(MemberNumber member);
+    /// Puts the weight into the bucket as far as there is room, and notes where it went.
+    void pour(double change, double reckoned);
     void count(const SyncSettings& settings, OwnedCell& cell, const DeltaEntry& delta,
                const CounterCell& counts, Instant now, SyncStatistics& statistics);
     [[nodiscard]] bool leaps(const OwnedCell& cell, const DeltaEntry& delta,

@@ -551,6 +551,12 @@ const OwnedLimit* Owner::find(const LimitKey& key) const {
     return known == by_key_.end() ? nullptr : &slots_[known->second];
 }
 
+void Owner::for_each(const std::function<void(const OwnedLimit&)>& visit) const {
+    for (const auto& [key, slot] : by_key_) {
+        visit(slots_[slot]);
+    }
+}
+
 std::size_t Owner::cells() const {
     std::size_t sum = 0;
     for (const auto& [key, slot] : by_key_) {

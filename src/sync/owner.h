@@ -70,6 +70,8 @@ class Owner {
     /// The hottest shedding limits, as rumours.
     void note_hot(HotTable& hot, Instant now) const;
     [[nodiscard]] const OwnedLimit* find(const LimitKey& key) const;
+    /// Every limit that is kept here, in no order.
+    void for_each(const std::function<void(const OwnedLimit&)>& visit) const;
     [[nodiscard]] std::size_t size() const { return by_key_.size(); }
     [[nodiscard]] std::size_t cells() const;
     [[nodiscard]] bool owns(membership::Shard shard) const { return shards_[shard].owned; }

@@ -101,6 +101,9 @@ class View {
     [[nodiscard]] bool awaiting() const { return unanswered_ > 0; }
     [[nodiscard]] bool resending() const { return unanswered_ > 1; }
     [[nodiscard]] const Bucket& bucket() const { return bucket_; }
+    /// The counts of the present run that the owner acknowledged last, in this life of it.
+    [[nodiscard]] const OriginCounts& acknowledged() const { return known_; }
+    [[nodiscard]] std::uint32_t life() const { return life_; }
     [[nodiscard]] double others_rate() const;
     [[nodiscard]] double known_rate() const { return known_.rate; }
     [[nodiscard]] std::uint32_t origins() const { return origins_; }

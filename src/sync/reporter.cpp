@@ -526,6 +526,12 @@ const SyncedLimit* Reporter::find(const LimitKey& key) const {
     return known == by_key_.end() ? nullptr : &slots_[known->second];
 }
 
+void Reporter::for_each(const std::function<void(const SyncedLimit&)>& visit) const {
+    for (const auto& [key, slot] : by_key_) {
+        visit(slots_[slot]);
+    }
+}
+
 Duration Reporter::staleness(const Owner& owner, Instant now) const {
     Duration oldest{};
     for (const std::uint32_t slot : awake_) {

@@ -59,6 +59,8 @@ class Reporter {
     void drop_changed(Instant now);
 
     [[nodiscard]] const SyncedLimit* find(const LimitKey& key) const;
+    /// Every limit that is kept here, in no order.
+    void for_each(const std::function<void(const SyncedLimit&)>& visit) const;
     [[nodiscard]] std::size_t size() const { return by_key_.size(); }
     /// Limits for which the mode for isolation holds now.
     [[nodiscard]] std::size_t isolated() const { return isolated_; }

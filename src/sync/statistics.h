@@ -50,6 +50,19 @@ struct SyncStatistics {
     std::uint64_t refused_definitions = 0;    // the limiter had no room for them
 };
 
+/// What became of the weight that origins told an owner of for one limit: the level took it, or one
+/// of the three rules forgave it, or it was refused as a lie. For what the cells hold or held,
+///     cells + forgotten = counted + first_sight + late + ceiling + refused - drained.
+struct ToldWeight {
+    double counted = 0;      // taken into the level, also in advance
+    double first_sight = 0;  // rule 1: a baseline
+    double late = 0;         // rule 2: a late lump beyond its last second's share and the balance
+    double ceiling = 0;      // rule 3: above the ceiling
+    double refused = 0;      // more than can have happened
+    double drained = 0;      // reckoned in advance, not admitted, and drained before that was known
+    double forgotten = 0;    // in cells that were dropped, or that began a new run
+};
+
 struct PeerRefusals {
     Endpoint peer;
     std::uint64_t count = 0;
