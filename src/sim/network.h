@@ -34,6 +34,7 @@ class Network {
 
     void set_faults(const NetworkFaults& faults) { faults_ = faults; }
     void add(Cut cut) { cuts_.push_back(std::move(cut)); }
+    void end_cuts() { cuts_.clear(); }
     /// When copies of a datagram sent at `now` arrive; empty: lost or cut off.
     [[nodiscard]] std::vector<Instant> deliveries(std::uint32_t from, std::uint32_t to,
                                                   Instant now);

@@ -1,9 +1,6 @@
 #include "sim/sidecar.h"
-#include "sim/quota_set.h"
 
-#include <algorithm>
-
-#include "base/assert.h"
+#include "sim/central_bucket.h"
 
 namespace weir::sim {
 namespace {
@@ -12,15 +9,15 @@ constexpr std::uint16_t kPort = 7946;
 constexpr std::uint32_t kNetwork = 0x0a00'0001;  // 10.0.0.1
 constexpr std::uint64_t kMaintainEvery = 100;    // ticks
 
-engine::GossipKey shared_key() {
+}  // namespace
+
+engine::GossipKey key_of_fleet(std::uint32_t number) {
     engine::GossipKey key;
     for (std::size_t i = 0; i < key.size(); ++i) {
-        key[i] = std::byte(i * 7 + 3);
+        key[i] = std::byte(i * 7 + 3 + number);
     }
     return key;
 }
-
-}  // namespace
 
 Endpoint Sidecar::address_of(std::uint32_t number) {
     return Endpoint::v4(kNetwork + number, kPort);
@@ -49,18 +46,12 @@ void Sidecar::start(const SidecarSettings& settings, std::vector<Endpoint> seeds
     offset_ = from_seconds(1 + random.unit() * 1e6);
     drift_ = (2 * random.unit() - 1) * settings.clock_drift;
     nonces_ = std::make_unique<gossip::SeededNonces>(random.fork());
-    limiter::LimiterOptions limits;
-    limits.max_instances =
-        std::max<std::uint32_t>(64, 2 * static_cast<std::uint32_t>(settings.definitions.size()));
-    limits.seed = random.next();
-    limiter_ = std::make_unique<limiter::Limiter>(limits);
-    const auto errors = replace_quotas(*limiter_, settings.definitions, local(now));
-    WEIR_ASSERT(errors.empty());
+    limiter_ = make_limiter(settings.definitions, random.next(), local(now));
     thread_ = &limiter_->register_thread(random.next());
     engine::Options options;
     options.cluster_name = "simulated";
     options.advertise = address_of(number_);
-    options.keys = {shared_key()};
+    options.keys = settings.keys;
     options.sync = settings.sync;
     options.membership = settings.membership;
     options.membership_bytes_share = settings.membership_bytes_share;

@@ -18,6 +18,9 @@
 
 namespace weir::sim {
 
+/// The fleet's first key, and those that follow it when keys are rotated.
+[[nodiscard]] engine::GossipKey key_of_fleet(std::uint32_t number);
+
 struct SidecarSettings {
     std::span<const limiter::QuotaDefinition> definitions;
     sync::SyncSettings sync;
@@ -25,6 +28,7 @@ struct SidecarSettings {
     membership::MembershipSettings membership{};
     double membership_bytes_share = 1;
     bool anchor = false;
+    std::vector<engine::GossipKey> keys = {key_of_fleet(0)};
 };
 
 class Sidecar {
@@ -52,6 +56,8 @@ class Sidecar {
     [[nodiscard]] limiter::Limiter& limiter() { return *limiter_; }
     /// The process's own monotonic clock.
     [[nodiscard]] Instant local(Instant now) const;
+    /// From now on that clock shows so much more, or less: where the machine had been paused.
+    void shift_clock(Duration by) { offset_ += by; }
 
     // A stopped process: its socket goes on filling up to a bound.
     std::optional<Instant> stopped_until;

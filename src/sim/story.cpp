@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "sim/watch.h"
+
 namespace weir::sim {
 namespace {
 
@@ -12,6 +14,10 @@ constexpr double kMeanMargin = 0.01;
 constexpr double kSecondMargin = 0.03;
 constexpr double kShareMargin = 0.03;  // of the share
 constexpr double kLongestMeeting = 20;
+/// In this time everybody has told everything. Those who were given up under heavy loss take longer
+/// to be found again.
+constexpr double kSettling = 15;
+constexpr double kLongestSettling = 90;
 constexpr double kIpAndUdp = 28;  // header bytes of a datagram over IPv4
 
 std::string describe(const char* what, double value, const char* relation, double bound) {
@@ -111,7 +117,38 @@ void add_ranges(std::vector<Range>& ranges, const std::vector<double>& values, b
     }
 }
 
-void add_traffic(World& world, const Story& story, StoryResult& result) {
+/// Of the quota, or the quotas, that the story is about.
+void add_admitted(const Story& story, const Recorder& recorder, StoryResult& result) {
+    const std::uint32_t quota = story.quota.value_or(Recorder::kAnyQuota);
+    const double span = story.steady_to - story.steady_from;
+    result.mean =
+        recorder.admitted_between(story.steady_from, story.steady_to, quota) / (story.limit * span);
+    const auto range = recorder.admitted_seconds(story.steady_from, story.steady_to, quota);
+    result.second_least = range.least / story.limit;
+    result.second_most = range.most / story.limit;
+    result.offered = recorder.offered_between(0, story.plan.seconds, quota);
+    result.refused = result.offered - recorder.admitted_between(0, story.plan.seconds, quota);
+    for (std::size_t i = 0; i < story.reference.single_seconds.size(); ++i) {
+        const double at = story.seconds_from + static_cast<double>(i);
+        result.single_seconds.push_back(recorder.admitted_between(at, at + 1, quota) / story.limit);
+    }
+}
+
+/// Of single quotas over their equal part of the limit.
+void add_each_quota(const Story& story, const Recorder& recorder, StoryResult& result) {
+    const std::size_t quotas = story.plan.load.quotas.size();
+    const double span = story.steady_to - story.steady_from;
+    const double equal = story.limit / static_cast<double>(quotas);
+    for (std::uint32_t i = 0; i < quotas; ++i) {
+        const double part = recorder.admitted_between(story.steady_from, story.steady_to, i);
+        const auto seconds = recorder.admitted_seconds(story.steady_from, story.steady_to, i);
+        result.quota_mean.add(part / span / equal);
+        result.quota_second.add(seconds.least / equal);
+        result.quota_second.add(seconds.most / equal);
+    }
+}
+
+void add_messages(World& world, const Story& story, StoryResult& result) {
     double deltas = 0;
     double totals = 0;
     for (std::uint32_t i = 0; i < world.size(); ++i) {
@@ -191,6 +228,41 @@ double pace_of(World& world) {
     return most;
 }
 
+/// What is measured while the story runs.
+struct Meters {
+    std::uint64_t bytes_before = 0;
+    std::uint64_t datagrams_before = 0;
+    Traffic traffic_before;
+    std::vector<double> staleness;
+    double pace = 1;
+
+    void attach(World& world, const Story& story) {
+        world.at(story.traffic_from, [this](World& w) {
+            bytes_before = w.bytes();
+            datagrams_before = w.datagrams();
+            traffic_before = traffic_of(w);
+        });
+    }
+    /// After the story's own actions of the same instants.
+    void attach_staleness(World& world, const Story& story) {
+        const double end = story.plan.seconds;
+        for (double at = story.traffic_from; judges_owners(story) && at < end; at += 1) {
+            world.at(at, [this](World& w) { staleness.push_back(staleness_of(w)); });
+        }
+        world.at(end, [this](World& w) { pace = pace_of(w); });
+    }
+};
+
+void add_traffic(World& world, const Story& story, const Meters& meters, StoryResult& result) {
+    const double datagrams = static_cast<double>(world.datagrams() - meters.datagrams_before);
+    const double bytes = static_cast<double>(world.bytes() - meters.bytes_before);
+    // Each is sent by one sidecar and received by another.
+    const double seconds = story.plan.seconds - story.traffic_from;
+    result.datagrams = 2 * datagrams / world.size() / seconds;
+    result.bytes = 2 * (bytes + kIpAndUdp * datagrams) / world.size() / seconds;
+    find_busiest(meters.traffic_before, traffic_of(world), seconds, result);
+}
+
 }  // namespace
 
 void Range::add(double value) {
@@ -206,60 +278,30 @@ StoryResult run(const Story& story, std::uint64_t seed) {
     WorldPlan plan = story.plan;
     plan.seed = seed * 7919 + 13;
     World world(plan);
-    std::uint64_t bytes_before = 0;
-    std::uint64_t datagrams_before = 0;
-    Traffic traffic_before;
-    world.at(story.traffic_from, [&](World& w) {
-        bytes_before = w.bytes();
-        datagrams_before = w.datagrams();
-        traffic_before = traffic_of(w);
-    });
+    Watch watch(plan);
+    world.watch(&watch);
+    Meters meters;
+    meters.attach(world, story);
     if (story.arrange) {
         story.arrange(world);
     }
+    meters.attach_staleness(world, story);
     StoryResult result;
     result.seed = seed;
-    std::vector<double> staleness;
-    for (double at = story.traffic_from; judges_owners(story) && at < plan.seconds; at += 1) {
-        world.at(at, [&](World& w) { staleness.push_back(staleness_of(w)); });
-    }
-    world.at(plan.seconds, [&](World& w) { result.pace = pace_of(w); });
     result.met = world.run(kLongestMeeting);
-    const Recorder& recorder = world.recorder();
-    const std::uint32_t quota = story.quota.value_or(Recorder::kAnyQuota);
-    const double span = story.steady_to - story.steady_from;
-    result.mean =
-        recorder.admitted_between(story.steady_from, story.steady_to, quota) / (story.limit * span);
-    const auto range = recorder.admitted_seconds(story.steady_from, story.steady_to, quota);
-    result.second_least = range.least / story.limit;
-    result.second_most = range.most / story.limit;
-    result.offered = recorder.offered_between(0, plan.seconds, quota);
-    result.refused = result.offered - recorder.admitted_between(0, plan.seconds, quota);
-    for (std::size_t i = 0; i < story.reference.single_seconds.size(); ++i) {
-        const double at = story.seconds_from + static_cast<double>(i);
-        result.single_seconds.push_back(recorder.admitted_between(at, at + 1, quota) / story.limit);
-    }
-    add_shares(story, recorder, plan.load.quotas.size(), result);
-    const double equal = story.limit / static_cast<double>(plan.load.quotas.size());
-    for (std::uint32_t i = 0; i < plan.load.quotas.size(); ++i) {
-        const double part = recorder.admitted_between(story.steady_from, story.steady_to, i);
-        const auto seconds = recorder.admitted_seconds(story.steady_from, story.steady_to, i);
-        result.quota_mean.add(part / span / equal);
-        result.quota_second.add(seconds.least / equal);
-        result.quota_second.add(seconds.most / equal);
-    }
-    add_traffic(world, story, result);
-    const double datagrams = static_cast<double>(world.datagrams() - datagrams_before);
-    const double bytes = static_cast<double>(world.bytes() - bytes_before);
-    // Each is sent by one sidecar and received by another.
-    const double seconds = plan.seconds - story.traffic_from;
-    result.datagrams = 2 * datagrams / world.size() / seconds;
-    result.bytes = 2 * (bytes + kIpAndUdp * datagrams) / world.size() / seconds;
-    find_busiest(traffic_before, traffic_of(world), seconds, result);
-    for (const double one : staleness) {
-        result.staleness += one / static_cast<double>(staleness.size());
+    result.pace = meters.pace;
+    add_admitted(story, world.recorder(), result);
+    add_shares(story, world.recorder(), plan.load.quotas.size(), result);
+    add_each_quota(story, world.recorder(), result);
+    add_messages(world, story, result);
+    add_traffic(world, story, meters, result);
+    for (const double one : meters.staleness) {
+        result.staleness += one / static_cast<double>(meters.staleness.size());
     }
     result.fingerprint = world.fingerprint();
+    // What is told after the end of the story is no part of its figures.
+    watch.settle(world, kSettling, kLongestSettling);
+    result.findings = watch.findings().texts();
     return result;
 }
 
@@ -292,12 +334,15 @@ Summary summarise(const std::vector<StoryResult>& results) {
         }
         add_ranges(summary.single_seconds, result.single_seconds, first);
         add_ranges(summary.shares, result.quota_share, first);
+        for (const std::string& finding : result.findings) {
+            summary.findings.push_back("seed " + std::to_string(result.seed) + ": " + finding);
+        }
     }
     return summary;
 }
 
 std::vector<std::string> judge(const Story& story, const Summary& summary) {
-    std::vector<std::string> faults;
+    std::vector<std::string> faults = summary.findings;
     const Reference& reference = story.reference;
     if (!summary.met) {
         faults.emplace_back("not everybody met everybody");

@@ -99,6 +99,7 @@ struct StoryResult {
     double staleness = 0;  // as sidecars show it: mean of all, once a second of those for traffic
     double pace = 1;       // the slowest that an owner asked for, at the end
     std::uint64_t fingerprint = 0;
+    std::vector<std::string> findings;  // what the checkers objected to
 };
 
 [[nodiscard]] StoryResult run(const Story& story, std::uint64_t seed);
@@ -134,6 +135,7 @@ struct Summary {
     double refused_share = 0;
     std::vector<Range> single_seconds;
     std::vector<Range> shares;
+    std::vector<std::string> findings;  // of all runs
     Range quota_mean{1e9, -1e9};
     Range quota_second{1e9, -1e9};
 };

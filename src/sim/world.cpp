@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "definitions/store.h"
 
 namespace weir::sim {
 namespace {
@@ -16,6 +17,7 @@ constexpr std::uint32_t kSeeds = 3;
 /// How often it is checked whether everybody knows everybody.
 constexpr Duration kMeetingStep = std::chrono::milliseconds(500);
 constexpr Instant kBegin = Instant(std::chrono::seconds(1000));
+constexpr Duration kSecond = std::chrono::seconds(1);
 
 /// Nobody tells of others. Thousands who only know three probe them seldom.
 membership::MembershipSettings membership_of_star(double budgets) {
@@ -26,6 +28,13 @@ membership::MembershipSettings membership_of_star(double budgets) {
     settings.open_answers_per_second *= budgets;
     settings.open_answers_limit *= budgets;
     return settings;
+}
+
+/// Whether sidecars can be expected to agree in such a network.
+bool disturbs(const NetworkFaults& faults) {
+    constexpr Duration kFar = std::chrono::milliseconds(5);
+    return faults.loss > 0 || faults.duplication > 0 || faults.reordering > 0 ||
+           faults.delay > kFar;
 }
 
 std::uint64_t hash_of(std::uint64_t before, ByteSpan bytes) {
@@ -39,7 +48,8 @@ World::World(WorldPlan plan)
       random_(plan_.seed),
       network_(plan_.faults, random_.fork()),
       load_(plan_.load, plan_.sidecars, random_.fork()),
-      recorder_(plan_.load.quotas.size(), plan_.seconds),
+      recorder_(plan_.record ? plan_.load.quotas.size() : 0, plan_.seconds),
+      keys_(plan_.sidecars, {key_of_fleet(0)}),
       now_(kBegin),
       began_(kBegin) {
     plan_.sync.datagrams_per_second =
@@ -51,19 +61,31 @@ World::World(WorldPlan plan)
 
 void World::at(double seconds, Action action) { actions_.emplace_back(seconds, std::move(action)); }
 
-void World::start(std::uint32_t number) {
+std::vector<Endpoint> World::seeds() const {
     std::vector<Endpoint> seeds;
     for (std::uint32_t i = 0; i < std::min(kSeeds, plan_.sidecars); ++i) {
         seeds.push_back(Sidecar::address_of(i));
     }
+    return seeds;
+}
+
+SidecarSettings World::settings_of(std::uint32_t number) const {
     SidecarSettings settings{plan_.definitions, plan_.sync, plan_.clock_drift};
+    settings.keys = keys_[number];
     if (plan_.star) {
         settings.membership = membership_of_star(plan_.budgets);
         settings.membership_bytes_share = plan_.budgets;
         settings.anchor = number < kSeeds;
     }
+    return settings;
+}
+
+void World::start(std::uint32_t number) {
     Sidecar& sidecar = sidecars_[number];
-    sidecar.start(settings, std::move(seeds), now_, random_.fork());
+    sidecar.start(settings_of(number), seeds(), now_, random_.fork());
+    if (watcher_ != nullptr) {
+        watcher_->started(*this, number);
+    }
     const auto phase = from_seconds(to_seconds(kTick) * random_.unit());
     queue_.push(now_ + phase, EventKind::tick, number, sidecar.epoch());
     collect(number);
@@ -97,7 +119,9 @@ bool World::run(double longest_meeting) {
     // Owners have to be past their first second.
     run_until(now_ + std::chrono::milliseconds(1500));
     network_.set_faults(plan_.faults);
-    began_ = now_;
+    disturbed_always_ = disturbs(plan_.faults);
+    began_ = disturbed_until_ = now_;
+    next_second_ = now_ + kSecond;
     for (std::uint32_t i = 0; i < actions_.size(); ++i) {
         queue_.push(began_ + from_seconds(actions_[i].first), EventKind::action, i, 0);
     }
@@ -106,13 +130,40 @@ bool World::run(double longest_meeting) {
     return met;
 }
 
+void World::settle(double seconds) {
+    network_.set_faults(NetworkFaults{});
+    network_.end_cuts();
+    disturbed_always_ = false;
+    note_fault(0);
+    run_until(now_ + from_seconds(seconds));
+}
+
 void World::run_until(Instant end) {
     while (!queue_.empty() && queue_.next().at <= end) {
+        watch_until(queue_.next().at);
         const Event event = queue_.pop();
         now_ = event.at;
         handle(event);
     }
+    watch_until(end);
     now_ = end;
+}
+
+/// Between events, so that no event is another one for it.
+void World::watch_until(Instant end) {
+    while (watcher_ != nullptr && next_second_ && *next_second_ <= end) {
+        now_ = *next_second_;
+        *next_second_ += kSecond;
+        watcher_->second(*this);
+    }
+}
+
+double World::calm_for() const {
+    return disturbed_always_ ? -1 : to_seconds(now_ - disturbed_until_);
+}
+
+void World::note_fault(double seconds) {
+    disturbed_until_ = std::max(disturbed_until_, now_ + from_seconds(seconds));
 }
 
 void World::handle(const Event& event) {
@@ -183,6 +234,11 @@ void World::handle_datagram(const Event& event) {
 }
 
 void World::deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes) {
+    if (clone_ && clone_->number == to && random_.unit() < clone_->share) {
+        clone_->sidecar.receive(bytes, from, now_);
+        send(to, clone_->sidecar.engine().take_outgoing());
+        return;
+    }
     Sidecar& sidecar = sidecars_[to];
     if (!sidecar.running()) {
         return refuse(from, to);
@@ -200,8 +256,10 @@ void World::deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes) {
     collect(to);
 }
 
-void World::collect(std::uint32_t from) {
-    for (engine::Outgoing& outgoing : sidecars_[from].engine().take_outgoing()) {
+void World::collect(std::uint32_t from) { send(from, sidecars_[from].engine().take_outgoing()); }
+
+void World::send(std::uint32_t from, std::vector<engine::Outgoing> datagrams) {
+    for (engine::Outgoing& outgoing : datagrams) {
         ++sent_;
         bytes_ += outgoing.bytes.size();
         fingerprint_ = hash_of(fingerprint_, outgoing.bytes);
@@ -278,18 +336,24 @@ void World::handle_arrival() {
 void World::offer(const Arrival& arrival, std::uint32_t number) {
     Sidecar& sidecar = sidecars_[number];
     const bool admitted = sidecar.offer(plan_.load.quotas[arrival.quota], now_);
-    recorder_.offered(arrival.quota, arrival.at);
-    if (admitted) {
+    if (plan_.record) {
+        recorder_.offered(arrival.quota, arrival.at);
+    }
+    if (plan_.record && admitted) {
         recorder_.admitted(arrival.quota, arrival.at);
     }
     if (observer_) {
         observer_(arrival.at, number, arrival.quota, admitted);
+    }
+    if (watcher_ != nullptr) {
+        watcher_->offered(*this, number, arrival.quota, admitted);
     }
 }
 
 void World::stop(std::uint32_t number, double seconds) {
     if (sidecars_[number].running()) {
         sidecars_[number].stopped_until = now_ + from_seconds(seconds);
+        note_fault(seconds);
     }
 }
 
@@ -309,21 +373,86 @@ void World::action_at(double seconds, Action action) {
     actions_.emplace_back(seconds, std::move(action));
 }
 
-void World::kill(std::uint32_t number) { sidecars_[number].kill(); }
+void World::end_process(std::uint32_t number) {
+    note_fault(0);
+    if (watcher_ != nullptr && sidecars_[number].running()) {
+        watcher_->ending(*this, number);
+    }
+    sidecars_[number].kill();
+}
+
+void World::kill(std::uint32_t number) { end_process(number); }
 
 void World::restart(std::uint32_t number) {
-    sidecars_[number].kill();
+    end_process(number);
     start(number);
 }
 
 void World::say_goodbye(std::uint32_t number) {
     sidecars_[number].engine().goodbye(sidecars_[number].local(now_));
     collect(number);
-    sidecars_[number].kill();
+    end_process(number);
+}
+
+void World::disturb(const NetworkFaults& faults, double seconds) {
+    network_.set_faults(faults);
+    note_fault(seconds);
+    action_at(now() + seconds, [](World& world) { world.network_.set_faults(world.plan_.faults); });
+}
+
+void World::leap_clock(std::uint32_t number, double seconds) {
+    sidecars_[number].shift_clock(from_seconds(seconds));
+    note_fault(0);
+}
+
+void World::pause(std::uint32_t number, double seconds) {
+    if (!sidecars_[number].running()) {
+        return;
+    }
+    stop(number, seconds);
+    // The process sees the clock only when it runs again.
+    sidecars_[number].shift_clock(-from_seconds(seconds));
+}
+
+void World::clone(std::uint32_t number, double seconds, double share) {
+    clone_ = std::make_unique<Clone>(
+        Clone{number, now_ + from_seconds(seconds), share, Sidecar(number)});
+    clone_->sidecar.start(settings_of(number), seeds(), now_, random_.fork());
+    note_fault(seconds);
+    turn_clone();
+}
+
+void World::turn_clone() {
+    if (!clone_ || now_ >= clone_->until) {
+        clone_.reset();
+        return;
+    }
+    clone_->sidecar.tick(now_);
+    send(clone_->number, clone_->sidecar.engine().take_outgoing());
+    action_at(now() + to_seconds(kTick), [](World& world) { world.turn_clone(); });
+}
+
+void World::set_keys(std::uint32_t number, const std::vector<engine::GossipKey>& keys) {
+    keys_[number] = keys;
+    if (sidecars_[number].running()) {
+        sidecars_[number].engine().set_keys(keys);
+    }
+}
+
+bool World::edit(std::uint32_t number, const limiter::QuotaDefinition& definition) {
+    Sidecar& sidecar = sidecars_[number];
+    if (!sidecar.running() || sidecar.stopped_until) {
+        return false;
+    }
+    definitions::Edit edit;
+    edit.who = "story";
+    note_fault(0);
+    return sidecar.engine().definitions().set(definition, edit, sidecar.local(now_)).has_value();
 }
 
 void World::cut(std::vector<bool> side, double seconds, bool one_way) {
     network_.add({now_, now_ + from_seconds(seconds), std::move(side), one_way});
+    note_fault(seconds);
 }
 
 std::vector<std::uint32_t> World::owners_of(std::string_view quota) {

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,7 +39,25 @@ struct WorldPlan {
     double budgets = 1;
     double clock_drift = 0;
     double seconds = 40;
+    /// Whether requests are counted in bins of 10 ms (Recorder): for hours it would be too much.
+    bool record = true;
     std::uint64_t seed = 1;
+};
+
+class World;
+
+/// Looks on while a story runs, and changes nothing: what it is told does not depend on it, nor
+/// does the fingerprint.
+class Watcher {
+  public:
+    virtual ~Watcher() = default;
+    virtual void started(World& world, std::uint32_t sidecar) = 0;
+    /// Called while the process is still there.
+    virtual void ending(World& world, std::uint32_t sidecar) = 0;
+    virtual void offered(World& world, std::uint32_t sidecar, std::uint32_t quota,
+                         bool admitted) = 0;
+    /// At every full second of the story.
+    virtual void second(World& world) = 0;
 };
 
 class World {
@@ -56,6 +76,9 @@ class World {
     /// Lets the members find each other (at most `longest` seconds), then runs the story.
     /// False when they did not find each other.
     bool run(double longest_meeting);
+    /// After run(): the network is in order and nothing is offered for so long.
+    void settle(double seconds);
+    void watch(Watcher* watcher) { watcher_ = watcher; }
 
     // --- for actions -----------------------------------------------------------------------------
     void stop(std::uint32_t sidecar, double seconds);
@@ -67,6 +90,19 @@ class World {
     void say_goodbye(std::uint32_t sidecar);
     /// Nothing passes between the sides for so long.
     void cut(std::vector<bool> side, double seconds, bool one_way);
+    /// Another network for so long, then the story's own again.
+    void disturb(const NetworkFaults& faults, double seconds);
+    /// The sidecar's monotonic clock leaps forward.
+    void leap_clock(std::uint32_t sidecar, double seconds);
+    /// Its whole machine is paused: nothing runs, and its clock does not go on either.
+    void pause(std::uint32_t sidecar, double seconds);
+    /// A second machine comes up with the sidecar's address, for so long. It gets this share of the
+    /// datagrams that go there, and no load.
+    void clone(std::uint32_t sidecar, double seconds, double share);
+    /// The sidecar's keys, and those of all processes that are started there later.
+    void set_keys(std::uint32_t sidecar, const std::vector<engine::GossipKey>& keys);
+    /// A change of a definition through the API of one sidecar. False when it was refused.
+    bool edit(std::uint32_t sidecar, const limiter::QuotaDefinition& definition);
     /// A datagram that somebody else puts on the wire.
     void inject(std::uint32_t to, const Endpoint& from, std::vector<std::byte> bytes);
     /// Somebody else on the network: is given what is sent to addresses of no sidecar.
@@ -84,6 +120,10 @@ class World {
     /// The sidecars that own the quota, as a sidecar which uses it knows them.
     [[nodiscard]] std::vector<std::uint32_t> owners_of(std::string_view quota);
     [[nodiscard]] Instant instant() const { return now_; }
+    /// Seconds since the last fault was over; negative while there is one.
+    [[nodiscard]] double calm_for() const;
+    /// What the story knows as its quotas and load.
+    [[nodiscard]] const WorldPlan& plan() const { return plan_; }
 
     [[nodiscard]] const Recorder& recorder() const { return recorder_; }
     [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
@@ -100,8 +140,13 @@ class World {
         bool refusal = false;  // nobody listens at `from`
     };
     void start(std::uint32_t sidecar);
+    [[nodiscard]] SidecarSettings settings_of(std::uint32_t sidecar) const;
+    [[nodiscard]] std::vector<Endpoint> seeds() const;
     [[nodiscard]] bool everybody_met();
     void run_until(Instant end);
+    void watch_until(Instant end);
+    void end_process(std::uint32_t sidecar);
+    void note_fault(double seconds);
     void handle(const Event& event);
     void handle_tick(const Event& event);
     void handle_datagram(const Event& event);
@@ -113,6 +158,8 @@ class World {
     void launch(Flight flight, Instant at);
     void refuse(const Endpoint& to, std::uint32_t by);
     void deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes);
+    void turn_clone();
+    void send(std::uint32_t from, std::vector<engine::Outgoing> datagrams);
 
     WorldPlan plan_;
     Random random_;
@@ -121,6 +168,15 @@ class World {
     Recorder recorder_;
     EventQueue queue_;
     std::vector<Sidecar> sidecars_;
+    std::vector<std::vector<engine::GossipKey>> keys_;  // by sidecar
+    /// A second process at the address of a sidecar.
+    struct Clone {
+        std::uint32_t number = 0;
+        Instant until{};
+        double share = 0;
+        Sidecar sidecar;
+    };
+    std::unique_ptr<Clone> clone_;
     std::vector<Flight> flights_;
     std::vector<std::uint32_t> free_flights_;
     std::vector<std::pair<double, Action>> actions_;
@@ -129,6 +185,10 @@ class World {
     Tap tap_;
     Tap delivered_;
     Stranger stranger_;
+    Watcher* watcher_ = nullptr;
+    std::optional<Instant> next_second_;  // nothing before the story begins
+    Instant disturbed_until_{};
+    bool disturbed_always_ = false;
     Instant now_{};
     Instant began_{};
     std::uint64_t fingerprint_ = 0;

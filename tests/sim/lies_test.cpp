@@ -5,12 +5,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
-#include "base/endpoint.h"
 #include "sim/fleet.h"
+#include "sim/liar.h"
 #include "tolerance.h"
-#include "tools/lying_peer.h"
 
 namespace weir::sim {
 namespace {
@@ -18,7 +18,6 @@ namespace {
 using namespace test;
 using testing::plus_minus;
 using tools::Lie;
-using tools::LyingPeer;
 
 constexpr std::uint32_t kSidecars = 3;
 constexpr double kLimit = 200;
@@ -29,61 +28,6 @@ constexpr double kEnd = 16;
 constexpr double kCeilingSeconds = 2.2;
 /// What the liar's last word takes to be spent: a round trip and the ticks.
 constexpr double kMargin = 0.3;
-
-gossip::Key shared_key() {
-    gossip::Key key;
-    for (std::size_t i = 0; i < key.size(); ++i) {
-        key[i] = std::byte(i * 7 + 3);
-    }
-    return key;
-}
-
-/// The liar as one more address on the simulated network.
-class Liar {
-  public:
-    Liar(World& world, std::uint64_t seed)
-        : nonces_(Random(seed)),
-          peer_("simulated", Sidecar::address_of(kSidecars), shared_key(), nonces_, seed) {
-        world.strangers([this, &world](std::uint32_t from, const Endpoint& to, ByteSpan bytes) {
-            if (here_ && to == peer_.address()) {
-                peer_.receive(bytes, Sidecar::address_of(from), world.instant());
-            }
-        });
-        world.at(0, [this](World& w) {
-            peer_.start({Sidecar::address_of(0)}, w.instant());
-            turn(w);
-        });
-    }
-    void tell(World& world, Lie lie, std::string_view quota) {
-        peer_.tell(lie, quota);
-        flush(world);
-    }
-    /// From now on nobody is there.
-    void vanish() { here_ = false; }
-    [[nodiscard]] LyingPeer& peer() { return peer_; }
-
-  private:
-    void turn(World& world) {
-        if (!here_) {
-            return;
-        }
-        peer_.tick(world.instant());
-        flush(world);
-        world.action_at(world.now() + 0.02, [this](World& w) { turn(w); });
-    }
-    void flush(World& world) {
-        for (auto& datagram : peer_.take_outgoing(world.instant())) {
-            if (const auto number = Sidecar::number_of(datagram.to);
-                number && *number < kSidecars) {
-                world.inject(*number, peer_.address(), std::move(datagram.bytes));
-            }
-        }
-    }
-
-    gossip::SeededNonces nonces_;
-    LyingPeer peer_;
-    bool here_ = true;
-};
 
 struct Outcome {
     double refused_during = 0;

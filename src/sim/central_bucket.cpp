@@ -1,0 +1,53 @@
+#include "sim/central_bucket.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "sim/quota_set.h"
+
+namespace weir::sim {
+namespace {
+
+constexpr Instant kBegin = Instant(std::chrono::seconds(1000));
+constexpr Duration kMaintainEvery = std::chrono::seconds(1);
+
+}  // namespace
+
+std::unique_ptr<limiter::Limiter> make_limiter(
+    std::span<const limiter::QuotaDefinition> definitions, std::uint64_t seed, Instant now) {
+    limiter::LimiterOptions options;
+    options.max_instances =
+        std::max<std::uint32_t>(64, 2 * static_cast<std::uint32_t>(definitions.size()));
+    options.seed = seed;
+    auto limiter = std::make_unique<limiter::Limiter>(options);
+    const auto errors = replace_quotas(*limiter, definitions, now);
+    WEIR_ASSERT(errors.empty());
+    return limiter;
+}
+
+CentralBucket::CentralBucket(std::span<const limiter::QuotaDefinition> definitions,
+                             std::uint64_t seed)
+    : limiter_(make_limiter(definitions, seed, kBegin)),
+      thread_(&limiter_->register_thread(seed + 1)) {}
+
+Instant CentralBucket::instant(double at) { return kBegin + from_seconds(at); }
+
+bool CentralBucket::offer(std::string_view quota, double at) {
+    const Instant now = instant(at);
+    if (now - maintained_ >= kMaintainEvery) {
+        maintained_ = now;
+        limiter_->maintain(now);
+    }
+    const limiter::LeafId leaf = limiter_->find(*thread_, quota, now);
+    const limiter::Decision decision =
+        limiter_->check(*thread_, leaf, limiter::Weights{}, now, limiter::CheckMode::charge);
+    limiter_->quiescent(*thread_);
+    return decision.admitted;
+}
+
+void CentralBucket::edit(const limiter::QuotaDefinition& definition, double at) {
+    const limiter::DefinitionChange change{definition.name, definition};
+    limiter_->change({&change, 1}, instant(at));
+}
+
+}  // namespace weir::sim

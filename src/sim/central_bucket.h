@@ -1,0 +1,35 @@
+#pragma once
+// One central limiter with the fleet's quotas, fed with all that arrives anywhere: what a fleet
+// would refuse if it knew everything at once. Not thread-safe.
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/instant.h"
+#include "limiter/limiter.h"
+
+namespace weir::sim {
+
+/// The production limiter with these definitions, as each simulated process has it.
+[[nodiscard]] std::unique_ptr<limiter::Limiter> make_limiter(
+    std::span<const limiter::QuotaDefinition> definitions, std::uint64_t seed, Instant now);
+
+class CentralBucket {
+  public:
+    CentralBucket(std::span<const limiter::QuotaDefinition> definitions, std::uint64_t seed);
+
+    /// Whether the request is let through, `at` seconds of the story.
+    [[nodiscard]] bool offer(std::string_view quota, double at);
+    /// Another definition of a quota that is there.
+    void edit(const limiter::QuotaDefinition& definition, double at);
+
+  private:
+    [[nodiscard]] static Instant instant(double at);
+
+    std::unique_ptr<limiter::Limiter> limiter_;
+    limiter::ThreadContext* thread_;
+    Instant maintained_{};
+};
+
+}  // namespace weir::sim

@@ -1,0 +1,41 @@
+#include "sim/checkers/below_ceiling.h"
+
+namespace weir::sim {
+namespace {
+
+constexpr double kWeight = 1;  // of every request
+constexpr double kRounding = 1e-6;
+
+}  // namespace
+
+void BelowCeiling::check(const Facts& facts, const ProcessFact& process, LimitIndex limit,
+                         const limiter::LimitParameters& parameters, double level,
+                         Findings& findings) const {
+    const double ceiling = limiter::ceiling(parameters, kWeight, kWeight);
+    if (level <= ceiling + kRounding) {
+        return;
+    }
+    findings.add(name(), facts.at,
+                 facts.name(process.process) + ", " + facts.quota(limit) + ": level " +
+                     std::to_string(level) + ", ceiling " + std::to_string(ceiling));
+}
+
+void BelowCeiling::sample(const Facts& facts, Findings& findings) {
+    for (const ProcessFact& process : facts.running) {
+        for (const OwnedFact& owned : process.owned) {
+            if (owned.parameters) {
+                check(facts, process, owned.limit, *owned.parameters, owned.level, findings);
+            }
+        }
+        for (const UsedFact& used : process.used) {
+            if (!used.awake || process.stopped) {
+                continue;
+            }
+            for (const ViewFact& view : used.views) {
+                check(facts, process, used.limit, used.parameters, view.level, findings);
+            }
+        }
+    }
+}
+
+}  // namespace weir::sim

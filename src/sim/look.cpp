@@ -1,0 +1,120 @@
+#include "sim/look.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "definitions/store.h"
+#include "sync/counter_exchange.h"
+#include "sync/owner.h"
+#include "sync/reporter.h"
+
+namespace weir::sim {
+namespace {
+
+LimitIndex index_of(const sync::LimitKey& key, std::span<const LimitFact> limits) {
+    const auto found = std::find_if(limits.begin(), limits.end(),
+                                    [&](const LimitFact& limit) { return limit.key == key; });
+    return found == limits.end() ? kUnknownLimit : static_cast<LimitIndex>(found - limits.begin());
+}
+
+UsedFact look_at(const sync::SyncedLimit& limit, Instant local, std::span<const LimitFact> limits) {
+    UsedFact used;
+    used.limit = index_of(limit.key, limits);
+    used.run = limit.run;
+    used.net = limit.own.net();
+    used.parameters = limit.parameters;
+    used.awake = limit.awake;
+    used.idle_seconds = to_seconds(local - limit.touched);
+    for (const sync::View& view : limit.views) {
+        ViewFact& fact = used.views.emplace_back();
+        fact.owner = view.owner().address;
+        fact.incarnation = view.owner().incarnation;
+        fact.life = view.life();
+        fact.acknowledged = view.acknowledged().net();
+        fact.level = view.bucket().level;
+        fact.silent_seconds = view.heard_at() ? to_seconds(local - *view.heard_at()) : 0;
+    }
+    return used;
+}
+
+OwnedFact look_at(const sync::OwnedLimit& limit, bool owner, Instant local,
+                  std::span<const LimitFact> limits) {
+    OwnedFact owned;
+    owned.limit = index_of(limit.key, limits);
+    owned.life = limit.life;
+    owned.parameters = limit.parameters;
+    owned.owner = owner;
+    owned.filled = limit.filled(sync::SyncSettings{}, local);
+    owned.told = limit.told_weight;
+    // Levels of different owners are compared: each as it is at this very instant.
+    sync::Bucket bucket = limit.bucket;
+    if (limit.parameters && local > limit.advanced) {
+        bucket.advance(*limit.parameters, bucket.offered_rate, to_seconds(local - limit.advanced));
+    }
+    owned.level = bucket.level;
+    for (const sync::OwnedCell& cell : limit.cells) {
+        owned.cells.push_back(
+            {cell.counts.run, cell.counts.admitted, cell.counts.refunded, cell.counts.offered});
+    }
+    return owned;
+}
+
+}  // namespace
+
+std::vector<LimitFact> limits_of(std::span<const limiter::QuotaDefinition> definitions) {
+    std::vector<LimitFact> limits;
+    for (const limiter::QuotaDefinition& definition : definitions) {
+        for (const limiter::RateLimit& limit : definition.limits) {
+            sync::LimitKey key;
+            key.quota = sync::quota_hash(definition.name);
+            key.unit = static_cast<std::uint8_t>(limit.unit);
+            key.period_ms = static_cast<std::uint64_t>(
+                std::chrono::duration_cast<std::chrono::milliseconds>(limit.period).count());
+            limits.push_back({definition.name, key, limit.resolved()});
+        }
+    }
+    return limits;
+}
+
+ProcessFact look_into(Sidecar& sidecar, std::uint32_t number, Instant now,
+                      std::span<const LimitFact> limits) {
+    const Instant local = sidecar.local(now);
+    const engine::Engine& engine = sidecar.engine();
+    ProcessFact process;
+    process.address = Sidecar::address_of(number);
+    process.incarnation = engine.incarnation();
+    process.stopped = sidecar.stopped_until.has_value();
+    process.members = engine.counters().silence().size();
+    engine.counters().reporter().for_each([&](const sync::SyncedLimit& limit) {
+        process.used.push_back(look_at(limit, local, limits));
+    });
+    engine.counters().owner().for_each([&](const sync::OwnedLimit& limit) {
+        const bool owner = engine.counters().owner().owns(membership::shard_of(limit.key.quota));
+        process.owned.push_back(look_at(limit, owner, local, limits));
+    });
+    process.definitions = sidecar.engine().definitions().content_hash();
+    return process;
+}
+
+void look_closely(Sidecar& sidecar, ProcessFact& process) {
+    const auto states = sidecar.engine().statistics().peers_by_state;
+    process.live = 0;
+    for (const std::string_view state : {"alive", "suspect"}) {
+        const auto found = states.find(std::string(state));
+        *process.live += found == states.end() ? 0 : found->second;
+    }
+}
+
+void add(sync::ToldWeight& sum, const sync::ToldWeight& told) {
+    sum.counted += told.counted;
+    sum.first_sight += told.first_sight;
+    sum.late += told.late;
+    sum.ceiling += told.ceiling;
+    sum.refused += told.refused;
+    sum.drained += told.drained;
+    sum.forgotten += told.forgotten;
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,160 @@
+#include "sim/watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/checkers/below_ceiling.h"
+#include "sim/checkers/bounded_memory.h"
+#include "sim/checkers/cells_grow.h"
+#include "sim/checkers/counted_once.h"
+#include "sim/checkers/no_more_refused.h"
+#include "sim/checkers/nobody_starved.h"
+#include "sim/checkers/nothing_lost.h"
+#include "sim/checkers/owners_alike.h"
+#include "sim/look.h"
+
+namespace weir::sim {
+namespace {
+
+/// Looking at everybody's table of everybody costs by the square of the fleet.
+constexpr std::uint32_t kSmallFleet = 20;
+constexpr double kSettlingStep = 5;
+
+}  // namespace
+
+Watch::Watch(const WorldPlan& plan)
+    : central_(plan.definitions, plan.seed), process_of_(plan.sidecars) {
+    facts_.limits = limits_of(plan.definitions);
+    find_chains(plan);
+    checkers_.push_back(std::make_unique<CountedOnce>());
+    checkers_.push_back(std::make_unique<NothingLost>());
+    checkers_.push_back(std::make_unique<CellsGrow>());
+    checkers_.push_back(std::make_unique<BelowCeiling>());
+    checkers_.push_back(std::make_unique<BoundedMemory>());
+    checkers_.push_back(std::make_unique<OwnersAlike>());
+    checkers_.push_back(std::make_unique<NobodyStarved>(plan.sidecars, plan.load.quotas.size()));
+    checkers_.push_back(
+        std::make_unique<NoMoreRefused>(leaves_below_their_limits(plan.load, plan.definitions)));
+}
+
+Watch::~Watch() = default;
+
+void Watch::find_chains(const WorldPlan& plan) {
+    for (const std::string& leaf : plan.load.quotas) {
+        std::vector<LimitIndex>& chain = chains_.emplace_back();
+        std::optional<std::string> name = leaf;
+        while (name) {
+            for (LimitIndex i = 0; i < facts_.limits.size(); ++i) {
+                if (facts_.limits[i].quota == *name) {
+                    chain.push_back(i);
+                }
+            }
+            const auto found =
+                std::find_if(plan.definitions.begin(), plan.definitions.end(),
+                             [&](const auto& definition) { return definition.name == *name; });
+            name = found == plan.definitions.end() ? std::nullopt : found->parent;
+        }
+    }
+}
+
+void Watch::started(World& world, std::uint32_t sidecar) {
+    process_of_[sidecar] = facts_.ever.size();
+    facts_.ever.push_back({sidecar, world.sidecar(sidecar).epoch(), {}, {}});
+    facts_.ever.back().admitted.resize(facts_.limits.size());
+}
+
+void Watch::ending(World& world, std::uint32_t sidecar) {
+    look(world, false);
+    for (const ProcessFact& process : facts_.running) {
+        if (process.process != process_of_[sidecar]) {
+            continue;
+        }
+        for (const auto& checker : checkers_) {
+            checker->ending(facts_, process, findings_);
+        }
+        for (const OwnedFact& owned : process.owned) {
+            add(told_, owned.told);
+        }
+    }
+    facts_.ever[process_of_[sidecar]].ended = world.now();
+}
+
+void Watch::offered(World& world, std::uint32_t sidecar, std::uint32_t quota, bool admitted) {
+    const double at = world.now();
+    const bool central = central_.offer(world.plan().load.quotas[quota], at);
+    central_refused_ += central ? 0 : 1;
+    for (const LimitIndex limit : chains_[quota]) {
+        facts_.ever[process_of_[sidecar]].admitted[limit] += admitted ? 1 : 0;
+    }
+    for (const auto& checker : checkers_) {
+        checker->request({at, sidecar, quota, admitted, central});
+    }
+}
+
+void Watch::second(World& world) {
+    look(world, world.size() <= kSmallFleet);
+    for (const auto& checker : checkers_) {
+        checker->sample(facts_, findings_);
+    }
+}
+
+bool Watch::all_met() const {
+    return std::all_of(facts_.running.begin(), facts_.running.end(), [&](const auto& process) {
+        return !process.live || *process.live + 1 == facts_.running.size();
+    });
+}
+
+void Watch::settle(World& world, double least_seconds, double most_seconds) {
+    world.settle(least_seconds);
+    look(world, true);
+    for (double more = least_seconds; more < most_seconds && !all_met(); more += kSettlingStep) {
+        world.settle(kSettlingStep);
+        look(world, true);
+    }
+    for (const auto& checker : checkers_) {
+        checker->settled(facts_, findings_);
+    }
+    for (const ProcessFact& process : facts_.running) {
+        for (const OwnedFact& owned : process.owned) {
+            add(told_, owned.told);
+        }
+    }
+}
+
+void Watch::edited(const limiter::QuotaDefinition& definition, double at) {
+    central_.edit(definition, at);
+}
+
+void Watch::look(World& world, bool closely) {
+    facts_.at = world.now();
+    facts_.calm_for = world.calm_for();
+    facts_.running.clear();
+    for (std::uint32_t i = 0; i < world.size(); ++i) {
+        if (!world.sidecar(i).running()) {
+            continue;
+        }
+        ProcessFact& process = facts_.running.emplace_back(
+            look_into(world.sidecar(i), i, world.instant(), facts_.limits));
+        process.process = process_of_[i];
+        // In a star nobody but the three owners knows everybody.
+        if (closely && !world.plan().star) {
+            look_closely(world.sidecar(i), process);
+        }
+        follow(process);
+    }
+}
+
+/// What is remembered of a process: its runs and its incarnations.
+void Watch::follow(const ProcessFact& process) {
+    for (const UsedFact& used : process.used) {
+        facts_.runs.try_emplace({used.limit, used.run}, process.process);
+    }
+    incarnations_.resize(facts_.ever.size());
+    std::uint64_t& known = incarnations_[process.process];
+    if (known != 0 && known != process.incarnation) {
+        facts_.ever[process.process].renewed.push_back(facts_.at);
+    }
+    known = process.incarnation;
+}
+
+}  // namespace weir::sim
