@@ -1,0 +1,180 @@
+// A plan of faults drawn from a seed: 3 to 10 sidecars, 24 limits, 200 requests a second, and a
+// fault a minute. A fault is over after half of its minute, so that the fleet can heal and be
+// looked at before the next one.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "sim/faults.h"
+
+namespace weir::sim {
+namespace {
+
+constexpr double kRequests = 200;  // a second
+constexpr double kMinute = 60;
+constexpr double kLongestFault = 20;
+constexpr double kShortestFault = 0.3;
+/// A fault begins so long after its minute did, at most.
+constexpr double kLatestBegin = 8;
+constexpr double kWholeClock = 3600;
+/// A machine that is paused for longer, with a monotonic clock that stands still, does not notice
+/// it. As an owner it then takes what came meanwhile for load of this moment, and for as long as
+/// that takes to drain quotas below their limits refuse some of their requests.
+constexpr double kLongestPause = 1;
+// A cloned machine of the plan gets none of the datagrams: the network goes on delivering to the
+// first one. Where it answers, the first one is replaced, and the fleet refuses its datagrams for
+// an hour or until it is restarted.
+
+constexpr int kChildren = 5;
+constexpr int kBelow = 8;
+constexpr int kOver = 6;
+constexpr int kRare = 4;
+constexpr double kOverAmount = 5;
+
+/// Quotas and the requests a second that each leaf is offered.
+class Quotas {
+  public:
+    explicit Quotas(WorldPlan& plan) : plan_(plan) {}
+
+    limiter::QuotaDefinition& add(std::string name, double amount) {
+        limiter::QuotaDefinition& definition = plan_.definitions.emplace_back();
+        definition.name = std::move(name);
+        definition.limits.emplace_back().amount = amount;
+        return definition;
+    }
+    void leaf(const std::string& name, double offered) {
+        plan_.load.quotas.push_back(name);
+        plan_.load.shares.push_back(offered);
+    }
+
+  private:
+    WorldPlan& plan_;
+};
+
+limiter::BurstSpec seconds(double value) { return {limiter::BurstSpec::Kind::seconds, value}; }
+
+void set_borders(limiter::RateLimit& limit, double low, double high) {
+    limit.low = seconds(low);
+    limit.high = seconds(high);
+}
+
+/// A parent with children, quotas below their limits, quotas far above theirs, with a hard edge or
+/// without, and quotas that are used once in seconds.
+void add_quotas(WorldPlan& plan, Random& random) {
+    Quotas quotas(plan);
+    set_borders(quotas.add("tree", 50).limits[0], 2, 3);
+    for (int i = 0; i < kChildren; ++i) {
+        const std::string name = "tree/" + std::to_string(i);
+        limiter::QuotaDefinition& child = quotas.add(name, 14);
+        child.parent = "tree";
+        set_borders(child.limits[0], 4, 5);
+        quotas.leaf(name, 7);
+    }
+    for (int i = 0; i < kBelow; ++i) {
+        const std::string name = "below/" + std::to_string(i);
+        set_borders(quotas.add(name, 10).limits[0], 5 + i, 6 + i);
+        quotas.leaf(name, 6 + 2 * random.unit());
+    }
+    for (int i = 0; i < kOver; ++i) {
+        const std::string name = "over/" + std::to_string(i);
+        limiter::RateLimit& limit = quotas.add(name, kOverAmount).limits[0];
+        if (i % 2 == 0) {
+            set_borders(limit, 1, 3);
+        }
+        quotas.leaf(name, kOverAmount * (2 + 2 * random.unit()));
+    }
+    for (int i = 0; i < kRare; ++i) {
+        const std::string name = "rare/" + std::to_string(i);
+        quotas.add(name, 60).limits[0].period = std::chrono::minutes(1);
+        quotas.leaf(name, 0.1 + 0.2 * random.unit());
+    }
+}
+
+double rounded(double value) { return std::round(value * 100) / 100; }
+
+/// Some, but not all, of the sidecars.
+std::vector<std::uint32_t> draw_side(std::uint32_t sidecars, Random& random) {
+    std::vector<std::uint32_t> all(sidecars);
+    for (std::uint32_t i = 0; i < sidecars; ++i) {
+        all[i] = i;
+        std::swap(all[i], all[random.below(i + 1)]);
+    }
+    all.resize(1 + random.below(sidecars - 1));
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+Fault draw_fault(std::uint32_t sidecars, FaultKind kind, double minute, Random& random) {
+    Fault fault;
+    fault.kind = kind;
+    fault.at = rounded(minute + kLatestBegin * random.unit());
+    fault.sidecar = static_cast<std::uint32_t>(random.below(sidecars));
+    fault.seconds = rounded(kShortestFault + (kLongestFault - kShortestFault) * random.unit());
+    switch (kind) {
+        case FaultKind::cut:
+        case FaultKind::cut_one_way:
+            fault.side = draw_side(sidecars, random);
+            break;
+        case FaultKind::loss:
+            fault.amount = rounded(0.05 + 0.3 * random.unit());
+            break;
+        case FaultKind::duplication:
+        case FaultKind::reordering:
+            fault.amount = rounded(0.05 + 0.25 * random.unit());
+            break;
+        case FaultKind::delay:
+            fault.amount = 0.2;
+            break;
+        case FaultKind::pause:
+            fault.seconds =
+                rounded(kShortestFault + (kLongestPause - kShortestFault) * random.unit());
+            break;
+        case FaultKind::leap:
+            fault.amount = rounded(kWholeClock * random.unit() * random.unit());
+            fault.seconds = 0;
+            break;
+        case FaultKind::edit:
+            fault.quota = "over/" + std::to_string(random.below(kOver));
+            fault.amount = rounded(kOverAmount * (0.5 + random.unit()));
+            fault.seconds = 0;
+            break;
+        case FaultKind::restart:
+        case FaultKind::rotate_keys:
+            fault.seconds = 0;
+            break;
+        default:
+            break;
+    }
+    return fault;
+}
+
+}  // namespace
+
+FaultPlan draw_fault_plan(std::uint64_t seed, double minutes) {
+    Random random(seed);
+    FaultPlan plan;
+    plan.world.seed = random.next();
+    plan.world.sidecars = 3 + static_cast<std::uint32_t>(random.below(8));
+    plan.world.clock_drift = 1e-4;
+    plan.world.record = false;
+    plan.world.seconds = minutes * kMinute;
+    add_quotas(plan.world, random);
+    plan.world.load.phases = {{0, kRequests}};
+    // Every kind in turn, in an order that is drawn anew each time.
+    std::vector<FaultKind> kinds;
+    for (double minute = kMinute / 2; minute + kMinute <= plan.world.seconds; minute += kMinute) {
+        if (kinds.empty()) {
+            for (std::size_t i = 0; i < kFaultKinds; ++i) {
+                kinds.push_back(static_cast<FaultKind>(i));
+                std::swap(kinds.back(), kinds[random.below(kinds.size())]);
+            }
+        }
+        plan.faults.push_back(draw_fault(plan.world.sidecars, kinds.back(), minute, random));
+        kinds.pop_back();
+    }
+    return plan;
+}
+
+}  // namespace weir::sim
