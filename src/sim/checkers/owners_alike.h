@@ -9,9 +9,9 @@
 // When everything has settled, the owners of a limit have the same cells, of the runs that go on.
 //
 // Levels of two owners may differ: each reckons by the rates that it was told, and hears of an
-// error only when it is larger than its share of the error budget, or than chance makes it where few
-// requests come: an owner publishes when others are off by 1 / sqrt(2 * requests in 0.3 s) of the
-// width of the limit's borders. The bound is twice that, or kLevelShare of the width if that is
+// error only when it is larger than its share of the error budget, or than chance makes it where
+// few requests come: an owner publishes when others are off by 1 / sqrt(2 * requests in 0.3 s) of
+// the width of the limit's borders. The bound is twice that, or kLevelShare of the width if that is
 // more, and kRequests requests.
 
 #include "sim/checkers/checker.h"
