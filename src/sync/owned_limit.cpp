@@ -127,33 +127,7 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
         lie = true;
     }
     if (new_run) {
-        // Rule 1, first sight: a baseline, unless the run is younger than our ownership.
-        const bool young = delta.run_age < settings.fresh_run && now - delta.run_age > born;
-        bucket.offered_rate = std::max(0.0, bucket.offered_rate - cell.reckoned_rate());
-        told_weight.forgotten += cell.counts.net();
-        cell.counts = {delta.run, 0, 0, 0};
-        cell.rate = cell.reckoned = 0;
-        cell.open_time = open_time;
-        take_state(delta);
-        if (young && leaps(cell, delta, counts, seconds)) {
-            lie = true;
-            told_weight.refused += counts.net();
-        } else if (young) {
-            count(settings, cell, delta, counts, now, statistics);
-        } else {
-            ++statistics.baselines;
-            told_weight.first_sight += counts.net();
-            if (now - born < settings.refill_time && parameters) {
-                bucket.level = std::max(bucket.level, delta.believed_level);
-                bucket.clamp(*parameters);
-            }
-        }
-        cell.counts = counts;
-        take_rate(cell, delta, now);
-        if (lie) {
-            return DeltaOutcome::leaping;
-        }
-        return young ? DeltaOutcome::counted : DeltaOutcome::baseline;
+        return receive_new_run(settings, cell, delta, lie, now, statistics);
     }
     if (!follows(counts, cell.counts)) {
         // Late packets have nothing that is new; a mixture of more and less is a lie.
@@ -172,6 +146,41 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
     cell.counts = merge(cell.counts, counts);
     take_rate(cell, delta, now);
     return lie ? DeltaOutcome::leaping : DeltaOutcome::counted;
+}
+
+/// The first word of a run. Rule 1, first sight: it is a baseline, unless the run is younger than
+/// our ownership. `lie`: whether the delta's rate was already found to be unfounded.
+DeltaOutcome OwnedLimit::receive_new_run(const SyncSettings& settings, OwnedCell& cell,
+                                         const DeltaEntry& delta, bool lie, Instant now,
+                                         SyncStatistics& statistics) {
+    const CounterCell counts{delta.run, delta.admitted, delta.refunded, delta.offered};
+    const double seconds = to_seconds(delta.run_age);
+    const bool young = delta.run_age < settings.fresh_run && now - delta.run_age > born;
+    bucket.offered_rate = std::max(0.0, bucket.offered_rate - cell.reckoned_rate());
+    told_weight.forgotten += cell.counts.net();
+    cell.counts = {delta.run, 0, 0, 0};
+    cell.rate = cell.reckoned = 0;
+    cell.open_time = open_time;
+    take_state(delta);
+    if (young && leaps(cell, delta, counts, seconds)) {
+        lie = true;
+        told_weight.refused += counts.net();
+    } else if (young) {
+        count(settings, cell, delta, counts, now, statistics);
+    } else {
+        ++statistics.baselines;
+        told_weight.first_sight += counts.net();
+        if (now - born < settings.refill_time && parameters) {
+            bucket.level = std::max(bucket.level, delta.believed_level);
+            bucket.clamp(*parameters);
+        }
+    }
+    cell.counts = counts;
+    take_rate(cell, delta, now);
+    if (lie) {
+        return DeltaOutcome::leaping;
+    }
+    return young ? DeltaOutcome::counted : DeltaOutcome::baseline;
 }
 
 /// Even alone an origin lets through no more than its bucket holds and what has drained since.

@@ -140,6 +140,9 @@ struct OwnedLimit {
     [[nodiscard]] bool misleads(const SyncSettings& settings, double publish_error,
                                 std::uint8_t pace, const Bucket& told) const;
     OwnedCell* place(MemberNumber member);
+    DeltaOutcome receive_new_run(const SyncSettings& settings, OwnedCell& cell,
+                                 const DeltaEntry& delta, bool lie, Instant now,
+                                 SyncStatistics& statistics);
     /// Puts the weight into the bucket as far as there is room, and notes where it went.
     void pour(double change, double reckoned);
     void count(const SyncSettings& settings, OwnedCell& cell, const DeltaEntry& delta,
