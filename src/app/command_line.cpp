@@ -164,15 +164,15 @@ class CommandLine {
                                 [this] { return key(); });
         command.add_option("file", key_.file, "The key file")->required();
         command.add_flag("--force", key_.force, "Replace the file if it is there");
-        using Step = KeyCommand::Step;
-        const auto step = [&](const char* name, Step chosen, const char* about) {
+        using Action = KeyCommand::Action;
+        const auto step = [&](const char* name, Action chosen, const char* about) {
             command.add_flag_callback(
                 name, [this, chosen] { key_steps_.push_back(chosen); }, about);
         };
-        step("--show", Step::show, "Only print the ids of its keys");
-        step("--add", Step::add, "Add a second key, accepted and not yet used");
-        step("--swap", Step::swap, "Let the second key seal");
-        step("--drop", Step::drop, "Take the second key away");
+        step("--show", Action::show, "Only print the ids of its keys");
+        step("--add", Action::add, "Add a second key, accepted and not yet used");
+        step("--swap", Action::swap, "Let the second key seal");
+        step("--drop", Action::drop, "Take the second key away");
         command.footer(kKeyExamples);
     }
 
@@ -181,7 +181,7 @@ class CommandLine {
             return complain_usage("one of --force, --show, --add, --swap and --drop at a time");
         }
         if (!key_steps_.empty()) {
-            key_.step = key_steps_.front();
+            key_.action = key_steps_.front();
         }
         return make_key(key_);
     }
@@ -369,7 +369,7 @@ class CommandLine {
     QuotaSetCommand set_;
     QuotaRemoveCommand removal_;
     KeyCommand key_;
-    std::vector<KeyCommand::Step> key_steps_;
+    std::vector<KeyCommand::Action> key_steps_;
     QuotaApplyCommand apply_;
     bool history_ = false;
     std::string removal_expires_;

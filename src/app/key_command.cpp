@@ -88,9 +88,9 @@ std::string file_text(const std::vector<Key>& keys) {
     return text;
 }
 
-Result<std::vector<Key>> changed_keys(KeyCommand::Step step, std::vector<Key> keys) {
+Result<std::vector<Key>> changed_keys(KeyCommand::Action step, std::vector<Key> keys) {
     const bool two = keys.size() == cluster::kMaxKeys;
-    if (step == KeyCommand::Step::add) {
+    if (step == KeyCommand::Action::add) {
         if (two) {
             return error(ErrorCode::conflict,
                          "there are two keys already; end that rotation with --swap and --drop");
@@ -98,7 +98,7 @@ Result<std::vector<Key>> changed_keys(KeyCommand::Step step, std::vector<Key> ke
         keys.push_back(random_key());
     } else if (!two) {
         return error(ErrorCode::conflict, "there is only one key; a rotation begins with --add");
-    } else if (step == KeyCommand::Step::swap) {
+    } else if (step == KeyCommand::Action::swap) {
         std::swap(keys[0], keys[1]);
     } else {
         keys.pop_back();
@@ -117,19 +117,19 @@ void tell(const std::string& path, const std::vector<Key>& keys, const char* nex
     }
 }
 
-const char* what_next(KeyCommand::Step step) {
+const char* what_next(KeyCommand::Action step) {
     switch (step) {
-        case KeyCommand::Step::add:
+        case KeyCommand::Action::add:
             return "Next: bring this file to every sidecar; when `weir status` shows both keys "
                    "everywhere, --swap.";
-        case KeyCommand::Step::swap:
+        case KeyCommand::Action::swap:
             return "Next: bring this file to every sidecar; when `weir status` shows no peer with "
                    "the old key any more, --drop.";
-        case KeyCommand::Step::drop:
+        case KeyCommand::Action::drop:
             return "Next: bring this file to every sidecar; then the old key is worth nothing.";
-        case KeyCommand::Step::create:
+        case KeyCommand::Action::create:
             return "Next: name it as cluster.key_file of every sidecar.";
-        case KeyCommand::Step::show:
+        case KeyCommand::Action::show:
             break;
     }
     return "";
@@ -139,7 +139,7 @@ Result<void> create(const KeyCommand& command) {
     const std::vector<Key> keys{random_key()};
     const auto done = put_file(command.file, file_text(keys), kOwnerOnly, command.force);
     if (done) {
-        tell(command.file, keys, what_next(command.step));
+        tell(command.file, keys, what_next(command.action));
     }
     return done;
 }
@@ -150,11 +150,11 @@ Result<void> change(const KeyCommand& command) {
     if (!file) {
         return file.error();
     }
-    if (command.step == KeyCommand::Step::show) {
+    if (command.action == KeyCommand::Action::show) {
         tell(command.file, file->keys, "");
         return {};
     }
-    auto keys = changed_keys(command.step, std::move(file->keys));
+    auto keys = changed_keys(command.action, std::move(file->keys));
     if (!keys) {
         return error(keys.error().code, command.file + ": " + keys.error().message);
     }
@@ -166,7 +166,7 @@ Result<void> change(const KeyCommand& command) {
     }
     const auto done = put_file(real.string(), file_text(*keys), status.st_mode & 0777U, true);
     if (done) {
-        tell(command.file, *keys, what_next(command.step));
+        tell(command.file, *keys, what_next(command.action));
     }
     return done;
 }
@@ -174,7 +174,8 @@ Result<void> change(const KeyCommand& command) {
 }  // namespace
 
 int make_key(const KeyCommand& command) {
-    const auto done = command.step == KeyCommand::Step::create ? create(command) : change(command);
+    const auto done =
+        command.action == KeyCommand::Action::create ? create(command) : change(command);
     if (done) {
         return 0;
     }

@@ -7,7 +7,7 @@
 namespace weir::app {
 
 struct KeyCommand {
-    enum class Step {
+    enum class Action {
         create,  // a new key in a new file
         add,     // a second key, accepted and not yet used
         swap,    // the second one seals from now on
@@ -15,7 +15,7 @@ struct KeyCommand {
         show,    // only the ids
     };
     std::string file;
-    Step step = Step::create;
+    Action action = Action::create;
     bool force = false;  // create: replace what is there
 };
 

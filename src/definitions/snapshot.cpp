@@ -56,18 +56,18 @@ SnapshotWriter::SnapshotWriter(const DefinitionMap& map, std::string_view cluste
     : map_(map), cluster_(cluster), now_(now), unix_now_(unix_now) {}
 
 std::vector<std::byte> SnapshotWriter::next() {
-    if (step_ == Step::header) {
-        step_ = Step::entries;
+    if (phase_ == Phase::header) {
+        phase_ = Phase::entries;
         return header();
     }
-    if (step_ == Step::entries) {
+    if (phase_ == Phase::entries) {
         std::vector<std::byte> bytes = some_entries();
         if (!bytes.empty()) {
             return bytes;
         }
-        step_ = Step::end;
+        phase_ = Phase::end;
     }
-    return std::exchange(step_, Step::done) == Step::end ? end() : std::vector<std::byte>();
+    return std::exchange(phase_, Phase::done) == Phase::end ? end() : std::vector<std::byte>();
 }
 
 std::vector<std::byte> SnapshotWriter::header() {
@@ -133,7 +133,7 @@ SnapshotReader::SnapshotReader(SnapshotExpectation expected, Take take)
 
 /// How long what comes next is, as far as that is known: never more than one block.
 std::size_t SnapshotReader::wanted() const {
-    if (step_ == Step::magic) {
+    if (phase_ == Phase::magic) {
         return kMagicAndFormat;
     }
     if (input_.size() < kLength) {
@@ -144,7 +144,7 @@ std::size_t SnapshotReader::wanted() const {
 
 std::optional<SnapshotFault> SnapshotReader::receive(ByteSpan bytes) {
     while (!fault_ && !bytes.empty()) {
-        if (step_ == Step::done) {
+        if (phase_ == Phase::done) {
             fault_ = SnapshotFault::damaged;  // something behind the end
             break;
         }
@@ -166,7 +166,7 @@ std::optional<SnapshotFault> SnapshotReader::finish() const {
     if (fault_) {
         return fault_;
     }
-    if (step_ == Step::done) {
+    if (phase_ == Phase::done) {
         return std::nullopt;
     }
     return begins_otherwise() ? SnapshotFault::foreign : SnapshotFault::truncated;
@@ -175,12 +175,12 @@ std::optional<SnapshotFault> SnapshotReader::finish() const {
 /// What is shorter than the magic is none of weir's either, unless it is the beginning of it.
 bool SnapshotReader::begins_otherwise() const {
     const std::size_t known = std::min(input_.size(), kMagic.size());
-    return step_ == Step::magic &&
+    return phase_ == Phase::magic &&
            as_text(ByteSpan(input_).first(known)) != kMagic.substr(0, known);
 }
 
 std::optional<SnapshotFault> SnapshotReader::take_unit() {
-    if (step_ != Step::magic) {
+    if (phase_ != Phase::magic) {
         return take_block();
     }
     ByteReader reader(input_);
@@ -190,7 +190,7 @@ std::optional<SnapshotFault> SnapshotReader::take_unit() {
     if (reader.u16() != kSnapshotFormat) {
         return SnapshotFault::format;
     }
-    step_ = Step::header;
+    phase_ = Phase::header;
     return std::nullopt;
 }
 
@@ -204,17 +204,17 @@ std::optional<SnapshotFault> SnapshotReader::take_block() {
     sum_ = sum;
     ByteReader reader(content);
     const auto type = static_cast<Block>(reader.u8());
-    if (!reader.ok() || (type == Block::header) != (step_ == Step::header)) {
+    if (!reader.ok() || (type == Block::header) != (phase_ == Phase::header)) {
         return SnapshotFault::damaged;
     }
     switch (type) {
         case Block::header:
-            step_ = Step::entries;
+            phase_ = Phase::entries;
             return on_header(reader);
         case Block::entries:
             return on_entries(reader);
         case Block::end:
-            step_ = Step::done;
+            phase_ = Phase::done;
             return reader.varint() == entries_ && reader.ok()
                        ? std::nullopt
                        : std::optional(SnapshotFault::damaged);

@@ -37,7 +37,7 @@ class SnapshotWriter {
     [[nodiscard]] std::uint64_t entries() const { return entries_; }
 
   private:
-    enum class Step : std::uint8_t { header, entries, end, done };
+    enum class Phase : std::uint8_t { header, entries, end, done };
     [[nodiscard]] std::vector<std::byte> header();
     [[nodiscard]] std::vector<std::byte> some_entries();
     [[nodiscard]] std::vector<std::byte> end();
@@ -46,7 +46,7 @@ class SnapshotWriter {
     std::string cluster_;
     Instant now_;
     Duration unix_now_;
-    Step step_ = Step::header;
+    Phase phase_ = Phase::header;
     std::size_t leaf_ = 0;
     std::string after_;
     std::uint64_t entries_ = 0;
@@ -90,7 +90,7 @@ class SnapshotReader {
     [[nodiscard]] const std::string& cluster() const { return cluster_; }
 
   private:
-    enum class Step : std::uint8_t { magic, header, entries, done };
+    enum class Phase : std::uint8_t { magic, header, entries, done };
     [[nodiscard]] std::size_t wanted() const;
     [[nodiscard]] bool begins_otherwise() const;
     [[nodiscard]] std::optional<SnapshotFault> take_unit();
@@ -101,7 +101,7 @@ class SnapshotReader {
     SnapshotExpectation expected_;
     Take take_;
     std::vector<std::byte> input_;
-    Step step_ = Step::magic;
+    Phase phase_ = Phase::magic;
     std::optional<SnapshotFault> fault_;
     std::uint64_t entries_ = 0;
     std::uint64_t sum_ = 0;

@@ -114,7 +114,7 @@ void DefinitionStore::put_encoded(std::string_view name, std::string_view value,
 
 std::vector<DefinitionChange> DefinitionStore::take_changes(std::size_t budget) {
     std::vector<DefinitionChange> changes;
-    for (DefinitionTree::Step& step : tree_.take(budget)) {
+    for (DefinitionTree::PendingChange& step : tree_.take(budget)) {
         std::optional<QuotaDefinition> definition;
         if (step.put) {
             std::uint64_t hash = 0;

@@ -162,7 +162,7 @@ void DefinitionTree::erase(std::string_view name) {
     auto handle = nodes_.extract(found);
     if (node.waiting) {
         node.dead = true;
-        graveyard_.emplace(&node, std::move(handle));
+        removed_nodes_.emplace(&node, std::move(handle));
     }
     if (pattern) {
         change_pattern(node, *shape_of(text), false);
@@ -218,7 +218,7 @@ void DefinitionTree::leave(Node& node) {
             families_by_shape_.erase(alike);
         }
     }
-    wandering_.erase(family);
+    orphan_families_.erase(family);
     families_.erase(std::string(*family->text));
 }
 
@@ -230,7 +230,7 @@ void DefinitionTree::add_pattern(Node& node) {
     if (shape) {
         change_pattern(node, *shape, true);
     } else if (const auto family = families_.find(*node.name); family != families_.end()) {
-        wandering_.erase(family->second.get());
+        orphan_families_.erase(family->second.get());
         family->second->parent = &node;
         queue_family(*family->second);
     }
@@ -260,7 +260,7 @@ void DefinitionTree::change_pattern(const Node& node, const std::string& shape, 
         shapes_.erase(shape);
         index_stale_ = true;
     }
-    std::vector<Family*> concerned(wandering_.begin(), wandering_.end());
+    std::vector<Family*> concerned(orphan_families_.begin(), orphan_families_.end());
     if (const auto alike = families_by_shape_.find(shape); alike != families_by_shape_.end()) {
         concerned.insert(concerned.end(), alike->second.begin(), alike->second.end());
     }
@@ -303,10 +303,10 @@ DefinitionTree::Node* DefinitionTree::look_up(Family& family) {
         exact = &found->second;
     }
     if (exact != nullptr) {
-        wandering_.erase(&family);
+        orphan_families_.erase(&family);
         return exact;
     }
-    wandering_.insert(&family);
+    orphan_families_.insert(&family);
     const auto under = index().find(*family.text);
     return under ? by_shape(index_shapes_[*under]) : nullptr;
 }
@@ -438,7 +438,7 @@ void DefinitionTree::queue_children(const Node& node) {
         }
     }
     if (node.pattern) {
-        for (Family* family : wandering_) {
+        for (Family* family : orphan_families_) {
             if (family->parent == &node) {
                 queue_family(*family);
             }

@@ -51,7 +51,7 @@ class DefinitionTree {
         bool pattern = false;  // has captures
     };
     /// What to do for one name next; nothing to put: take it away.
-    struct Step {
+    struct PendingChange {
         std::string name;
         bool put = false;
         std::uint64_t hash = 0;  // of what is put
@@ -86,7 +86,7 @@ class DefinitionTree {
 
     /// The next things to tell the limiter, at most `budget`: parents are put before children,
     /// after all of them the others go, children first.
-    [[nodiscard]] std::vector<Step> take(std::size_t budget);
+    [[nodiscard]] std::vector<PendingChange> take(std::size_t budget);
     [[nodiscard]] bool settled() const { return waiting_ == 0; }
     [[nodiscard]] std::size_t waiting() const { return waiting_; }
     /// The limiter was given everything that counts by other means.
@@ -119,8 +119,8 @@ class DefinitionTree {
     void queue_children(const Node& node);
     void queue_family(Family& family);
     void hand_out(Node& node);
-    void take_puts(std::size_t budget, std::vector<Step>& steps);
-    void take_erases(std::size_t budget, std::vector<Step>& steps);
+    void take_puts(std::size_t budget, std::vector<PendingChange>& steps);
+    void take_erases(std::size_t budget, std::vector<PendingChange>& steps);
 
     static constexpr std::size_t kDepths = limiter::kMaxChainDepth + 1;
 
@@ -128,7 +128,7 @@ class DefinitionTree {
     std::unordered_map<std::string, std::unique_ptr<Family>> families_;  // by parent's text
     std::unordered_map<std::string, std::set<std::string>> shapes_;      // of patterns, their names
     std::unordered_map<std::string, std::unordered_set<Family*>> families_by_shape_;
-    std::unordered_set<Family*> wandering_;  // no quota has exactly that name or shape
+    std::unordered_set<Family*> orphan_families_;  // no quota has exactly that name or shape
     limiter::TemplateIndex index_;
     std::vector<std::string> index_shapes_;  // by the index's values
     bool index_stale_ = false;
@@ -139,7 +139,7 @@ class DefinitionTree {
     std::array<std::deque<Node*>, kDepths> puts_;
     std::array<std::vector<std::string>, kDepths> erases_;
     std::unordered_map<std::string, Gone> gone_;
-    std::unordered_map<Node*, Nodes::node_type> graveyard_;
+    std::unordered_map<Node*, Nodes::node_type> removed_nodes_;
     std::size_t waiting_ = 0;
     std::size_t valid_ = 0;
     std::uint64_t content_hash_ = 0;

@@ -17,8 +17,8 @@ void DefinitionTree::hand_out(Node& node) {
     ++waiting_;
 }
 
-std::vector<DefinitionTree::Step> DefinitionTree::take(std::size_t budget) {
-    std::vector<Step> steps;
+std::vector<DefinitionTree::PendingChange> DefinitionTree::take(std::size_t budget) {
+    std::vector<PendingChange> steps;
     if (waiting_ == 0) {
         return steps;
     }
@@ -30,7 +30,7 @@ std::vector<DefinitionTree::Step> DefinitionTree::take(std::size_t budget) {
     return steps;
 }
 
-void DefinitionTree::take_puts(std::size_t budget, std::vector<Step>& steps) {
+void DefinitionTree::take_puts(std::size_t budget, std::vector<PendingChange>& steps) {
     for (std::size_t depth = 0; depth < kDepths; ++depth) {
         std::deque<Node*>& list = puts_[depth];
         while (!list.empty() && steps.size() < budget) {
@@ -39,7 +39,7 @@ void DefinitionTree::take_puts(std::size_t budget, std::vector<Step>& steps) {
             --waiting_;
             node->waiting = false;
             if (node->dead) {
-                graveyard_.erase(node);
+                removed_nodes_.erase(node);
             } else if (node->valid && node->depth > depth) {
                 hand_out(*node);
             } else if (node->valid) {
@@ -61,7 +61,7 @@ void DefinitionTree::take_puts(std::size_t budget, std::vector<Step>& steps) {
     }
 }
 
-void DefinitionTree::take_erases(std::size_t budget, std::vector<Step>& steps) {
+void DefinitionTree::take_erases(std::size_t budget, std::vector<PendingChange>& steps) {
     for (std::size_t depth = kDepths; depth-- > 0 && steps.size() < budget;) {
         std::vector<std::string>& list = erases_[depth];
         while (!list.empty() && steps.size() < budget) {
@@ -82,7 +82,7 @@ void DefinitionTree::all_given() {
         list = {};
     }
     gone_.clear();
-    graveyard_.clear();
+    removed_nodes_.clear();
     waiting_ = 0;
     for (auto& [name, node] : nodes_) {
         node.waiting = false;

@@ -10,5 +10,5 @@ class Fleet;
 
 struct weir_worker {
     weir::embed::Fleet& fleet;
-    weir::embed::Worker worker;
+    weir::embed::EmbeddedWorker worker;
 };

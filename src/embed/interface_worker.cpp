@@ -86,7 +86,7 @@ int32_t weir_check(weir_worker* worker, const char* name, size_t length,
 
 int32_t weir_refund(weir_worker* worker, weir_charge* charge) noexcept {
     return embed::give_back(worker, charge,
-                            [&](embed::Worker& one) { return one.refund(*charge); });
+                            [&](embed::EmbeddedWorker& one) { return one.refund(*charge); });
 }
 
 int32_t weir_correct(weir_worker* worker, weir_charge* charge, int32_t unit, double actual,
@@ -94,7 +94,7 @@ int32_t weir_correct(weir_worker* worker, weir_charge* charge, int32_t unit, dou
     if (unit < WEIR_REQUESTS || unit > WEIR_COST) {
         return WEIR_INVALID;
     }
-    return embed::give_back(worker, charge, [&](embed::Worker& one) {
+    return embed::give_back(worker, charge, [&](embed::EmbeddedWorker& one) {
         return one.correct(*charge, static_cast<weir::limiter::Unit>(unit), actual, last != 0);
     });
 }

@@ -56,13 +56,14 @@ class GivenKey final : public limiter::RequestFields {
 
 }  // namespace
 
-Worker::Worker(limiter::Limiter& limiter, limiter::ThreadContext& context, std::uint32_t fork,
-               std::uint64_t tag)
+EmbeddedWorker::EmbeddedWorker(limiter::Limiter& limiter, limiter::ThreadContext& context,
+                               std::uint32_t fork, std::uint64_t tag)
     : limiter_(limiter), context_(context), fork_(fork), tag_(tag) {}
 
-bool Worker::forked() const { return ForkCount::now() != fork_; }
+bool EmbeddedWorker::forked() const { return ForkCount::now() != fork_; }
 
-void Worker::check(std::string_view name, const weir_request& request, weir_decision& decision) {
+void EmbeddedWorker::check(std::string_view name, const weir_request& request,
+                           weir_decision& decision) {
     const Instant now = net::now();
     const limiter::LeafId leaf = limiter_.find(context_, name, now);
     limiter::Weights weights;
@@ -90,7 +91,7 @@ void Worker::check(std::string_view name, const weir_request& request, weir_deci
     count(decision);
 }
 
-void Worker::show_quota(const limiter::Decision& from, weir_decision& to) {
+void EmbeddedWorker::show_quota(const limiter::Decision& from, weir_decision& to) {
     const std::string_view name = from.quota.empty() ? limiter_.quota_name(from) : from.quota;
     const std::size_t length = std::min(name.size(), quota_.size() - 1);
     std::copy_n(name.data(), length, quota_.data());
@@ -99,14 +100,14 @@ void Worker::show_quota(const limiter::Decision& from, weir_decision& to) {
     to.quota_length = static_cast<std::uint32_t>(length);
 }
 
-void Worker::count(const weir_decision& decision) {
+void EmbeddedWorker::count(const weir_decision& decision) {
     auto& counter = decision.admitted == 0                    ? counts_.refused
                     : decision.reason == WEIR_REASON_NO_QUOTA ? counts_.unlimited
                                                               : counts_.admitted;
     counter.add(1);
 }
 
-bool Worker::refund(weir_charge& charge) {
+bool EmbeddedWorker::refund(weir_charge& charge) {
     limiter::Charge opened;
     if (!unseal(charge, opened)) {
         return false;
@@ -119,7 +120,7 @@ bool Worker::refund(weir_charge& charge) {
     return true;
 }
 
-bool Worker::correct(weir_charge& charge, limiter::Unit unit, double actual, bool last) {
+bool EmbeddedWorker::correct(weir_charge& charge, limiter::Unit unit, double actual, bool last) {
     limiter::Charge opened;
     if (!unseal(charge, opened)) {
         return false;
@@ -132,7 +133,7 @@ bool Worker::correct(weir_charge& charge, limiter::Unit unit, double actual, boo
     return true;
 }
 
-weir_charge Worker::seal(const limiter::Charge& charge) const {
+weir_charge EmbeddedWorker::seal(const limiter::Charge& charge) const {
     weir_charge sealed{};
     if (!charge) {
         return sealed;
@@ -142,7 +143,7 @@ weir_charge Worker::seal(const limiter::Charge& charge) const {
     return sealed;
 }
 
-bool Worker::unseal(const weir_charge& sealed, limiter::Charge& charge) const {
+bool EmbeddedWorker::unseal(const weir_charge& sealed, limiter::Charge& charge) const {
     const bool is_empty = std::all_of(std::begin(sealed.opaque), std::end(sealed.opaque),
                                       [](std::uint64_t word) { return word == 0; });
     if (is_empty) {

@@ -20,13 +20,13 @@ struct CheckCounts {
     limiter::Figure<std::uint64_t> failed;
 };
 
-class Worker {
+class EmbeddedWorker {
   public:
     /// `fork` is the count in which the fleet was opened, `tag` tells its charges from others'.
-    Worker(limiter::Limiter& limiter, limiter::ThreadContext& context, std::uint32_t fork,
-           std::uint64_t tag);
-    Worker(const Worker&) = delete;
-    Worker& operator=(const Worker&) = delete;
+    EmbeddedWorker(limiter::Limiter& limiter, limiter::ThreadContext& context, std::uint32_t fork,
+                   std::uint64_t tag);
+    EmbeddedWorker(const EmbeddedWorker&) = delete;
+    EmbeddedWorker& operator=(const EmbeddedWorker&) = delete;
 
     [[nodiscard]] bool forked() const;
     /// The name's decision; `quota` in it points into this worker.

@@ -108,7 +108,7 @@ std::optional<QuotaReport> report_quota(const ReportSources& from, limiter::Limi
         if (synced != nullptr) {
             status.origins = synced->origins();
             status.isolated = synced->isolated;
-            for (const sync::View& view : synced->views) {
+            for (const sync::OwnerView& view : synced->views) {
                 status.owners.push_back(view.owner().address);
                 if (view.fresh(from.settings, now)) {
                     status.heard.push_back(view.owner().address);

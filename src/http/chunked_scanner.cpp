@@ -42,73 +42,73 @@ void ChunkedScanner::reset() { *this = ChunkedScanner(limits_); }
 
 bool ChunkedScanner::fail(Rejection rejection) {
     rejection_ = rejection;
-    step_ = Step::failed;
+    place_ = Place::failed;
     return false;
 }
 
-bool ChunkedScanner::go(Step next) {
-    step_ = next;
+bool ChunkedScanner::go(Place next) {
+    place_ = next;
     return true;
 }
 
-bool ChunkedScanner::expect(char byte, char wanted, Step next) {
+bool ChunkedScanner::expect(char byte, char wanted, Place next) {
     return byte == wanted ? go(next) : fail(Rejection::bad_chunk_end);
 }
 
 ChunkedScanner::Result ChunkedScanner::scan(std::string_view input) {
     std::size_t position = 0;
-    while (position < input.size() && step_ != Step::done && step_ != Step::failed) {
-        if (step_ == Step::payload) {
+    while (position < input.size() && place_ != Place::done && place_ != Place::failed) {
+        if (place_ == Place::payload) {
             const auto taken = std::min<std::uint64_t>(chunk_, input.size() - position);
             chunk_ -= taken;
             payload_ += taken;
             position += static_cast<std::size_t>(taken);
             if (chunk_ == 0) {
-                step_ = Step::payload_return;
+                place_ = Place::payload_return;
             }
         } else if (step(input[position])) {
             ++position;
         }
     }
-    const State state = step_ == Step::done     ? State::complete
-                        : step_ == Step::failed ? State::rejected
-                                                : State::need_more;
+    const State state = place_ == Place::done     ? State::complete
+                        : place_ == Place::failed ? State::rejected
+                                                  : State::need_more;
     return {state, position};
 }
 
 bool ChunkedScanner::step(char byte) {
-    switch (step_) {
-        case Step::size_first:
-        case Step::size:
+    switch (place_) {
+        case Place::size_first:
+        case Place::size:
             return size_byte(byte);
-        case Step::extension:
+        case Place::extension:
             return count_extension_byte() && extension_byte(byte);
-        case Step::extension_quoted:
-        case Step::extension_escaped:
+        case Place::extension_quoted:
+        case Place::extension_escaped:
             return count_extension_byte() && quoted_byte(byte);
-        case Step::size_line_feed:
+        case Place::size_line_feed:
             return byte == '\n' ? end_of_size_line() : fail(Rejection::bad_chunk_size);
-        case Step::payload_return:
-            return expect(byte, '\r', Step::payload_line_feed);
-        case Step::payload_line_feed:
-            return expect(byte, '\n', Step::size_first);
-        case Step::final_line_feed:
-            return expect(byte, '\n', Step::done);
-        case Step::trailer_start:
-        case Step::trailer_name:
-        case Step::trailer_value:
-        case Step::trailer_line_feed:
+        case Place::payload_return:
+            return expect(byte, '\r', Place::payload_line_feed);
+        case Place::payload_line_feed:
+            return expect(byte, '\n', Place::size_first);
+        case Place::final_line_feed:
+            return expect(byte, '\n', Place::done);
+        case Place::trailer_start:
+        case Place::trailer_name:
+        case Place::trailer_value:
+        case Place::trailer_line_feed:
             return trailer_byte(byte);
-        case Step::payload:
-        case Step::done:
-        case Step::failed:
+        case Place::payload:
+        case Place::done:
+        case Place::failed:
             break;
     }
     return false;
 }
 
 bool ChunkedScanner::size_byte(char byte) {
-    if (step_ == Step::size_first) {
+    if (place_ == Place::size_first) {
         chunk_ = 0;
         digits_ = 0;
         extension_ = 0;
@@ -118,19 +118,19 @@ bool ChunkedScanner::size_byte(char byte) {
             return fail(Rejection::bad_chunk_size);
         }
         chunk_ = chunk_ << 4U | static_cast<std::uint64_t>(digit);
-        return go(Step::size);
+        return go(Place::size);
     }
     if (digits_ == 0) {
         return fail(Rejection::bad_chunk_size);
     }
     if (byte == '\r') {
-        return go(Step::size_line_feed);
+        return go(Place::size_line_feed);
     }
     if (byte != ';') {
         return fail(Rejection::bad_chunk_size);
     }
     part_ = Part::before_name;
-    return go(Step::extension);
+    return go(Place::extension);
 }
 
 bool ChunkedScanner::count_extension_byte() {
@@ -159,13 +159,13 @@ bool ChunkedScanner::extension_byte(char byte) {
         return true;
     }
     if (byte == '"' && part_ == Part::before_value) {
-        return go(Step::extension_quoted);
+        return go(Place::extension_quoted);
     }
     if (may_begin) {
         return fail(Rejection::bad_chunk_extension);
     }
     if (byte == '\r') {
-        return go(Step::size_line_feed);
+        return go(Place::size_line_feed);
     }
     if (byte == ';') {
         part_ = Part::before_name;
@@ -182,46 +182,46 @@ bool ChunkedScanner::quoted_byte(char byte) {
     if (!is_text(byte)) {
         return fail(Rejection::bad_chunk_extension);
     }
-    if (step_ == Step::extension_escaped) {
-        return go(Step::extension_quoted);
+    if (place_ == Place::extension_escaped) {
+        return go(Place::extension_quoted);
     }
     if (byte == '\\') {
-        return go(Step::extension_escaped);
+        return go(Place::extension_escaped);
     }
     if (byte != '"') {
         return true;
     }
     part_ = Part::after_value;
-    return go(Step::extension);
+    return go(Place::extension);
 }
 
 bool ChunkedScanner::end_of_size_line() {
-    return go(chunk_ == 0 ? Step::trailer_start : Step::payload);
+    return go(chunk_ == 0 ? Place::trailer_start : Place::payload);
 }
 
 bool ChunkedScanner::trailer_byte(char byte) {
     if (++trailer_ > limits_.max_trailer + 1) {
         return fail(Rejection::trailer_too_large);
     }
-    switch (step_) {
-        case Step::trailer_start:
+    switch (place_) {
+        case Place::trailer_start:
             if (byte == '\r') {
-                return go(Step::final_line_feed);
+                return go(Place::final_line_feed);
             }
             name_ = 0;
             if (++trailer_fields_ > limits_.max_trailer_fields) {
                 return fail(Rejection::trailer_too_large);
             }
             return trailer_name_byte(byte);
-        case Step::trailer_name:
+        case Place::trailer_name:
             return trailer_name_byte(byte);
-        case Step::trailer_value:
+        case Place::trailer_value:
             if (byte == '\r') {
-                return go(Step::trailer_line_feed);
+                return go(Place::trailer_line_feed);
             }
             return is_text(byte) || fail(Rejection::bad_trailer);
         default:
-            return byte == '\n' ? go(Step::trailer_start) : fail(Rejection::bad_trailer);
+            return byte == '\n' ? go(Place::trailer_start) : fail(Rejection::bad_trailer);
     }
 }
 
@@ -231,7 +231,7 @@ bool ChunkedScanner::trailer_name_byte(char byte) {
         if (name_ == 0 || (!long_name && is_forbidden_trailer({name_text_, name_}))) {
             return fail(Rejection::bad_trailer);
         }
-        return go(Step::trailer_value);
+        return go(Place::trailer_value);
     }
     if (!is_token_character(byte)) {
         return fail(Rejection::bad_trailer);
@@ -242,7 +242,7 @@ bool ChunkedScanner::trailer_name_byte(char byte) {
         name_text_[name_] = byte == '_' ? '-' : to_lower(byte);
     }
     ++name_;
-    return go(Step::trailer_name);
+    return go(Place::trailer_name);
 }
 
 }  // namespace weir::http

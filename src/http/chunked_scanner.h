@@ -41,10 +41,10 @@ class ChunkedScanner {
     [[nodiscard]] Rejection rejection() const { return rejection_; }
     /// Bytes of content seen so far, without framing.
     [[nodiscard]] std::uint64_t payload_bytes() const { return payload_; }
-    [[nodiscard]] bool complete() const { return step_ == Step::done; }
+    [[nodiscard]] bool complete() const { return place_ == Place::done; }
 
   private:
-    enum class Step : std::uint8_t {
+    enum class Place : std::uint8_t {
         size_first,
         size,
         extension,
@@ -71,8 +71,8 @@ class ChunkedScanner {
     bool end_of_size_line();
     bool trailer_byte(char byte);
     bool trailer_name_byte(char byte);
-    bool expect(char byte, char wanted, Step next);
-    bool go(Step next);
+    bool expect(char byte, char wanted, Place next);
+    bool go(Place next);
     bool fail(Rejection rejection);
 
     ChunkedLimits limits_;
@@ -85,7 +85,7 @@ class ChunkedScanner {
     std::size_t name_ = 0;  // bytes of the trailer name being read
     char name_text_[24] = {};
     unsigned digits_ = 0;
-    Step step_ = Step::size_first;
+    Place place_ = Place::size_first;
     // Within an extension: what the grammar allows next.
     enum class Part : std::uint8_t { before_name, name, before_value, value, after_value };
     Part part_ = Part::before_name;

@@ -4,7 +4,7 @@
 
 namespace weir::proxy {
 
-BodyProgress::Step BodyProgress::pass(std::string_view bytes) {
+BodyProgress::Passed BodyProgress::pass(std::string_view bytes) {
     switch (kind_) {
         case http::BodyKind::none:
             return {};

@@ -17,11 +17,11 @@ class BodyProgress {
     BodyProgress(const http::BodyFraming& framing, const http::ChunkedLimits& limits)
         : kind_(framing.kind), remaining_(framing.length), scanner_(limits) {}
 
-    struct Step {
+    struct Passed {
         std::size_t used = 0;  ///< bytes from the front that belong to the body
         bool bad = false;      ///< the body is malformed; none of these bytes may be passed on
     };
-    Step pass(std::string_view bytes);
+    Passed pass(std::string_view bytes);
 
     struct Unwrapped {
         std::size_t content = 0;  ///< bytes of content, moved to the front

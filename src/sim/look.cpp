@@ -27,7 +27,7 @@ UsedFact look_at(const sync::SyncedLimit& limit, Instant local, std::span<const 
     used.parameters = limit.parameters;
     used.awake = limit.awake;
     used.idle_seconds = to_seconds(local - limit.touched);
-    for (const sync::View& view : limit.views) {
+    for (const sync::OwnerView& view : limit.views) {
         ViewFact& fact = used.views.emplace_back();
         fact.owner = view.owner().address;
         fact.incarnation = view.owner().incarnation;
@@ -49,7 +49,7 @@ OwnedFact look_at(const sync::OwnedLimit& limit, bool owner, Instant local,
     owned.filled = limit.filled(sync::SyncSettings{}, local);
     owned.told = limit.told_weight;
     // Levels of different owners are compared: each as it is at this very instant.
-    sync::Bucket bucket = limit.bucket;
+    sync::ReckonedLimit bucket = limit.bucket;
     if (limit.parameters && local > limit.advanced) {
         bucket.advance(*limit.parameters, bucket.offered_rate, to_seconds(local - limit.advanced));
     }
@@ -78,12 +78,12 @@ std::vector<LimitFact> limits_of(std::span<const limiter::QuotaDefinition> defin
     return limits;
 }
 
-ProcessFact look_into(Sidecar& sidecar, std::uint32_t number, Instant now,
+ProcessFact look_into(SimulatedSidecar& sidecar, std::uint32_t number, Instant now,
                       std::span<const LimitFact> limits) {
     const Instant local = sidecar.local(now);
     const engine::Engine& engine = sidecar.engine();
     ProcessFact process;
-    process.address = Sidecar::address_of(number);
+    process.address = SimulatedSidecar::address_of(number);
     process.incarnation = engine.incarnation();
     process.stopped = sidecar.stopped_until.has_value();
     process.members = engine.counters().silence().size();
@@ -98,7 +98,7 @@ ProcessFact look_into(Sidecar& sidecar, std::uint32_t number, Instant now,
     return process;
 }
 
-void look_closely(Sidecar& sidecar, ProcessFact& process) {
+void look_closely(SimulatedSidecar& sidecar, ProcessFact& process) {
     const auto states = sidecar.engine().statistics().peers_by_state;
     process.live = 0;
     for (const std::string_view state : {"alive", "suspect"}) {

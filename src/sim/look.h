@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/facts.h"
-#include "sim/sidecar.h"
+#include "sim/simulated_sidecar.h"
 
 namespace weir::sim {
 
@@ -15,10 +15,10 @@ namespace weir::sim {
     std::span<const limiter::QuotaDefinition> definitions);
 
 /// What a running process holds. Which process it is, is left open.
-[[nodiscard]] ProcessFact look_into(Sidecar& sidecar, std::uint32_t number, Instant now,
+[[nodiscard]] ProcessFact look_into(SimulatedSidecar& sidecar, std::uint32_t number, Instant now,
                                     std::span<const LimitFact> limits);
 /// Adds what costs by the size of the fleet: whom it takes for alive.
-void look_closely(Sidecar& sidecar, ProcessFact& process);
+void look_closely(SimulatedSidecar& sidecar, ProcessFact& process);
 
 void add(sync::ToldWeight& sum, const sync::ToldWeight& told);
 

@@ -123,12 +123,12 @@ std::function<void(World&)> kill_at(double at, std::uint32_t sidecar) {
 std::uint32_t first_owner(std::uint32_t sidecars) {
     std::vector<membership::Candidate> members;
     for (std::uint32_t i = 0; i < sidecars; ++i) {
-        members.push_back({gossip::MemberId{Sidecar::address_of(i), i + 1}, {}});
+        members.push_back({gossip::MemberId{SimulatedSidecar::address_of(i), i + 1}, {}});
     }
     membership::Owners owners;
     owners.recompute(members);
     const membership::Shard shard = membership::shard_of(sync::quota_hash("q"));
-    return Sidecar::number_of(owners.of(shard).front().address).value_or(0);
+    return SimulatedSidecar::number_of(owners.of(shard).front().address).value_or(0);
 }
 
 std::function<void(World&)> restart_at(double at) {

@@ -64,7 +64,7 @@ void World::at(double seconds, Action action) { actions_.emplace_back(seconds, s
 std::vector<Endpoint> World::seeds() const {
     std::vector<Endpoint> seeds;
     for (std::uint32_t i = 0; i < std::min(kSeeds, plan_.sidecars); ++i) {
-        seeds.push_back(Sidecar::address_of(i));
+        seeds.push_back(SimulatedSidecar::address_of(i));
     }
     return seeds;
 }
@@ -81,7 +81,7 @@ SidecarSettings World::settings_of(std::uint32_t number) const {
 }
 
 void World::start(std::uint32_t number) {
-    Sidecar& sidecar = sidecars_[number];
+    SimulatedSidecar& sidecar = sidecars_[number];
     sidecar.start(settings_of(number), seeds(), now_, random_.fork());
     if (watcher_ != nullptr) {
         watcher_->started(*this, number);
@@ -187,7 +187,7 @@ void World::handle(const Event& event) {
 }
 
 void World::handle_tick(const Event& event) {
-    Sidecar& sidecar = sidecars_[event.subject];
+    SimulatedSidecar& sidecar = sidecars_[event.subject];
     if (event.epoch != sidecar.epoch() || !sidecar.running()) {
         return;
     }
@@ -206,17 +206,17 @@ void World::handle_tick(const Event& event) {
 }
 
 void World::resume(std::uint32_t number) {
-    Sidecar& sidecar = sidecars_[number];
+    SimulatedSidecar& sidecar = sidecars_[number];
     sidecar.stopped_until.reset();
     // The event loop reads what waits in the socket before or after its timer.
     if (random_.unit() < 0.5) {
         sidecar.tick(now_);
     }
-    for (const Sidecar::Waiting& waiting : std::exchange(sidecar.socket, {})) {
+    for (const SimulatedSidecar::Waiting& waiting : std::exchange(sidecar.socket, {})) {
         sidecar.receive(waiting.bytes, waiting.from, now_);
         collect(number);
     }
-    for (const Sidecar::Request& request : std::exchange(sidecar.requests, {})) {
+    for (const SimulatedSidecar::Request& request : std::exchange(sidecar.requests, {})) {
         offer({now(), number, request.quota}, number);
     }
 }
@@ -226,7 +226,7 @@ void World::handle_datagram(const Event& event) {
     free_flights_.push_back(event.subject);
     if (!flight.refusal) {
         deliver(flight.to, flight.from, flight.bytes);
-    } else if (Sidecar& sidecar = sidecars_[flight.to];
+    } else if (SimulatedSidecar& sidecar = sidecars_[flight.to];
                sidecar.running() && !sidecar.stopped_until) {
         sidecar.refused(flight.from, now_);
         collect(flight.to);
@@ -239,7 +239,7 @@ void World::deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes) {
         send(to, clone_->sidecar.engine().take_outgoing());
         return;
     }
-    Sidecar& sidecar = sidecars_[to];
+    SimulatedSidecar& sidecar = sidecars_[to];
     if (!sidecar.running()) {
         return refuse(from, to);
     }
@@ -249,7 +249,7 @@ void World::deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes) {
         }
         return;
     }
-    if (const auto sender = Sidecar::number_of(from); delivered_ && sender) {
+    if (const auto sender = SimulatedSidecar::number_of(from); delivered_ && sender) {
         delivered_(*sender, to, bytes);
     }
     sidecar.receive(bytes, from, now_);
@@ -263,7 +263,7 @@ void World::send(std::uint32_t from, std::vector<engine::Outgoing> datagrams) {
         ++sent_;
         bytes_ += outgoing.bytes.size();
         fingerprint_ = hash_of(fingerprint_, outgoing.bytes);
-        const auto to = Sidecar::number_of(outgoing.to);
+        const auto to = SimulatedSidecar::number_of(outgoing.to);
         if (!to || *to >= plan_.sidecars) {
             if (stranger_) {
                 stranger_(from, outgoing.to, outgoing.bytes);
@@ -274,7 +274,7 @@ void World::send(std::uint32_t from, std::vector<engine::Outgoing> datagrams) {
             tap_(from, *to, outgoing.bytes);
         }
         for (const Instant at : network_.deliveries(from, *to, now_)) {
-            launch({*to, Sidecar::address_of(from), outgoing.bytes, false}, at);
+            launch({*to, SimulatedSidecar::address_of(from), outgoing.bytes, false}, at);
         }
     }
 }
@@ -292,12 +292,12 @@ void World::launch(Flight flight, Instant at) {
 
 /// The host of a process that is gone answers as long as the network lets it.
 void World::refuse(const Endpoint& to, std::uint32_t by) {
-    const auto sender = Sidecar::number_of(to);
+    const auto sender = SimulatedSidecar::number_of(to);
     if (!plan_.faults.refusals || !sender || *sender >= plan_.sidecars) {
         return;
     }
     for (const Instant at : network_.deliveries(by, *sender, now_)) {
-        launch({*sender, Sidecar::address_of(by), {}, true}, at);
+        launch({*sender, SimulatedSidecar::address_of(by), {}, true}, at);
     }
 }
 
@@ -321,7 +321,7 @@ void World::handle_arrival() {
     for (int i = 0; i < 100 && !sidecars_[number].running(); ++i) {
         number = load_.any_sidecar();
     }
-    Sidecar& sidecar = sidecars_[number];
+    SimulatedSidecar& sidecar = sidecars_[number];
     if (sidecar.running() && sidecar.stopped_until && sidecar.throttled) {
         sidecar.requests.push_back({arrival.quota});
         return;
@@ -334,7 +334,7 @@ void World::handle_arrival() {
 }
 
 void World::offer(const Arrival& arrival, std::uint32_t number) {
-    Sidecar& sidecar = sidecars_[number];
+    SimulatedSidecar& sidecar = sidecars_[number];
     const bool admitted = sidecar.offer(plan_.load.quotas[arrival.quota], now_);
     if (plan_.record) {
         recorder_.offered(arrival.quota, arrival.at);
@@ -416,7 +416,7 @@ void World::pause(std::uint32_t number, double seconds) {
 
 void World::clone(std::uint32_t number, double seconds, double share) {
     clone_ = std::make_unique<Clone>(
-        Clone{number, now_ + from_seconds(seconds), share, Sidecar(number)});
+        Clone{number, now_ + from_seconds(seconds), share, SimulatedSidecar(number)});
     clone_->sidecar.start(settings_of(number), seeds(), now_, random_.fork());
     note_fault(seconds);
     turn_clone();
@@ -440,7 +440,7 @@ void World::set_keys(std::uint32_t number, const std::vector<engine::GossipKey>&
 }
 
 bool World::edit(std::uint32_t number, const limiter::QuotaDefinition& definition) {
-    Sidecar& sidecar = sidecars_[number];
+    SimulatedSidecar& sidecar = sidecars_[number];
     if (!sidecar.running() || sidecar.stopped_until) {
         return false;
     }
@@ -457,7 +457,7 @@ void World::cut(std::vector<bool> side, double seconds, bool one_way) {
 
 std::vector<std::uint32_t> World::owners_of(std::string_view quota) {
     std::vector<std::uint32_t> owners;
-    for (Sidecar& sidecar : sidecars_) {
+    for (SimulatedSidecar& sidecar : sidecars_) {
         if (!sidecar.running()) {
             continue;
         }
@@ -466,7 +466,7 @@ std::vector<std::uint32_t> World::owners_of(std::string_view quota) {
             continue;
         }
         for (const Endpoint& owner : status->limits[0].owners) {
-            if (const auto number = Sidecar::number_of(owner)) {
+            if (const auto number = SimulatedSidecar::number_of(owner)) {
                 owners.push_back(*number);
             }
         }

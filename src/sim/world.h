@@ -19,7 +19,7 @@
 #include "sim/load.h"
 #include "sim/network.h"
 #include "sim/recorder.h"
-#include "sim/sidecar.h"
+#include "sim/simulated_sidecar.h"
 #include "sync/settings.h"
 
 namespace weir::sim {
@@ -115,7 +115,7 @@ class World {
     void delivered(Tap tap) { delivered_ = std::move(tap); }
 
     [[nodiscard]] double now() const { return to_seconds(now_ - began_); }
-    [[nodiscard]] Sidecar& sidecar(std::uint32_t number) { return sidecars_[number]; }
+    [[nodiscard]] SimulatedSidecar& sidecar(std::uint32_t number) { return sidecars_[number]; }
     [[nodiscard]] std::uint32_t size() const { return plan_.sidecars; }
     /// The sidecars that own the quota, as a sidecar which uses it knows them.
     [[nodiscard]] std::vector<std::uint32_t> owners_of(std::string_view quota);
@@ -167,14 +167,14 @@ class World {
     Load load_;
     Recorder recorder_;
     EventQueue queue_;
-    std::vector<Sidecar> sidecars_;
+    std::vector<SimulatedSidecar> sidecars_;
     std::vector<std::vector<engine::GossipKey>> keys_;  // by sidecar
     /// A second process at the address of a sidecar.
     struct Clone {
         std::uint32_t number = 0;
         Instant until{};
         double share = 0;
-        Sidecar sidecar;
+        SimulatedSidecar sidecar;
     };
     std::unique_ptr<Clone> clone_;
     std::vector<Flight> flights_;

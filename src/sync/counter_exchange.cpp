@@ -56,7 +56,7 @@ void CounterExchange::blame(const gossip::MemberId& member, Instant now) {
 
 void CounterExchange::answered(const gossip::MemberId& member, Instant now) {
     now_ = now;
-    owner_.pay(silence_.number(member, now), now, *this);
+    owner_.publish_deferred(silence_.number(member, now), now, *this);
 }
 
 bool CounterExchange::nobody_there(const gossip::MemberId& member, Instant now) {
@@ -162,7 +162,7 @@ void CounterExchange::follow_owners() {
 /// those of former owners' knowledge; if all of these are silent, it is a split, and they are held.
 void CounterExchange::fill_from_views(membership::Shard shard) {
     reporter_.for_each_in_shard(shard, [&](const SyncedLimit& limit) {
-        const View* view = limit.believed(settings_, now_);
+        const OwnerView* view = limit.believed(settings_, now_);
         if (view == nullptr || !view->filled()) {
             return;
         }

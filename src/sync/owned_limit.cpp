@@ -243,7 +243,7 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
         told_weight.late += std::max(0.0, change - most);
         change = std::min(change, most);
     }
-    // Rule 3, the ceiling, is in Bucket::add.
+    // Rule 3, the ceiling, is in ReckonedLimit::add.
     if (bucket.level + change > bucket.ceiling(*parameters)) {
         ++statistics.ceiling_hits;
     }
@@ -429,7 +429,7 @@ bool OwnedLimit::must_publish(const SyncSettings& settings, double publish_error
 
 /// Whether who reckons by that is wrong by more than the bounds by now.
 bool OwnedLimit::misleads(const SyncSettings& settings, double publish_error, std::uint8_t pace,
-                          const Bucket& told) const {
+                          const ReckonedLimit& told) const {
     const limiter::LimitParameters& limit = *parameters;
     const double slack = 1 + pace * 0.1;
     const double probability = bucket.probability(limit);
@@ -448,7 +448,7 @@ bool OwnedLimit::misleads(const SyncSettings& settings, double publish_error, st
 }
 
 void OwnedLimit::note_answered() {
-    const auto distance = [this](const Bucket& told) {
+    const auto distance = [this](const ReckonedLimit& told) {
         return std::abs(told.offered_rate - published.offered_rate);
     };
     if (!answered || distance(bucket) > distance(*answered)) {

@@ -32,7 +32,7 @@ struct OwnedCell {
     double open_time = 0;  // the owner's integral of 1 - p then
     Duration keep_alive{};
     Instant heard{};
-    bool owed = false;  // a total, which waits for others to share its datagram
+    bool deferred = false;  // a total, which waits for others to share its datagram
     [[nodiscard]] double reckoned_rate() const { return rate * fade; }
     /// Before its rate or fade changes: what the bucket has had of it stays what it was.
     void settle(double open_now) {
@@ -61,7 +61,7 @@ struct OwnedLimit {
     std::uint32_t life = 0;
     Instant born{};  // when this owner took the shard over, or began anew
     bool handed_over = false;
-    Bucket bucket;
+    ReckonedLimit bucket;
     double open_time = 0;
     /// Seconds for which the level did not drain, since nobody had said how fast it does.
     double undrained = 0;
@@ -81,10 +81,10 @@ struct OwnedLimit {
     double held_rate = 0;
     Instant held_until{};
 
-    Bucket published;
+    ReckonedLimit published;
     /// Of the answers since then the one that was furthest from it: a moment's state, by which its
     /// receiver goes on reckoning.
-    std::optional<Bucket> answered;
+    std::optional<ReckonedLimit> answered;
     double published_probability = 0;  // at the last look
     bool was_published = false;
     bool published_holding = false;
@@ -138,7 +138,7 @@ struct OwnedLimit {
 
   private:
     [[nodiscard]] bool misleads(const SyncSettings& settings, double publish_error,
-                                std::uint8_t pace, const Bucket& told) const;
+                                std::uint8_t pace, const ReckonedLimit& told) const;
     OwnedCell* place(MemberNumber member);
     DeltaOutcome receive_new_run(const SyncSettings& settings, OwnedCell& cell,
                                  const DeltaEntry& delta, bool lie, Instant now,

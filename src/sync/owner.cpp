@@ -194,7 +194,7 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
     }
     OwnedCell* cell = limit->find(number);
     if (cell != nullptr) {
-        cell->owed = false;
+        cell->deferred = false;
     }
     sink.send_total(from, limit->total(settings_, cell, pacing_.tenths(), now));
 }
@@ -433,7 +433,7 @@ void Owner::tick(Instant now, OwnerSink& sink) {
         awake_.pop_back();
         remove(slot);
     }
-    pay_due(now, sink);
+    publish_overdue(now, sink);
 }
 
 void Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
@@ -459,13 +459,13 @@ void Owner::publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sin
     limit.note_published();
     ++statistics_.publications;
     if (!at_once) {
-        owe(limit, now);
+        defer_publication(limit, now);
         return;
     }
     // Copied: a total to ourselves may come back as a delta at once.
     const std::vector<OwnedCell> cells = limit.cells;
     for (OwnedCell& cell : limit.cells) {
-        cell.owed = false;
+        cell.deferred = false;
     }
     for (const OwnedCell& cell : cells) {
         if (now - cell.heard >= settings_.user_memory || silence_.is_gone(cell.member)) {
@@ -478,34 +478,34 @@ void Owner::publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sin
 
 /// With many limits a publication is seldom the only thing that a user will be told soon: it waits
 /// a little for the answer to a delta, or for other publications, to share their datagram.
-void Owner::owe(OwnedLimit& limit, Instant now) {
+void Owner::defer_publication(OwnedLimit& limit, Instant now) {
     for (OwnedCell& cell : limit.cells) {
-        if (cell.owed || now - cell.heard >= settings_.user_memory) {
+        if (cell.deferred || now - cell.heard >= settings_.user_memory) {
             continue;
         }
-        cell.owed = true;
-        Debt& debt = debts_[cell.member];
-        if (debt.limits.empty()) {
-            debt.since = now;
+        cell.deferred = true;
+        DeferredPublications& deferred = deferred_[cell.member];
+        if (deferred.limits.empty()) {
+            deferred.since = now;
         }
-        debt.limits.push_back(limit.key);
+        deferred.limits.push_back(limit.key);
     }
 }
 
-void Owner::pay(MemberNumber user, Instant now, OwnerSink& sink) {
-    const auto found = debts_.find(user);
-    if (found == debts_.end()) {
+void Owner::publish_deferred(MemberNumber user, Instant now, OwnerSink& sink) {
+    const auto found = deferred_.find(user);
+    if (found == deferred_.end()) {
         return;
     }
-    const Debt debt = std::move(found->second);
-    debts_.erase(found);
-    for (const LimitKey& key : debt.limits) {
+    const DeferredPublications deferred = std::move(found->second);
+    deferred_.erase(found);
+    for (const LimitKey& key : deferred.limits) {
         const auto known = by_key_.find(key);
         OwnedCell* cell = known == by_key_.end() ? nullptr : slots_[known->second].find(user);
-        if (cell == nullptr || !cell->owed) {
+        if (cell == nullptr || !cell->deferred) {
             continue;  // told meanwhile
         }
-        cell->owed = false;
+        cell->deferred = false;
         if (silence_.is_gone(user)) {
             continue;
         }
@@ -515,15 +515,15 @@ void Owner::pay(MemberNumber user, Instant now, OwnerSink& sink) {
     }
 }
 
-void Owner::pay_due(Instant now, OwnerSink& sink) {
+void Owner::publish_overdue(Instant now, OwnerSink& sink) {
     std::vector<MemberNumber> due;
-    for (const auto& [user, debt] : debts_) {
-        if (now - debt.since >= settings_.publication_wait) {
+    for (const auto& [user, deferred] : deferred_) {
+        if (now - deferred.since >= settings_.publication_wait) {
             due.push_back(user);
         }
     }
     for (const MemberNumber user : due) {
-        pay(user, now, sink);
+        publish_deferred(user, now, sink);
     }
 }
 

@@ -48,7 +48,7 @@ class Owner {
     void receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
                  Instant now, OwnerSink& sink);
     /// What waits to be told to a user: call it when a datagram goes there anyway.
-    void pay(MemberNumber user, Instant now, OwnerSink& sink);
+    void publish_deferred(MemberNumber user, Instant now, OwnerSink& sink);
     /// False when the level is beyond all that the limit can hold: refused.
     bool receive(MemberNumber from, const HandoverEntry& entry, Instant now, OwnerSink& sink);
     /// Before the shard's owners changed last.
@@ -91,7 +91,7 @@ class Owner {
         membership::OwnerList others;
         membership::OwnerList former;
     };
-    struct Debt {
+    struct DeferredPublications {
         std::vector<LimitKey> limits;
         Instant since{};
     };
@@ -109,8 +109,8 @@ class Owner {
     void look_at(OwnedLimit& limit, Instant now, OwnerSink& sink);
     void publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sink);
     [[nodiscard]] bool crowded() const;
-    void owe(OwnedLimit& limit, Instant now);
-    void pay_due(Instant now, OwnerSink& sink);
+    void defer_publication(OwnedLimit& limit, Instant now);
+    void publish_overdue(Instant now, OwnerSink& sink);
     void hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now, OwnerSink& sink);
     void ask_again(Instant now, OwnerSink& sink);
     void begin_shard(membership::Shard shard, const membership::OwnerList& owners, Instant now);
@@ -130,7 +130,7 @@ class Owner {
     std::vector<std::uint32_t> free_;
     std::vector<std::uint32_t> awake_;
     std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
-    std::map<MemberNumber, Debt> debts_;  // publications that wait, by user
+    std::map<MemberNumber, DeferredPublications> deferred_;  // publications that wait, by user
     std::uint64_t ticks_ = 0;
     std::size_t names_left_ = 0;  // to be asked for again in this tick
     std::size_t room_at_ = 0;     // the slot that was looked at last

@@ -47,9 +47,10 @@ double calm_of(const limiter::LimitParameters& limit, double typical, std::uint3
     return limit.edge() || share < kFewRequests * typical ? 0 : share;
 }
 
-double View::others_rate() const { return std::max(0.0, bucket_.offered_rate - known_.rate); }
+double OwnerView::others_rate() const { return std::max(0.0, bucket_.offered_rate - known_.rate); }
 
-void View::advance(const limiter::LimitParameters& limit, const OriginCounts& own, Instant now) {
+void OwnerView::advance(const limiter::LimitParameters& limit, const OriginCounts& own,
+                        Instant now) {
     if (!first_unacknowledged_ && own.net() != known_.net()) {
         first_unacknowledged_ = own.since;
     }
@@ -70,11 +71,11 @@ void View::advance(const limiter::LimitParameters& limit, const OriginCounts& ow
     advanced_ = std::max(advanced_, now);
 }
 
-Duration View::keep_alive(const SyncSettings& settings, double rate) const {
+Duration OwnerView::keep_alive(const SyncSettings& settings, double rate) const {
     return keep_alive_of(settings, std::max(known_.rate, rate), bucket_.offered_rate, pace_);
 }
 
-Duration View::resend_wait(const SyncSettings& settings, double rate) const {
+Duration OwnerView::resend_wait(const SyncSettings& settings, double rate) const {
     const Duration once = settings.resend_after + round_trip_;
     if (unanswered_ < settings.quick_resends) {
         return once;
@@ -84,18 +85,18 @@ Duration View::resend_wait(const SyncSettings& settings, double rate) const {
     return std::max(once, std::min(keep_alive(settings, rate), once * factor));
 }
 
-bool View::quiet(const OriginCounts& own) const {
+bool OwnerView::quiet(const OriginCounts& own) const {
     return own.offered == known_.offered && own.net() == known_.net() &&
            known_.rate <= kQuietRate * own.typical;
 }
 
-bool View::matters(const limiter::LimitParameters& limit) const {
+bool OwnerView::matters(const limiter::LimitParameters& limit) const {
     const bool small = limit.low < kSmallLimit * bucket_.typical;
     return bucket_.shedding || bucket_.level > (small ? 0 : 0.5 * limit.low);
 }
 
-Need View::need(const SyncSettings& settings, const limiter::LimitParameters& limit,
-                const OriginCounts& own, const Thresholds& thresholds, Instant now) const {
+Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                     const OriginCounts& own, const Thresholds& thresholds, Instant now) const {
     if (!sent_at_) {
         return Need::must;
     }
@@ -138,7 +139,7 @@ Need View::need(const SyncSettings& settings, const limiter::LimitParameters& li
     return calm && age >= keep_alive_seconds * kTogether ? Need::together : Need::none;
 }
 
-void View::sent(const OriginCounts& counts, Instant now) {
+void OwnerView::sent(const OriginCounts& counts, Instant now) {
     if (flights_.size() == kMaximumFlights) {
         flights_.erase(flights_.begin());
     }
@@ -147,7 +148,7 @@ void View::sent(const OriginCounts& counts, Instant now) {
     sent_at_ = now;
 }
 
-bool View::contradicts(bool now_far, Instant now) {
+bool OwnerView::contradicts(bool now_far, Instant now) {
     constexpr Duration kNewsTakes = std::chrono::seconds(2);
     if (!now_far) {
         far_since_.reset();
@@ -157,9 +158,9 @@ bool View::contradicts(bool now_far, Instant now) {
     return far_since_ && now - *far_since_ >= kNewsTakes;
 }
 
-bool View::receive(const SyncSettings& settings, const limiter::LimitParameters& limit,
-                   const TotalEntry& total, std::uint32_t run, const OriginCounts& own,
-                   Instant now) {
+bool OwnerView::receive(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                        const TotalEntry& total, std::uint32_t run, const OriginCounts& own,
+                        Instant now) {
     advance(limit, own, now);
     const bool ours = total.run == run;
     if (total.life != life_) {
@@ -206,7 +207,7 @@ bool View::receive(const SyncSettings& settings, const limiter::LimitParameters&
     return true;
 }
 
-void View::acknowledge(const TotalEntry& total, const OriginCounts& own, Instant now) {
+void OwnerView::acknowledge(const TotalEntry& total, const OriginCounts& own, Instant now) {
     std::size_t done = 0;
     for (; done < flights_.size() && flights_[done].counts.offered <= total.offered; ++done) {
         const Flight& flight = flights_[done];
@@ -228,7 +229,7 @@ void View::acknowledge(const TotalEntry& total, const OriginCounts& own, Instant
     }
 }
 
-void View::note_round_trip(Duration measured) {
+void OwnerView::note_round_trip(Duration measured) {
     measured = std::clamp(measured, Duration::zero(), Duration(1s));
     // What was sent again meanwhile is answered at once: the longest counts, for some answers.
     answered_after_ = std::max(measured, answered_after_ - answered_after_ / 8);
@@ -238,7 +239,7 @@ void View::note_round_trip(Duration measured) {
         first || measured < round_trip_ ? measured : round_trip_ + (measured - round_trip_) / 16;
 }
 
-void View::begin_run(const OriginCounts& own, Instant run_began) {
+void OwnerView::begin_run(const OriginCounts& own, Instant run_began) {
     known_ = {};
     known_.open_time = own.open_time;
     known_at_.reset();
@@ -253,13 +254,13 @@ void View::begin_run(const OriginCounts& own, Instant run_began) {
     net_seen_ = own.net();
 }
 
-void View::ask_anew() {
+void OwnerView::ask_anew() {
     sent_at_.reset();
     flights_.clear();
     unanswered_ = 0;
 }
 
-void View::rumour(const HotEntry& hot, const OriginCounts& own, Instant now) {
+void OwnerView::rumour(const HotEntry& hot, const OriginCounts& own, Instant now) {
     bucket_.level = hot.level;
     bucket_.offered_rate = hot.rate;
     bucket_.shedding = hot.shedding;
@@ -269,7 +270,7 @@ void View::rumour(const HotEntry& hot, const OriginCounts& own, Instant now) {
     advanced_ = *heard_;
 }
 
-bool View::fresh(const SyncSettings& settings, Instant now) const {
+bool OwnerView::fresh(const SyncSettings& settings, Instant now) const {
     if (!heard_ || distrusted_) {
         return false;
     }
@@ -286,11 +287,11 @@ bool View::fresh(const SyncSettings& settings, Instant now) const {
     return now - *heard_ < std::max(settings.view_floor, window);
 }
 
-bool View::within_hold(const SyncSettings& settings, Duration hold, Instant now) const {
+bool OwnerView::within_hold(const SyncSettings& settings, Duration hold, Instant now) const {
     return heard_ && !fresh(settings, now) && now - *heard_ < hold + settings.view_floor;
 }
 
-Duration View::oldest_age(Instant now) const {
+Duration OwnerView::oldest_age(Instant now) const {
     return first_unacknowledged_ ? std::max(Duration::zero(), now - *first_unacknowledged_)
                                  : Duration::zero();
 }

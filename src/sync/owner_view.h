@@ -57,9 +57,9 @@ struct Thresholds {
 /// leapt.
 enum class Need : std::uint8_t { none, together, ride_along, must, urgent };
 
-class View {
+class OwnerView {
   public:
-    explicit View(const gossip::MemberId& owner) : owner_(owner) {}
+    explicit OwnerView(const gossip::MemberId& owner) : owner_(owner) {}
 
     [[nodiscard]] const gossip::MemberId& owner() const { return owner_; }
 
@@ -100,7 +100,7 @@ class View {
     [[nodiscard]] bool asked() const { return sent_at_.has_value(); }
     [[nodiscard]] bool awaiting() const { return unanswered_ > 0; }
     [[nodiscard]] bool resending() const { return unanswered_ > 1; }
-    [[nodiscard]] const Bucket& bucket() const { return bucket_; }
+    [[nodiscard]] const ReckonedLimit& bucket() const { return bucket_; }
     /// The counts of the present run that the owner acknowledged last, in this life of it.
     [[nodiscard]] const OriginCounts& acknowledged() const { return known_; }
     [[nodiscard]] std::uint32_t life() const { return life_; }
@@ -130,7 +130,7 @@ class View {
     [[nodiscard]] Duration resend_wait(const SyncSettings& settings, double rate) const;
 
     gossip::MemberId owner_;
-    Bucket bucket_;
+    ReckonedLimit bucket_;
     OriginCounts known_;
     double net_seen_ = 0;  // own net admitted weight that is in the bucket
     std::vector<Flight> flights_;

@@ -17,7 +17,7 @@ inline constexpr double kReckoningStep = 0.02;
 /// After so many steps they grow: a limit that slept for a minute does not cost 3,000 of them.
 inline constexpr int kMaximumSteps = 64;
 
-struct Bucket {
+struct ReckonedLimit {
     double level = 0;
     double offered_rate = 0;  // the whole fleet's
     double heaviest = 0;
@@ -47,8 +47,8 @@ struct Bucket {
     double advance(const limiter::LimitParameters& limit, double inflow, double seconds);
 };
 
-inline double Bucket::advance(const limiter::LimitParameters& limit, double inflow,
-                              double seconds) {
+inline double ReckonedLimit::advance(const limiter::LimitParameters& limit, double inflow,
+                                     double seconds) {
     double open = 0;
     const int steps =
         std::clamp(static_cast<int>(std::ceil(seconds / kReckoningStep)), 1, kMaximumSteps);
@@ -81,7 +81,8 @@ inline constexpr double kLongestDebt = 60;
 }
 
 /// A level is hot above half of low: then publications and polls are worth their traffic.
-[[nodiscard]] inline bool is_hot(const limiter::LimitParameters& limit, const Bucket& bucket) {
+[[nodiscard]] inline bool is_hot(const limiter::LimitParameters& limit,
+                                 const ReckonedLimit& bucket) {
     return bucket.level > 0.5 * limit.low || bucket.probability(limit) > 0;
 }
 

@@ -136,17 +136,17 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const membership::Owners
     limit.expect_since(previous_tick_);
     limit.set_owners(owners.of(membership::shard_of(key.quota)));
     if (const HotEntry* rumour = hot.find(key); rumour != nullptr && can_be(limit, *rumour)) {
-        for (View& view : limit.views) {
+        for (OwnerView& view : limit.views) {
             view.rumour(*rumour, limit.own, now);
         }
     }
     by_record_[ref.record] = slot + 1;
     by_key_.emplace(key, slot);
     limit.touched = now;
-    rouse(slot, now);
+    add_to_awake(slot, now);
 }
 
-void Reporter::rouse(std::uint32_t slot, Instant now) {
+void Reporter::add_to_awake(std::uint32_t slot, Instant now) {
     SyncedLimit& limit = slots_[slot];
     limit.awake = true;
     limit.woken = now;
@@ -165,7 +165,7 @@ void Reporter::wake(std::uint32_t slot, Instant now) {
     limit.expect_since(previous_tick_);
     limit.touched = now;
     rumoured_.erase(slot);
-    rouse(slot, now);
+    add_to_awake(slot, now);
 }
 
 void Reporter::look_at(std::uint32_t slot, Instant now) {
@@ -223,7 +223,7 @@ void Reporter::install(SyncedLimit& limit, const limiter::LocalCounts& counts, I
     if (limit.isolated && limit.safe_capacity) {
         return;  // each by itself
     }
-    if (const View* view = limit.believed(settings_, now)) {
+    if (const OwnerView* view = limit.believed(settings_, now)) {
         limit.installed = limiter_.install(limit.ref, limit.fleet_view(*view, counts), now);
     } else if (limit.installed) {
         limiter_.uninstall(limit.ref, now);
@@ -233,7 +233,7 @@ void Reporter::install(SyncedLimit& limit, const limiter::LocalCounts& counts, I
 
 bool Reporter::may_send(const Candidate& candidate, Instant now) {
     const SyncedLimit& limit = slots_[candidate.slot];
-    const View& view = limit.views[candidate.view];
+    const OwnerView& view = limit.views[candidate.view];
     if (view.owner() == self_ || !view.asked()) {
         return true;
     }
@@ -286,7 +286,7 @@ void Reporter::send_due(Instant now, DeltaSink& sink) {
     }
     for (const Candidate& candidate : candidates_) {
         SyncedLimit& limit = slots_[candidate.slot];
-        View& view = limit.views[candidate.view];
+        OwnerView& view = limit.views[candidate.view];
         const auto packet = opened(view.owner());
         if (packet == open.end() || candidate.need < packet->second) {
             continue;
@@ -321,7 +321,7 @@ std::size_t Reporter::count_limits(const gossip::MemberId& owner) {
 Reporter::Verdict Reporter::receive(const gossip::MemberId& from, const TotalEntry& total,
                                     Instant now) {
     const auto known = by_key_.find(total.key);
-    View* view = known == by_key_.end() ? nullptr : slots_[known->second].view_of(from);
+    OwnerView* view = known == by_key_.end() ? nullptr : slots_[known->second].view_of(from);
     if (view == nullptr) {
         ++statistics_.refused_unknown;
         return Verdict::taken;
@@ -345,7 +345,7 @@ Reporter::Verdict Reporter::receive(const gossip::MemberId& from, const TotalEnt
     }
     install(limit, *counts, now);
     if (!limit.awake && view->matters(limit.parameters)) {
-        rouse(known->second, now);
+        add_to_awake(known->second, now);
         rumoured_.erase(known->second);
     }
     return limit.is_alone_with_its_rate(*view, settings_, now) ? Verdict::doubted : Verdict::taken;
@@ -411,7 +411,7 @@ void Reporter::shard_changed(membership::Shard shard, const membership::OwnerLis
         SyncedLimit& limit = slots_[slot];
         const bool lately = now - limit.touched < settings_.user_memory;
         if (limit.set_owners(owners) && lately && !limit.awake) {
-            rouse(slot, now);
+            add_to_awake(slot, now);
         }
     }
 }
@@ -419,7 +419,7 @@ void Reporter::shard_changed(membership::Shard shard, const membership::OwnerLis
 void Reporter::lost(const gossip::MemberId& owner) {
     for (const std::uint32_t slot : awake_) {
         SyncedLimit& limit = slots_[slot];
-        const View* view = limit.view_of(owner);
+        const OwnerView* view = limit.view_of(owner);
         if (view == nullptr || !view->heard_at()) {
             continue;
         }
@@ -430,7 +430,7 @@ void Reporter::lost(const gossip::MemberId& owner) {
 void Reporter::distrust(const gossip::MemberId& owner, Instant now) {
     for (const std::uint32_t slot : awake_) {
         SyncedLimit& limit = slots_[slot];
-        View* view = limit.view_of(owner);
+        OwnerView* view = limit.view_of(owner);
         if (view == nullptr) {
             continue;
         }
@@ -443,7 +443,7 @@ void Reporter::distrust(const gossip::MemberId& owner, Instant now) {
 
 void Reporter::ask_anew() {
     for (const auto& [key, slot] : by_key_) {
-        for (View& view : slots_[slot].views) {
+        for (OwnerView& view : slots_[slot].views) {
             view.ask_anew();
         }
     }
@@ -570,7 +570,7 @@ std::vector<LimitSilence> Reporter::silences(std::size_t most, Instant now) cons
         const SyncedLimit& limit = slots_[slot];
         std::optional<Instant> last;
         bool others = false;
-        for (const View& view : limit.views) {
+        for (const OwnerView& view : limit.views) {
             if (view.owner() == self_) {
                 continue;
             }
@@ -599,7 +599,7 @@ std::vector<LimitSilence> Reporter::silences(std::size_t most, Instant now) cons
         told.period = limit.period;
         told.silence = row.silence;
         told.isolated = limit.isolated;
-        for (const View& view : limit.views) {
+        for (const OwnerView& view : limit.views) {
             if (view.owner() == self_) {
                 continue;
             }

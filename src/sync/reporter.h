@@ -97,7 +97,7 @@ class Reporter {
     void meet(limiter::LimitRef ref, Instant now, const membership::Owners& owners,
               const HotTable& hot);
     void wake(std::uint32_t slot, Instant now);
-    void rouse(std::uint32_t slot, Instant now);
+    void add_to_awake(std::uint32_t slot, Instant now);
     void look_at(std::uint32_t slot, Instant now);
     void note_isolation(SyncedLimit& limit, bool isolated, Instant now);
     void install(SyncedLimit& limit, const limiter::LocalCounts& counts, Instant now);

@@ -23,7 +23,7 @@ void SyncedLimit::begin_run(std::uint32_t new_run, const limiter::LocalCounts& c
     own = {};
     quick_rate_ = 0;
     own.open_time = counts.open_time;
-    for (View& view : views) {
+    for (OwnerView& view : views) {
         view.begin_run(own, now);
     }
 }
@@ -51,7 +51,7 @@ void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, 
     own.since = std::max(looked, earliest);
     looked = now;
     last = counts;
-    for (View& view : views) {
+    for (OwnerView& view : views) {
         view.advance(parameters, own, now);
     }
 }
@@ -72,8 +72,8 @@ double SyncedLimit::rate_now(double slow, double came, Duration time) {
     return std::abs(quick_rate_ - slow) > kDeviations * noise ? quick_rate_ : slow;
 }
 
-View* SyncedLimit::view_of(const gossip::MemberId& owner) {
-    for (View& view : views) {
+OwnerView* SyncedLimit::view_of(const gossip::MemberId& owner) {
+    for (OwnerView& view : views) {
         if (view.owner() == owner) {
             return &view;
         }
@@ -82,11 +82,11 @@ View* SyncedLimit::view_of(const gossip::MemberId& owner) {
 }
 
 bool SyncedLimit::set_owners(const membership::OwnerList& owners) {
-    std::vector<View> next;
+    std::vector<OwnerView> next;
     next.reserve(owners.size());
     bool opened = false;
     for (const gossip::MemberId& owner : owners) {
-        if (View* known = view_of(owner)) {
+        if (OwnerView* known = view_of(owner)) {
             next.push_back(std::move(*known));
         } else {
             opened = true;
@@ -98,10 +98,10 @@ bool SyncedLimit::set_owners(const membership::OwnerList& owners) {
     return opened;
 }
 
-const View* SyncedLimit::believed(const SyncSettings& settings, Instant now) const {
+const OwnerView* SyncedLimit::believed(const SyncSettings& settings, Instant now) const {
     const auto largest = [this](const auto& eligible) {
-        const View* best = nullptr;
-        for (const View& view : views) {
+        const OwnerView* best = nullptr;
+        for (const OwnerView& view : views) {
             if (!eligible(view)) {
                 continue;
             }
@@ -111,28 +111,28 @@ const View* SyncedLimit::believed(const SyncSettings& settings, Instant now) con
         }
         return best;
     };
-    const View* best =
-        largest([&](const View& view) { return view.filled() && view.fresh(settings, now); });
+    const OwnerView* best =
+        largest([&](const OwnerView& view) { return view.filled() && view.fresh(settings, now); });
     if (best != nullptr) {
         return best;
     }
     // All owners of the shard are silent: a split, an isolation, a stop of our own. Until the hold
     // is over the others are reckoned to go on as they did: each side keeps the share that it had.
     if (when_isolated != limiter::IsolationMode::optimistic) {
-        best = largest([&](const View& view) {
+        best = largest([&](const OwnerView& view) {
             return view.filled() && view.within_hold(settings, settings.split_hold, now);
         });
         if (best != nullptr) {
             return best;
         }
     }
-    return largest([&](const View& view) { return view.fresh(settings, now); });
+    return largest([&](const OwnerView& view) { return view.fresh(settings, now); });
 }
 
 bool SyncedLimit::is_isolated(const SyncSettings& settings, Instant now) const {
     std::size_t heard = 0;
     std::size_t held = 0;
-    for (const View& view : views) {
+    for (const OwnerView& view : views) {
         if (!view.filled() || !view.fresh(settings, now)) {
             continue;
         }
@@ -146,17 +146,17 @@ bool SyncedLimit::is_isolated(const SyncSettings& settings, Instant now) const {
     if (heard > 0) {
         return 2 * held >= heard;
     }
-    return std::any_of(views.begin(), views.end(), [&](const View& view) {
+    return std::any_of(views.begin(), views.end(), [&](const OwnerView& view) {
         return view.filled() && view.within_hold(settings, settings.split_hold, now);
     });
 }
 
-bool SyncedLimit::is_alone_with_its_rate(View& view, const SyncSettings& settings,
+bool SyncedLimit::is_alone_with_its_rate(OwnerView& view, const SyncSettings& settings,
                                          Instant now) const {
     constexpr double kFar = 100;
     double most = std::max(1.0, parameters.rate);
     bool others = false;
-    for (const View& other : views) {
+    for (const OwnerView& other : views) {
         if (&other == &view || !other.filled() || !other.fresh(settings, now)) {
             continue;
         }
@@ -169,7 +169,7 @@ bool SyncedLimit::is_alone_with_its_rate(View& view, const SyncSettings& setting
 
 Duration SyncedLimit::staleness(const SyncSettings& settings, const gossip::MemberId& self,
                                 Instant now) const {
-    const View* best = believed(settings, now);
+    const OwnerView* best = believed(settings, now);
     if (best != nullptr && best->owner() != self && best->fresh(settings, now)) {
         return best->staleness(now);
     }
@@ -177,7 +177,7 @@ Duration SyncedLimit::staleness(const SyncSettings& settings, const gossip::Memb
     if (last_word && now - *last_word < kMissedFor) {
         word = last_word;
     }
-    for (const View& view : views) {
+    for (const OwnerView& view : views) {
         if (view.owner() == self) {
             continue;
         }
@@ -194,7 +194,7 @@ Duration SyncedLimit::staleness(const SyncSettings& settings, const gossip::Memb
 
 std::uint32_t SyncedLimit::origins() const {
     std::uint32_t most = 1;
-    for (const View& view : views) {
+    for (const OwnerView& view : views) {
         most = std::max(most, view.origins());
     }
     return most;
@@ -202,7 +202,7 @@ std::uint32_t SyncedLimit::origins() const {
 
 double SyncedLimit::fleet_rate() const {
     double most = 0;
-    for (const View& view : views) {
+    for (const OwnerView& view : views) {
         most = std::max(most, view.bucket().offered_rate);
     }
     return most;
@@ -210,7 +210,7 @@ double SyncedLimit::fleet_rate() const {
 
 std::uint8_t SyncedLimit::pace() const {
     std::uint8_t most = 0;
-    for (const View& view : views) {
+    for (const OwnerView& view : views) {
         most = std::max(most, view.pace());
     }
     return most;
@@ -220,7 +220,7 @@ Thresholds SyncedLimit::thresholds(const SyncSettings& settings) const {
     Thresholds thresholds =
         thresholds_of(settings, parameters, own.typical, fleet_rate(), origins(), pace());
     const bool heard =
-        std::any_of(views.begin(), views.end(), [](const View& view) { return view.heard(); });
+        std::any_of(views.begin(), views.end(), [](const OwnerView& view) { return view.heard(); });
     if (heard && !hot()) {
         thresholds.calm = calm_of(parameters, own.typical, origins());
     }
@@ -231,7 +231,7 @@ bool SyncedLimit::hot() const {
     if (own.believed_level > 0.5 * parameters.low || own.shedding) {
         return true;
     }
-    return std::any_of(views.begin(), views.end(), [this](const View& view) {
+    return std::any_of(views.begin(), views.end(), [this](const OwnerView& view) {
         return view.heard() && is_hot(parameters, view.bucket());
     });
 }
@@ -240,14 +240,14 @@ bool SyncedLimit::may_sleep(const SyncSettings& settings, Instant now) const {
     if (now - touched < 2 * settings.keep_alive) {
         return false;
     }
-    return std::all_of(views.begin(), views.end(), [&](const View& view) {
+    return std::all_of(views.begin(), views.end(), [&](const OwnerView& view) {
         // A rate that was told and is no more has to be taken back: silence would count as missed.
         return view.quiet(own) && !view.awaiting() && !(view.heard() && view.matters(parameters)) &&
                view.need(settings, parameters, own, thresholds(settings), now) == Need::none;
     });
 }
 
-limiter::FleetView SyncedLimit::fleet_view(const View& view,
+limiter::FleetView SyncedLimit::fleet_view(const OwnerView& view,
                                            const limiter::LocalCounts& counts) const {
     limiter::FleetView fleet;
     fleet.level = view.bucket().level;
@@ -256,13 +256,14 @@ limiter::FleetView SyncedLimit::fleet_view(const View& view,
     fleet.others_rate = view.others_rate();
     fleet.heaviest = view.bucket().heaviest;
     fleet.shedding = view.bucket().shedding;
-    for (const View& each : views) {
+    for (const OwnerView& each : views) {
         fleet.round_trip = std::max(fleet.round_trip, each.round_trip());
     }
     return fleet;
 }
 
-DeltaEntry SyncedLimit::delta(const SyncSettings& settings, const View& view, Instant now) const {
+DeltaEntry SyncedLimit::delta(const SyncSettings& settings, const OwnerView& view,
+                              Instant now) const {
     DeltaEntry entry;
     entry.key = key;
     entry.run = run;

@@ -28,10 +28,10 @@ struct SyncedLimit {
 
     std::uint32_t run = 0;
     Instant run_began{};
-    limiter::LocalCounts base;  // counts at which the run began
-    limiter::LocalCounts last;  // as read last
-    OriginCounts own;           // since the run began
-    std::vector<View> views;    // one per owner of the shard, in their order
+    limiter::LocalCounts base;     // counts at which the run began
+    limiter::LocalCounts last;     // as read last
+    OriginCounts own;              // since the run began
+    std::vector<OwnerView> views;  // one per owner of the shard, in their order
 
     Instant touched{};  // last time that own load was seen
     Instant looked{};   // last time that the counts were read
@@ -51,17 +51,17 @@ struct SyncedLimit {
     void expect_since(Instant then) { expected_since_ = then; }
     /// Keeps the views of owners that stay and opens views for new ones. True if any is new.
     bool set_owners(const membership::OwnerList& owners);
-    [[nodiscard]] View* view_of(const gossip::MemberId& owner);
+    [[nodiscard]] OwnerView* view_of(const gossip::MemberId& owner);
 
     /// The largest view that may be believed now, or nothing: alone.
-    [[nodiscard]] const View* believed(const SyncSettings& settings, Instant now) const;
+    [[nodiscard]] const OwnerView* believed(const SyncSettings& settings, Instant now) const;
     /// Whether what the quota says for isolation holds now: all owners fell silent within the hold
     /// time, or at least half of those heard hold the share of others. Who never heard of an owner
     /// is alone, not isolated.
     [[nodiscard]] bool is_isolated(const SyncSettings& settings, Instant now) const;
     /// Whether an owner goes on telling a rate a hundred times what the limit lets through and what
     /// any other owner tells: it can be, so it is believed, but somebody should look at that owner.
-    [[nodiscard]] bool is_alone_with_its_rate(View& view, const SyncSettings& settings,
+    [[nodiscard]] bool is_alone_with_its_rate(OwnerView& view, const SyncSettings& settings,
                                               Instant now) const;
     /// How old what the owners besides ourselves say may be. When all of them are silent, or given
     /// up, their last word goes on ageing.
@@ -74,9 +74,9 @@ struct SyncedLimit {
     [[nodiscard]] bool hot() const;
     /// Nothing is under way, nothing to tell, nothing that matters: no tick needed.
     [[nodiscard]] bool may_sleep(const SyncSettings& settings, Instant now) const;
-    [[nodiscard]] limiter::FleetView fleet_view(const View& view,
+    [[nodiscard]] limiter::FleetView fleet_view(const OwnerView& view,
                                                 const limiter::LocalCounts& counts) const;
-    [[nodiscard]] DeltaEntry delta(const SyncSettings& settings, const View& view,
+    [[nodiscard]] DeltaEntry delta(const SyncSettings& settings, const OwnerView& view,
                                    Instant now) const;
 
   private:

@@ -113,7 +113,7 @@ void check_against_model(const DefinitionTree& tree, const Set& set) {
 using Given = std::map<std::string, std::uint64_t>;
 
 void give(DefinitionTree& tree, Given& given, std::size_t budget) {
-    for (const DefinitionTree::Step& step : tree.take(budget)) {
+    for (const DefinitionTree::PendingChange& step : tree.take(budget)) {
         if (step.put) {
             given[step.name] = tree.find(step.name)->hash;
         } else {

@@ -22,7 +22,7 @@ TEST_CASE("a quota that is isolated and pessimistic refuses with a reason of its
     REQUIRE(sim::replace_quotas(limiter, std::vector{definition}, net::now()).empty());
     limiter::ThreadContext& context = limiter.register_thread(1);
     limiter.drain_active([](limiter::LimitRef) {});  // from now on what is used is told
-    Worker worker(limiter, context, ForkCount::here(), 1);
+    EmbeddedWorker worker(limiter, context, ForkCount::here(), 1);
     const weir_request request = WEIR_REQUEST_INIT;
     weir_decision decision{};
     const auto check = [&] {

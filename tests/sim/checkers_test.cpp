@@ -41,7 +41,7 @@ Facts sound_facts() {
     for (std::uint32_t i = 0; i < 2; ++i) {
         ProcessFact process;
         process.process = i;
-        process.address = Sidecar::address_of(i);
+        process.address = SimulatedSidecar::address_of(i);
         process.incarnation = i + 1;
         process.live = 1;
         process.members = 2;
@@ -53,7 +53,7 @@ Facts sound_facts() {
     }
     UsedFact used{0, kRun, kAdmitted, facts.limits[0].parameters, true, 0, {}};
     for (std::uint32_t i = 0; i < 2; ++i) {
-        used.views.push_back({Sidecar::address_of(i), i + 1, 3, kAdmitted, 0, 20});
+        used.views.push_back({SimulatedSidecar::address_of(i), i + 1, 3, kAdmitted, 0, 20});
     }
     facts.running[0].used = {used};
     return facts;

@@ -216,7 +216,7 @@ TEST_CASE("replayed traffic moves nothing, even at a restarted sidecar") {
         world.at(14, [&](World& w) {
             before = level(w);
             for (const Captured& each : captured) {
-                w.inject(each.to, Sidecar::address_of(each.from), each.bytes);
+                w.inject(each.to, SimulatedSidecar::address_of(each.from), each.bytes);
             }
             CHECK(level(w) <= before + 20);
         });
@@ -263,7 +263,7 @@ void watch_levels(World& world, double from, double to, double& largest) {
     for (double at = from; at < to; at += 0.05) {
         world.at(at, [&largest](World& w) {
             for (std::uint32_t i = 0; i < w.size(); ++i) {
-                Sidecar& sidecar = w.sidecar(i);
+                SimulatedSidecar& sidecar = w.sidecar(i);
                 const auto status = sidecar.engine().quota_status("q", sidecar.local(w.instant()));
                 if (!status || status->limits.empty()) {
                     continue;
@@ -360,7 +360,7 @@ TEST_CASE("forged refusals of everybody, a hundred a second, move nothing") {
                             if (of == i) {
                                 continue;
                             }
-                            w.sidecar(i).refused(Sidecar::address_of(of), w.instant());
+                            w.sidecar(i).refused(SimulatedSidecar::address_of(of), w.instant());
                         }
                     }
                 });

@@ -23,14 +23,15 @@ class Liar {
   public:
     Liar(World& world, std::uint64_t seed)
         : nonces_(Random(seed)),
-          peer_("simulated", Sidecar::address_of(world.size()), shared_key(), nonces_, seed) {
+          peer_("simulated", SimulatedSidecar::address_of(world.size()), shared_key(), nonces_,
+                seed) {
         world.strangers([this, &world](std::uint32_t from, const Endpoint& to, ByteSpan bytes) {
             if (here_ && to == peer_.address()) {
-                peer_.receive(bytes, Sidecar::address_of(from), world.instant());
+                peer_.receive(bytes, SimulatedSidecar::address_of(from), world.instant());
             }
         });
         world.at(0, [this](World& w) {
-            peer_.start({Sidecar::address_of(0)}, w.instant());
+            peer_.start({SimulatedSidecar::address_of(0)}, w.instant());
             turn(w);
         });
     }
@@ -53,7 +54,7 @@ class Liar {
     }
     void flush(World& world) {
         for (auto& datagram : peer_.take_outgoing(world.instant())) {
-            if (const auto number = Sidecar::number_of(datagram.to);
+            if (const auto number = SimulatedSidecar::number_of(datagram.to);
                 number && *number < world.size()) {
                 world.inject(*number, peer_.address(), std::move(datagram.bytes));
             }

@@ -21,7 +21,7 @@ constexpr double kEvent = 6;
 constexpr double kFires = 3;
 
 double staleness(World& world, std::uint32_t number) {
-    Sidecar& sidecar = world.sidecar(number);
+    SimulatedSidecar& sidecar = world.sidecar(number);
     return sidecar.running() ? to_seconds(sidecar.engine().statistics().staleness) : 0;
 }
 

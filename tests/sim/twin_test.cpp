@@ -34,11 +34,12 @@ class Twin {
         : source_(source), quotas_(quotas), random_(seed), sidecar_(kClaimed) {
         world.strangers([this, &world](std::uint32_t from, const Endpoint& to, ByteSpan bytes) {
             if (to == source_ && sidecar_.running()) {
-                sidecar_.receive(bytes, Sidecar::address_of(from), world.instant());
+                sidecar_.receive(bytes, SimulatedSidecar::address_of(from), world.instant());
             }
         });
         world.at(kFrom, [this](World& w) {
-            sidecar_.start({quotas_, {}, 0}, {Sidecar::address_of(0), Sidecar::address_of(1)},
+            sidecar_.start({quotas_, {}, 0},
+                           {SimulatedSidecar::address_of(0), SimulatedSidecar::address_of(1)},
                            w.instant(), random_.fork());
             turn(w);
         });
@@ -53,7 +54,7 @@ class Twin {
         }
         sidecar_.tick(world.instant());
         for (engine::Outgoing& outgoing : sidecar_.engine().take_outgoing()) {
-            const auto number = Sidecar::number_of(outgoing.to);
+            const auto number = SimulatedSidecar::number_of(outgoing.to);
             if (!number || *number >= kSidecars) {
                 continue;
             }
@@ -66,7 +67,7 @@ class Twin {
     Endpoint source_;
     std::span<const limiter::QuotaDefinition> quotas_;
     Random random_;
-    Sidecar sidecar_;
+    SimulatedSidecar sidecar_;
     double admitted_ = 0;
     std::uint64_t sent_ = 0;
 };
@@ -77,7 +78,7 @@ void check_members(World& world, std::uint32_t number) {
     CHECK(engine.statistics().peers_by_state.at("alive") == kSidecars - 1);
     const auto incarnation = world.sidecar(kClaimed).engine().incarnation();
     for (const auto& peer : engine.peers(world.sidecar(number).local(world.instant()))) {
-        if (peer.address != Sidecar::address_of(kClaimed)) {
+        if (peer.address != SimulatedSidecar::address_of(kClaimed)) {
             continue;
         }
         if (peer.state == "alive") {
@@ -103,7 +104,7 @@ void check_twin(const Endpoint& source, const std::string& reason, std::uint64_t
     for (std::uint32_t i = 0; i < kSidecars; ++i) {
         CAPTURE(i);
         check_members(world, i);
-        Sidecar& sidecar = world.sidecar(i);
+        SimulatedSidecar& sidecar = world.sidecar(i);
         const auto status = sidecar.engine().quota_status("q", sidecar.local(world.instant()));
         REQUIRE(status);
         CHECK(status->limits[0].level == plus_minus(level, 0.03 * level));
@@ -122,7 +123,7 @@ TEST_CASE("robustness 55: the counters of two processes with one address stay se
         // Behind another address it answers challenges in the member's name.
         check_twin(Endpoint::v4(0x0a0000ff, 7946), "address_conflict", seed);
         // From the claimed address itself: the challenges reach the member, for whom they are not.
-        check_twin(Sidecar::address_of(kClaimed), "other_receiver", seed);
+        check_twin(SimulatedSidecar::address_of(kClaimed), "other_receiver", seed);
     }
 }
 

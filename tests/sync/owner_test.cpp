@@ -123,9 +123,9 @@ TEST_CASE_FIXTURE(Fixture, "what waits goes with the answer to a delta, and is n
     const MemberNumber user = silence.number(member(2), now);
     tell(2, 4, 42);  // answered: nothing of this limit waits any more
     CHECK(told(2) == 1);
-    owner.pay(user, now, *this);
+    owner.publish_deferred(user, now, *this);
     CHECK(told(2) == 10);
-    owner.pay(user, now, *this);
+    owner.publish_deferred(user, now, *this);
     CHECK(told(2) == 10);
     CHECK(told(1) == 0);
 }

@@ -11,7 +11,7 @@ const limiter::LimitParameters kLimit{100, 100, 200, -1, limiter::Law::adaptive}
 
 struct Fixture {
     SyncSettings settings;
-    View view{gossip::MemberId{Endpoint::v4(1, 1), 1}};
+    OwnerView view{gossip::MemberId{Endpoint::v4(1, 1), 1}};
     OriginCounts own;
     Thresholds thresholds{5, 10};
     Instant now{std::chrono::seconds(1000)};
@@ -272,7 +272,7 @@ TEST_CASE_FIXTURE(Fixture, "of an owner that was cut off only its level counts u
 
 TEST_CASE_FIXTURE(Fixture, "what a new owner may lack is as old as the run") {
     admit(10);
-    View met{gossip::MemberId{Endpoint::v4(2, 2), 2}};
+    OwnerView met{gossip::MemberId{Endpoint::v4(2, 2), 2}};
     met.begin_run(own, now);
     CHECK(met.oldest_age(now + 10s) == 10s);
     exchange(10, 0);

@@ -1,4 +1,4 @@
-#include "sim/sidecar.h"
+#include "sim/simulated_sidecar.h"
 
 #include "sim/central_bucket.h"
 
@@ -19,11 +19,11 @@ engine::GossipKey key_of_fleet(std::uint32_t number) {
     return key;
 }
 
-Endpoint Sidecar::address_of(std::uint32_t number) {
+Endpoint SimulatedSidecar::address_of(std::uint32_t number) {
     return Endpoint::v4(kNetwork + number, kPort);
 }
 
-std::optional<std::uint32_t> Sidecar::number_of(const Endpoint& address) {
+std::optional<std::uint32_t> SimulatedSidecar::number_of(const Endpoint& address) {
     std::uint32_t host = 0;
     for (std::size_t i = 12; i < 16; ++i) {
         host = host << 8 | address.address[i];
@@ -34,8 +34,8 @@ std::optional<std::uint32_t> Sidecar::number_of(const Endpoint& address) {
     return host - kNetwork;
 }
 
-void Sidecar::start(const SidecarSettings& settings, std::vector<Endpoint> seeds, Instant now,
-                    Random random) {
+void SimulatedSidecar::start(const SidecarSettings& settings, std::vector<Endpoint> seeds,
+                             Instant now, Random random) {
     kill();
     ++epoch_;
     stopped_until.reset();
@@ -62,19 +62,19 @@ void Sidecar::start(const SidecarSettings& settings, std::vector<Endpoint> seeds
     engine_->start(local(now));
 }
 
-void Sidecar::kill() {
+void SimulatedSidecar::kill() {
     engine_.reset();
     limiter_.reset();
     nonces_.reset();
     thread_ = nullptr;
 }
 
-Instant Sidecar::local(Instant now) const {
+Instant SimulatedSidecar::local(Instant now) const {
     const double drifted = to_seconds(now - began_) * drift_;
     return now + offset_ + from_seconds(drifted);
 }
 
-bool Sidecar::offer(std::string_view quota, Instant now) {
+bool SimulatedSidecar::offer(std::string_view quota, Instant now) {
     const Instant at = local(now);
     const limiter::LeafId leaf = limiter_->find(*thread_, quota, at);
     const limiter::Decision decision =
@@ -83,15 +83,15 @@ bool Sidecar::offer(std::string_view quota, Instant now) {
     return decision.admitted;
 }
 
-void Sidecar::receive(ByteSpan datagram, const Endpoint& from, Instant now) {
+void SimulatedSidecar::receive(ByteSpan datagram, const Endpoint& from, Instant now) {
     engine_->receive(datagram, from, local(now));
 }
 
-void Sidecar::refused(const Endpoint& address, Instant now) {
+void SimulatedSidecar::refused(const Endpoint& address, Instant now) {
     engine_->refused(address, local(now));
 }
 
-void Sidecar::tick(Instant now) {
+void SimulatedSidecar::tick(Instant now) {
     if (++ticks_ % kMaintainEvery == 0) {
         limiter_->maintain(local(now));
     }

@@ -31,12 +31,12 @@ struct SidecarSettings {
     std::vector<engine::GossipKey> keys = {key_of_fleet(0)};
 };
 
-class Sidecar {
+class SimulatedSidecar {
   public:
     static Endpoint address_of(std::uint32_t number);
     static std::optional<std::uint32_t> number_of(const Endpoint& address);
 
-    explicit Sidecar(std::uint32_t number) : number_(number) {}
+    explicit SimulatedSidecar(std::uint32_t number) : number_(number) {}
 
     /// A new process: empty counters, a new incarnation, another clock.
     void start(const SidecarSettings& settings, std::vector<Endpoint> seeds, Instant now,
