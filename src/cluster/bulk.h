@@ -1,6 +1,6 @@
 #pragma once
 // Definitions in bulk over TCP: accepts the peers' connections on the port of gossip and makes
-// those that the engine wishes for. A thin shell around engine::DefinitionStream, which decides
+// those that the engine wishes for. A thin shell around DefinitionStream, which decides
 // everything that is said.
 //
 // Thread-safety: none; the thread of the io_context (the control thread). Ownership: owns its

@@ -1,5 +1,5 @@
 #pragma once
-// A document of quota definitions in its encoded form (gossip/definition_codec.h) with a place for
+// A document of quota definitions in its encoded form (codec.h) with a place for
 // each of them, so that a million take little more than their bytes. Read in steps: a document is
 // not to hold the control thread for long. Its content does not change once it is read; owns or
 // shares the bytes. Not thread-safe: it remembers where it was asked last.

@@ -5,7 +5,7 @@
 // missed is found by digests, exchanged with a random peer every second and with every new one:
 // highest epochs by writer, hashes over buckets of the map, and the generations of the documents;
 // where they differ, both sides fetch what they lack, page by page. What is much is wished for in
-// bulk (definition_stream.h); whoever has a way for that takes the wish and tells how it ended, and
+// bulk (stream.h); whoever has a way for that takes the wish and tells how it ended, and
 // when there is no way the pages go on.
 //
 // A state machine without clock or socket; not thread-safe. Borrows the store. Bounded: pushes,

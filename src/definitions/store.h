@@ -1,8 +1,8 @@
 #pragma once
 // Which quota definitions are in force here, and where each comes from. Two layers: documents of
 // files, versioned by (set name, generation), and above them, name by name, the changes made by the
-// API (crdt::DefinitionMap). A document without generation holds for this sidecar only; of the
-// others the newest generation wins and spreads (definition_sync.h); an older one changes nothing;
+// API (DefinitionMap). A document without generation holds for this sidecar only; of the
+// others the newest generation wins and spreads (exchange.h); an older one changes nothing;
 // the same generation with other content is a conflict: what was in force stays, it is counted and
 // shown. But a file that is new here is taken if at least as many live peers have its content as
 // hold to what is in force here, this sidecar among these; one that was refused is taken without
@@ -12,7 +12,7 @@
 // A definition whose chain is not valid (its parent was removed at the other side of a split, say)
 // is listed with the problem but is not in force, until the chain is whole again.
 //
-// Costs: a change costs by itself, its chain and what is below it (definition_tree.h), a page of
+// Costs: a change costs by itself, its chain and what is below it (tree.h), a page of
 // the list by its length, a document by its length. Large documents are taken in by tick(), so many
 // definitions at a time; meanwhile what was in force stays, name by name.
 //
@@ -233,7 +233,7 @@ class DefinitionStore {
     /// How many definitions all changes together looked at: what they cost.
     [[nodiscard]] std::uint64_t visits() const { return tree_.visits() + visits_; }
 
-    // --- for definition_sync --------------------------------------------------------------------
+    // --- for DefinitionExchange -----------------------------------------------------------------
     [[nodiscard]] const DefinitionMap& overrides() const { return overrides_; }
     MergeOutcome merge(DefinitionEntry entry, Instant now);
     /// Visits the overrides that say something now, in the order of their names, those behind

@@ -1,5 +1,5 @@
 #pragma once
-// One sidecar's brain: the limiter composed with membership, the counter synchronisation of the
+// One member of the fleet: the limiter composed with membership, the counter synchronisation of the
 // fleet (reporter and owner) and the exchange of quota definitions. Datagrams, instants and a seed
 // go in; datagrams to send come out. No socket, no clock, no thread.
 //
@@ -114,7 +114,7 @@ class Engine {
     [[nodiscard]] std::vector<std::uint32_t> key_ids() const;
     [[nodiscard]] std::uint64_t incarnation() const;
 
-    /// Bulk exchange of definitions over streams (definition_stream.h), if whoever drives the
+    /// Bulk exchange of definitions over streams (definitions/stream.h), if whoever drives the
     /// engine offers it: next() and receive() of these are called as long as they live, which must
     /// not be longer than the engine does.
     void set_bulk(bool possible);

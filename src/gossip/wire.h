@@ -31,8 +31,8 @@ enum class MessageType : std::uint8_t {
     member_list_ask = 7,
     member_list = 8,
     obituary = 9,  // "you are dead to us": take a new incarnation
-    hints = 10,    // the hottest shedding limits; the engine's own encoding
-    // counters: their bodies belong to counter_messages.h
+    hints = 10,    // the hottest shedding limits; sync's own encoding
+    // counters: their bodies belong to sync/messages.h
     delta = 16,
     total = 17,
     handover = 18,
