@@ -33,9 +33,11 @@ bool Adoption::adopt(std::uint32_t id, Instant now) {
     }
     const auto captures = definition->pattern.match(store_.name(id));
     const std::string name = definition->parent->expand(captures ? *captures : Captures{});
-    instances_.pin(id);  // no room for its parent out of itself
-    const LeafId parent = creation_.ensure(name, now);
-    instances_.unpin(id);
+    LeafId parent;
+    {
+        const Instances::Pin pin(instances_, id);  // no room for its parent out of itself
+        parent = creation_.ensure(name, now);
+    }
     instances_.set_parent(id, parent);
     if (parent.overflow_depth > 0) {
         complete_overflow_chain(parent.instance, now);

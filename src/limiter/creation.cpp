@@ -86,10 +86,12 @@ void Creation::plan(std::string_view name, std::uint64_t hash, NameChain& chain)
 /// instances of its templates.
 LeafId Creation::create(const NameChain& chain, Instant now) {
     WEIR_ASSERT(chain.size > 0 && chain.size <= chain.levels.size());
-    // Room is not made out of what the chain hangs on.
-    instances_.pin(chain.above.instance);
-    std::size_t lowest = eviction_.make_room_for(chain, now);
-    instances_.unpin(chain.above.instance);
+    std::size_t lowest = 0;
+    {
+        // Room is not made out of what the chain hangs on.
+        const Instances::Pin pin(instances_, chain.above.instance);
+        lowest = eviction_.make_room_for(chain, now);
+    }
     WEIR_ASSERT(lowest <= chain.size);
     LeafId leaf = chain.above;
     for (std::size_t i = chain.size; i > lowest; --i) {

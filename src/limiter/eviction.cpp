@@ -100,10 +100,16 @@ std::optional<Eviction::Idleness> Eviction::branch_idleness(std::uint32_t leaf,
             return is_wanted_top(id, search) ? std::optional(worst) : std::nullopt;
         }
         id = store_.record(id).owner.load(kRelaxed);
-        if (id == 0) {
+        // An overflow instance stays for all that share it.
+        if (id == 0 || is_overflow(id)) {
             return std::nullopt;
         }
     }
+}
+
+bool Eviction::is_overflow(std::uint32_t id) const {
+    const CompiledDefinition* definition = definitions_.of(store_.record(id));
+    return definition != nullptr && definition->overflow;
 }
 
 /// The leaf whose branch is the emptiest, longest idle one of those looked at; 0 = none.

@@ -70,6 +70,7 @@ class Eviction {
     [[nodiscard]] bool ancestor_may_go(std::uint32_t id, std::uint32_t least_live,
                                        std::int64_t now);
     [[nodiscard]] bool is_wanted_top(std::uint32_t id, const Search& search) const;
+    [[nodiscard]] bool is_overflow(std::uint32_t id) const;
     std::optional<Idleness> branch_idleness(std::uint32_t leaf, const Search& search,
                                             std::int64_t now);
     std::uint32_t find_idle(const Search& search, std::int64_t now);

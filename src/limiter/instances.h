@@ -56,9 +56,21 @@ class Instances {
     /// Leaves the instance without children: those that still have it as their parent have none
     /// now.
     void release_children(std::uint32_t id);
-    /// Keeps an instance from being replaced, as a child would, until unpin(). Nothing for 0.
-    void pin(std::uint32_t id);
-    void unpin(std::uint32_t id);
+    /// Keeps an instance from being replaced, as a child would, for as long as the Pin lives, also
+    /// when what is done meanwhile throws. Nothing for 0.
+    class Pin {
+      public:
+        Pin(Instances& instances, std::uint32_t id) : instances_(instances), id_(id) {
+            instances_.pin(id_);
+        }
+        ~Pin() { instances_.unpin(id_); }
+        Pin(const Pin&) = delete;
+        Pin& operator=(const Pin&) = delete;
+
+      private:
+        Instances& instances_;
+        std::uint32_t id_;
+    };
     /// Moves the instance into the ring of another definition.
     void move_to(std::uint32_t id, std::uint32_t definition);
 
@@ -103,6 +115,8 @@ class Instances {
     [[nodiscard]] std::size_t bytes() const { return members_.capacity() * sizeof(Members); }
 
   private:
+    void pin(std::uint32_t id);
+    void unpin(std::uint32_t id);
     static constexpr std::uint32_t kIdMask = (1U << 24) - 1;
     /// Instances that are handled while workers wait for the lock.
     static constexpr std::uint32_t kVisitedAtOnce = 64;

@@ -2,11 +2,11 @@
 // The hot record of one limit of one instance: one cache line of relaxed atomics.
 //
 // A level is a straight line: level(t) = level + slope*(t - anchor), slope = -rate for a bucket
-// that is alone, else that of the dead-reckoned view (view.h). Charging adds to `level` by compare
-// and swap. Alone the line holds for ever; with a view it is renewed every 10 ms. Renewing moves
-// the anchor; it needs the record's lock bit, which request threads only ever try. `control` counts
-// renewals, so that a reader notices one that overlapped its reads: it then uses `level` alone,
-// which is right for the instant of the renewal.
+// that is alone, else that of the dead-reckoned view (view_record.h). Charging adds to `level` by
+// compare and swap. Alone the line holds for ever; with a view it is renewed every 10 ms. Renewing
+// moves the anchor; it needs the record's lock bit, which request threads only ever try. `control`
+// counts renewals, so that a reader notices one that overlapped its reads: it then uses `level`
+// alone, which is right for the instant of the renewal.
 
 #include <atomic>
 #include <bit>

@@ -1,8 +1,5 @@
-"""Fixtures: a folder for each test's processes, kept when the test fails. Which tests begin first, and which go
-before others on the processor."""
+"""Fixtures: a folder for each test's processes, kept when the test fails. Which tests begin first."""
 
-import contextlib
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -14,10 +11,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from harness.paths import RUNS  # noqa: E402
 from harness.processes import bad_endings  # noqa: E402
 from harness.world import World  # noqa: E402
-
-
-# Nine times the share of a process that has not asked for more.
-HEAVY_NICENESS = -10
 
 
 def pytest_configure(config):
@@ -37,20 +30,6 @@ def pytest_collection_modifyitems(items):
 def is_heavy(item):
     """Whether it loads the machine, and is one of those that run one after another."""
     return item.get_closest_marker("xdist_group") is not None
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_protocol(item):
-    """A heavy test and its processes go before those of the other workers, which mostly wait: what they
-    take of the processor now and then is no stall of the fleet under load. Others than root may not ask
-    for it, and do without."""
-    with contextlib.ExitStack() as afterwards, contextlib.suppress(PermissionError):
-        if is_heavy(item):
-            before = os.getpriority(os.PRIO_PROCESS, 0)
-            os.setpriority(os.PRIO_PROCESS, 0, HEAVY_NICENESS)
-            afterwards.callback(os.setpriority, os.PRIO_PROCESS, 0, before)
-    with afterwards:
-        yield
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -184,10 +184,10 @@ def test_a_machine_that_was_suspended_gives_no_free_burst(world, folder, jump_s)
 @pytest.mark.smoke
 def test_an_address_claimed_twice_is_told_and_counts_stay_separate(world, folder):
     """55: a fourth process that advertises the address of the first one."""
-    fleet = world.fleet(3, [quota("bucket", "1000r/h")])
+    fleet = world.fleet(3, [quota("bucket", "1000r/d")])
     first = fleet[0]
     twin = Sidecar("twin", folder, first.upstream, {**first.cluster, "advertise": first.gossip}, None,
-                   [quota("bucket", "1000r/h")])
+                   [quota("bucket", "1000r/d")])
     world.ending.callback(twin.stop)
     twin.start()
     for _ in range(30):
