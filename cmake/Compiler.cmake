@@ -1,5 +1,6 @@
-# weir_compile_options: linked privately by every target of ours, never exported. Everything that our
-# sources are compiled and linked with comes from here: warnings, sanitizers and definitions.
+# weir_compile_options: every target of this project links it privately, and it is never exported. All options
+# with which the project's sources are compiled and linked come from here: warnings, sanitizers and
+# definitions.
 add_library(weir_compile_options INTERFACE)
 target_compile_options(weir_compile_options INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast

@@ -1,4 +1,4 @@
-# Everything comes from Debian 12 packages; scripts/install-deps installs them.
+# All libraries come from packages of Debian 12, which scripts/install-deps installs.
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS system)

@@ -1,13 +1,13 @@
-# Precompiled headers, in the presets that set WEIR_PRECOMPILE. `dev` and `clang` do not: there every
-# file is compiled by itself, and fails if it lacks an #include.
+# Precompiled headers, for the presets that set WEIR_PRECOMPILE. `dev` and `clang` do not set it: there every
+# file is compiled by itself, and a missing #include is an error.
 #
 # weir_precompile(TARGET SET): the target's sources begin with the headers of the set:
 #   core    the standard library
-#   net     and Asio and JSON; for modules above `net` only, so that no other can use it unseen
+#   net     these, Asio and JSON; only for modules above `net`, so that no other uses Asio unnoticed
 #   test    the standard library, doctest and RapidCheck
-# A header of a compiler must have been compiled with the same options as the files that use it, so
-# there is one for each set, each optimisation level and each kind of code (position independent or
-# not), made when the first target asks for it.
+# A precompiled header must have been compiled with the same options as the files that use it. So there is one
+# for each set, each optimisation level and each kind of code (position independent or not); it is made when
+# the first target asks for it.
 set(weir_core_headers
     <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <cstddef> <cstdint> <cstdio> <cstdlib>
     <cstring> <deque> <functional> <limits> <map> <memory> <mutex> <new> <optional> <set> <span> <sstream>
@@ -19,9 +19,10 @@ set(weir_net_headers ${weir_core_headers}
     <nlohmann/json.hpp>)
 set(weir_test_headers ${weir_core_headers} <doctest/doctest.h> <rapidcheck.h>)
 
-# A precompiled header names the folder that it was made in, so that ccache would find nothing that
-# another checkout has compiled. It takes a file beside it, with ".sum" behind its name, for the whole:
-# here the sum of the headers' text. What else matters are options, which ccache compares itself.
+# A precompiled header contains the name of the folder in which it was made, so its content would keep ccache
+# from using what another checkout has compiled. If there is a file of the same name with ".sum" behind it,
+# ccache compares that instead. Here it holds the checksum of the headers' text; ccache compares the
+# compiler's options itself.
 function(weir_sum_up holder)
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${holder}.dir)
     set(header ${folder}/cmake_pch.hxx)
@@ -75,9 +76,9 @@ function(weir_compile_at target level)
 endfunction()
 
 if(WEIR_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    # CMake also includes the header by its full path, which no other checkout has; the precompiled
-    # form stands for it.
+    # CMake would also include the header by its full path, which differs in other checkouts. The precompiled
+    # form is enough.
     set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
-    # The time of day in a precompiled header would make each one another.
+    # With the time of day in it, each precompiled header would be different.
     target_compile_options(weir_compile_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()

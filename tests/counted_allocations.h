@@ -1,6 +1,7 @@
 #pragma once
-// Replaces operator new by one that counts. For one source file of a program, since it defines
-// them. The thread sanitizer's cannot be replaced, but tells of each piece of memory.
+// Replaces operator new and delete by ones that count. To be included by one source file of a
+// program, because it defines them. Those of the thread sanitizer cannot be replaced; there a hook
+// of the sanitizer counts.
 
 #include <cstdlib>
 #include <new>
@@ -23,7 +24,8 @@ namespace {
     [](const volatile void*, std::size_t) { ++allocations; }, [](const volatile void*) {});
 }
 #else
-// Never inlined: the compiler would see free() meet the memory of an operator new it does not see.
+// Not inlined: the compiler would see memory of an operator new that it does not know given to
+// free(), and warn.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     ++allocations;
     if (void* memory = std::malloc(size == 0 ? 1 : size)) {

@@ -1,23 +1,31 @@
-"""Runs the stages of CI one after another, each with a time limit, its own log and its own count.
+"""Runs the stages of CI in two lanes, each stage with a time limit, its own log and its own count.
 
-Logs lie in build/test-logs; of a failed stage the end is printed, and while a stage runs, its last
-line. A stage whose build failed counts as one failure, and the stages that need it do not run and
-count as one failure each. What --list shows as not in CI runs only when named. `quick` names five
-stages: what is worth knowing within ten minutes of a change.
+The stages of one lane run one after another. Those that are marked `beside` wait for most of their time: for
+sockets, for windows of load, for processes that start. The processor would stand still meanwhile, so the
+other lane, with builds and all that only computes, runs at the same time; its processes have the lowest
+priority, and so do not delay the tests that judge by the clock.
+
+Logs are in build/test-logs. While a stage runs, the last line of its log is printed; when it fails,
+the end of the log. A stage whose build failed counts as one failure, and the stages that need this
+build do not run and count as one failure each. Stages that --list shows as not in CI run only when
+they are named. `quick` stands for five stages that tell within ten minutes whether a change is good.
 """
 
 import argparse
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
+import threading
 import time
+import traceback
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from limited_process import end_all, run_limited
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
@@ -25,7 +33,6 @@ LOGS = BUILD / "test-logs"
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-ra"]
 CORES = os.cpu_count() or 1
 FUZZ_SECONDS = 30
-PROGRESS_S = 15
 TAIL_LINES = 60
 
 
@@ -44,49 +51,24 @@ class Stage:
     timeout_s: int
     run: callable
     needs: list = field(default_factory=list)
+    beside: bool = False  # which of the two lanes
     deadline: float = 0.0
+    processor_seconds: float = 0.0
     in_ci: bool = True
 
 
 def command(stage, *commands, env=None):
-    """Runs commands until one fails; output goes to the stage's log. True when all succeeded."""
+    """Runs commands until one fails; output goes to the stage's log. True when all succeeded. `env` is
+    added to the environment: a dictionary, or a function that makes one for a stage."""
+    env = env(stage) if callable(env) else env
     with open(LOGS / f"{stage.name}.log", "ab") as log:
         for arguments in commands:
             arguments = [str(argument) for argument in arguments]
             log.write(("$ " + " ".join(arguments) + "\n").encode())
             log.flush()
-            if not run_limited(arguments, log, stage.deadline, env):
+            if not run_limited(stage, arguments, log, env):
                 return False
     return True
-
-
-def run_limited(arguments, log, deadline, env):
-    """In a session of its own, so that a time-out ends all that it started. Tells how far it is."""
-    process = subprocess.Popen([str(argument) for argument in arguments], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log,
-                               stderr=subprocess.STDOUT, start_new_session=True,
-                               env={**os.environ, **(env or {})})
-    try:
-        while time.monotonic() < deadline:
-            try:
-                return process.wait(timeout=min(PROGRESS_S, max(1, deadline - time.monotonic()))) == 0
-            except subprocess.TimeoutExpired:
-                print(f"    {last_line(log.name)}", flush=True)
-        log.write(b"the stage's time is over\n")
-        return False
-    finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
-
-
-def last_line(path):
-    """What a program wrote last, as far as it fits on a line: ninja's counts its steps."""
-    with open(path, "rb") as log:
-        log.seek(max(0, os.path.getsize(path) - 4096))
-        lines = log.read().decode(errors="replace").split("\n")
-    return next((line.strip()[:90] for line in reversed(lines) if line.strip()), "…")
 
 
 def once(stage, *commands, env=None):
@@ -141,7 +123,11 @@ def ctest(preset, labels, jobs=CORES, only=None, env=None):
     def run(stage):
         report = LOGS / f"{stage.name}.xml"
         report.unlink(missing_ok=True)
-        succeeded = command(stage, ["ctest", "--test-dir", BUILD / preset, "-L", labels, "-j", jobs,
+        # CTest writes to the folder in which it runs, and the other lane may be using the same build.
+        folder = LOGS / f"ctest-{stage.name}"
+        folder.mkdir(exist_ok=True)
+        (folder / "CTestTestfile.cmake").write_text(f'subdirs("{BUILD / preset}")\n')
+        succeeded = command(stage, ["ctest", "--test-dir", folder, "-L", labels, "-j", jobs,
                                     *(["-R", only] if only else []),
                                     "--output-on-failure", "--no-tests=error",
                                     "--output-junit", report], env=env)
@@ -175,11 +161,10 @@ def fuzz(stage):
         corpus = LOGS / f"corpus-{target.name}"
         corpus.mkdir(exist_ok=True)
         with open(LOGS / f"{target.name}.log", "wb") as log:
-            good = run_limited([target, f"-max_total_time={FUZZ_SECONDS}", "-timeout=10",
+            good = run_limited(stage, [target, f"-max_total_time={FUZZ_SECONDS}", "-timeout=10",
                                 "-rss_limit_mb=2048", "-print_final_stats=1",
                                 f"-artifact_prefix={LOGS}/{target.name}-",
-                                *inputs_of(target, corpus)],
-                               log, stage.deadline, None)
+                                *inputs_of(target, corpus)], log, None)
         with open(LOGS / f"{stage.name}.log", "a") as log:
             print(f"{target.name}: {'good' if good else 'FAILED, see its log'}", file=log)
         return good
@@ -200,12 +185,12 @@ def planted(stage):
         corpus.mkdir()
         begun = time.monotonic()
         with open(LOGS / f"planted-{name}.log", "wb") as log:
-            run_limited([target, f"-max_total_time={PLANTED_SECONDS}", "-timeout=10", "-seed=1",
+            run_limited(stage, [target, f"-max_total_time={PLANTED_SECONDS}", "-timeout=10", "-seed=1",
                          f"-artifact_prefix={prefix}", *inputs_of(target, corpus)],
-                        log, stage.deadline, {"WEIR_PLANTED": name})
+                        log, {"WEIR_PLANTED": name})
             seconds = time.monotonic() - begun
             found = sorted(each for each in LOGS.glob(f"{prefix.name}*") if "slow-unit" not in each.name)
-            good = bool(found) and run_limited([target, *found], log, stage.deadline, None)
+            good = bool(found) and run_limited(stage, [target, *found], log, None)
         said = f"found in {seconds:.0f} s" if found else f"NOT FOUND in {seconds:.0f} s"
         with open(LOGS / f"{stage.name}.log", "a") as log:
             print(f"{name} by {target.name}: {said}{'' if good else ', FAILED, see its log'}", file=log)
@@ -216,10 +201,15 @@ def planted(stage):
     return Count(sum(results), len(results) - sum(results))
 
 
-def without_reports(run, folder):
-    """A stage under a sanitizer that writes to the folder: every report is a failure, whatever the
-    tests said."""
+def reports_of(stage):
+    """The folder into which processes of this stage write what a sanitizer found."""
+    return LOGS / f"reports-{stage.name}"
+
+
+def without_reports(run):
+    """A stage under a sanitizer: every report in its folder is a failure, whatever the tests said."""
     def watched(stage):
+        folder = reports_of(stage)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         count = run(stage)
@@ -230,10 +220,6 @@ def without_reports(run, folder):
         count.failed += len(reports)
         return count
     return watched
-
-
-def race_free(run):
-    return without_reports(run, RACES)
 
 
 def demo(stage):
@@ -275,20 +261,28 @@ def quick_stories(stage):
 def tsan_stories(stage):
     """One seed of each story."""
     table = BUILD / "tsan" / "bin" / "fleet_table"
-    return once(stage, *([table, "--seeds", 1, "--story", story] for story in TSAN_STORIES), env=TSAN)
+    return once(stage, *([table, "--seeds", 1, "--story", story] for story in TSAN_STORIES), env=tsan)
 
 
 INTEGRATION = "tests/integration"
 OWN_NETWORK = "tests/integration/own_network"
-FINDINGS = LOGS / "findings"
-ASAN = {"WEIR_BIN_DIR": str(BUILD / "asan" / "bin"), "WEIR_LOAD_SCALE": "0.3",
-        "ASAN_OPTIONS": f"detect_leaks=1 log_path={FINDINGS}/finding",
-        "UBSAN_OPTIONS": f"print_stacktrace=1 log_path={FINDINGS}/finding"}
-RACES = LOGS / "races"
-TSAN = {"WEIR_BIN_DIR": str(BUILD / "tsan" / "bin"), "WEIR_LOAD_SCALE": "0.3",
-        # Tests of forking programs start threads in the child.
-        "TSAN_OPTIONS": f"halt_on_error=1 second_deadlock_stack=1 die_after_fork=0 "
-                        f"log_path={RACES}/race"}
+
+
+def asan(stage):
+    """The environment of a stage that runs what the preset `asan` built."""
+    return {"WEIR_BIN_DIR": str(BUILD / "asan" / "bin"), "WEIR_LOAD_SCALE": "0.3",
+            "ASAN_OPTIONS": f"detect_leaks=1 log_path={reports_of(stage)}/finding",
+            "UBSAN_OPTIONS": f"print_stacktrace=1 log_path={reports_of(stage)}/finding"}
+
+
+def tsan(stage):
+    """The same for the preset `tsan`."""
+    return {"WEIR_BIN_DIR": str(BUILD / "tsan" / "bin"), "WEIR_LOAD_SCALE": "0.3",
+            # Tests of forking programs start threads in the child.
+            "TSAN_OPTIONS": f"halt_on_error=1 second_deadlock_stack=1 die_after_fork=0 "
+                            f"log_path={reports_of(stage)}/race"}
+
+
 # Those of them that do not judge by the clock; of the unit tests all run.
 TSAN_SOCKETS = ["net_socket_test", "cluster_driver_test", "admin_server_test",
                 "proxy_forwarding_test", "embed_test"]
@@ -309,58 +303,77 @@ RELEASE = {"WEIR_BIN_DIR": str(BUILD / "release" / "bin"),
            "WEIR_BIN": str(BUILD / "release" / "bin" / "weir")}
 
 STAGES = [
-    Stage("format", "clang-format", 120, lambda stage: once(stage, ["scripts/format", "--check"])),
-    Stage("meta", "arrows, banned calls, listed files, docs", 120, pytest("tests/meta")),
+    # What computes; builds go before other stages, so that the lane beside waits less for them.
     Stage("build", "g++ release build of everything", 1800, build("release")),
+    Stage("generated", "what the build tree knows of the source: generated files, functions without a caller", 180,
+          ctest("release", "meta", only="generated|dead_code"), ["build"]),
     Stage("unit", "unit tests", 600, ctest("release", "unit"), ["build"]),
-    Stage("generated", "what the build tree knows of the source: generated files", 180,
-          ctest("release", "meta"), ["build"]),
-    Stage("sockets", "module tests over real sockets", 600, ctest("release", "integration", 1),
-          ["build"]),
-    Stage("sim", "simulator tests", 900, ctest("release", "sim"), ["build"]),
-    Stage("integration", "real processes, the CI subset", 1500,
-          integration("not long", RELEASE), ["build"]),
-    Stage("demo", "the demo of the README, 105 s of load", 240, demo, ["build"]),
-    Stage("embedding", "libweir.so, its examples, one fleet of all kinds of members", 420,
-          pytest("tests/embedding", env=RELEASE), ["build"]),
-    Stage("image", "the Dockerfile, built, and a request through the container", 1800,
-          pytest("tests/image", env=RELEASE), ["build"]),
-    Stage("chart", "the Helm chart", 900, pytest("tests/chart", env=RELEASE), ["build"]),
     Stage("asan-build", "clang build with address and undefined behaviour sanitizers", 1800,
           build("asan", *ASAN_TARGETS)),
+    Stage("fuzz-build", "libFuzzer targets", 900, build("fuzz", "fuzzers")),
+    Stage("tsan-build", "clang build with the thread sanitizer, of what the stages tsan-… run", 1800,
+          build("tsan", *TSAN_TARGETS, options=["-DWEIR_BUILD_BENCH=ON"])),
     Stage("asan-unit", "unit tests under the sanitizers", 900, ctest("asan", "unit"),
           ["asan-build"]),
-    Stage("asan-sockets", "module tests over real sockets under the sanitizers", 900,
-          ctest("asan", "integration", 1), ["asan-build"]),
-    Stage("asan-integration", "integration under the sanitizers, less load", 1200,
-          without_reports(integration("smoke and not long", ASAN), FINDINGS),
-          ["asan-build"]),
-    Stage("fuzz-build", "libFuzzer targets", 900, build("fuzz", "fuzzers")),
+    Stage("tsan-unit", "unit tests under the thread sanitizer", 600,
+          without_reports(ctest("tsan", "unit", env=tsan)), ["tsan-build"]),
+    Stage("sim", "simulator tests", 900, ctest("release", "sim"), ["build"]),
     Stage("fuzz", f"each fuzz target for {FUZZ_SECONDS} s", 600, fuzz, ["fuzz-build"]),
     Stage("planted", "each planted bug is found by its fuzz target", 1500, planted, ["fuzz-build"]),
-    Stage("tsan-build", "clang build with the thread sanitizer, of what the next five run", 1800,
-          build("tsan", *TSAN_TARGETS, options=["-DWEIR_BUILD_BENCH=ON"])),
-    Stage("tsan-unit", "unit tests under the thread sanitizer", 600,
-          race_free(ctest("tsan", "unit", env=TSAN)), ["tsan-build"]),
-    Stage("tsan-sockets", "module tests with threads under the thread sanitizer", 600,
-          race_free(ctest("tsan", "integration", 1, any_of(TSAN_SOCKETS), TSAN)), ["tsan-build"]),
     Stage("tsan-sim", "a part of the simulator under the thread sanitizer", 600,
-          race_free(tsan_stories), ["tsan-build"]),
+          without_reports(tsan_stories), ["tsan-build"]),
     Stage("tsan-bench", "two threads on the same limits under the thread sanitizer", 300,
-          race_free(lambda stage: once(stage, [BUILD / "tsan/bin/limiter_bench", 1, "threads", 2000],
-                                       env=TSAN)), ["tsan-build"]),
+          without_reports(lambda stage: once(stage, [BUILD / "tsan/bin/limiter_bench", 1, "threads", 2000],
+                                       env=tsan)), ["tsan-build"]),
+    Stage("image", "the Dockerfile, built, and a request through the container", 1800,
+          pytest("tests/image", env=RELEASE), ["build"]),
+    Stage("tidy", "clang-tidy", 900, lambda stage: once(stage, ["scripts/tidy"])),
+    # What waits.
+    Stage("format", "clang-format", 120, lambda stage: once(stage, ["scripts/format", "--check"]),
+          beside=True),
+    Stage("meta", "arrows, banned calls, listed files, docs", 120, pytest("tests/meta"),
+          beside=True),
+    Stage("integration", "real processes, the CI subset", 1500,
+          integration("not long", RELEASE), ["build"],
+          beside=True),
+    Stage("sockets", "module tests over real sockets", 600, ctest("release", "integration", 1),
+          ["build"],
+          beside=True),
+    Stage("demo", "the demo of the README, 105 s of load", 240, demo, ["build"],
+          beside=True),
+    Stage("embedding", "libweir.so, its examples, one fleet of all kinds of members", 420,
+          pytest("tests/embedding", env=RELEASE), ["build"],
+          beside=True),
+    Stage("chart", "the Helm chart", 900, pytest("tests/chart", env=RELEASE), ["build"],
+          beside=True),
+    Stage("asan-integration", "integration under the sanitizers, less load", 1200,
+          without_reports(integration("smoke and not long", asan)),
+          ["asan-build"],
+          beside=True),
+    Stage("asan-sockets", "module tests over real sockets under the sanitizers", 900,
+          ctest("asan", "integration", 1), ["asan-build"],
+          beside=True),
+    Stage("tsan-sockets", "module tests with threads under the thread sanitizer", 600,
+          without_reports(ctest("tsan", "integration", 1, any_of(TSAN_SOCKETS), tsan)), ["tsan-build"],
+          beside=True),
     Stage("tsan-integration", "a sidecar of four workers and a fleet under the thread sanitizer", 300,
-          race_free(integration("races", TSAN)), ["tsan-build"]),
+          without_reports(integration("races", tsan)), ["tsan-build"],
+          beside=True),
+    # Only when they are named.
     Stage("quick-build", "g++ release build of what the next four run", 1800,
           build("release", *QUICK_TARGETS), in_ci=False),
     Stage("quick-unit", "unit tests", 600, ctest("release", "unit"), ["quick-build"], in_ci=False),
     Stage("quick-sim", "one seed of six stories", 120, quick_stories, ["quick-build"], in_ci=False),
     Stage("quick-integration", "ten integration tests", 300,
-          integration("quick", RELEASE), ["quick-build"], in_ci=False),
-    Stage("quick-demo", "the demo of the README and its verdict", 240, demo, ["quick-build"], in_ci=False),
+          integration("quick", RELEASE), ["quick-build"], in_ci=False,
+          beside=True),
+    Stage("quick-demo", "the demo of the README and its verdict", 240, demo, ["quick-build"], in_ci=False,
+          beside=True),
     Stage("long", "integration tests that are too long for CI", 3600,
-          pytest(INTEGRATION, "-m", "long", env=RELEASE), ["build"], in_ci=False),
-    Stage("matrix", "every case of the integration matrix", 7200, matrix, ["build"], in_ci=False),
+          pytest(INTEGRATION, "-m", "long", env=RELEASE), ["build"], in_ci=False,
+          beside=True),
+    Stage("matrix", "every case of the integration matrix", 7200, matrix, ["build"], in_ci=False,
+          beside=True),
 ]
 # A name for several stages.
 GROUPS = {"quick": ["quick-build", "quick-unit", "quick-sim", "quick-integration", "quick-demo"]}
@@ -374,29 +387,77 @@ def select(names):
     if unknown:
         sys.exit(f"unknown stage {unknown[0]}; there are: {', '.join([*known, *GROUPS])}")
     wanted = set(names or [stage.name for stage in STAGES if stage.in_ci])
-    for name in list(wanted):
-        wanted.update(known[name].needs)
+    for stage in reversed(STAGES):  # what a stage needs stands before it
+        if stage.name in wanted:
+            wanted.update(stage.needs)
     return [stage for stage in STAGES if stage.name in wanted]
 
 
 def print_tail(path):
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
     shown = [re.sub(r"\s+$", "", line) for line in lines[-TAIL_LINES:]]
-    print(f"--- the end of {path.relative_to(ROOT)}")
+    print(f"--- the end of {os.path.relpath(path, ROOT)}")
     print("\n".join("    " + line for line in shown), flush=True)
 
 
-def run_stage(stage, failed):
-    blocked = [name for name in stage.needs if name in failed]
-    if blocked:
-        return Count(failed=1), f"not run, for {blocked[0]} failed"
-    log = LOGS / f"{stage.name}.log"
-    log.unlink(missing_ok=True)
-    started = time.monotonic()
-    stage.deadline = started + stage.timeout_s
-    count = stage.run(stage)
-    note = f"{count.skipped} skipped, " if count.skipped else ""
-    return count, f"{note}{time.monotonic() - started:.0f} s"
+class Run:
+    """Two threads, one for each lane, that go through their stages in the order of the list."""
+
+    def __init__(self, stages):
+        self.stages, self.total = stages, Count()
+        self.ended, self.failed = set(), set()
+        self.changed = threading.Condition()
+
+    def all_stages(self):
+        lanes = [threading.Thread(target=self.lane, args=(beside,), daemon=True) for beside in (False, True)]
+        try:
+            for lane in lanes:
+                lane.start()
+            for lane in lanes:
+                lane.join()
+        except BaseException:
+            end_all()  # the commands have sessions of their own, which Ctrl-C does not reach
+            raise
+        return self.total
+
+    def lane(self, beside):
+        for stage in self.stages:
+            if stage.beside != beside:
+                continue
+            with self.changed:
+                self.changed.wait_for(lambda needs=stage.needs: self.ended.issuperset(needs))
+            try:
+                count, note = self.run(stage)
+            except Exception:
+                traceback.print_exc()
+                count, note = Count(failed=1), "the error above is of its runner"
+            self.note(stage, count, note)
+
+    def run(self, stage):
+        blocked = [name for name in stage.needs if name in self.failed]
+        if blocked:
+            return Count(failed=1), f"not run, for {blocked[0]} failed"
+        print(f"{stage.name}: {stage.what} …", flush=True)
+        (LOGS / f"{stage.name}.log").unlink(missing_ok=True)
+        started = time.monotonic()
+        stage.deadline = started + stage.timeout_s
+        count = stage.run(stage)
+        note = f"{count.skipped} skipped, " if count.skipped else ""
+        return count, f"{note}{time.monotonic() - started:.0f} s, {stage.processor_seconds:.0f} s of processor"
+
+    def note(self, stage, count, note):
+        with self.changed:
+            self.total.passed += count.passed
+            self.total.failed += count.failed
+            self.total.skipped += count.skipped
+            self.total.reasons += [f"{stage.name}: {reason}" for reason in count.reasons]
+            if count.failed:
+                self.failed.add(stage.name)
+            self.ended.add(stage.name)
+            self.changed.notify_all()
+            print(f"{stage.name}: {count.passed} passed, {count.failed} failed ({note})", flush=True)
+            if count.failed:
+                print_tail(LOGS / f"{stage.name}.log")
 
 
 def main():
@@ -411,18 +472,7 @@ def main():
             print(f"{name:18} short for: {' '.join(stages)}")
         return 0
     LOGS.mkdir(parents=True, exist_ok=True)
-    total, failed = Count(), set()
-    for stage in select(options.stages):
-        print(f"{stage.name}: {stage.what} …", flush=True)
-        count, note = run_stage(stage, failed)
-        total.passed += count.passed
-        total.failed += count.failed
-        total.skipped += count.skipped
-        print(f"{stage.name}: {count.passed} passed, {count.failed} failed ({note})", flush=True)
-        total.reasons += [f"{stage.name}: {reason}" for reason in count.reasons]
-        if count.failed:
-            failed.add(stage.name)
-            print_tail(LOGS / f"{stage.name}.log")
+    total = Run(select(options.stages)).all_stages()
     tell_end(total)
     return 1 if total.failed else 0
 

@@ -1,20 +1,21 @@
 #pragma once
-// Bounds as they are read: `CHECK(mean == plus_minus(1, 0.01))` holds from 0.99 to 1.01, both
-// included. doctest::Approx is for rounding only: its epsilon(e) tolerates e * (1 + max(|x|, |y|)),
-// twice as much as it says at 1, and ten times as much at 0.1.
+// Comparison with a tolerance that is exactly what is written: `CHECK(mean == plus_minus(1, 0.01))`
+// holds from 0.99 to 1.01, both included. doctest::Approx is for rounding errors only: its
+// epsilon(e) tolerates e * (1 + max(|x|, |y|)), which is twice e at 1 and ten times e, relatively,
+// at 0.1.
 
 #include <cmath>
 #include <ostream>
 
 namespace weir::testing {
 
-/// A value, give or take so much of the same unit.
+/// A value and by how much it may differ, in the same unit.
 struct PlusMinus {
     double value;
     double tolerance;
 
     friend bool operator==(double seen, const PlusMinus& bound) {
-        return std::abs(seen - bound.value) <= bound.tolerance;  // not of NaN
+        return std::abs(seen - bound.value) <= bound.tolerance;  // false for NaN
     }
     friend std::ostream& operator<<(std::ostream& stream, const PlusMinus& bound) {
         return stream << bound.value << " +- " << bound.tolerance;

@@ -1,20 +1,22 @@
-/* weir as a library: a program that calls it is a member of a fleet of its own right, beside
- * sidecars and other programs, and holds the fleet's rate limits by itself. It asks nobody: a check
- * is arithmetic on its own memory; what the fleet does comes by UDP on a thread of the library's.
+/* weir as a library. A program that calls it becomes a member of a fleet in its own right, beside
+ * sidecars and other programs, and applies the fleet's rate limits itself. A check asks no other
+ * process: it is arithmetic on the program's own memory. News of the fleet arrives by UDP on a
+ * thread of the library.
  *
  * Handles. A weir_fleet is one membership: settings, quotas, a UDP socket, one control thread. A
  * weir_worker is what one thread checks with. Both are opaque, made by ..._open and ended by
- * ..._close; what the library gives out belongs to the library unless said otherwise here.
+ * ..._close. Memory that the library returns belongs to the library, unless this header says
+ * otherwise.
  *
  * Threads. Functions of a weir_fleet may be called by any thread at any time between its open and
- * its close. A weir_worker may be used by one thread at a time; it may wander from thread to thread
- * if the program hands it over properly (a lock, a channel). Open one per thread, at most 64.
+ * its close. A weir_worker may be used by one thread at a time; the program may pass it from one
+ * thread to another through a lock or a channel. Open one per thread, at most 64.
  *
  * Hot path. weir_check, weir_refund and weir_correct take no lock that waits, make no system call
- * and, for a name that is known already, allocate nothing. A name that falls under a template is
- * made on first use, under a lock that is tried a bounded number of times; a quota with an exact
- * name waits for that lock once in its life. All other functions may wait and allocate: they are
- * for start-up and for administration.
+ * and, for a name that is known already, allocate nothing. The first check of a name that falls
+ * under a template makes an instance for the name, under a lock that is tried a bounded number of
+ * times. The first check of a quota with an exact name waits for that lock; later ones do not. All
+ * other functions may wait and allocate: they are for start-up and for administration.
  *
  * Errors. Functions that can fail return a weir_code (0 is success) and write the reason to a
  * weir_error, if one is given. No C++ exception ever crosses this interface. Limiting fails open:
@@ -26,11 +28,13 @@
  * Signals. The library's threads block all signals; no signal handler is installed. Nothing is
  * written to standard output or standard error.
  *
- * Units. Seconds as double; weights as double: requests, bytes, or whatever a cost is counted in.
+ * Units. Times are seconds, as double. Weights are double, too: requests, bytes, or whatever the
+ * program counts costs in.
  *
- * Growth. Structs begin with their size, which the program sets (the ..._INIT macros do) and the
- * library respects: a program compiled for an older header works with a newer library of the same
- * WEIR_ABI_VERSION. Functions are only added within one. docs/embedding.md tells the rest. */
+ * Growth. Structs begin with their size. The program sets it (the ..._INIT macros do), and the
+ * library reads and writes no more than that. So a program compiled for an older header works with
+ * a newer library of the same WEIR_ABI_VERSION; within one version functions are added and never
+ * removed. docs/embedding.md explains everything else. */
 #ifndef WEIR_WEIR_H
 #define WEIR_WEIR_H
 
@@ -52,45 +56,50 @@ extern "C" {
 #define WEIR_NOTHROW
 #endif
 
-/* ---- kinds of answers ------------------------------------------------------------------------ */
+/* ---- codes and kinds ------------------------------------------------------------------------- */
 
+/* The result of a function that can fail. */
 enum weir_code {
     WEIR_OK = 0,
     WEIR_INVALID = 1,   /* an argument, a setting or a document is wrong: the message says which */
     WEIR_NOT_FOUND = 2, /* no such quota, file or address */
-    WEIR_CONFLICT = 3,  /* contradicts what is in force */
-    WEIR_EXHAUSTED = 4, /* out of memory, or of workers */
-    WEIR_IO = 5,        /* a socket or a file */
-    WEIR_FORKED = 6,    /* opened by the parent process: open it again here */
+    WEIR_CONFLICT = 3,  /* the change contradicts what is in force, or a file is not weir's */
+    WEIR_EXHAUSTED = 4, /* no memory, or no room for another worker or override */
+    WEIR_IO = 5,        /* the system refused an operation on a socket or a file */
+    WEIR_FORKED = 6,    /* the handle was opened by the parent process: open one here */
     WEIR_INTERNAL = 7   /* a defect of the library */
 };
 
+/* What a check does with the request. */
 enum weir_mode {
     WEIR_CHARGE = 0,                /* decide; charge if admitted */
-    WEIR_PEEK = 1,                  /* decide, charge nothing; a refusal counts as offered */
-    WEIR_CHARGE_WITHOUT_JUDGING = 2 /* somebody in front has decided by peeking */
+    WEIR_PEEK = 1,                  /* decide, charge nothing; a refusal still counts as offered */
+    WEIR_CHARGE_WITHOUT_JUDGING = 2 /* charge and admit: a tier in front has decided by a peek */
 };
 
+/* Why a request was admitted or refused. */
 enum weir_reason {
-    WEIR_REASON_NONE = 0,     /* admitted by its limits */
+    WEIR_REASON_NONE = 0,     /* admitted by every quota that applies */
     WEIR_REASON_NO_QUOTA = 1, /* admitted: no quota has this name */
-    WEIR_REASON_LIMIT = 2,    /* refused by a limit */
-    WEIR_REASON_ZERO = 3,     /* refused by a limit of 0 */
+    WEIR_REASON_LIMIT = 2,    /* refused: a limit is reached or nearly reached */
+    WEIR_REASON_ZERO = 3,     /* refused: the limit is 0 */
     WEIR_REASON_ERROR = 4,    /* admitted: the call was wrong */
-    WEIR_REASON_ISOLATED = 5  /* refused: the fleet cannot be heard, and the quota is pessimistic */
+    WEIR_REASON_ISOLATED = 5  /* refused: the limit's owners cannot be heard (when_isolated) */
 };
 
+/* What a limit counts. */
 enum weir_unit {
     WEIR_REQUESTS = 0,
     WEIR_REQUEST_BYTES = 1,
     WEIR_RESPONSE_BYTES = 2,
-    WEIR_COST = 3
+    WEIR_COST = 3 /* whatever the program counts costs in */
 };
 
 typedef struct weir_fleet weir_fleet;
 typedef struct weir_worker weir_worker;
 
-/* What went wrong, for a person. Cut to fit; always ends with a 0 byte; empty after a success. */
+/* What went wrong, as text for a person. A message that is too long is cut. The text always ends
+ * with a 0 byte and is empty after a success. */
 typedef struct weir_error {
     uint32_t size;
     int32_t code;
@@ -104,26 +113,27 @@ typedef struct weir_error {
 
 /* The version of the interface that the library speaks; compare it with WEIR_ABI_VERSION. */
 WEIR_API uint32_t weir_abi_version(void) WEIR_NOTHROW;
-/* The library's own version, like "0.1.0". Lives for ever. */
+/* The library's own version, like "0.1.0". The text is constant and never freed. */
 WEIR_API const char* weir_version(void) WEIR_NOTHROW;
-/* One sentence about a weir_code. Lives for ever. */
+/* One sentence about a weir_code. The text is constant and never freed. */
 WEIR_API const char* weir_code_text(int32_t code) WEIR_NOTHROW;
 
 /* ---- membership ------------------------------------------------------------------------------ */
 
-/* Anything may be left 0. `settings` holds lines "key = value" with the keys of
- * docs/configuration.md ("cluster.join = dns://weir-peers:7946"; lists have commas); they win over
- * the file. The keys that concern the proxy and its listeners are read and have no effect, so a
- * sidecar's own file will do. cluster.listen may have port 0: then any free port is taken and told
- * to the peers, so that many members live on one address. */
+/* Every member but `size` may stay 0. `settings` holds lines "key = value" with the keys of
+ * docs/configuration.md ("cluster.join = dns://weir-peers:7946"; the elements of a list are
+ * separated by commas). These lines win over the settings file. Keys of the proxy and its listeners
+ * are accepted and have no effect, so that a sidecar's file can be used as it is. cluster.listen
+ * may have port 0: then the library takes a free port and tells it to the peers, so that many
+ * members can share one address. */
 typedef struct weir_options {
     uint32_t size;
     uint32_t reserved;
     const char* settings_file;  /* YAML or JSON */
     const char* settings;       /* lines "key = value", a '#' begins a comment line */
     const char* quota_document; /* a QuotaSet as YAML or JSON, beside those of the key "quotas" */
-    /* Warnings and failed reloads, one line each, from the control thread: must return soon and
-     * must not call into the library. Not for LuaJIT callbacks. */
+    /* Called on the control thread with each warning and each failed reload, one line of text. It
+     * must return soon and must not call into the library. It may not be a LuaJIT callback. */
     void (*log)(void* context, const char* message);
     void* log_context;
 } weir_options;
@@ -131,33 +141,35 @@ typedef struct weir_options {
 #define WEIR_OPTIONS_INIT \
     { sizeof(weir_options), 0, 0, 0, 0, 0, 0 }
 
-/* Reads settings and quotas, binds the socket, starts the control thread. From then on limits hold,
- * at first by this program's own counts; the fleet is met within about a second. The options need
- * not live longer than the call. */
+/* Reads settings and quotas, binds the socket, starts the control thread. From then on the limits
+ * are enforced, at first by this program's own counts; the fleet is found within about a second.
+ * The options are copied and need not outlive the call. */
 WEIR_API int32_t weir_open(const weir_options* options, weir_fleet** fleet,
                            weir_error* error) WEIR_NOTHROW;
-/* Says goodbye to the peers, ends the control thread (within a second, mostly at once) and all
- * workers. None of them may be in use. NULL is allowed. */
+/* Says goodbye to the peers, ends the control thread (within a second, mostly at once) and closes
+ * all workers of this fleet, none of which may be in use. NULL is allowed. */
 WEIR_API void weir_close(weir_fleet* fleet) WEIR_NOTHROW;
 
+/* Makes a worker of this fleet. The fleet owns it and closes it in weir_close at the latest. At
+ * most 64 are open at once; one more is WEIR_EXHAUSTED. */
 WEIR_API int32_t weir_worker_open(weir_fleet* fleet, weir_worker** worker,
                                   weir_error* error) WEIR_NOTHROW;
-/* NULL is allowed. */
+/* Closes the worker, which no thread may be using. NULL is allowed. */
 WEIR_API void weir_worker_close(weir_worker* worker) WEIR_NOTHROW;
 
 /* ---- deciding -------------------------------------------------------------------------------- */
 
-/* What one request weighs. Anything not finite counts as the maximum (limiter.max_weight), anything
- * below 0 as 0. Response bytes are not given: their running mean stands for them until
- * weir_correct. */
+/* What one request weighs. A weight that is not finite counts as the maximum (limiter.max_weight),
+ * one below 0 counts as 0. Response bytes are not given here: the running mean of earlier responses
+ * stands for them until weir_correct. */
 typedef struct weir_request {
     uint32_t size;
     int32_t mode; /* weir_mode */
     double requests;
     double request_bytes;
     double cost;
-    /* For quotas that are enforced for a share of the values of a request's field
-     * ("enforce: 25%" by a field): its value in this request. May be NULL. */
+    /* The value of the request field by which a quota is enforced for a share of the requests
+     * ("enforce: 25%" by a field). May be NULL. */
     const char* key;
     size_t key_length;
 } weir_request;
@@ -165,51 +177,55 @@ typedef struct weir_request {
 #define WEIR_REQUEST_INIT \
     { sizeof(weir_request), WEIR_CHARGE, 1, 0, 1, 0, 0 }
 
-/* What was charged, to give it back or to correct it later; all 0 when nothing was. It may be
- * copied and kept for as long as the request takes; give back only one copy. */
+/* What was charged for one request, kept so that it can be given back or corrected later; all 0
+ * when nothing was charged. It may be copied and kept for as long as the request takes. Only one of
+ * the copies may be given back. */
 typedef struct weir_charge {
     uint64_t opaque[12];
 } weir_charge;
 
-/* One decision with the figures that it was made from. `quota`, `amount` and so on describe the
- * quota that refused or, of an admitted request, the one nearest to refusing. */
+/* One decision with the figures that it was made from. The fields from `unit` to
+ * `discard_probability` describe one limit: of a refused request the limit that refused, of an
+ * admitted one the limit that came nearest to refusing. */
 typedef struct weir_decision {
     uint32_t size;
     uint8_t admitted;
-    uint8_t shadow_refused; /* a quota in shadow mode would have refused it */
-    uint8_t hidden;         /* this quota is not to be named to clients */
+    uint8_t shadow_refused; /* a quota in shadow mode would have refused the request */
+    uint8_t hidden;         /* clients must not be told this quota's name */
     uint8_t reason;         /* weir_reason */
-    int32_t unit;           /* weir_unit of the limit described */
+    int32_t unit;           /* weir_unit of the limit */
     uint32_t quota_length;
-    const char* quota; /* ends with a 0 byte; lives until the worker's next call; never NULL */
-    double amount;     /* of the limit, per ... */
-    double period_seconds;
-    double remaining;           /* whole units left, after this request */
-    double reset_seconds;       /* until nothing is owed any more */
+    const char* quota;     /* ends with a 0 byte; valid until the worker's next call; never NULL */
+    double amount;         /* what the limit allows ... */
+    double period_seconds; /* ... in this period */
+    double remaining;      /* whole units left, after this request */
+    double reset_seconds;  /* until the level is back at the limit's `low` border */
     double retry_after_seconds; /* at least 1; add some jitter before telling a client */
-    double discard_probability; /* the chance that this request had to be refused */
+    double discard_probability; /* the chance with which such a request is refused */
     weir_charge charge;
 } weir_decision;
 
-/* Decides about one request under the quota `name` (`length` bytes) and all its ancestors. Without
- * `request` it is one request of weight 1 to be charged. */
+/* Decides about one request under the quota `name` (`length` bytes) and all quotas above it. When
+ * `request` is NULL, it is one request of weight 1 that is charged. */
 WEIR_API int32_t weir_check(weir_worker* worker, const char* name, size_t length,
                             const weir_request* request, weir_decision* decision) WEIR_NOTHROW;
-/* Gives everything back: the request never reached its service. Clears the charge, so that a second
- * call changes nothing. */
+/* Gives the whole charge back, because the request never reached its service. Clears the charge, so
+ * that a second call changes nothing. */
 WEIR_API int32_t weir_refund(weir_worker* worker, weir_charge* charge) WEIR_NOTHROW;
-/* The true weight of a unit is known now (response bytes, a cost that the service stated): charges
- * or gives back the difference. While more may follow (a long response, of which `actual` bytes
- * have been sent so far) `last` is 0; with `last` it is the whole and moves the running mean. */
+/* Corrects a charge once the true weight in one unit is known (response bytes, a cost that the
+ * service stated): the difference is charged or given back. `last` is 0 while `actual` is only the
+ * weight so far, for instance during a long response; else `actual` is the whole weight and also
+ * moves the running mean. */
 WEIR_API int32_t weir_correct(weir_worker* worker, weir_charge* charge, int32_t unit, double actual,
                               int32_t last) WEIR_NOTHROW;
 
 /* ---- administration -------------------------------------------------------------------------- */
 
-/* Changes of quota definitions, as by `weir quota set | set --absent | rm`: in force here within
- * some 10 ms, in the fleet within a second, above the files' definitions. `definition` is the JSON
- * of one quota as in a quota document. `who` and `why` are kept with the change (NULL: nothing
- * said). `lifetime_seconds` above 0: taken back after that time. */
+/* Changes of quota definitions, as by `weir quota set`, `set --absent` and `rm`. A change is in
+ * force here within some 10 ms and in the fleet within a second; it stands above the definitions of
+ * files. `definition` is the JSON of one quota as in a quota document. `who` and `why` are kept
+ * with the change and may be NULL. A change with `lifetime_seconds` above 0 is taken back after
+ * that time. */
 WEIR_API int32_t weir_quota_set(weir_fleet* fleet, const char* definition, const char* who,
                                 const char* why, double lifetime_seconds,
                                 weir_error* error) WEIR_NOTHROW;
@@ -219,24 +235,26 @@ WEIR_API int32_t weir_quota_hide(weir_fleet* fleet, const char* name, const char
 WEIR_API int32_t weir_quota_remove(weir_fleet* fleet, const char* name, const char* who,
                                    const char* why, weir_error* error) WEIR_NOTHROW;
 
-/* Texts: `*text` belongs to the caller, who gives it back to weir_free; it ends with a 0 byte that
- * `*length` (may be NULL) does not count. */
+/* The functions below that return a text: `*text` belongs to the caller, who must free it with
+ * weir_free. It ends with a 0 byte, which `*length` does not count. `length` may be NULL. */
 
-/* A quota's definition, where it comes from and its live level, as GET /v1/quotas/NAME has it. */
+/* A quota's definition, its source and its level now, as JSON like the answer to GET
+ * /v1/quotas/NAME. */
 WEIR_API int32_t weir_quota_get(weir_fleet* fleet, const char* name, char** text, size_t* length,
                                 weir_error* error) WEIR_NOTHROW;
-/* Prometheus' text format (docs/metrics.md), without the process's own metrics. */
+/* The metrics of docs/metrics.md in Prometheus' text format, without those about the process. */
 WEIR_API int32_t weir_metrics(weir_fleet* fleet, char** text, size_t* length,
                               weir_error* error) WEIR_NOTHROW;
 /* This member and its peers as JSON: {"address": ..., "peers": [...], "config": {...}}. */
 WEIR_API int32_t weir_report(weir_fleet* fleet, char** text, size_t* length,
                              weir_error* error) WEIR_NOTHROW;
+/* Frees a text that a function of this header returned. NULL is allowed. */
 WEIR_API void weir_free(char* text) WEIR_NOTHROW;
 
-/* Peers that are alive; 0 when alone or when anything is wrong. */
+/* The number of peers that are alive; 0 when there are none or `fleet` cannot be used. */
 WEIR_API uint32_t weir_live_peers(weir_fleet* fleet) WEIR_NOTHROW;
-/* Reads quota files and gossip keys again, now. (Quota files are watched anyway.) What was in force
- * stays if anything is wrong with them. Settings take a new weir_open. */
+/* Reads quota files and gossip keys again, now. (Changes of quota files are noticed without it.)
+ * When a file is wrong, what was in force stays in force. New settings need a new weir_open. */
 WEIR_API int32_t weir_reload(weir_fleet* fleet, weir_error* error) WEIR_NOTHROW;
 
 #ifdef __cplusplus

@@ -1,12 +1,14 @@
-// weir as a library for C++ (17 or later): weir.h with owners, strings and typed values. Everything
-// here is inline over the C interface, so that a program depends on libweir.so's C symbols only and
-// not on how a compiler lays out classes.
+// weir as a library for C++17 or later: the interface of weir.h with owning classes, strings and
+// typed values. Everything here is inline and calls the C interface, so that a program depends only
+// on the C symbols of libweir.so and not on how a compiler lays out classes.
 //
 // Threads: a Fleet may be used by any thread; a Worker by one thread at a time, so open one per
-// thread (at most 64). See weir.h for what is never done on the hot path, and about fork.
-// Ownership: Fleet and Worker are movable owners; a Worker must not outlive its Fleet.
-// Errors: expected failures are values, Expected<T>; only std::bad_alloc of the program's own
-// strings is thrown. Limiting fails open: check() always gives a decision.
+// thread (at most 64). weir.h says what the hot path never does, and what holds after a fork.
+// Ownership: Fleet and Worker own their handles and can be moved. A Worker must not outlive its
+// Fleet.
+// Errors: expected failures are values of the type Expected<T>. Nothing is thrown but
+// std::bad_alloc, when a std::string of the caller cannot be made. Limiting fails open: check()
+// always returns a decision.
 #ifndef WEIR_WEIR_HPP
 #define WEIR_WEIR_HPP
 
@@ -24,13 +26,13 @@
 namespace weir {
 inline namespace v0 {
 
-/// Why something did not work: a weir_code for programs, a message for people.
+/// Why a call failed: a weir_code for programs, a message for people.
 struct Failure {
     std::int32_t code = WEIR_OK;
     std::string message;
 };
 
-/// A T, or why there is none.
+/// A value, or the reason why there is none.
 template <class T>
 class [[nodiscard]] Expected {
   public:
@@ -38,18 +40,18 @@ class [[nodiscard]] Expected {
     Expected(Failure failure) : held_(std::move(failure)) {}  // NOLINT(google-explicit-constructor)
 
     explicit operator bool() const { return held_.index() == 0; }
-    /// Only if there is one.
+    /// Allowed only if there is a value.
     T& operator*() { return *std::get_if<0>(&held_); }
     const T& operator*() const { return *std::get_if<0>(&held_); }
     T* operator->() { return std::get_if<0>(&held_); }
-    /// Only if there is no value.
+    /// Allowed only if there is no value.
     [[nodiscard]] const Failure& failure() const { return *std::get_if<1>(&held_); }
 
   private:
     std::variant<T, Failure> held_;
 };
 
-/// Nothing, or why it did not work.
+/// Success without a value, or the reason of the failure.
 using Outcome = Expected<std::monostate>;
 
 enum class Mode : std::int32_t {
@@ -80,7 +82,7 @@ struct Request {
     double requests = 1;
     double request_bytes = 0;
     double cost = 1;
-    /// For quotas that are enforced for a share of a field's values: this request's value.
+    /// The value of the request field by which a quota is enforced for a share of the requests.
     std::string_view key = {};
 };
 
@@ -89,7 +91,7 @@ class Decision {
   public:
     [[nodiscard]] bool admitted() const { return raw_.admitted != 0; }
     [[nodiscard]] bool shadow_refused() const { return raw_.shadow_refused != 0; }
-    /// The quota is not to be named to clients.
+    /// Clients must not be told this quota's name.
     [[nodiscard]] bool hidden() const { return raw_.hidden != 0; }
     [[nodiscard]] Reason reason() const { return static_cast<Reason>(raw_.reason); }
     [[nodiscard]] Unit unit() const { return static_cast<Unit>(raw_.unit); }
@@ -101,7 +103,8 @@ class Decision {
     [[nodiscard]] double reset_seconds() const { return raw_.reset_seconds; }
     [[nodiscard]] double retry_after_seconds() const { return raw_.retry_after_seconds; }
     [[nodiscard]] double discard_probability() const { return raw_.discard_probability; }
-    /// To be given back or corrected later. May be copied away; give back one copy only.
+    /// What was charged, for refund() or correct(). It may be copied; only one copy may be given
+    /// back.
     [[nodiscard]] weir_charge& charge() { return raw_.charge; }
 
   private:
@@ -110,10 +113,10 @@ class Decision {
     weir_decision raw_{};
 };
 
-/// What one thread checks with.
+/// The handle with which one thread checks requests.
 class Worker {
   public:
-    /// One request under the quota `name` and all its ancestors.
+    /// Decides about one request under the quota `name` and all quotas above it, and charges it.
     [[nodiscard]] Decision check(std::string_view name, const Request& request = {}) {
         weir_request raw = WEIR_REQUEST_INIT;
         raw.mode = static_cast<std::int32_t>(request.mode);
@@ -123,19 +126,20 @@ class Worker {
         raw.key = request.key.data();
         raw.key_length = request.key.size();
         Decision decision;
-        // A code beside 0 shows in the decision as Reason::error.
+        // The code need not be looked at: after a failure the decision says Reason::error.
         static_cast<void>(weir_check(raw_.get(), name.data() == nullptr ? "" : name.data(),
                                      name.size(), &raw, &decision.raw_));
         return decision;
     }
-    /// Decides, charges nothing.
+    /// Decides without charging.
     [[nodiscard]] Decision peek(std::string_view name, Request request = {}) {
         request.mode = Mode::peek;
         return check(name, request);
     }
-    /// Gives everything back: the request never reached its service.
+    /// Gives the whole charge back, because the request never reached its service.
     void refund(weir_charge& charge) { static_cast<void>(weir_refund(raw_.get(), &charge)); }
-    /// The true weight of a unit is known now; or so far, while it is not the last call.
+    /// Corrects the charge to the true weight in one unit; `last` is false while `actual` is only
+    /// the weight so far.
     void correct(weir_charge& charge, Unit unit, double actual, bool last = true) {
         static_cast<void>(weir_correct(raw_.get(), &charge, static_cast<std::int32_t>(unit), actual,
                                        last ? 1 : 0));
@@ -153,14 +157,15 @@ class Worker {
 /// See weir_options.
 struct Options {
     std::string settings_file;
-    /// Lines "key = value".
+    /// Lines "key = value"; they win over the file.
     std::string settings;
     std::string quota_document;
-    /// Warnings, on the control thread: must return soon, must not throw or call into the library.
+    /// Called on the control thread with each warning; it must return soon, must not throw and must
+    /// not call into the library.
     std::function<void(std::string_view)> log;
 };
 
-/// Who changed a definition, why, and for how long it holds (0: until it is removed).
+/// Who changes a definition, why, and for how long the change holds (0: until it is removed).
 struct Edit {
     std::string who;
     std::string why;
@@ -193,7 +198,8 @@ class Fleet {
         return Worker(worker);
     }
 
-    /// One quota as in a quota document, as JSON. In force here within some 10 ms.
+    /// `definition` is one quota as in a quota document, as JSON. It is in force here within some
+    /// 10 ms.
     Outcome set_quota(const std::string& definition, const Edit& edit = {}) {
         weir_error error = WEIR_ERROR_INIT;
         weir_quota_set(raw_.get(), definition.c_str(), edit.who.c_str(), edit.why.c_str(),
@@ -211,7 +217,7 @@ class Fleet {
         weir_quota_remove(raw_.get(), name.c_str(), edit.who.c_str(), edit.why.c_str(), &error);
         return to_outcome(error);
     }
-    /// JSON: definition, source, live level.
+    /// The quota's definition, its source and its level now, as JSON.
     [[nodiscard]] Expected<std::string> describe_quota(const std::string& name) {
         weir_error error = WEIR_ERROR_INIT;
         char* text = nullptr;
@@ -219,7 +225,7 @@ class Fleet {
         weir_quota_get(raw_.get(), name.c_str(), &text, &length, &error);
         return to_text(text, length, error);
     }
-    /// Prometheus' text format.
+    /// Metrics in Prometheus' text format.
     [[nodiscard]] Expected<std::string> metrics() {
         weir_error error = WEIR_ERROR_INIT;
         char* text = nullptr;
@@ -227,7 +233,7 @@ class Fleet {
         weir_metrics(raw_.get(), &text, &length, &error);
         return to_text(text, length, error);
     }
-    /// JSON: this member, its peers, what is in force.
+    /// This member, its peers and the configuration in force, as JSON.
     [[nodiscard]] Expected<std::string> report() {
         weir_error error = WEIR_ERROR_INIT;
         char* text = nullptr;

@@ -25,7 +25,7 @@ std::string lower(std::string_view text) {
     return result;
 }
 
-/// Host without its port: "[::1]:99" -> "[::1]".
+/// The host without its port: "[::1]" of "[::1]:99".
 std::string_view without_port(std::string_view host) {
     const auto bracket = host.rfind(']');
     const auto colon = host.rfind(':');
@@ -42,7 +42,8 @@ bool is_literal_address(std::string_view host) {
     return parse_endpoint(std::string(host) + ":0").has_value();
 }
 
-/// A name that somebody else can point here is refused; an address cannot be rebound.
+/// Whether the Host field can be trusted. A name that others can make resolve to this machine
+/// cannot (DNS rebinding); an address can.
 bool is_trusted_host(const AccessRules& rules, std::string_view field) {
     const std::string host = lower(without_port(field));
     return host == "localhost" || host.ends_with(".localhost") || is_literal_address(host) ||
@@ -50,7 +51,8 @@ bool is_trusted_host(const AccessRules& rules, std::string_view field) {
                        [&](const std::string& allowed) { return lower(allowed) == host; });
 }
 
-/// In constant time: how long a comparison takes must not tell how much of a guess is right.
+/// Whether the field has the right token. The comparison takes constant time, so that its duration
+/// does not show how much of a guess is right.
 bool has_token(const AccessRules& rules, std::string_view authorization) {
     constexpr std::string_view kScheme = "bearer ";
     if (lower(authorization.substr(0, kScheme.size())) != kScheme) {

@@ -69,7 +69,7 @@ Response drain(const AdminSources& sources, const Request& request) {
     return json_answer(202, sources.health ? to_json(sources.health()) : Json::object());
 }
 
-/// {"level": "debug"}, nothing else.
+/// The level in a body like {"level": "debug"}; nothing if the body is anything else.
 std::optional<std::string> level_in(const std::string& body) {
     constexpr std::size_t kLongest = 256;
     if (body.size() > kLongest) {
@@ -106,7 +106,8 @@ Response quotas(const AdminSources& sources, const Request& request, const Targe
     if (path == kQuotas) {
         return api.list(request, target);
     }
-    // An encoded slash and a plain one name the same quota: names are decoded after the cut.
+    // Names are decoded after the path is cut, so that an encoded slash and a plain one name the
+    // same quota.
     const auto name = percent_decode(path.substr(kQuotas.size() + 1));
     if (!name) {
         return problem(400, "bad escape in the quota's name");

@@ -1,7 +1,9 @@
 #pragma once
-// The admin listener: the API under /v1 (docs/admin-api.md), for 127.0.0.1 or a unix socket; on
-// any other address every request needs a bearer token. Host and Origin are checked, so that a web
-// page cannot reach it through a rebound name. Control thread only.
+// The admin listener. It serves the API under /v1 (docs/admin-api.md) on a loopback address or a
+// unix socket; on any other address every request needs a bearer token. It checks the fields Host
+// and Origin, so that a web page cannot reach it through a rebound name.
+//
+// Thread-safety: none; control thread only.
 
 #include <memory>
 #include <optional>
@@ -16,18 +18,18 @@ namespace weir::admin {
 
 struct AdminOptions {
     config::ListenAddress listen = {};
-    /// A file whose first line is the token; needed unless `listen` is local.
+    /// The file whose first line is the token. It is needed unless `listen` is local.
     std::string token_file = {};
     /// Host names that may be used besides addresses and localhost.
     std::vector<std::string> allowed_hosts = {};
     HttpLimits limits = {};
 };
 
-/// The answers without the sockets; what the sources point to must outlive it.
+/// Answers requests without sockets. What the sources point to must outlive it.
 class AdminHandler {
   public:
     AdminHandler(AdminSources sources, AccessRules rules);
-    /// Under rules that may change between two requests.
+    /// The same, but the rules may change between two requests.
     AdminHandler(std::shared_ptr<const AccessRules> rules, AdminSources sources);
     [[nodiscard]] Response operator()(const Request& request) const;
 
@@ -45,7 +47,7 @@ class AdminServer {
 
     /// Fails when the address is not local and there is no usable token.
     [[nodiscard]] Result<void> start();
-    /// Reads the token file again, if there is one; when that fails the former token stays.
+    /// Reads the token file again, if there is one. When that fails, the former token stays.
     [[nodiscard]] Result<void> reload_token();
     void stop();
     [[nodiscard]] const config::ListenAddress& bound() const;

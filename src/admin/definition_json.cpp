@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What errors name as the file; the ending says that it is JSON.
+/// The file name in errors. Its ending tells the parser that the text is JSON.
 constexpr std::string_view kBody = "body.json";
 
 config::Diagnostic body_error(std::string path, std::string what) {
@@ -39,8 +39,8 @@ std::vector<config::Diagnostic> errors_of(const config::Diagnostics& diagnostics
     return all;
 }
 
-/// What config's parser says to the text as such, of doubled keys and depth among others: of two
-/// equal keys the JSON library takes the last one and is silent.
+/// The errors that config's parser finds in the text, such as doubled keys or too much depth. The
+/// JSON library would silently take the last of two equal keys.
 std::vector<config::Diagnostic> text_errors(std::string_view text) {
     config::Diagnostics diagnostics;
     static_cast<void>(
@@ -81,7 +81,7 @@ ParsedDefinition parse_named(std::string text, std::optional<std::string_view> n
 
 constexpr std::string_view kTogether = R"(send {"quotas": [{"definition": {...}, "etag": "..."}]})";
 
-/// One of several definitions; errors get its path before theirs.
+/// Reads one of several definitions. The paths of its errors begin with the path of the definition.
 void read_wanted(const Json& item, const std::string& path, ParsedDefinitions& result) {
     const bool tagged = item.is_object() && item.contains("etag");
     if (!item.is_object() || !item.contains("definition") || item.size() != (tagged ? 2U : 1U) ||
@@ -118,7 +118,7 @@ ParsedDefinitions parse_definitions(std::string_view body) {
         result.errors.push_back(body_error("", std::string(kTogether)));
         return result;
     }
-    // Reading them takes longer than making them does.
+    // The number is checked first, because reading definitions takes longer than making them.
     if (const std::size_t count = value["quotas"].size(); count > definitions::kMaximumTogether) {
         result.errors.push_back(
             body_error("quotas", "are " + std::to_string(count) + ", and one change sets at most " +
@@ -139,7 +139,7 @@ Json definition_to_json(const limiter::QuotaDefinition& definition) {
 
 ParsedDefinition parse_definition(std::string_view body, std::string_view name) {
     const Json value = Json::parse(body, nullptr, false);
-    // Broken JSON and other kinds of value get their errors, with places, from config's parser.
+    // For broken JSON and for values of other kinds config's parser gives errors with places.
     if (!value.is_object()) {
         return parse_named(std::string(body), name);
     }
@@ -154,12 +154,13 @@ ParsedDefinition parse_definition(std::string_view body, std::string_view name) 
         hidden.absent = true;
         return hidden;
     }
-    // Put into the text and not into the value, so that places and doubled keys stay visible.
+    // The name is added to the text and not to the value, so that errors keep their places and
+    // doubled keys are noticed.
     return parse_named(value.contains("name") ? std::string(body) : with_name(body, name), name);
 }
 
 ParsedDefinition patch_definition(const limiter::QuotaDefinition& current, std::string_view patch) {
-    // Also of its depth: merge_patch recurses.
+    // This also bounds the depth, which merge_patch needs because it is recursive.
     if (auto errors = text_errors(patch); !errors.empty()) {
         return failed(std::move(errors));
     }
@@ -171,7 +172,7 @@ ParsedDefinition patch_definition(const limiter::QuotaDefinition& current, std::
     value.merge_patch(changes);
     auto result =
         parse_named(value.dump(-1, ' ', false, Json::error_handler_t::replace), current.name);
-    // Places in the patched whole mean nothing to whoever sent the patch.
+    // Places are those of the patched definition, which the sender of the patch has never seen.
     for (auto& error : result.errors) {
         error.place = {};
     }

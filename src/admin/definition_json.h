@@ -1,6 +1,6 @@
 #pragma once
-// One quota definition to and from the JSON that quota documents use, so that what GET shows can
-// be sent back with PUT. Pure.
+// Turns quota definitions into the JSON that quota documents use, and back, so that what GET shows
+// can be sent back with PUT. The functions are pure.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,28 +17,29 @@ namespace weir::admin {
 [[nodiscard]] nlohmann::ordered_json definition_to_json(const limiter::QuotaDefinition& definition);
 
 struct ParsedDefinition {
-    /// Nothing if there are errors.
+    /// The definition; nothing if there are errors or `absent` is true.
     std::optional<limiter::QuotaDefinition> definition;
-    /// `{"absent": true}`: hide the file layer's quota.
+    /// The body was `{"absent": true}`: the quota of the files is to be hidden.
     bool absent = false;
     std::vector<config::Diagnostic> errors;
 };
 
-/// The body of a PUT as a whole definition. Its name may be left out; another one than
-/// `name` is an error.
+/// Reads the body of a PUT as a whole definition. The body may leave the name out; a name other
+/// than `name` is an error.
 [[nodiscard]] ParsedDefinition parse_definition(std::string_view body, std::string_view name);
 
-/// Several definitions, each with the tag that it is to replace if there is one.
+/// Several definitions, each with the entity tag of the definition that it is to replace, if one
+/// was given.
 struct ParsedDefinitions {
-    /// Worth nothing if there are errors.
+    /// Not to be used if there are errors.
     std::vector<definitions::WantedDefinition> wanted;
     std::vector<config::Diagnostic> errors;
 };
 
-/// {"quotas": [{"definition": {…}, "etag": "…"}, …]}
+/// Reads a body of the form {"quotas": [{"definition": {…}, "etag": "…"}, …]}.
 [[nodiscard]] ParsedDefinitions parse_definitions(std::string_view body);
 
-/// The body of a PUT as a merge patch (RFC 7386) of the definition.
+/// Applies the body of a PUT, a merge patch (RFC 7386), to the definition.
 [[nodiscard]] ParsedDefinition patch_definition(const limiter::QuotaDefinition& current,
                                                 std::string_view patch);
 

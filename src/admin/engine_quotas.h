@@ -1,6 +1,8 @@
 #pragma once
-// The real QuotaDirectory: the engine's definition store with what engine and limiter know of the
-// live quotas. Control thread only; engine and limiter must outlive it.
+// The QuotaDirectory of a running member: it reads and changes the engine's store of definitions,
+// and shows what engine and limiter know of the live quotas.
+//
+// Thread-safety: none; control thread only. Ownership: engine and limiter must outlive it.
 
 #include <functional>
 
@@ -15,8 +17,7 @@ namespace weir::admin {
 
 class EngineQuotas : public QuotaDirectory {
   public:
-    /// `clock` is net::now but in tests. What changes is given to the limiter by the engine's next
-    /// tick.
+    /// `clock` is net::now, except in tests. Changes reach the limiter with the engine's next tick.
     EngineQuotas(engine::Engine& engine, limiter::Limiter& limiter, std::function<Instant()> clock);
 
     [[nodiscard]] std::vector<QuotaRow> page(std::string_view prefix, std::string_view after,

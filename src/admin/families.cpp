@@ -37,7 +37,8 @@ std::size_t utf8_length(std::string_view text) {
     return 0;
 }
 
-/// As much as fits into `limit` bytes, broken bytes replaced; `changed` tells if anything was.
+/// As much of the text as fits into `limit` bytes, with malformed bytes replaced. `changed` says
+/// whether the result differs from the text.
 std::string repaired(std::string_view text, std::size_t limit, bool& changed) {
     constexpr std::string_view kReplacement = "\xef\xbf\xbd";
     std::string result;
@@ -101,7 +102,7 @@ Family& Family::add(const Labels& labels, const HistogramFigures& figures) {
     histogram.sample_sum = figures.sum;
     for (std::size_t i = 0; i < figures.counts.size(); ++i) {
         histogram.sample_count += figures.counts[i];
-        // The serializer adds the bucket of everything (+Inf) by itself.
+        // The serializer adds the last bucket (+Inf) itself.
         if (i < figures.upper_bounds.size()) {
             histogram.bucket.push_back({histogram.sample_count, figures.upper_bounds[i]});
         }

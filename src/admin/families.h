@@ -1,6 +1,6 @@
 #pragma once
-// Builds prometheus-cpp's metric families with as little ceremony as possible, and makes label
-// values safe: valid UTF-8 (one broken byte would lose the whole scrape) and bounded in length.
+// A short way to build the metric families of prometheus-cpp. Label values are made safe: they are
+// valid UTF-8, because one broken byte would lose the whole scrape, and bounded in length.
 
 #include <prometheus/metric_family.h>
 
@@ -15,13 +15,13 @@ namespace weir::admin {
 
 inline constexpr std::size_t kMaxLabelBytes = 512;
 
-/// The text itself if it is valid and short; otherwise a repaired prefix of it with a hash of the
-/// whole behind it, so that different texts stay different.
+/// The text itself if it is valid and short. Otherwise it is a repaired prefix of the text followed
+/// by a hash of the whole text, so that different texts stay different.
 [[nodiscard]] std::string label_value(std::string_view text);
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-/// One metric; a handle into its Families.
+/// One metric. It is a handle into its Families, which must outlive it.
 class Family {
   public:
     explicit Family(prometheus::MetricFamily& family) : family_(&family) {}
@@ -43,13 +43,13 @@ class Families {
     [[nodiscard]] std::vector<prometheus::MetricFamily> take() { return std::move(families_); }
 
   private:
-    // Handles point into the vector, which must not grow past this.
+    // Handles point into the vector, which therefore must not grow beyond this number.
     static constexpr std::size_t kMostFamilies = 128;
     Family add(std::string_view name, std::string_view help, prometheus::MetricType type);
     std::vector<prometheus::MetricFamily> families_;
 };
 
-/// Counts become doubles in the text format anyway.
+/// A count as the double that it becomes in the text format.
 template <class Integer>
 [[nodiscard]] double number(Integer value) {
     return static_cast<double>(value);

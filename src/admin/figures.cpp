@@ -8,7 +8,7 @@
 namespace weir::admin {
 namespace {
 
-QuotaLimitFigures to_figures(const limiter::RateLimit& limit) {
+QuotaLimitFigures limit_figures(const limiter::RateLimit& limit) {
     return {.unit = std::string(to_string(limit.unit)),
             .period = config::format_duration(limit.period),
             .rate = limit.rate()};
@@ -36,7 +36,6 @@ std::map<std::string, std::uint64_t> sync_events(const sync::SyncStatistics& syn
             {"refused_leaps", sync.refused_leaps},
             {"refused_not_owner", sync.refused_not_owner},
             {"refused_unknown", sync.refused_unknown},
-            {"refused_stale", sync.refused_stale},
             {"dropped_synced_limits", sync.dropped_synced_limits},
             {"dropped_owned_limits", sync.dropped_owned_limits},
             {"dropped_cells", sync.dropped_cells},
@@ -105,7 +104,7 @@ QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics) {
                          .overflowed = statistics.overflowed,
                          .limits = {}};
     for (const auto& limit : statistics.limits) {
-        figures.limits.push_back(to_figures(limit));
+        figures.limits.push_back(limit_figures(limit));
     }
     return figures;
 }
@@ -154,7 +153,7 @@ ClusterFigures to_figures(const engine::Statistics& statistics) {
                            .sync_events = sync_events(statistics.sync),
                            .definition_events = definition_events(statistics),
                            .driver_events = {}};
-    // A state without peers is a 0, not a missing series: alerts compare with it.
+    // A state without peers is shown as 0, so that alerts have a series to compare with.
     for (const auto* state : {"alive", "suspect", "dead", "left", "replaced"}) {
         figures.peers[state];
     }

@@ -1,6 +1,6 @@
 #pragma once
-// From what engine and limiter count to the plain figures that /metrics and the admin API show.
-// Control thread, like what they read.
+// Turns what engine and limiter count into the plain figures that /metrics and the admin API show.
+// For the control thread, because it reads engine and limiter.
 
 #include "admin/sources.h"
 #include "base/instant.h"
@@ -11,14 +11,14 @@ namespace weir::admin {
 
 [[nodiscard]] QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics);
 [[nodiscard]] LimiterFigures to_figures(const limiter::Limiter& limiter, Instant now);
-/// Without driver_events, which the engine does not know.
+/// Leaves driver_events empty, which the engine does not know.
 [[nodiscard]] ClusterFigures to_figures(engine::Engine& engine);
 [[nodiscard]] ClusterFigures to_figures(const engine::Statistics& statistics);
 [[nodiscard]] QuotaSetFigures to_figures(const definitions::SetStatus& set);
 
-/// A gossip key's id: 8 hexadecimal digits.
+/// The id of a gossip key as 8 hexadecimal digits.
 [[nodiscard]] std::string key_text(std::uint32_t id);
-/// 16 hexadecimal digits.
+/// The hash as 16 hexadecimal digits.
 [[nodiscard]] std::string hash_text(std::uint64_t hash);
 
 }  // namespace weir::admin

@@ -18,7 +18,7 @@ std::string normalised(std::string_view text) {
     return result;
 }
 
-/// "q=0", "q=0.", "q=0.000": not acceptable.
+/// Whether the parameter says that the coding is not acceptable: "q=0", "q=0.", "q=0.000".
 bool is_zero_weight(std::string_view parameter) {
     if (!parameter.starts_with("q=0")) {
         return false;
@@ -26,7 +26,7 @@ bool is_zero_weight(std::string_view parameter) {
     return parameter.find_first_not_of("0.", 2) == std::string_view::npos;
 }
 
-/// True or false when the coding is listed, nothing when it is not.
+/// Whether the coding is acceptable; nothing when the list does not name it.
 std::optional<bool> weight_of(std::string_view list, std::string_view coding) {
     while (!list.empty()) {
         const auto end = std::min(list.find(','), list.size());
@@ -52,7 +52,7 @@ bool accepts_gzip(std::string_view accept_encoding) {
 }
 
 std::optional<std::string> gzip(std::string_view text) {
-    constexpr int kGzipWindow = 15 + 16;  // 16 asks for gzip's own head and checksum
+    constexpr int kGzipWindow = 15 + 16;  // zlib writes gzip's head and checksum if 16 is added
     constexpr int kMemoryLevel = 8;
     z_stream stream{};
     if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzipWindow, kMemoryLevel,

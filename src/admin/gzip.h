@@ -1,5 +1,6 @@
 #pragma once
-// gzip for answers that are asked for with Accept-Encoding. Pure functions.
+// Compresses answers with gzip when a client asks for it with Accept-Encoding. The functions are
+// pure.
 
 #include <optional>
 #include <string>
@@ -7,9 +8,9 @@
 
 namespace weir::admin {
 
-/// gzip or * is listed, and not with q=0 (RFC 9110, 12.5.3).
+/// Whether the field lists gzip or *, and not with q=0 (RFC 9110, 12.5.3).
 [[nodiscard]] bool accepts_gzip(std::string_view accept_encoding);
-/// Nothing if zlib cannot get its memory.
+/// The compressed text; nothing if zlib gets no memory.
 [[nodiscard]] std::optional<std::string> gzip(std::string_view text);
 
 }  // namespace weir::admin

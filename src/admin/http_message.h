@@ -1,5 +1,5 @@
 #pragma once
-// A request and an answer of the status and admin listeners as plain values, so that what answers
+// A request to the status or the admin listener and its answer as plain values, so that handlers
 // can be tested without sockets.
 
 #include <string>
@@ -11,7 +11,7 @@ namespace weir::admin {
 
 struct Request {
     std::string method;
-    /// As sent: path and query, percent-encoded.
+    /// Path and query as they were sent, percent-encoded.
     std::string target;
     std::string host;
     std::string origin;
@@ -21,9 +21,9 @@ struct Request {
     std::string if_match{};
     std::string if_none_match{};
     std::string body;
-    /// How many Host fields came; a valid request has exactly one.
+    /// How many Host fields the request had; a valid request has exactly one.
     std::size_t hosts = 1;
-    /// Came through a unix socket: the file's permissions guard it.
+    /// The request came through a unix socket, which the permissions of its file guard.
     bool local_socket = false;
 };
 

@@ -34,9 +34,10 @@ using Parser = http::request_parser<http::string_body>;
 using boost::system::error_code;
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-/// After an accept failed, for want of descriptors most likely.
+/// The pause after accept() has failed, most likely because no descriptor was left.
 constexpr std::chrono::milliseconds kAcceptPause{100};
-/// What a client whose request was refused may still send until the connection is cut.
+/// How much a client whose request was refused may still send, and for how long, before the
+/// connection is closed.
 constexpr std::size_t kLingerBytes = 256U << 10;
 constexpr std::chrono::seconds kLingerTime{1};
 
@@ -54,7 +55,8 @@ StreamProtocol::endpoint to_asio(const config::ListenAddress& address) {
                                    address.endpoint.port);
 }
 
-/// Somebody answers at the path; a socket file left by a dead process refuses.
+/// Whether a process listens at the path. The socket file of a process that has ended refuses
+/// connections.
 bool is_served(asio::io_context& io, const std::string& path) {
     asio::local::stream_protocol::socket probe(io);
     error_code failure;
@@ -85,7 +87,7 @@ Request to_request(const Parser& parser, bool local_socket) {
             .local_socket = local_socket};
 }
 
-/// Framing that two readers could understand differently.
+/// Whether two programs could understand the framing differently.
 bool is_ambiguous(const Parser& parser) {
     const auto& message = parser.get();
     const auto lengths = message.count(http::field::content_length);
@@ -93,7 +95,7 @@ bool is_ambiguous(const Parser& parser) {
     return lengths > 1 || encodings > 1 || (lengths > 0 && encodings > 0);
 }
 
-unsigned status_of(const error_code& failure) {
+unsigned status_of_failure(const error_code& failure) {
     if (failure == http::error::header_limit) {
         return 431;
     }
@@ -185,7 +187,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         if (!failure) {
             acceptor_.bind(endpoint, failure);
         }
-        // Before listen(), so that nobody else can connect in between.
+        // The mode is set before listen(), so that no other user can connect in between.
         if (!failure && address_.is_unix()) {
             ::chmod(address_.path.c_str(), S_IRUSR | S_IWUSR);
         }
@@ -242,8 +244,8 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
                 continue;  // the socket closes as it goes out of scope
             }
             if (!address_.is_unix()) {
-                // Else every answer to pipelined requests waits for the client's delayed
-                // acknowledgement.
+                // Without this option every answer to pipelined requests would wait for the
+                // client's delayed acknowledgement.
                 socket.set_option(asio::ip::tcp::no_delay(true), failure);
             }
             asio::co_spawn(control_, serve(self, Stream(std::move(socket))), asio::detached);
@@ -256,12 +258,12 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
             return false;
         }
         ++statistics_.evicted;
-        waiting->close();  // Its coroutine ends with that.
+        waiting->close();  // This ends its coroutine.
         return true;
     }
 
     asio::awaitable<void> serve(std::shared_ptr<Implementation> self, Stream stream) {
-        // The connection has a place for as long as this frame lives, unless it makes room.
+        // Counts the connection for as long as this frame lives, unless it is closed to make room.
         struct Membership {
             Implementation& server;
             Stream& stream;
@@ -281,7 +283,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         static_cast<void>(self);
     }
 
-    /// One request and its answer; false when the connection is to close.
+    /// Serves one request. False when the connection is to be closed.
     asio::awaitable<bool> serve_one(Stream& stream, beast::flat_buffer& buffer) {
         Parser parser;
         parser.header_limit(limits_.head_bytes);
@@ -301,7 +303,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         }
         if (failure || is_ambiguous(parser)) {
             ++statistics_.bad_requests;
-            const unsigned status = failure ? status_of(failure) : 400;
+            const unsigned status = failure ? status_of_failure(failure) : 400;
             co_await write(stream, to_message(plain(status), false, false));
             co_await linger(stream);
             co_return false;
@@ -318,7 +320,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         co_return written&& keep_alive;
     }
 
-    /// Failures that are the request's fault and get an answer.
+    /// Whether the request caused the failure, so that it gets an answer.
     static bool is_request_error(const error_code& failure) {
         return failure.category() == http::make_error_code(http::error::bad_method).category() &&
                failure != http::error::end_of_stream && failure != http::error::partial_message;
@@ -362,7 +364,8 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         co_return !failure;
     }
 
-    /// Lets the client read the answer before the close: a close over unread input is a reset.
+    /// Reads until the client has taken the answer: closing with unread bytes would reset the
+    /// connection.
     asio::awaitable<void> linger(Stream& stream) {
         error_code ignored;
         stream.socket().shutdown(asio::socket_base::shutdown_send, ignored);

@@ -1,10 +1,12 @@
 #pragma once
-// A small HTTP/1.1 server on the control thread for the status and admin listeners, on Beast:
-// one request at a time per connection, bounded in connections, head, body and time. When all
-// places are taken, the connection that has sent no complete request for longest makes room.
+// A small HTTP/1.1 server for the status and admin listeners, made of Boost.Beast. A connection has
+// one request at a time; connections, heads, bodies and time are bounded. When all places are
+// taken, the connection that has sent no complete request for longest makes room.
 //
-// Thread-safety: none, all on the io_context's thread. The handler must answer at once.
-// The io_context must outlive the server; connections still open when it goes are closed.
+// Thread-safety: none; all calls come on the thread of the io_context. The handler must answer at
+// once.
+// Ownership: the io_context must outlive the server. Connections that are open when the server goes
+// are closed.
 
 #include <chrono>
 #include <cstdint>
@@ -25,16 +27,18 @@ struct HttpLimits {
     std::size_t connections = 64;
     std::uint32_t head_bytes = 16U << 10;
     std::uint64_t body_bytes = 1U << 20;
-    /// From the first wait for a request to its last byte, so idle connections end too.
+    /// The time from the end of the last answer (or from accepting the connection) in which the
+    /// next request must be complete. It also ends idle connections.
     std::chrono::milliseconds read_timeout{30'000};
     std::chrono::milliseconds write_timeout{10'000};
 };
 
 struct HttpServerStatistics {
     std::uint64_t accepted = 0;
-    /// Closed at once since too many were open, all of them with an answer to read.
+    /// Connections closed at once, because too many were open and the clients of all of them had
+    /// still to read an answer.
     std::uint64_t turned_away = 0;
-    /// Closed for a newcomer, having waited longest without a complete request.
+    /// Connections closed for a new one, because they had sent no complete request for longest.
     std::uint64_t evicted = 0;
     std::uint64_t accept_errors = 0;
     std::uint64_t requests = 0;
@@ -53,12 +57,12 @@ class HttpServer {
     HttpServer& operator=(const HttpServer&) = delete;
     ~HttpServer();
 
-    /// Binds and listens; a stale unix socket is replaced.
+    /// Binds and listens. The file of a unix socket that nobody serves is replaced.
     [[nodiscard]] Result<void> start();
-    /// Accepts no more and closes what is open.
+    /// Accepts no more connections and closes those that are open.
     void stop();
 
-    /// The address that was bound: its port is known even if 0 was asked for.
+    /// The address that was bound. Its port is known even if 0 was asked for.
     [[nodiscard]] const config::ListenAddress& bound() const;
     [[nodiscard]] const HttpServerStatistics& statistics() const;
 

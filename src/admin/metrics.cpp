@@ -1,6 +1,5 @@
 #include "admin/metrics.h"
 
-#include <prometheus/collectable.h>
 #include <prometheus/text_serializer.h>
 
 #include <utility>
@@ -68,7 +67,7 @@ void add_proxy(Families& families, const ProxyFigures& proxy) {
                "event", proxy.events);
 }
 
-/// One metric of the quotas: its value is a member of their figures.
+/// Adds one metric of all quotas. `member` says which of their figures is its value.
 template <class Member>
 void add_quota_values(Family family, const std::vector<QuotaFigures>& quotas, Member member) {
     for (const auto& quota : quotas) {
@@ -348,16 +347,15 @@ void add_process(Families& families) {
 
 }  // namespace
 
-/// Stateful beneath a const interface, as prometheus::Collectable wants it: QuotaSeries remembers
-/// which quotas have series.
-class Metrics::Collector : public prometheus::Collectable {
+/// Its functions are const, but QuotaSeries has state: it remembers which quotas have series.
+class Metrics::Collector {
   public:
     Collector(MetricsSources sources, std::function<Instant()> clock)
         : sources_(std::move(sources)),
           clock_(std::move(clock)),
           series_(sources_.max_quota_series, sources_.max_quota_bytes) {}
 
-    [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override {
+    [[nodiscard]] std::vector<prometheus::MetricFamily> families() const {
         Families families;
         if (sources_.proxy) {
             add_proxy(families, sources_.proxy());
@@ -398,7 +396,7 @@ class Metrics::Collector : public prometheus::Collectable {
         if (begin < reuse_until_) {
             return text_;
         }
-        text_ = prometheus::TextSerializer().Serialize(Collect());
+        text_ = prometheus::TextSerializer().Serialize(families());
         const Instant end = clock_();
         const Duration cost = end - begin;
         reuse_until_ = cost > kCheapScrape ? end + 10 * cost : end;
@@ -419,6 +417,5 @@ Metrics::Metrics(MetricsSources sources, std::function<Instant()> clock)
 Metrics::~Metrics() = default;
 
 std::string Metrics::text() const { return collector_->text(); }
-const prometheus::Collectable& Metrics::collectable() const { return *collector_; }
 
 }  // namespace weir::admin

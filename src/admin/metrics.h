@@ -1,10 +1,10 @@
 #pragma once
-// /metrics: sums the sources' figures at scrape and writes them in Prometheus' text format.
+// The page /metrics. At each scrape it sums the sources' figures and writes them in Prometheus'
+// text format. Number and size of the series are bounded: at most max_quota_series quotas have
+// series of their own. The other quotas share quota="__other__", whose counters never fall although
+// quotas come and go. Label values are valid UTF-8 of bounded length.
 //
-// Thread-safety: none; control thread. Number and size of series are bounded: at most
-// max_quota_series quotas have series of their own, the rest share quota="__other__", whose
-// counters never fall although quotas come and go; label values are valid UTF-8 of bounded length.
-// The sources must outlive it.
+// Thread-safety: none; control thread. Ownership: what the sources call must outlive it.
 
 #include <cstdint>
 #include <functional>
@@ -14,20 +14,16 @@
 #include "admin/sources.h"
 #include "base/instant.h"
 
-namespace prometheus {
-class Collectable;
-}
-
 namespace weir::admin {
 
-/// A scrape that took longer than this is given again for ten times as long as it took, so that
-/// scraping cannot take more than a tenth of the control thread, however many quotas there are.
+/// If a scrape took longer than this, its page is served again for ten times as long as it took. So
+/// scraping takes at most a tenth of the control thread's time, however many quotas there are.
 inline constexpr Duration kCheapScrape = std::chrono::milliseconds(20);
 
 class Metrics {
   public:
     explicit Metrics(MetricsSources sources);
-    /// For tests: `clock` instead of net::now tells how long a scrape took.
+    /// For tests: measures the time of a scrape by `clock` instead of net::now.
     Metrics(MetricsSources sources, std::function<Instant()> clock);
     Metrics(const Metrics&) = delete;
     Metrics& operator=(const Metrics&) = delete;
@@ -35,7 +31,6 @@ class Metrics {
 
     /// Prometheus' text format, version 0.0.4.
     [[nodiscard]] std::string text() const;
-    [[nodiscard]] const prometheus::Collectable& collectable() const;
 
   private:
     class Collector;

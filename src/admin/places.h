@@ -1,7 +1,9 @@
 #pragma once
-// The connections of a listener, and which of them makes room for a newcomer when every place is
-// taken: whoever has sent no complete request for longest, so that clients that are silent, or
-// slow, cannot keep a probe out. Not thread-safe. The connections must outlive their places.
+// The connections of a listener, which has a limited number of places. When every place is taken,
+// the connection that has sent no complete request for longest makes room for a newcomer. So silent
+// or slow clients cannot keep a health probe out.
+//
+// Thread-safety: none. Ownership: the connections must outlive their places.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +14,7 @@ namespace weir::admin {
 /// What a connection waits for.
 enum class Stage {
     head,    ///< a request's head, or the rest of it
-    body,    ///< the rest of its body
+    body,    ///< the rest of the request's body
     answer,  ///< its client, to read the answer
 };
 
@@ -21,8 +23,9 @@ class Places {
   public:
     void enter(Connection& connection) { waits_[&connection] = {Stage::head, ++turn_}; }
     void leave(Connection& connection) { waits_.erase(&connection); }
-    /// Nothing if it made room already. A connection that goes on to its body waits on: only a
-    /// whole request makes it young again.
+    /// Notes what the connection waits for now; does nothing if it has made room already. Only a
+    /// complete request counts as activity: when a connection goes on from the head to the body, it
+    /// keeps its time of waiting.
     void wait(Connection& connection, Stage stage) {
         const auto found = waits_.find(&connection);
         if (found == waits_.end()) {
@@ -33,8 +36,9 @@ class Places {
         }
         found->second.stage = stage;
     }
-    /// Its place is free then: closing it is the caller's. Nothing when all have their answer to
-    /// read, which ends by itself soon. Those without a head come before those without a body.
+    /// Frees the place of the connection that makes room, and returns it; the caller closes it.
+    /// Connections that wait for a head go before those that wait for a body. Null when all clients
+    /// have still to read their answer, which soon ends by itself.
     [[nodiscard]] Connection* make_room() {
         auto first = waits_.end();
         for (auto at = waits_.begin(); at != waits_.end(); ++at) {

@@ -57,7 +57,7 @@ double max_descriptors() {
     return static_cast<double>(limit.rlim_cur);
 }
 
-/// It never changes, and /proc/stat is long on a big machine.
+/// Read once, because it never changes and /proc/stat is long on a large machine.
 double boot_time() {
     static const double kBootTime = parse_boot_time(read_file("/proc/stat"));
     return kBootTime;
@@ -70,7 +70,7 @@ std::optional<ProcessFigures> parse_stat(std::string_view stat, const KernelUnit
     if (name_end == std::string_view::npos) {
         return std::nullopt;
     }
-    // The third field of proc(5) is the first behind the name.
+    // Field 0 here is the third field of proc(5), the first one after the name.
     const auto fields = split(stat.substr(name_end + 1));
     constexpr std::size_t kUserTime = 11;
     constexpr std::size_t kSystemTime = 12;

@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel knows of this process (/proc/self), for the process_* metrics.
+// Reads what the kernel knows of this process (/proc/self), for the process_* metrics.
 
 #include <optional>
 #include <string_view>
@@ -15,19 +15,21 @@ struct ProcessFigures {
     double max_descriptors = 0;
 };
 
+/// What is needed to turn the kernel's numbers into seconds and bytes.
 struct KernelUnits {
     double ticks_per_second = 100;
     double page_bytes = 4096;
     double boot_time_seconds = 0;
 };
 
-/// /proc/self/stat, whose second field may hold blanks and parentheses. Pure.
+/// Reads the text of /proc/self/stat, whose second field may hold blanks and parentheses. Pure.
 [[nodiscard]] std::optional<ProcessFigures> parse_stat(std::string_view stat,
                                                        const KernelUnits& units);
-/// The btime line of /proc/stat; 0 without one. Pure.
+/// The Unix time at which the machine was started, from the line btime of /proc/stat; 0 if there is
+/// none. Pure.
 [[nodiscard]] double parse_boot_time(std::string_view stat);
 
-/// Nothing when /proc cannot be read.
+/// The figures of this moment; nothing when /proc cannot be read.
 [[nodiscard]] std::optional<ProcessFigures> read_process_figures();
 
 }  // namespace weir::admin

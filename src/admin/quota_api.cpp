@@ -24,7 +24,8 @@ std::string parameter(const Target& target, const std::string& name) {
     return found == target.query.end() ? std::string() : found->second;
 }
 
-/// Misspelt parameters must not be ignored: `?expires=1h` would last for ever.
+/// Refuses unknown parameters. If they were ignored, a change with the misspelt `?expires=1h` would
+/// never end.
 std::optional<Response> refuse_unknown(const Target& target,
                                        std::initializer_list<std::string_view> known) {
     for (const auto& [name, value] : target.query) {
@@ -48,7 +49,7 @@ std::optional<std::size_t> page_size(const Target& target) {
     return std::min(value, kPageLimit);
 }
 
-/// "90s", "30m", "2h", "7d".
+/// Reads "90s", "30m", "2h" or "7d".
 std::optional<Duration> parse_lifetime(std::string_view text) {
     const auto lifetime = config::parse_duration(text);
     if (!lifetime || *lifetime <= Duration::zero() || *lifetime > kLongestLifetime) {
@@ -57,7 +58,7 @@ std::optional<Duration> parse_lifetime(std::string_view text) {
     return *lifetime;
 }
 
-/// "application/json; charset=utf-8" -> "application/json"
+/// The media type without parameters: "application/json" of "application/json; charset=utf-8".
 std::string media_type(std::string_view field) {
     std::string type(field.substr(0, field.find(';')));
     while (!type.empty() && type.back() == ' ') {
@@ -68,13 +69,13 @@ std::string media_type(std::string_view field) {
     return type;
 }
 
-/// Either the edit's circumstances or the refusal.
+/// Author, reason and conditions of an edit, or the answer that refuses it.
 struct EditOrAnswer {
     definitions::Edit edit;
     std::optional<Response> refusal;
 };
 
-/// RFC 9110, 13.1: If-Match with one strong tag, or If-None-Match: *.
+/// Reads If-Match with one strong tag, or If-None-Match: * (RFC 9110, 13.1).
 std::optional<Response> read_condition(const Request& request, std::optional<std::string>& tag) {
     const std::string& match = request.if_match;
     const std::string& none = request.if_none_match;
@@ -96,7 +97,7 @@ std::optional<Response> read_condition(const Request& request, std::optional<std
     return std::nullopt;
 }
 
-/// expires_in: a duration, never, or keep; `fallback` if nothing is said.
+/// Reads expires_in: a duration, "never" or "keep"; `fallback` if it is missing.
 std::optional<Response> read_lifetime(const Target& target, std::string_view fallback,
                                       definitions::Edit& edit) {
     std::string lifetime = parameter(target, "expires_in");
@@ -116,7 +117,7 @@ std::optional<Response> read_lifetime(const Target& target, std::string_view fal
                    "or keep");
 }
 
-/// true or false, false if nothing is said.
+/// Reads "true" or "false"; false if the parameter is missing, nothing if it is anything else.
 std::optional<bool> read_flag(const Target& target, const std::string& name) {
     const std::string text = parameter(target, name);
     if (text == "true") {
@@ -154,7 +155,7 @@ EditOrAnswer edit_of(const Request& request, const Target& target) {
     if (!dry_run) {
         result.refusal = problem(400, "dry_run is true or false");
     } else if (!removes) {
-        // Of a patch only what is named changes.
+        // A patch changes only what it names.
         const bool patch = media_type(request.content_type) == kMergePatch;
         result.refusal = read_lifetime(target, patch ? "keep" : "never", result.edit);
     }
@@ -201,7 +202,7 @@ Response accepted(std::string_view name, const ChangeOutcome& outcome,
     return with_tag(json_answer(200, answer), row);
 }
 
-/// What a change that was only tried would make of the quota.
+/// The answer to a dry run: the definition that the change would give.
 Response tried(std::string_view name, const std::optional<limiter::QuotaDefinition>& outcome,
                const definitions::Edit& edit, const std::optional<QuotaRow>& before) {
     Json answer{{"name", name}, {"dry_run", true}};
@@ -314,7 +315,7 @@ Response QuotaApi::get(std::string_view name, bool with_history) const {
     if (with_history) {
         answer["history"] = to_json(history);
     }
-    // The tag is of the quota of exactly this name: a template's says nothing about it.
+    // Only the quota of exactly this name has a tag; that of a template says nothing about it.
     const bool exact = report.row && report.row->name == name;
     return exact ? with_tag(json_answer(200, answer), report.row) : json_answer(200, answer);
 }

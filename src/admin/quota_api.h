@@ -1,6 +1,7 @@
 #pragma once
-// /v1/quotas: list, show, set, patch and remove definitions. Turns requests into calls of the
-// QuotaDirectory and its results into answers; knows no socket. Control thread.
+// /v1/quotas of the admin API (docs/admin-api.md): shows definitions, and sets, patches and removes
+// overrides. Turns requests into calls of the QuotaDirectory and its results into answers, without
+// sockets. For the control thread.
 
 #include <string>
 #include <string_view>
@@ -16,17 +17,23 @@ class QuotaApi {
     /// The directory must outlive it.
     explicit QuotaApi(QuotaDirectory& directory) : directory_(&directory) {}
 
-    /// /v1/quotas: shown page by page, or several set together
+    /// Answers for /v1/quotas: GET shows the quotas page by page, POST sets several of them
+    /// together.
     [[nodiscard]] Response list(const Request& request, const Target& target) const;
-    /// /v1/quotas/<name>, the name decoded
+    /// Answers for /v1/quotas/<name>: GET, PUT and DELETE. `name` is percent-decoded.
     [[nodiscard]] Response one(const Request& request, const Target& target,
                                std::string_view name) const;
 
   private:
+    /// Sets several definitions, all of them or none.
     [[nodiscard]] Response put_together(const Request& request, const Target& target) const;
+    /// `with_history`: shows also the changes of this name that were made by the API.
     [[nodiscard]] Response get(std::string_view name, bool with_history) const;
+    /// Sets or hides the quota, or changes some of its fields: there is no method PATCH, a patch is
+    /// a PUT whose body is a JSON merge patch (RFC 7396).
     [[nodiscard]] Response put(const Request& request, const Target& target,
                                std::string_view name) const;
+    /// Removes the override, so that the definition of the files is in force again.
     [[nodiscard]] Response remove(const Request& request, const Target& target,
                                   std::string_view name) const;
 

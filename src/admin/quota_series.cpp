@@ -11,21 +11,22 @@
 namespace weir::admin {
 namespace {
 
-/// Left free for values that grow while a quota has its series.
+/// The share of the page's bytes that quotas with series may take at first. The rest is for values
+/// that become longer.
 constexpr double kFilled = 0.95;
-/// The lines of "__other__" with the longest of values.
+/// The most bytes that the lines of "__other__" take.
 constexpr std::size_t kOtherBytes = 1024;
 
-/// What a counter grew by; one that fell began anew at 0.
+/// By how much a counter grew. A counter that fell has begun again at 0.
 template <class Number>
 Number increase(Number now, Number before) {
     return now >= before ? now - before : now;
 }
 
-/// Of a number as text: 16 digits, sign, point, exponent.
+/// The longest text of a number: 16 digits, sign, point, exponent.
 constexpr std::size_t kLongestValue = 23;
 
-/// The most that this number takes.
+/// The most bytes that this number takes.
 std::size_t value_bytes(double value) {
     if (!(value >= 0) || value >= 1e15 || value != std::floor(value)) {
         return kLongestValue;
@@ -88,7 +89,7 @@ bool QuotaSeries::refuses(const QuotaFigures& figures, const Counters& before) {
 }
 
 std::size_t QuotaSeries::bytes_of(const QuotaFigures& figures, const Own& own) {
-    // A difference of two may be longer than both.
+    // The difference of two numbers may be a longer text than both.
     constexpr std::size_t kDifferences = 6 * kLongestValue;
     return page_bytes(figures, own.name_bytes) + (own.base.offered > 0 ? kDifferences : 0);
 }
@@ -123,7 +124,8 @@ std::vector<QuotaFigures> QuotaSeries::bound(std::vector<QuotaFigures> quotas,
     return result;
 }
 
-/// What those with series did since the last scrape; forgets the ones that are gone.
+/// Notes what quotas with series have counted since the last scrape, and forgets those that are
+/// gone.
 void QuotaSeries::note_own(const std::vector<QuotaFigures>& quotas) {
     if (own_.empty()) {
         return;
@@ -139,7 +141,7 @@ void QuotaSeries::note_own(const std::vector<QuotaFigures>& quotas) {
         Own& own = place->second;
         const Counters now = counters_of(figures);
         if (fell(now, own.base)) {
-            own.base = {};  // made anew
+            own.base = {};  // the quota was removed and made again
         }
         own.quiet = increase(now.offered, own.last.offered) > 0 ? 0 : own.quiet + 1;
         own.refuses = refuses(figures, own.last);
@@ -154,7 +156,7 @@ std::vector<const QuotaSeries::OwnEntry*> QuotaSeries::coldest_first(
     std::vector<const OwnEntry*> entries) {
     const auto warmth = [](const OwnEntry* entry) {
         const Own& own = entry->second;
-        // Unsigned: the longest quiet first.
+        // The complement sorts those first that have been quiet for longest.
         return std::tuple(own.refuses, ~own.quiet, own.last.offered,
                           std::string_view(entry->first));
     };
@@ -164,7 +166,8 @@ std::vector<const QuotaSeries::OwnEntry*> QuotaSeries::coldest_first(
     return entries;
 }
 
-/// Values grew, or a quota has more limits than it had.
+/// Takes series away until the page is within its bound: values have grown, or a quota has more
+/// limits.
 void QuotaSeries::make_bytes_fit() {
     if (own_bytes_ + kOtherBytes <= max_bytes_) {
         return;
@@ -181,13 +184,13 @@ void QuotaSeries::make_bytes_fit() {
     }
 }
 
-/// Whether there is room for so many bytes, after some others have gone.
+/// Whether there is room for `bytes` after other bytes and places have been freed.
 bool QuotaSeries::fits(std::size_t bytes, std::size_t freed_bytes, std::size_t freed_places) const {
     return own_.size() - freed_places < max_quotas_ &&
            number(own_bytes_ - freed_bytes + bytes + kOtherBytes) <= kFilled * number(max_bytes_);
 }
 
-/// Those that are new, and of the others those that refuse: these first, then those in use.
+/// The quotas without series that may get them: first those that refuse, then those in use.
 std::vector<const QuotaFigures*> QuotaSeries::candidates(
     const std::vector<QuotaFigures>& quotas) const {
     std::vector<const QuotaFigures*> refusing;
@@ -210,7 +213,7 @@ std::vector<const QuotaFigures*> QuotaSeries::candidates(
     return refusing;
 }
 
-/// Those who give their place to one that refuses, the first one first.
+/// The quotas that give up their series to one that refuses, in this order.
 std::vector<const QuotaSeries::OwnEntry*> QuotaSeries::quiet() const {
     std::vector<const OwnEntry*> entries;
     for (const auto& entry : own_) {
@@ -267,7 +270,7 @@ void QuotaSeries::take_in(const QuotaFigures& figures, const Own& entry) {
     others_.erase(figures.name);
 }
 
-/// Its counts so far stay with its own series, which end here.
+/// Moves the quota to "__other__". Its counts so far belong to its own series, which end here.
 void QuotaSeries::put_among_others(const std::string& name) {
     const auto place = own_.find(name);
     others_[name] = {.counters = place->second.last, .scrape = scrape_};

@@ -3,13 +3,14 @@
 // that they take on the page. The rest are summed up as "__other__", whose counters never fall
 // although quotas come and go (a falling counter looks like a restart to Prometheus).
 //
-// Who has series of its own keeps them for as long as the quota exists and the page has room: with
-// longer values the quietest make room, and one that refuses takes the place of one of which
-// nothing was asked for long. No change of place shows as an increase: whoever leaves the others
-// begins with 0, whoever joins them brings only what comes from then on.
+// A quota that has series of its own keeps them for as long as it exists and the page has room.
+// When values become longer, the quietest quotas make room. A quota that refuses requests takes the
+// place of one that was offered nothing for long. Such changes do not look like increases: a quota
+// that leaves "__other__" begins with 0, and one that joins it adds only what it counts from then
+// on.
 //
-// Pure but for what it remembers from scrape to scrape; not thread-safe. Its memory is bounded by
-// the number of quotas given to it.
+// Thread-safety: none. What it remembers from scrape to scrape is bounded by the number of quotas
+// given to it.
 
 #include <cstdint>
 #include <string>
@@ -25,14 +26,16 @@ inline constexpr std::string_view kOtherQuotas = "__other__";
 
 class QuotaSeries {
   public:
-    /// Scrapes without anything offered after which a quota gives its place to one that refuses.
+    /// After this many scrapes in a row in which nothing was offered to a quota, a quota that
+    /// refuses may take its place.
     static constexpr std::uint32_t kQuietScrapes = 60;
 
     QuotaSeries(std::size_t max_quotas, std::size_t max_bytes)
         : max_quotas_(max_quotas), max_bytes_(max_bytes) {}
 
-    /// The quotas with series of their own and, if there are or were any, the sum of the others.
-    /// `definitions`: how many there are, of which the limiter may have summed up some already.
+    /// The quotas with series of their own and, if there are or were other quotas, the sum of
+    /// those. `definitions` is the number of all definitions; the limiter may have summed up some
+    /// of them already.
     [[nodiscard]] std::vector<QuotaFigures> bound(std::vector<QuotaFigures> quotas,
                                                   std::uint64_t definitions);
     /// How often a quota got no series of its own, or gave its place to another.
@@ -49,12 +52,12 @@ class QuotaSeries {
     };
     /// A quota with series of its own.
     struct Own {
-        Counters base;               // what the others have counted of it
-        Counters last;               // at the last scrape
+        Counters base;               // what "__other__" counted of it before
+        Counters last;               // its counters at the last scrape
         std::uint32_t quiet = 0;     // scrapes in a row in which nothing was offered
-        bool refuses = false;        // some of what is offered
-        std::size_t name_bytes = 0;  // as a label
-        std::size_t bytes = 0;       // of all its lines
+        bool refuses = false;        // some of what it is offered
+        std::size_t name_bytes = 0;  // length of its name as a label
+        std::size_t bytes = 0;       // of all its lines on the page
     };
     struct Other {
         Counters counters;
@@ -96,7 +99,8 @@ class QuotaSeries {
     std::size_t max_bytes_;
     std::size_t own_bytes_ = 0;
     std::uint64_t dropped_ = 0;
-    std::uint64_t summed_by_limiter_ = 0;  // the most there were
+    /// The largest number of quotas that the limiter has summed up.
+    std::uint64_t summed_by_limiter_ = 0;
     std::uint64_t scrape_ = 0;
     std::unordered_map<std::string, Own> own_;
     std::unordered_map<std::string, Other> others_;
@@ -106,7 +110,8 @@ class QuotaSeries {
 /// The most bytes that a quota's lines take on the page; `name_bytes` is the length of its name as
 /// a label.
 [[nodiscard]] std::size_t page_bytes(const QuotaFigures& figures, std::size_t name_bytes);
-/// A label's length on the page, made valid and with its quotes and backslashes escaped.
+/// The length of a label on the page, after the text was made valid UTF-8 and its quotes and
+/// backslashes were escaped.
 [[nodiscard]] std::size_t label_bytes(std::string_view text);
 
 }  // namespace weir::admin

@@ -13,7 +13,7 @@
 namespace weir::admin {
 namespace {
 
-/// JSON has no infinity.
+/// The value, or null, because JSON has no infinity.
 Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json seconds_or_null(const std::optional<Duration>& duration) {
@@ -95,7 +95,7 @@ Json to_json(const engine::LimitReport& limit) {
             {"heard_owners", addresses(limit.heard)}};
 }
 
-Json to_json(const engine::QuotaReport& status) {
+Json to_json(const engine::InstanceReport& status) {
     Json limits = Json::array();
     for (const auto& limit : status.limits) {
         limits.push_back(to_json(limit));
@@ -151,7 +151,7 @@ Json to_json(const ConfigFigures& config) {
 
 Json to_json(const engine::PeerReport& peer) {
     return {{"address", to_string(peer.address)},
-            // As text: JavaScript's numbers have 53 bits.
+            // As a text, because JavaScript's numbers have only 53 bits.
             {"incarnation", std::to_string(peer.incarnation)},
             {"state", peer.self ? "self" : peer.state},
             {"silent_seconds", seconds_or_null(peer.silence)},
@@ -256,7 +256,7 @@ Json to_json(const std::vector<QuotaHistoryRow>& history) {
     return list;
 }
 
-Json to_json(const std::vector<limiter::DefinitionError>& errors) {
+Json to_json(const std::vector<definitions::DefinitionError>& errors) {
     Json list = Json::array();
     for (const auto& one : errors) {
         Json value{{"quota", one.quota}, {"path", one.field}, {"message", one.message}};

@@ -16,13 +16,14 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json to_json(const engine::PeerReport& peer);
 [[nodiscard]] Json to_json(const Health& health);
 [[nodiscard]] Json to_json(const GossipTrouble& gossip);
-/// What is wrong with datagrams refused for this reason, for people; behind "datagrams of X are".
+/// Says for people what is wrong with datagrams that were refused for this reason. The text
+/// continues a sentence such as "datagrams of this peer are".
 [[nodiscard]] std::string_view describe_refusal(std::string_view reason);
-/// Name, source, definition (null when hidden), who, why, problem.
+/// The members are name, source, definition (null when hidden), who, why and problem.
 [[nodiscard]] Json to_json(const QuotaRow& row);
 [[nodiscard]] Json to_json(const QuotaReport& report);
 [[nodiscard]] Json to_json(const std::vector<QuotaHistoryRow>& history);
-[[nodiscard]] Json to_json(const std::vector<limiter::DefinitionError>& errors);
+[[nodiscard]] Json to_json(const std::vector<definitions::DefinitionError>& errors);
 [[nodiscard]] Json to_json(const std::vector<config::Diagnostic>& errors);
 
 }  // namespace weir::admin

@@ -1,7 +1,10 @@
 #pragma once
-// What the status and admin listeners show and change, as plain values and callbacks. admin sees
-// neither proxy nor cluster; the composition root fills these. All callbacks run on the control
-// thread and must return quickly. Values are copies: nothing here points into running parts.
+// What the status and admin listeners show and change, as plain values and callbacks. The module
+// admin depends on neither proxy nor cluster; the program that puts the sidecar together fills in
+// these values and callbacks.
+//
+// Thread-safety: the callbacks run on the control thread and must return quickly.
+// Ownership: values are copies; nothing in them points into running parts.
 
 #include <cstdint>
 #include <functional>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "definitions/definition_error.h"
 #include "definitions/map.h"
 #include "definitions/store.h"
 #include "engine/engine.h"
@@ -23,7 +27,8 @@ namespace weir::admin {
 
 // ---- health ----------------------------------------------------------------------------------
 
-/// Ready = listening and configured and not draining. Having peers is not a condition.
+/// Whether the sidecar is ready. It is ready when it listens, has its configuration and does not
+/// drain. It need not have peers.
 struct Health {
     bool listening = false;
     bool configured = false;
@@ -33,56 +38,65 @@ struct Health {
 
 // ---- figures for /metrics --------------------------------------------------------------------
 
-/// Counts per bucket, not cumulative; one more count than bounds, for what lies above the last.
+/// A histogram. `counts` has one count for each bucket, which are not cumulative, and one more for
+/// values above the last bound.
 struct HistogramFigures {
     std::vector<double> upper_bounds;
     std::vector<std::uint64_t> counts;
     double sum = 0;
 };
 
+/// Requests of one outcome and reason.
 struct RequestCount {
     /// admitted, refused, rejected (bad request), failed (upstream) …
     std::string outcome;
-    /// A word of a fixed list: never text from a client.
+    /// A word of a fixed list, never a text from a client.
     std::string reason;
     std::uint64_t count = 0;
 };
 
+/// The figures of the proxy. Counts grow for as long as the process runs; durations are in seconds.
 struct ProxyFigures {
+    /// Requests that have ended.
     std::vector<RequestCount> requests;
-    /// Questions of other proxies.
+    /// Questions of other proxies (/check) that were answered.
     std::vector<RequestCount> checks;
+    /// The time of routing and limiter for one request; of a sample of the requests.
     HistogramFigures decision_seconds;
-    /// By code class: 2xx, 3xx, 4xx, 5xx.
+    /// The time from the end of a request's head to the end of its answer, by class of status code:
+    /// 2xx, 3xx, 4xx, 5xx.
     std::map<std::string, HistogramFigures> request_seconds;
+    /// The time from sending a request to the head of the upstream's response.
     HistogramFigures upstream_seconds;
     std::uint64_t inflight_requests = 0;
-    /// Open now, by side: client, upstream.
+    /// Connections that are open now, by side: client, upstream.
     std::map<std::string, std::uint64_t> connections;
-    /// Bytes by side (client, upstream) and direction (in, out).
+    /// Bytes by side (client, upstream) and direction: read (in), written (out).
     std::map<std::pair<std::string, std::string>, std::uint64_t> bytes;
-    /// Everything else that the proxy counts, by a word of a fixed list.
+    /// All other counters of the proxy, by a word of a fixed list.
     std::map<std::string, std::uint64_t> events;
 };
 
+/// One limit of a definition.
 struct QuotaLimitFigures {
     std::string unit;    // requests, request_bytes …
     std::string period;  // as written: 1s, 1m …
     double rate = 0;     // weight per second
 };
 
-/// One definition; for a template the sum over its instances, or their weighted mean.
+/// The figures of one definition: counters are summed over its instances, gauges are means weighted
+/// by the offered rates. Weights are in the unit of its first limit.
 struct QuotaFigures {
     std::string name;
     double offered = 0;
     double admitted = 0;
     double refused = 0;
-    /// Would have been refused, had the quota been enforced.
+    /// Weight that passed, but would have been refused if the quota had been enforced.
     double shadow_refused = 0;
     double refunded = 0;
     double discard_probability = 0;
     double discard_probability_max = 0;
-    /// Level over low burst, of the fullest limit.
+    /// level/low of the fullest limit.
     double level_ratio = 0;
     double level_ratio_max = 0;
     std::uint64_t instances = 0;
@@ -91,22 +105,25 @@ struct QuotaFigures {
     std::vector<QuotaLimitFigures> limits;
 };
 
+/// The figures of the limiter.
 struct LimiterFigures {
-    /// Those with figures of their own, and "__other__" if there are more definitions.
+    /// The definitions that have figures of their own, and "__other__" if there are more.
     std::vector<QuotaFigures> quotas;
     std::uint64_t definitions = 0;
     std::uint64_t live_instances = 0;
     std::uint64_t memory_bytes = 0;
     std::uint64_t created_instances = 0;
-    /// Made room for others.
+    /// Instances that were dropped to make room for others.
     std::uint64_t replaced_instances = 0;
     std::uint64_t idle_instances_dropped = 0;
-    /// Lack what an edit asked for, until there is room.
+    /// Instances that lack the parent or a record that an edit gave them, until there is room for
+    /// it.
     std::uint64_t instances_awaiting_room = 0;
-    /// Things that should be rare, by a word of a fixed list.
+    /// Events that should be rare, by a word of a fixed list.
     std::map<std::string, std::uint64_t> events;
 };
 
+/// Messages of one type in one direction.
 struct PacketCount {
     std::string direction;  // in, out
     std::string type;       // ping, delta, total …
@@ -115,15 +132,17 @@ struct PacketCount {
 
 /// How this sidecar's gossip is sealed, and what keeps peers away from it.
 struct GossipTrouble {
-    /// False without a cluster.
+    /// False when the sidecar has no cluster. All other members are empty then.
     bool clustered = false;
     engine::SealStatus seal;
-    /// Found as seeds, but nobody there takes part: they do not answer, or cannot be read.
+    /// Addresses that were found as seeds, but where no peer takes part: it does not answer, or its
+    /// answers cannot be read.
     std::vector<Endpoint> silent_seeds;
-    /// Whose owners were heard of longest ago, that one first.
+    /// Limits and when their owners were last heard; the longest silence comes first.
     std::vector<sync::LimitSilence> limits;
 };
 
+/// The figures of gossip and synchronisation. Counts grow for as long as the process runs.
 struct ClusterFigures {
     std::map<std::string, std::uint64_t> peers;  // by state
     std::vector<PacketCount> packets;            // messages by type
@@ -132,15 +151,17 @@ struct ClusterFigures {
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
     std::map<std::string, std::uint64_t> rejected_packets;  // by reason
-    /// By address: values that could not be; the 16 peers with most.
+    /// Values from peers that were refused as impossible, by the peer's address; of the 16 peers
+    /// with the most of them.
     std::map<std::string, std::uint64_t> refused_values;
-    /// Opened with the ring's second key.
+    /// Datagrams that were opened with the second key of the key file.
     std::uint64_t second_key_packets = 0;
-    /// Ids of the ring's keys as texts, the one that seals first.
+    /// The ids of the keys as texts; the key that seals comes first.
     std::vector<std::string> keys;
-    /// The age of the oldest view that is believed.
+    /// The largest age of what is known of the other members' part in a limit in use.
     double staleness_seconds = 0;
-    /// 1 to 3: what it asks of its reporters as an owner, and what owners ask of it.
+    /// The pace, 1 to 3: the one that this member asks of others as an owner, and the one that
+    /// owners ask of it.
     double pace_asked = 1;
     double pace_followed = 1;
     std::uint64_t synced_limits = 0;
@@ -148,84 +169,87 @@ struct ClusterFigures {
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;
     std::uint64_t isolated_limits = 0;
-    /// The counter synchronisation's branches, by a word of a fixed list.
+    /// Events of the synchronisation of limits, by a word of a fixed list.
     std::map<std::string, std::uint64_t> sync_events;
-    /// The exchange of definitions, likewise.
+    /// Events of the exchange of definitions, by a word of a fixed list.
     std::map<std::string, std::uint64_t> definition_events;
-    /// Filled by the composition root from the UDP driver (cluster::Statistics), by a word of a
-    /// fixed list: send_errors, receive_pauses, lookup_failures …
+    /// Events of the UDP sockets (cluster::Statistics), by a word of a fixed list: send_errors,
+    /// receive_pauses, lookup_failures …
     std::map<std::string, std::uint64_t> driver_events;
 };
 
+/// One quota set as this sidecar has it.
 struct QuotaSetFigures {
     std::string name;
     std::uint64_t generation = 0;
-    bool has_generation = false;  // otherwise it holds for this sidecar only
+    bool has_generation = false;  // without one the set holds for this sidecar only
     std::string hash;
     std::uint64_t quotas = 0;
-    /// A document of the same generation with other content was met.
+    /// This sidecar has seen a document of the same generation with other content.
     bool conflict = false;
-    /// A newer generation that is being taken in; 0: none.
+    /// The newer generation that is being received and put in force; 0 if there is none.
     std::uint64_t loading_generation = 0;
-    /// Why the file here is not what is in force; empty if it is.
+    /// Why the file of this sidecar is not in force; empty if it is.
     std::string problem = {};
 };
 
-/// The overrides on disk (snapshot.file).
+/// The snapshot of overrides on disk (snapshot.file).
 struct SnapshotFigures {
     std::string file;
-    /// What came of the one found at start: loaded, none, refused.
+    /// What became of the file at start: loaded, none (there was no file) or refused.
     std::string found = "none";
-    std::uint64_t loaded = 0;  ///< overrides taken from it
+    std::uint64_t loaded = 0;  ///< overrides taken from it at start
     std::uint64_t saves = 0;
     std::uint64_t failures = 0;
-    std::uint64_t bytes = 0;      ///< of the last one written
-    std::uint64_t overrides = 0;  ///< in it
-    /// Unix time of the last one written; 0 if none was.
+    std::uint64_t bytes = 0;      ///< of the last snapshot that was written
+    std::uint64_t overrides = 0;  ///< in the last snapshot that was written
+    /// Unix time at which the last snapshot was written; 0 if none was.
     double last_success_seconds = 0;
-    /// Changes are here that are not on the disk yet.
+    /// There are changes that are not on the disk yet.
     bool unsaved = false;
-    /// Why the last attempt failed; empty if it did not.
+    /// Why the last attempt to write failed; empty if it did not.
     std::string problem = {};
 };
 
+/// The settings and quota sets of this sidecar.
 struct ConfigFigures {
     std::string file;
-    /// Of the effective settings.
+    /// A hash of the effective settings.
     std::string hash;
     bool last_reload_successful = true;
     /// Unix time of the last successful load; 0 if never.
     double last_success_seconds = 0;
     std::uint64_t reloads = 0;
     std::uint64_t reload_failures = 0;
-    /// Of the last reload: file:line:column: path: what.
+    /// The errors of the last reload, each as file:line:column: path: what.
     std::vector<std::string> errors;
     std::vector<QuotaSetFigures> quota_sets;
-    /// Definitions in force, and changes of them that the limiter has not been given yet.
+    /// The number of definitions in force, and of changes that the limiter has not been given yet.
     std::uint64_t quotas = 0;
     std::uint64_t quotas_waiting = 0;
-    /// Of everything in force, for comparing peers.
+    /// A hash of all definitions in force, for comparing peers.
     std::string quotas_hash;
     /// The effective settings with their sources as JSON, without secrets; may be empty.
     std::string settings_json;
-    /// Keys whose change waits for a restart.
+    /// Keys whose new value takes effect only after a restart.
     std::vector<std::string> after_restart;
-    /// Nothing without snapshot.file.
+    /// Nothing if the key snapshot.file is not set.
     std::optional<SnapshotFigures> snapshot = {};
 };
 
-/// Memory against limits.memory, or the control group's limit.
+/// The memory in use, and its limit: limits.memory or the limit of the control group.
 struct MemoryFigures {
     std::uint64_t used_bytes = 0;
-    std::uint64_t limit_bytes = 0;  ///< 0: there is none
-    bool is_short = false;          ///< requests get 503
+    std::uint64_t limit_bytes = 0;  ///< 0: there is no limit
+    bool is_short = false;          ///< requests get 503 because memory is short
 };
 
-/// Of the status or the admin listener: what became of the connections that were accepted.
+/// What became of the connections that the status or the admin listener accepted.
 struct ListenerFigures {
     std::uint64_t served = 0;
-    std::uint64_t evicted = 0;  ///< made room for a newcomer, silent for longest
-    std::uint64_t turned_away = 0;
+    /// Closed to make room for a new one, because it was silent for longest.
+    std::uint64_t evicted = 0;
+    std::uint64_t turned_away = 0;  // closed at once, because no other connection could make room
 };
 
 struct BuildFigures {
@@ -234,23 +258,25 @@ struct BuildFigures {
     std::string compiler;
 };
 
-/// Any callback may be empty: its metrics are then left out.
+/// Where /metrics gets its figures. A callback may be empty: then its metrics are left out.
 struct MetricsSources {
     std::function<ProxyFigures()> proxy = {};
     std::function<LimiterFigures()> limiter = {};
     std::function<ClusterFigures()> cluster = {};
     std::function<ConfigFigures()> config = {};
-    /// Of a program that embeds weir: decisions by outcome.
+    /// For a program that embeds weir: its decisions by outcome.
     std::function<std::map<std::string, std::uint64_t>()> checks = {};
     std::function<MemoryFigures()> memory = {};
-    /// By listener: status, admin.
+    /// The figures of the listeners by name: status, admin.
     std::function<std::map<std::string, ListenerFigures>()> listeners = {};
     BuildFigures build = {};
-    /// The process's own metrics; a program that embeds weir has its own.
+    /// Whether metrics of the process are shown. A program that embeds weir shows its own.
     bool process = true;
-    /// metrics.max_quota_series: further quotas are summed in quota="__other__".
+    /// metrics.max_quota_series: at most this many quotas have series of their own; the others are
+    /// summed up in quota="__other__".
     std::size_t max_quota_series = 1000;
-    /// metrics.max_quota_bytes: those beyond it, too.
+    /// metrics.max_quota_bytes: the bytes that these series may take on the page; quotas for which
+    /// they do not suffice are summed up, too.
     std::size_t max_quota_bytes = 900'000;
 };
 
@@ -259,40 +285,44 @@ struct MetricsSources {
 /// An effective definition, where it comes from, and who changed it.
 using QuotaRow = definitions::ListedDefinition;
 
-/// One change that the API layer knows of a quota.
+/// One change of a quota by the API.
 struct QuotaHistoryRow {
     definitions::Version version;
-    /// current, replaced, overruled (it came when a newer one was here), expired
+    /// What became of the change: current, replaced, overruled (a newer change was here when it
+    /// arrived) or expired.
     std::string_view state;
-    /// set, absent, removed
+    /// The kind of the change: set, absent or removed.
     std::string_view kind;
     std::string who;
     std::string why;
     Duration age{};
     std::optional<Duration> lifetime;
+    /// The definition of a change of kind `set`.
     std::optional<limiter::QuotaDefinition> definition;
 };
 
+/// Everything that is known of a name.
 struct QuotaReport {
-    /// The definition that the name falls under: of exactly this name or a template's.
+    /// The definition that the name falls under: that of exactly this name, or that of a template.
     std::optional<QuotaRow> row;
-    /// Live limits; nothing unless an instance of exactly this name is live here.
-    std::optional<engine::QuotaReport> instance;
-    /// Sums over the definition's instances.
+    /// The limits of the instance of exactly this name; nothing if none is live in this process.
+    std::optional<engine::InstanceReport> instance;
+    /// The figures of the definition over all its instances.
     std::optional<QuotaFigures> figures;
 };
 
-/// What came of a change.
+/// The result of a change.
 struct ChangeOutcome {
     /// The version that the change got; nothing when it was refused.
     std::optional<definitions::Version> version;
+    /// Why the change was refused: this code, a message and, of each error, its place.
     ErrorCode code = ErrorCode::invalid_argument;
     std::string message;
-    std::vector<limiter::DefinitionError> errors;
+    std::vector<definitions::DefinitionError> errors;
 };
 
-/// The effective definitions and the API layer's changes to them (engine_quotas.h has the real
-/// one).
+/// The effective definitions, and changes of them by the API. engine_quotas.h implements it for a
+/// running member.
 class QuotaDirectory {
   public:
     virtual ~QuotaDirectory() = default;
@@ -305,34 +335,37 @@ class QuotaDirectory {
     [[nodiscard]] virtual std::optional<QuotaRow> find(std::string_view name) const = 0;
     /// All that is known of a definition's or an instance's name.
     [[nodiscard]] virtual QuotaReport report(std::string_view name) const = 0;
-    /// What the API layer says and said of exactly this name, newest version first.
+    /// The changes by the API of exactly this name, newest version first.
     [[nodiscard]] virtual std::vector<QuotaHistoryRow> history(std::string_view name) const = 0;
-    /// In force at once and spreading, or refused whole with every reason.
+    /// Sets a definition. It is in force here at once and spreads to the fleet, or it is refused as
+    /// a whole with all reasons.
     [[nodiscard]] virtual ChangeOutcome put(const limiter::QuotaDefinition& definition,
                                             const definitions::Edit& edit) = 0;
-    /// All of them in force at once, or none.
+    /// Sets several definitions: either all of them are in force at once, or none.
     [[nodiscard]] virtual definitions::TogetherReport put_together(
         std::span<const definitions::WantedDefinition> wanted, const definitions::Edit& edit) = 0;
-    /// Hides the file layer's quota of that name.
+    /// Hides the quota of this name that a file defines.
     [[nodiscard]] virtual ChangeOutcome hide(std::string_view name,
                                              const definitions::Edit& edit) = 0;
-    /// Takes the API layer's entry away, so that the file layer's definition holds again.
+    /// Takes away what the API says of this name, so that the definition of the files holds again.
     [[nodiscard]] virtual ChangeOutcome remove(std::string_view name,
                                                const definitions::Edit& edit) = 0;
 };
 
+/// What the admin API shows, and the changes that it makes.
 struct AdminSources {
     std::function<Health()> health = {};
     std::function<ConfigFigures()> config = {};
     std::function<std::vector<engine::PeerReport>()> peers = {};
     std::function<GossipTrouble()> gossip = {};
     BuildFigures build = {};
-    /// The quota API; must outlive the server. Without one, /v1/quotas answers 404.
+    /// The definitions; must outlive the server. If it is null, /v1/quotas answers 404.
     QuotaDirectory* quotas = nullptr;
+    /// Begins to drain the sidecar.
     std::function<void()> drain = {};
-    /// Levels: debug, info, warning, error, off.
+    /// The level of the log: debug, info, warning, error or off.
     std::function<std::string()> log_level = {};
-    /// False for an unknown level.
+    /// Sets the level of the log. False for an unknown level.
     std::function<bool(std::string_view)> set_log_level = {};
     /// Seconds since the process started.
     std::function<double()> uptime_seconds = {};

@@ -10,7 +10,7 @@
 namespace weir::admin {
 namespace {
 
-/// Below this gzip's own head and checksum eat up what it saves.
+/// In shorter texts gzip's head and checksum take as much as compression saves.
 constexpr std::size_t kWorthCompressing = 1024;
 
 void add_line(std::string& text, std::string_view name, bool good, std::string_view what) {
@@ -38,7 +38,7 @@ Response StatusHandler::operator()(const Request& request) const {
     if (!target) {
         return text_answer(400, "bad request target\n");
     }
-    // Whoever gets an answer has found the control thread alive.
+    // Any answer shows that the control thread works.
     if (target->raw_path == "/livez") {
         return text_answer(200, "ok\n");
     }

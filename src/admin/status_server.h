@@ -1,6 +1,8 @@
 #pragma once
-// The status listener: GET (and HEAD) /livez, /readyz, /readyz?verbose and /metrics; read-only, so
-// that it may listen on every address. Control thread only.
+// The status listener. It answers GET and HEAD of /livez, /readyz, /readyz?verbose and /metrics. It
+// changes nothing, so it may listen on every address.
+//
+// Thread-safety: none; control thread only.
 
 #include <functional>
 
@@ -10,7 +12,7 @@
 
 namespace weir::admin {
 
-/// The answers without the sockets; `metrics` and the callback must outlive it.
+/// Answers requests without sockets; `metrics` and the callback must outlive it.
 class StatusHandler {
   public:
     StatusHandler(std::function<Health()> health, const Metrics& metrics);

@@ -18,7 +18,7 @@ std::optional<unsigned> hex_digit(char c) {
     return std::nullopt;
 }
 
-/// In a query a plus sign stands for a space (the encoding of forms).
+/// Decodes a part of a query, in which a plus sign stands for a space (the encoding of forms).
 std::optional<std::string> query_decode(std::string_view text) {
     std::string spaced(text);
     for (char& c : spaced) {

@@ -1,5 +1,5 @@
 #pragma once
-// A request target taken apart: path and query parameters, percent-decoded once. Pure.
+// Splits a request target into path and query parameters, which are percent-decoded once. Pure.
 
 #include <map>
 #include <optional>
@@ -9,14 +9,16 @@
 namespace weir::admin {
 
 struct Target {
-    /// Still encoded: an encoded slash must stay one until the name has been cut out.
+    /// The path is still encoded, so that an encoded slash is no separator when the name is cut
+    /// out.
     std::string raw_path;
     std::map<std::string, std::string> query;
 };
 
 /// "%2F" -> "/"; nothing for a broken escape.
 [[nodiscard]] std::optional<std::string> percent_decode(std::string_view text);
-/// Nothing unless it is in origin form ("/path?a=b") with whole escapes and no parameter twice.
+/// Parses a target. Nothing unless it is in origin form ("/path?a=b"), its escapes are complete,
+/// and no parameter comes twice.
 [[nodiscard]] std::optional<Target> parse_target(std::string_view target);
 
 }  // namespace weir::admin

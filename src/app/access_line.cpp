@@ -1,4 +1,5 @@
-// One line of the access log. On the request path: no allocation, no locale.
+// Formats one line of the access log. This is done for each logged request, without allocation and
+// without locale.
 
 #include <algorithm>
 #include <charconv>
@@ -9,7 +10,7 @@
 namespace weir::app {
 namespace {
 
-// How much of a line each text may take, quotes and escapes included.
+// The largest number of bytes that each text may take in a line, with quotes and escapes.
 constexpr std::size_t kMethod = 40;
 constexpr std::size_t kPath = 1000;
 constexpr std::size_t kHost = 200;
@@ -58,8 +59,8 @@ class LineWriter {
         }
         plain({text.data(), size});
     }
-    /// A JSON string of at most `most` bytes, quotes included; bytes that are no UTF-8 become
-    /// \u00XX.
+    /// Writes a JSON string of at most `most` bytes, quotes included; bytes that are not UTF-8
+    /// become \u00XX.
     void quoted(std::string_view text, std::size_t most) {
         constexpr std::size_t kEscape = 6;
         const char* const end = at_ + most - 1 - kEscape;
@@ -95,7 +96,7 @@ class LineWriter {
     char* at_;
 };
 
-/// "2026-11-21T17:00:00.123Z"
+/// Writes a time like "2026-11-21T17:00:00.123Z".
 void write_time(LineWriter& line, Duration unix_time) {
     using namespace std::chrono;
     const auto milliseconds_since = floor<milliseconds>(unix_time);

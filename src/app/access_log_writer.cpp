@@ -9,17 +9,18 @@
 #include <cstring>
 #include <utility>
 
+#include "base/relaxed.h"
 #include "net/clock.h"
 
 namespace weir::app {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-/// How often the thread looks: a worker that woke it would make a system call.
+/// How often the thread looks for lines. Workers do not wake it, because that would take a system
+/// call.
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
 constexpr int kPollMilliseconds = 100;
-/// A pipe that can be written takes this much at once (POSIX's least PIPE_BUF is smaller, Linux's
-/// is not).
+/// The number of bytes that a writable pipe takes at once on Linux (PIPE_BUF; POSIX only promises
+/// fewer).
 constexpr std::size_t kPiece = 4096;
 static_assert(AccessLogWriter::kLine <= kPiece);
 
@@ -37,7 +38,7 @@ AccessLogWriter::AccessLogWriter(std::string path)
 AccessLogWriter::~AccessLogWriter() { close(); }
 
 Result<void> AccessLogWriter::open() {
-    // A pipe that nobody reads must not hold up whoever opens it.
+    // Opening a pipe without a reader must not block.
     constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
     const int descriptor = path_ == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
                                         : ::open(path_.c_str(), kFlags, 0640);
@@ -80,7 +81,7 @@ void AccessLogWriter::record(const proxy::AccessRecord& record) {
             slot.sequence.store(place + 1, std::memory_order_release);
             return;
         }
-        if (sequence < place) {  // not written yet since the last time round
+        if (sequence < place) {  // this place has not been filled again since the last round
             dropped_.fetch_add(1, kRelaxed);
             return;
         }
@@ -94,7 +95,7 @@ AccessLogCounters AccessLogWriter::counters() const {
 
 void AccessLogWriter::run() {
     for (;;) {
-        const bool ending = ending_;  // what was recorded before is written below
+        const bool ending = ending_;  // earlier lines are still written
         if (const int descriptor = fresh_.exchange(-1); descriptor >= 0) {
             file_ = net::FileDescriptor(descriptor);
         }

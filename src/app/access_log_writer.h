@@ -1,11 +1,12 @@
 #pragma once
-// The access log: one JSON line a request, formatted on the worker that served it into a slot of a
-// bounded queue, written by a thread of its own. When the queue is full, because the disk or the
-// reader of a pipe is slow, lines are dropped and counted; no worker ever waits, locks or
-// allocates.
+// The access log has one line of JSON for each request. The worker that served the request formats
+// the line into a slot of a bounded queue, and a thread of the log's own writes it. When the queue
+// is full, because the disk or the reader of a pipe is slow, lines are dropped and counted; no
+// worker ever waits, locks or allocates.
 //
-// Thread-safe: record() on any thread, the rest on the control thread. The queue is Vyukov's
-// bounded one, with a sequence number in each slot.
+// Thread-safety: record() may be called on any thread, the rest on the control thread. The queue is
+// Vyukov's bounded one, with a sequence number in each slot.
+// Ownership: the writer owns the thread and the file.
 
 #include <atomic>
 #include <condition_variable>
@@ -27,26 +28,27 @@ namespace weir::app {
 struct AccessLogCounters {
     std::uint64_t written = 0;
     std::uint64_t dropped = 0;  ///< the queue was full
-    std::uint64_t failed = 0;   ///< the file took them not, or in part
+    std::uint64_t failed = 0;   ///< the file took none or only a part of the line
 };
 
 class AccessLogWriter final : public proxy::AccessLog {
   public:
-    static constexpr std::size_t kLine = 2048;  ///< what is too long for it is cut
+    /// The largest number of bytes of a line; longer ones are cut.
+    static constexpr std::size_t kLine = 2048;
     static constexpr std::size_t kSlots = 2048;
 
-    /// "-": standard output.
+    /// The path "-" stands for standard output.
     explicit AccessLogWriter(std::string path);
-    ~AccessLogWriter();
+    ~AccessLogWriter() override;
     AccessLogWriter(const AccessLogWriter&) = delete;
     AccessLogWriter& operator=(const AccessLogWriter&) = delete;
 
-    /// Opens the file, again if it was open, and starts the thread.
+    /// Opens the file and starts the thread. If it was open, the file is opened again by its name.
     [[nodiscard]] Result<void> open();
     void record(const proxy::AccessRecord& record) override;
     [[nodiscard]] AccessLogCounters counters() const;
-    /// Writes what is queued, as far as the file takes it, and ends the thread. What is recorded
-    /// later is lost.
+    /// Writes the queued lines, as far as the file takes them, and ends the thread. Lines that are
+    /// recorded later are lost.
     void close();
 
   private:
@@ -75,9 +77,9 @@ class AccessLogWriter final : public proxy::AccessLog {
     std::atomic<std::uint64_t> dropped_{0};
     std::atomic<std::uint64_t> failed_{0};
     std::atomic<bool> ending_{false};
-    std::atomic<int> fresh_{-1};  ///< a descriptor that the thread is to go on with
+    std::atomic<int> fresh_{-1};  ///< a descriptor that the thread is to use from now on
     net::FileDescriptor file_;    ///< of the writing thread
-    std::mutex mutex_;            ///< of the condition only
+    std::mutex mutex_;            ///< belongs to the condition only
     std::condition_variable condition_;
     std::thread thread_;
 };

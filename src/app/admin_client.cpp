@@ -71,7 +71,7 @@ class Exchange {
     bool done_ = false;
 };
 
-/// A listener on every address is reached through loopback.
+/// The address by which to reach the listener: for one on every address, loopback.
 config::ListenAddress reachable(config::ListenAddress address) {
     constexpr std::uint32_t kLoopback = 0x7f000001;
     if (address.is_unix()) {

@@ -1,6 +1,7 @@
 #pragma once
-// A small blocking HTTP client for the admin listener: what `weir quota`, `status` and `drain` talk
-// through. One request per connection, bounded in time and size. Not for the running sidecar.
+// A small blocking HTTP client for the admin listener, with which `weir quota`, `status` and
+// `drain` ask a running sidecar. It makes one connection for each request and bounds its time and
+// its size. A running sidecar does not use it, because it blocks.
 
 #include <chrono>
 #include <optional>
@@ -23,12 +24,13 @@ class AdminClient {
     static constexpr std::chrono::seconds kTimeout{10};
     static constexpr std::size_t kMaxReply = 64U * 1024 * 1024;
 
-    /// `token` may be empty.
+    /// If `token` is empty, the requests carry no token.
     AdminClient(config::ListenAddress address, std::string token);
 
-    /// An error only if there was no answer; its message says how to reach another listener.
+    /// An error means that there was no answer; its message says how to reach another listener.
     [[nodiscard]] Result<AdminReply> get(const std::string& target) const;
-    /// `tag`: only if the quota has it still (empty: only if there is none); nothing: in any case.
+    /// Sends a PUT. With `tag` the change is made only if the quota still has this tag (an empty
+    /// one: only if the quota does not exist); without it the change is made in any case.
     [[nodiscard]] Result<AdminReply> put(const std::string& target, const std::string& json,
                                          const std::optional<std::string>& tag = {}) const;
     [[nodiscard]] Result<AdminReply> remove(const std::string& target) const;
@@ -44,7 +46,8 @@ class AdminClient {
     std::string token_;
 };
 
-/// For a path segment or a query's value: everything but unreserved characters escaped.
+/// The text for a path segment or a query's value: all characters but the unreserved ones are
+/// escaped.
 [[nodiscard]] std::string percent_encode(std::string_view text);
 
 }  // namespace weir::app

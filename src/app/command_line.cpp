@@ -1,85 +1,23 @@
 #include "app/command_line.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <array>
 #include <cstdio>
 #include <functional>
 
+#include "app/command_texts.h"
 #include "app/flags.h"
 #include "app/key_command.h"
 #include "app/remote.h"
 #include "app/run.h"
+#include "app/usage.h"
 #include "app/validate.h"
-#include "config/diagnostics.h"
+#include "definitions/fields.h"
 #include "node/version.h"
 
 namespace weir::app {
 namespace {
 
-constexpr int kUsage = 2;
-
-constexpr const char* kAbout =
-    "weir holds a fleet to its rate limits: a reverse proxy beside each copy of a service, all of\n"
-    "which share their counts by gossip.";
-
-constexpr const char* kExamples =
-    "Examples:\n"
-    "  weir run --config weir.yaml              serve, as the file says\n"
-    "  weir run --upstream http://127.0.0.1:3000 --quotas quotas.yaml\n"
-    "                                           the same without a file of its own\n"
-    "  weir validate --config weir.yaml         every mistake, with its place\n"
-    "  weir key gossip.key                      a new key for cluster.key_file\n"
-    "  weir quota list                          what is in force, and where it comes from\n"
-    "  weir quota set s3/b1 --rate 200r/s --why 'load test' --expires-in 2h\n"
-    "                                           change one limit in the whole fleet\n"
-    "  weir status                              health, files, peers\n"
-    "Every flag has a variable: --cluster-key-file is WEIR_CLUSTER_KEY_FILE. A flag wins over its\n"
-    "variable, the variable over the file. 'weir COMMAND --help' tells more.";
-
-constexpr const char* kRunExamples =
-    "Signals: SIGTERM finishes what is in flight and ends (a second one at once), SIGHUP reads "
-    "the\n"
-    "files again. Changed quota files are noticed by themselves.";
-
-constexpr const char* kSetExamples =
-    "Only what is named changes; before and after are shown. Examples:\n"
-    "  weir quota set s3/b1 --rate 200r/s\n"
-    "  weir quota set s3/b1 --low 1s --high 500r\n"
-    "  weir quota set s3/b1 --rate 50MiB/s --of response-bytes\n"
-    "  weir quota set s3/b1 --mode shadow --why 'watching first'\n"
-    "  weir quota set s3/b1 --high default        back to the default burst\n"
-    "  weir quota set s3/b1 --absent              hide the file's quota\n"
-    "  weir quota set s3/b1 --expires never       a change that would expire stays\n"
-    "  weir quota set --rate 5r/s -- -odd-name    -- ends the flags\n"
-    "Taken back by 'weir quota rm s3/b1'.";
-
-constexpr const char* kKeyExamples =
-    "All sidecars of a fleet share one key: gossip is sealed with it, and whoever has it is\n"
-    "trusted. A file holds one key or two; the first one seals, both are accepted. What is\n"
-    "printed are ids (as `weir status`, logs and metrics show them), never a key.\n"
-    "  weir key gossip.key             a new key in a new file, readable by its owner only\n"
-    "  weir key --show gossip.key      the ids of its keys\n"
-    "A rotation without a gap takes three steps. Bring the file to every sidecar after each (they\n"
-    "notice by themselves) and wait until `weir status` shows it everywhere:\n"
-    "  weir key --add gossip.key       1. a second key, accepted and not yet used\n"
-    "  weir key --swap gossip.key      2. the new one seals, the old one is still accepted\n"
-    "  weir key --drop gossip.key      3. the old one goes";
-
-constexpr const char* kApplyExamples =
-    "Only what differs changes; each quota becomes an override, 'weir quota rm' takes it back.\n"
-    "  weir quota apply --dry-run --detailed-exitcode sale.yaml   what would change\n"
-    "  weir quota apply sale.yaml --why 'sale' --expires 2d       for two days";
-
-/// Commands of later versions: asked for, they say so instead of being unknown.
-constexpr std::array<std::string_view, 4> kLater = {"simulate", "top", "inject", "completion"};
-
-int complain_usage(const std::string& text) {
-    std::fprintf(stderr, "weir: %s\n", text.c_str());
-    return kUsage;
-}
-
-/// The command line as a tree of CLI11 commands, with what each of them does.
+/// The command line as a tree of CLI11 commands, each with its function.
 class CommandLine {
   public:
     CommandLine() : app_(kAbout, "weir") {
@@ -99,24 +37,24 @@ class CommandLine {
         try {
             app_.parse(count, arguments);
         } catch (const CLI::ExtrasError&) {
-            return unknown();
+            return complain_usage(explain_unknown_word(app_, arguments_));
         } catch (const CLI::ParseError& failure) {
             if (failure.get_exit_code() == 0) {
-                std::fputs(deepest(app_)->help().c_str(), stdout);
+                std::fputs(named_command(app_).help().c_str(), stdout);
                 return 0;
             }
-            return wrong(failure);
+            return complain_usage(explain_failure(app_, failure));
         }
         if (!action_) {
-            std::fputs(deepest(app_)->help().c_str(), stderr);
-            return kUsage;
+            std::fputs(named_command(app_).help().c_str(), stderr);
+            return kExitUsage;
         }
         return action_();
     }
 
   private:
     CLI::App& add(CLI::App& parent, const char* name, const char* about,
-                  std::function<int()> action) {
+                  const std::function<int()>& action) {
         CLI::App& command = *parent.add_subcommand(name, about);
         command.set_help_flag("-h,--help", "This help");
         if (action) {
@@ -126,7 +64,7 @@ class CommandLine {
     }
 
     CLI::App& add_remote(CLI::App& parent, const char* name, const char* about,
-                         std::function<int(const RemoteOptions&)> action) {
+                         const std::function<int(const RemoteOptions&)>& action) {
         CLI::App& command = add(parent, name, about, [this, action] {
             const auto options = remote_.options();
             return options ? action(*options) : complain_usage(options.error().message);
@@ -211,7 +149,7 @@ class CommandLine {
         remove.add_option("name", removal_.name, "The quota's name")->required();
         remove.add_flag("--dry-run", removal_.dry_run, "Show before and after, change nothing");
         note_.add_to(remove, false);
-        // Known, to say why it is refused.
+        // The flag is known only so that the error can say why it is refused.
         remove.add_option("--expires-in,--expires", removal_expires_)->group("");
         add_quota_set(quota);
         add_quota_apply(quota);
@@ -223,23 +161,16 @@ class CommandLine {
             add_remote(quota, "set", "Change or make one, in the whole fleet",
                        [this](const RemoteOptions& options) { return set_quota(options); });
         set.add_option("name", set_.name, "The quota's name")->required();
-        const auto flag = [&](const char* name, std::optional<std::string>& value,
-                              const char* about) { set.add_option(name, value, about); };
-        flag("--rate", set_.edit.rate, "An amount per time, like 200r/s or 5MiB/s; 0 refuses all");
-        flag("--of", set_.edit.of, "requests, request-bytes, response-bytes or cost");
-        flag("--low", set_.edit.low, "Nothing is shed up to here: 50r, 10MiB, 1s, or default");
-        flag("--high", set_.edit.high, "Everything is shed from here on, or default");
-        flag("--debt", set_.edit.debt, "How far above it levels may go, or default");
-        flag("--law", set_.edit.law, "linear or adaptive");
-        flag("--scope", set_.edit.scope, "fleet or sidecar");
-        flag("--safe", set_.edit.safe, "What an isolated sidecar admits: a rate, or default");
-        flag("--parent", set_.edit.parent, "The quota above it, or none");
-        flag("--mode", set_.edit.mode, "enforce, shadow or off");
-        flag("--enforce", set_.edit.enforce, "The share of keys that it refuses, like 25%");
-        flag("--enforce-by", set_.edit.enforce_by, "What a key is: quota or header:<name>");
-        flag("--when-isolated", set_.edit.when_isolated, "safe, optimistic or pessimistic");
-        flag("--headers", set_.edit.headers, "shown or hidden: whether refusals name it");
-        flag("--max-instances", set_.edit.max_instances, "Of a template");
+        const auto flags = [&](const auto& fields) {
+            for (const auto& field : fields) {
+                if (!field.flag_help.empty()) {
+                    set.add_option("--" + flag_of(field.key), set_.edit[field.key],
+                                   std::string(field.flag_help));
+                }
+            }
+        };
+        flags(definitions::limit_fields());
+        flags(definitions::quota_fields());
         set.add_flag("--absent", set_.absent, "Hide the file's quota of this name");
         set.add_flag("--dry-run", set_.dry_run, "Show before and after, change nothing");
         note_.add_to(set);
@@ -289,74 +220,6 @@ class CommandLine {
                         std::string(node::kRevision).c_str(), std::string(node::kCompiler).c_str());
             return 0;
         });
-    }
-
-    /// The innermost command that was named.
-    static CLI::App* deepest(CLI::App& app) {
-        CLI::App* at = &app;
-        while (!at->get_subcommands().empty()) {
-            at = at->get_subcommands().front();
-        }
-        return at;
-    }
-
-    static std::vector<std::string> words_of(CLI::App& command, bool flags) {
-        std::vector<std::string> words;
-        if (!flags) {
-            for (const CLI::App* sub : command.get_subcommands([](CLI::App*) { return true; })) {
-                words.push_back(sub->get_name());
-            }
-            return words;
-        }
-        for (const CLI::Option* option : command.get_options()) {
-            for (const std::string& name : option->get_lnames()) {
-                words.push_back("--" + name);
-            }
-        }
-        return words;
-    }
-
-    static std::string path_of(CLI::App& command) {
-        CLI::App* parent = command.get_parent();
-        return parent == nullptr ? "weir" : path_of(*parent) + " " + command.get_name();
-    }
-
-    /// Whether the word was no flag for that reason alone.
-    [[nodiscard]] bool after_end_of_flags(const std::string& word) const {
-        const auto end = std::find(arguments_.begin(), arguments_.end(), "--");
-        return std::find(end, arguments_.end(), word) != arguments_.end();
-    }
-
-    int unknown() {
-        CLI::App& command = *deepest(app_);
-        const std::vector<std::string> rest = app_.remaining(true);
-        const std::string word = rest.empty() ? "" : rest.front();
-        if (std::find(kLater.begin(), kLater.end(), word) != kLater.end()) {
-            return complain_usage("'" + path_of(command) + " " + word + "' is not in this version");
-        }
-        if (word.size() > 1 && word.front() == '-' && after_end_of_flags(word)) {
-            return complain_usage("'" + word +
-                                  "' comes after '--', which ends the flags: put the "
-                                  "flags before it, as in '" +
-                                  path_of(command) + " FLAGS -- NAME'");
-        }
-        const bool is_flag = word.size() > 1 && word.front() == '-';
-        const std::string name = word.substr(0, word.find('='));
-        const std::vector<std::string> words = words_of(command, is_flag);
-        const std::vector<std::string_view> candidates(words.begin(), words.end());
-        const std::string_view guess = config::closest(name, candidates);
-        const std::string kind = is_flag ? "flag" : candidates.empty() ? "argument" : "command";
-        std::string text = "unknown " + kind + " '" + name + "' of '" + path_of(command) + "'";
-        text += guess.empty() ? "" : ", did you mean '" + std::string(guess) + "'?";
-        return complain_usage(text + "\n(see '" + path_of(command) + " --help')");
-    }
-
-    int wrong(const CLI::ParseError& failure) {
-        std::string what = failure.what();
-        if (const auto at = what.find(": 1 required"); at != std::string::npos) {
-            what.replace(at, std::string::npos, " needs a value");
-        }
-        return complain_usage(what + "\n(see '" + path_of(*deepest(app_)) + " --help')");
     }
 
     CLI::App app_;

@@ -1,6 +1,7 @@
 #pragma once
-// The command line: flags, WEIR_… variables, help, and the dispatch to what they ask for.
-// docs/command-line.md describes it. Exit codes: 0 done, 1 it failed, 2 the command line is wrong.
+// The command line of `weir`: it reads flags and WEIR_… variables, prints help, and calls the
+// command that was asked for. docs/command-line.md describes it. The exit code is 0 when the
+// command did what was asked, 1 when it failed, and 2 when the command line is wrong.
 
 namespace weir::app {
 

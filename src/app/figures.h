@@ -1,5 +1,5 @@
 #pragma once
-// From what the proxy counts to the plain figures of /metrics. Pure.
+// Turns what the proxy counts into the plain figures of /metrics. The functions are pure.
 
 #include "admin/sources.h"
 #include "proxy/statistics.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "app/joined.h"
 #include "config/settings_fields.h"
 #include "config/values.h"
 
@@ -17,27 +18,19 @@ std::string group_of(std::string_view key) {
                                          : "Section " + std::string(key.substr(0, dot));
 }
 
-std::string describe(const config::SettingField& field) {
+std::string flag_help(const config::SettingField& field) {
     std::string text(field.meaning);
     text.erase(std::remove(text.begin(), text.end(), '`'), text.end());
     return text + " [" + std::string(field.default_text) + "]";
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-    std::string text;
-    for (const std::string& part : parts) {
-        text += (text.empty() ? "" : ",") + part;
-    }
-    return text;
-}
-
-/// `--cluster-insecure` alone means true.
+/// The text of a flag; `--cluster-insecure` without a value means true.
 std::string flag_text(const config::SettingField& field, const std::vector<std::string>& values) {
     const bool bare = field.type == "true or false" && (values.empty() || values.back().empty());
     if (bare) {
         return "true";
     }
-    return field.is_list ? joined(values) : values.back();
+    return field.is_list ? joined(values, ",") : values.back();
 }
 
 }  // namespace
@@ -48,7 +41,7 @@ void ConfigFlags::add_to(CLI::App& command) {
         ->type_name("FILE");
     for (const config::SettingField& field : config::setting_fields()) {
         auto& values = given_[std::string(field.key)];
-        auto* option = command.add_option(config::flag_name(field.key), values, describe(field));
+        auto* option = command.add_option(config::flag_name(field.key), values, flag_help(field));
         option->group(group_of(field.key))->type_name("")->allow_extra_args(false);
         if (field.type == "true or false") {
             option->expected(0, 1);

@@ -1,6 +1,6 @@
 #pragma once
-// Flags of the subcommands and where their values come from: the flag, else its WEIR_… variable.
-// Internal to app.
+// The flags that several commands have. A flag that is not given has the value of its WEIR_…
+// variable. Internal to app.
 
 #include <CLI/CLI.hpp>
 #include <map>
@@ -12,11 +12,11 @@
 
 namespace weir::app {
 
-/// One flag for each scalar key of the sidecar's own file, and --config.
+/// The flag --config, and one flag for each key of the table of settings.
 class ConfigFlags {
   public:
     void add_to(CLI::App& command);
-    /// Variables first, flags over them.
+    /// The values that were given. If a key has both a variable and a flag, the flag wins.
     [[nodiscard]] node::ConfigSource source() const;
 
   private:
@@ -24,7 +24,7 @@ class ConfigFlags {
     std::map<std::string, std::vector<std::string>> given_;  ///< by key
 };
 
-/// --admin, --admin-token-file and --output.
+/// The flags --admin, --admin-token-file and --output.
 class RemoteFlags {
   public:
     void add_to(CLI::App& command);
@@ -36,7 +36,7 @@ class RemoteFlags {
     std::string output_ = "table";
 };
 
-/// --who, --why and, where a change may end by itself, --expires-in.
+/// The flags --who, --why and, for changes that may end by themselves, --expires-in.
 class NoteFlags {
   public:
     void add_to(CLI::App& command, bool may_expire = true);
@@ -46,7 +46,7 @@ class NoteFlags {
     ChangeNote note_;
 };
 
-/// What the person who typed the line is called: $USER, else the numeric user.
+/// The name of the person who typed the command: $USER, or the number of the user without it.
 [[nodiscard]] std::string current_user();
 
 }  // namespace weir::app

@@ -21,11 +21,11 @@ namespace weir::app {
 namespace {
 
 namespace fs = std::filesystem;
-using cluster::Key;
+using gossip::Key;
 
 constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 
-/// From the generator of the nonces, the system's.
+/// A new key from the system's random generator.
 Key random_key() {
     Key key{};
     gossip::SystemNonces().fill(key);
@@ -53,7 +53,8 @@ Result<void> write_all(int descriptor, std::string_view text, const std::string&
     return {};
 }
 
-/// Under its name only when all of it is there. `replace` false: never over another file.
+/// Writes a file under another name and renames it when it is complete. With `replace` false no
+/// other file is replaced.
 Result<void> put_file(const std::string& path, std::string_view text, mode_t mode, bool replace) {
     const std::string fresh = path + ".new-" + std::to_string(::getpid());
     const net::FileDescriptor file(
@@ -89,7 +90,7 @@ std::string file_text(const std::vector<Key>& keys) {
 }
 
 Result<std::vector<Key>> changed_keys(KeyCommand::Action step, std::vector<Key> keys) {
-    const bool two = keys.size() == cluster::kMaxKeys;
+    const bool two = keys.size() == gossip::kMaximumKeys;
     if (step == KeyCommand::Action::add) {
         if (two) {
             return error(ErrorCode::conflict,
@@ -137,14 +138,15 @@ const char* what_next(KeyCommand::Action step) {
 
 Result<void> create(const KeyCommand& command) {
     const std::vector<Key> keys{random_key()};
-    const auto done = put_file(command.file, file_text(keys), kOwnerOnly, command.force);
+    auto done = put_file(command.file, file_text(keys), kOwnerOnly, command.force);
     if (done) {
         tell(command.file, keys, what_next(command.action));
     }
     return done;
 }
 
-/// Keeps the mode (a group may have to read it) and follows a symbolic link to the file itself.
+/// Changes a key file. Keeps its mode, because a group may have to read it, and follows a symbolic
+/// link to the file itself.
 Result<void> change(const KeyCommand& command) {
     auto file = cluster::read_key_file(command.file);
     if (!file) {
@@ -164,7 +166,7 @@ Result<void> change(const KeyCommand& command) {
     if (failure || ::stat(real.c_str(), &status) != 0) {
         return io_error(command.file, "cannot be found");
     }
-    const auto done = put_file(real.string(), file_text(*keys), status.st_mode & 0777U, true);
+    auto done = put_file(real.string(), file_text(*keys), status.st_mode & 0777U, true);
     if (done) {
         tell(command.file, *keys, what_next(command.action));
     }

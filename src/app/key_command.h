@@ -1,6 +1,6 @@
 #pragma once
-// `weir key`: makes gossip keys and leads a key file through a rotation. What it prints are the
-// keys' ids, never a key. A file is replaced whole or not at all.
+// `weir key` makes gossip keys and leads a key file through a rotation. It prints the ids of keys
+// and never a key. It replaces a file as a whole or not at all.
 
 #include <string>
 
@@ -8,18 +8,18 @@ namespace weir::app {
 
 struct KeyCommand {
     enum class Action {
-        create,  // a new key in a new file
-        add,     // a second key, accepted and not yet used
-        swap,    // the second one seals from now on
-        drop,    // the second one goes
-        show,    // only the ids
+        create,  // makes a new file with a new key
+        add,     // adds a second key, which is accepted but does not seal yet
+        swap,    // lets the second key seal from now on
+        drop,    // removes the second key
+        show,    // prints the ids only
     };
     std::string file;
     Action action = Action::create;
-    bool force = false;  // create: replace what is there
+    bool force = false;  // create: replace an existing file
 };
 
-/// The exit code: 0, or 1 with the reason on standard error.
+/// Returns the exit code: 0, or 1 with the reason on standard error.
 [[nodiscard]] int make_key(const KeyCommand& command);
 
 }  // namespace weir::app

@@ -51,7 +51,7 @@ std::string quote(std::string_view text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// Quoted wherever a reader or a terminal could be misled.
+/// The value, quoted if it could mislead a reader or a terminal.
 std::string text_value(std::string_view text) {
     const bool plain = !text.empty() && text.find_first_of(" \"=\\") == std::string_view::npos &&
                        quote(text).size() == text.size() + 2;
@@ -101,9 +101,6 @@ Log::Log(const config::LogSettings& settings)
 
 Log::~Log() = default;
 
-void Log::debug(std::string_view message, const LogFields& fields) {
-    write(config::LogLevel::debug, message, fields);
-}
 void Log::info(std::string_view message, const LogFields& fields) {
     write(config::LogLevel::info, message, fields);
 }
@@ -118,11 +115,6 @@ config::LogLevel Log::level() const { return from_spdlog(logger_->level()); }
 
 void Log::set_level(config::LogLevel level) { logger_->set_level(to_spdlog(level)); }
 
-std::uint64_t Log::suppressed() const {
-    const std::lock_guard lock(mutex_);
-    return suppressed_;
-}
-
 bool Log::may_write(std::uint64_t& left_out) {
     const std::lock_guard lock(mutex_);
     const Instant now = net::now();
@@ -132,7 +124,6 @@ bool Log::may_write(std::uint64_t& left_out) {
     }
     if (lines_in_second_ >= kLinesPerSecond) {
         ++left_out_;
-        ++suppressed_;
         return false;
     }
     ++lines_in_second_;

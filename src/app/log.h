@@ -1,9 +1,9 @@
 #pragma once
-// The program's own log lines on standard error: JSON lines or text, through spdlog. The level may
-// be changed while running. At most kLinesPerSecond lines are written in a second; how many were
-// left out is said in the next one.
+// The program's own log: lines of JSON or of text on standard error, written through spdlog. The
+// level may be changed while the program runs. At most kLinesPerSecond lines are written in a
+// second; the first line of a later second says how many were left out.
 //
-// Thread-safe. Never used on the request path.
+// Thread-safety: every function may be called on any thread. The request path never logs.
 
 #include <cstdint>
 #include <memory>
@@ -22,7 +22,7 @@ class logger;
 
 namespace weir::app {
 
-/// Key and value; keys are ours, values may be anything.
+/// Pairs of key and value. Keys are texts of this program; values may hold any bytes.
 using LogFields = std::vector<std::pair<std::string_view, std::string>>;
 
 class Log {
@@ -34,15 +34,12 @@ class Log {
     Log(const Log&) = delete;
     Log& operator=(const Log&) = delete;
 
-    void debug(std::string_view message, const LogFields& fields);
     void info(std::string_view message, const LogFields& fields);
     void warning(std::string_view message, const LogFields& fields);
     void error(std::string_view message, const LogFields& fields);
 
     [[nodiscard]] config::LogLevel level() const;
     void set_level(config::LogLevel level);
-    /// Lines left out so far.
-    [[nodiscard]] std::uint64_t suppressed() const;
 
   private:
     void write(config::LogLevel level, std::string_view message, const LogFields& fields);
@@ -50,20 +47,20 @@ class Log {
 
     config::LogFormat format_;
     std::unique_ptr<spdlog::logger> logger_;
-    mutable std::mutex mutex_;  ///< guards what follows
+    std::mutex mutex_;  ///< guards the members that follow
     Instant second_{};
     std::uint64_t lines_in_second_ = 0;
     std::uint64_t left_out_ = 0;
-    std::uint64_t suppressed_ = 0;
 };
 
-/// One line's text behind time and level: `message key=value …` or the members of a JSON object.
+/// The text of a line after its time and level: `message key=value …`, or the members of a JSON
+/// object.
 [[nodiscard]] std::string render(config::LogFormat format, std::string_view message,
                                  const LogFields& fields);
 
-/// "debug", "info", "warning", "error", "off".
+/// The word of a level: "debug", "info", "warning", "error" or "off".
 [[nodiscard]] std::string_view to_string(config::LogLevel level);
-/// The reverse; false for any other word.
+/// Finds the level of such a word. Returns false for any other word.
 [[nodiscard]] bool parse_log_level(std::string_view word, config::LogLevel& level);
 
 }  // namespace weir::app

@@ -4,7 +4,8 @@
 #include "app/command_line.h"
 
 int main(int count, char** arguments) {
-    // Exceptions end here: they stand for what cannot be gone on with at start-up.
+    // Exceptions end here. They are thrown at start-up for errors after which the program cannot go
+    // on.
     try {
         return weir::app::main_with(count, arguments);
     } catch (const std::exception& failure) {

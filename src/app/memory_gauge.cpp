@@ -11,7 +11,7 @@
 namespace weir::app {
 namespace {
 
-/// Version 1 writes "no limit" as a number near 2^63.
+/// Control groups of version 1 write a number near 2^63 for "no limit".
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60;
 
 std::string read_file(const std::string& path) {
@@ -19,7 +19,7 @@ std::string read_file(const std::string& path) {
     return {std::istreambuf_iterator<char>(input), std::istreambuf_iterator<char>()};
 }
 
-/// The number at the front; nothing for "max", or without one.
+/// The number at the front of the text; nothing for "max" or any other text.
 std::optional<std::uint64_t> number(std::string_view text) {
     std::uint64_t value = 0;
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -44,7 +44,8 @@ struct Membership {
     bool second_version = false;
 };
 
-/// "0::/path" (version 2) or "9:memory:/path" (version 1), which counts if both are there.
+/// Finds the line "0::/path" (version 2) or "9:memory:/path" (version 1); if both exist, the latter
+/// counts.
 Membership find_membership(const std::string& own_group) {
     Membership found{"/", true};
     std::istringstream lines(own_group);
@@ -65,7 +66,7 @@ Membership find_membership(const std::string& own_group) {
     return found;
 }
 
-/// Hundredths of the limit, without overflow.
+/// Whether more than `percent` of the limit is used; computed without overflow.
 bool exceeds(const MemoryGauge::Reading& reading, std::uint64_t percent) {
     return reading.limit != 0 && reading.used >= reading.limit / 100 * percent;
 }
@@ -82,7 +83,8 @@ void MemoryGauge::set_limit(std::uint64_t configured) {
     }
     const Membership own = find_membership(read_file(places_.own_group));
     const std::string root = places_.groups + (own.second_version ? "" : "/memory");
-    // In a container the path may be the host's while the root is the container's own group.
+    // In a container the path may be that on the host, while the root directory is the container's
+    // own group.
     std::string path = own.path == "/" ? "" : own.path;
     for (;;) {
         consider(root + path, own.second_version);
@@ -124,7 +126,8 @@ std::uint64_t MemoryGauge::resident() const {
 }
 
 bool MemoryPressure::update(const MemoryGauge::Reading& reading) {
-    // What comes between two looks must fit: under a small limit that is more than 5 %.
+    // The memory that is taken between two readings must fit into the margin, which under a small
+    // limit is more than 5 %.
     constexpr std::uint64_t kLeast = 4 << 20;
     const std::uint64_t margin = std::max(reading.limit / 20, kLeast);
     high_ = reading.limit != 0 && reading.used + (high_ ? 2 : 1) * margin >= reading.limit;

@@ -1,7 +1,9 @@
 #pragma once
-// How much memory may be used and how much is, from the settings or from the control group that
-// the process runs in, version 1 or 2. Reads files when asked and decides nothing else.
-// Not thread-safe.
+// Reads how much memory may be used and how much is used. The limit comes from the settings, or
+// from the control group (version 1 or 2) in which the process runs. It reads files of the kernel
+// each time it is asked. MemoryPressure decides whether memory is short.
+//
+// Thread-safety: none.
 
 #include <cstdint>
 #include <optional>
@@ -11,7 +13,7 @@ namespace weir::app {
 
 class MemoryGauge {
   public:
-    /// Where the kernel tells it; other places in tests.
+    /// The kernel's files; tests have others.
     struct Places {
         std::string groups = "/sys/fs/cgroup";
         std::string own_group = "/proc/self/cgroup";
@@ -19,15 +21,16 @@ class MemoryGauge {
     };
     struct Reading {
         std::uint64_t used = 0;
-        std::uint64_t limit = 0;  ///< 0: none
+        std::uint64_t limit = 0;  ///< 0: there is no limit
     };
 
     explicit MemoryGauge(Places places);
     MemoryGauge() : MemoryGauge(Places{}) {}
 
-    /// Looks for the control group's limit unless `configured` is one. With a configured limit the
-    /// process' resident memory counts, else what the kernel would count before it kills: all of
-    /// the group but file pages that it can drop.
+    /// Sets the limit, in bytes. With 0 the limit of the control group is looked for. Against a
+    /// configured limit the resident memory of the process counts; against that of the group all of
+    /// its memory but the file pages that the kernel can drop, because the kernel kills the process
+    /// by this figure.
     void set_limit(std::uint64_t configured);
     [[nodiscard]] Reading read() const;
 
@@ -47,13 +50,14 @@ class MemoryGauge {
     std::optional<Group> group_;
 };
 
-/// From 95 % of the limit on, or 4 MiB below it, until it is below 90 %, or 8 MiB below.
+/// Decides whether memory is short: from 95 % of the limit on, or 4 MiB below it, until the use is
+/// below 90 %, or 8 MiB below the limit.
 class MemoryPressure {
   public:
     /// Whether memory is short now.
     bool update(const MemoryGauge::Reading& reading);
     [[nodiscard]] bool is_high() const { return high_; }
-    /// Close enough to the limit to look more often.
+    /// Whether the use is so close to the limit that it should be read more often.
     [[nodiscard]] static bool is_near(const MemoryGauge::Reading& reading);
 
   private:

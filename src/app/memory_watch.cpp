@@ -7,7 +7,8 @@
 namespace weir::app {
 namespace {
 
-/// Looks between two times of giving memory back: each takes the allocator's locks.
+/// Readings between two times at which free memory is given back to the system, which takes the
+/// allocator's locks.
 constexpr unsigned kLooksPerTrim = 20;
 
 }  // namespace

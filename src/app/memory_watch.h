@@ -1,9 +1,9 @@
 #pragma once
-// Looks at the memory in use several times a second and tells when it becomes short, or is no
-// longer. While it is short, memory that was freed is given back to the system, since what the
-// allocator keeps counts as used.
+// Reads the memory in use several times a second, and reports when it becomes short and when it is
+// no longer short. While it is short, freed memory is given back to the system, because memory that
+// the allocator keeps counts as used.
 //
-// Thread-safety: none, all on the io_context's thread.
+// Thread-safety: none; all calls come on the thread of the io_context.
 
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
@@ -19,15 +19,15 @@ namespace weir::app {
 class MemoryWatch {
   public:
     static constexpr std::chrono::milliseconds kInterval{100};
-    /// When it is near the limit.
+    /// The time between two readings while the memory in use is near the limit.
     static constexpr std::chrono::milliseconds kShortInterval{10};
 
-    /// `changed`: memory is short, or is no longer.
+    /// Called when memory has become short, and when it is no longer short.
     using Changed = std::function<void(bool is_short, const MemoryGauge::Reading&)>;
 
     MemoryWatch(boost::asio::io_context& control, Changed changed);
 
-    /// 0: the control group's, if it has one. Begins to watch.
+    /// Begins to watch. With 0 the limit of the control group counts, if it has one.
     void set_limit(std::uint64_t configured);
     void stop();
 

@@ -11,7 +11,7 @@ namespace {
 
 using limiter::QuotaDefinition;
 
-/// "limits[0].rate" -> "100r/s", in the order of the document.
+/// Values by path, such as "limits[0].rate" and "100r/s", in the order of the document.
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
 void flatten(const Json& value, const std::string& path, Fields& fields) {
@@ -80,7 +80,7 @@ std::string with_note(std::string target, const ChangeNote& note) {
     return target;
 }
 
-/// Our own writing, read back.
+/// The definition in a row that weir itself has written.
 std::optional<QuotaDefinition> definition_of(const Json& row) {
     if (!row.is_object() || !row.contains("definition") || row["definition"].is_null()) {
         return std::nullopt;

@@ -1,6 +1,6 @@
 #pragma once
-// Quotas between the admin API and the command line: targets, definitions of answers, differences
-// and histories as text. Internal to app; pure.
+// What the commands about quotas need to talk to the admin API: targets of requests, definitions in
+// answers, and differences and histories as text. Internal to app; pure.
 
 #include <cstdint>
 #include <optional>
@@ -13,24 +13,25 @@
 
 namespace weir::app {
 
-/// /v1/quotas/<name>
+/// The target /v1/quotas/<name>.
 [[nodiscard]] std::string target_of(const std::string& name);
-/// With who, why and expiry as parameters.
+/// The target with who, why and expiry as parameters.
 [[nodiscard]] std::string with_note(std::string target, const ChangeNote& note);
-/// The definition of an answer's row.
+/// The definition in a row of an answer.
 [[nodiscard]] std::optional<limiter::QuotaDefinition> definition_of(const Json& row);
 
-/// Field by field, in the words of documents: "~ limits[0].rate: 100r/s -> 200r/s", "+ mode:
-/// shadow", "- parent: s3". Nothing on a side: there is no such quota. Empty if both are equal.
+/// The differences of two definitions, field by field in the words of documents: "~ limits[0].rate:
+/// 100r/s -> 200r/s", "+ mode: shadow", "- parent: s3". If one side is nothing, there is no such
+/// quota. Empty if both are equal.
 [[nodiscard]] std::vector<std::string> differences(
     const std::optional<limiter::QuotaDefinition>& before,
     const std::optional<limiter::QuotaDefinition>& after);
 
-/// What `weir quota get --history` adds: one line per change with what it changed; `unix_now` in
-/// seconds, for the dates.
+/// The lines that `weir quota get --history` adds: one for each change, with its differences.
+/// `unix_now` is in seconds, for the dates.
 [[nodiscard]] std::string history_text(const Json& report, std::int64_t unix_now);
 
-/// Of GET /v1/config: why sets' files are not what is in force.
+/// From an answer to GET /v1/config: the reasons why files of sets are not in force.
 [[nodiscard]] std::vector<std::string> set_problems(const Json& config);
 
 }  // namespace weir::app

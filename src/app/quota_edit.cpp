@@ -2,43 +2,44 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "config/values.h"
+#include "definitions/fields.h"
 
 namespace weir::app {
 namespace {
 
+using definitions::LimitField;
+using definitions::Overloaded;
+using definitions::QuotaField;
 using limiter::QuotaDefinition;
 using limiter::RateLimit;
 using limiter::Unit;
+
+/// The text that removes a value.
+constexpr std::string_view kDefault = "default";
+constexpr std::string_view kNone = "none";
 
 Error bad(std::string_view flag, const std::string& what) {
     return error(ErrorCode::invalid_argument, "--" + std::string(flag) + ": " + what);
 }
 
-struct UnitWord {
-    std::string_view word;
-    Unit unit;
-};
-constexpr std::array<UnitWord, 4> kUnits = {{{"requests", Unit::requests},
-                                             {"request-bytes", Unit::request_bytes},
-                                             {"response-bytes", Unit::response_bytes},
-                                             {"cost", Unit::cost}}};
-
-Result<Unit> parse_unit(const std::string& text) {
-    for (const UnitWord& candidate : kUnits) {
-        if (candidate.word == text) {
-            return candidate.unit;
-        }
+Result<Unit> parse_unit(const definitions::UnitValue& value, const std::string& text) {
+    const auto found = std::find(value.words.begin(), value.words.end(), text);
+    if (found == value.words.end()) {
+        return bad("of", "'" + text + "' must be requests, request-bytes, response-bytes or cost");
     }
-    return bad("of", "'" + text + "' must be requests, request-bytes, response-bytes or cost");
+    return static_cast<Unit>(found - value.words.begin());
 }
 
-/// A word of a list as its position.
+/// The index of a word in a list.
 Result<std::size_t> parse_word(std::string_view flag, const std::string& text,
-                               const std::vector<std::string_view>& words) {
+                               std::span<const std::string_view> words) {
     const auto found = std::find(words.begin(), words.end(), text);
     if (found != words.end()) {
         return static_cast<std::size_t>(found - words.begin());
@@ -50,11 +51,16 @@ Result<std::size_t> parse_word(std::string_view flag, const std::string& text,
     return bad(flag, "'" + text + "' must be " + list);
 }
 
-/// Bytes may be of requests or responses: the existing limits say which, or --of does.
+/// The unit that is meant. Bytes may be those of requests or of responses: the existing limits
+/// decide, or the flag --of.
 Result<Unit> unit_of(const QuotaDefinition& definition, const QuotaEdit& edit,
                      config::Measure measure) {
-    if (edit.of) {
-        return parse_unit(*edit.of);
+    for (const LimitField& field : definitions::limit_fields()) {
+        const auto* const units = std::get_if<definitions::UnitValue>(&field.value);
+        const std::string* const text = units != nullptr ? edit.find(field.key) : nullptr;
+        if (text != nullptr) {
+            return parse_unit(*units, *text);
+        }
     }
     std::vector<Unit> fitting;
     for (const RateLimit& limit : definition.limits) {
@@ -92,7 +98,7 @@ std::string list_limits(const QuotaDefinition& definition, Unit unit) {
     return list;
 }
 
-/// The limit that is meant; added when there is none and there is a rate to give it.
+/// The limit that is meant. It is added when it does not exist and a rate is given.
 Result<RateLimit*> find_limit(QuotaDefinition& definition, Unit unit,
                               const std::optional<config::Rate>& rate) {
     std::vector<RateLimit*> fitting;
@@ -125,23 +131,46 @@ Result<RateLimit*> find_limit(QuotaDefinition& definition, Unit unit,
     return &definition.limits.back();
 }
 
-Result<void> edit_burst(std::string_view flag, const std::optional<std::string>& text, Unit unit,
-                        std::optional<limiter::BurstSpec>& burst) {
-    if (!text) {
-        return {};
+/// Fails when the letters of the amount stand for another unit than the limit's.
+Result<void> check_unit(std::string_view flag, const std::string& text, config::Measure measure,
+                        Unit unit) {
+    if (measure != config::Measure::none && measure != config::measure_of(unit)) {
+        return bad(flag, "'" + text + "' is in another unit than the limit");
     }
-    if (*text == "default") {
+    return {};
+}
+
+Result<void> edit_burst(std::string_view flag, const std::string& text, Unit unit,
+                        std::optional<limiter::BurstSpec>& burst) {
+    if (text == kDefault) {
         burst.reset();
         return {};
     }
-    const auto parsed = config::parse_burst(*text);
+    const auto parsed = config::parse_burst(text);
     if (!parsed) {
         return bad(flag, parsed.error().message);
     }
-    if (parsed->measure != config::Measure::none && parsed->measure != config::measure_of(unit)) {
-        return bad(flag, "'" + *text + "' is in another unit than the limit");
+    if (auto fits = check_unit(flag, text, parsed->measure, unit); !fits) {
+        return fits;
     }
     burst = parsed->spec;
+    return {};
+}
+
+Result<void> edit_capacity(std::string_view flag, const std::string& text, Unit unit,
+                           std::optional<double>& capacity) {
+    if (text == kDefault) {
+        capacity.reset();
+        return {};
+    }
+    const auto rate = config::parse_rate(text);
+    if (!rate) {
+        return bad(flag, rate.error().message);
+    }
+    if (auto fits = check_unit(flag, text, rate->measure, unit); !fits) {
+        return fits;
+    }
+    capacity = rate->per_second();
     return {};
 }
 
@@ -156,52 +185,48 @@ Result<void> edit_rate(RateLimit& limit, const config::Rate& rate) {
     return {};
 }
 
-Result<void> edit_safe(RateLimit& limit, const std::optional<std::string>& text) {
-    if (!text) {
-        return {};
+/// A field of T that takes one word of a list.
+template <class T>
+Result<void> edit_word(std::string_view flag, const std::string& text,
+                       const definitions::WordValue<T>& value, T& target) {
+    const auto word = parse_word(flag, text, value.words);
+    if (!word) {
+        return word.error();
     }
-    if (*text == "default") {
-        limit.safe.reset();
-        return {};
-    }
-    const auto rate = config::parse_rate(*text);
-    if (!rate) {
-        return bad("safe", rate.error().message);
-    }
-    if (rate->measure != config::Measure::none && rate->measure != config::measure_of(limit.unit)) {
-        return bad("safe", "'" + *text + "' is in another unit than the limit");
-    }
-    limit.safe = rate->amount * 1e9 / static_cast<double>(rate->period.count());
+    value.set(target, *word);
     return {};
 }
 
-Result<void> edit_words(RateLimit& limit, const QuotaEdit& edit) {
-    if (edit.law) {
-        const auto word = parse_word("law", *edit.law, {"linear", "adaptive"});
-        if (!word) {
-            return word.error();
-        }
-        limit.law = static_cast<limiter::Law>(*word);
-    }
-    if (edit.scope) {
-        const auto word = parse_word("scope", *edit.scope, {"fleet", "sidecar"});
-        if (!word) {
-            return word.error();
-        }
-        limit.scope = static_cast<limiter::Scope>(*word);
-    }
-    return {};
+/// Changes one field of a limit. Rate and unit are handled before, because they say which limit is
+/// meant.
+Result<void> edit_limit_field(const LimitField& field, const std::string& text, RateLimit& limit) {
+    const std::string flag = flag_of(field.key);
+    return std::visit(Overloaded{
+                          [](const definitions::RateValue&) { return Result<void>(); },
+                          [](const definitions::UnitValue&) { return Result<void>(); },
+                          [&](const definitions::BurstValue& value) {
+                              return edit_burst(flag, text, limit.unit, limit.*value.member);
+                          },
+                          [&](const definitions::WordValue<RateLimit>& value) {
+                              return edit_word(flag, text, value, limit);
+                          },
+                          [&](const definitions::CapacityValue& value) {
+                              return edit_capacity(flag, text, limit.unit, limit.*value.member);
+                          },
+                      },
+                      field.value);
 }
 
 bool touches_limit(const QuotaEdit& edit) {
-    return edit.rate || edit.of || edit.low || edit.high || edit.debt || edit.law || edit.scope ||
-           edit.safe;
+    const auto fields = definitions::limit_fields();
+    return std::any_of(fields.begin(), fields.end(),
+                       [&](const LimitField& field) { return edit.find(field.key) != nullptr; });
 }
 
 Result<void> edit_limit(QuotaDefinition& definition, const QuotaEdit& edit) {
     std::optional<config::Rate> rate;
-    if (edit.rate) {
-        const auto parsed = config::parse_rate(*edit.rate);
+    if (const std::string* const text = edit.find("rate")) {
+        const auto parsed = config::parse_rate(*text);
         if (!parsed) {
             return bad("rate", parsed.error().message);
         }
@@ -221,91 +246,128 @@ Result<void> edit_limit(QuotaDefinition& definition, const QuotaEdit& edit) {
             return done;
         }
     }
-    if (auto done = edit_burst("low", edit.low, *unit, limit.low); !done) {
-        return done;
-    }
-    if (auto done = edit_burst("high", edit.high, *unit, limit.high); !done) {
-        return done;
-    }
-    if (auto done = edit_burst("debt", edit.debt, *unit, limit.debt); !done) {
-        return done;
-    }
-    if (auto done = edit_safe(limit, edit.safe); !done) {
-        return done;
-    }
-    return edit_words(limit, edit);
-}
-
-Result<void> edit_share(QuotaDefinition& definition, const QuotaEdit& edit) {
-    if (edit.enforce) {
-        const auto share = config::parse_percentage(*edit.enforce);
-        if (!share) {
-            return bad("enforce", share.error().message);
+    for (const LimitField& field : definitions::limit_fields()) {
+        const std::string* const text = edit.find(field.key);
+        if (text == nullptr) {
+            continue;
         }
-        definition.enforced_share = *share;
+        if (auto done = edit_limit_field(field, *text, limit); !done) {
+            return done;
+        }
     }
-    if (!edit.enforce_by) {
-        return {};
-    }
-    constexpr std::string_view kHeader = "header:";
-    limiter::QuotaOptions options = *definition.options;
-    if (edit.enforce_by->starts_with(kHeader)) {
-        options.enforced_by = edit.enforce_by->substr(kHeader.size());
-    } else if (*edit.enforce_by == "quota") {
-        options.enforced_by.clear();
-    } else {
-        return bad("enforce-by", "'" + *edit.enforce_by + "' must be quota or header:<name>");
-    }
-    definition.options = std::move(options);
     return {};
 }
 
+Result<void> edit_share(std::string_view flag, const std::string& text,
+                        const definitions::ShareValue& value, QuotaDefinition& definition) {
+    const auto share = config::parse_percentage(text);
+    if (!share) {
+        return bad(flag, share.error().message);
+    }
+    value.set(definition, *share);
+    return {};
+}
+
+Result<void> edit_key(std::string_view flag, const std::string& text,
+                      const definitions::KeyValue& value, QuotaDefinition& definition) {
+    if (text.starts_with(definitions::kHeaderKey)) {
+        value.set(definition, text.substr(definitions::kHeaderKey.size()));
+    } else if (text == definitions::kQuotaKey) {
+        value.set(definition, {});
+    } else {
+        return bad(flag, "'" + text + "' must be quota or header:<name>");
+    }
+    return {};
+}
+
+Result<void> edit_count(std::string_view flag, const std::string& text,
+                        const definitions::CountValue<QuotaDefinition>& value,
+                        QuotaDefinition& definition) {
+    const auto count = config::parse_unsigned(text);
+    if (!count) {
+        return bad(flag, count.error().message);
+    }
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+    value.set(definition, std::min(*count, kMost));
+    return {};
+}
+
+/// Changes whether answers name the quota; the families of fields stay as they are.
+Result<void> edit_headers(std::string_view flag, const std::string& text,
+                          QuotaDefinition& definition) {
+    constexpr std::array<std::string_view, 2> kWords = {"shown", "hidden"};
+    const auto word = parse_word(flag, text, kWords);
+    if (!word) {
+        return word.error();
+    }
+    definitions::set_headers(definition, *word == 1, definition.options->headers);
+    return {};
+}
+
+Result<void> edit_quota_field(const QuotaField& field, const std::string& text,
+                              QuotaDefinition& definition) {
+    const std::string flag = flag_of(field.key);
+    return std::visit(
+        Overloaded{
+            [&](const definitions::TextValue<QuotaDefinition>& value) {
+                value.set(definition, text == kNone ? std::nullopt : std::optional(text));
+                return Result<void>();
+            },
+            [&](const definitions::WordValue<QuotaDefinition>& value) {
+                return edit_word(flag, text, value, definition);
+            },
+            [&](const definitions::CountValue<QuotaDefinition>& value) {
+                return edit_count(flag, text, value, definition);
+            },
+            [&](const definitions::ShareValue& value) {
+                return edit_share(flag, text, value, definition);
+            },
+            [&](const definitions::KeyValue& value) {
+                return edit_key(flag, text, value, definition);
+            },
+            [&](const definitions::HeadersValue&) { return edit_headers(flag, text, definition); },
+            [](const definitions::LimitsValue&) { return Result<void>(); },  // edit_limit()
+        },
+        field.value);
+}
+
 Result<void> edit_quota(QuotaDefinition& definition, const QuotaEdit& edit) {
-    if (edit.parent) {
-        definition.parent = *edit.parent == "none" ? std::nullopt : std::optional(*edit.parent);
+    if (edit.find("mode") != nullptr) {
+        definition.enforced_share = 1;  // unless --enforce says otherwise
     }
-    if (edit.mode) {
-        const auto word = parse_word("mode", *edit.mode, {"enforce", "shadow", "off"});
-        if (!word) {
-            return word.error();
+    for (const QuotaField& field : definitions::quota_fields()) {
+        const std::string* const text = edit.find(field.key);
+        if (text == nullptr) {
+            continue;
         }
-        definition.mode = static_cast<limiter::Mode>(*word);
-        definition.enforced_share = 1;
-    }
-    if (auto done = edit_share(definition, edit); !done) {
-        return done;
-    }
-    if (edit.when_isolated) {
-        const auto word =
-            parse_word("when-isolated", *edit.when_isolated, {"safe", "optimistic", "pessimistic"});
-        if (!word) {
-            return word.error();
+        if (auto done = edit_quota_field(field, *text, definition); !done) {
+            return done;
         }
-        definition.when_isolated = static_cast<limiter::IsolationMode>(*word);
-    }
-    if (edit.headers) {
-        const auto word = parse_word("headers", *edit.headers, {"shown", "hidden"});
-        if (!word) {
-            return word.error();
-        }
-        definition.hide_headers = *word == 1;
-    }
-    if (edit.max_instances) {
-        const auto count = config::parse_unsigned(*edit.max_instances);
-        if (!count) {
-            return bad("max-instances", count.error().message);
-        }
-        definition.max_instances = static_cast<std::uint32_t>(
-            std::min<std::uint64_t>(*count, std::numeric_limits<std::uint32_t>::max()));
     }
     return {};
 }
 
 }  // namespace
 
+std::optional<std::string>& QuotaEdit::operator[](std::string_view key) {
+    return values_[std::string(key)];
+}
+
+const std::string* QuotaEdit::find(std::string_view key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() || !found->second ? nullptr : &*found->second;
+}
+
 bool QuotaEdit::empty() const {
-    return !touches_limit(*this) && !parent && !mode && !enforce && !enforce_by && !when_isolated &&
-           !headers && !max_instances;
+    return std::none_of(values_.begin(), values_.end(),
+                        [](const auto& one) { return one.second.has_value(); });
+}
+
+std::string flag_of(std::string_view key) {
+    std::string flag(key);
+    std::replace_if(
+        flag.begin(), flag.end(), [](char c) { return c == '_' || c == '.'; }, '-');
+    return flag;
 }
 
 Result<QuotaDefinition> apply_edit(QuotaDefinition definition, const QuotaEdit& edit) {

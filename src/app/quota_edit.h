@@ -1,37 +1,37 @@
 #pragma once
-// `weir quota set`: which fields of a definition change, and to what. Pure.
+// The edit that `weir quota set` makes: which fields of a definition change, and to which values.
+// There is a flag for each field of definitions/fields.h that has a flag_help. Pure.
 
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "limiter/definition.h"
 
 namespace weir::app {
 
-/// The flags as given; nothing means: stays as it is. "default" takes a burst away.
-struct QuotaEdit {
-    std::optional<std::string> rate;
-    std::optional<std::string> of;
-    std::optional<std::string> low;
-    std::optional<std::string> high;
-    std::optional<std::string> debt;
-    std::optional<std::string> law;
-    std::optional<std::string> scope;
-    std::optional<std::string> safe;    ///< a rate; "default" takes it away
-    std::optional<std::string> parent;  ///< "none" takes the parent away
-    std::optional<std::string> mode;
-    std::optional<std::string> enforce;     ///< "25%"
-    std::optional<std::string> enforce_by;  ///< "quota" or "header:<name>"
-    std::optional<std::string> when_isolated;
-    std::optional<std::string> headers;
-    std::optional<std::string> max_instances;
-
+/// The texts of the flags. A field that is not given stays as it is. "default" removes a burst or a
+/// safe capacity, "none" a parent.
+class QuotaEdit {
+  public:
+    /// The text of a field by its key, to which a parser of flags may write; the reference stays
+    /// valid.
+    [[nodiscard]] std::optional<std::string>& operator[](std::string_view key);
+    /// The text that is given for the field, or null.
+    [[nodiscard]] const std::string* find(std::string_view key) const;
     [[nodiscard]] bool empty() const;
+
+  private:
+    std::map<std::string, std::optional<std::string>, std::less<>> values_;
 };
 
-/// The definition with the edit in it. A limit is found by its unit, among several by its period;
-/// one that does not exist yet is added when `rate` is given. Errors say which flag is wrong.
+/// The flag of a field, without the hyphens before it: "when-isolated" for "when_isolated".
+[[nodiscard]] std::string flag_of(std::string_view key);
+
+/// The definition after the edit. A limit is found by its unit and, among several, by its period;
+/// one that does not exist yet is added when `rate` is given. Errors name the wrong flag.
 [[nodiscard]] Result<limiter::QuotaDefinition> apply_edit(limiter::QuotaDefinition definition,
                                                           const QuotaEdit& edit);
 

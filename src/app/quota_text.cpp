@@ -5,49 +5,38 @@
 #include <cmath>
 #include <cstdint>
 #include <utility>
+#include <variant>
+#include <vector>
 
+#include "app/joined.h"
+#include "config/quota_document.h"
 #include "config/values.h"
+#include "definitions/fields.h"
 
 namespace weir::app {
 namespace {
 
+using definitions::LimitField;
+using definitions::Overloaded;
+using definitions::QuotaField;
 using limiter::QuotaDefinition;
+using limiter::RateLimit;
 
-std::string limit_text(const limiter::RateLimit& limit) {
-    std::string text = config::format_rate(limit);
-    if (config::measure_of(limit.unit) == config::Measure::bytes) {
-        text +=
-            limit.unit == limiter::Unit::request_bytes ? " of request-bytes" : " of response-bytes";
-    }
-    const auto add = [&](const char* key, const std::optional<limiter::BurstSpec>& burst) {
-        if (burst) {
-            text += std::string(" ") + key + "=" + config::format_burst(*burst, limit.unit);
+/// A limit as text, such as "100r/s low=50r": the rate, then the fields that differ from their
+/// defaults. The unit is named only if the letters of the rate do not tell it.
+std::string limit_text(const RateLimit& limit) {
+    std::string text;
+    for (const LimitField& field : definitions::limit_fields()) {
+        if (!definitions::is_set(field, limit)) {
+            continue;
         }
-    };
-    add("low", limit.low);
-    add("high", limit.high);
-    add("debt", limit.debt);
-    if (limit.law != limiter::Law::adaptive) {
-        text += " law=linear";
-    }
-    if (limit.scope != limiter::Scope::fleet) {
-        text += " scope=sidecar";
-    }
-    if (limit.safe) {
-        limiter::RateLimit safe;
-        safe.unit = limit.unit;
-        safe.amount = *limit.safe;
-        text += " safe=" + config::format_rate(safe);
-    }
-    return text;
-}
-
-std::string headers_text(const QuotaDefinition& definition) {
-    std::string text = definition.hide_headers ? " hidden" : "";
-    if (const auto& forms = definition.options->headers) {
-        text += forms->ietf ? " ietf" : "";
-        text += forms->x_ratelimit ? " x-ratelimit" : "";
-        text += !forms->ietf && !forms->x_ratelimit ? " none" : "";
+        if (std::holds_alternative<definitions::RateValue>(field.value)) {
+            text += config::limit_value_text(field, limit);
+        } else if (!std::holds_alternative<definitions::UnitValue>(field.value)) {
+            text += " " + std::string(field.key) + "=" + config::limit_value_text(field, limit);
+        } else if (config::measure_of(limit.unit) == config::Measure::bytes) {
+            text += " " + std::string(field.key) + " " + config::limit_value_text(field, limit);
+        }
     }
     return text;
 }
@@ -56,7 +45,7 @@ std::string headers_text(const QuotaDefinition& definition) {
 std::string body_text(const std::string& body) {
     constexpr std::size_t kShown = 40;
     auto end = std::min(body.size(), kShown);
-    // Not within a character of UTF-8.
+    // The text must not be cut within a character of UTF-8.
     while (end > 0 && end < body.size() &&
            (static_cast<unsigned char>(body[end]) & 0xC0U) == 0x80) {
         --end;
@@ -71,25 +60,38 @@ std::string body_text(const std::string& body) {
     return "'" + text + (cut ? "…' (" + std::to_string(body.size()) + " bytes)" : "'");
 }
 
-std::string refusal_text(const limiter::RefusalForm& form) {
-    std::string text;
-    if (form.status != 0) {
-        text += " status " + std::to_string(form.status);
-    }
-    if (!form.content_type.empty()) {
-        text += " content_type " + form.content_type;
-    }
-    if (form.body) {
-        text += " body " + body_text(*form.body);
-    }
-    return text;
+std::string field_text(const QuotaField& field, const QuotaDefinition& definition) {
+    return std::visit(
+        Overloaded{
+            [&](const definitions::TextValue<QuotaDefinition>& value) {
+                const std::string text(value.get(definition).value_or(std::string_view()));
+                return value.is_long ? body_text(text) : text;
+            },
+            [&](const definitions::WordValue<QuotaDefinition>& value) {
+                return std::string(value.words[value.get(definition)]);
+            },
+            [&](const definitions::CountValue<QuotaDefinition>& value) {
+                return std::to_string(value.get(definition));
+            },
+            [&](const definitions::ShareValue& value) {
+                return config::format_percentage(value.get(definition));
+            },
+            [&](const definitions::KeyValue& value) {
+                return std::string(definitions::kHeaderKey) + value.get(definition);
+            },
+            [&](const definitions::HeadersValue&) {
+                return joined(definitions::header_words(definition), " ");
+            },
+            [&](const definitions::LimitsValue&) { return limits_text(definition); },
+        },
+        field.value);
 }
 
 }  // namespace
 
 std::string limits_text(const QuotaDefinition& definition) {
     std::string text;
-    for (const limiter::RateLimit& limit : definition.limits) {
+    for (const RateLimit& limit : definition.limits) {
         text += (text.empty() ? "" : "; ") + limit_text(limit);
     }
     return text.empty() ? "none" : text;
@@ -106,21 +108,21 @@ std::string mode_text(const QuotaDefinition& definition) {
 
 std::string options_text(const QuotaDefinition& definition) {
     std::string text;
-    const auto add = [&](const std::string& one) { text += (text.empty() ? "" : ", ") + one; };
-    if (definition.when_isolated != limiter::IsolationMode::safe) {
-        add("when_isolated " + std::string(to_string(definition.when_isolated)));
-    }
-    if (definition.max_instances != 0) {
-        add("max_instances " + std::to_string(definition.max_instances));
-    }
-    if (definition.max_children != 0) {
-        add("max_children " + std::to_string(definition.max_children));
-    }
-    if (const std::string headers = headers_text(definition); !headers.empty()) {
-        add("headers" + headers);
-    }
-    if (const std::string refusal = refusal_text(definition.options->refusal); !refusal.empty()) {
-        add("refusal" + refusal);
+    std::string_view last_group;
+    for (const QuotaField& field : definitions::quota_fields()) {
+        if (field.shown != definitions::Shown::options || !definitions::is_set(field, definition)) {
+            continue;
+        }
+        // The group's name is written once: "refusal status 503 content_type text/plain".
+        const std::string_view group = definitions::group_of(field.key);
+        if (group.empty() || group != last_group) {
+            text += text.empty() ? "" : ",";
+            text += group.empty() ? "" : (text.empty() ? "" : " ") + std::string(group);
+        }
+        last_group = group;
+        text += text.empty() ? "" : " ";
+        text +=
+            std::string(definitions::member_of(field.key)) + " " + field_text(field, definition);
     }
     return text;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What a quota is, in one line or in a cell of a table. Internal to app; pure.
+// Describes a quota in one line or in a cell of a table. Internal to app; pure.
 
 #include <string>
 
@@ -8,19 +8,19 @@
 
 namespace weir::app {
 
-/// "100r/s low=50r; 10MiB/s of request-bytes", "none" without any.
+/// The limits: "100r/s low=50r; 10MiB/s of request-bytes"; "none" if there are none.
 [[nodiscard]] std::string limits_text(const limiter::QuotaDefinition& definition);
-/// "shadow", or "enforce 25% by header:x-client".
+/// The mode: "shadow", or "enforce 25% by header:x-client".
 [[nodiscard]] std::string mode_text(const limiter::QuotaDefinition& definition);
-/// What else is set, in the words of documents: "when_isolated optimistic, headers hidden"; may be
-/// empty.
+/// All other options that are set, in the words of documents: "when_isolated optimistic, headers
+/// hidden"; may be empty.
 [[nodiscard]] std::string options_text(const limiter::QuotaDefinition& definition);
-/// All of it: what `set` shows before and after.
+/// The whole definition, as `weir quota set` shows it before and after a change.
 [[nodiscard]] std::string definition_text(const limiter::QuotaDefinition& definition);
 
-/// "6s", "1m 30s", "1d 23h": the two largest units, rounded up.
+/// A duration in its two largest units, rounded up: "6s", "1m 30s", "1d 23h".
 [[nodiscard]] std::string time_left(double seconds);
-/// Of an answer's row: how long its change holds; empty: for good.
+/// How long the change in a row of an answer still holds; empty if it does not end.
 [[nodiscard]] std::string expires_text(const Json& row);
 
 }  // namespace weir::app

@@ -1,6 +1,6 @@
 #pragma once
 // The commands that ask a running sidecar through its admin listener. Each prints to standard
-// output and gives the process' exit code: 0, or 1 with the reason on standard error.
+// output and returns the exit code of the process: 0, or 1 with the reason on standard error.
 
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@ namespace weir::app {
 
 enum class OutputFormat { table, json };
 
-/// Where the sidecar is asked, and how the answer is shown.
+/// How to reach the sidecar, and how to show the answer.
 struct RemoteOptions {
     config::ListenAddress admin;
     std::string token_file;  ///< may be empty
@@ -24,13 +24,13 @@ struct RemoteOptions {
 struct ChangeNote {
     std::string who;
     std::string why;
-    std::string expires_in;  ///< a duration or never; empty: as it is
+    std::string expires_in;  ///< a duration or "never"; empty: the expiry stays as it is
 };
 
 struct QuotaSetCommand {
     std::string name;
     QuotaEdit edit;
-    bool absent = false;   ///< hide the file's quota
+    bool absent = false;   ///< hide the quota that a file defines
     bool dry_run = false;  ///< show before and after, change nothing
     ChangeNote note;
 };
@@ -42,7 +42,7 @@ struct QuotaRemoveCommand {
 };
 
 struct QuotaApplyCommand {
-    std::vector<std::string> files;   ///< or directories of them
+    std::vector<std::string> files;   ///< files, or directories of files
     bool dry_run = false;             ///< show the differences, change nothing
     bool detailed_exit_code = false;  ///< 2 when there are differences
     ChangeNote note;

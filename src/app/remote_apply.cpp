@@ -1,4 +1,4 @@
-// `weir quota apply`.
+// The command `weir quota apply`.
 
 #include <cstdio>
 #include <set>
@@ -18,7 +18,7 @@ using limiter::QuotaDefinition;
 
 constexpr int kDifferences = 2;
 
-/// Parents of the same documents first; whoever is in a cycle stays where it is.
+/// The quotas with parents before their children. Quotas in a cycle keep their order.
 std::vector<QuotaDefinition> parents_first(const std::vector<config::QuotaSet>& sets) {
     std::vector<QuotaDefinition> rest;
     std::set<std::string> names;
@@ -49,7 +49,7 @@ std::vector<QuotaDefinition> parents_first(const std::vector<config::QuotaSet>& 
     return ordered;
 }
 
-/// What differs between the documents and what holds now.
+/// The differences between the documents and the definitions in force.
 struct Plan {
     std::size_t added = 0;
     std::size_t changed = 0;
@@ -61,7 +61,7 @@ struct Plan {
     [[nodiscard]] bool differs() const { return added + changed > 0; }
 };
 
-/// Of an override, when another end is asked for than it has; an expiry renewed is a change.
+/// The difference of an override whose end is to be changed. A renewed expiry counts as a change.
 std::vector<std::string> expiry_differences(const Json& row, const std::string& asked) {
     if (asked.empty() || asked == "keep" || !text_of(row, "source").starts_with("api ")) {
         return {};
@@ -107,7 +107,7 @@ void plan_one(const QuotaApplyCommand& command, const QuotaDefinition& wanted, c
     }
 }
 
-/// Nothing after having told what went wrong.
+/// Plans all changes. Nothing when there was an error, which has been printed.
 std::optional<Plan> plan_all(RemoteSession& session, const QuotaApplyCommand& command,
                              const std::vector<QuotaDefinition>& quotas) {
     Plan plan;
@@ -133,7 +133,7 @@ void show(const RemoteOptions& options, const QuotaApplyCommand& command, const 
                 plan.changed, plan.same, command.dry_run ? " (nothing done: --dry-run)" : "");
 }
 
-/// Why nothing was done.
+/// Prints why nothing was changed.
 int refuse(const RemoteOptions& options, const QuotaApplyCommand& command,
            const std::string& problem, const Json& errors) {
     if (options.output == OutputFormat::json) {
@@ -150,7 +150,7 @@ int refuse(const RemoteOptions& options, const QuotaApplyCommand& command,
     return complain(problem + "\n  (nothing was changed)");
 }
 
-/// It may have been done all the same.
+/// Prints that it is not known whether the change was made.
 int no_answer(const RemoteOptions& options, const QuotaApplyCommand& command) {
     const std::string problem = "no answer: it is not known whether this was done";
     if (command.dry_run) {
@@ -163,7 +163,8 @@ int no_answer(const RemoteOptions& options, const QuotaApplyCommand& command) {
     return complain(problem + "\n  (`weir quota apply --dry-run` tells what is missing)");
 }
 
-/// One request: the sidecar makes all of it or nothing. Nothing when it is to be tried again.
+/// Sends one request: the sidecar makes all changes or none. The result is nothing when it has to
+/// be tried again.
 std::optional<int> try_apply(RemoteSession& session, const RemoteOptions& options,
                              const QuotaApplyCommand& command,
                              const std::vector<QuotaDefinition>& quotas) {
@@ -216,7 +217,7 @@ int quota_apply(const RemoteOptions& options, const QuotaApplyCommand& command) 
     constexpr int kTries = 20;
     config::Diagnostics diagnostics;
     const auto files = node::expand_quota_paths(command.files, diagnostics);
-    // A quota's parent may be one that only the fleet has: the sidecar judges that.
+    // Only the fleet may have a quota's parent, so the sidecar checks parents.
     const auto sets = config::parse_quota_sets(node::read_sources(files, diagnostics), diagnostics,
                                                config::Together::no);
     if (diagnostics.has_errors()) {

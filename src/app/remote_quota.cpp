@@ -1,4 +1,4 @@
-// `weir quota list | get | set | rm`.
+// The commands `weir quota list`, `get`, `set` and `rm`.
 
 #include <cstdio>
 
@@ -39,7 +39,7 @@ std::vector<std::string> table_row(const Json& row) {
             source_text(row)};
 }
 
-/// All pages.
+/// Reads all pages of the list.
 std::optional<Json> list_all(RemoteSession& session, const std::string& prefix) {
     Json all = Json::array();
     std::string after;
@@ -91,8 +91,8 @@ std::string figures_text(const Json& report) {
            short_number(number_of(figures, "instances")) + "\n";
 }
 
-/// The definition that an edit starts from. A name that only a template covers becomes a quota of
-/// its own, with the template's limits; one that is hidden is again what its file says.
+/// The definition from which an edit starts. For a name that falls under a template it is a quota
+/// of its own with the template's limits; for a hidden quota it is the definition of its file.
 QuotaDefinition base_of(const std::string& name, const Json& report) {
     auto found = report.is_null() ? std::nullopt : definition_of(report);
     if (!found && text_of(report, "name") == name && report.contains("file_definition")) {
@@ -111,10 +111,10 @@ QuotaDefinition base_of(const std::string& name, const Json& report) {
 bool needs_parent(const std::string& name, const Json& report, const QuotaEdit& edit) {
     const auto found = report.is_null() ? std::nullopt : definition_of(report);
     return found && found->name != name && found->parent && limiter::is_template(*found->parent) &&
-           !edit.parent;
+           edit.find("parent") == nullptr;
 }
 
-/// What there is of exactly this name: its definition, "(hidden)" or "(none)", and its expiry.
+/// What exists under exactly this name: its definition, "(hidden)" or "(none)", and its expiry.
 std::string row_text(const std::string& name, const Json& row) {
     if (row.is_null() || text_of(row, "name") != name) {
         return "(none)";
@@ -125,13 +125,14 @@ std::string row_text(const std::string& name, const Json& row) {
     return expires.empty() ? text : text + ", expires in " + expires;
 }
 
-/// The tag that a change of this name is made against; empty when there is no such quota.
+/// The tag that the quota must still have when it is changed; empty when there is no such quota.
 std::string tag_of(const std::string& name, const Json& report) {
     return !report.is_null() && text_of(report, "name") == name ? text_of(report, "etag")
                                                                 : std::string();
 }
 
-/// A dry run asks the sidecar as well: it knows parents, chains and bounds.
+/// The target of the change. A dry run asks the sidecar as well, because it knows parents, chains
+/// and bounds.
 std::string change_target(const QuotaSetCommand& command) {
     ChangeNote note = command.note;
     if (note.expires_in.empty()) {
@@ -149,7 +150,7 @@ std::string removal_target(const QuotaRemoveCommand& command) {
     return target + "dry_run=true";
 }
 
-/// Nothing when somebody else changed the quota in between.
+/// Sends the change. Nothing when another change of the quota came in between.
 std::optional<int> put(RemoteSession& session, const RemoteOptions& options,
                        const QuotaSetCommand& command, const Json& before,
                        const std::string& body) {
@@ -174,8 +175,8 @@ std::optional<int> put(RemoteSession& session, const RemoteOptions& options,
     return 0;
 }
 
-/// Only the fields named are changed, on top of what holds now; nothing when it is to be tried
-/// again.
+/// Changes only the fields that were named, starting from the definition in force. Nothing when it
+/// must be tried again.
 std::optional<int> try_set(RemoteSession& session, const RemoteOptions& options,
                            const QuotaSetCommand& command) {
     const auto report = session.find(target_of(command.name));
@@ -185,7 +186,7 @@ std::optional<int> try_set(RemoteSession& session, const RemoteOptions& options,
     if (command.absent) {
         return put(session, options, command, *report, R"({"absent": true})");
     }
-    if (command.edit.empty()) {  // its expiry alone
+    if (command.edit.empty()) {  // only the expiry changes
         if (!text_of(*report, "source").starts_with("api ") ||
             tag_of(command.name, *report).empty()) {
             return complain("'" + command.name + "' has no change by the API that could expire");

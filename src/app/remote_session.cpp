@@ -10,7 +10,7 @@
 namespace weir::app {
 namespace {
 
-/// One line per error of a problem document.
+/// The text of a problem document, with one line for each error.
 std::string problem_text(const Json& problem, bool several = false) {
     std::string text = text_of(problem, "detail");
     if (!problem.is_object() || !problem.contains("errors")) {
@@ -45,7 +45,7 @@ std::string printable(std::string text) {
     return text;
 }
 
-/// Characters, not bytes: continuation bytes of UTF-8 take no place.
+/// The width in characters: continuation bytes of UTF-8 take no column.
 std::size_t width(const std::string& text) {
     return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
         return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
@@ -94,9 +94,6 @@ std::optional<Json> RemoteSession::get(const std::string& target) {
 }
 std::optional<Json> RemoteSession::find(const std::string& target) {
     return client_ ? read(client_->get(target), true) : std::nullopt;
-}
-std::optional<Json> RemoteSession::put(const std::string& target, const std::string& body) {
-    return client_ ? read(client_->put(target, body), false) : std::nullopt;
 }
 std::optional<Json> RemoteSession::put_if(const std::string& target, const std::string& body,
                                           const std::string& tag, bool& changed) {

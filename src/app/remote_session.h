@@ -1,5 +1,6 @@
 #pragma once
-// What all remote commands share: asking, reading JSON, telling errors. Internal to app.
+// What the commands that ask a running sidecar share: they send requests, read JSON, and print
+// errors. Internal to app.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,23 +17,24 @@ class RemoteSession {
   public:
     explicit RemoteSession(const RemoteOptions& options);
 
-    /// The answer's JSON; nothing after having told on standard error what went wrong.
+    /// Returns the JSON of the answer, or nothing when the request failed; then the reason has been
+    /// printed on standard error.
     [[nodiscard]] std::optional<Json> get(const std::string& target);
-    [[nodiscard]] std::optional<Json> put(const std::string& target, const std::string& body);
-    /// Only if the quota has this tag still (empty: if there is none); `changed` is set, and
-    /// nothing told, if it has not.
+    /// Sends a change that is made only if the quota still has this tag (empty: if it does not
+    /// exist). Otherwise `changed` is set, and no error is printed.
     [[nodiscard]] std::optional<Json> put_if(const std::string& target, const std::string& body,
                                              const std::string& tag, bool& changed);
-    /// Any answer of the sidecar, a refusal too; nothing after having told that there was none.
+    /// An answer of the sidecar, which may be a refusal. When there was no answer, post() prints
+    /// that and returns nothing.
     struct Answer {
         unsigned status = 0;
         Json body;
-        std::string problem;  ///< of a refusal, as text
+        std::string problem;  ///< the text of a refusal
     };
     [[nodiscard]] std::optional<Answer> post(const std::string& target, const std::string& body);
     [[nodiscard]] std::optional<Json> remove(const std::string& target);
     [[nodiscard]] std::optional<Json> post(const std::string& target);
-    /// Like get(), but a 404 is null and not an error.
+    /// Like get(), but an answer of 404 gives null and is no error.
     [[nodiscard]] std::optional<Json> find(const std::string& target);
 
   private:
@@ -41,7 +43,7 @@ class RemoteSession {
     std::optional<AdminClient> client_;
 };
 
-/// "weir: " and the text, on standard error; gives the exit code 1.
+/// Prints "weir: " and the text on standard error; returns the exit code 1.
 int complain(const std::string& text);
 
 /// A member as text, empty if it is missing, null or of another kind.
@@ -49,11 +51,11 @@ int complain(const std::string& text);
 /// A member as a number, 0 if it is missing.
 [[nodiscard]] double number_of(const Json& object, const char* key);
 
-/// Rows in columns of equal width, two blanks between them; the first row is the heading. Control
-/// characters of cells are shown as '?'.
+/// The rows as a table, in columns of equal width with two blanks between them. The first row is
+/// the heading. Control characters in cells are shown as '?'.
 [[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
 
-/// Three significant digits or whole: "0.125", "1500".
+/// The number with three significant digits, or as a whole number: "0.125", "1500".
 [[nodiscard]] std::string short_number(double number);
 
 }  // namespace weir::app

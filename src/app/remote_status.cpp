@@ -1,4 +1,4 @@
-// `weir status` and `weir drain`.
+// The commands `weir status` and `weir drain`.
 
 #include <cstdio>
 
@@ -30,7 +30,8 @@ std::string state_of_set(const Json& set) {
     return text_of(set, "problem").empty() ? "" : "OTHER FILE";
 }
 
-/// What a peer has, by its last digest: "same", or its sets where they differ from ours.
+/// The definitions of a peer by its last digest: "same", or its sets where they differ from those
+/// here.
 std::string definitions_text(const Json& peer) {
     if (!peer.contains("definitions") || !peer["definitions"].is_object()) {
         return "-";
@@ -60,7 +61,7 @@ std::string sets_text(const Json& config) {
     return text;
 }
 
-/// "0.2s", or "-" if it is not known.
+/// A member as seconds, such as "0.2s"; "-" if it is not known.
 std::string seconds_text(const Json& object, const char* key) {
     const bool known = object.contains(key) && object[key].is_number();
     if (!known) {
@@ -76,7 +77,8 @@ std::string peers_text(const Json& peers) {
     for (const Json& peer : peers.value("peers", Json::array())) {
         const std::string state = text_of(peer, "state");
         const std::string silent = seconds_text(peer, "silent_seconds");
-        // Of those that are gone it tells since when: they are not expected to say anything.
+        // For peers that are gone the time since then is shown, because they are not expected to
+        // send anything.
         const bool gone = state == "left" || state == "dead" || state == "replaced";
         const std::string key = text_of(peer, "key");
         rows.push_back({text_of(peer, "address"), gone ? state + " " + silent + " ago" : state,
@@ -103,7 +105,7 @@ std::string gossip_text(const Json& status) {
     return text;
 }
 
-/// What keeps peers apart, as far as it can be known from here.
+/// The reasons why peers cannot read each other's datagrams, as far as this sidecar knows them.
 std::string trouble_text(const Json& status) {
     const Json gossip = status.value("gossip", Json::object());
     std::string text;
@@ -119,8 +121,8 @@ std::string trouble_text(const Json& status) {
     return text.empty() ? "" : "\nGOSSIP TROUBLE\n" + text;
 }
 
-/// Those limits whose owners were heard of longest ago come first, and only a few of them.
-std::string limits_text(const Json& status) {
+/// The limits whose owners have been silent for longest; only a few of them.
+std::string limits_table(const Json& status) {
     constexpr std::size_t kMost = 10;
     std::vector<std::vector<std::string>> rows = {{"LIMIT", "LAST HEARD", "OWNERS HEARD", ""}};
     for (const Json& limit :
@@ -150,7 +152,7 @@ std::string reload_text(const Json& config) {
     return text;
 }
 
-/// A line of its own, if there is a snapshot.
+/// A line about the snapshot, if there is one.
 std::string snapshot_text(const Json& config) {
     if (!config.contains("snapshot") || !config["snapshot"].is_object()) {
         return "";
@@ -199,7 +201,7 @@ int status(const RemoteOptions& options) {
         std::puts("");
     }
     std::fputs(
-        (trouble_text(*status) + sets_text(*config) + peers_text(*peers) + limits_text(*status))
+        (trouble_text(*status) + sets_text(*config) + peers_text(*peers) + limits_table(*status))
             .c_str(),
         stdout);
     return 0;

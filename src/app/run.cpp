@@ -19,7 +19,8 @@ namespace {
 
 void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
-/// Each connection takes two descriptors; the soft limit of 1,024 is for programs with select().
+/// Raises the limit on descriptors. Each connection takes two, and the soft limit of 1,024 is meant
+/// for programs with select().
 void raise_descriptor_limit() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -30,8 +31,9 @@ void raise_descriptor_limit() {
     static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-/// The proxy's listeners share their port among themselves (SO_REUSEPORT), so that a second weir
-/// would silently take half of the first one's clients. Asking without sharing shows it.
+/// Checks that the port is free. The proxy's listeners share their port (SO_REUSEPORT), so a second
+/// weir would silently take half of the first one's clients. Binding without that option fails
+/// then.
 Result<void> check_free(const char* key, const Endpoint& endpoint, int type) {
     if (endpoint.port == 0) {
         return {};
@@ -78,7 +80,7 @@ std::vector<std::string> environment_errors(const config::Settings& settings) {
     return errors;
 }
 
-/// What can be read is read and said; whether it is good.
+/// Reads all files and prints their errors. True if there are none.
 bool load_and_tell(const node::ConfigSource& source, node::Loaded& loaded) {
     loaded = node::load(source);
     say(loaded.diagnostics.text());
@@ -89,8 +91,8 @@ bool load_and_tell(const node::ConfigSource& source, node::Loaded& loaded) {
     return loaded.good();
 }
 
-/// What is sent while files are still being read waits until somebody takes it: a SIGHUP would end
-/// the process, and a SIGTERM be lost on the first one of a container.
+/// Holds signals back while files are still being read, until there is a handler: a SIGHUP would
+/// end the process, and a SIGTERM would be lost if it is the first process of a container.
 class HeldSignals {
   public:
     HeldSignals() {
@@ -100,7 +102,8 @@ class HeldSignals {
         }
         ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     }
-    /// From here on they are delivered, in this thread; those begun meanwhile go on without.
+    /// From now on signals are delivered, to this thread; threads that were started meanwhile still
+    /// block them.
     void release() const { ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr); }
     [[nodiscard]] static bool told_to_end() {
         sigset_t pending;

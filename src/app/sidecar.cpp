@@ -1,17 +1,12 @@
 #include "app/sidecar.h"
 
-#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <csignal>
 #include <cstdlib>
-#include <limits>
 
-#include "admin/figures.h"
-#include "app/figures.h"
 #include "engine/engine.h"
 #include "net/clock.h"
 #include "node/version.h"
-#include "routing/router.h"
 
 namespace weir::app {
 namespace {
@@ -25,51 +20,30 @@ net::Address to_address(const config::ListenAddress& listen) {
     return net::Address::from(listen.endpoint);
 }
 
-/// The settings were checked when they were read, so this cannot fail then.
-std::shared_ptr<const routing::Router> compile(const config::Settings& settings) {
-    auto compiled = routing::Router::compile(settings.routing);
-    auto* router = std::get_if<std::shared_ptr<const routing::Router>>(&compiled);
-    return router == nullptr ? nullptr : *router;
-}
-
 }  // namespace
 
 Sidecar::Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t seed)
-    : source_(std::move(source)),
-      settings_(std::move(loaded.settings)),
-      first_sets_(std::move(loaded.sets)),
-      random_(seed),
-      log_(settings_.log),
+    : random_(seed),
+      log_(loaded.settings.log),
       control_(1),
       signals_(control_),
-      member_(control_, settings_, random_.next()),
-      limiter_(member_.limiter()),
-      router_(compile(settings_)),
-      access_log_(settings_.access_log_file),
-      upstream_lookup_(
-          control_,
-          [this](std::vector<net::SocketAddress> found) { set_upstream(std::move(found)); },
-          [this](const std::string& message) {
-              log_.warning("the upstream's name cannot be looked up",
-                           {{"upstream", to_string(settings_.upstream)}, {"reason", message}});
-          }),
-      watch_(control_, [this] { reload(Reload::quotas); }),
-      key_watch_(control_, [this] { reload_keys(false); }),
-      stranger_timer_(control_),
-      memory_(control_,
-              [this](bool is_short, const MemoryGauge::Reading& reading) {
-                  memory_changed(is_short, reading);
-              }),
-      quotas_hash_(loaded.quotas_hash),
-      reloader_(
-          control_, [this](Reload what) { return reload_job(what); },
-          [this](Reload what, node::Loaded again) { loaded_again(what, std::move(again)); }) {
-    figures_.file = source_.file.value_or("");
-    figures_.hash = admin::hash_text(loaded.settings_hash);
-}
+      host_(control_, std::move(source), std::move(loaded), *this, random_.next()),
+      live_(control_, host_.settings(), log_,
+            {.snapshot =
+                 [this](std::shared_ptr<const proxy::Snapshot> snapshot) {
+                     if (proxy_) {
+                         proxy_->replace(std::move(snapshot));
+                     }
+                 },
+             .buffer_bytes = [this](std::size_t bytes) { proxy_->bound_buffers(bytes); },
+             .memory =
+                 [this](bool is_short, const MemoryGauge::Reading& reading) {
+                     memory_changed(is_short, reading);
+                 }}),
+      stranger_timer_(control_) {}
 
 Sidecar::~Sidecar() {
-    reloader_.join();
+    host_.join();
     if (proxy_) {
         proxy_->stop_now();
         proxy_->join();
@@ -78,32 +52,18 @@ Sidecar::~Sidecar() {
 
 Result<void> Sidecar::start() {
     started_ = net::now();
-    if (auto opened = open_cluster(); !opened) {
+    if (auto opened = open_host(); !opened) {
         return opened;
     }
-    if (auto applied = member_.apply_first(first_sets_); !applied) {
-        return applied;
-    }
-    first_sets_ = {};
-    figures_.last_success_seconds = to_seconds(net::unix_time());
     if (auto opened = open_listeners(); !opened) {
         return opened;
     }
-    upstream_lookup_.set(settings_.upstream);
+    live_.look_up_upstream();
     if (auto opened = open_proxy(); !opened) {
         return opened;
     }
-    set_memory_limit();
-    member_.on_late_outcome([this](const node::SetsOutcome& outcome) {
-        log_outcome(outcome);
-        if (outcome.again) {
-            reload(Reload::quotas);
-        }
-    });
-    member_.start();
-    watch_.watch(settings_.quotas);
-    reload(Reload::quotas);  // what changed between reading and watching
-    watch_keys();
+    live_.watch_memory();
+    host_.start();
     tell_strangers();
     for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
         signals_.add(number);
@@ -112,36 +72,30 @@ Result<void> Sidecar::start() {
     return {};
 }
 
-Result<void> Sidecar::open_cluster() {
-    member_.on_snapshot([this](const node::SnapshotNotice& notice) {
-        const LogFields fields = {{"what", notice.reason}};
-        notice.is_warning ? log_.warning(notice.message, fields)
-                          : log_.info(notice.message, fields);
-    });
-    if (auto opened = member_.open(settings_); !opened) {
+Result<void> Sidecar::open_host() {
+    if (auto opened = host_.open(); !opened) {
         return opened;
     }
-    cluster_ = &member_.cluster();
-    for (const std::string& warning : cluster_->warnings()) {
+    for (const std::string& warning : host_.cluster().warnings()) {
         log_.warning(warning, {});
     }
-    if (settings_.cluster && settings_.cluster->insecure) {
+    const auto& cluster = host_.settings().cluster;
+    if (cluster && cluster->insecure) {
         log_.warning("gossip is not sealed: whoever reaches its port can change every limit", {});
     }
-    return {};
+    return host_.apply_first();
 }
 
 Result<void> Sidecar::open_listeners() {
-    quotas_ = std::make_unique<admin::EngineQuotas>(cluster_->engine(), limiter_, &net::now);
     metrics_ = std::make_unique<admin::Metrics>(metrics_sources());
     status_server_ = std::make_unique<admin::StatusServer>(
-        control_, settings_.status, [this] { return health(); }, *metrics_);
+        control_, host_.settings().status, [this] { return health(); }, *metrics_);
     if (auto started = status_server_->start(); !started) {
         return error(started.error().code, "status: " + started.error().message);
     }
     admin::AdminOptions options;
-    options.listen = settings_.admin;
-    options.token_file = settings_.admin_token_file;
+    options.listen = host_.settings().admin;
+    options.token_file = host_.settings().admin_token_file;
     admin_server_ = std::make_unique<admin::AdminServer>(control_, options, admin_sources());
     if (auto started = admin_server_->start(); !started) {
         return error(started.error().code, "admin: " + started.error().message);
@@ -150,20 +104,21 @@ Result<void> Sidecar::open_listeners() {
 }
 
 Result<void> Sidecar::open_proxy() {
-    proxy::ServerSettings settings;
-    settings.listen = to_address(settings_.listen);
-    if (settings_.check) {
-        settings.check = to_address(settings_.check->listen);
+    const config::Settings& settings = host_.settings();
+    proxy::ServerSettings server;
+    server.listen = to_address(settings.listen);
+    if (settings.check) {
+        server.check = to_address(settings.check->listen);
     }
-    settings.workers = settings_.workers;
-    settings.connections = settings_.limits.connections;
-    settings.drain = settings_.drain;
-    settings.seed = random_.next();
-    settings.access_log = &access_log_;
-    if (auto opened = open_access_log(); !opened) {
+    server.workers = settings.workers;
+    server.connections = settings.limits.connections;
+    server.drain = settings.drain;
+    server.seed = random_.next();
+    server.access_log = &live_.access_log();
+    if (auto opened = live_.open_access_log(); !opened) {
         return opened;
     }
-    proxy_ = std::make_unique<proxy::Server>(settings, limiter_, make_snapshot());
+    proxy_ = std::make_unique<proxy::Server>(server, host_.limiter(), live_.snapshot());
     if (auto started = proxy_->start(); !started) {
         proxy_.reset();
         return error(started.error().code, "listen: " + started.error().message);
@@ -173,18 +128,20 @@ Result<void> Sidecar::open_proxy() {
 }
 
 int Sidecar::run() {
-    log_.info("serving", {{"version", std::string(node::kVersion)},
-                          {"listen", net::to_string(proxy_->listening())},
-                          {"upstream", to_string(settings_.upstream)},
-                          {"admin", to_string(admin_server_->bound())},
-                          {"status", to_string(status_server_->bound())},
-                          {"check", settings_.check ? net::to_string(proxy_->checking()) : "none"},
-                          {"gossip", settings_.cluster ? to_string(cluster_->bound()) : "none"},
-                          {"workers", std::to_string(proxy_->workers())}});
+    const config::Settings& settings = host_.settings();
+    log_.info("serving",
+              {{"version", std::string(node::kVersion)},
+               {"listen", net::to_string(proxy_->listening())},
+               {"upstream", to_string(settings.upstream)},
+               {"admin", to_string(admin_server_->bound())},
+               {"status", to_string(status_server_->bound())},
+               {"check", settings.check ? net::to_string(proxy_->checking()) : "none"},
+               {"gossip", settings.cluster ? to_string(host_.cluster().bound()) : "none"},
+               {"workers", std::to_string(proxy_->workers())}});
     control_.run();
-    reloader_.join();
+    host_.join();
     proxy_->join();
-    access_log_.close();
+    live_.access_log().close();
     log_.info("ended", {});
     return 0;
 }
@@ -201,7 +158,7 @@ void Sidecar::wait_for_signal() {
 
 void Sidecar::on_signal(int number) {
     if (number == SIGHUP) {
-        reload(Reload::everything);
+        host_.reload(node::Reload::everything);
         return;
     }
     if (stopping_) {
@@ -211,20 +168,14 @@ void Sidecar::on_signal(int number) {
     stop();
 }
 
-/// From here on the control thread may wait for a disk, and hears no signal.
+/// Makes the next signal end the process, because from here on the control thread may wait for a
+/// disk and handles no signals.
 void Sidecar::end_at_next_signal() {
-    // A handler, not the default: the first process of a container would go on.
+    // A handler is needed, because the default action does not end the first process of a
+    // container.
     for (const int number : {SIGTERM, SIGINT}) {
         std::signal(number, [](int) { std::_Exit(1); });
     }
-}
-
-void Sidecar::set_memory_limit() {
-    memory_.set_limit(settings_.limits.memory);
-    // A thousand transfers begin between two looks at the memory in use: their buffers have a
-    // bound of their own.
-    const auto limit = memory_.last().limit;
-    proxy_->bound_buffers(limit == 0 ? std::numeric_limits<std::size_t>::max() : limit / 2);
 }
 
 void Sidecar::memory_changed(bool is_short, const MemoryGauge::Reading& reading) {
@@ -234,7 +185,7 @@ void Sidecar::memory_changed(bool is_short, const MemoryGauge::Reading& reading)
     const auto used = std::to_string(reading.used);
     const auto limit = std::to_string(reading.limit);
     if (is_short) {
-        const auto instances = std::to_string(limiter_.memory().bytes);
+        const auto instances = std::to_string(host_.limiter().memory().bytes);
         log_.warning("memory is short: requests get 503",
                      {{"used", used}, {"limit", limit}, {"quota_instances", instances}});
     } else {
@@ -252,6 +203,7 @@ void Sidecar::drain() {
 
 void Sidecar::stop() {
     stopping_ = true;
+    host_.stop_reloading();
     drain();
     log_.info("finishing what is in flight", {});
     proxy_->stop([this] { boost::asio::post(control_, [this] { finish(); }); });
@@ -259,52 +211,13 @@ void Sidecar::stop() {
 
 void Sidecar::finish() {
     end_at_next_signal();
-    member_.leave();
-    reloader_.stop();
-    upstream_lookup_.stop();
-    watch_.stop();
-    key_watch_.stop();
+    host_.leave();
+    live_.stop();
     stranger_timer_.cancel();
-    memory_.stop();
     signals_.cancel();
     admin_server_->stop();
     status_server_->stop();
     control_.stop();
-}
-
-std::shared_ptr<const proxy::Snapshot> Sidecar::make_snapshot() const {
-    auto snapshot = std::make_shared<proxy::Snapshot>();
-    snapshot->router = router_;
-    snapshot->upstream = upstream_;
-    snapshot->timeouts = settings_.timeouts;
-    snapshot->limits = settings_.limits;
-    snapshot->headers = settings_.headers;
-    snapshot->trusted_proxies = settings_.trusted_proxies;
-    snapshot->judging_proxies = settings_.judging_proxies;
-    snapshot->access_log = settings_.access_log;
-    snapshot->peek = settings_.peek;
-    if (settings_.check) {
-        snapshot->check_clients = settings_.check->clients;
-    }
-    return snapshot;
-}
-
-Result<void> Sidecar::open_access_log() {
-    if (settings_.access_log == config::AccessLogMode::off) {
-        return {};
-    }
-    return access_log_.open();
-}
-
-void Sidecar::replace_snapshot() {
-    if (proxy_) {
-        proxy_->replace(make_snapshot());
-    }
-}
-
-void Sidecar::set_upstream(std::vector<net::SocketAddress> addresses) {
-    upstream_ = std::move(addresses);
-    replace_snapshot();
 }
 
 }  // namespace weir::app

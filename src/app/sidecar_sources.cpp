@@ -1,6 +1,5 @@
-// The part of Sidecar that shows itself: what admin and status listeners ask for.
+// The part of Sidecar that fills in what the admin and status listeners show.
 
-#include "admin/figures.h"
 #include "app/figures.h"
 #include "app/sidecar.h"
 #include "config/given_settings.h"
@@ -11,7 +10,8 @@
 namespace weir::app {
 namespace {
 
-/// Whoever was evicted or turned away was accepted first.
+/// The figures of a listener. Connections that were evicted or turned away had been accepted
+/// before.
 admin::ListenerFigures listener_figures(const admin::HttpServerStatistics& statistics) {
     return {.served = statistics.accepted - statistics.evicted - statistics.turned_away,
             .evicted = statistics.evicted,
@@ -21,51 +21,34 @@ admin::ListenerFigures listener_figures(const admin::HttpServerStatistics& stati
 }  // namespace
 
 admin::Health Sidecar::health() const {
-    return {.listening = listening_, .configured = !upstream_.empty(), .draining = draining_};
+    return {.listening = listening_, .configured = live_.has_upstream(), .draining = draining_};
 }
 
-admin::ClusterFigures Sidecar::cluster_figures() { return node::cluster_figures(*cluster_); }
-
 admin::ConfigFigures Sidecar::config_figures() {
-    admin::ConfigFigures figures = node::with_quota_sets(figures_, *cluster_);
-    for (const std::string& problem : {keys_problem_, token_problem_}) {
-        if (problem.empty()) {
-            continue;
-        }
-        figures.last_reload_successful = false;
-        figures.errors.push_back(problem);
-    }
-    for (admin::QuotaSetFigures& set : figures.quota_sets) {
-        const auto problem = member_.set_problems().find(set.name);
-        if (problem != member_.set_problems().end()) {
-            set.problem = problem->second;
-        }
-    }
-    figures.settings_json = config::describe_settings(settings_.given);
-    figures.after_restart = after_restart_;
-    figures.snapshot = member_.snapshot();
+    admin::ConfigFigures figures = host_.config_figures();
+    figures.settings_json = config::describe_settings(host_.settings().given);
     return figures;
 }
 
-admin::GossipTrouble Sidecar::gossip_trouble() const {
+admin::GossipTrouble Sidecar::gossip_trouble() {
     admin::GossipTrouble trouble;
-    trouble.clustered = settings_.cluster.has_value();
+    trouble.clustered = host_.settings().cluster.has_value();
     if (!trouble.clustered) {
         return trouble;
     }
-    trouble.seal = cluster_->engine().seal_status(net::now());
-    trouble.silent_seeds = cluster_->silent_seeds();
+    trouble.seal = host_.cluster().engine().seal_status(net::now());
+    trouble.silent_seeds = host_.cluster().silent_seeds();
     constexpr std::size_t kMostLimits = 16;
-    trouble.limits = cluster_->engine().silences(kMostLimits, net::now());
+    trouble.limits = host_.cluster().engine().silences(kMostLimits, net::now());
     return trouble;
 }
 
 void Sidecar::tell_strangers() {
-    if (!settings_.cluster || stopping_) {
+    if (!host_.settings().cluster || stopping_) {
         return;
     }
     for (const StrangerLog::Line& line :
-         stranger_log_.lines(cluster_->engine().seal_status(net::now()), net::now())) {
+         stranger_log_.lines(host_.cluster().engine().seal_status(net::now()), net::now())) {
         log_.warning(line.message, line.fields);
     }
     constexpr std::chrono::milliseconds kLook{250};
@@ -78,20 +61,18 @@ void Sidecar::tell_strangers() {
 }
 
 admin::MetricsSources Sidecar::metrics_sources() {
-    admin::MetricsSources sources;
+    admin::MetricsSources sources = host_.metrics_sources();
     sources.proxy = [this] {
         auto figures = to_figures(proxy_ ? proxy_->statistics() : proxy::Statistics{});
-        const auto log = access_log_.counters();
+        const auto log = live_.access_log().counters();
         figures.events["access_log_written"] = log.written;
         figures.events["access_log_dropped"] = log.dropped;
         figures.events["access_log_failed"] = log.failed;
         return figures;
     };
-    sources.limiter = [this] { return admin::to_figures(limiter_, net::now()); };
-    sources.cluster = [this] { return cluster_figures(); };
-    sources.config = [this] { return config_figures(); };
     sources.memory = [this] {
-        return admin::MemoryFigures{memory_.last().used, memory_.last().limit, memory_.is_short()};
+        const MemoryWatch& memory = live_.memory();
+        return admin::MemoryFigures{memory.last().used, memory.last().limit, memory.is_short()};
     };
     sources.listeners = [this] {
         std::map<std::string, admin::ListenerFigures> figures;
@@ -103,9 +84,6 @@ admin::MetricsSources Sidecar::metrics_sources() {
         }
         return figures;
     };
-    sources.build = node::build_figures();
-    sources.max_quota_series = settings_.max_quota_series;
-    sources.max_quota_bytes = settings_.max_quota_bytes;
     return sources;
 }
 
@@ -113,10 +91,10 @@ admin::AdminSources Sidecar::admin_sources() {
     admin::AdminSources sources;
     sources.health = [this] { return health(); };
     sources.config = [this] { return config_figures(); };
-    sources.peers = [this] { return cluster_->engine().peers(net::now()); };
+    sources.peers = [this] { return host_.cluster().engine().peers(net::now()); };
     sources.gossip = [this] { return gossip_trouble(); };
     sources.build = node::build_figures();
-    sources.quotas = quotas_.get();
+    sources.quotas = &host_.quotas();
     sources.drain = [this] { drain(); };
     sources.log_level = [this] { return std::string(to_string(log_.level())); };
     sources.set_log_level = [this](std::string_view word) {

@@ -16,8 +16,8 @@ std::string key_list(const std::vector<std::uint32_t>& keys) {
     return text.empty() ? "none" : text;
 }
 
-StrangerLog::Line describe(const engine::StrangerStatus& stranger,
-                           const std::vector<std::uint32_t>& keys) {
+StrangerLog::Line line_about(const engine::StrangerStatus& stranger,
+                             const std::vector<std::uint32_t>& keys) {
     StrangerLog::Line line;
     line.message = "gossip that is " + std::string(admin::describe_refusal(stranger.reason));
     line.fields = {{"from", to_string(stranger.from)},
@@ -49,7 +49,7 @@ std::vector<StrangerLog::Line> StrangerLog::lines(const engine::SealStatus& stat
             continue;
         }
         ++lines_in_minute_;
-        lines.push_back(describe(stranger, status.keys));
+        lines.push_back(line_about(stranger, status.keys));
         if (left_out_ > 0) {
             lines.back().fields.emplace_back("senders_left_out", std::to_string(left_out_));
             left_out_ = 0;
@@ -58,7 +58,7 @@ std::vector<StrangerLog::Line> StrangerLog::lines(const engine::SealStatus& stat
     return lines;
 }
 
-/// Not one that has fallen silent since it was told.
+/// Whether the stranger is to be logged: it still sends, and has not been logged lately.
 bool StrangerLog::is_due(const engine::StrangerStatus& stranger, Instant now) const {
     const bool fresh = stranger.silence < kAgain / 6;
     return fresh && std::none_of(told_.begin(), told_.end(), [&](const Told& told) {
@@ -67,7 +67,8 @@ bool StrangerLog::is_due(const engine::StrangerStatus& stranger, Instant now) co
            });
 }
 
-/// Invented senders cannot make it long: the oldest is forgotten, and perhaps told again.
+/// The list is bounded, because senders can be forged: the oldest is forgotten, and may be logged
+/// again.
 void StrangerLog::remember(const engine::StrangerStatus& stranger, Instant now) {
     constexpr std::size_t kMost = 256;
     if (told_.size() == kMost) {

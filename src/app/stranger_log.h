@@ -1,7 +1,9 @@
 #pragma once
-// Which lines the log gets about gossip that cannot be read: each sender once when it appears and
-// once a minute for as long as it goes on; of all together a few lines a minute, since anybody who
-// reaches the port can invent senders. Pure; not thread-safe.
+// Chooses the lines that the log gets about gossip that cannot be read. A sender gets a line when
+// it appears, and one in each minute while it goes on. All senders together get a few lines per
+// minute, because anybody who reaches the port can forge senders.
+//
+// Thread-safety: none. Its only state is what it remembers of the last minute.
 
 #include <cstdint>
 #include <string>

@@ -1,8 +1,9 @@
 #pragma once
-// The upstream's addresses: at once for literal ones and unix sockets; names are looked up on a
-// helper thread, again every few seconds for ever, and keep what the last good look-up gave.
+// Finds the upstream's addresses. A literal address or a unix socket is reported at once. A name is
+// looked up on a helper thread, again every few seconds without end. While look-ups fail, the
+// addresses of the last good one stay.
 //
-// Thread-safety: none, all on the io_context's thread.
+// Thread-safety: none; all calls come on the thread of the io_context.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -26,8 +27,8 @@ class UpstreamLookup {
     using Found = std::function<void(std::vector<net::SocketAddress>)>;
     using Failed = std::function<void(const std::string& message)>;
 
-    /// `found` is called whenever the addresses are others than before; `failed` when a look-up
-    /// fails after one that had not.
+    /// `found` is called whenever the addresses have changed, and `failed` when a look-up fails
+    /// after a good one.
     UpstreamLookup(boost::asio::io_context& control, Found found, Failed failed);
 
     void set(const config::UpstreamAddress& upstream);

@@ -15,8 +15,9 @@ std::size_t count_quotas(const std::vector<config::QuotaSet>& sets) {
     return count;
 }
 
-/// Tells what was found; whether it was good.
-bool tell(const config::Diagnostics& diagnostics, const std::vector<config::QuotaSet>& sets) {
+/// Prints the errors and warnings. True if there are no errors.
+bool tell_result(const config::Diagnostics& diagnostics,
+                 const std::vector<config::QuotaSet>& sets) {
     std::fputs(diagnostics.text().c_str(), stderr);
     if (diagnostics.has_errors()) {
         std::fprintf(stderr, "weir: %zu error(s)\n", diagnostics.error_count());
@@ -31,12 +32,12 @@ bool validate_documents(const std::vector<std::string>& paths) {
     const std::vector<std::string> files = node::expand_quota_paths(paths, diagnostics);
     const std::vector<config::QuotaSet> sets =
         config::parse_quota_sets(node::read_sources(files, diagnostics), diagnostics);
-    return tell(diagnostics, sets);
+    return tell_result(diagnostics, sets);
 }
 
 bool validate_settings(const node::ConfigSource& source) {
     const node::Loaded loaded = node::load(source);
-    return tell(loaded.diagnostics, loaded.sets);
+    return tell_result(loaded.diagnostics, loaded.sets);
 }
 
 }  // namespace

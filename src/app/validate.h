@@ -1,5 +1,5 @@
 #pragma once
-// `weir validate`: reads what `weir run` would read, opens no socket, tells every error.
+// `weir validate` reads what `weir run` would read, opens no socket, and prints every error.
 
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace weir::app {
 
-/// The sidecar's own file with its quota files (if there is a source with a file or overrides),
-/// and quota documents given by name. Exit code 0, or 1 when there are errors.
+/// Reads the sidecar's own file with its quota files, if `source` has a file or overrides, and the
+/// quota documents that are given by name. Returns the exit code: 0, or 1 when there are errors.
 [[nodiscard]] int validate(const node::ConfigSource& source,
                            const std::vector<std::string>& documents);
 

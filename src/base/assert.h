@@ -1,12 +1,14 @@
 #pragma once
-// A broken invariant ends the process: going on with a wrong state would be worse than a restart.
-// Input from outside is never asserted on; it is refused with an Error.
+// Assertions of invariants, on in every build. A broken invariant ends the process, because going
+// on with a wrong state would be worse than a restart. Input from outside is never asserted; a
+// function that reads it refuses it with an Error. Thread-safe.
 
 namespace weir {
+/// Writes the expression and its place to standard error and aborts the process.
 [[noreturn]] void assertion_failed(const char* expression, const char* file, int line);
-}
+}  // namespace weir
 
-// A macro for the sake of the expression's text and place.
+// A macro, because only a macro knows the expression's text, file and line.
 #define WEIR_ASSERT(expression)                           \
     (static_cast<bool>(expression) ? static_cast<void>(0) \
                                    : ::weir::assertion_failed(#expression, __FILE__, __LINE__))

@@ -23,7 +23,6 @@ std::uint16_t ByteReader::u16() { return static_cast<std::uint16_t>(big_endian(2
 std::uint32_t ByteReader::u32() { return static_cast<std::uint32_t>(big_endian(4)); }
 std::uint64_t ByteReader::u64() { return big_endian(8); }
 double ByteReader::f64() { return std::bit_cast<double>(u64()); }
-float ByteReader::f32() { return std::bit_cast<float>(u32()); }
 
 std::uint64_t ByteReader::varint() {
     std::uint64_t value = 0;
@@ -79,7 +78,6 @@ void ByteWriter::u16(std::uint16_t value) { big_endian(value, 2); }
 void ByteWriter::u32(std::uint32_t value) { big_endian(value, 4); }
 void ByteWriter::u64(std::uint64_t value) { big_endian(value, 8); }
 void ByteWriter::f64(double value) { u64(std::bit_cast<std::uint64_t>(value)); }
-void ByteWriter::f32(float value) { u32(std::bit_cast<std::uint32_t>(value)); }
 
 void ByteWriter::varint(std::uint64_t value) {
     while (value >= 0x80) {

@@ -1,8 +1,10 @@
 #pragma once
 // Bounded reading and writing of wire bytes: big-endian integers, IEEE 754 doubles, LEB128
-// variable-length integers, length-prefixed strings. Neither class allocates; both remember the
-// first failure, after which reads give zeros and writes do nothing, so a codec checks ok() once.
-// The viewed memory belongs to the caller and must outlive reader, writer and the views they give.
+// variable-length integers, length-prefixed strings. Neither class allocates. Both remember the
+// first failure: after it every read returns zeros and every write does nothing, so a codec needs
+// to ask ok() only once, at the end.
+// The memory belongs to the caller and must outlive the reader, the writer and all views that they
+// return. Not thread-safe.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,16 +31,16 @@ class ByteReader {
     std::uint32_t u32();
     std::uint64_t u64();
     double f64();
-    float f32();
-    /// LEB128, at most 10 bytes, no overflow past 64 bits.
+    /// LEB128 of at most 10 bytes. A value of more than 64 bits is a failure.
     std::uint64_t varint();
+    /// The next `count` bytes; a failure when fewer remain.
     ByteSpan bytes(std::size_t count);
-    /// A string with a varint length in front, at most `limit` bytes.
+    /// A string that follows its length, which is a varint. More than `limit` bytes are a failure.
     std::string_view string(std::size_t limit);
 
     [[nodiscard]] bool ok() const { return ok_; }
     [[nodiscard]] std::size_t remaining() const { return input_.size(); }
-    /// For codecs that find a value out of range.
+    /// Makes the reader fail. For a codec that finds a value out of range.
     void fail();
 
   private:
@@ -57,7 +59,6 @@ class ByteWriter {
     void u32(std::uint32_t value);
     void u64(std::uint64_t value);
     void f64(double value);
-    void f32(float value);
     void varint(std::uint64_t value);
     void bytes(ByteSpan value);
     void string(std::string_view value);

@@ -1,5 +1,6 @@
 #pragma once
-// A UDP or TCP address as a value: IPv4 or IPv6 and a port, without any socket library.
+// A UDP or TCP address as a plain value: an IPv4 or IPv6 address and a port. It needs no socket
+// library.
 
 #include <array>
 #include <compare>
@@ -23,7 +24,8 @@ struct Endpoint {
 
 /// "10.1.2.3:7946" or "[2001:db8::1]:7946".
 [[nodiscard]] std::string to_string(const Endpoint& endpoint);
-/// The reverse; nothing when the text is not a literal address with a port from 0 to 65535.
+/// Reads the form that to_string() writes; nothing when the text is not a literal address with a
+/// port from 0 to 65535.
 [[nodiscard]] std::optional<Endpoint> parse_endpoint(std::string_view text);
 
 }  // namespace weir

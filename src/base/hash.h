@@ -16,7 +16,8 @@ struct HashKey {
 /// SipHash-2-4 of the text under the key.
 [[nodiscard]] std::uint64_t keyed_hash(std::string_view text, const HashKey& key);
 
-/// A bijective mix of 64 bits (splitmix64's finaliser): spreads identifiers over a table.
+/// A bijective mix of 64 bits (the last step of splitmix64), which spreads identifiers evenly over
+/// a table. Not for keys that an attacker may choose.
 [[nodiscard]] std::uint64_t mix(std::uint64_t value);
 
 }  // namespace weir

@@ -1,6 +1,7 @@
 #pragma once
-// Instants and durations of the pure core. Nothing here reads a clock: `net` (real time) and
-// `sim` (virtual time) make instants, everything else takes them as `now`.
+// Instants and durations. Nothing here reads a clock: the modules `net` (real time) and `sim`
+// (virtual time) make instants, and all other code is given them as the argument `now`. Plain
+// values.
 
 #include <chrono>
 #include <cstdint>

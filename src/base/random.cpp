@@ -40,7 +40,8 @@ double Random::unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
 std::uint64_t Random::below(std::uint64_t bound) {
     WEIR_ASSERT(bound > 0);
-    // Rejection keeps it exactly uniform; at most one value in two is thrown away.
+    // Values below the threshold are rejected, so that the remainder is exactly uniform. At most
+    // one value in two is rejected.
     const std::uint64_t threshold = (0 - bound) % bound;
     std::uint64_t value = next();
     while (value < threshold) {

@@ -1,7 +1,7 @@
 #pragma once
 // A small, fast, seeded generator (xoshiro256++, Blackman and Vigna 2019, seeded by splitmix64).
 // Deterministic for a seed on every machine, unlike the distributions of <random>.
-// Not thread-safe: one per thread or per state machine. Not for secrets.
+// Not thread-safe: each thread or state machine has a generator of its own. Not for secrets.
 
 #include <cstdint>
 
@@ -19,7 +19,7 @@ class Random {
     std::uint64_t below(std::uint64_t bound);
     /// Exponentially distributed with the given rate (mean 1/rate); rate must be above 0.
     double exponential(double rate);
-    /// An independent generator for a part, derived from this one.
+    /// A new generator, seeded by this one, for a part that draws on its own.
     Random fork();
 
   private:

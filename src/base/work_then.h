@@ -1,10 +1,12 @@
 #pragma once
-// Work that comes again and again, and the step that arranges its next time.
+// Runs repeated work and then schedules its next run, whatever the work does. No state,
+// thread-safe.
 
 namespace weir {
 
-/// Arranges the next time also when the work throws, which goes on to the caller: whoever catches
-/// on the control thread (an embedding program's does) would otherwise never see this work again.
+/// Calls work() and then next(), which schedules the next run. When work() throws, next() is called
+/// as well and the exception passes on to the caller: the control thread of an embedding program
+/// catches it, and without next() the work would never run again.
 template <class Work, class Next>
 void work_then(Work work, Next next) {
     try {

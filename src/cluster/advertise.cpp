@@ -35,7 +35,8 @@ std::optional<Endpoint> parse_address(const std::string& text, std::uint16_t por
     return parse_endpoint((is_v6 ? "[" + text + "]" : text) + ":" + std::to_string(port));
 }
 
-/// A socket bound to :: sends to both families, one bound to 0.0.0.0 only to IPv4.
+/// Whether a socket bound to `bound` can send to the address: one bound to :: sends to both
+/// families, one bound to 0.0.0.0 only to IPv4.
 bool reaches(const Endpoint& bound, const Endpoint& address) {
     return !bound.is_v4() || address.is_v4();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Which address peers are told to send to.
+// Chooses the address that peers are told to send to.
 
 #include <optional>
 #include <string>
@@ -11,18 +11,19 @@
 namespace weir::cluster {
 
 struct AdvertiseInputs {
-    /// From the settings; port 0 stands for the bound one.
+    /// The address of the settings. Port 0 stands for the port that was bound.
     std::optional<Endpoint> configured;
-    /// POD_IP, or empty.
+    /// The variable POD_IP; empty if it is not set.
     std::string pod_ip;
-    /// Where the socket is bound.
+    /// The address to which the socket is bound.
     Endpoint bound;
-    /// Of this machine's interfaces, see interface_addresses().
+    /// The addresses of this machine's interfaces, see interface_addresses().
     std::vector<Endpoint> interfaces;
 };
 
-/// In this order: what is configured; POD_IP; the bound address, if it is one; the first interface
-/// address of the socket's family, loopback ones last. Pure.
+/// The first of these that there is: the configured address; POD_IP; the bound address, unless it
+/// stands for all addresses; the first interface address of the socket's family, loopback ones
+/// last. Pure.
 [[nodiscard]] Result<Endpoint> choose_advertised(const AdvertiseInputs& inputs);
 
 /// The addresses (port 0) of all interfaces that are up, without link-local ones, in the kernel's

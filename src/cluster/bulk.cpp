@@ -40,7 +40,8 @@ tcp::endpoint to_asio(const Endpoint& endpoint) {
     return {asio::ip::address_v6(endpoint.address), endpoint.port};
 }
 
-/// A socket with a deadline: when it passes, the socket is closed and what waits for it fails.
+/// A socket with a deadline. When the deadline passes, the socket is closed, and the operation that
+/// waits for it fails.
 struct Connection {
     explicit Connection(tcp::socket taken)
         : socket(std::move(taken)), timer(socket.get_executor()) {}
@@ -63,7 +64,8 @@ struct Connection {
     tcp::socket socket;
     asio::steady_timer timer;
     bool timed_out = false;
-    /// For a deadline that passed in the moment in which the connection ended.
+    /// Tells a timer whose deadline passed just when the connection ended that the connection is
+    /// gone.
     std::shared_ptr<int> alive = std::make_shared<int>();
 };
 
@@ -112,7 +114,7 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
         }
     }
 
-    /// The engine may be gone after it: no coroutine touches it any more.
+    /// After this no coroutine uses the engine any more, so it may be destroyed.
     void stop() {
         if (std::exchange(stopped_, true)) {
             return;
@@ -157,7 +159,7 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
             ++statistics.accepted;
             if (incoming_ >= limits_.incoming) {
                 ++statistics.turned_away;
-                continue;  // the socket closes as it goes out of scope
+                continue;  // the socket is closed as it goes out of scope
             }
             ++incoming_;
             asio::co_spawn(control_, serve(self, std::move(socket)), asio::detached);
@@ -198,7 +200,8 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
         static_cast<void>(self);
     }
 
-    /// Sends what the stream has to say, then reads, until one side ends it.
+    /// Sends what the stream wants to send, then reads, again and again until one side ends the
+    /// connection.
     template <class Patience>
     asio::awaitable<void> converse(Connection& connection, definitions::DefinitionStream& stream,
                                    Patience patience) {

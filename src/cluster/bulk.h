@@ -1,12 +1,13 @@
 #pragma once
-// Definitions in bulk over TCP: accepts the peers' connections on the port of gossip and makes
-// those that the engine wishes for. A thin shell around DefinitionStream, which decides
-// everything that is said.
+// Carries definitions in bulk over TCP. It accepts the peers' connections on the port of gossip,
+// and opens the connections that the engine wants. It is a thin layer around DefinitionStream,
+// which decides what is sent.
 //
-// Thread-safety: none; the thread of the io_context (the control thread). Ownership: owns its
-// sockets; io_context and engine must outlive it, and stop() comes before the engine's end.
+// Thread-safety: none; all calls come on the thread of the io_context (the control thread).
+// Ownership: it owns its sockets. io_context and engine must outlive it, and stop() must be called
+// before the engine ends.
 // Bounds: connections in and out, one frame each way per connection, time to greet, time without
-// progress, time in all.
+// progress, and time in all.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,12 +37,12 @@ struct BulkLimits {
 
 struct BulkStatistics {
     std::uint64_t accepted = 0;
-    std::uint64_t turned_away = 0;  // too many at once
+    std::uint64_t turned_away = 0;  // closed at once, because too many were open
     std::uint64_t accept_errors = 0;
     std::uint64_t connects = 0;
     std::uint64_t connect_failures = 0;
     std::uint64_t timeouts = 0;
-    std::uint64_t refused = 0;  // what came was not for us
+    std::uint64_t refused = 0;  // closed, because the other side broke the protocol or is no member
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
 };
@@ -53,9 +54,10 @@ class Bulk {
     Bulk(const Bulk&) = delete;
     Bulk& operator=(const Bulk&) = delete;
 
-    /// Listens. Without success bulk is only pulled, not served.
+    /// Begins to listen. If that fails, definitions are only fetched from peers, not served to
+    /// them.
     [[nodiscard]] Result<void> listen(const Endpoint& local);
-    /// Begins what the engine wishes for; call it after each of its ticks.
+    /// Opens the connections that the engine wants. To be called after each of its ticks.
     void poll();
     void stop();
     [[nodiscard]] const BulkStatistics& statistics() const;

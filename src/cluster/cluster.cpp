@@ -25,11 +25,11 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::size_t kReceiveBatch = 32;
-/// What is thrown away after a stop, at most: far above what any socket buffer holds, so that a
-/// flood cannot keep the control thread here.
+/// The most datagrams that are discarded after a stop. No socket buffer holds as many; the bound
+/// keeps a flood from occupying the control thread.
 constexpr std::size_t kMaxDiscarded = 65'536;
 
-/// What open() has to find out before there can be a driver.
+/// What open() must know before it can make the driver.
 struct Prepared {
     std::optional<net::UdpSocket> socket;
     engine::Options engine;
@@ -152,7 +152,7 @@ class Cluster::Driver {
         timer_.cancel();
         seeds_.stop();
         bulk_.stop();
-        // The descriptor stays the socket's: release() only takes it out of the event loop.
+        // release() only takes the descriptor out of the event loop; the socket still owns it.
         if (readable_.is_open()) {
             readable_.release();
         }
@@ -201,7 +201,8 @@ class Cluster::Driver {
     }
 
   private:
-    // The engine draws from the seed itself; the seeds' jitter must not repeat its lots.
+    // The engine draws from the seed itself. The jitter of look-ups needs another seed, so that it
+    // does not repeat the engine's numbers.
     static std::uint64_t mix_seed(std::uint64_t seed) { return Random(seed).fork().next(); }
 
     static SeedsOptions seeds_options(const Options& options) {
@@ -220,7 +221,8 @@ class Cluster::Driver {
 
     void schedule_tick(Instant now) {
         due_ = std::clamp(engine_.next_tick(), now, now + options_.tick_interval);
-        // From the tick's beginning: what a long one took is not waited for once more.
+        // The interval counts from the beginning of the tick, so that a long tick does not delay
+        // the next one.
         timer_.expires_after(std::max(due_ - net::now(), options_.tick_interval / 10));
         timer_.async_wait([this](const boost::system::error_code& failure) {
             if (!failure && running_) {
@@ -254,7 +256,8 @@ class Cluster::Driver {
         bulk_.poll();
     }
 
-    /// This process was stopped; what waited in its socket is of no use any more.
+    /// Discards the datagrams that waited in the socket while this process was stopped, because
+    /// they are out of date.
     void discard_waiting() {
         ++statistics_.detected_stops;
         if (!socket_) {
@@ -297,7 +300,7 @@ class Cluster::Driver {
     }
 
     void read_or_tick() {
-        // A tick that is due comes first: after a stop it throws away what waits here.
+        // A late tick comes first, because after a stop it discards the datagrams that wait here.
         if (net::now() - due_ > stop_threshold_) {
             timer_.cancel();
             tick();
@@ -307,7 +310,7 @@ class Cluster::Driver {
         }
     }
 
-    /// One bounded turn of reading.
+    /// Reads a bounded number of datagrams.
     void receive() {
         if (!socket_ || paused_) {
             return;
@@ -361,7 +364,7 @@ class Cluster::Driver {
                 statistics_.sent_bytes += outgoing.bytes.size();
                 break;
             case net::SendResult::would_block:
-                // Not queued: the newest values are sent again anyway.
+                // The datagram is not queued, because newer values will be sent anyway.
                 ++statistics_.send_would_block;
                 break;
             case net::SendResult::failed:
@@ -384,9 +387,9 @@ class Cluster::Driver {
     Statistics statistics_;
     Instant due_{};
     Duration time_spent_reading_{};
-    /// Reading rests until the next tick.
+    /// No datagram is read until the next tick.
     bool paused_ = false;
-    /// A wait for the socket is under way: there is never more than one.
+    /// Whether a wait for the socket is under way; there is never more than one.
     bool waiting_ = false;
     bool running_ = false;
 };

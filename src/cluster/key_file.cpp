@@ -56,7 +56,7 @@ std::optional<Key> from_base64(std::string_view text) {
     return std::nullopt;
 }
 
-/// A Secret that was never filled in is all one byte.
+/// Whether all bytes of the key are equal, as in a Kubernetes Secret that was never filled in.
 bool is_trivial(const Key& key) {
     return std::all_of(key.begin(), key.end(), [&](std::byte b) { return b == key.front(); });
 }
@@ -122,7 +122,7 @@ Result<std::vector<Key>> parse_keys(std::string_view text) {
                                                           "a key of 32 equal bytes is no secret; "
                                                           "`weir key FILE` makes one");
         }
-        if (keys.size() == kMaxKeys) {
+        if (keys.size() == gossip::kMaximumKeys) {
             return error(ErrorCode::invalid_argument, place + "at most two keys are used");
         }
         keys.push_back(*key);

@@ -65,8 +65,8 @@ Result<Addresses> look_up(const std::string& host, std::uint16_t port) {
     return addresses;
 }
 
-/// What the control thread and the helper share. The helper keeps it alive, so that a look-up which
-/// outlives the resolver finds `closed` instead of a dangling io_context.
+/// What the control thread and the helper share. The helper keeps it alive: a look-up that takes
+/// longer than the resolver lives finds `closed` set, and does not use the io_context.
 struct SeedResolver::Shared {
     Shared(boost::asio::io_context& io, Lookup function)
         : control(io), lookup(std::move(function)) {}
@@ -86,10 +86,11 @@ struct SeedResolver::Shared {
             if (closed) {
                 return;
             }
-            // Under the lock: the io_context cannot go before `closed` is set.
+            // This is done under the lock, because the io_context exists until `closed` is set.
             boost::asio::post(control, [self, done = std::move(request.done),
                                         answer = std::move(result)]() mutable {
-                // On the control thread, which alone writes `closed`: no lock needed.
+                // No lock is needed, because only the control thread writes `closed`, and this runs
+                // on it.
                 if (!self->closed) {
                     done(std::move(answer));
                 }

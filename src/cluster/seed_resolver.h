@@ -1,11 +1,11 @@
 #pragma once
 // Looks host names up without ever making the control thread wait. getaddrinfo cannot be cancelled
-// and may take a minute when the name servers are gone, so it runs on one helper thread that is
-// left behind (not joined) when the resolver goes while a look-up hangs: SIGTERM must not wait
-// for a dead name server.
+// and may take a minute when the name servers are gone, so it runs on one helper thread. If the
+// resolver is destroyed while a look-up hangs, that thread is detached and not joined: SIGTERM must
+// not wait for a dead name server.
 //
-// Thread-safety: request() and the destructor belong to the control thread; done handlers run
-// there too. At most kMaxPendingLookups wait; further requests are refused.
+// Thread-safety: request() and the destructor belong to the control thread, and handlers run there.
+// Bounds: at most kMaxPendingLookups wait; further requests are refused.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,14 +24,14 @@ class io_context;
 namespace weir::cluster {
 
 inline constexpr std::size_t kMaxPendingLookups = 64;
-/// Of one name; more are cut off.
+/// The largest number of addresses of one name; further ones are ignored.
 inline constexpr std::size_t kMaxAddressesPerName = 256;
 
 using Addresses = std::vector<Endpoint>;
-/// May block; called on the helper thread.
+/// A function that looks a name up. It may block; it is called on the helper thread.
 using Lookup = std::function<Result<Addresses>(const std::string& host, std::uint16_t port)>;
 
-/// All A and AAAA addresses of the name, sorted, without doubles.
+/// All A and AAAA addresses of the name, sorted, without duplicates.
 [[nodiscard]] Result<Addresses> look_up(const std::string& host, std::uint16_t port);
 
 class SeedResolver {
@@ -41,10 +41,10 @@ class SeedResolver {
     SeedResolver(boost::asio::io_context& control, Lookup lookup);
     SeedResolver(const SeedResolver&) = delete;
     SeedResolver& operator=(const SeedResolver&) = delete;
-    /// No done handler runs after it.
+    /// No handler runs after the destructor.
     ~SeedResolver();
 
-    /// False when too many wait already (then `done` is never called).
+    /// False when too many requests wait already; then `done` is never called.
     [[nodiscard]] bool request(std::string host, std::uint16_t port, Done done);
 
   private:

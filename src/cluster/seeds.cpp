@@ -62,7 +62,7 @@ std::vector<Endpoint> Seeds::addresses() const {
 void Seeds::look_up_all() {
     for (auto& name : names_) {
         if (name.asked) {
-            continue;  // the last one still hangs
+            continue;  // the last look-up has not ended yet
         }
         ++lookups_;
         name.asked = resolver_->request(name.host, name.port, [this, &name](auto result) {

@@ -1,7 +1,8 @@
 #pragma once
-// The addresses through which a sidecar finds its peers: literal ones, and names that are looked up
-// again for ever, since a headless Service's addresses change with every rollout and a healed
-// partition must find its way back. A failed look-up keeps what the last good one gave.
+// The addresses through which a sidecar finds its peers: literal ones, and those of names that are
+// looked up again and again, because the addresses of a headless Service change with every rollout,
+// and the sides of a healed partition must find each other again. After a failed look-up the
+// addresses of the last good one stay.
 //
 // Thread-safety: none, control thread only. The io_context must outlive it.
 
@@ -27,8 +28,9 @@ struct SeedsOptions {
     Lookup lookup;
 };
 
-/// Waits between look-ups: doubling while alone, each ±25 % so that a fleet that was started at
-/// one moment does not ask its name servers at one moment. Pure but for its generator.
+/// Computes the waits between look-ups. They double while the sidecar is alone, and each varies at
+/// random by 25 %, so that a fleet that was started at one moment does not ask its name servers at
+/// one moment. Pure but for its generator.
 class LookupPace {
   public:
     LookupPace(Duration interval, Duration interval_alone, Random random);

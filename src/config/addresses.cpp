@@ -1,4 +1,4 @@
-// The addresses among values.h.
+// The functions of values.h that parse addresses.
 
 #include <arpa/inet.h>
 
@@ -14,25 +14,21 @@ namespace {
 constexpr std::uint16_t kGossipPort = 7946;
 constexpr std::uint16_t kHttpPort = 80;
 constexpr std::string_view kUnixScheme = "unix:";
-/// Of sockaddr_un, with its closing zero.
+/// The longest path that fits into sockaddr_un with its closing zero.
 constexpr std::size_t kMaxUnixPath = 107;
 
-Error bad(std::string_view text, const std::string& what) {
+Error address_error(std::string_view text, const std::string& what) {
     return error(ErrorCode::invalid_argument, "'" + std::string(text.substr(0, 200)) + "' " + what);
-}
-
-bool starts_with(std::string_view text, std::string_view start) {
-    return text.substr(0, start.size()) == start;
 }
 
 Result<std::string> unix_path(std::string_view text) {
     std::string path(text.substr(kUnixScheme.size()));
     if (path.empty() || path.front() != '/') {
-        return bad(text, "needs an absolute path, like unix:/run/weir.sock");
+        return address_error(text, "needs an absolute path, like unix:/run/weir.sock");
     }
     if (path.size() > kMaxUnixPath) {
-        return bad(text, "is longer than the " + std::to_string(kMaxUnixPath) +
-                             " bytes that a unix socket's path may have");
+        return address_error(text, "is longer than the " + std::to_string(kMaxUnixPath) +
+                                       " bytes that a unix socket's path may have");
     }
     return path;
 }
@@ -48,11 +44,11 @@ struct HostPort {
     std::optional<std::uint16_t> port;
 };
 
-/// "host:port", "host", "[v6]:port", "[v6]"; nothing if it is none of these.
+/// Reads "host:port", "host", "[v6]:port" or "[v6]"; nothing if the text is none of these.
 std::optional<HostPort> split_host_port(std::string_view text) {
     HostPort split;
     std::string_view rest;
-    if (starts_with(text, "[")) {
+    if (text.starts_with("[")) {
         const std::size_t close = text.find(']');
         if (close == std::string_view::npos) {
             return std::nullopt;
@@ -77,7 +73,8 @@ std::optional<HostPort> split_host_port(std::string_view text) {
     return split;
 }
 
-/// Letters, digits, dots, dashes and underscores: what resolvers take.
+/// Whether the text has only the characters that resolvers accept: letters, digits, dots, dashes
+/// and underscores.
 bool is_host_name(std::string_view host) {
     const auto fits = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -123,19 +120,19 @@ bool contains(std::span<const AddressBlock> blocks, const Endpoint& endpoint) {
 Result<Endpoint> parse_udp_address(std::string_view text) {
     const auto split = split_host_port(text);
     if (!split || !split->port) {
-        return bad(text, "is not an address and a port, like 0.0.0.0:7946 or [::]:7946");
+        return address_error(text, "is not an address and a port, like 0.0.0.0:7946 or [::]:7946");
     }
     const std::string_view host = split->host == "localhost" ? "127.0.0.1" : split->host;
     const auto endpoint = literal(host.empty() ? "0.0.0.0" : host, *split->port);
     if (!endpoint) {
-        return bad(text, "needs a literal address, like 0.0.0.0:7946, not a name");
+        return address_error(text, "needs a literal address, like 0.0.0.0:7946, not a name");
     }
     return *endpoint;
 }
 
 Result<ListenAddress> parse_listen_address(std::string_view text) {
     ListenAddress address;
-    if (starts_with(text, kUnixScheme)) {
+    if (text.starts_with(kUnixScheme)) {
         auto path = unix_path(text);
         if (!path) {
             return path.error();
@@ -145,7 +142,7 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
     }
     const auto endpoint = parse_udp_address(text);
     if (!endpoint) {
-        return bad(text, kListenGrammar);
+        return address_error(text, kListenGrammar);
     }
     address.endpoint = *endpoint;
     return address;
@@ -153,7 +150,7 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
 
 Result<UpstreamAddress> parse_upstream_address(std::string_view text) {
     UpstreamAddress address;
-    if (starts_with(text, kUnixScheme)) {
+    if (text.starts_with(kUnixScheme)) {
         auto path = unix_path(text);
         if (!path) {
             return path.error();
@@ -161,24 +158,25 @@ Result<UpstreamAddress> parse_upstream_address(std::string_view text) {
         address.path = std::move(*path);
         return address;
     }
-    if (starts_with(text, "https://")) {
-        return bad(text, "asks for TLS to the upstream, which is not in this version");
+    if (text.starts_with("https://")) {
+        return address_error(text, "asks for TLS to the upstream, which is not in this version");
     }
-    const bool has_scheme = starts_with(text, "http://");
+    const bool has_scheme = text.starts_with("http://");
     std::string_view rest = has_scheme ? text.substr(7) : text;
     if (has_scheme && !rest.empty() && rest.back() == '/') {
         rest.remove_suffix(1);
     }
     if (rest.find_first_of("/?#@") != std::string_view::npos) {
-        return bad(text, "may name a host and a port only: paths are forwarded as they come");
+        return address_error(text,
+                             "may name a host and a port only: paths are forwarded as they come");
     }
     const auto split = split_host_port(rest);
     const bool is_host =
         split && (is_host_name(split->host) || literal(split->host, 0).has_value());
     if (!is_host || (!split->port && !has_scheme) || split->port == std::uint16_t{0}) {
-        return bad(text,
-                   "is not an upstream, like http://127.0.0.1:3000, app:3000 or "
-                   "unix:/run/app.sock");
+        return address_error(text,
+                             "is not an upstream, like http://127.0.0.1:3000, app:3000 or "
+                             "unix:/run/app.sock");
     }
     address.host = std::string(split->host);
     address.port = split->port.value_or(kHttpPort);
@@ -187,20 +185,20 @@ Result<UpstreamAddress> parse_upstream_address(std::string_view text) {
 
 Result<Seed> parse_seed(std::string_view text) {
     constexpr std::string_view kScheme = "dns://";
-    const bool has_scheme = starts_with(text, kScheme);
+    const bool has_scheme = text.starts_with(kScheme);
     const auto split = split_host_port(has_scheme ? text.substr(kScheme.size()) : text);
     if (!split || split->port == std::uint16_t{0}) {
-        return bad(text, "is not a seed, like dns://weir-peers:7946 or 10.0.0.7:7946");
+        return address_error(text, "is not a seed, like dns://weir-peers:7946 or 10.0.0.7:7946");
     }
     Seed seed;
     seed.host = std::string(split->host);
     seed.port = split->port.value_or(kGossipPort);
     seed.literal = literal(split->host, seed.port);
     if (!seed.literal && !has_scheme) {
-        return bad(text, "is a name: write dns://" + std::string(text.substr(0, 200)));
+        return address_error(text, "is a name: write dns://" + std::string(text.substr(0, 200)));
     }
     if (!seed.literal && !is_host_name(split->host)) {
-        return bad(text, "is not a seed, like dns://weir-peers:7946 or 10.0.0.7:7946");
+        return address_error(text, "is not a seed, like dns://weir-peers:7946 or 10.0.0.7:7946");
     }
     return seed;
 }
@@ -209,7 +207,7 @@ Result<AddressBlock> parse_address_block(std::string_view text) {
     const std::size_t slash = text.find('/');
     const auto base = literal(text.substr(0, slash), 0);
     if (!base) {
-        return bad(text, "is not a block of addresses, like 10.0.0.0/8 or 2001:db8::/32");
+        return address_error(text, "is not a block of addresses, like 10.0.0.0/8 or 2001:db8::/32");
     }
     constexpr unsigned kMappedBits = 96;
     const unsigned offset = base->is_v4() ? kMappedBits : 0;
@@ -217,13 +215,13 @@ Result<AddressBlock> parse_address_block(std::string_view text) {
     if (slash != std::string_view::npos) {
         const auto bits = parse_unsigned(text.substr(slash + 1));
         if (!bits || *bits > 128 - offset) {
-            return bad(text, "has a prefix length that its address cannot have");
+            return address_error(text, "has a prefix length that its address cannot have");
         }
         block.prefix_bits = static_cast<unsigned>(*bits) + offset;
     }
     for (unsigned bit = block.prefix_bits; bit < 128; ++bit) {
         if ((block.base.address[bit / 8] & (0x80U >> (bit % 8))) != 0) {
-            return bad(text, "has bits behind its prefix");
+            return address_error(text, "has bits behind its prefix");
         }
     }
     return block;

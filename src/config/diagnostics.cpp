@@ -6,7 +6,7 @@
 namespace weir::config {
 namespace {
 
-/// Longer texts are never worth a guess, and would cost a quadratic table.
+/// Texts longer than this get no suggestion: a search would take quadratic time.
 constexpr std::size_t kLongestGuess = 128;
 
 std::size_t distance(std::string_view left, std::string_view right) {
@@ -53,7 +53,7 @@ std::string to_string(const Diagnostic& diagnostic) {
     }
     text += diagnostic.what;
     if (!diagnostic.suggestion.empty()) {
-        // One word is what was meant; a sentence says what to do.
+        // A suggestion of one word is the word that was meant; a sentence says what to do.
         const bool sentence = diagnostic.suggestion.find(' ') != std::string::npos;
         text += sentence ? ", " + diagnostic.suggestion
                          : ", did you mean '" + diagnostic.suggestion + "'?";
@@ -70,34 +70,30 @@ void Diagnostics::add(Diagnostic diagnostic) {
     kept_.push_back(std::move(diagnostic));
 }
 
-/// What is only counted costs no path.
-void Diagnostics::add(Severity severity, NodeRef at, Place place, std::string what,
-                      std::string_view suggestion) {
+/// When there are enough diagnostics, further ones are only counted, and their paths need not be
+/// built.
+void Diagnostics::add(NodeRef at, Place place, std::string what, std::string_view suggestion) {
     if (full()) {
-        errors_ += severity == Severity::error ? 1 : 0;
+        ++errors_;
         ++dropped_;
         return;
     }
-    add({severity, at.document().file(), place, at.path(), std::move(what),
+    add({Severity::error, at.document().file(), place, at.path(), std::move(what),
          std::string(suggestion)});
 }
 
 void Diagnostics::error(NodeRef at, Place place, std::string what) {
-    add(Severity::error, at, place, std::move(what), {});
+    add(at, place, std::move(what), {});
 }
 
 void Diagnostics::error(NodeRef at, std::string what) { error(at, std::move(what), {}); }
 
 void Diagnostics::error(NodeRef at, std::string what, std::string_view suggestion) {
-    add(Severity::error, at, at->place, std::move(what), suggestion);
+    add(at, at->place, std::move(what), suggestion);
 }
 
 void Diagnostics::error_at_key(NodeRef member, std::string what, std::string_view suggestion) {
-    add(Severity::error, member, member->key_place, std::move(what), suggestion);
-}
-
-void Diagnostics::warning(NodeRef at, std::string what) {
-    add(Severity::warning, at, at->place, std::move(what), {});
+    add(member, member->key_place, std::move(what), suggestion);
 }
 
 std::vector<Diagnostic> Diagnostics::sorted() const {
@@ -124,14 +120,6 @@ std::string Diagnostics::text() const {
         text += "and " + std::to_string(dropped_) + " more\n";
     }
     return text;
-}
-
-Error Diagnostics::as_error() const {
-    std::string message = text();
-    if (!message.empty()) {
-        message.pop_back();
-    }
-    return weir::error(ErrorCode::invalid_argument, std::move(message));
 }
 
 std::string_view closest(std::string_view text, const std::vector<std::string_view>& candidates) {

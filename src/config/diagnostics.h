@@ -1,12 +1,13 @@
 #pragma once
-// What is wrong with settings or a quota document: all of it, each with its place. Collected while
-// reading goes on, so that a user sees every error at once. Not thread-safe; one per reading.
+// Collects what is wrong with settings or a quota document, each error with its place. Reading goes
+// on after an error, so that a user sees all of them at once.
+//
+// Thread-safety: none; each reading has diagnostics of its own.
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "config/document.h"
 
 namespace weir::config {
@@ -15,55 +16,55 @@ enum class Severity { error, warning };
 
 struct Diagnostic {
     Severity severity = Severity::error;
-    std::string file;  ///< or what stands for one: "WEIR_LISTEN", "--listen"
+    std::string file;  ///< the file or other source of the value: "WEIR_LISTEN", "--listen"
     Place place;
     std::string path;  ///< "quotas[3].limits[0].rate"
     std::string what;
-    /// The word that was probably meant, or a sentence (it has a space); may be empty.
+    /// The word that was probably meant, or a whole sentence that says what to do. A text with a
+    /// space counts as a sentence. May be empty.
     std::string suggestion;
 
     friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 
-/// "file:line:column: path: what, did you mean 'suggestion'?"; a warning says so before its path, a
-/// suggestion that is a sentence stands as it is.
+/// A line like "file:line:column: path: what, did you mean 'suggestion'?". For a warning the word
+/// "warning" stands before the path. A suggestion that is a sentence is appended as it is.
 [[nodiscard]] std::string to_string(const Diagnostic& diagnostic);
 
 class Diagnostics {
   public:
-    /// More than this are only counted: a list that nobody can read helps nobody.
+    /// Diagnostics beyond this number are only counted: nobody reads a longer list.
     static constexpr std::size_t kMaxKept = 1000;
 
     void add(Diagnostic diagnostic);
     void error(NodeRef at, std::string what);
-    /// At another place than the node's own.
+    /// The same for an error at another place than the node's.
     void error(NodeRef at, Place place, std::string what);
     void error(NodeRef at, std::string what, std::string_view suggestion);
     void error_at_key(NodeRef member, std::string what, std::string_view suggestion);
-    void warning(NodeRef at, std::string what);
 
-    /// From here on they are only counted: a suggestion would be looked for in vain.
+    /// Whether further diagnostics are only counted, so that looking for a suggestion is of no use.
     [[nodiscard]] bool full() const { return kept_.size() >= kMaxKept; }
     [[nodiscard]] bool has_errors() const { return errors_ != 0; }
     [[nodiscard]] std::size_t error_count() const { return errors_; }
-    /// In order of file (as first met) and place.
+    /// All diagnostics that were kept, ordered by file (in the order in which the files came) and
+    /// by place.
     [[nodiscard]] std::vector<Diagnostic> sorted() const;
-    /// One line each, and how many more there were.
+    /// All diagnostics that were kept, one on each line, and the number of those that were not
+    /// kept.
     [[nodiscard]] std::string text() const;
-    /// The errors as one, for whoever needs a value that failed.
-    [[nodiscard]] Error as_error() const;
 
   private:
-    void add(Severity severity, NodeRef at, Place place, std::string what,
-             std::string_view suggestion);
+    void add(NodeRef at, Place place, std::string what, std::string_view suggestion);
 
     std::vector<Diagnostic> kept_;
     std::size_t errors_ = 0;
     std::size_t dropped_ = 0;
 };
 
-/// The candidate that `text` was probably meant to be, or nothing: at most a third of its letters
-/// (at least one) may differ, a swap of neighbours counting once (Damerau 1964).
+/// The candidate that was probably meant by `text`; empty if there is none. At most a third of the
+/// letters (at least one) may differ, where two swapped neighbours count as one difference (Damerau
+/// 1964).
 [[nodiscard]] std::string_view closest(std::string_view text,
                                        const std::vector<std::string_view>& candidates);
 

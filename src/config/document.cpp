@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kBlockBytes = 64 * 1024;
 
 std::string step(const Document& document, NodeIndex index) {
-    const Node& node = document.node(index);
+    const DocumentNode& node = document.node(index);
     if (document.node(node.parent).kind == NodeKind::list) {
         return "[" + std::to_string(node.position) + "]";
     }
@@ -31,7 +31,7 @@ std::string_view TextArena::keep(std::string_view text) {
     return kept;
 }
 
-const Node& NodeRef::operator*() const { return document_->node(index_); }
+const DocumentNode& NodeRef::operator*() const { return document_->node(index_); }
 
 bool NodeRef::is_scalar() const {
     return (*this)->kind == NodeKind::plain || (*this)->kind == NodeKind::quoted;

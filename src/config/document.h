@@ -1,9 +1,11 @@
 #pragma once
-// A parsed text (YAML or JSON) as a small tree whose every value knows its place: what the readers
-// of settings and quota documents work on. Nodes live in one array, texts in one arena, so large
-// sets stay cheap; paths ("quotas[3].limits[0].rate") are made only when an error needs one.
-// Immutable after parsing; freely shared between threads then. Node handles are valid as long as
-// their Document.
+// A parsed text (YAML or JSON) as a tree in which every value knows its place in the text. The
+// readers of settings and quota documents work on it. Nodes lie in one array and texts in one
+// arena, so that large sets take little memory. Paths ("quotas[3].limits[0].rate") are made only
+// when an error needs one.
+//
+// Thread-safety: a document is immutable after parsing, and any thread may read it.
+// Ownership: a document owns its nodes and texts; a NodeRef is valid as long as its document.
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +15,8 @@
 
 namespace weir::config {
 
-/// Line and column count from 1, columns in bytes; line 0: the place is not in a text.
+/// A place in a text. Lines and columns count from 1, columns in bytes. Line 0 means that the value
+/// is not from a text.
 struct Place {
     std::uint32_t line = 0;
     std::uint32_t column = 0;
@@ -32,12 +35,12 @@ enum class NodeKind : std::uint8_t {
 using NodeIndex = std::uint32_t;
 inline constexpr NodeIndex kNoNode = 0xffffffff;
 
-struct Node {
+struct DocumentNode {
     NodeKind kind = NodeKind::null;
     Place place;
     Place key_place;
-    std::string_view key;   ///< of a map's member
-    std::string_view text;  ///< of a scalar
+    std::string_view key;   ///< set for a member of a map
+    std::string_view text;  ///< set for a scalar
     NodeIndex parent = kNoNode;
     NodeIndex first_child = kNoNode;
     NodeIndex next_sibling = kNoNode;
@@ -57,17 +60,17 @@ class TextArena {
 
 class Document;
 
-/// A handle: a node of a document, cheap to copy.
+/// A reference to a node of a document; cheap to copy.
 class NodeRef {
   public:
     NodeRef(const Document& document, NodeIndex index) : document_(&document), index_(index) {}
 
-    [[nodiscard]] const Node& operator*() const;
-    [[nodiscard]] const Node* operator->() const { return &**this; }
+    [[nodiscard]] const DocumentNode& operator*() const;
+    [[nodiscard]] const DocumentNode* operator->() const { return &**this; }
     [[nodiscard]] const Document& document() const { return *document_; }
     [[nodiscard]] bool is_scalar() const;
     [[nodiscard]] std::vector<NodeRef> children() const;
-    /// "quotas[3].name" seen from the document's root; empty for the root.
+    /// The path from the document's root, such as "quotas[3].name"; empty for the root.
     [[nodiscard]] std::string path() const;
 
   private:
@@ -75,7 +78,7 @@ class NodeRef {
     NodeIndex index_;
 };
 
-/// One document of a file. Not copyable: nodes view its texts.
+/// One document of a file. It cannot be copied, because its nodes point to its texts.
 class Document {
   public:
     explicit Document(std::string file) : file_(std::move(file)) {}
@@ -86,15 +89,14 @@ class Document {
 
     [[nodiscard]] const std::string& file() const { return file_; }
     [[nodiscard]] bool empty() const { return nodes_.empty(); }
-    [[nodiscard]] std::size_t size() const { return nodes_.size(); }
     [[nodiscard]] NodeRef root() const { return {*this, 0}; }
-    [[nodiscard]] const Node& node(NodeIndex index) const { return nodes_[index]; }
+    [[nodiscard]] const DocumentNode& node(NodeIndex index) const { return nodes_[index]; }
 
   private:
     friend class TreeBuilder;
 
     std::string file_;
-    std::vector<Node> nodes_;
+    std::vector<DocumentNode> nodes_;
     TextArena texts_;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A number or a truth value if it is one, else a text.
+/// The text as a number or a truth value if it is one, else as a text.
 Json plain_value(std::string_view text) {
     Json value = Json::parse(text, nullptr, false);
     return value.is_number() || value.is_boolean() ? value : Json(text);
@@ -55,33 +55,6 @@ const GivenSetting* find(const std::vector<GivenSetting>& given, std::string_vie
 }  // namespace
 
 std::string json_text(NodeRef node) { return dump(to_json(node)); }
-
-bool needs_restart(std::string_view key) {
-    constexpr std::array<std::string_view, 14> kFixed = {
-        "access_log_file", "listen",       "admin",      "admin_token_file",
-        "status",          "check.listen", "workers",    "limits.connections",
-        "drain.",          "limiter.",     "log.format", "metrics.",
-        "cluster.",        "snapshot."};
-    return std::any_of(kFixed.begin(), kFixed.end(), [&](std::string_view fixed) {
-        return fixed.back() == '.' ? key.starts_with(fixed) : key == fixed;
-    });
-}
-
-std::vector<GivenSetting> take_over(const std::vector<GivenSetting>& now,
-                                    const std::vector<GivenSetting>& wanted) {
-    std::vector<GivenSetting> result;
-    for (const GivenSetting& one : now) {
-        if (needs_restart(one.key)) {
-            result.push_back(one);
-        }
-    }
-    for (const GivenSetting& one : wanted) {
-        if (!needs_restart(one.key)) {
-            result.push_back(one);
-        }
-    }
-    return result;
-}
 
 std::string describe_settings(const std::vector<GivenSetting>& given) {
     Json all = Json::object();

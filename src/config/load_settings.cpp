@@ -14,11 +14,7 @@
 namespace weir::config {
 namespace {
 
-bool starts_with(std::string_view text, std::string_view start) {
-    return text.substr(0, start.size()) == start;
-}
-
-/// Reads the file's tree along the table of fields.
+/// Reads the tree of a file, led by the table of fields.
 class SettingsReader {
   public:
     SettingsReader(Settings& settings, Diagnostics& diagnostics)
@@ -34,7 +30,7 @@ class SettingsReader {
         }
     }
 
-    /// Where the routes stand, if they do.
+    /// The node with the routes, if there is one.
     [[nodiscard]] std::optional<NodeRef> routes() const { return routes_; }
     [[nodiscard]] bool was_given(std::string_view key) const { return given_.contains(key); }
 
@@ -45,7 +41,8 @@ class SettingsReader {
         field.read(value, settings_, diagnostics_);
     }
 
-    /// The latest wins, as it does among the settings.
+    /// Remembers where a key was given. A later source replaces an earlier one, as it does in the
+    /// settings.
     void remember(std::string_view key, NodeRef value, const std::string& source) {
         std::erase_if(settings_.given, [&](const GivenSetting& one) { return one.key == key; });
         settings_.given.push_back({std::string(key), json_text(value), source});
@@ -62,7 +59,7 @@ class SettingsReader {
         }
         std::set<std::string_view> sections;
         for (const SettingField& field : setting_fields()) {
-            if (!starts_with(field.key, prefix)) {
+            if (!field.key.starts_with(prefix)) {
                 continue;
             }
             const std::string_view rest = field.key.substr(prefix.size());
@@ -75,7 +72,7 @@ class SettingsReader {
         }
         for (const std::string_view section : sections) {
             if (const auto value = reader.take(section)) {
-                ask_for(section, settings_);  // even if empty
+                ask_for(section, settings_);  // also if the section is empty
                 read_section(*value, std::string(section) + ".");
             }
         }
@@ -95,7 +92,7 @@ class SettingsReader {
     std::optional<NodeRef> routes_;
 };
 
-/// A flag's or variable's text as a document of one value, so that it is read as the file is.
+/// The text of a flag or variable as a document of one value, so that it is read like a file.
 std::optional<Document> as_document(const Override& override_, bool is_list,
                                     Diagnostics& diagnostics) {
     static const ParseLimits limits;
@@ -136,7 +133,7 @@ bool is_loopback(const Endpoint& endpoint) {
     return zeros && endpoint.address.back() == 1;
 }
 
-/// Names what a person would: the machine itself.
+/// Whether the upstream is on this machine.
 bool is_local_upstream(const UpstreamAddress& upstream) {
     if (upstream.is_unix() || upstream.host == "localhost") {
         return true;
@@ -156,7 +153,7 @@ Settings defaults() {
     return settings;
 }
 
-/// What concerns several keys at once.
+/// Checks the rules that concern several keys.
 class CrossCheck {
   public:
     CrossCheck(std::string file, const Settings& settings, const SettingsReader& reader,
@@ -250,7 +247,7 @@ Settings load_settings(const std::optional<SourceText>& file,
     Settings settings = defaults();
     const std::vector<Document> documents = parse_file(file, diagnostics);
     if (diagnostics.has_errors()) {
-        return settings;  // without a readable file everything else would be noise
+        return settings;  // without a readable file further errors would only confuse
     }
     SettingsReader reader(settings, diagnostics);
     if (!documents.empty()) {

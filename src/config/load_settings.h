@@ -1,6 +1,7 @@
 #pragma once
-// The sidecar's own file, with what flags and variables override, to validated Settings. Pure:
-// reading files and the environment is the caller's part. docs/configuration.md lists the keys.
+// Turns the text of the sidecar's own file, and what flags and variables override in it, into
+// validated Settings. It is pure: the caller reads files and the environment. docs/configuration.md
+// lists the keys.
 
 #include <optional>
 #include <string>
@@ -13,24 +14,25 @@
 
 namespace weir::config {
 
-/// One key given outside the file. Later ones win, all of them win over the file.
+/// The value of one key that was given outside the file. It wins over the file, and over an earlier
+/// override of the same key.
 struct Override {
     std::string key;     ///< "cluster.name"
     std::string source;  ///< "--cluster-name" or "WEIR_CLUSTER_NAME", for error messages
-    std::string text;    ///< lists with commas
+    std::string text;    ///< its value; the elements of a list are separated by commas
 };
 
-/// Who reads the settings: only a sidecar needs an upstream. What concerns its proxy is checked for
-/// both, so that one file may serve both.
+/// Who reads the settings. Only a sidecar needs an upstream. An embedding program's settings of the
+/// proxy are checked as well, so that one file may serve both.
 enum class Reader { sidecar, embedding };
 
-/// Worth nothing if `diagnostics` has errors afterwards. Without a file (`file` is nothing) all
-/// comes from overrides and defaults.
+/// Loads and checks the settings. The result must not be used if `diagnostics` has errors
+/// afterwards. Without a file everything comes from overrides and defaults.
 [[nodiscard]] Settings load_settings(const std::optional<SourceText>& file,
                                      const std::vector<Override>& overrides,
                                      Diagnostics& diagnostics, Reader reader = Reader::sidecar);
 
-/// A loopback address or a unix socket.
+/// Whether the address is a loopback address or a unix socket.
 [[nodiscard]] bool is_local(const ListenAddress& address);
 
 }  // namespace weir::config

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-/// How many bytes the UTF-8 character at the front has; 0 when it is none (RFC 3629: no overlong
-/// forms, no surrogates, nothing above U+10FFFF).
+/// The number of bytes of the UTF-8 character at the front; 0 when it is malformed (RFC 3629: no
+/// overlong forms, no surrogates, nothing above U+10FFFF).
 std::size_t character_length(std::string_view text) {
     const auto byte = [&](std::size_t i) {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -36,7 +36,7 @@ std::size_t character_length(std::string_view text) {
 
 bool is_allowed_control(char c) { return c == '\t' || c == '\n' || c == '\r'; }
 
-/// The offset of the first byte that no text of ours may hold, and why not.
+/// A byte that a text may not contain: where it is, and why it is not allowed.
 struct BadByte {
     std::size_t offset;
     const char* what;
@@ -57,7 +57,7 @@ std::optional<BadByte> find_bad_byte(std::string_view text) {
     return std::nullopt;
 }
 
-Place place_of(std::string_view text, std::size_t offset) {
+Place place_at(std::string_view text, std::size_t offset) {
     Place place{1, 1};
     for (const char c : text.substr(0, offset)) {
         place.line += c == '\n' ? 1 : 0;
@@ -70,8 +70,8 @@ bool ends_with(std::string_view text, std::string_view end) {
     return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-/// A brace and then a quote: JSON, or YAML's flow style, which JSON's parser refuses or takes
-/// alike.
+/// Whether the text begins with a brace and then a quote. That is JSON, or YAML in flow style,
+/// which the JSON parser either reads in the same way or refuses.
 bool looks_like_json(std::string_view text) {
     constexpr std::string_view kBlanks = " \t\r\n";
     const std::size_t brace = text.find_first_not_of(kBlanks);
@@ -107,7 +107,7 @@ std::vector<Document> parse_documents(std::string_view text, const std::string& 
         text.remove_prefix(kByteOrderMark.size());
     }
     if (const auto bad = find_bad_byte(text)) {
-        diagnostics.add({Severity::error, file, place_of(text, bad->offset), {}, bad->what, {}});
+        diagnostics.add({Severity::error, file, place_at(text, bad->offset), {}, bad->what, {}});
         return {};
     }
     if (ends_with(file, ".json")) {

@@ -1,7 +1,8 @@
 #pragma once
-// YAML or JSON text to document trees, bounded: size, depth, number of values, what aliases may
-// unfold to. Duplicate keys, control characters and what the readers could never use (tags, keys
-// that are not text) are errors here. Pure; parse off the data threads, large sets take a while.
+// Turns YAML or JSON text into document trees. The size of the text, its depth, its number of
+// values, and the number of values that aliases copy are bounded. Duplicate keys, control
+// characters, tags, and keys that are not text are errors. The function is pure. Large sets take
+// long, so threads that serve requests must not parse.
 
 #include <string>
 #include <string_view>
@@ -17,13 +18,14 @@ struct ParseLimits {
     std::size_t yaml_bytes = 16U * 1024 * 1024;  ///< its parser is the slower one
     std::size_t depth = 32;
     std::size_t nodes = 32'000'000;
-    std::size_t alias_nodes = 100'000;  ///< values copied for aliases, all together
+    std::size_t alias_nodes = 100'000;  ///< values that all aliases together may copy
     std::size_t scalar_bytes = 64U * 1024;
 };
 
-/// The documents of a text: several in YAML ("---" between them), one in JSON. A `.json` file is
-/// JSON; other text is, too, when it looks like it. Whatever is wrong goes to `diagnostics`; a
-/// document with a syntax error is left out, one with a duplicate key is not.
+/// The documents of a text: YAML may have several ("---" stands between them), JSON has one. The
+/// text of a `.json` file is parsed as JSON, and so is other text that looks like JSON. All errors
+/// go to `diagnostics`. A document with a syntax error is left out; one with a duplicate key is
+/// not.
 [[nodiscard]] std::vector<Document> parse_documents(std::string_view text, const std::string& file,
                                                     const ParseLimits& limits,
                                                     Diagnostics& diagnostics);

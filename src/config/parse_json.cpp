@@ -1,6 +1,6 @@
-// JSON through nlohmann's SAX interface, which is quick but tells no places: a cursor of our own
-// walks over the same text, one token for each event. The parser has already found the token
-// well-formed by then, so the walk can be simple.
+// Parses JSON with nlohmann's SAX interface. It is fast but does not say where a value stands, so a
+// cursor goes over the same text, one token for each event. The cursor can be simple, because the
+// parser has found each token to be well-formed before.
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ class TokenCursor {
   public:
     explicit TokenCursor(std::string_view text) : text_(text) {}
 
-    /// Steps over the next token; place and text of it can be asked for then.
+    /// Goes over the next token. Afterwards its place and text can be asked for.
     void advance() {
         skip_separators();
         start_ = at_;

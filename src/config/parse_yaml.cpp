@@ -1,5 +1,5 @@
-// YAML through yaml-cpp's event interface: its document tree would keep the first of two equal
-// keys, hide where aliases stood and cost several times the memory.
+// Parses YAML with yaml-cpp's event interface. Its document tree would keep the first of two equal
+// keys, hide where aliases stood, and take several times the memory.
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -15,7 +15,7 @@
 namespace weir::config {
 namespace {
 
-/// Leaves the parser, which knows no other way; caught in parse_yaml.
+/// Thrown to stop yaml-cpp's parser, which has no other way to stop; caught in parse_yaml().
 struct StopParsing {};
 
 Place place_of(const YAML::Mark& mark) {
@@ -124,7 +124,7 @@ std::vector<Document> parse_yaml(std::string_view text, const std::string& file,
                 break;
             }
             if (events.start() == before) {
-                // yaml-cpp 0.7 gives empty documents for ever before a token that it cannot use.
+                // Before a token that it cannot use, yaml-cpp 0.7 returns empty documents for ever.
                 diagnostics.add({Severity::error, file, before, {}, "this belongs to nothing", {}});
                 break;
             }
@@ -135,7 +135,7 @@ std::vector<Document> parse_yaml(std::string_view text, const std::string& file,
             }
         }
     } catch (const StopParsing&) {
-        // Already reported.
+        // The error has been reported already.
     } catch (const YAML::Exception& failure) {
         diagnostics.add({Severity::error, file, place_of(failure.mark), {}, failure.msg, {}});
     }

@@ -1,5 +1,5 @@
 #pragma once
-// The two parsers behind parse_documents. Internal to config.
+// The two parsers behind parse_documents(), for YAML and for JSON. Internal to config.
 
 #include <string>
 #include <string_view>

@@ -1,19 +1,19 @@
 #include "config/quota_document.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "config/parse.h"
 #include "config/quota_reader.h"
 #include "config/reader.h"
 #include "config/values.h"
+#include "definitions/codec.h"
+#include "definitions/rules.h"
 
 namespace weir::config {
 namespace {
 
-/// A set as read, with the place of each quota for what the validation of all finds.
+/// A set as it was read, with the place of each quota for the errors of the validation.
 struct LocatedSet {
     QuotaSet set;
     NodeRef root;
@@ -32,14 +32,14 @@ void check_constant(MapReader& reader, std::string_view key, std::string_view ex
 }
 
 std::string read_set_name(MapReader& reader, Diagnostics& diagnostics) {
-    constexpr std::size_t kMaxBytes = 128;
     const auto node = reader.require("name");
     const auto text = node ? read_text(*node, diagnostics) : std::nullopt;
     if (!text) {
         return {};
     }
-    if (text->empty() || text->size() > kMaxBytes) {
-        diagnostics.error(*node, "must have from 1 to 128 bytes");
+    if (text->empty() || text->size() > definitions::kMaximumSetName) {
+        diagnostics.error(*node, "must have from 1 to " +
+                                     std::to_string(definitions::kMaximumSetName) + " bytes");
     }
     return std::string(*text);
 }
@@ -70,7 +70,8 @@ LocatedSet read_set(NodeRef root, Diagnostics& diagnostics) {
     return located;
 }
 
-/// Files of one set carry one generation: a half-changed directory is refused until it is whole.
+/// Checks that all files of one set have the same generation: a directory of which only some files
+/// were changed is refused until all are.
 void check_parts(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) {
     const auto generation_text = [](const QuotaSet& set) {
         return set.generation ? "generation " + std::to_string(*set.generation) : "no generation";
@@ -93,7 +94,7 @@ void check_parts(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) 
     }
 }
 
-/// Parts of one set as one, in the order of the files.
+/// Joins the parts of each set, in the order of the files.
 std::vector<QuotaSet> join_parts(std::vector<LocatedSet> located) {
     std::vector<QuotaSet> sets;
     for (LocatedSet& part : located) {
@@ -111,14 +112,14 @@ std::vector<QuotaSet> join_parts(std::vector<LocatedSet> located) {
     return sets;
 }
 
-/// Of quotas whose parents may be elsewhere: what each has wrong by itself.
+/// Reports the errors that each quota has by itself, because its parents may be in other places.
 void validate_apart(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) {
     for (const LocatedSet& located : sets) {
         for (std::size_t i = 0; i < located.set.quotas.size(); ++i) {
             if (!located.read_well[i]) {
                 continue;
             }
-            for (const auto& error : limiter::validate_alone(located.set.quotas[i])) {
+            for (const auto& error : definitions::validate_alone(located.set.quotas[i])) {
                 diagnostics.error(find_field(located.places[i], error.field), error.message,
                                   error.suggestion);
             }
@@ -126,8 +127,9 @@ void validate_apart(const std::vector<LocatedSet>& sets, Diagnostics& diagnostic
     }
 }
 
-/// What only the whole can tell: the limiter's own rules, mapped back to places. A quota that could
-/// not be read well has its errors already; only its place in the tree is worth more words.
+/// Reports the errors that only all quotas together show, by the rules of the module definitions,
+/// each at its place. A quota that could not be read has its errors already; here only its errors
+/// in the tree are added.
 void validate_together(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) {
     std::vector<limiter::QuotaDefinition> all;
     std::vector<NodeRef> places;
@@ -137,89 +139,11 @@ void validate_together(const std::vector<LocatedSet>& sets, Diagnostics& diagnos
         places.insert(places.end(), located.places.begin(), located.places.end());
         read_well.insert(read_well.end(), located.read_well.begin(), located.read_well.end());
     }
-    for (const limiter::DefinitionError& error : limiter::validate(all)) {
+    for (const definitions::DefinitionError& error : definitions::validate(all)) {
         if (error.index < places.size() && (read_well[error.index] || error.field == "parent")) {
             diagnostics.error(find_field(places[error.index], error.field), error.message,
                               error.suggestion);
         }
-    }
-}
-
-nlohmann::ordered_json limit_json(const limiter::RateLimit& limit) {
-    nlohmann::ordered_json json;
-    json["rate"] = format_rate(limit);
-    if (limit.unit != limiter::Unit::requests) {
-        json["of"] = unit_word(limit.unit);
-    }
-    const auto burst = [&](const char* key, const std::optional<limiter::BurstSpec>& spec) {
-        if (spec) {
-            json[key] = format_burst(*spec, limit.unit);
-        }
-    };
-    burst("low", limit.low);
-    burst("high", limit.high);
-    burst("debt", limit.debt);
-    if (limit.law != limiter::Law::adaptive) {
-        json["law"] = limiter::to_string(limit.law);
-    }
-    if (limit.scope != limiter::Scope::fleet) {
-        json["scope"] = limiter::to_string(limit.scope);
-    }
-    if (limit.safe) {
-        limiter::RateLimit safe;
-        safe.unit = limit.unit;
-        safe.amount = *limit.safe;
-        json["safe"] = format_rate(safe);
-    }
-    return json;
-}
-
-/// One word as a word, several as a list.
-nlohmann::ordered_json headers_json(const limiter::QuotaDefinition& definition) {
-    nlohmann::ordered_json words = nlohmann::ordered_json::array();
-    if (definition.hide_headers) {
-        words.push_back("hidden");
-    }
-    if (const auto& forms = definition.options->headers) {
-        if (forms->ietf) {
-            words.push_back("ietf");
-        }
-        if (forms->x_ratelimit) {
-            words.push_back("x-ratelimit");
-        }
-        if (!forms->ietf && !forms->x_ratelimit) {
-            words.push_back("none");
-        }
-    }
-    return words.size() == 1 ? words.front() : words;
-}
-
-nlohmann::ordered_json refusal_json(const limiter::RefusalForm& form) {
-    nlohmann::ordered_json json = nlohmann::ordered_json::object();
-    if (form.status != 0) {
-        json["status"] = form.status;
-    }
-    if (!form.content_type.empty()) {
-        json["content_type"] = form.content_type;
-    }
-    if (form.body) {
-        json["body"] = *form.body;
-    }
-    return json;
-}
-
-void put_modes(nlohmann::ordered_json& json, const limiter::QuotaDefinition& definition) {
-    if (definition.mode != limiter::Mode::enforce) {
-        json["mode"] = limiter::to_string(definition.mode);
-    }
-    if (definition.enforced_share != 1) {
-        json["enforce"] = format_percentage(definition.enforced_share);
-    }
-    if (!definition.options->enforced_by.empty()) {
-        json["enforce_by"] = "header:" + definition.options->enforced_by;
-    }
-    if (definition.when_isolated != limiter::IsolationMode::safe) {
-        json["when_isolated"] = limiter::to_string(definition.when_isolated);
     }
 }
 
@@ -266,32 +190,6 @@ std::optional<limiter::QuotaDefinition> parse_quota(const SourceText& source,
         return std::nullopt;
     }
     return definition;
-}
-
-std::string quota_json(const limiter::QuotaDefinition& definition, int indent) {
-    nlohmann::ordered_json json;
-    json["name"] = definition.name;
-    if (definition.parent) {
-        json["parent"] = *definition.parent;
-    }
-    put_modes(json, definition);
-    if (definition.max_instances != 0) {
-        json["max_instances"] = definition.max_instances;
-    }
-    if (definition.max_children != 0) {
-        json["max_children"] = definition.max_children;
-    }
-    if (auto headers = headers_json(definition); !headers.empty()) {
-        json["headers"] = std::move(headers);
-    }
-    if (definition.options->refusal != limiter::RefusalForm{}) {
-        json["refusal"] = refusal_json(definition.options->refusal);
-    }
-    json["limits"] = nlohmann::ordered_json::array();
-    for (const limiter::RateLimit& limit : definition.limits) {
-        json["limits"].push_back(limit_json(limit));
-    }
-    return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace weir::config

@@ -1,7 +1,8 @@
 #pragma once
-// Quota documents (apiVersion weir/v1, kind QuotaSet): text to validated definitions, and one
-// definition back to text. docs/configuration.md describes the format. Pure and strict: anything
-// unknown, given twice or not in this version is an error with its place; all errors at once.
+// Reads quota documents (apiVersion weir/v1, kind QuotaSet) into validated definitions, and writes
+// one definition back as text. docs/configuration.md describes the format. Reading is strict: a key
+// that is unknown, given twice or not in this version is an error with its place. All errors are
+// found at once. The functions are pure.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,44 +13,51 @@
 #include <vector>
 
 #include "config/diagnostics.h"
+#include "definitions/fields.h"
 #include "limiter/definition.h"
 
 namespace weir::config {
 
+/// The definitions of one name and generation, from one or several files.
 struct QuotaSet {
     std::string file;
     std::string name;
     std::optional<std::uint64_t> generation;
     std::vector<limiter::QuotaDefinition> quotas;
-    /// A long one may be given on in its encoded form instead (made off the control thread): the
-    /// quotas are left out then.
+    /// A long set may be handed on in its encoded form, which is made outside of the control
+    /// thread. `quotas` is empty then.
     std::shared_ptr<const std::vector<std::byte>> encoded{};
     std::uint64_t encoded_hash = 0;
 };
 
-/// A file's text, read already.
+/// The text of a file that has been read.
 struct SourceText {
     std::string file;
     std::string text;
 };
 
-/// Whether quotas are validated with each other (parents, cycles, doubles …) or, where others that
-/// are not here belong to them, each by itself.
+/// yes: quotas are validated with each other (parents, cycles, duplicates …); no: each by itself,
+/// because other quotas that belong to them are not here.
 enum class Together { yes, no };
 
-/// The sets of all these files. Files that name one set and one generation are parts of it. Worth
-/// nothing if `diagnostics` has errors afterwards.
+/// The sets in all these files. Files with the same set name and generation are parts of one set.
+/// Must not be used if `diagnostics` has errors afterwards.
 [[nodiscard]] std::vector<QuotaSet> parse_quota_sets(const std::vector<SourceText>& sources,
                                                      Diagnostics& diagnostics,
                                                      Together together = Together::yes);
 
-/// One quota in the form it has within a set, as the admin API takes it; its fields are checked,
-/// its parent is not looked for.
+/// Reads one quota in the form that it has within a set, as the admin API takes it. Checks its
+/// fields, but not whether its parent exists.
 [[nodiscard]] std::optional<limiter::QuotaDefinition> parse_quota(const SourceText& source,
                                                                   Diagnostics& diagnostics);
 
-/// The same form as JSON, only with what differs from the defaults; `indent` as nlohmann has it
-/// (-1: one line).
+/// The definition in the same form as JSON, without members that have their default. `indent` is
+/// the number of spaces of one level, -1 for a single line.
 [[nodiscard]] std::string quota_json(const limiter::QuotaDefinition& definition, int indent);
+
+/// The value that the limit has for a field, as documents and the command line write it ("100r/s",
+/// "50r", "adaptive"). The field must be set (definitions::is_set).
+[[nodiscard]] std::string limit_value_text(const definitions::LimitField& field,
+                                           const limiter::RateLimit& limit);
 
 }  // namespace weir::config

@@ -2,25 +2,22 @@
 
 #include <array>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "config/reader.h"
 #include "config/values.h"
+#include "definitions/fields.h"
 
 namespace weir::config {
 namespace {
 
-using limiter::IsolationMode;
+using definitions::LimitField;
+using definitions::Overloaded;
+using definitions::QuotaField;
 using limiter::QuotaDefinition;
 using limiter::RateLimit;
 using limiter::Unit;
-
-constexpr std::string_view kHeaderKey = "header:";
-
-const std::vector<std::string_view>& unit_words() {
-    static const std::vector<std::string_view> words = {"requests", "request-bytes",
-                                                        "response-bytes", "cost"};
-    return words;
-}
 
 std::string_view measure_letter(Measure measure) {
     return measure == Measure::bytes  ? "bytes, like 5MiB"
@@ -28,7 +25,7 @@ std::string_view measure_letter(Measure measure) {
                                       : "requests, like 100r";
 }
 
-/// Whether an amount's letters fit the limit's unit; a bare 0 fits all.
+/// Whether the unit letters of an amount fit the limit's unit; 0 without letters fits every unit.
 bool fits(NodeRef node, Measure measure, Unit unit, Diagnostics& diagnostics) {
     if (measure == Measure::none || measure == measure_of(unit)) {
         return true;
@@ -45,16 +42,24 @@ bool fits(NodeRef node, Measure measure, Unit unit, Diagnostics& diagnostics) {
     return false;
 }
 
-std::optional<limiter::BurstSpec> read_burst(std::optional<NodeRef> node, Unit unit,
-                                             Diagnostics& diagnostics) {
-    const auto burst = node ? read_parsed(*node, &parse_burst, diagnostics) : std::nullopt;
-    if (!burst || !fits(*node, burst->measure, unit, diagnostics)) {
+std::optional<limiter::BurstSpec> read_burst(NodeRef node, Unit unit, Diagnostics& diagnostics) {
+    const auto burst = read_parsed(node, &parse_burst, diagnostics);
+    if (!burst || !fits(node, burst->measure, unit, diagnostics)) {
         return std::nullopt;
     }
     return burst->spec;
 }
 
-/// Whether the limit is of a kind that a later version has.
+/// Reads a rate as weight per second.
+std::optional<double> read_capacity(NodeRef node, Unit unit, Diagnostics& diagnostics) {
+    const auto rate = read_parsed(node, &parse_rate, diagnostics);
+    if (!rate || !fits(node, rate->measure, unit, diagnostics)) {
+        return std::nullopt;
+    }
+    return rate->per_second();
+}
+
+/// Whether the limit is of a kind that is planned for a later version; reports it then.
 bool refuse_later_kinds(MapReader& reader) {
     bool found = false;
     for (const std::string_view kind : {"window", "concurrency", "lease"}) {
@@ -72,90 +77,76 @@ void read_rate(NodeRef node, RateLimit& limit, Diagnostics& diagnostics) {
     limit.period = rate->period;
 }
 
+/// The index of the node's word in the list; nothing, after reporting it, for any other word.
+std::optional<std::size_t> read_word_of(NodeRef node, std::span<const std::string_view> words,
+                                        Diagnostics& diagnostics) {
+    return read_word(node, std::vector(words.begin(), words.end()), diagnostics);
+}
+
+void read_limit_value(const LimitField& field, NodeRef node, RateLimit& limit,
+                      Diagnostics& diagnostics) {
+    std::visit(Overloaded{
+                   [&](const definitions::RateValue&) { read_rate(node, limit, diagnostics); },
+                   [&](const definitions::UnitValue& value) {
+                       if (const auto word = read_word_of(node, value.words, diagnostics)) {
+                           limit.unit = static_cast<Unit>(*word);
+                       }
+                   },
+                   [&](const definitions::BurstValue& value) {
+                       limit.*value.member = read_burst(node, limit.unit, diagnostics);
+                   },
+                   [&](const definitions::WordValue<RateLimit>& value) {
+                       if (const auto word = read_word_of(node, value.words, diagnostics)) {
+                           value.set(limit, *word);
+                       }
+                   },
+                   [&](const definitions::CapacityValue& value) {
+                       limit.*value.member = read_capacity(node, limit.unit, diagnostics);
+                   },
+               },
+               field.value);
+}
+
 RateLimit read_limit(NodeRef node, Diagnostics& diagnostics) {
     RateLimit limit;
     MapReader reader(node, diagnostics);
     if (!reader.is_map()) {
         return limit;
     }
-    if (const auto of = reader.take("of")) {
-        const auto word = read_word(*of, unit_words(), diagnostics);
-        limit.unit = word ? static_cast<Unit>(*word) : limit.unit;
-    }
     const bool later_kind = refuse_later_kinds(reader);
-    if (const auto rate = reader.take("rate")) {
-        read_rate(*rate, limit, diagnostics);
-    } else if (!later_kind) {
-        diagnostics.error(node, "a limit needs its 'rate'");
-    }
-    limit.low = read_burst(reader.take("low"), limit.unit, diagnostics);
-    limit.high = read_burst(reader.take("high"), limit.unit, diagnostics);
-    limit.debt = read_burst(reader.take("debt"), limit.unit, diagnostics);
-    if (const auto law = reader.take("law")) {
-        const auto word = read_word(*law, {"linear", "adaptive"}, diagnostics);
-        limit.law = word ? static_cast<limiter::Law>(*word) : limit.law;
-    }
-    if (const auto scope = reader.take("scope")) {
-        const auto word = read_word(*scope, {"fleet", "sidecar"}, diagnostics);
-        limit.scope = word ? static_cast<limiter::Scope>(*word) : limit.scope;
-    }
-    if (const auto safe = reader.take("safe")) {
-        const auto rate = read_parsed(*safe, &parse_rate, diagnostics);
-        if (rate && fits(*safe, rate->measure, limit.unit, diagnostics)) {
-            limit.safe = rate->amount * 1e9 / static_cast<double>(rate->period.count());
+    // The unit is read first, because it decides how the amounts are read.
+    for (const bool units : {true, false}) {
+        for (const LimitField& field : definitions::limit_fields()) {
+            if (std::holds_alternative<definitions::UnitValue>(field.value) != units) {
+                continue;
+            }
+            if (const auto value = reader.take(field.key)) {
+                read_limit_value(field, *value, limit, diagnostics);
+            } else if (field.required() && !later_kind) {
+                diagnostics.error(node, "a limit needs its '" + std::string(field.key) + "'");
+            }
         }
     }
     reader.finish();
     return limit;
 }
 
-std::uint32_t read_count(std::optional<NodeRef> node, Diagnostics& diagnostics) {
-    constexpr std::uint64_t kMost = 16'000'000;
-    const auto count = node ? read_unsigned(*node, 1, kMost, diagnostics) : std::nullopt;
-    return static_cast<std::uint32_t>(count.value_or(0));
-}
-
-void read_names(MapReader& reader, QuotaDefinition& quota, Diagnostics& diagnostics) {
-    if (const auto name = reader.require("name")) {
-        quota.name = std::string(read_text(*name, diagnostics).value_or(""));
-    }
-    if (const auto parent = reader.take("parent")) {
-        if (const auto text = read_text(*parent, diagnostics)) {
-            quota.parent = std::string(*text);
-        }
+/// Reads the key by which a quota is partly enforced: "quota", or "header:" and a name.
+void read_key(NodeRef node, const definitions::KeyValue& value, QuotaDefinition& quota,
+              Diagnostics& diagnostics) {
+    const auto text = read_text(node, diagnostics);
+    const std::string_view name = text && text->starts_with(definitions::kHeaderKey)
+                                      ? text->substr(definitions::kHeaderKey.size())
+                                      : std::string_view();
+    if (!name.empty()) {
+        value.set(quota, std::string(name));
+    } else if (text && *text != definitions::kQuotaKey) {
+        diagnostics.error(node, "must be quota or header:<name>");
     }
 }
 
-void read_words(MapReader& reader, QuotaDefinition& quota, Diagnostics& diagnostics) {
-    if (const auto mode = reader.take("mode")) {
-        const auto word = read_word(*mode, {"enforce", "shadow", "off"}, diagnostics);
-        quota.mode = word ? static_cast<limiter::Mode>(*word) : quota.mode;
-    }
-    if (const auto isolated = reader.take("when_isolated")) {
-        const auto word = read_word(*isolated, {"safe", "optimistic", "pessimistic"}, diagnostics);
-        quota.when_isolated = word ? static_cast<IsolationMode>(*word) : quota.when_isolated;
-    }
-}
-
-void read_share(MapReader& reader, QuotaDefinition& quota, limiter::QuotaOptions& options,
-                Diagnostics& diagnostics) {
-    if (const auto enforce = reader.take("enforce")) {
-        quota.enforced_share =
-            read_parsed(*enforce, &parse_percentage, diagnostics).value_or(quota.enforced_share);
-    }
-    const auto by = reader.take("enforce_by");
-    const auto text = by ? read_text(*by, diagnostics) : std::nullopt;
-    if (text && text->starts_with(kHeaderKey)) {
-        options.enforced_by = std::string(text->substr(kHeaderKey.size()));
-    }
-    if (text && *text != "quota" && options.enforced_by.empty()) {
-        diagnostics.error(*by, "must be quota or header:<name>");
-    }
-}
-
-/// `hidden`, `x-ratelimit`, or several of the words in a list.
-void read_headers(NodeRef node, QuotaDefinition& quota, limiter::QuotaOptions& options,
-                  Diagnostics& diagnostics) {
+/// Reads `hidden`, `x-ratelimit` and so on, or several of these words in a list.
+void read_headers(NodeRef node, QuotaDefinition& quota, Diagnostics& diagnostics) {
     enum Word : std::size_t { shown, hidden, ietf, x_ratelimit, none };
     const std::vector<NodeRef> elements =
         node->kind == NodeKind::list ? read_list(node, diagnostics) : std::vector{node};
@@ -173,48 +164,76 @@ void read_headers(NodeRef node, QuotaDefinition& quota, limiter::QuotaOptions& o
     if (said[none] && (said[ietf] || said[x_ratelimit])) {
         diagnostics.error(node, "'none' excludes 'ietf' and 'x-ratelimit'");
     }
-    quota.hide_headers = said[hidden];
-    if (said[none] || said[ietf] || said[x_ratelimit]) {
-        options.headers = limiter::HeaderForms{said[ietf], said[x_ratelimit]};
-    }
+    const bool families = said[none] || said[ietf] || said[x_ratelimit];
+    definitions::set_headers(
+        quota, said[hidden],
+        families ? std::optional(limiter::HeaderForms{said[ietf], said[x_ratelimit]})
+                 : std::nullopt);
 }
 
-limiter::RefusalForm read_refusal(NodeRef node, Diagnostics& diagnostics) {
-    limiter::RefusalForm form;
+void read_quota_value(const QuotaField& field, NodeRef node, QuotaDefinition& quota,
+                      Diagnostics& diagnostics) {
+    std::visit(
+        Overloaded{
+            [&](const definitions::TextValue<QuotaDefinition>& value) {
+                if (const auto text = read_text(node, diagnostics)) {
+                    value.set(quota, std::string(*text));
+                }
+            },
+            [&](const definitions::WordValue<QuotaDefinition>& value) {
+                if (const auto word = read_word_of(node, value.words, diagnostics)) {
+                    value.set(quota, *word);
+                }
+            },
+            [&](const definitions::CountValue<QuotaDefinition>& value) {
+                if (const auto count = read_unsigned(node, value.least, value.most, diagnostics)) {
+                    value.set(quota, *count);
+                }
+            },
+            [&](const definitions::ShareValue& value) {
+                if (const auto share = read_parsed(node, &parse_percentage, diagnostics)) {
+                    value.set(quota, *share);
+                }
+            },
+            [&](const definitions::KeyValue& value) { read_key(node, value, quota, diagnostics); },
+            [&](const definitions::HeadersValue&) { read_headers(node, quota, diagnostics); },
+            [&](const definitions::LimitsValue&) {
+                for (const NodeRef limit : read_list(node, diagnostics)) {
+                    quota.limits.push_back(read_limit(limit, diagnostics));
+                }
+            },
+        },
+        field.value);
+}
+
+/// Reads the fields whose keys are members of one map, such as those of `refusal`.
+void read_group(std::string_view group, NodeRef node, QuotaDefinition& quota,
+                Diagnostics& diagnostics) {
     MapReader reader(node, diagnostics);
     if (!reader.is_map()) {
-        return form;
+        return;
     }
-    if (const auto status = reader.take("status")) {
-        form.status =
-            static_cast<std::uint16_t>(read_unsigned(*status, 400, 599, diagnostics).value_or(0));
-    }
-    if (const auto type = reader.take("content_type")) {
-        form.content_type = std::string(read_text(*type, diagnostics).value_or(""));
-    }
-    if (const auto body = reader.take("body")) {
-        form.body = std::string(read_text(*body, diagnostics).value_or(""));
+    for (const QuotaField& field : definitions::quota_fields()) {
+        if (definitions::group_of(field.key) != group) {
+            continue;
+        }
+        if (const auto value = reader.take(definitions::member_of(field.key))) {
+            read_quota_value(field, *value, quota, diagnostics);
+        }
     }
     reader.finish();
-    return form;
-}
-
-limiter::QuotaOptions read_options(MapReader& reader, QuotaDefinition& quota,
-                                   Diagnostics& diagnostics) {
-    limiter::QuotaOptions options;
-    read_share(reader, quota, options, diagnostics);
-    if (const auto headers = reader.take("headers")) {
-        read_headers(*headers, quota, options, diagnostics);
-    }
-    if (const auto refusal = reader.take("refusal")) {
-        options.refusal = read_refusal(*refusal, diagnostics);
-    }
-    return options;
 }
 
 }  // namespace
 
-std::string_view unit_word(Unit unit) { return unit_words()[static_cast<std::size_t>(unit)]; }
+std::string_view unit_word(Unit unit) {
+    for (const LimitField& field : definitions::limit_fields()) {
+        if (const auto* const value = std::get_if<definitions::UnitValue>(&field.value)) {
+            return value->words[static_cast<std::size_t>(unit)];
+        }
+    }
+    return limiter::to_string(unit);
+}
 
 QuotaDefinition read_quota(NodeRef node, Diagnostics& diagnostics) {
     QuotaDefinition quota;
@@ -222,14 +241,20 @@ QuotaDefinition read_quota(NodeRef node, Diagnostics& diagnostics) {
     if (!reader.is_map()) {
         return quota;
     }
-    read_names(reader, quota, diagnostics);
-    read_words(reader, quota, diagnostics);
-    quota.options = read_options(reader, quota, diagnostics);
-    quota.max_instances = read_count(reader.take("max_instances"), diagnostics);
-    quota.max_children = read_count(reader.take("max_children"), diagnostics);
-    if (const auto limits = reader.take("limits")) {
-        for (const NodeRef limit : read_list(*limits, diagnostics)) {
-            quota.limits.push_back(read_limit(limit, diagnostics));
+    std::string_view last_group;
+    for (const QuotaField& field : definitions::quota_fields()) {
+        const std::string_view group = definitions::group_of(field.key);
+        if (!group.empty()) {
+            if (std::exchange(last_group, group) != group) {
+                if (const auto value = reader.take(group)) {
+                    read_group(group, *value, quota, diagnostics);
+                }
+            }
+            continue;
+        }
+        const auto value = field.required() ? reader.require(field.key) : reader.take(field.key);
+        if (value) {
+            read_quota_value(field, *value, quota, diagnostics);
         }
     }
     reader.finish();

@@ -1,5 +1,6 @@
 #pragma once
-// One quota of a document: located node to definition. Internal to config.
+// Reads one quota of a document into a definition. For the readers of config and of the simulator's
+// stories.
 
 #include <string_view>
 
@@ -9,10 +10,10 @@
 
 namespace weir::config {
 
-/// What could not be read is left at its default; the diagnostics then have an error.
+/// Members that cannot be read keep their default; the diagnostics then have an error.
 [[nodiscard]] limiter::QuotaDefinition read_quota(NodeRef node, Diagnostics& diagnostics);
 
-/// As documents spell it: "requests", "request-bytes" …
+/// The unit as documents spell it: "requests", "request-bytes" …
 [[nodiscard]] std::string_view unit_word(limiter::Unit unit);
 
 }  // namespace weir::config

@@ -16,7 +16,8 @@ std::string list_words(const std::vector<std::string_view>& words) {
     return text;
 }
 
-/// YAML 1.1 tools write the word off as false, on as true.
+/// The word that a truth value may stand for: tools for YAML 1.1 write the word "off" as false and
+/// "on" as true.
 std::string_view word_behind_boolean(std::string_view text) {
     return text == "false" ? "off" : text == "true" ? "on" : std::string_view{};
 }
@@ -50,7 +51,8 @@ std::string_view describe(NodeKind kind) {
 
 namespace {
 
-/// Cuts the first step off: "limits" of "limits[0].low", then "[0]", then "low".
+/// Removes the first step from a path and returns it: of "limits[0].low" first "limits", then
+/// "[0]", then "low".
 std::string_view cut_step(std::string_view& path) {
     const std::size_t end = std::min(path.find_first_of(".[", 1), path.size());
     std::string_view step = path.substr(0, end);

@@ -1,6 +1,9 @@
 #pragma once
-// Helpers that turn located nodes into values: each returns nothing after having reported what is
-// wrong. Not thread-safe; live as long as one reading. Internal to config.
+// Functions that turn nodes of a document into values. When a node is no such value, the function
+// reports the error and returns nothing. For the readers of config, and for those of other texts
+// that are written in the same way.
+//
+// Thread-safety: none; each reading has diagnostics of its own.
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +18,7 @@
 
 namespace weir::config {
 
-/// Any scalar's text; maps, lists and null are errors.
+/// The text of a scalar; a map, a list or null is an error.
 [[nodiscard]] std::optional<std::string_view> read_text(NodeRef node, Diagnostics& diagnostics);
 [[nodiscard]] std::optional<bool> read_boolean(NodeRef node, Diagnostics& diagnostics);
 [[nodiscard]] std::optional<std::uint64_t> read_unsigned(NodeRef node, std::uint64_t least,
@@ -27,12 +30,12 @@ namespace weir::config {
                                                     Diagnostics& diagnostics);
 [[nodiscard]] std::optional<std::uint64_t> read_size(NodeRef node, std::uint64_t least,
                                                      std::uint64_t most, Diagnostics& diagnostics);
-/// One of the words; else an error that lists them. Gives the word's position.
+/// The index in `words` of the node's word. Any other word is an error, which lists `words`.
 [[nodiscard]] std::optional<std::size_t> read_word(NodeRef node,
                                                    const std::vector<std::string_view>& words,
                                                    Diagnostics& diagnostics);
 
-/// A scalar through one of the grammars of values.h.
+/// The value of a scalar, read by one of the functions of values.h.
 template <class T>
 [[nodiscard]] std::optional<T> read_parsed(NodeRef node, Result<T> (*parse)(std::string_view),
                                            Diagnostics& diagnostics) {
@@ -48,18 +51,19 @@ template <class T>
     return std::move(*value);
 }
 
-/// Reads a map strictly: what was not taken at the end is unknown, an error with a suggestion.
+/// Reads a map strictly: a member that nobody took before finish() is unknown, which is an error
+/// with a suggestion.
 class MapReader {
   public:
-    /// A node that is not a map is an error here, and empty from then on.
+    /// If the node is not a map, reports that error and goes on as with an empty map.
     MapReader(NodeRef map, Diagnostics& diagnostics);
 
     [[nodiscard]] bool is_map() const { return is_map_; }
-    /// The member's value if it is there. Its key counts as known either way.
+    /// The value of the member, or nothing if there is none. The key is known from then on.
     [[nodiscard]] std::optional<NodeRef> take(std::string_view key);
-    /// The same, an error when it is missing.
+    /// The same, but a missing member is an error.
     [[nodiscard]] std::optional<NodeRef> require(std::string_view key);
-    /// Known to the design, but no part of this version: an error that says so, if it is there.
+    /// If the map has this key, which is planned but no part of this version, reports that.
     bool refuse_later(std::string_view key);
     void finish();
 
@@ -68,17 +72,18 @@ class MapReader {
     Diagnostics& diagnostics_;
     std::vector<NodeRef> members_;
     std::vector<std::string_view> known_;
-    std::vector<std::string_view> later_;  ///< known, but never suggested
+    std::vector<std::string_view> later_;  ///< keys of later versions: known, but never suggested
     bool is_map_ = false;
 };
 
-/// The elements of a list; anything else is an error.
+/// The elements of a list. A node that is no list is an error.
 [[nodiscard]] std::vector<NodeRef> read_list(NodeRef node, Diagnostics& diagnostics);
 
-/// The node behind "limits[0].low" below `from`, or the deepest one on the way that exists.
+/// The node at a path such as "limits[0].low" below `from`, or the deepest node on the way to it
+/// that exists.
 [[nodiscard]] NodeRef find_field(NodeRef from, std::string_view path);
 
-/// "a list", "a map", "text" …: for messages.
+/// "a list", "a map", "text" and so on, for messages.
 [[nodiscard]] std::string_view describe(NodeKind kind);
 
 }  // namespace weir::config

@@ -25,7 +25,7 @@ void add_text(NodeRef node, std::vector<std::string>& texts, Diagnostics& diagno
     }
 }
 
-/// One text, or a list of them.
+/// Reads one text or a list of texts.
 std::vector<std::string> read_texts(std::optional<NodeRef> node, Diagnostics& diagnostics) {
     std::vector<std::string> texts;
     if (!node) {
@@ -44,7 +44,7 @@ std::vector<std::string> read_texts(std::optional<NodeRef> node, Diagnostics& di
     return texts;
 }
 
-/// Name to value; without a value the field must only be present.
+/// Reads a map from field names to values. For a name without value the field must only be present.
 std::vector<routing::HeaderMatch> read_header_matches(NodeRef map, Diagnostics& diagnostics) {
     std::vector<routing::HeaderMatch> matches;
     if (map->kind != NodeKind::map) {
@@ -123,7 +123,7 @@ WeightSettings read_weight(NodeRef node, Diagnostics& diagnostics) {
     return weight;
 }
 
-/// One status, or a list of them; an empty list takes the general setting away.
+/// Reads one status or a list of them. An empty list overrides the general setting.
 std::vector<routing::StatusRange> read_statuses(NodeRef node, Diagnostics& diagnostics) {
     std::vector<routing::StatusRange> ranges;
     const std::vector<NodeRef> elements =
@@ -165,7 +165,7 @@ RouteSettings read_route(NodeRef node, Diagnostics& diagnostics) {
     return route;
 }
 
-/// The router's names of fields, and what they are in the file.
+/// A field's name in the router's errors, and its name in the file.
 struct FieldName {
     std::string_view router;
     std::string_view file;

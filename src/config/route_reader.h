@@ -1,5 +1,5 @@
 #pragma once
-// The `routes` of the sidecar's own file. Internal to config.
+// Reads the `routes` of the sidecar's own file. Internal to config.
 
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace weir::config {
 [[nodiscard]] std::vector<routing::RouteSettings> read_routes(NodeRef list,
                                                               Diagnostics& diagnostics);
 
-/// What the router itself objects to, each at its place below `list`.
+/// Reports the errors that the router itself finds, each at its place below `list`.
 void check_routes(const routing::RoutingSettings& settings, NodeRef list, Diagnostics& diagnostics);
 
 }  // namespace weir::config

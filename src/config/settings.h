@@ -1,7 +1,7 @@
 #pragma once
 // The sidecar's own settings, as read from its file, the WEIR_… variables and the flags, after
-// validation. Plain immutable values: made once by config::load_settings, then shared by const
-// reference (or as a const snapshot) with the parts that they configure. docs/configuration.md
+// validation. Plain immutable values: config::load_settings makes them once, then the parts that
+// they configure share them by const reference (or as a const snapshot). docs/configuration.md
 // explains every key; settings_fields.h maps keys to these members.
 
 #include <chrono>
@@ -13,6 +13,7 @@
 
 #include "base/endpoint.h"
 #include "base/instant.h"
+#include "http/gate_policy.h"
 #include "routing/route_settings.h"
 
 namespace weir::config {
@@ -26,10 +27,11 @@ struct ListenAddress {
     friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
 };
 
-/// "0.0.0.0:8080" or "unix:/run/weir.sock".
+/// The address as text: "0.0.0.0:8080" or "unix:/run/weir.sock".
 [[nodiscard]] std::string to_string(const ListenAddress& address);
 
-/// The service behind us: host (a name or a literal address) and port, or a unix socket.
+/// The address of the application behind the sidecar: host (a name or a literal address) and port,
+/// or a unix socket when `path` is not empty.
 struct UpstreamAddress {
     std::string host;
     std::uint16_t port = 0;
@@ -41,8 +43,8 @@ struct UpstreamAddress {
 
 [[nodiscard]] std::string to_string(const UpstreamAddress& address);
 
-/// Where a sidecar finds its peers: a DNS name that is looked up again for ever (all of its
-/// addresses are seeds), or one literal address.
+/// Where a sidecar finds its peers: one literal address, or a DNS name that is looked up again and
+/// again and all of whose addresses are seeds.
 struct Seed {
     std::string host;  ///< the name, or the literal address without port and brackets
     std::uint16_t port = 0;
@@ -60,75 +62,82 @@ struct AddressBlock {
     friend bool operator==(const AddressBlock&, const AddressBlock&) = default;
 };
 
-/// Whether one of the blocks has it.
+/// Whether one of the blocks contains the address.
 [[nodiscard]] bool contains(std::span<const AddressBlock> blocks, const Endpoint& endpoint);
 
 struct ClusterSettings {
-    std::string name = "weir";  ///< packets of another cluster are refused
+    std::string name = "weir";  ///< datagrams of another cluster are refused
     Endpoint listen = Endpoint::v4(0, 7946);
-    std::optional<Endpoint> advertise;  ///< what peers are told; nothing: found out at start
+    std::optional<Endpoint> advertise;  ///< told to peers; nothing: found out at start
     std::vector<Seed> join;
     std::string key_file;   ///< empty only with `insecure`
-    bool insecure = false;  ///< gossip unsealed
+    bool insecure = false;  ///< gossip is not sealed
 
     friend bool operator==(const ClusterSettings&, const ClusterSettings&) = default;
 };
 
 /// The listener for other hosts that ask whether a request may pass.
 struct CheckSettings {
-    ListenAddress listen;  ///< 127.0.0.1:9903
-    /// Who may ask; needed unless `listen` is local. Empty: everybody who reaches it.
+    ListenAddress listen;  ///< where to listen, by default 127.0.0.1:9903
+    /// The hosts that may ask; must be given unless `listen` is local. Empty: every host that
+    /// reaches the listener.
     std::vector<AddressBlock> clients;
 
     friend bool operator==(const CheckSettings&, const CheckSettings&) = default;
 };
 
-/// How long things may take (robustness against slow or dead ends).
+/// The longest times that the proxy waits for slow or dead clients and upstreams.
 struct TimeoutSettings {
-    Duration request_head = std::chrono::seconds(10);     ///< first byte to end of head, in total
-    Duration body_idle = std::chrono::seconds(30);        ///< between two reads of a request body
-    Duration keep_alive_idle = std::chrono::seconds(60);  ///< client connection between requests
-    Duration connect = std::chrono::milliseconds(250);    ///< 5 s when upstream is not local
-    Duration stream_idle = std::chrono::seconds(300);     ///< no byte either way during a response
-    Duration upstream_idle = std::chrono::seconds(60);    ///< a pooled upstream connection
+    /// From the first byte to the end of the head.
+    Duration request_head = std::chrono::seconds(10);
+    Duration body_idle = std::chrono::seconds(30);  ///< between two reads of a request body
+    /// On a client's connection between requests.
+    Duration keep_alive_idle = std::chrono::seconds(60);
+    Duration connect = std::chrono::milliseconds(250);  ///< 5 s when upstream is not local
+    /// The time without a byte in either direction during a response.
+    Duration stream_idle = std::chrono::seconds(300);
+    /// The time for which an idle upstream connection is kept.
+    Duration upstream_idle = std::chrono::seconds(60);
 
     friend bool operator==(const TimeoutSettings&, const TimeoutSettings&) = default;
 };
 
-/// How big things may get. Sizes in bytes.
+/// The largest sizes and numbers that the proxy allows. Sizes are in bytes.
 struct LimitSettings {
     std::size_t request_line = 8 * 1024;
     std::size_t request_head = 32 * 1024;
     std::size_t request_fields = 100;
     std::size_t response_head = 64 * 1024;
     std::size_t chunk_extension = 4 * 1024;
-    std::size_t buffer = 32 * 1024;  ///< per connection and direction
+    std::size_t buffer = 32 * 1024;  ///< for each connection and direction
     std::size_t refused_body =
         64 * 1024;                     ///< read away after a refusal, else the connection closes
-    std::size_t connections = 10'000;  ///< clients, all workers together
-    std::size_t upstream_connections = 10'000;    ///< all workers together
+    std::size_t connections = 10'000;  ///< of clients, to all workers together
+    std::size_t upstream_connections = 10'000;    ///< of all workers together
     std::size_t upstream_idle_connections = 256;  ///< kept by each worker
-    std::size_t pipelined_requests = 100;         ///< served in a row, then others' turn
-    std::uint64_t memory = 0;  ///< of the process; 0: its control group's, if that has one
+    std::size_t pipelined_requests = 100;  ///< served in a row before other connections' turn
+    std::uint64_t memory = 0;  ///< of the process; 0: the limit of its control group, if any
 
     friend bool operator==(const LimitSettings&, const LimitSettings&) = default;
 };
 
-enum class Underscores { pass, drop, reject };
+using http::Underscores;
 
 struct HeaderSettings {
     bool ietf = true;          ///< RateLimit and RateLimit-Policy on refusals
     bool x_ratelimit = false;  ///< X-RateLimit-Limit, -Remaining, -Reset on refusals
-    bool on_success = false;   ///< the same on admitted requests
+    bool on_success = false;   ///< the same fields on admitted requests, too
     bool quota = true;         ///< X-Weir-Quota on refusals
     bool via = true;
     bool forwarded = true;  ///< X-Forwarded-For, -Proto, -Host
     bool request_id = true;
-    /// Response field in which the upstream states a request's cost; empty: none.
+    /// The response field in which the upstream states a request's cost; empty: none.
     std::string cost = "X-Weir-Cost";
-    /// Request field in which one of judging_proxies says that it has judged; empty: none.
+    /// The request field in which one of judging_proxies says that it has decided about the
+    /// request; empty: none.
     std::string judged = "X-Weir-Judged";
-    Underscores underscores = Underscores::pass;  ///< request fields whose name holds one
+    /// What becomes of request fields with one in their name.
+    Underscores underscores = Underscores::pass;
 
     friend bool operator==(const HeaderSettings&, const HeaderSettings&) = default;
 };
@@ -147,63 +156,76 @@ struct LogSettings {
 enum class AccessLogMode { off, limited, all };
 
 struct DrainSettings {
-    Duration grace = std::chrono::seconds(20);          ///< for what is in flight after SIGTERM
-    Duration keep_accepting = std::chrono::seconds(3);  ///< new connections after a drain begins
+    Duration grace = std::chrono::seconds(20);  ///< for requests in flight after SIGTERM
+    /// How long new connections are accepted after a drain begins.
+    Duration keep_accepting = std::chrono::seconds(3);
 
     friend bool operator==(const DrainSettings&, const DrainSettings&) = default;
 };
 
 struct LimiterSettings {
     std::size_t max_instances = 1'000'000;
-    double max_weight = 1e12;  ///< one request's weight is clamped to it
+    double max_weight = 1e12;  ///< a heavier request counts as this
 
     friend bool operator==(const LimiterSettings&, const LimiterSettings&) = default;
 };
 
-/// Overrides kept on disk.
+/// The snapshot of overrides on disk.
 struct SnapshotSettings {
     std::string file;  ///< empty: none
-    /// A snapshot that was last written longer ago is not used.
+    /// A snapshot that was last written before this time is not used at start.
     Duration max_age = std::chrono::hours(23);
 
     friend bool operator==(const SnapshotSettings&, const SnapshotSettings&) = default;
 };
 
-/// A key that was given, and by whom: what GET /v1/config shows (given_settings.h).
+/// A key that was given, and where: GET /v1/config shows it (given_settings.h).
 struct GivenSetting {
     std::string key;     ///< "cluster.name", or "routes"
-    std::string json;    ///< as written, a text of JSON
+    std::string json;    ///< the value as written, in JSON
     std::string source;  ///< "weir.yaml:3", "--cluster-name" or "WEIR_CLUSTER_NAME"
 
     friend bool operator==(const GivenSetting&, const GivenSetting&) = default;
 };
 
-struct Settings {
-    std::vector<GivenSetting> given;  ///< each key once
-    ListenAddress listen;             ///< clients
-    UpstreamAddress upstream;
-    ListenAddress admin;              ///< changes and debugging
-    ListenAddress status;             ///< health and metrics, read-only
-    std::string admin_token_file;     ///< bearer token; needed unless admin is local
-    std::vector<std::string> quotas;  ///< files, or directories of *.yaml, *.yml, *.json
-    routing::RoutingSettings routing;
-    std::optional<ClusterSettings> cluster;  ///< nothing: alone
-    std::optional<CheckSettings> check;      ///< nothing: nobody may ask
-    unsigned workers = 0;                    ///< event loops of the proxy; 0: one per core
+/// The settings by which the proxy serves requests. It is a base of Settings and of
+/// proxy::Snapshot, so that a reload can hand it on as a whole, without a list of its members.
+struct ServingSettings {
     TimeoutSettings timeouts;
     LimitSettings limits;
     HeaderSettings headers;
-    LogSettings log;
+    /// Clients whose X-Forwarded-… fields and stated weights are believed.
+    std::vector<AddressBlock> trusted_proxies;
+    /// Tiers in front that are believed when they say that they have decided about a request. Such
+    /// a tier can pass every limit.
+    std::vector<AddressBlock> judging_proxies;
     AccessLogMode access_log = AccessLogMode::off;
+    /// This sidecar is a front tier: it decides and charges nothing, and tells the tier behind it
+    /// to charge.
+    bool peek = false;
+
+    friend bool operator==(const ServingSettings&, const ServingSettings&) = default;
+};
+
+struct Settings : ServingSettings {
+    std::vector<GivenSetting> given;  ///< each key once
+    ListenAddress listen;             ///< for clients
+    UpstreamAddress upstream;
+    ListenAddress admin;              ///< for changes and debugging
+    ListenAddress status;             ///< for health and metrics, read-only
+    std::string admin_token_file;     ///< bearer token; needed unless admin is local
+    std::vector<std::string> quotas;  ///< files, or directories of *.yaml, *.yml, *.json
+    routing::RoutingSettings routing;
+    std::optional<ClusterSettings> cluster;  ///< nothing: the sidecar has no peers
+    std::optional<CheckSettings> check;      ///< nothing: other hosts cannot ask
+    unsigned workers = 0;                    ///< event loops of the proxy; 0: one for each core
+    LogSettings log;
     std::string access_log_file = "-";  ///< "-": standard output
-    bool peek = false;                  ///< a front tier: decides, charges nothing, and says so
     DrainSettings drain;
     LimiterSettings limiter;
     SnapshotSettings snapshot;
     std::size_t max_quota_series = 1000;    ///< metrics.max_quota_series
     std::size_t max_quota_bytes = 900'000;  ///< metrics.max_quota_bytes
-    std::vector<AddressBlock> trusted_proxies;
-    std::vector<AddressBlock> judging_proxies;  ///< tiers that judge in front: they can pass limits
 
     friend bool operator==(const Settings&, const Settings&) = default;
 };

@@ -5,10 +5,11 @@
 namespace weir::config {
 namespace {
 
-/// Up to here comparing one by one is quicker than a tree.
+/// Up to this number of keys, comparing them one by one is faster than a tree.
 constexpr std::size_t kFewKeys = 16;
 
-/// ASCII controls and, in UTF-8, the C1 controls U+0080 to U+009F.
+/// Whether the text has control characters: those of ASCII or, in UTF-8, the C1 controls U+0080 to
+/// U+009F.
 bool has_control_character(std::string_view text) {
     for (std::size_t i = 0; i < text.size(); ++i) {
         const auto byte = static_cast<unsigned char>(text[i]);
@@ -38,8 +39,8 @@ bool TreeBuilder::wants_key() const {
            !frames_.back().key_given;
 }
 
-bool TreeBuilder::append(Node node) {
-    std::vector<Node>& nodes = document_.nodes_;
+bool TreeBuilder::append(DocumentNode node) {
+    std::vector<DocumentNode>& nodes = document_.nodes_;
     if (nodes.size() >= limits_.nodes) {
         return fail(node.place,
                     "more than " + std::to_string(limits_.nodes) + " values in one document");
@@ -69,7 +70,7 @@ bool TreeBuilder::open(NodeKind kind, Place place) {
     if (wants_key()) {
         return fail(place, "a key must be text, not a list or a map");
     }
-    Node node;
+    DocumentNode node;
     node.kind = kind;
     node.place = place;
     if (!append(node)) {
@@ -129,7 +130,7 @@ bool TreeBuilder::scalar(NodeKind kind, std::string_view text, Place place) {
     if (!text_is_fit(text, place)) {
         return false;
     }
-    Node node;
+    DocumentNode node;
     node.kind = kind;
     node.place = place;
     node.text = document_.texts_.keep(text);
@@ -152,8 +153,9 @@ bool TreeBuilder::copy(NodeIndex source, Place place) {
 }
 
 bool TreeBuilder::copy_children(NodeIndex source) {
-    // Nodes may move while the copy grows: hold values and indices, never references.
-    Node node = document_.node(source);
+    // Nodes may move in memory while the copy grows, so only values and indices are kept here, no
+    // references.
+    DocumentNode node = document_.node(source);
     const NodeIndex first_child = node.first_child;
     node.first_child = kNoNode;
     node.next_sibling = kNoNode;
@@ -171,7 +173,7 @@ bool TreeBuilder::copy_children(NodeIndex source) {
     frames_.emplace_back();
     frames_.back().node = copied;
     for (NodeIndex child = first_child; child != kNoNode;) {
-        const Node member = document_.node(child);
+        const DocumentNode member = document_.node(child);
         frames_.back().key = member.key;
         frames_.back().key_place = member.key_place;
         if (!copy_children(child)) {

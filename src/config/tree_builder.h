@@ -1,7 +1,7 @@
 #pragma once
-// Builds one Document from the events of a YAML or JSON parser and holds it to the ParseLimits.
-// Every function returns whether building may go on; what stopped it is in the diagnostics.
-// Internal to config.
+// Builds one Document from the events of a YAML or JSON parser, and holds it to the ParseLimits.
+// Every function that adds something returns whether building may go on; if not, the diagnostics
+// say why. Internal to config.
 
 #include <set>
 #include <string_view>
@@ -19,12 +19,12 @@ class TreeBuilder {
     [[nodiscard]] bool close();
     [[nodiscard]] bool key(std::string_view text, Place place);
     [[nodiscard]] bool scalar(NodeKind kind, std::string_view text, Place place);
-    /// Adds a copy of a finished node and all below it (an alias).
+    /// Adds a copy of a finished node and of all nodes below it, for an alias.
     [[nodiscard]] bool copy(NodeIndex source, Place place);
-    /// A mistake that ends the building.
+    /// Reports a mistake that ends the building.
     [[nodiscard]] bool fail(Place place, std::string what);
 
-    /// Whether the next scalar is to be a key.
+    /// Whether the next scalar is the key of a map.
     [[nodiscard]] bool wants_key() const;
     /// The node that the last open(), scalar() or copy() added.
     [[nodiscard]] NodeIndex last_added() const { return last_added_; }
@@ -38,10 +38,11 @@ class TreeBuilder {
         Place key_place;
         bool key_given = false;
         std::vector<std::string_view> few_keys;
-        std::set<std::string_view> many_keys;  // ordered: nothing to choose colliding keys for
+        /// Ordered, because hashes of keys from outside could collide.
+        std::set<std::string_view> many_keys;
     };
 
-    bool append(Node node);
+    bool append(DocumentNode node);
     bool copy_children(NodeIndex source);
     bool is_duplicate(Frame& frame, std::string_view key);
     bool text_is_fit(std::string_view text, Place place);

@@ -19,7 +19,7 @@ std::string quoted(std::string_view text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Where the number at the front ends: digits, then maybe a point and digits.
+/// The length of the number at the front of the text: digits, then perhaps a point and digits.
 std::size_t number_length(std::string_view text) {
     std::size_t at = 0;
     while (at < text.size() && is_digit(text[at])) {
@@ -61,7 +61,7 @@ struct NamedScale {
     double scale;
 };
 
-/// In nanoseconds, so that whole numbers of any unit stay exact.
+/// Units of time in nanoseconds, so that whole numbers of any unit stay exact.
 constexpr std::array<NamedScale, 6> kTimes = {
     {{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"w", 604800e9}}};
 
@@ -83,7 +83,7 @@ const NamedScale* find_scale(const std::array<NamedScale, count>& scales, std::s
     return nullptr;
 }
 
-/// An amount with its unit; measure none when the unit is none of ours.
+/// An amount and what it measures; Measure::none when the unit is unknown.
 struct Amount {
     double value = 0;
     Measure measure = Measure::none;
@@ -103,7 +103,7 @@ Amount read_amount(const Quantity& quantity) {
     return {quantity.number * scale->scale, Measure::bytes};
 }
 
-/// The part of a rate behind the slash: "s", "m" or "10s"; nanoseconds.
+/// Reads the part of a rate behind the slash ("s", "m" or "10s"), in nanoseconds.
 std::optional<double> read_period(std::string_view text) {
     if (const NamedScale* scale = find_scale(kTimes, text)) {
         return scale->scale;
@@ -116,7 +116,7 @@ std::optional<double> read_period(std::string_view text) {
     return quantity.number * scale->scale;
 }
 
-/// Shortest text that reads back as the same number, never with an exponent.
+/// The shortest text that is read as the same number again, never with an exponent.
 std::string format_number(double number) {
     std::array<char, 400> buffer{};
     const auto [end, code] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number,
@@ -217,7 +217,7 @@ Result<std::uint64_t> parse_unsigned(std::string_view text) {
 }
 
 namespace {
-constexpr double kPercentageSteps = 1e4;  // of one percent
+constexpr double kPercentageSteps = 1e4;  // steps in one percent
 
 std::optional<unsigned> parse_status(std::string_view text) {
     const auto status = parse_unsigned(text);
@@ -363,6 +363,13 @@ std::string format_rate(const limiter::RateLimit& limit) {
         period.erase(0, 1);
     }
     return format_amount(limit.amount, limit.unit) + "/" + period;
+}
+
+std::string format_capacity(double per_second, limiter::Unit unit) {
+    limiter::RateLimit rate;
+    rate.unit = unit;
+    rate.amount = per_second;
+    return format_rate(rate);
 }
 
 std::string format_burst(const limiter::BurstSpec& burst, limiter::Unit unit) {

@@ -1,26 +1,28 @@
 #pragma once
-// What the definitions' parts count, for metrics and for tests. All are totals since the start.
+// What the parts of the module definitions count, for metrics and for tests. All counts are totals
+// since the start. Plain values.
 
 #include <cstdint>
 
 namespace weir::definitions {
 
-/// The exchange by datagrams.
+/// The counts of the exchange by datagrams.
 struct DefinitionExchangeCounters {
     std::uint64_t pushes_sent = 0;
-    std::uint64_t pushes_given_up = 0;  // left to the digests
+    /// Pushes that were not acknowledged in time; a later digest shows the peer what it lacks.
+    std::uint64_t pushes_given_up = 0;
     std::uint64_t entries_received = 0;
     std::uint64_t digests_sent = 0;
     std::uint64_t digests_differed = 0;
     std::uint64_t pages_sent = 0;
     std::uint64_t documents_fetched = 0;
-    std::uint64_t documents_refused = 0;  // too large, other content than announced, invalid
+    std::uint64_t documents_refused = 0;  // too large, invalid, or not the announced content
     std::uint64_t bad_messages = 0;
     std::uint64_t bulk_wishes = 0;
-    std::uint64_t bulk_failures = 0;  // pages instead, for half a minute
+    std::uint64_t bulk_failures = 0;  // failed pulls; for 30 s that peer is asked for pages instead
 };
 
-/// What came of changes.
+/// What became of documents, of edits, and of entries that peers sent.
 struct DefinitionStoreCounters {
     std::uint64_t documents_applied = 0;
     std::uint64_t documents_older = 0;
@@ -31,13 +33,13 @@ struct DefinitionStoreCounters {
     std::uint64_t merged = 0;
     std::uint64_t refused_epochs = 0;
     std::uint64_t refused_full = 0;
-    std::uint64_t refused_entries = 0;  // did not decode
-    std::uint64_t refused_stale = 0;    // a tombstone at the end of its time
-    std::uint64_t edits_outdated = 0;   // the quota had changed meanwhile
-    std::uint64_t overruled = 0;        // a concurrent change that lost
+    std::uint64_t refused_entries = 0;  // the value was not a well-formed definition
+    std::uint64_t refused_stale = 0;    // a tombstone whose 24 hours were over
+    std::uint64_t edits_outdated = 0;   // the quota had changed since its editor read it
+    std::uint64_t overruled = 0;  // changes that arrived after a newer one and never held here
 };
 
-/// The exchange in bulk.
+/// The counts of the exchange in bulk.
 struct BulkCounters {
     std::uint64_t pulls_begun = 0;
     std::uint64_t pulls_done = 0;
@@ -45,7 +47,7 @@ struct BulkCounters {
     std::uint64_t served = 0;
     std::uint64_t frames_in = 0;
     std::uint64_t frames_out = 0;
-    std::uint64_t frames_refused = 0;  // not opened, out of order, of another connection …
+    std::uint64_t frames_refused = 0;  // forged, out of order, of another connection …
 };
 
 }  // namespace weir::definitions

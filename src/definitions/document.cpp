@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "definitions/codec.h"
+#include "definitions/rules.h"
 
 namespace weir::definitions {
 
-Result<void> DefinitionDocument::read(std::size_t budget,
-                                      std::vector<limiter::DefinitionError>* errors) {
+Result<void> DefinitionDocument::read(std::size_t budget, std::vector<DefinitionError>* errors) {
     constexpr std::size_t kMostErrors = 1000;
     for (; budget > 0 && !complete(); --budget) {
         ByteReader reader(ByteSpan(*bytes_).subspan(read_));
@@ -23,10 +24,11 @@ Result<void> DefinitionDocument::read(std::size_t budget,
             }
             sound_ = sound_ && before != definition->name;
             if (before == definition->name && errors->size() < kMostErrors) {
-                errors->push_back({places_.size(), definition->name, "name", "defined twice", {}});
+                errors->push_back(same_shape_error(definition->name, before));
+                errors->back().index = places_.size();
             }
         }
-        for (limiter::DefinitionError& wrong : limiter::validate_alone(*definition)) {
+        for (DefinitionError& wrong : validate_alone(*definition)) {
             sound_ = false;
             if (errors->size() < kMostErrors) {
                 wrong.index = places_.size();
@@ -35,15 +37,18 @@ Result<void> DefinitionDocument::read(std::size_t budget,
         }
         places_.push_back(static_cast<std::uint32_t>(read_));
         read_ = bytes_->size() - reader.remaining();
+        WEIR_ASSERT(read_ > places_.back() && read_ <= bytes_->size());
     }
     return {};
 }
 
 DefinitionDocument::Item DefinitionDocument::item(std::size_t number) const {
+    WEIR_ASSERT(number < places_.size());
     const std::size_t begin = places_[number];
     const std::size_t end = number + 1 < places_.size() ? places_[number + 1] : read_;
     ByteReader reader(ByteSpan(*bytes_).subspan(begin, end - begin));
     const std::string_view name = reader.string(limiter::kMaxNameBytes);
+    WEIR_ASSERT(reader.ok() && !name.empty());  // read() has decoded it
     return {name, as_text(reader.bytes(reader.remaining())), sound_ && complete()};
 }
 
@@ -57,6 +62,7 @@ std::size_t DefinitionDocument::lower_bound(std::string_view name) const {
             high = middle;
         }
     }
+    WEIR_ASSERT(low <= places_.size());
     return low;
 }
 
@@ -70,6 +76,7 @@ std::optional<DefinitionDocument::Item> DefinitionDocument::find(std::string_vie
         return std::nullopt;
     }
     likely_ = number + 1;
+    WEIR_ASSERT(likely_ <= places_.size());
     return item(number);
 }
 

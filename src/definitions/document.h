@@ -1,8 +1,11 @@
 #pragma once
-// A document of quota definitions in its encoded form (codec.h) with a place for
-// each of them, so that a million take little more than their bytes. Read in steps: a document is
-// not to hold the control thread for long. Its content does not change once it is read; owns or
-// shares the bytes. Not thread-safe: it remembers where it was asked last.
+// A document of quota definitions in its encoded form (codec.h), with an index of the place where
+// each definition begins. So a million definitions take little more memory than their bytes. It is
+// read in steps, because reading a whole document would block the control thread.
+//
+// Thread-safety: none, not even for find(), which remembers the place of the last name.
+// Ownership: it shares the bytes, which never change.
+// Invariants: the definitions that were read are well-formed and in the order of their names.
 
 #include <cstdint>
 #include <memory>
@@ -12,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "definitions/definition_error.h"
 #include "limiter/definition.h"
 
 namespace weir::definitions {
@@ -19,24 +23,27 @@ namespace weir::definitions {
 class DefinitionDocument {
   public:
     using Bytes = std::shared_ptr<const std::vector<std::byte>>;
-    /// A definition's name and encoded value; views into the document.
+    /// The name and the encoded value of a definition, as views into the document.
     struct Item {
         std::string_view name;
         std::string_view value;
-        bool sound = false;  // nothing in its document is wrong by itself
+        bool sound =
+            false;  // the document is complete, and none of its definitions is wrong by itself
     };
 
     explicit DefinitionDocument(Bytes bytes) : bytes_(std::move(bytes)) {}
 
-    /// Reads up to `budget` more definitions. Errors: not well-formed, not in the order of names,
-    /// a definition that is wrong by itself (validate_alone). After one it is of no use.
-    Result<void> read(std::size_t budget, std::vector<limiter::DefinitionError>* errors);
+    /// Reads up to `budget` more definitions. Fails when the bytes are not well-formed (truncated)
+    /// or not in the order of names (invalid_argument); the document is unusable then. Errors that
+    /// validate_alone() finds and duplicate names are added to `errors`, and reading goes on.
+    Result<void> read(std::size_t budget, std::vector<DefinitionError>* errors);
     [[nodiscard]] bool complete() const { return read_ == bytes_->size(); }
 
+    /// How many definitions have been read; item() takes numbers below that.
     [[nodiscard]] std::size_t size() const { return places_.size(); }
     [[nodiscard]] Item item(std::size_t number) const;
     [[nodiscard]] std::optional<Item> find(std::string_view name) const;
-    /// The first item whose name is not below.
+    /// The number of the first item whose name is not less than this one; size() if there is none.
     [[nodiscard]] std::size_t lower_bound(std::string_view name) const;
     [[nodiscard]] const Bytes& bytes() const { return bytes_; }
 
@@ -47,11 +54,11 @@ class DefinitionDocument {
     std::size_t read_ = 0;
     bool sound_ = true;
     std::vector<std::uint32_t> places_;
-    /// Where the next question is likely to be about: documents are gone through in their order.
+    /// The number after the last one that find() found: callers mostly ask in the order of names.
     mutable std::size_t likely_ = 0;
 };
 
-/// Tells contents of one name apart.
+/// A hash that tells the contents of a name apart.
 [[nodiscard]] std::uint64_t content_hash_of(std::string_view name, std::string_view value);
 
 }  // namespace weir::definitions

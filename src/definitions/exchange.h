@@ -1,15 +1,22 @@
 #pragma once
-// Spreads the definitions of a DefinitionStore over the fleet by datagrams. An edit made here is
-// pushed to every peer at once and again every 100 ms until each has acknowledged it, and once more
-// if one that was made at the other side of a split overtakes it, for the histories. Whatever is
-// missed is found by digests, exchanged with a random peer every second and with every new one:
-// highest epochs by writer, hashes over buckets of the map, and the generations of the documents;
-// where they differ, both sides fetch what they lack, page by page. What is much is wished for in
-// bulk (stream.h); whoever has a way for that takes the wish and tells how it ended, and
-// when there is no way the pages go on.
+// Spreads the definitions of a DefinitionStore over the fleet by datagrams.
 //
-// A state machine without clock or socket; not thread-safe. Borrows the store. Bounded: pushes,
-// pages under way, and a document's size; each bound has a counter.
+// Pushes: an edit that was made here is sent to every peer at once, and again every 100 ms until
+// each of them has acknowledged it. If an edit from the other side of a split overtakes it, it is
+// pushed once more, so that it appears in all histories.
+//
+// Digests show what a peer has missed. They go to a random peer every second and to every new peer.
+// A digest holds the highest epoch of each writer, hashes over the buckets of the map, and the
+// generations of the documents. If two digests differ, both sides fetch what they lack, page by
+// page.
+//
+// Bulk: when very many pages would be needed, the exchange makes a wish for a transfer in bulk
+// (stream.h). A caller that has connections for that takes the wish and says how it ended. Without
+// such connections everything goes in pages.
+//
+// A state machine without a clock or a socket. Thread-safety: none, for the control thread.
+// Ownership: it borrows the store, which must outlive it. Bounds: pushes and fetches under way and
+// the size of a document; each bound has a counter.
 
 #include <cstdint>
 #include <deque>
@@ -34,15 +41,15 @@ namespace weir::definitions {
 
 class DefinitionStore;
 
-/// What a peer's last digest said it has.
+/// What a peer has, as its last digest said.
 struct PeerDefinitions {
     struct Set {
         std::string name;
         std::uint64_t generation = 0;
         std::uint64_t content = 0;
     };
-    std::vector<Set> sets;        // each once, at most kMaximumSets
-    std::uint64_t overrides = 0;  // hash over all overrides
+    std::vector<Set> sets;        // at most kMaximumSets, each set once
+    std::uint64_t overrides = 0;  // the hash over all overrides
     Instant at{};
 };
 
@@ -51,22 +58,24 @@ class DefinitionExchange {
     /// The store must outlive it.
     DefinitionExchange(DefinitionStore& store, Random random);
 
-    /// A message of the definition types from a live member. False when it does not decode.
+    /// Takes a message of one of the definition types from a live member. False when it does not
+    /// decode.
     bool receive(const gossip::MemberId& from, gossip::MessageType type, ByteSpan payload,
                  Instant now, gossip::MessageSink& sink);
-    /// Call it at every tick of the engine, with the live members other than ourselves.
+    /// To be called at every tick of the engine. `peers` are the live members without this one.
     void tick(Instant now, std::span<const gossip::MemberId> peers, gossip::MessageSink& sink);
-    /// Whether everything edited here has been acknowledged by all live peers.
+    /// Whether all live peers have acknowledged all edits that were made here.
     [[nodiscard]] bool settled() const;
     [[nodiscard]] const DefinitionExchangeCounters& counters() const { return counters_; }
-    /// What a live peer said last; nothing if it said nothing yet.
+    /// What a live peer's last digest said, or null if none has come yet.
     [[nodiscard]] const PeerDefinitions* said(const gossip::MemberId& peer) const;
 
-    /// Whether somebody takes wishes: otherwise everything goes in pages.
+    /// Says whether the caller takes wishes. At first it does not, and everything goes in pages.
     void set_bulk(bool possible) { bulk_possible_ = possible; }
-    /// The next thing to be pulled in bulk; end_wish() must follow.
+    /// The next wish for a pull in bulk, if there is one. The caller must call end_wish()
+    /// afterwards.
     [[nodiscard]] std::optional<BulkWish> take_wish();
-    /// `document`: its bytes, of a wish for one that ended well.
+    /// Says how a wish ended. If it was for a document and succeeded, `document` has its bytes.
     void end_wish(const BulkWish& wish, bool good, std::vector<std::byte> document, Instant now);
 
   private:
@@ -76,7 +85,8 @@ class DefinitionExchange {
         std::uint32_t tries = 0;
         Instant next{};
     };
-    /// An edit made here that a newer one overtook, and who has been told of it since.
+    /// An edit made here that a newer one has overtaken, and the peers that have been told of it
+    /// since.
     struct Overtaken {
         DefinitionEntry entry;
         std::set<gossip::MemberId> told;
@@ -85,15 +95,15 @@ class DefinitionExchange {
     struct Fetch {
         std::uint64_t generation = 0;
         gossip::MemberId from;
-        std::uint64_t content = 0;  // as announced
+        std::uint64_t content = 0;  // hash of the content, as announced
         std::vector<std::vector<std::byte>> pages;
         std::size_t have = 0;
         std::size_t first_missing = 0;
         std::uint32_t idle_tries = 0;
         Instant next{};
-        bool in_bulk = false;  // pages wait for what becomes of the wish
+        bool in_bulk = false;  // pages are not asked for until the wish has ended
     };
-    /// A document that was refused: not to be fetched again and again.
+    /// A document that was refused and must not be fetched again and again.
     struct Refused {
         std::uint64_t generation = 0;
         std::uint64_t content = 0;
@@ -125,7 +135,7 @@ class DefinitionExchange {
                           gossip::MessageSink& sink);
     void push_recent(const gossip::MemberId& to, const std::vector<Version>& known, Instant now,
                      gossip::MessageSink& sink);
-    /// True when we have a newer document than they.
+    /// True when this member has a newer document than the peer.
     bool compare_sets(const gossip::MemberId& from, const std::vector<std::string>& named,
                       const std::vector<std::pair<std::uint64_t, std::uint64_t>>& versions,
                       Instant now, gossip::MessageSink& sink);
@@ -142,7 +152,7 @@ class DefinitionExchange {
     Random random_;
     std::deque<Push> pushes_;
     std::deque<Overtaken> overtaken_;
-    Instant unheard_before_{};  // not every peer need have heard of edits before this
+    Instant unheard_before_{};  // some peer may not have heard of edits made before this
     std::deque<std::string> recent_;
     std::map<std::string, Fetch, std::less<>> fetches_;
     std::set<gossip::MemberId> greeted_;

@@ -1,8 +1,8 @@
-// What is asked for and sent page by page: buckets of the map, documents. Part of
-// DefinitionExchange.
+// The part of DefinitionExchange that asks for and sends buckets of the map and pages of documents.
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "definitions/exchange.h"
 #include "definitions/messages.h"
 #include "definitions/payload.h"
@@ -20,7 +20,7 @@ constexpr std::uint8_t kPagesAtOnce = 32;
 constexpr std::size_t kMaximumFetches = 4;
 constexpr Duration kFetchInterval = std::chrono::milliseconds(200);
 constexpr std::uint32_t kFetchTries = 25;
-/// A document of more pages is wished for in bulk.
+/// A document of more pages than this is pulled in bulk.
 constexpr std::uint32_t kManyPages = 64;
 
 }  // namespace
@@ -91,7 +91,7 @@ bool DefinitionExchange::on_bucket(const MemberId& from, ByteReader& reader, Ins
             any = store_.merge(std::move(entry), now) == MergeOutcome::applied || any;
         }
     }
-    if (more && any) {  // without progress asking again would go on for ever
+    if (more && any) {  // asking again without progress would never end
         ask_bucket(from, bucket, false, sink);
     }
     return reader.ok();
@@ -109,6 +109,7 @@ bool DefinitionExchange::compare_sets(
             own[set.set] = *set.generation;
         }
     }
+    WEIR_ASSERT(named.size() == versions.size());
     bool newer_here = false;
     for (std::size_t i = 0; i < named.size(); ++i) {
         const auto& [generation, content] = versions[i];
@@ -166,6 +167,7 @@ void DefinitionExchange::ask_pages(const std::string& set, Fetch& fetch, Instant
     while (first < fetch.pages.size() && !fetch.pages[first].empty()) {
         ++first;
     }
+    WEIR_ASSERT(first <= fetch.pages.size());
     fetch.next = now + kFetchInterval;
     ++fetch.idle_tries;
     send_value(sink, fetch.from, MessageType::document_ask,
@@ -173,13 +175,14 @@ void DefinitionExchange::ask_pages(const std::string& set, Fetch& fetch, Instant
 }
 
 void DefinitionExchange::tick_fetches(Instant now, MessageSink& sink) {
+    WEIR_ASSERT(fetches_.size() <= kMaximumFetches);
     for (auto it = fetches_.begin(); it != fetches_.end();) {
         if (it->second.in_bulk) {
             ++it;
             continue;
         }
         if (it->second.idle_tries > kFetchTries) {
-            it = fetches_.erase(it);  // a digest will begin it anew, from somebody else
+            it = fetches_.erase(it);  // a digest will start it again, from another peer
             continue;
         }
         if (now >= it->second.next) {
@@ -231,7 +234,7 @@ bool DefinitionExchange::on_document_page(const MemberId& from, ByteReader& read
     const auto found = fetches_.find(page.set);
     if (found == fetches_.end() || found->second.generation != page.generation ||
         found->second.from != from || found->second.content != page.content) {
-        return true;  // of a fetch that is over
+        return true;  // the page belongs to a fetch that has ended
     }
     Fetch& fetch = found->second;
     if (fetch.pages.empty()) {
@@ -246,10 +249,12 @@ bool DefinitionExchange::on_document_page(const MemberId& from, ByteReader& read
     if (fetch.pages.size() != page.pages) {
         return false;
     }
+    WEIR_ASSERT(page.page < fetch.pages.size());  // decoding has compared the two
     std::vector<std::byte>& place = fetch.pages[page.page];
     if (place.empty() && !page.bytes.empty()) {
         place = std::move(page.bytes);
         ++fetch.have;
+        WEIR_ASSERT(fetch.have <= fetch.pages.size());
         fetch.idle_tries = 0;
     }
     const bool empty_document = page.pages == 1 && place.empty();
@@ -269,6 +274,7 @@ bool DefinitionExchange::on_document_page(const MemberId& from, ByteReader& read
 
 void DefinitionExchange::finish(const std::string& set, std::vector<std::byte> bytes, Instant now) {
     const auto node = fetches_.extract(set);
+    WEIR_ASSERT(!node.empty());
     const Fetch& fetch = node.mapped();
     if (document_hash(bytes) != fetch.content) {
         ++counters_.documents_refused;

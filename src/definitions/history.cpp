@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include "base/assert.h"
 
 namespace weir::definitions {
 
@@ -19,14 +20,17 @@ bool DefinitionHistory::note(DefinitionEntry entry, HistoryFate fate) {
         list.pop_front();
         --size_;
     }
-    // Notes of quotas that are changed again and again may be gone already.
+    WEIR_ASSERT(list.size() <= kOfQuota);
+    // Notes of quotas that are changed often may have been removed already.
     while (size_ > kMaximum || order_.size() > 2 * kMaximum) {
         forget_oldest();
     }
+    WEIR_ASSERT(size_ <= kMaximum && size_ <= order_.size());
     return true;
 }
 
 void DefinitionHistory::forget_oldest() {
+    WEIR_ASSERT(!order_.empty());
     const auto [name, version] = std::move(order_.front());
     order_.pop_front();
     const auto found = entries_.find(name);
@@ -46,6 +50,7 @@ std::vector<HistoryEntry> DefinitionHistory::of(std::string_view name) const {
     if (found == entries_.end()) {
         return {};
     }
+    WEIR_ASSERT(!found->second.empty() && found->second.size() <= kOfQuota);
     std::vector<HistoryEntry> list(found->second.begin(), found->second.end());
     std::stable_sort(list.begin(), list.end(), [](const HistoryEntry& a, const HistoryEntry& b) {
         return a.entry.version > b.entry.version;

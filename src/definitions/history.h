@@ -1,9 +1,11 @@
 #pragma once
-// What the API layer said of a quota before: changes that newer ones replaced here, and changes
-// that arrived when a newer one was known already (made at the same moment, or at the other side of
-// a split). Kept by each sidecar of what it has seen itself, not sent to anybody; gone with the
-// process. Bounded: the last eight of a quota, 10,000 in all, the oldest first to go.
-// Not thread-safe.
+// The changes of each quota by the API that are not in force any more: those that newer ones have
+// replaced here, and those that came when a newer one was known already, because both were made at
+// the same moment or on two sides of a split. Each sidecar keeps what it has seen itself. It sends
+// its history to nobody, and the history ends with the process.
+//
+// Thread-safety: none. Ownership: it owns its entries. Bounds: the last eight changes of a quota,
+// 10,000 in all; the oldest are forgotten first.
 
 #include <cstdint>
 #include <deque>
@@ -18,9 +20,9 @@
 namespace weir::definitions {
 
 enum class HistoryFate : std::uint8_t {
-    current,    // says what the API layer says now
-    replaced,   // by a newer change
-    overruled,  // a newer change was here before it came
+    current,    // it holds now
+    replaced,   // it held here until a newer change came
+    overruled,  // it never held here: a newer change was known before it came
 };
 
 struct HistoryEntry {
@@ -33,9 +35,10 @@ class DefinitionHistory {
     static constexpr std::size_t kOfQuota = 8;
     static constexpr std::size_t kMaximum = 10'000;
 
-    /// False if that version is kept already.
+    /// Keeps the entry. Does nothing and returns false if an entry of this name and version is kept
+    /// already.
     bool note(DefinitionEntry entry, HistoryFate fate);
-    /// Newest version first.
+    /// The changes of a name that are kept, the newest version first.
     [[nodiscard]] std::vector<HistoryEntry> of(std::string_view name) const;
     [[nodiscard]] std::size_t size() const { return size_; }
 

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/hash.h"
 
 namespace weir::definitions {
@@ -15,10 +16,10 @@ constexpr HashKey kMapKey{{std::byte{'w'}, std::byte{'e'}, std::byte{'i'}, std::
                            std::byte{'i'}, std::byte{'n'}, std::byte{'i'}, std::byte{'t'},
                            std::byte{'i'}, std::byte{'o'}, std::byte{'n'}, std::byte{'s'}}};
 
-/// Where the name is in a sorted leaf, or would be.
+/// The place of the name in a sorted leaf, or where it would be inserted.
 template <class Entries>
 std::size_t place_in(const Entries& entries, std::string_view name) {
-    // Many that come in the order of their names go behind all others: one entry is looked at.
+    // Names that come in order are inserted at the end, so the last entry is looked at first.
     if (!entries.empty() && entries.back()->name <= name) {
         return entries.size() - (entries.back()->name == name ? 1 : 0);
     }
@@ -42,7 +43,7 @@ std::uint64_t entry_hash(const DefinitionEntry& entry) {
     return mix(hash + static_cast<std::uint64_t>(entry.lifetime.value_or(Duration(-1)).count()));
 }
 
-/// When it stops to say anything; nothing while it goes on for ever.
+/// The instant from which the entry has no effect; nothing if there is none.
 std::optional<Instant> silent_from(const DefinitionEntry& entry) {
     if (entry.kind == EntryKind::removed) {
         return entry.written;
@@ -77,6 +78,7 @@ DefinitionMap::Hashed DefinitionMap::hashed(std::string_view name) {
 
 /// The entry's place, or the number of entries.
 std::size_t DefinitionMap::known_place(const Leaf& leaf, std::uint32_t tag, std::string_view name) {
+    WEIR_ASSERT(leaf.tags.size() == leaf.entries.size());
     for (std::size_t i = 0; i < leaf.tags.size(); ++i) {
         if (leaf.tags[i] == tag && leaf.entries[i]->name == name) {
             return i;
@@ -108,18 +110,20 @@ MergeOutcome DefinitionMap::merge(DefinitionEntry entry, Instant now) {
     } else {
         const DefinitionEntry& here = *leaf.entries[place];
         if (same_content(here, entry)) {
-            // Of two estimates the earlier one: both sides come to the same.
+            // Of two estimates the earlier one counts, so that both sides get the same.
             if (entry.written < here.written) {
                 replace(at.leaf, place, std::move(entry));
             }
             return MergeOutcome::known;
         }
-        // One writer never gives a version twice; should it happen, all still agree.
+        // A writer never uses a version twice. If it did, all members would still choose the same
+        // entry.
         if (std::pair(entry.version, content(entry)) < std::pair(here.version, content(here))) {
             return MergeOutcome::older;
         }
     }
     note_writer(entry.version);
+    WEIR_ASSERT(entry.version.epoch <= highest_epoch_ && entry.written <= now);
     if (known) {
         replace(at.leaf, place, std::move(entry));
     } else {
@@ -129,6 +133,7 @@ MergeOutcome DefinitionMap::merge(DefinitionEntry entry, Instant now) {
 }
 
 void DefinitionMap::add_hash(std::size_t leaf, std::uint64_t hash) {
+    WEIR_ASSERT(leaf < kAllLeaves);
     root_ ^= hash;
     buckets_[leaf / kLeaves] ^= hash;
     leaf_hashes_[leaf] ^= hash;
@@ -137,15 +142,19 @@ void DefinitionMap::add_hash(std::size_t leaf, std::uint64_t hash) {
 void DefinitionMap::insert(Hashed at, DefinitionEntry entry) {
     Leaf& leaf = leaves_[at.leaf];
     const auto place = static_cast<std::ptrdiff_t>(place_in(leaf.entries, entry.name));
+    const auto behind = leaf.entries.begin() + place;
+    WEIR_ASSERT(behind == leaf.entries.end() || (*behind)->name > entry.name);
     note(at.leaf, entry);
     leaf.tags.insert(leaf.tags.begin() + place, at.tag);
     leaf.entries.insert(leaf.entries.begin() + place,
                         std::make_shared<const DefinitionEntry>(std::move(entry)));
     ++size_;
+    WEIR_ASSERT(size_ <= maximum_);
 }
 
 void DefinitionMap::replace(std::size_t leaf, std::size_t place, DefinitionEntry entry) {
     auto& here = leaves_[leaf].entries[place];
+    WEIR_ASSERT(here->name == entry.name);
     unnote(leaf, *here);
     note(leaf, entry);
     here = std::make_shared<const DefinitionEntry>(std::move(entry));
@@ -153,13 +162,14 @@ void DefinitionMap::replace(std::size_t leaf, std::size_t place, DefinitionEntry
 
 void DefinitionMap::erase(std::size_t leaf, std::size_t place) {
     auto& [tags, entries] = leaves_[leaf];
+    WEIR_ASSERT(size_ > 0 && place < entries.size());
     unnote(leaf, *entries[place]);
     tags.erase(tags.begin() + static_cast<std::ptrdiff_t>(place));
     entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(place));
     --size_;
 }
 
-/// Keeps hashes and deadlines true to an entry that comes.
+/// Updates hashes and deadlines for an entry that is added.
 void DefinitionMap::note(std::size_t leaf, const DefinitionEntry& entry) {
     add_hash(leaf, entry_hash(entry));
     if (entry.lifetime && entry.kind != EntryKind::removed) {
@@ -167,7 +177,7 @@ void DefinitionMap::note(std::size_t leaf, const DefinitionEntry& entry) {
     }
 }
 
-/// And to one that goes.
+/// Updates hashes and deadlines for an entry that is removed.
 void DefinitionMap::unnote(std::size_t leaf, const DefinitionEntry& entry) {
     add_hash(leaf, entry_hash(entry));
     if (entry.lifetime) {
@@ -176,14 +186,16 @@ void DefinitionMap::unnote(std::size_t leaf, const DefinitionEntry& entry) {
 }
 
 void DefinitionMap::note_writer(const Version& version) {
-    highest_epoch_ = std::max(highest_epoch_, version.epoch);
+    // Comes first, because there may be no memory for it.
     std::uint64_t& highest = writers_[version.writer];
     highest = std::max(highest, version.epoch);
+    highest_epoch_ = std::max(highest_epoch_, version.epoch);
     if (writers_.size() > kWriters) {
         writers_.erase(
             std::min_element(writers_.begin(), writers_.end(),
                              [](const auto& a, const auto& b) { return a.second < b.second; }));
     }
+    WEIR_ASSERT(writers_.size() <= kWriters);
 }
 
 const DefinitionEntry* DefinitionMap::find(std::string_view name) const {
@@ -196,25 +208,19 @@ const DefinitionEntry* DefinitionMap::find(std::string_view name) const {
     return place == leaf.entries.size() ? nullptr : leaf.entries[place].get();
 }
 
-void DefinitionMap::for_each(const std::function<void(const DefinitionEntry&)>& visit) const {
-    for (const Leaf& leaf : leaves_) {
-        for (const auto& entry : leaf.entries) {
-            visit(*entry);
-        }
-    }
-}
-
 std::vector<std::string> DefinitionMap::take_expired(Instant now, std::size_t budget) {
     std::vector<std::string> names;
     while (!deadlines_.empty() && deadlines_.begin()->first <= now && names.size() < budget) {
         names.push_back(deadlines_.begin()->second);
         deadlines_.erase(deadlines_.begin());
     }
+    WEIR_ASSERT(names.size() <= budget);
     return names;
 }
 
 void DefinitionMap::forget_old(Instant now, std::size_t budget) {
     for (std::size_t turns = 0; budget > 0 && size_ > 0 && turns <= kAllLeaves; ++turns) {
+        WEIR_ASSERT(forget_leaf_ < kAllLeaves);
         const auto& entries = leaves_[forget_leaf_].entries;
         std::size_t next = forget_after_.empty() ? 0 : place_in(entries, forget_after_);
         for (; budget > 0 && next < entries.size(); --budget) {
@@ -239,10 +245,12 @@ std::vector<Version> DefinitionMap::writers() const {
         result.push_back({epoch, writer});
     }
     std::sort(result.rbegin(), result.rend());
+    WEIR_ASSERT(result.empty() || result.front().epoch == highest_epoch_);
     return result;
 }
 
 DefinitionMap::Hashes DefinitionMap::leaf_hashes(std::size_t bucket) const {
+    WEIR_ASSERT(bucket < kBuckets);
     Hashes hashes{};
     std::copy_n(leaf_hashes_.begin() + static_cast<std::ptrdiff_t>(bucket * kLeaves), kLeaves,
                 hashes.begin());
@@ -252,6 +260,7 @@ DefinitionMap::Hashes DefinitionMap::leaf_hashes(std::size_t bucket) const {
 void DefinitionMap::for_each_in_leaf(std::size_t bucket, std::size_t leaf,
                                      const std::function<bool(const DefinitionEntry&)>& visit,
                                      std::string_view after) const {
+    WEIR_ASSERT(bucket < kBuckets && leaf < kLeaves);
     const auto& entries = leaves_[bucket * kLeaves + leaf].entries;
     std::size_t next = after.empty() ? 0 : place_in(entries, after);
     if (next < entries.size() && !after.empty() && entries[next]->name == after) {

@@ -1,15 +1,19 @@
 #pragma once
-// The API layer of the quota definitions: a last-writer-wins map (Shapiro et al. 2011, 3.2) from
-// names to opaque values, ordered by (epoch, writer). A writer takes an epoch above all that it
-// knows. Removals stay as tombstones for 24 hours. Merging is commutative, associative, idempotent
-// and monotone, so edits of both sides of a split all arrive, whatever the order.
+// The changes that were made by the API, for all sidecars of the fleet: a last-writer-wins map
+// (Shapiro et al. 2011, 3.2) from a quota's name to an opaque value. Of two entries of one name the
+// one with the higher version (epoch, then writer) wins. A writer gives its entry an epoch above
+// all epochs that it knows. A removal stays as an entry of its own, a tombstone, for 24 hours.
+// Merging is commutative, associative, idempotent and monotone: the edits of both sides of a split
+// all arrive, in whatever order they come.
 //
-// Maps are compared by hashes over 64 buckets of 64 leaves each.
+// Two maps are compared by hashes over 64 buckets with 64 leaves each.
 //
-// Ages travel, not dates: `written` is this process's own estimate of when an entry was written, so
-// that tombstones and expiries end everywhere at about the same time without a common clock.
+// An entry travels with its age and not with a date, because there is no common clock. `written` is
+// an estimate, by the clock of this process, of when the entry was written. So tombstones and
+// lifetimes end at about the same time in all sidecars.
 //
-// Bounded by a number of entries. Not thread-safe.
+// Thread-safety: none. Ownership: it owns its entries. Invariants: there are at most as many
+// entries as the constructor says, and every hash is the sum over the entries that it covers.
 
 #include <array>
 #include <compare>
@@ -34,43 +38,46 @@ struct Version {
 };
 
 enum class EntryKind : std::uint8_t {
-    set,     // overrides whatever the file layer says
-    absent,  // hides the file layer's definition
-    removed  // no override any more: a tombstone
+    set,     // its value holds instead of what files say
+    absent,  // hides the definition that files have of this name
+    removed  // a tombstone: there was an override, and there is none any more
 };
 
 struct DefinitionEntry {
     std::string name;
     Version version;
     EntryKind kind = EntryKind::removed;
-    std::string value;  // of kind `set` only
+    std::string value;  // an encoded definition; empty unless the kind is `set`
     std::string who;
     std::string why;
-    std::optional<Duration> lifetime;  // from `written` on; then it counts as removed
+    std::optional<Duration> lifetime;  // counted from `written`; afterwards the entry has no effect
     Instant written{};
 
+    /// Whether its lifetime has ended.
     [[nodiscard]] bool expired(Instant now) const;
-    /// Whether it says anything at this instant (not removed, not expired).
+    /// Whether the entry has an effect at this instant: it is no tombstone and has not expired.
     [[nodiscard]] bool in_force(Instant now) const;
 };
 
-/// Whether both say the same; `written` is only an estimate and not compared.
+/// Whether both entries have the same content; `written` is not compared, because it is an
+/// estimate.
 [[nodiscard]] bool same_content(const DefinitionEntry& one, const DefinitionEntry& other);
 
 enum class MergeOutcome : std::uint8_t {
-    applied,
-    known,   // the very same entry is here
-    older,   // a newer one is here
-    epoch,   // more than 2^32 above the highest epoch known: refused
-    stale,   // a tombstone at the end of its time: refused
-    full,    // no room for another name: refused
-    invalid  // its value does not decode (the store says so): refused
+    applied,  // it is in the map now
+    known,    // the map had this very entry
+    older,    // the map has a newer entry of this name
+    epoch,    // refused: its epoch is more than 2^32 above the highest one known
+    stale,   // refused: a tombstone or an expired entry whose 24 hours are over, of an unknown name
+    full,    // refused: its name is not in the map, and there is no room for another one
+    invalid  // refused by the store, never by the map: its value is no well-formed definition
 };
 
 class DefinitionMap {
   public:
     static constexpr std::size_t kBuckets = 64;
     static constexpr std::size_t kLeaves = 64;  // of each bucket
+    static constexpr std::size_t kAllLeaves = kBuckets * kLeaves;
     static constexpr std::uint64_t kEpochLeap = std::uint64_t{1} << 32;
     static constexpr Duration kTombstoneTime = std::chrono::hours(24);
     static constexpr std::size_t kWriters = 16;
@@ -79,33 +86,36 @@ class DefinitionMap {
 
     explicit DefinitionMap(std::size_t maximum_entries) : maximum_(maximum_entries) {}
 
-    /// The version that a new change of this writer gets.
+    /// The version for a new entry of this writer: above all versions that are known here.
     [[nodiscard]] Version next_version(std::uint64_t writer) const;
+    /// Merges an entry of a peer or of this sidecar.
     MergeOutcome merge(DefinitionEntry entry, Instant now);
+    /// The entry of this name, tombstones included, or null; valid until the next change.
     [[nodiscard]] const DefinitionEntry* find(std::string_view name) const;
     [[nodiscard]] std::size_t size() const { return size_; }
-    [[nodiscard]] std::uint64_t highest_epoch() const { return highest_epoch_; }
-    void for_each(const std::function<void(const DefinitionEntry&)>& visit) const;
 
-    /// Names whose lifetime ended since the last call, at most `budget` of them.
+    /// Names of entries whose lifetime has ended, each of them once, at most `budget` of them.
     [[nodiscard]] std::vector<std::string> take_expired(Instant now, std::size_t budget = SIZE_MAX);
-    /// Drops tombstones and expired entries after their 24 hours; looks at `budget` entries.
+    /// Drops tombstones and expired entries whose 24 hours are over. Looks at `budget` entries and
+    /// goes on with the next ones when it is called again.
     void forget_old(Instant now, std::size_t budget);
 
-    /// Highest epochs of the writers that wrote last, at most kWriters, newest first.
+    /// The highest epoch of each of the writers that wrote last, the newest first; at most
+    /// kWriters.
     [[nodiscard]] std::vector<Version> writers() const;
     [[nodiscard]] std::uint64_t root_hash() const { return root_; }
     [[nodiscard]] const Hashes& bucket_hashes() const { return buckets_; }
     [[nodiscard]] Hashes leaf_hashes(std::size_t bucket) const;
-    /// Visits the entries of one leaf in the order of names, those behind `after` only, until
-    /// `visit` returns false.
+    /// Visits the entries of one leaf in the order of names, beginning after the name `after`,
+    /// until `visit` returns false.
     void for_each_in_leaf(std::size_t bucket, std::size_t leaf,
                           const std::function<bool(const DefinitionEntry&)>& visit,
                           std::string_view after = {}) const;
 
   private:
-    /// Both in the order of names. Entries are replaced whole, so that copies of a map may share
-    /// them; by the tags, a part of each name's hash, a name is found without looking at others.
+    /// One leaf of a bucket; both lists are in the order of names. A tag is a part of the name's
+    /// hash, so that a name is found without comparing other names. Entries are only replaced as a
+    /// whole, so that copies of a map may share them.
     struct Leaf {
         std::vector<std::uint32_t> tags;
         std::vector<std::shared_ptr<const DefinitionEntry>> entries;
@@ -114,7 +124,6 @@ class DefinitionMap {
         std::size_t leaf;
         std::uint32_t tag;
     };
-    static constexpr std::size_t kAllLeaves = kBuckets * kLeaves;
 
     [[nodiscard]] static Hashed hashed(std::string_view name);
     [[nodiscard]] static std::size_t known_place(const Leaf& leaf, std::uint32_t tag,
@@ -131,7 +140,7 @@ class DefinitionMap {
     std::size_t size_ = 0;
     std::vector<Leaf> leaves_ = std::vector<Leaf>(kAllLeaves);
     std::set<std::pair<Instant, std::string>> deadlines_;  // of entries with a lifetime
-    std::map<std::uint64_t, std::uint64_t> writers_;       // writer, highest epoch
+    std::map<std::uint64_t, std::uint64_t> writers_;       // the highest epoch of each writer
     std::uint64_t highest_epoch_ = 0;
     std::uint64_t root_ = 0;
     Hashes buckets_{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/planted.h"
 #include "limiter/definition.h"
 
@@ -110,7 +111,7 @@ DefinitionEntry decode_entry(ByteReader& reader, Instant now) {
 std::size_t entry_size(const DefinitionEntry& entry) {
     std::vector<std::byte> buffer(4096);
     ByteWriter writer(buffer);
-    // The age grows while it travels; its largest encoding counts.
+    // The age grows on the way, so its longest encoding counts.
     DefinitionEntry oldest = entry;
     oldest.written = Instant{};
     encode(writer, oldest, Instant{} + kLongest);
@@ -163,6 +164,7 @@ DefinitionDigest decode_digest(ByteReader& reader) {
 }
 
 void encode(ByteWriter& writer, const BucketAsk& ask) {
+    WEIR_ASSERT(ask.bucket < DefinitionMap::kBuckets);
     writer.u8(ask.bucket);
     writer.u8(ask.mutual ? 1 : 0);
     write_hashes(writer, ask.leaves);
@@ -201,6 +203,7 @@ DocumentAsk decode_document_ask(ByteReader& reader) {
 }
 
 void encode(ByteWriter& writer, const DocumentPage& page) {
+    WEIR_ASSERT(page.page < page.pages && page.bytes.size() <= kPageBytes);
     writer.string(page.set);
     writer.varint(page.generation);
     writer.u64(page.content);

@@ -1,6 +1,7 @@
 #pragma once
-// The payloads of the definition messages: plain values, their encoding and bounded decoding.
-// docs/protocol.md describes each byte. Pure functions, thread-safe.
+// The messages by which sidecars exchange definitions: plain values, and functions that write them
+// to bytes and read them. Reading is bounded; docs/protocol.md describes each byte.
+// Pure functions, thread-safe.
 
 #include <array>
 #include <cstdint>
@@ -18,10 +19,10 @@ namespace weir::definitions {
 
 inline constexpr std::size_t kMaximumWriterName = 64;  // bytes of `who`
 inline constexpr std::size_t kMaximumReason = 256;     // bytes of `why`
-/// The largest entry that fits a definition_push of its own.
+/// The largest entry that fits into one definition_push.
 inline constexpr std::size_t kMaximumEntry = gossip::kMaximumPayload - 2;
 
-/// Hashes over the 64 buckets (or the 64 leaves of one), cut to 32 bits.
+/// The hashes of the 64 buckets (or of the 64 leaves of one bucket), cut to 32 bits.
 using ShortHashes = std::array<std::uint32_t, DefinitionMap::kBuckets>;
 [[nodiscard]] ShortHashes shorten(const DefinitionMap::Hashes& hashes);
 
@@ -32,7 +33,8 @@ struct SetDigest {
     friend bool operator==(const SetDigest&, const SetDigest&) = default;
 };
 
-/// What its sender has. With `buckets` it is an answer to one that differed.
+/// A summary of what its sender has. A digest with `buckets` is the answer to one that differs from
+/// the sender's own.
 struct DefinitionDigest {
     std::uint64_t root = 0;
     std::vector<Version> writers;
@@ -41,7 +43,8 @@ struct DefinitionDigest {
     friend bool operator==(const DefinitionDigest&, const DefinitionDigest&) = default;
 };
 
-/// "Send me what differs in this bucket from these leaves." `mutual`: and ask me the same.
+/// Asks for the entries of one bucket in the leaves whose hashes differ from these. With `mutual`
+/// the receiver must ask the same in return.
 struct BucketAsk {
     std::uint8_t bucket = 0;
     bool mutual = false;
@@ -63,7 +66,7 @@ inline constexpr std::size_t kMaximumPages = kMaximumDocument / kPageBytes + 1;
 struct DocumentPage {
     std::string set;
     std::uint64_t generation = 0;
-    std::uint64_t content = 0;  // document_hash() of the whole
+    std::uint64_t content = 0;  // document_hash() of the whole document
     std::uint32_t page = 0;
     std::uint32_t pages = 0;
     std::vector<std::byte> bytes;
@@ -73,18 +76,19 @@ struct DocumentPage {
 /// Entries travel with their age, so `now` is needed at both ends.
 void encode(ByteWriter& writer, const DefinitionEntry& entry, Instant now);
 [[nodiscard]] DefinitionEntry decode_entry(ByteReader& reader, Instant now);
+/// The largest number of bytes that the entry takes, whatever its age is when it is sent.
 [[nodiscard]] std::size_t entry_size(const DefinitionEntry& entry);
 
 void encode(ByteWriter& writer, const Version& version);
 [[nodiscard]] Version decode_version(ByteReader& reader);
 
-/// As many sets as fit are written.
+/// Writes as many sets of the digest as fit.
 void encode(ByteWriter& writer, const DefinitionDigest& digest);
 void encode(ByteWriter& writer, const BucketAsk& ask);
 void encode(ByteWriter& writer, const DocumentAsk& ask);
 void encode(ByteWriter& writer, const DocumentPage& page);
 
-/// Each reads one value; reader.ok() tells whether it was well-formed.
+/// Each of these functions reads one value. It was well-formed if reader.ok() is true afterwards.
 [[nodiscard]] DefinitionDigest decode_digest(ByteReader& reader);
 [[nodiscard]] BucketAsk decode_bucket_ask(ByteReader& reader);
 [[nodiscard]] DocumentAsk decode_document_ask(ByteReader& reader);

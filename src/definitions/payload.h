@@ -1,5 +1,6 @@
 #pragma once
-// Private to the definition synchronisation: one message under construction.
+// One message to a peer while it is being written, with the room that a datagram has. Private to
+// the exchange of definitions. Not thread-safe; a value on the stack of the sending function.
 
 #include <array>
 
@@ -9,7 +10,7 @@
 
 namespace weir::definitions {
 
-/// One message under construction.
+/// The bytes of one message. writer() may run out of room; fits() tells beforehand.
 class Payload {
   public:
     Payload() : writer_(buffer_) {}
@@ -18,6 +19,7 @@ class Payload {
     ByteWriter& writer() { return writer_; }
     [[nodiscard]] ByteSpan bytes() const { return writer_.written(); }
     [[nodiscard]] bool fits(std::size_t size) const { return writer_.remaining() >= size; }
+    /// Empties it, for the next message.
     void restart() { writer_ = ByteWriter(buffer_); }
 
   private:
@@ -25,6 +27,7 @@ class Payload {
     ByteWriter writer_;
 };
 
+/// Encodes the value and sends it. False when it does not fit one message or is not sent.
 template <class T>
 bool send_value(gossip::MessageSink& sink, const gossip::MemberId& to, gossip::MessageType type,
                 const T& value) {

@@ -1,9 +1,9 @@
 #include "definitions/snapshot.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/planted.h"
 #include "definitions/messages.h"
@@ -21,18 +21,20 @@ constexpr std::size_t kMagicAndFormat = kMagic.size() + 2;
 constexpr std::size_t kLength = 4;
 constexpr std::size_t kSum = 8;
 constexpr std::size_t kMaximumCluster = 64;
-constexpr std::size_t kAllLeaves = DefinitionMap::kBuckets * DefinitionMap::kLeaves;
 
 enum class Block : std::uint8_t { header = 1, entries = 2, end = 3 };
 
-/// Each block's sum covers those before it, so that none can be lost, doubled or moved.
+/// The checksum of a block also covers the blocks before it, so that none can be lost, doubled or
+/// moved.
 std::uint64_t chained(std::uint64_t before, ByteSpan content) {
     return mix(before ^ keyed_hash(as_text(content), kSumKey));
 }
 
-/// Length, content, sum. `bytes` has room for the length in front and for the sum behind.
+/// Completes a block of length, content and checksum. `bytes` has room for the length before the
+/// content and for the checksum after it.
 std::vector<std::byte> close_block(std::vector<std::byte> bytes, std::size_t content,
                                    std::size_t in_front, std::uint64_t& sum) {
+    WEIR_ASSERT(content > 0 && in_front + kLength + content + kSum <= bytes.size());
     ByteWriter length{std::span<std::byte>(bytes).subspan(in_front, kLength)};
     length.u32(static_cast<std::uint32_t>(content));
     sum = chained(sum, ByteSpan(bytes).subspan(in_front + kLength, content));
@@ -79,16 +81,17 @@ std::vector<std::byte> SnapshotWriter::header() {
     content.u8(static_cast<std::uint8_t>(Block::header));
     content.varint(milliseconds(unix_now_));
     content.string(std::string_view(cluster_).substr(0, kMaximumCluster));
+    WEIR_ASSERT(front.ok() && content.ok());
     return close_block(std::move(bytes), content.size(), kMagicAndFormat, sum_);
 }
 
-/// As many entries as fit one block; nothing when there were none left.
+/// A block with as many entries as fit; empty when none were left.
 std::vector<std::byte> SnapshotWriter::some_entries() {
     std::vector<std::byte> bytes(kLength + kMaximumSnapshotBlock + kSum);
     ByteWriter content{std::span<std::byte>(bytes).subspan(kLength, kMaximumSnapshotBlock)};
     content.u8(static_cast<std::uint8_t>(Block::entries));
     bool full = false;
-    while (leaf_ < kAllLeaves && !full) {
+    while (leaf_ < DefinitionMap::kAllLeaves && !full) {
         map_.for_each_in_leaf(
             leaf_ / DefinitionMap::kLeaves, leaf_ % DefinitionMap::kLeaves,
             [&](const DefinitionEntry& entry) {
@@ -106,6 +109,7 @@ std::vector<std::byte> SnapshotWriter::some_entries() {
             after_.clear();
         }
     }
+    WEIR_ASSERT(leaf_ <= DefinitionMap::kAllLeaves && content.size() <= kMaximumSnapshotBlock);
     if (content.size() == 1) {
         return {};
     }
@@ -117,21 +121,16 @@ std::vector<std::byte> SnapshotWriter::end() {
     ByteWriter content{std::span<std::byte>(bytes).subspan(kLength)};
     content.u8(static_cast<std::uint8_t>(Block::end));
     content.varint(entries_);
+    WEIR_ASSERT(content.ok() && phase_ == Phase::done);
     return close_block(std::move(bytes), content.size(), 0, sum_);
 }
 
 // --- reading ------------------------------------------------------------------------------------
 
-std::string_view to_string(SnapshotFault fault) {
-    constexpr std::array<std::string_view, 6> kWords = {"foreign", "format",  "truncated",
-                                                        "damaged", "cluster", "old"};
-    return kWords[static_cast<std::size_t>(fault)];
-}
-
 SnapshotReader::SnapshotReader(SnapshotExpectation expected, Take take)
     : expected_(std::move(expected)), take_(std::move(take)) {}
 
-/// How long what comes next is, as far as that is known: never more than one block.
+/// The number of bytes to read next, as far as it is known: never more than one block.
 std::size_t SnapshotReader::wanted() const {
     if (phase_ == Phase::magic) {
         return kMagicAndFormat;
@@ -145,9 +144,10 @@ std::size_t SnapshotReader::wanted() const {
 std::optional<SnapshotFault> SnapshotReader::receive(ByteSpan bytes) {
     while (!fault_ && !bytes.empty()) {
         if (phase_ == Phase::done) {
-            fault_ = SnapshotFault::damaged;  // something behind the end
+            fault_ = SnapshotFault::damaged;  // there are bytes behind the end
             break;
         }
+        WEIR_ASSERT(input_.size() < wanted());
         const std::size_t taken = std::min(wanted() - input_.size(), bytes.size());
         input_.insert(input_.end(), bytes.begin(),
                       bytes.begin() + static_cast<std::ptrdiff_t>(taken));
@@ -167,12 +167,14 @@ std::optional<SnapshotFault> SnapshotReader::finish() const {
         return fault_;
     }
     if (phase_ == Phase::done) {
+        WEIR_ASSERT(input_.empty());
         return std::nullopt;
     }
     return begins_otherwise() ? SnapshotFault::foreign : SnapshotFault::truncated;
 }
 
-/// What is shorter than the magic is none of weir's either, unless it is the beginning of it.
+/// Whether the file is not weir's. A file shorter than the magic may be weir's if it is the
+/// beginning of it.
 bool SnapshotReader::begins_otherwise() const {
     const std::size_t known = std::min(input_.size(), kMagic.size());
     return phase_ == Phase::magic &&
@@ -180,6 +182,7 @@ bool SnapshotReader::begins_otherwise() const {
 }
 
 std::optional<SnapshotFault> SnapshotReader::take_unit() {
+    WEIR_ASSERT(input_.size() == wanted());
     if (phase_ != Phase::magic) {
         return take_block();
     }
@@ -195,6 +198,7 @@ std::optional<SnapshotFault> SnapshotReader::take_unit() {
 }
 
 std::optional<SnapshotFault> SnapshotReader::take_block() {
+    WEIR_ASSERT(input_.size() >= kLength + kSum && phase_ != Phase::done);
     const ByteSpan content = ByteSpan(input_).subspan(kLength, input_.size() - kLength - kSum);
     const std::uint64_t sum = chained(sum_, content);
     const bool altered = ByteReader(ByteSpan(input_).last(kSum)).u64() != sum;
@@ -219,7 +223,7 @@ std::optional<SnapshotFault> SnapshotReader::take_block() {
                        ? std::nullopt
                        : std::optional(SnapshotFault::damaged);
     }
-    return std::nullopt;  // a kind of block that a later version added
+    return std::nullopt;  // a kind of block of a later version
 }
 
 std::optional<SnapshotFault> SnapshotReader::on_header(ByteReader& reader) {

@@ -1,14 +1,19 @@
 #pragma once
-// The overrides of a sidecar as the bytes of a file, so that a fleet that stops whole keeps what
-// `weir quota set` made. Writing goes piece by piece while the map goes on changing: each entry is
-// whole by itself, and what changes behind the writer is for the next snapshot. Reading proves
-// every byte before an entry is given away: a snapshot that is cut, altered, of another cluster or
-// of a later format is refused whole. docs/protocol.md describes each byte.
+// Writes the overrides of a sidecar (the changes by the API, tombstones included) as the bytes of a
+// file and reads them again, so that a fleet that is stopped as a whole keeps the changes that
+// `weir quota set` made. docs/protocol.md describes each byte.
 //
-// Ages are kept with the wall clock's time of writing, so that expiries and tombstones go on while
-// the process is down; a wall clock that was set back counts as no time.
+// A snapshot is written block by block while the map may change. Each entry is complete, and a
+// change to a part that has been written is left to the next snapshot. Each block ends in a
+// checksum of its content and of the contents of all blocks before it. So a snapshot that is cut
+// off or altered is refused as a whole, as is one of another cluster or format.
 //
-// State machines without clock or file; not thread-safe. Bounded: one block of input at a time.
+// The file holds the time of writing by the wall clock, so that lifetimes and tombstones also end
+// while the process is down. If the wall clock was set back meanwhile, the snapshot is taken for
+// one that has just been written.
+//
+// Writer and reader are state machines without a clock or a file. Thread-safety: none. Bounds: each
+// holds one block at a time.
 
 #include <cstdint>
 #include <functional>
@@ -24,16 +29,20 @@
 namespace weir::definitions {
 
 inline constexpr std::uint16_t kSnapshotFormat = 1;
-/// Of one block's content; more is no snapshot.
+/// The largest number of bytes in a block, without its length and checksum. A file with a larger
+/// block is damaged.
 inline constexpr std::size_t kMaximumSnapshotBlock = 64 * 1024;
 
 class SnapshotWriter {
   public:
-    /// `map` is borrowed and may change between calls. `unix_now` is the wall clock's time.
+    /// `map` must outlive the writer and may change between calls. `unix_now` is the wall clock's
+    /// time.
     SnapshotWriter(const DefinitionMap& map, std::string_view cluster, Instant now,
                    Duration unix_now);
-    /// The next bytes of the file, about 64 KiB; none after its end.
+    /// The next piece of the file: a block with its length and checksum, the first one after the
+    /// file's magic and format. Empty after the end of the file.
     [[nodiscard]] std::vector<std::byte> next();
+    /// How many entries have been written so far.
     [[nodiscard]] std::uint64_t entries() const { return entries_; }
 
   private:
@@ -47,29 +56,27 @@ class SnapshotWriter {
     Instant now_;
     Duration unix_now_;
     Phase phase_ = Phase::header;
-    std::size_t leaf_ = 0;
-    std::string after_;
+    std::size_t leaf_ = 0;  // the leaf of the map that is being written
+    std::string after_;     // the name of the last entry that was written of it; empty: none
     std::uint64_t entries_ = 0;
-    std::uint64_t sum_ = 0;  // over all blocks so far
+    std::uint64_t sum_ = 0;  // the checksum of all blocks so far
 };
 
 /// Why a snapshot is not used.
 enum class SnapshotFault : std::uint8_t {
-    foreign,    // does not begin as one
-    format,     // of a later version
-    truncated,  // ends too early
-    damaged,    // a sum does not fit, or what is behind it makes no sense
-    cluster,    // of another cluster.name
-    old         // written too long ago: removals since then are forgotten everywhere
+    foreign,    // the file does not begin like a snapshot
+    format,     // another version of weir has written it, in a format that this one does not know
+    truncated,  // the file ends before the snapshot does
+    damaged,    // a checksum does not match its blocks, or the bytes make no sense
+    cluster,    // it was written in a cluster of another cluster.name
+    old         // it is older than `most_age`: the fleet may have forgotten removals since then
 };
-/// A word of a fixed list.
-[[nodiscard]] std::string_view to_string(SnapshotFault fault);
 
 struct SnapshotExpectation {
     std::string cluster;
     Instant now{};
     Duration unix_now{};
-    /// Refused as `old` beyond it.
+    /// An older snapshot is refused as `old`.
     Duration most_age{};
 };
 
@@ -77,20 +84,25 @@ class SnapshotReader {
   public:
     using Take = std::function<void(DefinitionEntry entry)>;
 
-    /// Gives entries to `take` as their blocks come. Keep them until finish() found no fault: only
-    /// then is the whole known to be good.
+    /// Gives entries to `take` as their blocks come; without it the snapshot is only checked. The
+    /// caller must not use the entries before finish() has found no fault, because only then the
+    /// whole snapshot is known to be correct.
     explicit SnapshotReader(SnapshotExpectation expected, Take take = {});
-    /// Bytes in pieces of any length; what is wrong with them, for good.
+    /// Takes the next bytes of the file, in pieces of any length. Returns the fault of the
+    /// snapshot, if one has been found so far.
     [[nodiscard]] std::optional<SnapshotFault> receive(ByteSpan bytes);
-    /// The file has ended.
+    /// To be called at the end of the file. Returns the fault of the whole snapshot, or nothing.
     [[nodiscard]] std::optional<SnapshotFault> finish() const;
     [[nodiscard]] std::uint64_t entries() const { return entries_; }
-    /// How long ago it was written, by the wall clock, and the cluster that it names.
+    /// How long ago it was written, by the wall clock, and the cluster that it names. Zero and
+    /// empty until the header has been read; the age is also zero for a snapshot of another
+    /// cluster.
     [[nodiscard]] Duration age() const { return age_; }
     [[nodiscard]] const std::string& cluster() const { return cluster_; }
 
   private:
     enum class Phase : std::uint8_t { magic, header, entries, done };
+    // The file is read in units: first its magic and format, then one block after another.
     [[nodiscard]] std::size_t wanted() const;
     [[nodiscard]] bool begins_otherwise() const;
     [[nodiscard]] std::optional<SnapshotFault> take_unit();
@@ -100,7 +112,7 @@ class SnapshotReader {
 
     SnapshotExpectation expected_;
     Take take_;
-    std::vector<std::byte> input_;
+    std::vector<std::byte> input_;  // the beginning of the unit that is being read
     Phase phase_ = Phase::magic;
     std::optional<SnapshotFault> fault_;
     std::uint64_t entries_ = 0;

@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "definitions/codec.h"
-#include "definitions/error_text.h"
 #include "definitions/messages.h"
 
 namespace weir::definitions {
 namespace {
 
-using limiter::DefinitionError;
 using limiter::QuotaDefinition;
 
-/// So many definitions of a document are read and installed before its giver goes on.
+/// The most definitions of a document that are read and installed at once.
 constexpr std::size_t kAtOnce = 8192;
 
 }  // namespace
@@ -23,6 +22,8 @@ DefinitionStore::DefinitionStore(std::uint64_t writer) : writer_(writer) {}
 // --- file layer ---------------------------------------------------------------------------------
 
 DocumentReport DefinitionStore::refuse(DocumentReport report) {
+    WEIR_ASSERT(report.outcome != DocumentOutcome::applied &&
+                report.outcome != DocumentOutcome::loading);
     counters_.documents_older += report.outcome == DocumentOutcome::older ? 1 : 0;
     counters_.document_conflicts += report.outcome == DocumentOutcome::conflict ? 1 : 0;
     counters_.documents_invalid += report.outcome == DocumentOutcome::invalid ? 1 : 0;
@@ -44,19 +45,25 @@ DocumentReport DefinitionStore::apply_document(FileDocument document, Instant no
     job.state = std::move(state);
     job.strict = true;
     job.by_hand = document.by_hand;
-    const DocumentReport started = start(std::move(job), now);
+    DocumentReport started = start(std::move(job), now);
     if (started.outcome != DocumentOutcome::loading) {
         return started;
     }
     while (loading()) {
         work(SIZE_MAX, now);
     }
-    DocumentReport report = std::move(reports_.back().second);
-    reports_.pop_back();
+    // Other documents may have waited behind an equal one that a peer has sent before, and have
+    // been reported after it.
+    const auto own = std::find_if(reports_.rbegin(), reports_.rend(),
+                                  [&](const auto& report) { return report.first == document.set; });
+    WEIR_ASSERT(own != reports_.rend());
+    DocumentReport report = std::move(own->second);
+    reports_.erase(std::next(own).base());
     return report;
 }
 
 DocumentReport DefinitionStore::offer_document(EncodedDocument document, Instant now) {
+    WEIR_ASSERT(document.bytes != nullptr);
     if (document.bytes->size() > kMaximumDocument) {
         return refuse({DocumentOutcome::invalid, {}, {}, "the document is too long"});
     }
@@ -73,6 +80,7 @@ DocumentReport DefinitionStore::offer_document(EncodedDocument document, Instant
     if (report.outcome == DocumentOutcome::loading && jobs_.size() == 1) {
         work(kAtOnce, now);
         if (!loading()) {
+            WEIR_ASSERT(!reports_.empty());
             report = std::move(reports_.back().second);
             reports_.pop_back();
         }
@@ -82,7 +90,7 @@ DocumentReport DefinitionStore::offer_document(EncodedDocument document, Instant
 
 std::optional<std::uint64_t> DefinitionStore::forget_local_document(std::string_view set,
                                                                     Instant now) {
-    while (job_of(set) != nullptr) {  // it may be the one that is being taken in
+    while (job_of(set) != nullptr) {  // it may be the one that is being loaded
         work(SIZE_MAX, now);
     }
     std::optional<std::uint64_t> stays;
@@ -95,6 +103,7 @@ std::optional<std::uint64_t> DefinitionStore::forget_local_document(std::string_
         return stays;
     }
     const Document document = sets_.extract(found).mapped().document;
+    WEIR_ASSERT(document != nullptr && document->complete());
     for (std::size_t i = 0; i < document->size(); ++i) {
         update(document->item(i).name, now);
     }
@@ -104,6 +113,7 @@ std::optional<std::uint64_t> DefinitionStore::forget_local_document(std::string_
 std::vector<SetStatus> DefinitionStore::sets() const {
     std::vector<SetStatus> result;
     for (const auto& [key, state] : sets_) {
+        WEIR_ASSERT(key.of_fleet == state.generation.has_value() && state.document != nullptr);
         result.push_back({key.set,
                           state.generation,
                           state.content_hash,
@@ -124,6 +134,7 @@ void DefinitionStore::note_peer_contents(std::string_view set, PeerContents cont
     if (found == sets_.end() || found->second.peers == contents) {
         return;
     }
+    WEIR_ASSERT(found->second.generation.has_value());
     const bool before = found->second.peer_conflict();
     found->second.peers = std::move(contents);
     counters_.document_conflicts += !before && found->second.peer_conflict() ? 1U : 0U;
@@ -141,7 +152,9 @@ bool DefinitionStore::SetState::peer_conflict() const {
                        [this](const auto& one) { return one.first != content_hash; });
 }
 
-/// Of a tie a file that is new decides: one of two could else never be put right.
+/// Whether more peers have `content` in force than have the content in force here, for which this
+/// sidecar counts, too. With `by_a_tie` equal numbers are enough, as for a file with new content:
+/// otherwise one of two sidecars could never be corrected.
 bool DefinitionStore::SetState::outvoted_by(std::uint64_t content, bool by_a_tie) const {
     const auto at_peers = [this](std::uint64_t which) {
         const auto found = peers.find(which);
@@ -172,7 +185,7 @@ MergeOutcome DefinitionStore::merge(DefinitionEntry entry, Instant now) {
     return outcome;
 }
 
-/// Merges, keeps what it replaces or what it is too old for, and brings the name up to date.
+/// Merges the entry, adds the entry that lost to the history, and updates the name.
 MergeOutcome DefinitionStore::merge_entry(DefinitionEntry entry, Instant now) {
     now_ = std::max(now_, now);
     const std::string name = entry.name;
@@ -183,9 +196,11 @@ MergeOutcome DefinitionStore::merge_entry(DefinitionEntry entry, Instant now) {
     }
     const MergeOutcome outcome = overrides_.merge(std::move(entry), now);
     if (outcome == MergeOutcome::applied) {
+        WEIR_ASSERT(overrides_.find(name) != nullptr);
         if (other && !ours && other->version.writer == writer_ &&
             overtaken_.size() < kMaximumOvertaken) {
             overtaken_.push_back(*other);
+            WEIR_ASSERT(overtaken_.size() <= kMaximumOvertaken);
         }
         if (other) {
             history_.note(std::move(*other), HistoryFate::replaced);

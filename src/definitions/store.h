@@ -1,22 +1,30 @@
 #pragma once
-// Which quota definitions are in force here, and where each comes from. Two layers: documents of
-// files, versioned by (set name, generation), and above them, name by name, the changes made by the
-// API (DefinitionMap). A document without generation holds for this sidecar only; of the
-// others the newest generation wins and spreads (exchange.h); an older one changes nothing;
-// the same generation with other content is a conflict: what was in force stays, it is counted and
-// shown. But a file that is new here is taken if at least as many live peers have its content as
-// hold to what is in force here, this sidecar among these; one that was refused is taken without
-// anybody's doing only if they are more. If two sets define one name, the local set wins, then the
-// set whose name sorts first.
+// Decides which quota definitions are in force in this sidecar, and knows where each of them comes
+// from. There are two layers: documents of files below, and changes made by the API (DefinitionMap)
+// above them, name by name.
 //
-// A definition whose chain is not valid (its parent was removed at the other side of a split, say)
-// is listed with the problem but is not in force, until the chain is whole again.
+// Documents. A document belongs to a set. Without a generation it holds for this sidecar alone.
+// With generations, the newest document of a set holds and spreads through the fleet (exchange.h),
+// and an older one changes nothing. A document of the same generation with other content is a
+// conflict: the one in force stays, and the conflict is counted and shown. There is one exception.
+// A file with content that is new to this sidecar is accepted if at least as many live peers have
+// its content as have the content in force here, where this sidecar counts among the latter. A file
+// that was refused before is accepted without a request only if more peers have its content. If two
+// sets define the same name, a set without generation wins, and otherwise the set whose name sorts
+// first.
 //
-// Costs: a change costs by itself, its chain and what is below it (tree.h), a page of
-// the list by its length, a document by its length. Large documents are taken in by tick(), so many
-// definitions at a time; meanwhile what was in force stays, name by name.
+// Validity. A definition that is not valid in its place, for instance because its parent was
+// removed at the other side of a split, is listed with the problem. It comes into force when the
+// problem is gone (tree.h).
 //
-// Borrowing and threads: belongs to the control thread, owns everything. Time comes in as `now`.
+// Costs. The cost of a change grows with its chain and the quotas below it (tree.h), that of a page
+// of the list and of a document with its length. Large documents are installed by tick(), some
+// definitions at a time; until it is a name's turn, its former definition stays in force.
+//
+// Thread-safety: none; it belongs to the control thread. Ownership: it owns all of its parts.
+// Invariant: the tree has for each name the definition that the two layers give it. Only names that
+// a document under way has not reached yet may have their former definition. Time comes in as
+// `now`.
 
 #include <cstdint>
 #include <deque>
@@ -37,225 +45,121 @@
 #include "definitions/document.h"
 #include "definitions/history.h"
 #include "definitions/map.h"
+#include "definitions/store_reports.h"
 #include "definitions/tree.h"
 #include "limiter/definition.h"
 
 namespace weir::definitions {
 
-/// A file's document, validated by its reader (who knows lines and columns).
-struct FileDocument {
-    std::string set;
-    std::optional<std::uint64_t> generation;
-    std::vector<limiter::QuotaDefinition> quotas;
-    /// Somebody asked for it: judged as if it were new, also if it was refused before.
-    bool by_hand = false;
-};
-
-/// The same, encoded: what a large one is given as.
-struct EncodedDocument {
-    std::string set;
-    std::optional<std::uint64_t> generation;
-    std::shared_ptr<const std::vector<std::byte>> bytes;
-    std::uint64_t content_hash = 0;
-    /// A peer sent it: it is not this sidecar's own file.
-    bool of_peer = false;
-    /// As of a FileDocument.
-    bool by_hand = false;
-};
-
-enum class DocumentOutcome : std::uint8_t {
-    applied,
-    loading,    // being taken in
-    unchanged,  // the same generation and content is in force
-    older,      // a newer generation is in force
-    conflict,   // the same generation with other content is in force
-    invalid     // errors; nothing changed
-};
-
-struct DocumentReport {
-    DocumentOutcome outcome = DocumentOutcome::applied;
-    std::optional<std::uint64_t> in_force;  // the generation in force afterwards
-    std::vector<limiter::DefinitionError> errors;
-    std::string message;  // for people, unless applied or unchanged
-};
-
-/// Who made a change by the API, why, and for how long it holds.
-struct Edit {
-    std::string who;
-    std::string why;
-    std::optional<Duration> lifetime;
-    /// Only if the quota still has this tag (ListedDefinition::tag; empty: if there is none).
-    std::optional<std::string> expected{};
-    /// Without a lifetime: it ends when the override that is there now would end.
-    bool keep_lifetime = false;
-    /// Everything is checked and nothing changes; the version is the one that it would get.
-    bool dry_run = false;
-};
-inline constexpr std::size_t kMaximumWho = 64;
-inline constexpr std::size_t kMaximumWhy = 256;
-/// Quotas that one change may set: while they are tried and made nothing else is done.
-inline constexpr std::size_t kMaximumTogether = 1000;
-
-/// One of several changes that are made together; `expected` as in Edit.
-struct WantedDefinition {
-    limiter::QuotaDefinition definition;
-    std::optional<std::string> expected{};
-};
-
-/// What came of several changes made together.
-struct TogetherReport {
-    /// In the order of the changes; empty when they were refused.
-    std::vector<Version> versions;
-    ErrorCode code = ErrorCode::invalid_argument;
-    std::string message;
-    /// What is wrong in the definitions, if that is why.
-    std::vector<limiter::DefinitionError> errors;
-};
-
-/// For the limiter. Within one batch parents are put before children, and after all of them
-/// children are taken away before parents.
-using limiter::DefinitionChange;
-
-struct ListedDefinition {
-    std::string name;
-    /// Nothing when the API layer hides the file's quota.
-    std::optional<limiter::QuotaDefinition> definition;
-    /// "file storage#7", "file storage" (local), "api epoch 12 by 5f0c…".
-    std::string source;
-    bool in_force = true;
-    std::string problem;  // why it is not
-    std::string who;
-    std::string why;
-    std::optional<Duration> expires_in;
-    /// Changes whenever the definition or its origin does; for conditional edits.
-    std::string tag{};
-    /// Of the override, if there is one.
-    std::optional<Version> version{};
-    /// What the files say beneath the override, if they say something.
-    std::optional<limiter::QuotaDefinition> file_definition{};
-};
-
-/// A document that is in force here.
-struct SetStatus {
-    std::string set;
-    std::optional<std::uint64_t> generation;
-    std::uint64_t content_hash = 0;
-    std::size_t quotas = 0;
-    /// The file here or a live peer has the same generation with other content.
-    bool conflict = false;
-    /// A newer generation that is being taken in.
-    std::optional<std::uint64_t> loading{};
-    /// The file here was refused, and more live peers have its content than hold to what is in
-    /// force here, this sidecar among these: offered again, it is taken.
-    bool outvoted = false;
-};
-
-/// Contents of a generation, by hash, and how many live peers have each.
-using PeerContents = std::map<std::uint64_t, std::size_t>;
-
 class DefinitionStore {
   public:
     static constexpr std::size_t kMaximumOverrides = 1'000'000;
     static constexpr std::size_t kMaximumSets = 64;
-    /// Refusals by the limiter whose reasons are kept.
+    /// How many definitions that the limiter refused are kept with the reason.
     static constexpr std::size_t kMaximumRefused = 10'000;
-    /// Edits kept for take_overtaken().
+    /// How many edits are kept for take_overtaken().
     static constexpr std::size_t kMaximumOvertaken = 64;
 
-    /// `writer` tells this process's changes from others': random, never used before.
+    /// `writer` distinguishes the changes of this process from those of others: it must be a random
+    /// number that was never used before.
     explicit DefinitionStore(std::uint64_t writer);
 
     // --- file layer -----------------------------------------------------------------------------
-    /// Whole and at once, refused whole if any of its quotas is not valid in its place.
+    /// Installs a document at once. It is refused as a whole if any of its quotas is not valid in
+    /// its place.
     DocumentReport apply_document(FileDocument document, Instant now);
-    /// Takes it in bit by bit as tick() is called, if it is long. It is refused whole for what is
-    /// wrong in it; a quota whose parent is not here waits for it.
+    /// Installs a document; a long one step by step as tick() is called. It is refused as a whole
+    /// if any of its quotas is wrong by itself. A quota whose parent does not exist here is kept,
+    /// and comes into force with its parent.
     DocumentReport offer_document(EncodedDocument document, Instant now);
-    /// Whether documents are being taken in; the newest generation of a fleet's set that is.
+    /// Whether documents are being installed, and which generation of this set.
     [[nodiscard]] bool loading() const { return !jobs_.empty(); }
     [[nodiscard]] std::optional<std::uint64_t> loading_generation(std::string_view set) const;
-    /// What came of documents that were loading: set name and report, since the last call.
+    /// The reports on documents whose loading has ended since the last call, each with the name of
+    /// its set.
     [[nodiscard]] std::vector<std::pair<std::string, DocumentReport>> take_reports();
-    /// A file is gone. Only a document without generation goes with it: others belong to the fleet,
-    /// but are not in conflict with this file any more. The generation that stays in force.
+    /// Notes that the file of this set is gone. A document without generation is removed with it.
+    /// One with a generation belongs to the fleet and stays; its generation is returned. The file
+    /// no longer counts as a conflict.
     std::optional<std::uint64_t> forget_local_document(std::string_view set, Instant now);
     [[nodiscard]] std::vector<SetStatus> sets() const;
 
     // --- API layer ------------------------------------------------------------------------------
-    /// Refused whole, with every reason in the message, when the definition is not valid in its
-    /// place, does not fit one datagram, or would take the parent away from another.
+    /// Puts the definition in force for its name. Refused with all reasons in the message:
+    /// invalid_argument when it is not valid in its place or another quota would go out of force,
+    /// too_large when it does not fit one datagram, conflict when the quota does not have the
+    /// expected tag, exhausted when there are kMaximumOverrides.
     Result<Version> set(const limiter::QuotaDefinition& definition, const Edit& edit, Instant now);
-    /// Hides a file's quota.
+    /// Hides the quota of this name that files define. The errors are the same.
     Result<Version> set_absent(std::string_view name, const Edit& edit, Instant now);
-    /// Takes the override away; not_found when there is none.
+    /// Removes the override, so that the files hold again. The errors are the same, and not_found
+    /// when there is no override.
     Result<Version> remove(std::string_view name, const Edit& edit, Instant now);
 
-    /// All of them or none: refused whole if any is not valid in its place with the others in
-    /// force, or has another tag than expected, or if there are more than kMaximumTogether.
+    /// Makes all of these changes or none. They are refused as a whole if any of them would be
+    /// refused while the others are in force, or if there are more than kMaximumTogether.
     [[nodiscard]] TogetherReport set_together(std::span<const WantedDefinition> wanted,
                                               const Edit& edit, Instant now);
 
     // --- what is in force -----------------------------------------------------------------------
-    /// Every name of either layer, sorted.
-    [[nodiscard]] std::vector<ListedDefinition> list(Instant now) const;
-    /// At most `count` of those that begin with `prefix` and come after `after`.
+    /// The definitions of the names in either layer, sorted: at most `count` of those whose names
+    /// begin with `prefix` and come after `after`.
     [[nodiscard]] std::vector<ListedDefinition> page(std::string_view prefix,
                                                      std::string_view after, std::size_t count,
                                                      Instant now) const;
     [[nodiscard]] std::optional<ListedDefinition> find(std::string_view name, Instant now) const;
-    /// The whole set in force, sorted by name; a valid set.
-    [[nodiscard]] std::vector<limiter::QuotaDefinition> in_force() const;
-    /// How many are in force.
+    /// How many definitions are in force.
     [[nodiscard]] std::size_t size() const { return tree_.valid(); }
-    /// How many changes take_changes() would give, about.
+    /// About how many changes wait for take_changes().
     [[nodiscard]] std::size_t waiting() const { return tree_.waiting(); }
-    /// What is not yet what the limiter has, at most `budget` changes of it.
-    [[nodiscard]] std::vector<DefinitionChange> take_changes(std::size_t budget = SIZE_MAX);
-    /// The limiter was given all of in_force() by its user.
-    void all_given() { tree_.all_given(); }
-    /// The limiter would not have these of the last changes: they are listed as not in force, with
-    /// its reasons, until they change.
-    void note_refused(const std::vector<limiter::DefinitionError>& errors);
-    /// How many of those there are now.
-    [[nodiscard]] std::size_t refused() const { return refused_.size(); }
-    /// Reasons noted since the last call, for a log; of many only some.
+    /// The next changes for the limiter, at most `budget` of them. First come definitions that are
+    /// put, parents before their children, then those that are taken away, children before their
+    /// parents.
+    [[nodiscard]] std::vector<limiter::DefinitionChange> take_changes(
+        std::size_t budget = SIZE_MAX);
+    /// Notes the changes that the limiter has left out. Until they change, their quotas are listed
+    /// as not in force, with the reason.
+    void note_refused(std::span<const limiter::RefusedChange> refused);
+    /// The reasons that were noted since the last call, for a log; if there are many, only the
+    /// first ones.
     [[nodiscard]] std::vector<std::string> take_refused();
-    /// Ends expired overrides, drops old tombstones, takes in documents. Call it at every tick.
+    /// Ends expired overrides, drops old tombstones, and goes on installing documents. To be called
+    /// at every tick of the engine.
     void tick(Instant now);
-    /// A hash over everything in force: for weir_config_info and for comparing peers.
+    /// A hash over everything in force, for weir_config_info and for comparing peers.
     [[nodiscard]] std::uint64_t content_hash() const { return tree_.content_hash(); }
     [[nodiscard]] const DefinitionStoreCounters& counters() const { return counters_; }
-    /// What would be wrong if this were the definition of its name; changes nothing.
-    [[nodiscard]] std::vector<limiter::DefinitionError> check(
-        const limiter::QuotaDefinition& definition);
-    /// What the API layer said of a name before, and what was said at the same time and lost.
+    /// The errors that there would be if this were the definition of its name. Nothing changes.
+    [[nodiscard]] std::vector<DefinitionError> check(const limiter::QuotaDefinition& definition);
+    /// The changes of a name by the API: the present one, former ones, and changes that never held
+    /// because a newer one was known.
     [[nodiscard]] std::vector<HistoryEntry> history(std::string_view name) const;
-    /// How many definitions all changes together looked at: what they cost.
+    /// How many definitions all changes together have looked at, for tests of what changes cost.
     [[nodiscard]] std::uint64_t visits() const { return tree_.visits() + visits_; }
 
     // --- for DefinitionExchange -----------------------------------------------------------------
     [[nodiscard]] const DefinitionMap& overrides() const { return overrides_; }
     MergeOutcome merge(DefinitionEntry entry, Instant now);
-    /// Visits the overrides that say something now, in the order of their names, those behind
-    /// `after` only, until `visit` returns false or so many names of any layer were looked at.
-    /// Returns the last name that is done with; nothing when there are no more.
+    /// Visits the overrides of kind `set` that hold now, in the order of their names and beginning
+    /// after the name `after`. Stops when `visit` returns false, or when `names` names of either
+    /// layer have been looked at, and then returns the last name that is finished. Returns nothing
+    /// when there are no more names.
     std::optional<std::string> for_each_override(
         std::string_view after, std::size_t names,
         const std::function<bool(const DefinitionEntry&)>& visit) const;
     /// Edits made here since the last call, to be pushed to all peers.
     [[nodiscard]] std::vector<DefinitionEntry> take_edited();
-    /// Edits made here that others' replaced since the last call, the first kMaximumOvertaken.
+    /// Edits that were made here and that edits of others have replaced since the last call; at
+    /// most the first kMaximumOvertaken.
     [[nodiscard]] std::vector<DefinitionEntry> take_overtaken();
     /// The encoded document of a set with generation; nothing if there is none.
     [[nodiscard]] std::shared_ptr<const std::vector<std::byte>> document_bytes(
         std::string_view set) const;
-    /// How many live peers have which content of the generation that is in force here.
+    /// Notes how many live peers have which content of the generation that is in force here.
     void note_peer_contents(std::string_view set, PeerContents contents);
-    /// Grows whenever a set's conflict begins or ends, or peers have other contents.
+    /// A number that grows whenever the conflict of a set begins or ends, or the contents that
+    /// peers have change.
     [[nodiscard]] std::uint64_t conflict_changes() const { return conflict_changes_; }
-    /// A document that a peer sent whole.
-    DocumentReport apply_encoded(std::string_view set, std::uint64_t generation,
-                                 std::span<const std::byte> bytes, Instant now);
 
   private:
     /// Local documents sort first and win.
@@ -275,25 +179,26 @@ class DefinitionStore {
         [[nodiscard]] bool conflict() const { return file_content || peer_conflict(); }
         [[nodiscard]] bool outvoted_by(std::uint64_t content, bool by_a_tie) const;
     };
-    /// A document on its way into force: read, then installed name by name.
+    /// A document that is being loaded: first it is read, then it is installed name by name.
     struct Job {
         SetKey key;
         SetState state;
         bool strict = false;  // quotas that are not valid in their place are errors, too
         bool of_peer = false;
         bool by_hand = false;
-        bool refused_before = false;  // and nobody asked for it again
+        bool refused_before = false;  // it was refused before, and nobody has asked for it again
         bool installing = false;
-        Document before;  // what it replaces
+        Document before;  // the document that it replaces
         std::size_t old_at = 0;
         std::size_t new_at = 0;
-        std::vector<limiter::DefinitionError> errors;
+        std::vector<DefinitionError> errors;
     };
 
     DocumentReport refuse(DocumentReport report);
     [[nodiscard]] bool refused_before(const Job& job) const;
     [[nodiscard]] std::optional<DocumentReport> judge(const Job& job);
-    /// `job`: what it is and where it comes from, nothing else.
+    /// Begins to load a document. Only the members of `job` that say what it is and where it comes
+    /// from are set.
     DocumentReport start(Job job, Instant now);
     void note_file_content(SetState& state, std::optional<std::uint64_t> content);
     void work(std::size_t budget, Instant now);
@@ -308,7 +213,7 @@ class DefinitionStore {
                                                                   std::uint64_t* hash) const;
     void update(std::string_view name, Instant now);
     void put_encoded(std::string_view name, std::string_view value, bool sound);
-    /// A change before it is made, and what it makes of its name.
+    /// A change before it is made, with the definition that its name would have afterwards.
     struct Planned {
         DefinitionEntry entry;
         std::optional<limiter::QuotaDefinition> outcome;
@@ -317,10 +222,10 @@ class DefinitionStore {
     Result<Version> edit(Planned change, const Edit& by, Instant now);
     [[nodiscard]] Result<void> prepare(Planned& change, const Edit& by, Instant now);
     [[nodiscard]] Result<void> check_room(std::span<const Planned> changes) const;
-    [[nodiscard]] std::vector<limiter::DefinitionError> losses_of(std::span<const Planned> changes,
-                                                                  Instant now);
-    [[nodiscard]] std::vector<limiter::DefinitionError> lasting_losses(
-        std::span<const Planned> changes, const std::vector<limiter::DefinitionError>& noted,
+    [[nodiscard]] std::vector<DefinitionError> losses_of(std::span<const Planned> changes,
+                                                         Instant now);
+    [[nodiscard]] std::vector<DefinitionError> lasting_losses(
+        std::span<const Planned> changes, const std::vector<DefinitionError>& noted,
         const std::vector<std::string>& lost) const;
     [[nodiscard]] std::optional<limiter::QuotaDefinition> definition_of_file(
         std::string_view name) const;

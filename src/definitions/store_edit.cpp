@@ -1,17 +1,17 @@
-// Changes by the API: planned, checked whole, made or refused. Part of DefinitionStore.
+// The part of DefinitionStore for changes by the API: a change is planned, checked as a whole, and
+// made or refused.
 
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "definitions/codec.h"
-#include "definitions/error_text.h"
 #include "definitions/messages.h"
 #include "definitions/store.h"
 
 namespace weir::definitions {
 namespace {
 
-using limiter::DefinitionError;
 using limiter::QuotaDefinition;
 
 DefinitionEntry entry_of(const QuotaDefinition& definition) {
@@ -22,7 +22,7 @@ DefinitionEntry entry_of(const QuotaDefinition& definition) {
     return entry;
 }
 
-/// Whether a peer will find the very same in it.
+/// Whether a peer will read exactly this definition from the entry.
 bool reads_back(const DefinitionEntry& entry, const QuotaDefinition& definition) {
     const auto read = decode_definition(entry.name, entry.value);
     return read && *read == definition;
@@ -67,6 +67,7 @@ Result<Version> DefinitionStore::edit(Planned change, const Edit& by, Instant no
     if (auto ready = prepare(change, by, now); !ready) {
         return refused(ready.error());
     }
+    WEIR_ASSERT(change.entry.version.writer == writer_);
     if (const auto errors = losses_of({&change, 1}, now); !errors.empty()) {
         return refused(error(ErrorCode::invalid_argument, describe_all(errors)));
     }
@@ -115,10 +116,12 @@ TogetherReport DefinitionStore::set_together(std::span<const WantedDefinition> w
         report.versions.push_back(by.dry_run ? change.entry.version
                                              : commit(std::move(change.entry), now));
     }
+    WEIR_ASSERT(report.versions.size() == wanted.size());
     return report;
 }
 
-/// Fills in the circumstances, and checks what does not depend on other definitions.
+/// Fills in author, reason and lifetime, and checks the rules that do not depend on other
+/// definitions.
 Result<void> DefinitionStore::prepare(Planned& change, const Edit& by, Instant now) {
     DefinitionEntry& entry = change.entry;
     if (entry.name.empty() || entry.name.size() > limiter::kMaxNameBytes) {
@@ -150,17 +153,20 @@ Result<void> DefinitionStore::prepare(Planned& change, const Edit& by, Instant n
         entry.lifetime = here->written + *here->lifetime - now;
     }
     if (entry.lifetime) {
-        // What travels is milliseconds, and all have to hold the same.
+        // Messages have milliseconds, and all members must have the same value.
         entry.lifetime = std::chrono::ceil<std::chrono::milliseconds>(*entry.lifetime);
+        WEIR_ASSERT(*entry.lifetime > Duration::zero());  // what has expired is not kept
     }
     return {};
 }
 
-/// Of definitions that are right: whether they fit the wire and the map. What is wrong in one is
-/// told first, since it says more than its size.
+/// Whether definitions that are valid fit into a message and into the map. This is checked last,
+/// because other errors say more than the size.
 Result<void> DefinitionStore::check_room(std::span<const Planned> changes) const {
     for (const Planned& change : changes) {
         const DefinitionEntry& entry = change.entry;
+        WEIR_ASSERT((entry.kind != EntryKind::set || change.outcome.has_value()) &&
+                    (entry.kind == EntryKind::set || entry.value.empty()));
         const std::string of = changes.size() > 1 ? "'" + entry.name + "': " : "";
         if (entry.kind == EntryKind::set && !reads_back(entry, *change.outcome)) {
             return error(ErrorCode::invalid_argument,
@@ -183,9 +189,10 @@ Result<void> DefinitionStore::check_room(std::span<const Planned> changes) const
     return {};
 }
 
-/// Of a change that was checked whole: nothing can refuse it any more.
+/// Makes a change that has been checked; nothing can refuse it any more.
 Version DefinitionStore::commit(DefinitionEntry entry, Instant now) {
     entry.version = overrides_.next_version(writer_);
+    WEIR_ASSERT(entry.version.writer == writer_);
     const Version version = entry.version;
     edited_.push_back(entry);
     static_cast<void>(merge_entry(std::move(entry), now));
@@ -193,8 +200,8 @@ Version DefinitionStore::commit(DefinitionEntry entry, Instant now) {
     return version;
 }
 
-/// What would stop to count, or would not begin to, if these were the outcomes for their names:
-/// they are tried together and taken back.
+/// The definitions that would not be in force if these changes were made. The changes are tried
+/// together and taken back.
 std::vector<DefinitionError> DefinitionStore::losses_of(std::span<const Planned> changes,
                                                         Instant now) {
     std::vector<DefinitionError> noted;
@@ -211,15 +218,16 @@ std::vector<DefinitionError> DefinitionStore::losses_of(std::span<const Planned>
     tree_.watch(nullptr);
     std::vector<DefinitionError> losses =
         changes.size() == 1 ? std::move(noted) : lasting_losses(changes, noted, lost);
-    // What stood there before: it need not be what the layers say if a document is on its way.
+    // Restores what was there before. While a document is being loaded, this need not be what the
+    // layers say.
     for (const Planned& change : changes) {
         update(change.entry.name, now);
     }
     return losses;
 }
 
-/// Of several changes tried one after another: what is still wrong when all of them are there.
-/// `lost` are quotas that stopped to count at some time meanwhile.
+/// The errors that remain when several changes, tried one after another, have all been made. `lost`
+/// has the quotas that were not in force at some time meanwhile.
 std::vector<DefinitionError> DefinitionStore::lasting_losses(
     std::span<const Planned> changes, const std::vector<DefinitionError>& noted,
     const std::vector<std::string>& lost) const {
@@ -232,7 +240,7 @@ std::vector<DefinitionError> DefinitionStore::lasting_losses(
             return;
         }
         if (told.size() > kMostTold) {
-            return;  // Each explanation looks for a suggestion.
+            return;  // Enough: each explanation has to look for a suggestion.
         }
         if (!node->own_problem) {
             losses.push_back(tree_.explain(*node));

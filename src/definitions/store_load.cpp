@@ -1,24 +1,24 @@
-// Documents taken in: judged, read, installed name by name. Part of DefinitionStore.
+// The part of DefinitionStore that loads documents: each is judged, read, and installed name by
+// name.
 
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "definitions/codec.h"
-#include "definitions/error_text.h"
 #include "definitions/store.h"
 
 namespace weir::definitions {
 namespace {
 
-using limiter::DefinitionError;
-
-/// Of one document; more are counted.
+/// The most errors of a document that are kept; further ones are counted.
 constexpr std::size_t kMostErrors = 1000;
 
 }  // namespace
 
-/// Peers that leave or are cut off make a tie, too: a mistake that was refused must not be taken
-/// then because it, or another file beside it, is read again.
+/// Whether this content was refused before. Peers that leave or are cut off can make the numbers
+/// equal, too. A mistake that was refused must not be accepted then only because its file, or
+/// another one, is read again.
 bool DefinitionStore::refused_before(const Job& job) const {
     const auto found = sets_.find(job.key);
     return !job.of_peer && !job.by_hand && found != sets_.end() &&
@@ -26,13 +26,13 @@ bool DefinitionStore::refused_before(const Job& job) const {
            found->second.file_content == job.state.content_hash;
 }
 
-/// What is to be said of a document without taking it in; nothing if it is to be.
+/// The report on a document that is not to be loaded; nothing if it is to be loaded.
 std::optional<DocumentReport> DefinitionStore::judge(const Job& job) {
     using enum DocumentOutcome;
     const SetKey& key = job.key;
     const SetState& state = job.state;
     const auto found = sets_.find(key);
-    // Whatever the file here says now, it is not what was in conflict before.
+    // The file has another content now than the one that was in conflict.
     if (const auto fleet = sets_.find({true, key.set}); !job.of_peer && fleet != sets_.end()) {
         note_file_content(fleet->second, std::nullopt);
     }
@@ -50,6 +50,7 @@ std::optional<DocumentReport> DefinitionStore::judge(const Job& job) {
     if (!state.generation) {
         return std::nullopt;
     }
+    WEIR_ASSERT(here.generation.has_value());  // sets with and without one have keys of their own
     if (*here.generation > *state.generation) {
         return refuse({older,
                        here.generation,
@@ -90,7 +91,9 @@ DocumentReport DefinitionStore::start(Job job, Instant now) {
         return refuse({DocumentOutcome::invalid, {}, {}, "too many documents at once"});
     }
     const auto generation = job.state.generation;
+    WEIR_ASSERT(!job.installing && job.before == nullptr);
     jobs_.push_back(std::move(job));
+    WEIR_ASSERT(jobs_.size() <= kMaximumSets);
     return {DocumentOutcome::loading, generation, {}, {}};
 }
 
@@ -105,7 +108,7 @@ std::optional<std::uint64_t> DefinitionStore::loading_generation(std::string_vie
     return job == nullptr || job->installing ? std::nullopt : job->state.generation;
 }
 
-/// Goes on with the documents that wait, so many definitions of them.
+/// Goes on with the documents that wait, for at most `budget` definitions.
 void DefinitionStore::work(std::size_t budget, Instant now) {
     while (!jobs_.empty() && budget > 0) {
         Job& job = jobs_.front();
@@ -116,12 +119,14 @@ void DefinitionStore::work(std::size_t budget, Instant now) {
     }
 }
 
-/// False when the budget is used up.
+/// Reads the document of the job. False when the budget is used up.
 bool DefinitionStore::read(Job& job, std::size_t& budget, Instant now) {
+    WEIR_ASSERT(!job.installing && job.key.of_fleet == job.state.generation.has_value());
     DefinitionDocument& document = *job.state.document;
     const std::size_t before = document.size();
     const auto outcome = document.read(budget, &job.errors);
     const std::size_t used = document.size() - before;
+    WEIR_ASSERT(used <= budget);
     visits_ += used;
     budget -= std::min(budget, used);
     const auto in_force = [&] {
@@ -151,12 +156,13 @@ bool DefinitionStore::read(Job& job, std::size_t& budget, Instant now) {
     std::swap(place, job.state);
     job.before = std::exchange(job.state.document, place.document);
     job.installing = true;
+    WEIR_ASSERT(place.document != nullptr && sets_.size() <= kMaximumSets);
     static_cast<void>(now);
     return true;
 }
 
-/// Goes through the names of the old and the new document side by side; what is the same in both
-/// costs a comparison.
+/// Goes through the names of the old and the new document in parallel. A definition that is in both
+/// costs one comparison.
 bool DefinitionStore::install(Job& job, std::size_t& budget, Instant now) {
     const DefinitionDocument& fresh = *job.state.document;
     const std::size_t old_size = job.before ? job.before->size() : 0;
@@ -171,6 +177,7 @@ bool DefinitionStore::install(Job& job, std::size_t& budget, Instant now) {
         const Item item = job.new_at < fresh.size() ? Item(fresh.item(job.new_at)) : Item();
         const bool take_old = old && (!item || old->name <= item->name);
         const bool take_new = item && (!old || item->name <= old->name);
+        WEIR_ASSERT(take_old || take_new);
         job.old_at += take_old ? 1 : 0;
         job.new_at += take_new ? 1 : 0;
         if (!take_old || !take_new || old->value != item->value) {
@@ -185,8 +192,9 @@ bool DefinitionStore::install(Job& job, std::size_t& budget, Instant now) {
     return true;
 }
 
-/// Of a strict document: takes it back if any of its quotas is not valid in its place.
+/// Takes a strict document back if any of its quotas is not valid in its place.
 bool DefinitionStore::invalid_in_place(Job& job, Instant now) {
+    WEIR_ASSERT(job.strict && job.installing);
     const Document document = job.state.document;
     for (std::size_t i = 0; i < document->size(); ++i) {
         const std::string_view name = document->item(i).name;
@@ -223,11 +231,13 @@ bool DefinitionStore::invalid_in_place(Job& job, Instant now) {
 }
 
 void DefinitionStore::finish_job(DocumentReport report) {
+    WEIR_ASSERT(!jobs_.empty() && report.outcome != DocumentOutcome::loading);
     reports_.emplace_back(jobs_.front().key.set, std::move(report));
     jobs_.pop_front();
     if (reports_.size() > kMaximumSets) {
         reports_.erase(reports_.begin());
     }
+    WEIR_ASSERT(reports_.size() <= kMaximumSets);
 }
 
 std::vector<std::pair<std::string, DocumentReport>> DefinitionStore::take_reports() {

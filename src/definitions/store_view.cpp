@@ -1,11 +1,12 @@
-// What is in force: both layers brought together, validity, changes, lists. Part of
-// DefinitionStore.
+// The part of DefinitionStore that finds what is in force: it combines both layers, checks
+// validity, and makes changes and lists.
 
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "definitions/codec.h"
-#include "definitions/error_text.h"
+#include "definitions/rules.h"
 #include "definitions/store.h"
 
 namespace weir::definitions {
@@ -13,11 +14,11 @@ namespace {
 
 using limiter::QuotaDefinition;
 
-/// Of each tick: definitions that are looked at.
+/// How many overrides each tick looks at to find those that can be forgotten.
 constexpr std::size_t kForgetBudget = 64;
 constexpr std::size_t kExpiryBudget = 1024;
 constexpr std::size_t kDocumentBudget = 16'384;
-/// Refusals by the limiter between two looks at them.
+/// The most refusals by the limiter that are kept until they are read.
 constexpr std::size_t kMostLogged = 16;
 
 std::string hexadecimal(std::uint64_t value) {
@@ -42,7 +43,7 @@ std::optional<DefinitionDocument::Item> DefinitionStore::in_files(std::string_vi
     return std::nullopt;
 }
 
-/// What both layers want of the name, and the hash of it.
+/// The definition that the two layers give the name, and its hash.
 std::optional<QuotaDefinition> DefinitionStore::desired(std::string_view name,
                                                         std::uint64_t* hash) const {
     std::string_view value;
@@ -75,7 +76,7 @@ std::optional<QuotaDefinition> DefinitionStore::definition_of_file(std::string_v
     return decoded ? std::optional(std::move(*decoded)) : std::nullopt;
 }
 
-/// Brings one name to what both layers say now.
+/// Updates one name to what both layers say now.
 void DefinitionStore::update(std::string_view name, Instant now) {
     ++visits_;
     now_ = std::max(now_, now);
@@ -84,6 +85,7 @@ void DefinitionStore::update(std::string_view name, Instant now) {
         if (entry->kind == EntryKind::absent) {
             hidden_.emplace(name);
             tree_.erase(name);
+            WEIR_ASSERT(tree_.find(name) == nullptr);
         } else {
             hidden_.erase(entry->name);
             put_encoded(name, entry->value, false);
@@ -112,15 +114,16 @@ void DefinitionStore::put_encoded(std::string_view name, std::string_view value,
     }
 }
 
-std::vector<DefinitionChange> DefinitionStore::take_changes(std::size_t budget) {
-    std::vector<DefinitionChange> changes;
+std::vector<limiter::DefinitionChange> DefinitionStore::take_changes(std::size_t budget) {
+    std::vector<limiter::DefinitionChange> changes;
     for (DefinitionTree::PendingChange& step : tree_.take(budget)) {
         std::optional<QuotaDefinition> definition;
         if (step.put) {
             std::uint64_t hash = 0;
             definition = desired(step.name, &hash);
             if (!definition || step.hash != hash) {
-                // A document being taken in has come here first: this name's turn is still ahead.
+                // A document that is being loaded has installed this parent before the name itself,
+                // whose turn is still to come.
                 update(step.name, now_);
                 continue;
             }
@@ -128,37 +131,25 @@ std::vector<DefinitionChange> DefinitionStore::take_changes(std::size_t budget) 
         refused_.erase(step.name);
         changes.push_back({std::move(step.name), std::move(definition)});
     }
+    WEIR_ASSERT(changes.size() <= budget);
     return changes;
 }
 
-void DefinitionStore::note_refused(const std::vector<limiter::DefinitionError>& errors) {
-    for (const limiter::DefinitionError& error : errors) {
+void DefinitionStore::note_refused(std::span<const limiter::RefusedChange> refused) {
+    for (const limiter::RefusedChange& change : refused) {
+        const std::string reason = describe(refusal_error(change));
         if (refused_.size() < kMaximumRefused) {
-            refused_.insert_or_assign(error.quota, describe(error));
+            refused_.insert_or_assign(change.name, reason);
         }
+        WEIR_ASSERT(refused_.size() <= kMaximumRefused);
         if (refused_lately_.size() < kMostLogged) {
-            refused_lately_.push_back(describe(error));
+            refused_lately_.push_back(reason);
         }
     }
 }
 
 std::vector<std::string> DefinitionStore::take_refused() {
     return std::exchange(refused_lately_, {});
-}
-
-std::vector<QuotaDefinition> DefinitionStore::in_force() const {
-    std::vector<QuotaDefinition> result;
-    result.reserve(tree_.valid());
-    tree_.for_each({}, [&](const DefinitionTree::Node& node) {
-        std::uint64_t hash = 0;
-        if (node.valid) {
-            if (auto definition = desired(*node.name, &hash)) {
-                result.push_back(std::move(*definition));
-            }
-        }
-        return true;
-    });
-    return result;
 }
 
 std::optional<std::string> DefinitionStore::for_each_override(
@@ -180,10 +171,6 @@ std::optional<std::string> DefinitionStore::for_each_override(
         return all;
     });
     return all ? std::nullopt : std::optional(std::string(done));
-}
-
-std::vector<ListedDefinition> DefinitionStore::list(Instant now) const {
-    return page({}, {}, SIZE_MAX, now);
 }
 
 std::vector<ListedDefinition> DefinitionStore::page(std::string_view prefix, std::string_view after,
@@ -217,6 +204,7 @@ std::vector<ListedDefinition> DefinitionStore::page(std::string_view prefix, std
         return true;
     });
     add_hidden(nullptr);
+    WEIR_ASSERT(result.size() <= count);
     return result;
 }
 

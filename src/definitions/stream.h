@@ -1,15 +1,16 @@
 #pragma once
-// Definitions in bulk over a sealed stream: one end of a connection, without the socket. The puller
-// greets, both prove that they are live now (each repeats the other's random number, and the
-// receiver's incarnation is named), then the puller asks for overrides or a document and the server
-// sends frames of at most 64 KiB, each made when the one before it has been sent.
+// One end of a sealed connection that carries definitions in bulk, without the socket. The puller
+// greets. Then both sides prove that they are alive now: each repeats the random number of the
+// other, and the greeting names the incarnation of its receiver. Then the puller asks for overrides
+// or for a document, and the server sends frames of at most 64 KiB. Each frame is made when the one
+// before it has been sent.
 //
-// A frame is a 32-bit length and a sealed block (Sealer::seal_frame); inside are the cluster, both
-// random numbers, the direction and a counter, so that no frame counts twice, elsewhere or in
-// another order. docs/protocol.md describes each byte.
+// A frame is a 32-bit length and a sealed block (Sealer::seal_frame). Inside are the cluster, both
+// random numbers, the direction and a counter, so that a frame is accepted only once, on this
+// connection and in its order. docs/protocol.md describes each byte.
 //
-// Bounded: one frame of input and one of output, so many questions of one connection. Not
-// thread-safe; borrows store and sealer, which must outlive it.
+// Thread-safety: none, for the control thread. Ownership: it borrows what BulkContext points to.
+// Bounds: one frame of input, one of output, and kMostQuestions on one connection.
 
 #include <cstdint>
 #include <functional>
@@ -30,33 +31,32 @@ namespace weir::definitions {
 
 class DefinitionStore;
 
-/// What is to be pulled, and from whom.
+/// What is to be pulled, and from which member.
 struct BulkWish {
     gossip::MemberId from;
-    /// A document; nothing: overrides.
     struct Document {
         std::string set;
         std::uint64_t generation = 0;
         std::uint64_t content = 0;
         friend bool operator==(const Document&, const Document&) = default;
     };
-    std::optional<Document> document;
-    /// Of the overrides only what is above the epochs that we know of each writer.
+    std::optional<Document> document;  // nothing = the overrides are wanted
+    /// Only overrides whose epoch is above the highest one that this member knows of their writer.
     bool only_newer = false;
 };
 
-/// What both ends have in common. Borrowed parts must outlive the streams.
+/// What a stream needs from its member. Borrowed parts must outlive the streams.
 struct BulkContext {
     DefinitionStore* store = nullptr;
     gossip::Sealer* sealer = nullptr;
     BulkCounters* counters = nullptr;
     std::uint32_t cluster = 0;
     gossip::MemberId self;
-    /// A longer document is not pulled.
+    /// The largest document that is pulled, in bytes.
     std::size_t most_bytes = kMaximumDocument;
-    /// Fresh for every stream: what the other side has to repeat.
+    /// A random number, different for every stream, which the other side must repeat.
     std::uint64_t number = 0;
-    /// Whether a greeting comes from a member.
+    /// Tells whether a greeting comes from a member; only a server needs it.
     std::function<bool(const gossip::MemberId&)> is_member;
 };
 
@@ -68,11 +68,12 @@ class DefinitionStream {
     DefinitionStream(const DefinitionStream&) = delete;
     DefinitionStream& operator=(const DefinitionStream&) = delete;
 
-    /// Bytes as they came, in pieces of any length. False: the connection has to end.
+    /// Takes bytes from the other side, in pieces of any length. False means that they break the
+    /// protocol: the connection must be closed, and the function must not be called again.
     [[nodiscard]] bool receive(ByteSpan bytes, Instant now);
-    /// What is to be sent next: one frame, or nothing for now.
+    /// The next frame to be sent; empty when there is none for now.
     [[nodiscard]] std::vector<std::byte> next(Instant now);
-    /// Nothing more is expected from the other side: close.
+    /// Whether nothing more is expected from the other side, so that the connection can be closed.
     [[nodiscard]] virtual bool done() const = 0;
 
   protected:
@@ -87,13 +88,12 @@ class DefinitionStream {
     };
     DefinitionStream(BulkContext context, bool server);
     [[nodiscard]] const BulkContext& context() const { return context_; }
-    [[nodiscard]] bool server() const { return server_; }
-    /// A whole message of the other side, in order. False: it is not to be had here.
+    /// Handles a whole message of the other side. False means that it must not come at this point.
     [[nodiscard]] virtual bool on_message(Type type, ByteReader& reader, Instant now) = 0;
     /// Writes the next message; nothing if there is none.
     [[nodiscard]] virtual std::optional<Type> write(ByteWriter& writer, Instant now) = 0;
 
-    std::uint64_t other_number_ = 0;  // of the other side; 0: not known yet
+    std::uint64_t other_number_ = 0;  // the other side's number; 0 = not known yet
 
   private:
     [[nodiscard]] bool take(ByteSpan frame, Instant now);
@@ -105,15 +105,15 @@ class DefinitionStream {
     std::uint32_t sent_ = 0;
 };
 
-/// The side that asks.
+/// The side that asks for definitions.
 class DefinitionPull final : public DefinitionStream {
   public:
     DefinitionPull(BulkContext context, BulkWish wish);
     [[nodiscard]] bool done() const override { return done_; }
-    /// Whether everything came.
+    /// Whether everything that was asked for has come.
     [[nodiscard]] bool good() const { return good_; }
     [[nodiscard]] const BulkWish& wish() const { return wish_; }
-    /// The document's bytes, after the end.
+    /// Takes the document's bytes out, once it is done().
     [[nodiscard]] std::vector<std::byte> take_document() { return std::move(document_); }
 
   private:
@@ -130,7 +130,7 @@ class DefinitionPull final : public DefinitionStream {
     bool good_ = false;
 };
 
-/// The side that answers.
+/// The side that sends definitions.
 class DefinitionServe final : public DefinitionStream {
   public:
     explicit DefinitionServe(BulkContext context);
@@ -153,13 +153,13 @@ class DefinitionServe final : public DefinitionStream {
     std::uint32_t questions_ = 0;
     bool answering_ = false;
     bool found_ = true;
-    // overrides
-    bool in_order_ = false;              // those in force first, by their names
-    bool without_sent_ = false;          // they have been sent
-    std::vector<std::uint16_t> leaves_;  // that differ, the next one last
+    // The answer to a question for overrides.
+    bool in_order_ = false;      // overrides in force are sent in the order of their names
+    bool without_sent_ = false;  // overrides in force have been sent and are left out from now on
+    std::vector<std::uint16_t> leaves_;  // the leaves that differ; the next one is the last
     std::string after_;
     std::vector<Version> known_;
-    // a document
+    // The answer to a question for a document.
     std::shared_ptr<const std::vector<std::byte>> document_;
     std::size_t at_ = 0;
 };

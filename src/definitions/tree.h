@@ -1,13 +1,18 @@
 #pragma once
-// The definitions that are wanted here as a tree, and which of them may be in force: a definition
-// counts when it is right by itself, no other template has its shape, and its whole chain of
-// parents counts and is within the bounds. What is wrong with the others is kept beside them. Each
-// change is settled at once and costs by its chain and by the quotas below it that it concerns,
-// never by the set. It remembers what was handed to the limiter and hands out the difference,
-// parents before children.
+// A tree of all definitions that the store gives it, which decides which of them may be in force. A
+// definition counts (may be in force) when it is valid by itself, no other template has its shape,
+// and all its ancestors count and are within the bounds (rules.h). A definition that does not count
+// stays in the tree, together with the reason, and counts as soon as the reason is gone.
 //
-// Which definitions count depends on the set only, not on the order in which it came about.
-// Not thread-safe. Bounded by its caller. Nodes stay where they are until they are erased.
+// The tree also remembers what the limiter has been given, and produces the difference as changes.
+//
+// Cost: a change looks at its own chain and at the definitions below it whose state it alters, and
+// never at the whole set.
+// Thread-safety: none; it belongs to the store, on the control thread.
+// Ownership: it owns its nodes. A node stays at its address until its definition is erased.
+// Invariants: between two calls each node is settled, which means that it counts exactly if it has
+// no problem. Which definitions count depends on the set alone and not on the order of the changes.
+// The caller bounds the number of definitions.
 
 #include <array>
 #include <cstdint>
@@ -24,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "definitions/definition_error.h"
 #include "limiter/definition.h"
 #include "limiter/template_index.h"
 
@@ -31,68 +37,82 @@ namespace weir::definitions {
 
 class DefinitionTree {
   public:
-    struct Family;
+    struct Node;
+    /// The definitions that name the same text as their parent, in a list.
+    struct Family {
+        const std::string* text = nullptr;
+        std::optional<std::string> shape;  // of a text with captures
+        Node* first = nullptr;
+        /// The quota that the text means, in force or not; null = there is none.
+        Node* parent = nullptr;
+    };
+    /// One definition of the tree.
     struct Node {
-        Family* family = nullptr;  // who name the same parent
-        Node* before = nullptr;    // in it
+        Family* family = nullptr;  // all nodes that name the same parent; null = it has no parent
+        Node* before = nullptr;    // the neighbours in the family's list
         Node* after = nullptr;
         const std::string* name = nullptr;
-        std::uint64_t hash = 0;        // of name and content
-        std::uint64_t given_hash = 0;  // as handed out
-        std::unique_ptr<limiter::DefinitionError> problem;
-        std::uint8_t limits = 0;
-        std::uint8_t depth = 0;         // ancestors
-        std::uint8_t chain_limits = 0;  // of itself and its ancestors
-        bool valid = false;
-        bool given = false;    // the limiter has it
-        bool waiting = false;  // to be handed out
-        bool dead = false;     // erased while it waited
-        bool own_problem = false;
-        bool pattern = false;  // has captures
+        std::uint64_t hash = 0;                    // of name and content
+        std::uint64_t given_hash = 0;              // of the content that the limiter was given last
+        std::unique_ptr<DefinitionError> problem;  // why it does not count; null = it counts
+        std::uint8_t limits = 0;                   // the number of its limits
+        std::uint8_t depth = 0;                    // how many ancestors it has
+        std::uint8_t chain_limits = 0;             // limits of itself and all its ancestors
+        bool valid = false;                        // it counts
+        bool given = false;        // the limiter has this definition or an earlier content of it
+        bool waiting = false;      // a change for the limiter is queued
+        bool dead = false;         // it was erased while such a change was queued
+        bool own_problem = false;  // it is wrong by itself (validate_alone)
+        bool pattern = false;      // its name has captures
     };
-    /// What to do for one name next; nothing to put: take it away.
+    /// One change that the limiter has not been given yet.
     struct PendingChange {
         std::string name;
-        bool put = false;
-        std::uint64_t hash = 0;  // of what is put
+        bool put = false;        // true: put the definition of this name; false: take it away
+        std::uint64_t hash = 0;  // the hash of the content that is to be put
     };
 
-    DefinitionTree();
-    ~DefinitionTree();
+    DefinitionTree() = default;
     DefinitionTree(const DefinitionTree&) = delete;
     DefinitionTree& operator=(const DefinitionTree&) = delete;
 
-    /// Adds or replaces. `hash` tells contents apart; `sound`: validate_alone has found nothing
-    /// wrong.
+    /// Adds the definition or replaces the one of its name. `hash` is a hash of its content.
+    /// `sound` says that validate_alone() has found no error before.
     void put(const limiter::QuotaDefinition& definition, std::uint64_t hash, bool sound = false);
+    /// Removes the definition of this name, if there is one.
     void erase(std::string_view name);
+    /// The node of this name, or null; valid until the next put() or erase().
     [[nodiscard]] const Node* find(std::string_view name) const;
+    /// How many definitions there are, and how many of them count.
     [[nodiscard]] std::size_t size() const { return nodes_.size(); }
     [[nodiscard]] std::size_t valid() const { return valid_; }
-    /// Of everything that counts; the same however it came about.
+    /// A hash over all definitions that count; trees with the same ones have the same hash.
     [[nodiscard]] std::uint64_t content_hash() const { return content_hash_; }
-    /// In the order of names, from the first that is not below `from`, until `visit` returns false.
+    /// Visits nodes in the order of their names, beginning with the first name that is not less
+    /// than `from`, until `visit` returns false.
     void for_each(std::string_view from, const std::function<bool(const Node&)>& visit) const;
 
-    /// Why a node does not count, with a suggestion.
-    [[nodiscard]] limiter::DefinitionError explain(const Node& node) const;
-    /// While it is set, whatever stops to count, or never began to, is noted there, most of it.
-    /// The names of all that stop to count, even if only for a moment, are added to `lost`.
-    void watch(std::vector<limiter::DefinitionError>* losses,
-               std::vector<std::string>* lost = nullptr) {
+    /// Why this node, which must not count, does not count; with a suggestion of what may have been
+    /// meant.
+    [[nodiscard]] DefinitionError explain(const Node& node) const;
+    /// Lets the caller see the effects of a change. From now on, until watch(nullptr), the reason
+    /// is added to `losses` whenever a definition ceases to count, and whenever one that is put
+    /// does not begin to count. The list gets about 64 reasons; most of the further ones are left
+    /// out. `lost` gets the name of every definition that ceases to count, even if it counts again
+    /// later. Both lists are borrowed.
+    void watch(std::vector<DefinitionError>* losses, std::vector<std::string>* lost = nullptr) {
         losses_ = losses;
         lost_ = lost;
     }
 
-    /// The next things to tell the limiter, at most `budget`: parents are put before children,
-    /// after all of them the others go, children first.
+    /// The next changes for the limiter, at most `budget` of them. Parents are put before their
+    /// children. Definitions that no longer count are taken away after all of these, children
+    /// first.
     [[nodiscard]] std::vector<PendingChange> take(std::size_t budget);
-    [[nodiscard]] bool settled() const { return waiting_ == 0; }
+    /// About how many changes wait for take().
     [[nodiscard]] std::size_t waiting() const { return waiting_; }
-    /// The limiter was given everything that counts by other means.
-    void all_given();
 
-    /// How many nodes were looked at, ever: what changes cost.
+    /// How many nodes all changes so far have looked at, for tests of what changes cost.
     [[nodiscard]] std::uint64_t visits() const { return visits_; }
 
   private:
@@ -108,14 +128,13 @@ class DefinitionTree {
     void leave(Node& node);
     void add_pattern(Node& node);
     void change_pattern(const Node& node, const std::string& shape, bool adding);
-    [[nodiscard]] Node* parent_of(Family& family);
     [[nodiscard]] Node* look_up(Family& family);
     [[nodiscard]] const limiter::TemplateIndex& index();
     void settle(Node& node);
     void settle_all();
     bool evaluate(Node& node);
-    [[nodiscard]] std::optional<limiter::DefinitionError> problem_of(Node& node);
-    [[nodiscard]] limiter::DefinitionError missing_parent(const Node& node, bool suggest) const;
+    [[nodiscard]] std::optional<DefinitionError> problem_of(Node& node);
+    [[nodiscard]] DefinitionError missing_parent(const Node& node, bool suggest) const;
     void queue_children(const Node& node);
     void queue_family(Family& family);
     void hand_out(Node& node);
@@ -128,12 +147,13 @@ class DefinitionTree {
     std::unordered_map<std::string, std::unique_ptr<Family>> families_;  // by parent's text
     std::unordered_map<std::string, std::set<std::string>> shapes_;      // of patterns, their names
     std::unordered_map<std::string, std::unordered_set<Family*>> families_by_shape_;
-    std::unordered_set<Family*> orphan_families_;  // no quota has exactly that name or shape
+    /// No quota has exactly their text as its name or shape.
+    std::unordered_set<Family*> orphan_families_;
     limiter::TemplateIndex index_;
-    std::vector<std::string> index_shapes_;  // by the index's values
+    std::vector<std::string> index_shapes_;  // by the values in the index
     bool index_stale_ = false;
     std::vector<Node*> queue_;
-    std::vector<limiter::DefinitionError>* losses_ = nullptr;
+    std::vector<DefinitionError>* losses_ = nullptr;
     std::vector<std::string>* lost_ = nullptr;
 
     std::array<std::deque<Node*>, kDepths> puts_;

@@ -1,7 +1,9 @@
-// The difference between the tree and what the limiter has, as steps for the limiter.
+// The part of DefinitionTree that turns the difference between the tree and what the limiter has
+// into steps for the limiter.
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "definitions/tree.h"
 
 namespace weir::definitions {
@@ -12,6 +14,7 @@ void DefinitionTree::hand_out(Node& node) {
     if (node.waiting || !differs) {
         return;
     }
+    WEIR_ASSERT(node.depth < kDepths && !node.dead);
     node.waiting = true;
     puts_[node.depth].push_back(&node);
     ++waiting_;
@@ -27,6 +30,7 @@ std::vector<DefinitionTree::PendingChange> DefinitionTree::take(std::size_t budg
     if (std::all_of(puts_.begin(), puts_.end(), empty)) {
         take_erases(budget, steps);
     }
+    WEIR_ASSERT(steps.size() <= budget);
     return steps;
 }
 
@@ -36,10 +40,12 @@ void DefinitionTree::take_puts(std::size_t budget, std::vector<PendingChange>& s
         while (!list.empty() && steps.size() < budget) {
             Node* const node = list.front();
             list.pop_front();
+            WEIR_ASSERT(node->waiting && waiting_ > 0);
             --waiting_;
             node->waiting = false;
             if (node->dead) {
-                removed_nodes_.erase(node);
+                const std::size_t erased = removed_nodes_.erase(node);
+                WEIR_ASSERT(erased == 1);
             } else if (node->valid && node->depth > depth) {
                 hand_out(*node);
             } else if (node->valid) {
@@ -69,25 +75,9 @@ void DefinitionTree::take_erases(std::size_t budget, std::vector<PendingChange>&
                 steps.push_back({std::move(list.back()), false, 0});
             }
             list.pop_back();
+            WEIR_ASSERT(waiting_ > 0);
             --waiting_;
         }
-    }
-}
-
-void DefinitionTree::all_given() {
-    for (auto& list : puts_) {
-        list = {};
-    }
-    for (auto& list : erases_) {
-        list = {};
-    }
-    gone_.clear();
-    removed_nodes_.clear();
-    waiting_ = 0;
-    for (auto& [name, node] : nodes_) {
-        node.waiting = false;
-        node.given = node.valid;
-        node.given_hash = node.hash;
     }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
-// While it lives, the calling thread blocks all signals that can be blocked with sense, and threads
-// made meanwhile inherit that: the host program's handlers must not run on the library's threads.
+// While an object of this class lives, the thread that made it blocks all signals except those that
+// a thread causes itself, for instance by a wild pointer. Threads that it starts in that time
+// inherit this, because the signal handlers of the embedding program must not run on the library's
+// threads. Each thread uses an object of its own.
 
 #include <pthread.h>
 #include <csignal>
@@ -12,7 +14,8 @@ class BlockedSignals {
     BlockedSignals() {
         sigset_t all;
         sigfillset(&all);
-        // Faults of the thread itself: the host's crash reporter may want them.
+        // Signals for faults of the thread itself: a crash reporter of the embedding program may
+        // need them.
         for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
             sigdelset(&all, number);
         }

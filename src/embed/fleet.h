@@ -1,12 +1,14 @@
 #pragma once
-// A member of the fleet in somebody else's process: settings, a Member, its control thread, and the
-// workers that the process checks with. The C interface (interface.cpp) is a thin coat over it.
+// A member of the fleet inside an embedding program: a host, its control thread, and the workers
+// with which the program's threads check requests. The C interface (interface_fleet.cpp,
+// interface_worker.cpp) is a thin layer over it. Settings are read once; a reload reads quota files
+// and gossip keys again.
 //
-// Thread-safety: all public functions, by any thread, between open() and the destructor. What
-// concerns the member is done on the control thread; the caller waits for it.
-// Ownership: owns the thread, the member and all workers.
-// Invariants: no exception leaves the control thread; at most limiter::Limiter::kMaxThreads workers
-// are open at once, and a closed worker's place is used again.
+// Thread-safety: any thread may call all public functions between open() and the destructor. Those
+// that concern the host run on the control thread, and the caller waits for them.
+// Ownership: owns the thread, the host and all workers.
+// Invariants: no exception leaves the control thread. At most limiter::Limiter::kMaxThreads workers
+// are open at once, and the place of a closed worker is used again.
 
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
@@ -22,20 +24,16 @@
 #include <type_traits>
 #include <vector>
 
-#include "admin/engine_quotas.h"
 #include "admin/metrics.h"
 #include "base/random.h"
 #include "base/result.h"
 #include "embed/handles.h"
-#include "node/file_watch.h"
-#include "node/loader.h"
-#include "node/node.h"
-#include "node/reloader.h"
+#include "node/host.h"
 
 namespace weir::embed {
 
-/// Where warnings go; may be empty. Called on the control thread.
-struct Log {
+/// The program's callback for warnings; `write` may be null. Called on the control thread.
+struct LogCallback {
     void (*write)(void* context, const char* message) = nullptr;
     void* context = nullptr;
     void operator()(const std::string& message) const {
@@ -45,15 +43,16 @@ struct Log {
     }
 };
 
-class Fleet {
+class Fleet final : private node::HostListener {
   public:
-    [[nodiscard]] static Result<std::unique_ptr<Fleet>> open(node::ConfigSource source, Log log,
-                                                             std::uint64_t seed);
+    [[nodiscard]] static Result<std::unique_ptr<Fleet>> open(node::ConfigSource source,
+                                                             LogCallback log, std::uint64_t seed);
     Fleet(const Fleet&) = delete;
     Fleet& operator=(const Fleet&) = delete;
-    /// Says goodbye and ends the control thread.
+    /// Says goodbye to the peers and ends the control thread.
     ~Fleet();
 
+    /// Whether this process is a child of the one that opened the fleet.
     [[nodiscard]] bool forked() const;
     [[nodiscard]] Result<weir_worker*> open_worker();
     void close_worker(weir_worker* worker);
@@ -62,30 +61,34 @@ class Fleet {
     [[nodiscard]] Result<void> hide_quota(std::string name, definitions::Edit edit);
     [[nodiscard]] Result<void> remove_quota(std::string name, definitions::Edit edit);
     /// JSON.
+    /// A quota's definition, its source and its level, as JSON.
     [[nodiscard]] Result<std::string> describe_quota(std::string name);
     [[nodiscard]] Result<std::string> metrics();
     /// JSON.
+    /// This member and its peers, as JSON.
     [[nodiscard]] Result<std::string> report();
     [[nodiscard]] std::uint32_t live_peers();
     [[nodiscard]] Result<void> reload();
 
   private:
-    Fleet(node::ConfigSource source, node::Loaded loaded, Log log, std::uint64_t seed);
+    Fleet(node::ConfigSource source, node::Loaded loaded, LogCallback log, std::uint64_t seed);
 
-    [[nodiscard]] Result<void> start(const std::vector<config::QuotaSet>& sets);
+    [[nodiscard]] Result<void> start();
     void run() noexcept;
     void stop();
-    void take_over(node::Loaded loaded, bool by_hand);
-    void watch_keys();
-    /// The same problem is told once, unless somebody asked.
-    Result<void> reload_keys(bool by_hand);
-    void reload_failed(const std::vector<std::string>& errors);
+
+    void keys_warned(const std::string& warning) override { log_(warning); }
+    void keys_failed(const std::string& reason) override;
+    void reload_failed(const std::vector<std::string>& errors) override;
+    void sets_applied(const node::SetsOutcome& outcome) override;
+    void late_outcome(const node::SetsOutcome& outcome) override;
+
     [[nodiscard]] admin::MetricsSources metrics_sources();
     [[nodiscard]] std::map<std::string, std::uint64_t> check_counts();
     [[nodiscard]] std::string report_here();
-    [[nodiscard]] admin::ConfigFigures config_figures();
 
-    /// Runs it on the control thread and waits; what it throws is thrown here.
+    /// Runs the function on the control thread and waits for its result. An exception that it
+    /// throws is thrown here.
     template <class Function>
     auto on_control(Function function) -> std::invoke_result_t<Function> {
         using Value = std::invoke_result_t<Function>;
@@ -98,32 +101,22 @@ class Fleet {
         return future.get();
     }
 
-    node::ConfigSource source_;
-    config::Settings settings_;
-    Log log_;
+    LogCallback log_;
     std::uint32_t fork_;
     Random random_;
     std::uint64_t tag_;
     boost::asio::io_context control_{1};
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-    node::Member member_;
-    node::FileWatch watch_;
-    node::FileWatch key_watch_;
-    admin::ConfigFigures figures_;
-    std::string keys_problem_;
-    std::uint64_t quotas_hash_ = 0;  ///< 0: the last reload failed, look again
-    std::unique_ptr<admin::EngineQuotas> quotas_;
+    node::Host host_;
     std::unique_ptr<admin::Metrics> metrics_;
 
-    std::mutex workers_mutex_;  ///< guards what follows, never taken on the hot path
+    std::mutex workers_mutex_;  ///< guards the next four members; no check takes it
     std::vector<std::unique_ptr<weir_worker>> workers_;
     std::vector<limiter::ThreadContext*> free_contexts_;
     std::size_t contexts_ = 0;
     std::map<std::string, std::uint64_t> closed_counts_;
 
     std::thread thread_;
-    /// Last: its thread must be gone before the rest.
-    node::Reloader reloader_;
 };
 
 }  // namespace weir::embed

@@ -8,7 +8,7 @@ std::atomic<std::uint32_t> ForkCount::count_{0};
 
 std::uint32_t ForkCount::here() {
     static const int installed = ::pthread_atfork(nullptr, nullptr, &ForkCount::count_child);
-    static_cast<void>(installed);  // fails only for want of memory; then forks go unnoticed
+    static_cast<void>(installed);  // fails only if there is no memory; then forks are not noticed
     return now();
 }
 

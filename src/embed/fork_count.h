@@ -1,6 +1,8 @@
 #pragma once
-// Tells whether this process is a child of the one in which something was made, at the cost of one
-// load: a handler counts forks, in the child. Thread-safe.
+// Counts forks, so that an object can find out whether it was made in this process or in one that
+// this process descends from. A handler (pthread_atfork) runs in each child and adds one, so a look
+// at the count costs one load. Forks are not noticed if they pass the C library by, or if there was
+// no memory to install the handler. Any thread may call every function.
 
 #include <atomic>
 #include <cstdint>
@@ -9,8 +11,12 @@ namespace weir::embed {
 
 class ForkCount {
   public:
-    /// Installs the handler at first; what is made now belongs to this number.
+    /// The same count as now(), for an object to keep when it is made. If now() differs later, this
+    /// process descends from the one that made the object. The first call installs the handler,
+    /// without which nothing is counted.
     [[nodiscard]] static std::uint32_t here();
+    /// How many forks, one after the other, lie between the process that installed the handler and
+    /// this one.
     [[nodiscard]] static std::uint32_t now() { return count_.load(std::memory_order_relaxed); }
 
   private:

@@ -1,5 +1,6 @@
 #pragma once
-// The wall between C++ and C: turns results and exceptions into codes and messages.
+// The boundary between C++ and C: it turns results and exceptions into codes and messages, so that
+// no exception reaches the embedding program. Stateless.
 
 #include <algorithm>
 #include <cstddef>
@@ -28,7 +29,7 @@ namespace weir::embed {
     }
 }
 
-/// Fills the caller's struct as far as it goes; gives the code back.
+/// Writes code and message to the caller's struct, as far as its size allows, and returns the code.
 inline std::int32_t tell(weir_error* error, weir_code code, std::string_view message) noexcept {
     constexpr std::size_t kText = offsetof(weir_error, message);
     if (error == nullptr || error->size <= kText) {
@@ -37,7 +38,8 @@ inline std::int32_t tell(weir_error* error, weir_code code, std::string_view mes
     error->code = code;
     const std::size_t room = std::min<std::size_t>(error->size, sizeof(weir_error)) - kText - 1;
     const std::size_t length = std::min(message.size(), room);
-    std::copy_n(message.data(), length, error->message);  // of no text data() may be null
+    /// Unlike memcpy it allows the null data() of an empty text.
+    std::copy_n(message.data(), length, error->message);
     error->message[length] = '\0';
     constexpr std::string_view kCut = "...";
     if (length < message.size() && length >= kCut.size()) {
@@ -56,7 +58,7 @@ inline std::int32_t tell(weir_error* error, const Result<void>& result) noexcept
     return result ? succeed(error) : tell(error, result.error());
 }
 
-/// Runs `function`, which gives a code back; whatever it throws becomes one.
+/// Runs `function`, which returns a code. An exception that it throws becomes a code, too.
 template <class Function>
 std::int32_t guarded(weir_error* error, Function function) noexcept {
     try {

@@ -1,5 +1,5 @@
 #pragma once
-// What the opaque weir_worker of the C interface is. Owned by its fleet.
+// The struct behind the opaque weir_worker of the C interface. Its fleet owns it.
 
 #include "embed/worker.h"
 #include "weir/weir.h"

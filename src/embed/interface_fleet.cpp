@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kForked =
     "opened before fork(): open it in the process that uses it (nginx: init_worker_by_lua)";
 
-/// The checks that all functions of an open fleet begin with.
+/// Checks what all functions of an open fleet must check first, then calls `function`.
 template <class Function>
 std::int32_t with_fleet(weir_fleet* handle, weir_error* error, Function function) noexcept {
     if (handle == nullptr) {
@@ -51,7 +51,7 @@ Result<definitions::Edit> to_edit(const char* who, const char* why, double lifet
     return edit;
 }
 
-/// One change of a definition: who, why and for how long are checked before.
+/// Makes one change of a definition, after checking its author, reason and lifetime.
 template <class Change>
 std::int32_t edit_quota(weir_fleet* fleet, const char* subject, const char* who, const char* why,
                         double lifetime_seconds, weir_error* error, Change change) noexcept {
@@ -67,7 +67,7 @@ std::int32_t edit_quota(weir_fleet* fleet, const char* subject, const char* who,
     });
 }
 
-/// Hands a text over to the caller.
+/// Makes a text and gives it to the caller, who must free it.
 template <class Make>
 std::int32_t give_text(weir_fleet* fleet, char** text, std::size_t* length, weir_error* error,
                        Make make) noexcept {
@@ -156,7 +156,8 @@ int32_t weir_open(const weir_options* options, weir_fleet** fleet, weir_error* e
 }
 
 void weir_close(weir_fleet* fleet) noexcept {
-    // In a child process there is no control thread to end: what the parent made is left alone.
+    // In a child process there is no control thread to end, and the parent's objects are not
+    // touched.
     if (fleet == nullptr || fleet->fleet->forked()) {
         return;
     }

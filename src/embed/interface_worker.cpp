@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kFirstDecision = sizeof(weir_decision);  // of the first version
 constexpr std::size_t kFirstRequest = sizeof(weir_request);
 
-/// Whatever goes wrong, requests go on.
+/// The decision when something goes wrong: the request is admitted.
 weir_decision open_decision() {
     weir_decision decision{};
     decision.admitted = 1;
@@ -25,7 +25,8 @@ weir_decision open_decision() {
     return decision;
 }
 
-/// The caller's struct may be shorter or longer than ours.
+/// Writes the decision as far as it fits. The caller's struct may be shorter or longer than the
+/// library's.
 void write(const weir_decision& decision, weir_decision* out) {
     const std::uint32_t size = out->size;
     std::memcpy(out, &decision, std::min<std::size_t>(size, sizeof(decision)));

@@ -1,5 +1,6 @@
 #pragma once
-// What a program gives to weir_open, as the source of settings that a sidecar's flags are. Pure.
+// Turns the options that a program gives to weir_open into a source of settings, like the flags and
+// variables of a sidecar. The functions are pure.
 
 #include <string_view>
 
@@ -9,10 +10,10 @@
 
 namespace weir::embed {
 
-/// An error names the line that is wrong, and what was probably meant.
+/// An error names the wrong line and suggests the key that was probably meant.
 [[nodiscard]] Result<node::ConfigSource> to_source(const weir_options& options);
 
-/// Lines "key = value".
+/// Reads lines of the form "key = value".
 [[nodiscard]] Result<std::vector<config::Override>> read_settings_lines(std::string_view text);
 
 }  // namespace weir::embed

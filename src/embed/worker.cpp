@@ -42,7 +42,7 @@ std::uint8_t to_reason(limiter::Reason reason) {
     return WEIR_REASON_LIMIT;
 }
 
-/// The one field that a program tells, whatever it is called.
+/// The program gives only one value, which counts as the value of every field.
 class GivenKey final : public limiter::RequestFields {
   public:
     explicit GivenKey(const weir_request& request)
@@ -86,7 +86,8 @@ void EmbeddedWorker::check(std::string_view name, const weir_request& request,
     decision.discard_probability = made.discard_probability;
     decision.charge = seal(made.charge);
     show_quota(made, decision);
-    // After this the limiter may reuse what was looked at: everything has been copied.
+    // From now on the limiter may reuse what this check has read; everything needed has been
+    // copied.
     limiter_.quiescent(context_);
     count(decision);
 }

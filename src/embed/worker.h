@@ -1,6 +1,9 @@
 #pragma once
-// What one thread checks with: its place in the limiter, the name that its last decision showed,
-// and its counts. Used by one thread at a time; the counts are read by the control thread.
+// The object with which a thread of the embedding program checks requests. It has the thread's
+// place in the limiter, the name that its last decision showed, and its counts.
+//
+// Thread-safety: one thread at a time uses it; the control thread may read its counts meanwhile.
+// Ownership: limiter and context must outlive it.
 
 #include <array>
 #include <cstdint>
@@ -12,26 +15,28 @@
 
 namespace weir::embed {
 
-/// What came of calls of weir_check.
+/// How many calls of weir_check had which result.
 struct CheckCounts {
     limiter::Figure<std::uint64_t> admitted;
     limiter::Figure<std::uint64_t> refused;
-    limiter::Figure<std::uint64_t> unlimited;
-    limiter::Figure<std::uint64_t> failed;
+    limiter::Figure<std::uint64_t> unlimited;  // admitted because no quota has the name
+    limiter::Figure<std::uint64_t> failed;     // admitted because the call was wrong or failed
 };
 
 class EmbeddedWorker {
   public:
-    /// `fork` is the count in which the fleet was opened, `tag` tells its charges from others'.
+    /// `fork` is the count of forks with which the fleet was opened. `tag` marks the charges of
+    /// this fleet, so that charges of another fleet are recognised and refused.
     EmbeddedWorker(limiter::Limiter& limiter, limiter::ThreadContext& context, std::uint32_t fork,
                    std::uint64_t tag);
     EmbeddedWorker(const EmbeddedWorker&) = delete;
     EmbeddedWorker& operator=(const EmbeddedWorker&) = delete;
 
     [[nodiscard]] bool forked() const;
-    /// The name's decision; `quota` in it points into this worker.
+    /// Decides about a request under the quota of this name. `quota` of the decision points into
+    /// this worker.
     void check(std::string_view name, const weir_request& request, weir_decision& decision);
-    /// False: the charge is not one of this fleet's.
+    /// False if the charge is not one of this fleet's.
     [[nodiscard]] bool refund(weir_charge& charge);
     [[nodiscard]] bool correct(weir_charge& charge, limiter::Unit unit, double actual, bool last);
 

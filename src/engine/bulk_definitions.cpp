@@ -26,7 +26,7 @@ definitions::BulkContext BulkDefinitions::context() {
     context.counters = &counters_;
     context.cluster = gossip::cluster_tag(cluster_name_);
     context.self = transport_.self();
-    // Never to be guessed: it is what makes captured frames useless.
+    // Nobody can guess this number, so frames that were captured earlier cannot be used again.
     std::array<std::byte, 8> number{};
     nonces_.fill(number);
     context.number = ByteReader(number).u64() | 1U;

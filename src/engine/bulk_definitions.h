@@ -1,9 +1,9 @@
 #pragma once
-// The exchange of definitions in bulk, as one member takes part in it: makes the streams that pull
-// and serve, and counts what came of them.
+// One member's part in the exchange of definitions in bulk: makes the streams that pull definitions
+// from other members and serve them to others, and counts how these end.
 //
-// Thread-safety: none, belongs to the control thread. Borrows everything; what it makes must not
-// live longer than it does.
+// Thread-safety: none, belongs to the control thread. Ownership: borrows everything but the name of
+// the cluster. The streams that it makes belong to the caller and must not outlive it.
 
 #include <memory>
 #include <optional>
@@ -26,10 +26,11 @@ class BulkDefinitions {
                     definitions::DefinitionStore& store, definitions::DefinitionExchange& exchange);
 
     void set_keys(const std::vector<gossip::Key>& keys) { sealer_.set_keys(keys); }
-    /// The next wish of the exchange as a stream; nothing when there is none.
+    /// A stream for the next set that the exchange wants to pull; nullptr when it wants none.
     [[nodiscard]] std::unique_ptr<definitions::DefinitionPull> take_pull();
+    /// Tells the exchange how the pull ended. To be called once for each pull.
     void end_pull(definitions::DefinitionPull& pull, Instant now);
-    /// For a connection that came in.
+    /// A stream for a connection that another member has opened.
     [[nodiscard]] std::unique_ptr<definitions::DefinitionServe> serve_pull();
     [[nodiscard]] const definitions::BulkCounters& counters() const { return counters_; }
 

@@ -6,7 +6,7 @@
 #include "definitions/store.h"
 #include "definitions/stream.h"
 #include "engine/bulk_definitions.h"
-#include "engine/seeds.h"
+#include "engine/generators.h"
 #include "engine/stop_detector.h"
 #include "limiter/limiter.h"
 #include "membership/transport.h"
@@ -17,10 +17,11 @@ namespace {
 
 constexpr Duration kTickInterval = std::chrono::milliseconds(10);
 constexpr std::uint64_t kDefinitionsEvery = 10;  // ticks
-/// In a large fleet going through all peers costs: only edits are pushed at once.
+/// In a larger fleet going through all peers is expensive, so it is done less often; only edits are
+/// pushed at once.
 constexpr std::size_t kLargeFleet = 64;
 constexpr std::uint64_t kDefinitionsEveryInLargeFleet = 50;
-/// So many changed definitions reach the limiter at once: a few milliseconds of work.
+/// The most changed definitions that the limiter is given in one tick: a few milliseconds of work.
 constexpr std::size_t kChangesPerTick = 4096;
 
 membership::TransportSettings transport_settings(const Options& options) {
@@ -38,14 +39,14 @@ membership::TransportSettings transport_settings(const Options& options) {
 
 class Engine::Implementation {
   public:
-    Implementation(Options options, limiter::Limiter& limiter, const Seeds& seeds);
+    Implementation(Options options, limiter::Limiter& limiter, const Generators& generators);
 
     void start(Instant now);
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
     void refused(const Endpoint& address, Instant now);
     void tick(Instant now);
     void goodbye(Instant now);
-    void set_keys(const std::vector<GossipKey>& keys);
+    void set_keys(const std::vector<gossip::Key>& keys);
     [[nodiscard]] std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
     [[nodiscard]] Statistics statistics() const;
 
@@ -88,19 +89,20 @@ class Engine::Implementation {
     bool refresh_due_ = false;
     std::uint64_t ticks_ = 0;
     std::uint64_t edits_seen_ = 0;
-    std::uint64_t cleared_seen_ = 0;  // by the limiter: records that mean another limit now
+    std::uint64_t cleared_seen_ = 0;  // how many records the limiter had reused at the last look
     std::vector<Outgoing> outgoing_;
 };
 
 Engine::Implementation::Implementation(Options options, limiter::Limiter& limiter,
-                                       const Seeds& seeds)
+                                       const Generators& generators)
     : options_(std::move(options)),
       limiter_(limiter),
       nonces_(options_.nonces != nullptr ? *options_.nonces : system_nonces_),
-      transport_(transport_settings(options_), options_.keys, nonces_, seeds.transport),
-      counters_(options_.sync, limiter, transport_, seeds.reporter, seeds.owner),
-      store_(seeds.store),
-      exchange_(store_, seeds.exchange),
+      transport_(transport_settings(options_), options_.keys, nonces_, generators.transport),
+      counters_(options_.sync, limiter, transport_, generators.reporter, generators.owner,
+                options_.ledger),
+      store_(generators.store),
+      exchange_(store_, generators.exchange),
       bulk_(options_.cluster_name, options_.keys, nonces_, transport_, store_, exchange_),
       stops_(kTickInterval, options_.sync.stop_threshold) {}
 
@@ -114,7 +116,7 @@ void Engine::Implementation::start(Instant now) {
     }
 }
 
-void Engine::Implementation::set_keys(const std::vector<GossipKey>& keys) {
+void Engine::Implementation::set_keys(const std::vector<gossip::Key>& keys) {
     transport_.set_keys(keys);
     bulk_.set_keys(keys);
 }
@@ -197,15 +199,16 @@ void Engine::Implementation::tick(Instant now) {
             tick_cluster();
         }
     } else {
-        // Nobody is told of edits.
+        // There are no peers to which edits could be sent.
         (void)store_.take_edited();
         (void)store_.take_overtaken();
     }
     apply_definitions();
 }
 
-/// Nobody is asked before what waited in the socket is thrown away: the answers would go with it,
-/// and who was given up meanwhile would let its share pass unseen until it asks again.
+/// The peers are asked only when the datagrams that waited in the socket have been discarded:
+/// earlier the answers would be discarded, too, and a member that was given up meanwhile would
+/// admit its share unnoticed until it asks again.
 void Engine::Implementation::notice_stop(bool late) {
     if (late) {
         ++counters_.counters().stops;
@@ -249,8 +252,8 @@ void Engine::Implementation::tick_definitions() {
 void Engine::Implementation::apply_definitions() {
     const std::vector<limiter::DefinitionChange> changes = store_.take_changes(kChangesPerTick);
     if (!changes.empty()) {
-        // The store has validated them; what the limiter refuses nevertheless is shown as such.
-        std::vector<limiter::DefinitionError> refused;
+        // The store has validated the changes. What the limiter refuses nevertheless is counted.
+        std::vector<limiter::RefusedChange> refused;
         limiter_.change(changes, now_, &refused);
         counters_.counters().refused_definitions += refused.size();
         store_.note_refused(refused);
@@ -260,7 +263,8 @@ void Engine::Implementation::apply_definitions() {
         }
         refresh_due_ = true;
     }
-    // While very many come, what is in use is looked at now and then and at their end.
+    // While very many changes come, the parameters of limits in use are read again only now and
+    // then, and when the last change has come.
     const bool more = changes.size() == kChangesPerTick && ticks_ % kDefinitionsEvery != 0;
     if (!refresh_due_ || more) {
         return;
@@ -281,10 +285,10 @@ void Engine::Implementation::goodbye(Instant now) {
     }
     now_ = now;
     counters_.begin_leaving(now);
-    transport_.begin_leaving(now);
+    transport_.begin_leaving();
     counters_.leave(now);
     flush();
-    transport_.goodbye(now);
+    transport_.goodbye();
     flush();
     left_ = true;
 }
@@ -296,7 +300,8 @@ Statistics Engine::Implementation::statistics() const {
 }
 
 Engine::Engine(Options options, limiter::Limiter& limiter, std::uint64_t seed)
-    : implementation_(std::make_unique<Implementation>(std::move(options), limiter, Seeds(seed))) {}
+    : implementation_(
+          std::make_unique<Implementation>(std::move(options), limiter, Generators(seed))) {}
 Engine::~Engine() = default;
 
 void Engine::start(Instant now) { implementation_->start(now); }
@@ -312,12 +317,12 @@ std::vector<Outgoing> Engine::take_outgoing() { return implementation_->take_out
 void Engine::set_seeds(std::vector<Endpoint> seeds) {
     implementation_->transport().set_seeds(std::move(seeds));
 }
-void Engine::set_keys(const std::vector<GossipKey>& keys) { implementation_->set_keys(keys); }
+void Engine::set_keys(const std::vector<gossip::Key>& keys) { implementation_->set_keys(keys); }
 void Engine::goodbye(Instant now) { implementation_->goodbye(now); }
 std::vector<PeerReport> Engine::peers(Instant now) const {
     return report_peers(implementation_->sources(), now);
 }
-std::optional<QuotaReport> Engine::quota_status(std::string_view name, Instant now) {
+std::optional<InstanceReport> Engine::quota_status(std::string_view name, Instant now) {
     return report_quota(implementation_->sources(), implementation_->limiter(), name, now);
 }
 Statistics Engine::statistics() const { return implementation_->statistics(); }

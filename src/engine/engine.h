@@ -4,15 +4,15 @@
 // go in; datagrams to send come out. No socket, no clock, no thread.
 //
 // Thread-safety: none; everything here belongs to one control thread. Only the Limiter is shared
-// with the workers, which it allows. Ownership: the engine borrows the Limiter, which must outlive
-// it, and owns everything else.
+// with the workers; it is thread-safe. Ownership: the engine borrows the Limiter, which must
+// outlive it, and owns everything else.
 //
-// How to drive it: start() once; receive() for every datagram; tick() at next_tick() (every 10 ms),
-// after reading what waits in the socket; after each of them send what take_outgoing() gives.
-// goodbye() before the end, then send what it gave. A tick later than 0.5 s is taken for a stop of
-// the process: the engine then discards datagrams which waited and asks its peers anew.
+// How to drive it: call start() once; receive() for every datagram; and tick() at next_tick(),
+// which is every 10 ms, after all datagrams that wait in the socket. After each of these calls send
+// the datagrams of take_outgoing(). Before the end call goodbye() and send its datagrams. A tick
+// that is more than 0.5 s late means that the process was stopped: the engine then discards the
+// datagrams that waited meanwhile and asks its peers anew.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,14 +26,12 @@
 #include "base/instant.h"
 #include "engine/reports.h"
 #include "engine/statistics.h"
+#include "gossip/seal.h"
 #include "membership/settings.h"
 #include "sync/settings.h"
 
 namespace weir::limiter {
 class Limiter;
-}
-namespace weir::gossip {
-class NonceSource;
 }
 
 namespace weir::definitions {
@@ -44,7 +42,8 @@ class DefinitionStore;
 
 namespace weir::sync {
 class CounterExchange;
-}
+class WeightLedger;
+}  // namespace weir::sync
 
 namespace weir::engine {
 
@@ -54,80 +53,90 @@ struct Outgoing {
     std::vector<std::byte> bytes;
 };
 
-using GossipKey = std::array<std::byte, 32>;
-
 struct Options {
-    /// Datagrams of another cluster are refused.
+    /// Datagrams of clusters with another name are refused.
     std::string cluster_name;
-    /// The address under which the peers reach us; also our identity, with a random incarnation.
+    /// The address under which the peers reach this member. With a random incarnation it is the
+    /// member's identity.
     Endpoint advertise;
-    /// Keys that are accepted, at most two; the first one seals. None: unsealed (`insecure: true`).
-    std::vector<GossipKey> keys;
-    /// Without a cluster every limit is local, nothing is ever sent.
+    /// The keys that are accepted, at most two; the first one seals. Without keys datagrams are not
+    /// sealed (`insecure: true`).
+    std::vector<gossip::Key> keys;
+    /// False: there is no cluster, every limit is local and nothing is ever sent.
     bool clustered = true;
-    /// Preferred as owner.
+    /// This member is preferred as an owner.
     bool anchor = false;
-    /// Where the seal's nonces come from. nullptr: the system's generator, the only choice for real
-    /// traffic; the simulator gives a seeded one. Must outlive the engine.
+    /// The source of the nonces for sealing; it must outlive the engine. nullptr means the system's
+    /// generator, which real traffic must use; the simulator has a seeded one.
     gossip::NonceSource* nonces = nullptr;
+    /// Notes what becomes of the weight that this member is told of as an owner; it must outlive
+    /// the engine. Only the simulator has one, for its checkers.
+    sync::WeightLedger* ledger = nullptr;
     sync::SyncSettings sync;
     membership::MembershipSettings membership{};
-    /// Of membership's usual bytes a second: for small fleets that stand for large ones.
+    /// The share of membership's usual bytes a second that may be used. Below 1 in simulations in
+    /// which a small fleet stands for a large one.
     double membership_bytes_share = 1;
 };
 
 class Engine {
   public:
-    /// `seed` feeds every random choice, the incarnation among them: at start-up it must come from
-    /// the system's entropy (net does that), in the simulator from the run's seed.
+    /// `seed` determines every random choice, also the incarnation. In a real process it must come
+    /// from the system's entropy (net/entropy.h), in the simulator it comes from the run's seed.
     Engine(Options options, limiter::Limiter& limiter, std::uint64_t seed);
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
     void start(Instant now);
-    /// A datagram as it came from the socket; everything wrong with it is counted, never answered.
+    /// Takes a datagram in. One that is malformed or not acceptable is counted and never answered.
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
-    /// A host says that nobody listens at this address (an ICMP port unreachable). Only a hint: who
-    /// is there is asked, and provisionally taken for dead if the question is refused too.
+    /// Takes a host's answer that no process listens at this address (ICMP port unreachable). It
+    /// can be forged, so it is only a hint: the member at the address is asked, and is
+    /// provisionally taken for dead if the question is refused as well.
     void refused(const Endpoint& address, Instant now);
     void tick(Instant now);
     [[nodiscard]] Instant next_tick() const;
-    /// What is to be sent since the last call, oldest first.
+    /// The datagrams to be sent that have come up since the last call, oldest first.
     [[nodiscard]] std::vector<Outgoing> take_outgoing();
 
-    /// The addresses found by the latest look-up of the configured seeds; own address allowed.
+    /// Sets the addresses that the last look-up of the configured seeds gave. The member's own may
+    /// be among them.
     void set_seeds(std::vector<Endpoint> seeds);
-    /// Keys of a rotation; the first one seals. At most two are kept.
-    void set_keys(const std::vector<GossipKey>& keys);
-    /// Says goodbye, hands over what it owns. After it only take_outgoing() is of use.
+    /// Replaces the keys, for a rotation. The first one seals; at most two are kept.
+    void set_keys(const std::vector<gossip::Key>& keys);
+    /// Says goodbye and hands over the limits that this member owns. Afterwards only
+    /// take_outgoing() may be called.
     void goodbye(Instant now);
 
     [[nodiscard]] std::vector<PeerReport> peers(Instant now) const;
-    /// Nothing when this sidecar has no live instance of that name.
-    [[nodiscard]] std::optional<QuotaReport> quota_status(std::string_view name, Instant now);
+    /// The limits of a quota; nothing when there is no instance of that name here.
+    [[nodiscard]] std::optional<InstanceReport> quota_status(std::string_view name, Instant now);
     [[nodiscard]] Statistics statistics() const;
     [[nodiscard]] SealStatus seal_status(Instant now) const;
-    /// The limits in use of whose owners was heard longest ago, at most so many.
+    /// At most `most` limits in use, those first whose owners have been silent for longest.
     [[nodiscard]] std::vector<sync::LimitSilence> silences(std::size_t most, Instant now) const;
-    /// Of the keys in use, the one that seals first.
+    /// The ids of the keys, first that of the key that seals.
     [[nodiscard]] std::vector<std::uint32_t> key_ids() const;
     [[nodiscard]] std::uint64_t incarnation() const;
 
-    /// Bulk exchange of definitions over streams (definitions/stream.h), if whoever drives the
-    /// engine offers it: next() and receive() of these are called as long as they live, which must
-    /// not be longer than the engine does.
+    /// The exchange of definitions in bulk, over streams (definitions/stream.h). Whether it takes
+    /// place depends on the caller, who opens the connections: set_bulk(true) says that it does.
+    /// The caller owns the streams, calls their next() and receive(), and destroys them before the
+    /// engine.
     void set_bulk(bool possible);
-    /// The next thing to be pulled: connect to its wish().from. end_pull() must follow.
+    /// The next stream that pulls definitions, to be connected to its wish().from; nullptr when
+    /// there is none. end_pull() must follow.
     [[nodiscard]] std::unique_ptr<definitions::DefinitionPull> take_pull();
     void end_pull(definitions::DefinitionPull& pull, Instant now);
-    /// For a connection that came in.
+    /// A stream for a connection that another member has opened.
     [[nodiscard]] std::unique_ptr<definitions::DefinitionServe> serve_pull();
 
-    /// The quota definitions of file and API layer; changes made here spread by themselves.
+    /// The definitions of files and of the API. Changes that are made in this store spread to the
+    /// fleet.
     [[nodiscard]] definitions::DefinitionStore& definitions();
 
-    /// Owner, reporter and silence, for checkers, which read and change nothing.
+    /// The synchronisation of counters, for the simulator's checkers, which only read it.
     [[nodiscard]] const sync::CounterExchange& counters() const;
 
   private:

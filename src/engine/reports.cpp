@@ -11,7 +11,7 @@
 namespace weir::engine {
 namespace {
 
-/// What a peer said it has, beside what is here.
+/// The definitions that a peer said it has, compared with those here.
 PeerReport::Definitions describe(const definitions::PeerDefinitions& said,
                                  const definitions::DefinitionStore& store, Instant now) {
     PeerReport::Definitions result;
@@ -79,13 +79,13 @@ SealStatus report_seal(const membership::Transport& transport, Instant now) {
     return status;
 }
 
-std::optional<QuotaReport> report_quota(const ReportSources& from, limiter::Limiter& limiter,
-                                        std::string_view name, Instant now) {
+std::optional<InstanceReport> report_quota(const ReportSources& from, limiter::Limiter& limiter,
+                                           std::string_view name, Instant now) {
     const std::vector<limiter::LimitStatus> limits = limiter.inspect(name, now);
     if (limits.empty()) {
         return std::nullopt;
     }
-    QuotaReport quota{std::string(name), {}};
+    InstanceReport quota{std::string(name), {}};
     for (const limiter::LimitStatus& each : limits) {
         LimitReport status;
         status.unit = limiter::to_string(each.limit.unit);
@@ -144,7 +144,7 @@ Statistics report_statistics(const ReportSources& from, Instant now) {
     }
     for (std::size_t i = 0; i < gossip::kRejections; ++i) {
         const auto reason = static_cast<gossip::Rejection>(i);
-        // Zeros too: an alert on the increase would miss a series that begins above 0.
+        // Zeros are shown, too: an alert on the increase would miss a series that begins above 0.
         statistics.rejected[std::string(gossip::to_string(reason))] = counters.rejected[reason];
     }
     statistics.opened_with_second_key = counters.opened_with_second_key;

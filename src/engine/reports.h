@@ -1,6 +1,6 @@
 #pragma once
-// What is shown of a member to people and to monitoring: its peers, its limits, its statistics.
-// Plain values, and functions that read the parts of an engine and change nothing of what it does.
+// What a member shows to people and to monitoring: its peers, its limits, its statistics. Plain
+// values, and functions that read the parts of an engine and change nothing.
 //
 // Thread-safety: none, belongs to the control thread.
 
@@ -36,17 +36,18 @@ struct PeerReport {
     Endpoint address;
     std::uint64_t incarnation = 0;
     std::string_view state;  // "alive", "suspect", "dead", "left" or "replaced"
-    /// Since the last opened datagram, or of those that are gone since they left or died; nothing
-    /// when there was none.
+    /// The time since its last datagram that could be opened or, of a peer that has left or died,
+    /// since then. Nothing when there was no datagram.
     std::optional<Duration> silence;
-    /// Counter values and definitions of it that could not be and were refused or clamped.
+    /// How many of its counter values and definitions were impossible and therefore refused or
+    /// clamped.
     std::uint64_t refused_values = 0;
     bool self = false;
-    /// Of the last answered ping; nothing when there was none.
+    /// The round trip of the last ping that it answered; nothing when it answered none.
     std::optional<Duration> round_trip;
-    /// Id of the key that sealed its last datagram; 0: none.
+    /// The id of the key that sealed its last datagram; 0: the datagram was not sealed.
     std::uint32_t key = 0;
-    /// Which definitions it has, by its last digest; nothing before the first one.
+    /// The definitions that it has, by its last digest; nothing before the first digest.
     struct Definitions {
         struct Set {
             std::string name;
@@ -56,12 +57,12 @@ struct PeerReport {
         std::vector<Set> sets;
         std::uint64_t overrides_hash = 0;
         Duration age{};
-        bool same = false;  // as here
+        bool same = false;  // they are the same as here
     };
     std::optional<Definitions> definitions{};
 };
 
-/// What one limit of a quota looks like from here.
+/// One limit of a quota, as this member knows it.
 struct LimitReport {
     std::string_view unit;
     Duration period{};
@@ -69,26 +70,26 @@ struct LimitReport {
     double low = 0;
     double high = 0;
     double level = 0;
-    /// The fleet's offered rate as believed here, weight per second.
+    /// The offered rate of the whole fleet as this member believes it, in weight per second.
     double offered_rate = 0;
     double local_offered_rate = 0;
     double discard_probability = 0;
     bool fleet_wide = false;
-    /// What the quota says for isolation holds.
+    /// The limit is isolated, and the quota's `when_isolated` is in force.
     bool isolated = false;
     /// How many sidecars report to the owners.
     std::uint32_t origins = 0;
     std::vector<Endpoint> owners;
-    /// The owners whose totals are believed at this moment.
+    /// Those of the owners whose totals are believed now.
     std::vector<Endpoint> heard;
 };
 
-struct QuotaReport {
+struct InstanceReport {
     std::string name;
     std::vector<LimitReport> limits;
 };
 
-/// The parts that reports are read from; all borrowed.
+/// The parts of an engine that reports are read from, all borrowed.
 struct ReportSources {
     const membership::Transport& transport;
     const sync::CounterExchange& counters;
@@ -97,12 +98,13 @@ struct ReportSources {
     const definitions::DefinitionExchange& exchange;
 };
 
-/// Ourselves first, then the live members, then those that are gone since a minute at most.
+/// This member first, then the members that live, then those that have been gone for at most a
+/// minute.
 [[nodiscard]] std::vector<PeerReport> report_peers(const ReportSources& from, Instant now);
-/// Nothing when there is no live instance of that name.
-[[nodiscard]] std::optional<QuotaReport> report_quota(const ReportSources& from,
-                                                      limiter::Limiter& limiter,
-                                                      std::string_view name, Instant now);
+/// Nothing when there is no instance of that name here.
+[[nodiscard]] std::optional<InstanceReport> report_quota(const ReportSources& from,
+                                                         limiter::Limiter& limiter,
+                                                         std::string_view name, Instant now);
 [[nodiscard]] SealStatus report_seal(const membership::Transport& transport, Instant now);
 /// All statistics but those of the exchange in bulk.
 [[nodiscard]] Statistics report_statistics(const ReportSources& from, Instant now);

@@ -14,19 +14,21 @@
 
 namespace weir::engine {
 
-/// Somebody whose datagrams cannot or must not be read: what they claim, which anybody can invent.
+/// A sender whose datagrams cannot be read or must not be. Everything here is what the datagrams
+/// say, which anybody can forge.
 struct StrangerStatus {
     Endpoint from;
-    std::string_view reason;  // as of weir_gossip_rejected_packets_total
-    std::uint32_t key = 0;    // id of the key it seals with; 0: none
+    std::string_view reason;  // a label value of weir_gossip_rejected_packets_total
+    std::uint32_t key = 0;    // id of the key that sealed them; 0: not sealed
     std::uint64_t datagrams = 0;
     Duration silence{};  // since the last of them
 };
 
-/// How this sidecar's gossip is sealed, and who does not fit.
+/// How this member's gossip is sealed, and whose datagrams do not fit.
 struct SealStatus {
-    std::vector<std::uint32_t> keys;  // ids of the ring, the one that seals first; none: unsealed
-    std::vector<StrangerStatus> strangers;  // heard of lately, most datagrams first
+    // Ids of the keys, first the one that seals; empty: not sealed.
+    std::vector<std::uint32_t> keys;
+    std::vector<StrangerStatus> strangers;  // those heard lately, first those with most datagrams
 };
 
 struct Statistics {
@@ -39,7 +41,7 @@ struct Statistics {
     std::uint64_t owned_limits = 0;
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;
-    /// Limits whose mode for isolation holds now.
+    /// Limits that are isolated now, so that the quota's `when_isolated` is in force.
     std::uint64_t isolated_limits = 0;
 
     std::uint64_t datagrams_in = 0;
@@ -49,20 +51,22 @@ struct Statistics {
     /// Messages by type ("delta", "total", "ping", ...).
     std::map<std::string, std::uint64_t> messages_in;
     std::map<std::string, std::uint64_t> messages_out;
-    /// Refused datagrams by reason.
+    /// Datagrams refused, by reason.
     std::map<std::string, std::uint64_t> rejected;
     std::uint64_t opened_with_second_key = 0;
 
     std::map<std::string, std::uint64_t> peers_by_state;
-    /// The peers of whom values were refused or clamped, those with most first; 16 at most.
+    /// At most 16 peers whose values were refused or clamped, first those with most of them.
     std::vector<sync::PeerRefusals> refused_by_peer;
-    /// How old what is known here of the others may be, at most over all limits with load here:
-    /// what is believed, since its owner was heard and as long as its answers took lately; as an
-    /// owner, since each of the other origins was heard. What is silent without a goodbye goes on
-    /// ageing.
+    /// The staleness: the greatest age of what this member knows of the others, over all limits
+    /// with load here. For a limit that it reports, the age counts from the believed owner's last
+    /// message, plus the time that its answers took lately. For a limit that it owns, the age
+    /// counts from the last message of each other origin. Members that fell silent without a
+    /// goodbye still count.
     Duration staleness{};
-    /// By how much longer keep-alives and error budget are, 1 to 3: as this sidecar asks of its
-    /// reporters when it is under pressure as an owner, and as owners ask of it at most.
+    /// The factors, 1 to 3, by which keep-alives and the error budget are lengthened. pace_asked is
+    /// what this member asks of its origins because it is overloaded as an owner; pace_followed is
+    /// the largest that owners ask of it.
     double pace_asked = 1;
     double pace_followed = 1;
 };

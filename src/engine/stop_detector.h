@@ -1,8 +1,8 @@
 #pragma once
-// Notices that the process had been stopped (SIGSTOP, a paused container, a starved processor): its
-// tick is late by more than a threshold. What waited in the socket meanwhile was true when it was
-// written, so it is discarded for a moment; nobody is asked before, since the answers would be
-// thrown away too. Plain state machine; not thread-safe.
+// Notices that the process was stopped (SIGSTOP, a paused container, no processor time): its tick
+// is late by more than a threshold. The datagrams that waited in the socket meanwhile are out of
+// date, so for a moment all datagrams are discarded. Only afterwards are the peers asked, because
+// their answers would be discarded as well. A state machine without a clock; not thread-safe.
 
 #include "base/instant.h"
 
@@ -16,21 +16,21 @@ class StopDetector {
 
     void start(Instant now) { last_tick_ = now; }
     [[nodiscard]] Instant next_tick() const { return last_tick_ + interval_; }
-    /// Whether a datagram that is read now waited while the process was stopped.
+    /// Whether a datagram that is read now may have waited while the process was stopped.
     [[nodiscard]] bool discards(Instant now) const { return is_late(now) || discarding(now); }
-    /// True when this tick is late: a stop has just ended.
+    /// Notes a tick. True when it is late, which means that a stop has just ended.
     [[nodiscard]] bool tick(Instant now) {
         const bool late = is_late(now);
         last_tick_ = now;
         return late;
     }
-    /// From here on what waited is discarded, for as long as reading it takes.
+    /// From now on datagrams are discarded, for as long as reading those that waited takes.
     void begin_discarding(Instant now) {
         stopped_ = true;
         discard_until_ = now + kDiscardTime;
     }
     [[nodiscard]] bool discarding(Instant now) const { return now < discard_until_; }
-    /// True once after a stop, as soon as nothing is discarded any more.
+    /// True once after each stop, as soon as datagrams are not discarded any more.
     [[nodiscard]] bool take_recovered(Instant now) {
         if (!stopped_ || discarding(now)) {
             return false;
@@ -40,7 +40,7 @@ class StopDetector {
     }
 
   private:
-    /// After a stop, what waited in the socket is read in this time.
+    /// Within this time after a stop all datagrams that waited in the socket are read.
     static constexpr Duration kDiscardTime = std::chrono::milliseconds(30);
 
     [[nodiscard]] bool is_late(Instant now) const {

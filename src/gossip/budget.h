@@ -10,14 +10,16 @@ struct BudgetSettings {
     double burst = 0;
 };
 
+/// A bucket that holds at most `burst` bytes, is filled at the rate, and is full at first.
 class Budget {
   public:
     explicit Budget(const BudgetSettings& settings) : settings_(settings), left_(settings.burst) {}
 
-    /// Takes the bytes if they are there, and so many more that it leaves to what is more urgent.
+    /// Takes the bytes, if `reserve` bytes remain afterwards for more urgent datagrams. False if
+    /// not; then nothing is taken.
     [[nodiscard]] bool take(std::size_t bytes, Instant now, double reserve);
     [[nodiscard]] bool take(std::size_t bytes, Instant now) { return take(bytes, now, 0); }
-    /// Another rate and burst from now on; what is there stays.
+    /// Sets another rate and burst from now on. The bytes in the bucket stay.
     void resize(const BudgetSettings& settings) { settings_ = settings; }
     [[nodiscard]] double burst() const { return settings_.burst; }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Who sends and who receives: a member is an address together with the incarnation of the process
-// there. Two processes that ever used one address are two members. Plain values.
+// The identity of senders and receivers: a member is an address together with the incarnation of
+// the process there. Two processes that ever used one address are two members. Plain values.
 
 #include <compare>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace weir::gossip {
 
-/// The random number that one process start (or one renewal, see membership/membership.h) is known
-/// by. 0 means: not known.
+/// A random number that identifies one start of a process, or one renewal of it (see
+/// membership/renewal.h). 0 means that the incarnation is not known.
 using Incarnation = std::uint64_t;
 
 struct MemberId {

@@ -1,7 +1,5 @@
 #include "gossip/rejection.h"
 
-#include <numeric>
-
 namespace weir::gossip {
 
 std::string_view to_string(Rejection reason) {
@@ -14,10 +12,6 @@ std::string_view to_string(Rejection reason) {
         "unknown_answer", "ping_limit",       "amplification",  "unknown_message",
         "bad_message",    "member_table_full"};
     return names[static_cast<std::size_t>(reason)];
-}
-
-std::uint64_t RejectionCounts::total() const {
-    return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
 }
 
 }  // namespace weir::gossip

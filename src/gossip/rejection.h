@@ -1,6 +1,6 @@
 #pragma once
-// Why a datagram or a message of it was refused: the label values of
-// weir_gossip_rejected_packets_total{reason}. docs/protocol.md explains each.
+// Why a datagram, or a message in it, was refused: the values of the label `reason` of the metric
+// weir_gossip_rejected_packets_total. docs/protocol.md explains each.
 
 #include <array>
 #include <cstddef>
@@ -10,36 +10,37 @@
 namespace weir::gossip {
 
 enum class Rejection : std::uint8_t {
-    too_short,          // shorter than a header
-    too_long,           // above 1,232 bytes
-    not_weir,           // no magic number
-    version,            // a protocol version that is not spoken here
-    unsealed,           // without a seal, though this cluster has a key
-    sealed,             // sealed, though this sidecar runs without a key
-    unknown_key,        // sealed with a key that is not in the ring
-    forged,             // the seal does not hold: wrong key or altered bytes
-    malformed,          // the seal holds, the content is not well-formed
-    other_cluster,      // another cluster's name
-    own_packet,         // our own incarnation as sender
-    address_conflict,   // our own address, or a replaced member's, with another incarnation
-    other_receiver,     // addressed to another incarnation
-    unaddressed,        // without receiver, and not a lone ping
-    unknown_sender,     // not a member (yet); it is asked to prove itself
-    dead_sender,        // an incarnation that is dead, left or replaced
-    duplicate,          // a sequence number seen before
-    too_old,            // a sequence number left of the window
-    stale,              // a total more than a second old
-    clock,              // a sending time beyond reason
-    unknown_answer,     // an answer to a ping that was not sent, or long ago
-    ping_limit,         // more pings than are answered
-    amplification,      // the answer would have been larger than the ping
-    unknown_message,    // a message type of a later version, skipped
-    bad_message,        // a message whose content does not decode
-    member_table_full,  // more members than are kept
+    too_short,          // it is shorter than the clear header, or than a seal
+    too_long,           // it is longer than 1,232 bytes
+    not_weir,           // it does not begin with the magic number
+    version,            // it has a version of the protocol, or a mode, that is not spoken here
+    unsealed,           // it has no seal, though this sidecar has a key
+    sealed,             // it is sealed, though this sidecar runs without a key
+    unknown_key,        // it is sealed with a key that is not in the ring
+    forged,             // its seal does not hold: the key is another one, or bytes were altered
+    malformed,          // its seal holds, but envelope or messages are cut off or badly framed
+    other_cluster,      // it names another cluster
+    own_packet,         // it names this process's own incarnation as its sender
+    address_conflict,   // two processes use one address: that of this process or of a member
+    other_receiver,     // it is addressed to another incarnation
+    unaddressed,        // it names no receiver, and is not a lone ping
+    unknown_sender,     // its sender is no member (yet) and is asked to prove itself
+    dead_sender,        // its sender is an incarnation that is dead, left or replaced
+    duplicate,          // its sequence number was seen before
+    too_old,            // its sequence number is below the window of those that are remembered
+    stale,              // an owner's total that was more than a second old when it came
+    clock,              // its sending time is beyond reason
+    unknown_answer,     // an answer to a ping that was never sent or is forgotten already
+    ping_limit,         // a ping above the number of those that are answered in a second
+    amplification,      // a ping so short that the answer would have been larger
+    unknown_message,    // a message type of a later version; it is skipped
+    bad_message,        // a message of a known type whose content does not decode
+    member_table_full,  // there are more members than are kept
 };
 inline constexpr std::size_t kRejections =
     static_cast<std::size_t>(Rejection::member_table_full) + 1;
 
+/// The enumerator's name.
 [[nodiscard]] std::string_view to_string(Rejection reason);
 
 /// Counts by reason. Not thread-safe.
@@ -49,7 +50,6 @@ class RejectionCounts {
     [[nodiscard]] std::uint64_t operator[](Rejection reason) const {
         return counts_[static_cast<std::size_t>(reason)];
     }
-    [[nodiscard]] std::uint64_t total() const;
 
   private:
     std::array<std::uint64_t, kRejections> counts_{};

@@ -1,8 +1,8 @@
 #pragma once
-// Sealing of datagrams with XChaCha20-Poly1305 (libsodium) under random nonces, with a ring of at
-// most two keys: either one opens, the first one seals. An empty ring is the explicit insecure
-// mode: nothing is sealed, and nothing sealed is accepted.
-// Not thread-safe (the nonce source is not). Keys are wiped on destruction.
+// Sealing of datagrams with XChaCha20-Poly1305 (libsodium) under random nonces. A ring has at most
+// two keys: the first one seals, and either of them opens. Without keys nothing is sealed and
+// sealed datagrams are refused; a user has to choose this insecure mode. Not thread-safe, because
+// the source of nonces is not. Keys are wiped on destruction.
 
 #include <array>
 #include <cstddef>
@@ -21,24 +21,25 @@
 
 namespace weir::gossip {
 
-/// Bytes inside the seal of one frame of a stream.
+/// The largest number of bytes inside the seal of one frame of a stream.
 inline constexpr std::size_t kMaximumFrameContent = 64 * 1024;
 inline constexpr std::size_t kMaximumFrame = kMaximumFrameContent + kClearHeader + kSealOverhead;
 
 using Key = std::array<std::byte, 32>;
 inline constexpr std::size_t kMaximumKeys = 2;
 
-/// What a key is known by: 32 bits of a one-way hash, which tell nothing about a random key. It
-/// stands in the clear in front of what the key seals; 0 stands for "no key".
+/// The id of a key: 32 bits of a one-way hash, which tell nothing about a random key. The id stands
+/// unencrypted before the bytes that the key seals. 0 means that there is no key.
 using KeyId = std::uint32_t;
 [[nodiscard]] KeyId key_id(const Key& key);
-/// Eight hexadecimal digits.
+/// The id as eight hexadecimal digits.
 [[nodiscard]] std::string to_text(KeyId id);
-/// The id that a datagram claims to be sealed with; 0 if it is not sealed or no datagram of ours.
+/// The id of the key that a datagram claims to be sealed with; 0 if it is not sealed or is no
+/// datagram of this protocol.
 [[nodiscard]] KeyId claimed_key(ByteSpan datagram);
 
-/// Where nonces come from: libsodium's generator in production; a seeded one where a run has to
-/// be repeatable byte for byte (never use that one for real traffic).
+/// The source of nonces: libsodium's generator in production, and a seeded one where a run must be
+/// repeatable byte for byte. The seeded one must never be used for real traffic.
 class NonceSource {
   public:
     virtual ~NonceSource() = default;
@@ -61,40 +62,40 @@ class SeededNonces final : public NonceSource {
 
 class Sealer {
   public:
-    /// The nonce source must outlive the sealer. More than kMaximumKeys keys: the rest is ignored.
+    /// The source of nonces must outlive the sealer. Keys beyond the first kMaximumKeys are
+    /// ignored.
     Sealer(std::span<const Key> keys, NonceSource& nonces);
     ~Sealer();
     Sealer(const Sealer&) = delete;
     Sealer& operator=(const Sealer&) = delete;
 
-    /// A rotation: the first key seals from now on, all are accepted.
+    /// Replaces the keys: the first one seals from now on, and all of them open.
     void set_keys(std::span<const Key> keys);
     [[nodiscard]] bool insecure() const { return ring_.empty(); }
-    /// Is it the one that seals (0: nothing does)?
+    /// Whether this is the key that seals. In the insecure mode the id is 0.
     [[nodiscard]] bool seals_with(KeyId key) const {
         return ring_.empty() ? key == 0 : ring_.front().id == key;
     }
-    /// Of the ring, the one that seals first.
+    /// The ids of the ring's keys; the one that seals comes first.
     [[nodiscard]] std::vector<KeyId> key_ids() const;
 
-    /// How many bytes a datagram with `content` bytes inside the seal has.
+    /// The number of bytes of a datagram or a frame that seals `content` bytes.
     [[nodiscard]] std::size_t sealed_size(std::size_t content) const;
-    /// A whole datagram around the content (envelope and messages). The content must fit.
+    /// Seals the content, which is an envelope and messages, and returns a whole datagram. The
+    /// content must fit into it.
     [[nodiscard]] std::vector<std::byte> seal(ByteSpan content);
 
-    /// The content, in a buffer of the sealer that is valid until the next call.
+    /// The result of opening. The content lies in a buffer of the sealer and is valid until the
+    /// next call.
     struct Opened {
         ByteSpan content;
         std::optional<Rejection> rejection;  // set: there is no content
-        KeyId key = 0;                       // that opened it
+        KeyId key = 0;                       // which key opened it
     };
     [[nodiscard]] Opened open(ByteSpan datagram);
 
-    /// The same for the frames of a stream: longer, and never taken for a datagram or the other
-    /// way round, since the mode byte is another one.
-    [[nodiscard]] std::size_t sealed_frame_size(std::size_t content) const {
-        return sealed_size(content);
-    }
+    /// The same for the frames of a stream. Frames may be longer. Their mode byte differs from that
+    /// of datagrams, so neither can be taken for the other.
     [[nodiscard]] std::vector<std::byte> seal_frame(ByteSpan content);
     [[nodiscard]] Opened open_frame(ByteSpan frame);
 

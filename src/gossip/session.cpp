@@ -41,7 +41,8 @@ std::optional<Duration> PacketAge::age(std::uint64_t sent_at_us, Instant now) {
     const std::int64_t difference = now_us - static_cast<std::int64_t>(sent_at_us);
     smallest_us_ = std::min(smallest_us_.value_or(difference), difference);
     const std::int64_t least = std::min(*smallest_us_, previous_smallest_us_.value_or(difference));
-    // A liar's leap must not overflow nanoseconds; a day is as old as an hour.
+    // A false clock must not overflow nanoseconds. An age of a day has the same effect as one of an
+    // hour.
     constexpr std::int64_t longest_us = 86'400'000'000;
     return std::chrono::microseconds(std::min(difference - least, longest_us));
 }

@@ -1,8 +1,10 @@
 #pragma once
-// What protects a receiver against replayed and late datagrams of one peer: a window of 1,024
-// sequence numbers, and the age of a packet as its clock difference above the smallest one of the
-// last 10 to 20 seconds (two half-windows: clocks drift, so a minimum kept for ever would call
-// every packet old after some hours). Pure values, not thread-safe.
+// Protects a receiver against replayed and late datagrams of one peer, by a window of the last
+// 1,024 sequence numbers and by the age of each datagram. Two processes have no common clock, so an
+// age is computed from differences of their clocks: the difference at this datagram, less the
+// smallest difference of the last 10 to 20 seconds. The smallest one is kept for two half-windows
+// and not without end, because clocks drift: after some hours every datagram would seem old. Plain
+// values, not thread-safe.
 
 #include <array>
 #include <bitset>
@@ -17,7 +19,8 @@ namespace weir::gossip {
 class SequenceWindow {
   public:
     static constexpr std::uint64_t kSize = 1024;
-    /// Accepts each number once; refuses those seen and those left of the window.
+    /// Accepts each number once. Returns `duplicate` for a number that was accepted before, and
+    /// `too_old` for one below the window.
     [[nodiscard]] std::optional<Rejection> accept(std::uint64_t sequence);
 
   private:
@@ -29,23 +32,23 @@ class SequenceWindow {
 class PacketAge {
   public:
     static constexpr Duration kHalfWindow = std::chrono::seconds(10);
-    /// The packet's age, and remembers its clock difference. Nothing when the sending time is
-    /// beyond reason (2^62 microseconds).
+    /// The age of a datagram. Remembers its difference of clocks. Nothing when the sending time is
+    /// impossible, which means above 2^62 microseconds.
     [[nodiscard]] std::optional<Duration> age(std::uint64_t sent_at_us, Instant now);
 
   private:
     void turn(Instant now);
 
-    std::optional<std::int64_t> smallest_us_;           // of the running half-window
-    std::optional<std::int64_t> previous_smallest_us_;  // of the one before
+    std::optional<std::int64_t> smallest_us_;           // difference in the present half-window
+    std::optional<std::int64_t> previous_smallest_us_;  // difference in the one before
     Instant half_began_{};
 };
 
-/// Both directions with one member.
+/// What this process remembers about the datagrams to and from one member.
 struct Session {
     SequenceWindow window;
     PacketAge age;
-    std::uint64_t next_sequence = 0;  // 0: nothing sent yet
+    std::uint64_t last_sequence = 0;  // of the datagrams to the member; 0: none was sent yet
 };
 
 }  // namespace weir::gossip

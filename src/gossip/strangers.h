@@ -1,9 +1,10 @@
 #pragma once
-// Who sends what this sidecar cannot or must not read: another key, no seal, another version,
-// another cluster; and addresses that two processes claim. For people, never for decisions: address
-// and key id are what the datagram claims, and anybody who reaches the port can invent them. At
-// most kCapacity are remembered; whom the fewest datagrams came from makes room, of equals the
-// latest, so that a flood of invented senders pushes nobody out who was there before it. Pure; not
+// Remembers senders whose datagrams this sidecar cannot or must not read, because they have another
+// key, no seal, another version or another cluster, and addresses that two processes claim. It
+// helps people to find mistakes and is never used for decisions: address and id of the key are what
+// the datagram claims, and anybody who reaches the port can forge them. At most kCapacity senders
+// are remembered. When there is no room, the one that sent the fewest datagrams is forgotten, and
+// of equal ones the latest, so that a flood of forged senders cannot push out earlier ones. Not
 // thread-safe.
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace weir::gossip {
 struct Stranger {
     Endpoint from;
     Rejection reason{};
-    std::uint32_t key = 0;  // id of the key that it claims to seal with; 0: none
+    std::uint32_t key = 0;  // the id of the key that it claims to seal with; 0: none
     std::uint64_t datagrams = 0;
     Instant first{};
     Instant last{};
@@ -27,13 +28,13 @@ struct Stranger {
 class Strangers {
   public:
     static constexpr std::size_t kCapacity = 32;
-    /// Silent for longer than this, they are no trouble any more.
+    /// Senders that are silent for longer than this are not shown any more.
     static constexpr Duration kMemory = std::chrono::seconds(30);
 
-    /// Whether a refusal of this kind points at somebody's configuration.
+    /// Whether a refusal for this reason indicates a wrong configuration.
     [[nodiscard]] static bool concerns(Rejection reason);
     void note(const Endpoint& from, Rejection reason, std::uint32_t key, Instant now);
-    /// Those heard of lately, the one with the most datagrams first.
+    /// The senders of the last kMemory; the one with the most datagrams comes first.
     [[nodiscard]] std::vector<Stranger> recent(Instant now) const;
 
   private:

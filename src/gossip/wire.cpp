@@ -123,7 +123,7 @@ Endpoint decode_endpoint(ByteReader& reader) {
                    [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); });
     endpoint.port = reader.u16();
     if (endpoint.is_v4()) {
-        reader.fail();  // one address, one spelling
+        reader.fail();  // each address has only one encoding
     }
     return reader.ok() ? endpoint : Endpoint{};
 }

@@ -1,7 +1,7 @@
 #pragma once
-// The framing of the protocol: the clear header, the envelope inside the seal, and messages of
-// type, length and payload. docs/protocol.md describes each byte. Pure functions, thread-safe;
-// views point into the caller's buffer.
+// The framing of the protocol: a clear header, the envelope inside the seal, and messages of type,
+// length and payload. docs/protocol.md describes each byte. Pure functions, thread-safe. Views
+// point into the caller's buffer.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace weir::gossip {
 
-/// IPv6's smallest packet, 1,280 bytes, less the IPv6 and UDP headers.
+/// The largest size of a datagram in bytes: the least size of packets that every IPv6 link carries,
+/// 1,280 bytes, less the IPv6 and UDP headers.
 inline constexpr std::size_t kMaximumDatagram = 1232;
 inline constexpr std::uint8_t kProtocolVersion = 1;
 
@@ -24,15 +25,15 @@ enum class MessageType : std::uint8_t {
     // membership
     ping = 1,
     answer = 2,
-    ping_request = 3,      // please ping this member for me
-    indirect_answer = 4,   // it answered
-    indirect_failure = 5,  // it did not
+    ping_request = 3,      // "please ping this member for me"
+    indirect_answer = 4,   // "it has answered me"
+    indirect_failure = 5,  // "it has not answered me"
     member_updates = 6,
     member_list_ask = 7,
     member_list = 8,
-    obituary = 9,  // "you are dead to us": take a new incarnation
-    hints = 10,    // the hottest shedding limits; sync's own encoding
-    // counters: their bodies belong to sync/messages.h
+    obituary = 9,  // "we have given you up": the receiver takes a new incarnation
+    hints = 10,    // the hottest limits that shed, see sync/counter_exchange.h
+    // counters, see sync/messages.h
     delta = 16,
     total = 17,
     handover = 18,
@@ -40,7 +41,7 @@ enum class MessageType : std::uint8_t {
     name_tell = 20,
     owner_ask = 21,     // a process that was stopped, or a new owner, asks to be filled
     delta_answer = 22,  // totals for the limits of a delta message, in its order
-    // definitions
+    // definitions, see definitions/messages.h
     definition_digest = 32,
     definition_push = 33,
     definition_acknowledge = 34,
@@ -54,31 +55,33 @@ enum class MessageType : std::uint8_t {
 [[nodiscard]] std::string_view to_string(MessageType type);
 [[nodiscard]] bool is_known(MessageType type);
 
-/// Budgets are kept apart, so that chatter of one kind never starves another.
+/// The kinds of traffic. Each has a budget of its own, so that much traffic of one kind never
+/// starves another.
 enum class Lane : std::uint8_t { membership, counters, definitions };
 inline constexpr std::size_t kLanes = 3;
 [[nodiscard]] Lane lane_of(MessageType type);
 
-/// What every datagram says inside the seal, before its messages.
+/// The part of every datagram that is inside the seal, before its messages.
 struct Envelope {
     std::uint32_t cluster = 0;  // cluster_tag() of the cluster's name
     MemberId sender;
-    Incarnation receiver = 0;  // 0: not known; allowed for a lone ping only
+    Incarnation receiver = 0;  // 0: the sender does not know it, which only a lone ping may say
     std::uint64_t sequence = 0;
     std::uint64_t sent_at_us = 0;  // the sender's monotonic clock, microseconds
     friend bool operator==(const Envelope&, const Envelope&) = default;
 };
 
-/// Tells clusters apart that share a key. Not a secret.
+/// A number that tells clusters apart that share a key. It is not secret.
 [[nodiscard]] std::uint32_t cluster_tag(std::string_view name);
 
 inline constexpr std::size_t kMaximumEnvelope = 4 + 19 + 8 + 8 + 10 + 8;
-/// Room for messages in any datagram.
+/// The numbers of bytes before and after the sealed content, and the number that is left for
+/// messages with the largest envelope.
 inline constexpr std::size_t kClearHeader = 8;
 inline constexpr std::size_t kSealOverhead = 24 + 16;
 inline constexpr std::size_t kMaximumBody =
     kMaximumDatagram - kClearHeader - kSealOverhead - kMaximumEnvelope;
-/// Type and length in front of a payload of at most kMaximumPayload bytes.
+/// The bytes of type and length in front of a payload of at most kMaximumPayload bytes.
 inline constexpr std::size_t kMessageOverhead = 3;
 inline constexpr std::size_t kMaximumPayload = kMaximumBody - kMessageOverhead;
 
@@ -86,7 +89,8 @@ void encode(ByteWriter& writer, const Endpoint& endpoint);
 [[nodiscard]] Endpoint decode_endpoint(ByteReader& reader);
 
 void encode(ByteWriter& writer, const Envelope& envelope);
-/// Check reader.ok() after it; the rest of the reader are the messages.
+/// Reads an envelope. The reader is not ok() afterwards if it was malformed; otherwise the messages
+/// remain in the reader.
 [[nodiscard]] Envelope decode_envelope(ByteReader& reader);
 
 struct Message {
@@ -96,18 +100,19 @@ struct Message {
 
 void write_message(ByteWriter& writer, MessageType type, ByteSpan payload);
 [[nodiscard]] std::size_t message_size(std::size_t payload_size);
-/// The next message, of known or unknown type; nothing at the end. Fails the reader when the
-/// length lies.
+/// The next message, of a known or unknown type; nothing at the end. Fails the reader when the
+/// message claims to be longer than the bytes that remain.
 [[nodiscard]] std::optional<Message> next_message(ByteReader& reader);
-/// Whether the bytes are whole messages up to their end; at least one.
+/// Whether the bytes are at least one whole message, and nothing but whole messages.
 [[nodiscard]] bool well_framed(ByteSpan body);
 
-/// Where protocol parts put what they want to send. Implemented by Transport, and by tests.
+/// Takes the messages that parts of the protocol want to send. membership::Transport is one, and
+/// tests have others.
 class MessageSink {
   public:
     virtual ~MessageSink() = default;
-    /// False when it was dropped (budget used up, not a live member, too large); the drop is
-    /// counted. The payload is copied.
+    /// False when the message was dropped and counted, because the receiver is no live member, the
+    /// message is too large, or too much waits already. The payload is copied.
     virtual bool send(const MemberId& to, MessageType type, ByteSpan payload) = 0;
 };
 

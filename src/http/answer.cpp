@@ -29,7 +29,7 @@ std::uint64_t to_integer(double value) {
 
 bool is_printable(char c) { return c >= 0x20 && c < 0x7f; }
 
-/// A name for a header field: printable ASCII stays, other bytes become %XX.
+/// Appends a name for a header field: printable ASCII stays, other bytes become %XX.
 template <class Escape>
 void append_name(std::string& out, std::string_view name, Escape escape) {
     constexpr std::string_view kDigits = "0123456789ABCDEF";
@@ -48,7 +48,8 @@ void append_name(std::string& out, std::string_view name, Escape escape) {
     }
 }
 
-/// The same, quoted: good for a structured string (RFC 9651, 3.3.3) and for JSON alike.
+/// Appends the same between quotation marks, valid both as a structured string (RFC 9651, 3.3.3)
+/// and as JSON.
 void append_quoted(std::string& out, std::string_view name) {
     out += '"';
     append_name(out, name, [](char c) { return c == '"' || c == '\\'; });
@@ -76,8 +77,8 @@ struct Policy {
     std::uint64_t window;  // seconds
 };
 
-/// The fields know whole numbers only: half a request a second is one in two seconds, a hundred in
-/// 100 ms are a thousand a second.
+/// The amount and the period in whole numbers, because the fields have no others: half a request a
+/// second is written as one in two seconds, a hundred in 100 ms as a thousand a second.
 Policy whole_policy(const LimitView& limit) {
     const double period = std::max(to_seconds(limit.period), 1e-9);
     if (!(limit.amount > 0)) {
@@ -128,7 +129,7 @@ void append_x_ratelimit(std::string& out, const LimitView& limit) {
     out += "\r\n";
 }
 
-/// RFC 9110, 12.4.2: thousandths; 0 for what is malformed.
+/// The quality value in thousandths (RFC 9110, 12.4.2); 0 if it is malformed.
 int quality_of(std::string_view parameters) {
     const auto at = parameters.find("q=");
     if (at == std::string_view::npos) {
@@ -146,7 +147,7 @@ int quality_of(std::string_view parameters) {
     return std::min(quality, 1000);
 }
 
-/// Plain text, when the client names it and ranks it above JSON.
+/// Whether the client names plain text and ranks it above JSON.
 bool prefers_plain_text(std::string_view accept) {
     int plain = 0;
     int json = 0;
@@ -172,7 +173,7 @@ struct Problem {
     std::string_view type;
     std::string_view title;
     std::string_view detail;
-    std::string_view quota;  // empty: none is named
+    std::string_view quota;  // empty: the answer names no quota
 };
 
 void append_problem_json(std::string& out, const Problem& problem) {
@@ -226,7 +227,7 @@ void begin_answer(std::string& out, unsigned status, const AnswerContext& contex
 
 constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
 
-/// The fields about the body, the empty line and the body.
+/// Appends the fields about the body, the empty line and the body.
 template <class AppendBody>
 void finish_answer(std::string& out, std::string_view content_type, const AnswerContext& context,
                    AppendBody append_body) {
@@ -368,7 +369,5 @@ void append_rejection(std::string& out, Rejection rejection, const AnswerContext
     closing.keep_alive = false;
     append_error(out, status_of(rejection), explanation(rejection), closing);
 }
-
-std::string_view continue_response() { return "HTTP/1.1 100 Continue\r\n\r\n"; }
 
 }  // namespace weir::http

@@ -1,7 +1,8 @@
 #pragma once
-// Answers that weir gives by itself: refusals of the limiter and errors. Each is a whole response
-// appended to a text that the caller keeps and reuses. Names and texts from outside are escaped for
-// the place where they appear. Pure functions, thread-safe.
+// Responses that weir writes itself: refusals of the limiter, rejections and errors. Each function
+// appends a whole response to a text that the caller owns and reuses. Names and texts that come
+// from requests or definitions are escaped for the place where they appear. Pure functions,
+// thread-safe.
 
 #include <cstdint>
 #include <optional>
@@ -16,72 +17,75 @@ namespace weir::http {
 
 /// What every answer depends on.
 struct AnswerContext {
-    bool head_request = false;  ///< no body, but the fields that it would have
-    bool keep_alive = true;     ///< else Connection: close
+    bool head_request = false;  ///< the answer has no body, but the fields of one
+    bool keep_alive = true;     ///< false: the answer says Connection: close
     unsigned client_minor_version = 1;
-    std::string_view accept{};      ///< the request's Accept
-    std::string_view date{};        ///< an IMF-fixdate for Date; empty: none
-    std::string_view request_id{};  ///< X-Request-Id of the answer; empty: none
+    std::string_view accept{};      ///< the request's Accept field
+    std::string_view date{};        ///< value of Date, an IMF-fixdate; empty: no Date
+    std::string_view request_id{};  ///< value of X-Request-Id; empty: no such field
 };
 
-/// What is counted, named as in the RateLimit fields' "qu".
+/// What a limit counts, as the parameter "qu" of the RateLimit fields names it.
 enum class QuotaUnit : std::uint8_t { requests, content_bytes, cost };
 
-/// The limit that an answer tells of; all from one decision.
+/// The limit that an answer describes. All figures come from one decision.
 struct LimitView {
-    std::string_view quota{};  ///< as named to clients
+    std::string_view quota{};  ///< the quota's name as clients see it
     QuotaUnit unit = QuotaUnit::requests;
     double amount = 0;  ///< per period
     Duration period = std::chrono::seconds(1);
     double remaining = 0;
-    Duration reset{};  ///< until the quota is whole again
+    Duration reset{};  ///< until the level is back at the `low` border
 };
 
+/// Which families of fields about a limit are written.
 struct HeaderSwitches {
     bool ietf = true;          ///< RateLimit-Policy and RateLimit
     bool x_ratelimit = false;  ///< X-RateLimit-Limit, -Remaining, -Reset
     bool quota = true;         ///< X-Weir-Quota
 };
 
-/// A body that the quota asks for instead of ours.
+/// A body that the quota's definition gives, which replaces weir's own.
 struct CustomBody {
-    std::string_view content_type{};  ///< empty: plain text
+    std::string_view content_type{};  ///< empty: text/plain
     std::string_view text{};
 };
 
 struct Refusal {
-    /// 429, or what the quota says; 503 when weir refuses for reasons of its own.
+    /// 429 or the status that the quota's definition gives; 503 when weir refuses for reasons of
+    /// its own.
     unsigned status = 429;
-    /// Not the client's doing: another explanation, and no x-envoy-ratelimited.
+    /// The refusal is not caused by the client, for instance because owners cannot be heard: the
+    /// text explains it in other words, and x-envoy-ratelimited is not written.
     bool own_reasons = false;
     std::optional<CustomBody> body{};
-    /// Of own reasons: a fixed sentence that says why; empty: a general one.
+    /// With `own_reasons`: a fixed sentence that gives the reason; empty: a general sentence.
     std::string_view detail{};
-    /// Nothing when no limit is to be told of (hidden quotas, 503 without quota): then no name
-    /// appears anywhere in the answer.
+    /// Nothing when clients may not learn of the limit (hidden quotas, a 503 without quota); then
+    /// the answer contains no quota's name.
     std::optional<LimitView> limit{};
     Duration retry_after{};  ///< before jitter
     HeaderSwitches headers{};
 };
 
-/// Retry-After in whole seconds, rounded up, at least 1, with up to a quarter (at least a chance
-/// of one second) on top so that clients do not come back in step.
+/// The value of Retry-After: whole seconds, rounded up, at least 1. A random part of up to a
+/// quarter (of short times, up to one second) is added so that clients do not all come back at
+/// once.
 [[nodiscard]] std::uint64_t retry_after_seconds(Duration retry_after, Random& random);
 
 void append_refusal(std::string& out, const Refusal& refusal, const AnswerContext& context,
                     Random& random);
 
-/// An error of ours: `status` one of 400 to 599; `detail` a fixed sentence (escaped nevertheless).
-/// 405 carries Allow.
+/// An error that weir reports itself. `status` is from 400 to 599; `detail` is a fixed sentence. A
+/// 405 has the field Allow.
 void append_error(std::string& out, unsigned status, std::string_view detail,
                   const AnswerContext& context);
-/// The answer to a rejected head or body; Connection: close whatever the context says.
+/// The answer to a rejected head or body. It always says Connection: close, whatever the context
+/// says.
 void append_rejection(std::string& out, Rejection rejection, const AnswerContext& context);
 
-/// "HTTP/1.1 100 Continue" and an empty line.
-[[nodiscard]] std::string_view continue_response();
-
-/// The field lines about a limit, for admitted requests or refusals (ForwardedHead's `extra`).
+/// Appends the field lines about a limit. They belong into a refusal or, by way of ForwardedHead's
+/// `extra`, into the response to an admitted request.
 void append_limit_fields(std::string& out, const LimitView& limit, const HeaderSwitches& headers);
 
 [[nodiscard]] std::string_view reason_phrase(unsigned status);

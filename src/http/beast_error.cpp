@@ -5,7 +5,7 @@
 namespace weir::http {
 namespace {
 
-namespace beast = boost::beast::http;
+namespace beast = boost::beast;
 
 Rejection of_content_length(const Fields& fields) {
     if (fields.contains(FieldId::transfer_encoding)) {
@@ -27,24 +27,24 @@ Rejection of_transfer_encoding(const Fields& fields) {
 }  // namespace
 
 Rejection rejection_of(const boost::system::error_code& failure, const Fields& fields) {
-    if (failure == beast::error::bad_content_length ||
-        failure == beast::error::multiple_content_length) {
+    if (failure == beast::http::error::bad_content_length ||
+        failure == beast::http::error::multiple_content_length) {
         return of_content_length(fields);
     }
-    if (failure == beast::error::bad_transfer_encoding) {
+    if (failure == beast::http::error::bad_transfer_encoding) {
         return of_transfer_encoding(fields);
     }
-    if (failure == beast::error::bad_method) {
+    if (failure == beast::http::error::bad_method) {
         return Rejection::bad_method;
     }
-    if (failure == beast::error::bad_target) {
+    if (failure == beast::http::error::bad_target) {
         return Rejection::bad_target;
     }
-    if (failure == beast::error::bad_version) {
+    if (failure == beast::http::error::bad_version) {
         return Rejection::bad_request_line;
     }
-    // The only values that Beast looks into are those of Connection and Proxy-Connection.
-    if (failure == beast::error::bad_value) {
+    // Beast looks only into the values of Connection and Proxy-Connection.
+    if (failure == beast::http::error::bad_value) {
         return Rejection::bad_connection_option;
     }
     return Rejection::bad_field;

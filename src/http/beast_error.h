@@ -1,5 +1,6 @@
 #pragma once
-// Translates what Beast's parser refused into our reasons. For this module's sources.
+// Translates errors of Beast's parser into Rejection. Used by the sources of this module only. Pure
+// functions, thread-safe.
 
 #include <boost/system/error_code.hpp>
 #include <limits>
@@ -9,12 +10,12 @@
 
 namespace weir::http {
 
-/// `fields`: those read before the refused one.
+/// The reason why the parser failed. `fields` holds the fields that it read before the failure.
 [[nodiscard]] Rejection rejection_of(const boost::system::error_code& failure,
                                      const Fields& fields);
 
-/// Adds a field whose name and value lie in the bytes that the fields begin with. False when the
-/// name is too long for the table.
+/// Adds a field whose name and value lie in the bytes that were given to Fields::begin(). False
+/// when the name is too long for the table.
 [[nodiscard]] inline bool add_field(Fields& fields, std::string_view name, std::string_view value) {
     if (name.size() > std::numeric_limits<std::uint16_t>::max()) {
         return false;

@@ -9,7 +9,8 @@ enum class BodyKind : std::uint8_t { none, length, chunked, until_close };
 
 struct BodyFraming {
     BodyKind kind = BodyKind::none;
-    std::uint64_t length = 0;  ///< bytes, for `length`; never 0 there (that is `none`)
+    /// Bytes of a body of kind `length`, above 0: an empty one is `none`.
+    std::uint64_t length = 0;
 
     friend bool operator==(const BodyFraming&, const BodyFraming&) = default;
 };

@@ -1,5 +1,6 @@
 #pragma once
-// Character classes and lists of RFC 9110, 5.6, for this module's sources. Pure, thread-safe.
+// Character classes and lists of RFC 9110, 5.6, for the sources of this module. Pure functions,
+// thread-safe.
 
 #include <array>
 #include <cstddef>
@@ -17,7 +18,7 @@ constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 /// A set of characters as a table.
 class CharacterSet {
   public:
-    /// Letters, digits and these.
+    /// Letters, digits and the characters of `others`.
     explicit constexpr CharacterSet(std::string_view others) {
         for (unsigned c = 0; c < 128; ++c) {
             member_[c] = is_alphanumeric(static_cast<char>(c));
@@ -42,7 +43,7 @@ class CharacterSet {
     std::array<bool, 256> member_{};
 };
 
-/// RFC 9110, 5.6.2: the characters of a token.
+/// The characters of a token (RFC 9110, 5.6.2).
 inline constexpr CharacterSet kTokenCharacters("!#$%&'*+-.^_`|~");
 constexpr bool is_token_character(char c) { return kTokenCharacters.contains(c); }
 
@@ -56,8 +57,8 @@ constexpr std::string_view trim(std::string_view text) {
     return text;
 }
 
-/// Calls visit(element) for each element of a comma-separated list, blanks around it removed,
-/// empty elements left out (RFC 9110, 5.6.1.2).
+/// Calls visit(element) for each element of a comma-separated list, without the blanks around it.
+/// Empty elements are skipped (RFC 9110, 5.6.1.2).
 template <class Visit>
 constexpr void for_each_element(std::string_view list, Visit visit) {
     while (!list.empty()) {

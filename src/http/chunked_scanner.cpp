@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kMaxDigits = 16;
 
-int hexadecimal(char c) {
+int hexadecimal_value(char c) {
     if (is_digit(c)) {
         return c - '0';
     }
@@ -19,13 +19,15 @@ int hexadecimal(char c) {
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/// A byte of a field value or a quoted string (RFC 9110, 5.5): no control byte but the tab.
+/// Whether a field value or a quoted string may hold the byte (RFC 9110, 5.5): of the control bytes
+/// only the tab.
 bool is_text(char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte >= 0x20 && byte != 0x7f) || byte == '\t';
 }
 
-/// RFC 9110, 6.5.1: fields that frame, route or authenticate are no trailers.
+/// Fields that frame, route or authenticate a message are not allowed as trailers (RFC 9110,
+/// 6.5.1).
 bool is_forbidden_trailer(std::string_view name) {
     constexpr std::string_view kOthers[] = {
         "trailer",          "authorization", "content-type", "content-range", "set-cookie",
@@ -37,8 +39,6 @@ bool is_forbidden_trailer(std::string_view name) {
 }
 
 }  // namespace
-
-void ChunkedScanner::reset() { *this = ChunkedScanner(limits_); }
 
 bool ChunkedScanner::fail(Rejection rejection) {
     rejection_ = rejection;
@@ -113,7 +113,7 @@ bool ChunkedScanner::size_byte(char byte) {
         digits_ = 0;
         extension_ = 0;
     }
-    if (const int digit = hexadecimal(byte); digit >= 0) {
+    if (const int digit = hexadecimal_value(byte); digit >= 0) {
         if (++digits_ > kMaxDigits) {
             return fail(Rejection::bad_chunk_size);
         }
@@ -144,8 +144,8 @@ bool ChunkedScanner::count_extension_byte() {
     return true;
 }
 
-/// chunk-ext = *( ";" token [ "=" ( token / quoted-string ) ] ), without the blanks that RFC 9112
-/// calls bad.
+/// Reads chunk-ext = *( ";" token [ "=" ( token / quoted-string ) ] ). The blanks that RFC 9112
+/// calls bad are not allowed.
 bool ChunkedScanner::extension_byte(char byte) {
     const bool token = is_token_character(byte);
     const bool may_begin = part_ == Part::before_name || part_ == Part::before_value;
@@ -236,7 +236,8 @@ bool ChunkedScanner::trailer_name_byte(char byte) {
     if (!is_token_character(byte)) {
         return fail(Rejection::bad_trailer);
     }
-    // Kept as an application that turns names into variables would read them.
+    // The name is kept in the form in which an application that turns names into variables reads
+    // it.
     const bool kept = name_ < sizeof name_text_ || planted(Planted::chunk_trailer);
     if (kept) {
         name_text_[name_] = byte == '_' ? '-' : to_lower(byte);

@@ -13,7 +13,7 @@ struct Known {
     FieldId id;
 };
 
-/// By length.
+/// Ordered by length.
 constexpr std::array kKnown{
     Known{"te", FieldId::te},
     Known{"host", FieldId::host},
@@ -50,7 +50,7 @@ constexpr auto pack_names() {
 }
 constexpr auto kNames = pack_names();
 
-/// For each length the first name that is not shorter.
+/// For each length the index of the first name that is not shorter.
 constexpr auto index_lengths() {
     std::array<std::uint8_t, kMaxPacked + 2> begin{};
     for (std::size_t length = 0; length < begin.size(); ++length) {
@@ -62,7 +62,7 @@ constexpr auto index_lengths() {
 }
 constexpr auto kBegin = index_lengths();
 
-/// `packed`: the name, if it is not too long for that.
+/// `packed` is the name, if it is short enough to be packed.
 inline FieldId identify_packed(std::string_view name, const PackedText& packed) {
     const std::size_t end = kBegin[name.size() + 1];
     for (std::size_t i = kBegin[name.size()]; i < end; ++i) {

@@ -1,8 +1,8 @@
 #pragma once
-// The fields of one parsed head: offsets into the bytes they were parsed from, which stay the
-// caller's. Views are valid as long as those bytes are, and until the next parse. Not thread-safe.
-// Invariant: lines are contiguous (folded lines never pass the gate), so line i ends where line
-// i + 1 begins.
+// The fields of one parsed head, stored as offsets into the parsed bytes. The bytes belong to the
+// caller. Views are valid until the next parse, and only while the bytes are. Not thread-safe.
+// Invariant: the lines are contiguous, because the gate rejects folded lines: line i ends where
+// line i + 1 begins.
 
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace weir::http {
 
-/// Fields with a meaning for a proxy; everything else is `other`.
+/// Fields that a proxy has to understand; every other field is `other`.
 enum class FieldId : std::uint8_t {
     other,
     accept,
@@ -35,15 +35,15 @@ enum class FieldId : std::uint8_t {
 };
 inline constexpr std::size_t kFieldIds = static_cast<std::size_t>(FieldId::x_request_id) + 1;
 
-/// Sets of identities, a bit for each.
+/// A set of identities, one bit for each.
 using FieldIds = std::uint32_t;
 constexpr FieldIds bit(FieldId id) { return FieldIds{1} << static_cast<unsigned>(id); }
 
-/// The identity of a name, whatever its case.
+/// The identity of a field name. Case makes no difference.
 [[nodiscard]] FieldId identify(std::string_view name);
 [[nodiscard]] bool equals_ignoring_case(std::string_view left, std::string_view right);
-/// Whether an application that turns names into variables may take `name` for `known`: it is the
-/// same but for underscores instead of dashes.
+/// Whether an application that turns field names into variables may take `name` for `known`: the
+/// two differ only by underscores in place of dashes.
 [[nodiscard]] bool imitates(std::string_view name, std::string_view known);
 
 struct Field {
@@ -52,7 +52,8 @@ struct Field {
     std::uint32_t value_length = 0;
     std::uint16_t name_length = 0;
     FieldId id = FieldId::other;
-    bool dropped = false;  ///< not forwarded: an underscore, or named by Connection
+    /// Not forwarded, because of an underscore or because Connection names it.
+    bool dropped = false;
     bool holds_underscore = false;
 };
 
@@ -70,31 +71,31 @@ class Fields {
     [[nodiscard]] std::string_view line(std::size_t index) const;
 
     static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-    /// The first field of this identity or name at or after `from`; kNone without one. `name` is
-    /// compared ignoring case.
+    /// The index of the first field with this identity or name at or after `from`; kNone if there
+    /// is none. Case makes no difference.
     [[nodiscard]] std::size_t find(FieldId id) const {
         return contains(id) ? first_[static_cast<std::size_t>(id)] : kNone;
     }
     [[nodiscard]] std::size_t find(FieldId id, std::size_t from) const;
     [[nodiscard]] std::size_t find(std::string_view name, std::size_t from = 0) const;
-    /// The value of the first such field; empty without one.
+    /// The value of the first field with this identity or name; empty if there is none.
     [[nodiscard]] std::string_view first(FieldId id) const {
         return contains(id) ? value(first_[static_cast<std::size_t>(id)]) : std::string_view();
     }
     [[nodiscard]] std::string_view first(std::string_view name) const;
     [[nodiscard]] bool contains(FieldId id) const { return contains_any(bit(id)); }
     [[nodiscard]] bool contains_any(FieldIds ids) const { return (present_ & ids) != 0; }
-    /// More than one field of this identity.
+    /// Whether there is more than one field of this identity.
     [[nodiscard]] bool repeats(FieldId id) const { return (repeated_ & bit(id)) != 0; }
     [[nodiscard]] bool any_underscore() const { return any_underscore_; }
     [[nodiscard]] bool any_dropped() const { return any_dropped_; }
-    /// All lines, as they came.
+    /// All field lines, byte for byte.
     [[nodiscard]] std::string_view lines() const {
         return fields_.empty() ? std::string_view()
                                : text(fields_[0].name_offset, end_ - fields_[0].name_offset);
     }
 
-    // For the parsers.
+    // Used by the parsers only.
     void begin(const char* base) {
         base_ = base;
         fields_.clear();
@@ -104,8 +105,7 @@ class Fields {
         any_underscore_ = false;
         any_dropped_ = false;
     }
-    void rebase(const char* base) { base_ = base; }
-    /// Name and value lie in the bytes that begin at `base`.
+    /// Adds a field whose name and value lie in the bytes that begin at `base`.
     void add(std::string_view name, std::string_view value);
     void drop(std::size_t index) {
         fields_[index].dropped = true;
@@ -115,7 +115,7 @@ class Fields {
     void drop(std::string_view name);
     /// Drops all fields whose names imitate this one.
     void drop_imitations(std::string_view name);
-    /// Where the empty line begins.
+    /// Says at which offset the empty line behind the fields begins.
     void end(std::size_t offset) { end_ = offset; }
 
   private:
@@ -128,7 +128,8 @@ class Fields {
     std::size_t end_ = 0;
     FieldIds present_ = 0;
     FieldIds repeated_ = 0;
-    std::array<std::uint32_t, kFieldIds> first_{};  // index of the first; valid if present
+    // Index of the first field of each identity; valid if it is present.
+    std::array<std::uint32_t, kFieldIds> first_{};
     bool any_underscore_ = false;
     bool any_dropped_ = false;
 };

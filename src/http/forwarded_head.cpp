@@ -14,13 +14,13 @@ constexpr std::size_t kMaxAddress = 64;
 constexpr std::size_t kMaxScheme = 8;
 constexpr std::size_t kMaxMadeId = 64;
 
-/// RFC 9110, 7.6.1, and what others took for hop-by-hop before it.
+/// The hop-by-hop fields of RFC 9110, 7.6.1, and those of earlier practice.
 constexpr FieldIds kHopByHop = bit(FieldId::connection) | bit(FieldId::keep_alive) |
                                bit(FieldId::proxy_connection) | bit(FieldId::proxy_authenticate) |
                                bit(FieldId::proxy_authorization) | bit(FieldId::te) |
                                bit(FieldId::upgrade);
 
-/// The client's fields that are replaced by ours.
+/// The client's fields that weir replaces with its own.
 FieldIds replaced(const RequestForwarding& forwarding) {
     if (!forwarding.forwarded) {
         return 0;
@@ -33,8 +33,8 @@ FieldIds replaced(const RequestForwarding& forwarding) {
            bit(FieldId::forwarded);
 }
 
-/// Content-Length and Transfer-Encoding where no body may be announced (RFC 9110, 8.6; RFC 9112,
-/// 6.1): a client could wait for one.
+/// Content-Length and Transfer-Encoding of responses that must not announce a body (RFC 9110, 8.6;
+/// RFC 9112, 6.1): a client could wait for it.
 FieldIds misplaced_framing(unsigned status) {
     FieldIds misplaced = 0;
     if (status < 200 || status == 204 || status == 304) {
@@ -77,20 +77,20 @@ void ForwardedHead::original(std::string_view piece) {
     pieces_.push_back(piece);
 }
 
-/// Only for texts whose length is bounded; everything longer is a piece of its own.
+/// Only for texts of bounded length. A longer text is a piece of its own.
 void ForwardedHead::add(std::string_view text) {
     WEIR_ASSERT(text.size() <= text_.size() - text_size_);
     copy_bytes(text_.data() + text_size_, text);
     text_size_ += text.size();
 }
 
-/// What is not left out stays in as few pieces as possible.
+/// Adds all fields that are not left out, in as few pieces as possible.
 void ForwardedHead::original_fields(const Fields& fields, FieldIds left_out) {
     if (!fields.any_dropped() && !fields.contains_any(left_out)) {
         return original(fields.lines());
     }
     const auto lines = fields.lines();
-    std::size_t kept = 0;  // offset in `lines` where what is kept begins
+    std::size_t kept = 0;  // offset in `lines` of the first line that is not in a piece yet
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto& field = fields[i];
         if (!field.dropped && (bit(field.id) & left_out) == 0) {
@@ -153,7 +153,7 @@ void ForwardedHead::request_line(const RequestHead& head) {
         original(line);
         return;
     }
-    // RFC 9112, 3.2.1: origin form towards an origin server.
+    // An origin server is sent the origin form (RFC 9112, 3.2.1).
     const auto line_end = head.start() + head.first_line_size();
     original(line.substr(0, head.method_text().size() + 1));
     const auto rest = head.bytes().substr(head.path_offset(), line_end - head.path_offset());
@@ -179,14 +179,15 @@ void ForwardedHead::forwarded_fields(const RequestHead& head, const RequestForwa
     }
 }
 
-/// One line with all addresses: applications often read the first or last line only.
+/// Writes one line with all addresses, because applications often read only the first or the last
+/// line.
 void ForwardedHead::forwarded_for(const Fields& fields, const RequestForwarding& forwarding) {
     const auto address = forwarding.client_address.substr(0, kMaxAddress);
     bool any = false;
     const auto separate = [&] {
         if (any) {
             flush();
-            original(kListSeparator);  // a client decides how many
+            original(kListSeparator);  // a piece, because the client decides how many there are
         } else {
             add("X-Forwarded-For: ");
         }

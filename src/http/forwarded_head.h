@@ -1,10 +1,12 @@
 #pragma once
-// What is written to the other side instead of a parsed head: pieces of the original bytes, without
-// hop-by-hop fields and those that Connection names (RFC 9110, 7.6.1), with the fields that weir
-// adds, for one gathered write. Host, path, query and all other fields stay byte for byte.
+// The head that is sent to the other side: pieces of the parsed head's original bytes, without
+// hop-by-hop fields and without the fields that Connection names (RFC 9110, 7.6.1), and the fields
+// that weir adds. All pieces are sent by one gathered write. Host, path, query and all other fields
+// stay byte for byte.
 //
-// Pieces point into the parsed bytes, into this object and into `extra`; they are valid until the
-// next build, and while those live. Reusable, no allocation after warm-up, not thread-safe.
+// The pieces point into the parsed bytes, into this object and into `extra`. They are valid until
+// the next build() and while all three live. An object can be used again for the next message and
+// soon allocates nothing any more. Not thread-safe.
 
 #include <array>
 #include <cstddef>
@@ -24,21 +26,22 @@ struct RequestForwarding {
     std::string_view
         client_address{};              ///< without port and brackets; at most 64 bytes; empty: none
     std::string_view scheme = "http";  ///< of the listener
-    /// The client is one of trusted_proxies: its X-Forwarded-* fields are kept (-For appended to).
+    /// The client is one of trusted_proxies: its X-Forwarded-Proto and -Host are kept, and its own
+    /// address is appended to its X-Forwarded-For.
     bool client_trusted = false;
     bool forwarded = true;   ///< write X-Forwarded-For, -Proto and -Host
     bool via = true;         ///< write Via
-    bool request_id = true;  ///< keep a valid X-Request-Id, else write `made_request_id`
-    std::string_view made_request_id{};  ///< empty: one is made; at most 64 bytes
+    bool request_id = true;  ///< keep a valid X-Request-Id, or else write `made_request_id`
+    std::string_view made_request_id{};  ///< at most 64 bytes; empty: build() makes one
     /// Complete field lines to add, each with CRLF.
     std::string_view extra{};
 };
 
 struct ResponseForwarding {
-    /// Of the request that is answered.
+    /// The method of the request that is answered.
     Method method = Method::get;
     unsigned client_minor_version = 1;
-    /// Tell the client whether its connection stays; ignored for interim responses.
+    /// Whether the client may keep its connection; the head says so. Ignored for interim responses.
     bool keep_alive = true;
     bool via = true;
     /// Complete field lines to add, each with CRLF, e.g. RateLimit.
@@ -51,15 +54,15 @@ class ForwardedHead {
     ForwardedHead(const ForwardedHead&) = delete;
     ForwardedHead& operator=(const ForwardedHead&) = delete;
 
-    /// Towards the upstream. An absolute-form target is written in origin form; HTTP/1.0 stays
-    /// HTTP/1.0 (so that the answer is never chunked) with Connection: keep-alive.
+    /// The head for the upstream. A target in absolute form is written in origin form. A request of
+    /// HTTP/1.0 stays one, so that the response is never chunked; it gets Connection: keep-alive.
     void build(const RequestHead& head, const RequestForwarding& forwarding, Random& random);
-    /// Towards the client, always as HTTP/1.1.
+    /// The head for the client, always of HTTP/1.1.
     void build(const ResponseHead& head, const ResponseForwarding& forwarding);
 
     [[nodiscard]] std::span<const std::string_view> pieces() const { return pieces_; }
     [[nodiscard]] std::size_t size() const;
-    /// The id that was kept or made; empty when switched off. After the first build().
+    /// The request id that was kept or made; empty when ids are switched off. Valid after build().
     [[nodiscard]] std::string_view request_id() const { return request_id_; }
 
   private:
@@ -78,7 +81,7 @@ class ForwardedHead {
     std::vector<std::string_view> pieces_;
     std::array<char, kTextCapacity> text_{};
     std::size_t text_size_ = 0;
-    std::size_t text_start_ = 0;  // of what is not yet a piece
+    std::size_t text_start_ = 0;  // where the text begins that is not part of a piece yet
     MadeRequestId made_id_{};
     std::string_view request_id_;  // in made_id_ or in the request's bytes
     bool keep_request_id_ = false;

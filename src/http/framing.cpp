@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxConnectionOptions = 32;
 
-/// 1*DIGIT up to 2^63 - 1; nothing otherwise.
+/// Reads 1*DIGIT up to 2^63 - 1; nothing if the value is anything else.
 std::optional<std::uint64_t> parse_length(std::string_view value) {
     constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
     if (value.empty() || value.size() > 19) {
@@ -29,7 +29,8 @@ bool is_token(std::string_view text) {
     return !text.empty() && kTokenCharacters.contains_all(text);
 }
 
-/// A list of tokens, "chunked" none of them: well-formed, but a coding that is not served.
+/// Whether the value is a well-formed list of codings, but not "chunked" alone, so that weir does
+/// not support it.
 bool is_list_of_other_codings(std::string_view value) {
     bool chunked = false;
     bool well_formed = true;
@@ -64,7 +65,8 @@ Rejection check_encoding(const Fields& fields, unsigned minor_version) {
                                                           : Rejection::encoding_invalid;
 }
 
-/// Fields that no Connection option may take away: the meaning of the message depends on them.
+/// Fields that a Connection option must not name, because the meaning of the message depends on
+/// them.
 bool is_indispensable(FieldId id) {
     return id == FieldId::host || id == FieldId::content_length || id == FieldId::transfer_encoding;
 }

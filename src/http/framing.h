@@ -1,6 +1,7 @@
 #pragma once
-// The framing that the fields of a head declare, or why they cannot be believed (RFC 9112, 6). The
-// same for requests and responses; what a missing framing means is the caller's. Pure functions.
+// The framing that the fields of a head declare, or why they are rejected (RFC 9112, 6). The rules
+// are the same for requests and responses; the caller decides what a missing framing means.
+// Functions without state, thread-safe.
 
 #include <optional>
 
@@ -18,15 +19,16 @@ struct DeclaredFraming {
 
 [[nodiscard]] DeclaredFraming declared_framing(const Fields& fields, unsigned minor_version);
 
-/// Connection's options of all its fields together.
+/// The options of all Connection fields of one head.
 struct ConnectionOptions {
-    bool valid = true;  ///< tokens, few, and none that names a field of framing or routing
+    /// All are tokens, they are not too many, and none names a field of framing or routing.
+    bool valid = true;
     bool close = false;
     bool keep_alive = false;
     bool upgrade = false;
 };
 
-/// Drops the fields that an option names.
+/// Reads the options and drops the fields that they name.
 [[nodiscard]] ConnectionOptions connection_options(Fields& fields);
 
 }  // namespace weir::http

@@ -1,7 +1,7 @@
 #pragma once
-// What the strict gate lets through. Sizes in bytes. The defaults are the strict choice where
-// strictness costs no ordinary client anything; each switch names the rule that it relaxes. What is
-// not a switch (framing, line endings, control bytes, Host) cannot be relaxed at all.
+// What the strict gate lets through. Plain values; sizes are bytes. A default is strict wherever
+// strictness breaks no ordinary client. Each switch names the rule that it relaxes; rules without a
+// switch (framing, line endings, control bytes, Host) cannot be relaxed.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,27 +10,29 @@
 
 namespace weir::http {
 
-/// Fields whose name holds an underscore. Applications that turn names into variables (CGI, WSGI)
-/// confuse X_Forwarded_For with X-Forwarded-For, so with `pass` too a name that would be taken for
-/// a field that weir reads or writes is dropped. `pass` is the default because signatures (AWS's
-/// version 4) may cover any other field, and a dropped one breaks them.
+/// What happens to fields whose name holds an underscore. Applications that turn names into
+/// variables (CGI, WSGI) confuse X_Forwarded_For with X-Forwarded-For. So even with `pass` the gate
+/// drops a name that could be taken for a field that weir reads or writes. `pass` is the default,
+/// because a signature (such as AWS's version 4) may cover any other field, and would be broken if
+/// that were dropped.
 enum class Underscores : std::uint8_t { pass, drop, reject };
 
 struct GatePolicy {
-    std::size_t max_head = 32 * 1024;         ///< with the empty line; above: 431
-    std::size_t max_request_line = 8 * 1024;  ///< with its CRLF; above: 414
-    std::size_t max_fields = 100;             ///< above: 431
+    std::size_t max_head = 32 * 1024;  ///< with the empty line; a larger head is answered with 431
+    std::size_t max_request_line = 8 * 1024;  ///< with its CRLF; a longer line is answered with 414
+    std::size_t max_fields = 100;             ///< more are answered with 431
     Underscores underscores = Underscores::pass;
-    /// Of further fields that weir reads: names that imitate them are dropped, too.
+    /// Names of further fields that weir reads. Names that imitate them are dropped, too.
     std::vector<std::string> read_names{};
-    /// RFC 9112, 2.2: one empty line before a request line is skipped.
+    /// Skip one empty line before a request line (RFC 9112, 2.2).
     bool skip_leading_empty_line = true;
-    /// RFC 9112, 3.2: only HTTP/1.1 requires Host. Without Host there is nothing to route by.
+    /// Accept HTTP/1.0 without Host: only HTTP/1.1 requires it (RFC 9112, 3.2). Without Host no
+    /// route can match by host.
     bool host_optional_in_http_1_0 = false;
-    /// RFC 9110, 9.1: any token is a method. Off: upper-case letters, '-' and '_' only.
+    /// Accept any token as a method (RFC 9110, 9.1). Off: only upper-case letters, '-' and '_'.
     bool any_token_as_method = false;
-    /// RFC 3986, 3.3 and 3.4 forbid characters that browsers send raw nevertheless (URL Standard):
-    /// [ ] | in paths and [ ] { } | ^ ` \ in queries.
+    /// Accept characters that RFC 3986, 3.3 and 3.4, forbids and that browsers send nevertheless
+    /// (URL Standard): [ ] | in paths and [ ] { } | ^ ` \ in queries.
     bool browser_characters_in_target = true;
 };
 

@@ -22,7 +22,7 @@ bool is_special(char c) {
 
 #ifdef __SSE2__
 
-/// A bit for each of sixteen bytes that is a control byte other than a tab.
+/// Has bit i set if byte i of sixteen is a control byte other than a tab.
 unsigned specials(const char* bytes) {
     const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
     const __m128i below_space = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1f)), block);
@@ -32,7 +32,8 @@ unsigned specials(const char* bytes) {
     return static_cast<unsigned>(_mm_movemask_epi8(found));
 }
 
-/// Goes on from `from` in whole blocks: the first special byte, or where less than a block is left.
+/// Searches whole blocks from `from` on. Returns the offset of the first special byte, or of the
+/// rest that is shorter than a block.
 inline std::size_t skip_blocks(std::string_view bytes, std::size_t from) {
     for (; bytes.size() - from >= 16; from += 16) {
         const unsigned found = specials(bytes.data() + from);
@@ -45,7 +46,8 @@ inline std::size_t skip_blocks(std::string_view bytes, std::size_t from) {
 
 #else
 
-/// Whether one of eight bytes is a control byte (a tab counts, the caller looks closer).
+/// Whether one of eight bytes is a control byte. A tab counts as one; the caller looks at single
+/// bytes.
 bool may_hold_control(std::uint64_t word) {
     const std::uint64_t below_space = (word - kOnes * 0x20U) & ~word & kHighs;
     return below_space != 0 || holds_zero(word ^ (kOnes * 0x7fU));
@@ -61,7 +63,8 @@ inline std::size_t skip_blocks(std::string_view bytes, std::size_t from) {
 
 #endif
 
-/// The first control byte other than a tab at or after `from`; the size without one.
+/// The offset of the first control byte other than a tab at or after `from`; the size if there is
+/// none.
 inline std::size_t find_special(std::string_view bytes, std::size_t from) {
     for (std::size_t i = from;; ++i) {
         i = skip_blocks(bytes, i);
@@ -78,7 +81,7 @@ HeadScanner::State HeadScanner::reject(Rejection rejection) {
     return State::rejected;
 }
 
-/// Limits on the first `position_` bytes: the first line comes first.
+/// Checks the limits on the first `position_` bytes. That of the first line is checked first.
 HeadScanner::State HeadScanner::check_limits(const ScanLimits& limits) {
     if (first_line_end_ == 0 && position_ - start_ > limits.max_first_line) {
         return reject(Rejection::target_too_long);
@@ -89,7 +92,7 @@ HeadScanner::State HeadScanner::check_limits(const ScanLimits& limits) {
     return State::need_more;
 }
 
-/// Takes note of a line whose CR is at position_ - 2. False when rejected.
+/// Notes a line whose CR is at position_ - 2. False when the head is rejected.
 bool HeadScanner::line_ended(const ScanLimits& limits) {
     const bool empty = position_ == line_start_ + 2;
     line_start_ = position_;
@@ -113,7 +116,8 @@ HeadScanner::State HeadScanner::scan(std::string_view bytes, const ScanLimits& l
     if (rejection_ != Rejection::none) {
         return State::rejected;
     }
-    // Up to here no limit but that of the fields can be met once the first line is known.
+    // Once the first line is known, the bytes before this offset can exceed no limit but that on
+    // the number of fields.
     const std::size_t within_limits = std::min(bytes.size(), limits.max_head);
     while (!complete_) {
         if (position_ == line_start_ && position_ < bytes.size() && is_blank(bytes[position_])) {
@@ -143,7 +147,7 @@ HeadScanner::State HeadScanner::scan(std::string_view bytes, const ScanLimits& l
             return reject(Rejection::control_byte);
         }
         if (special + 1 == bytes.size()) {
-            // Look at the CR again, together with what follows.
+            // The next call looks at the CR again, together with the byte behind it.
             if (!planted(Planted::head_cut)) {
                 position_ = special;
             }

@@ -1,8 +1,8 @@
 #pragma once
-// Finds the end of a head and refuses what no strict reader would take, byte by byte as it comes:
-// bare CR or LF, control bytes, folded lines, blanks before names, too long lines and heads
-// (RFC 9112, 2.2, 2.3 and 5). The verdict depends on the bytes alone, never on how they were cut
-// into reads; each byte is looked at once. Not thread-safe; owns nothing.
+// Finds the end of a head while its bytes arrive, and rejects what no strict reader accepts: bare
+// CR or LF, control bytes, folded lines, blanks before names, lines and heads that are too long
+// (RFC 9112, 2.2, 2.3 and 5). Each byte is looked at once, and the result depends on the bytes
+// alone, not on how they were divided among the calls. Not thread-safe; owns nothing.
 
 #include <cstddef>
 #include <string_view>
@@ -22,16 +22,17 @@ class HeadScanner {
   public:
     enum class State { need_more, complete, rejected };
 
-    void reset() { *this = HeadScanner(); }
-    /// `bytes` begins with the first byte of the message and with what was given before.
+    /// `bytes` is everything received since the first byte of the message: the bytes of the last
+    /// call and what has come since.
     State scan(std::string_view bytes, const ScanLimits& limits);
 
     [[nodiscard]] Rejection rejection() const { return rejection_; }
-    /// Offset of the first line behind a skipped empty line.
+    /// Offset of the first line: 2 if an empty line was skipped, else 0.
     [[nodiscard]] std::size_t first_line() const { return start_; }
     /// Offset behind the CRLF of the first line; 0 until it is known.
     [[nodiscard]] std::size_t first_line_end() const { return first_line_end_; }
-    /// Bytes of the head with a skipped line and the empty line at its end. Valid when complete.
+    /// Bytes of the head, with a skipped empty line in front and the empty line at its end. Valid
+    /// when complete.
     [[nodiscard]] std::size_t head_size() const { return position_; }
 
   private:
@@ -39,9 +40,9 @@ class HeadScanner {
     State check_limits(const ScanLimits& limits);
     bool line_ended(const ScanLimits& limits);
 
-    std::size_t position_ = 0;    // everything before it has been looked at
-    std::size_t start_ = 0;       // of the first line
-    std::size_t line_start_ = 0;  // of the line at position_
+    std::size_t position_ = 0;    // all bytes before this offset have been looked at
+    std::size_t start_ = 0;       // offset of the first line
+    std::size_t line_start_ = 0;  // offset of the line in which position_ is
     std::size_t first_line_end_ = 0;
     std::size_t fields_ = 0;
     bool complete_ = false;

@@ -28,7 +28,7 @@ bool is_valid_port(std::string_view port) {
     return value <= 65535;
 }
 
-/// An IPv6 address in brackets (RFC 3986, 3.2.2), without a zone.
+/// Whether this is an IPv6 address in brackets (RFC 3986, 3.2.2), without a zone.
 bool is_bracketed_address(std::string_view name) {
     std::array<char, INET6_ADDRSTRLEN> text{};
     if (name.size() < 4 || name.size() - 2 >= text.size()) {
@@ -44,7 +44,7 @@ bool is_bracketed_address(std::string_view name) {
 
 constexpr CharacterSet kNameCharacters("-._");
 
-/// Where the name at the front ends; the size if all of it is one. Nothing if a dot is misplaced.
+/// The offset at which the name at the front ends. Nothing if a dot is misplaced.
 std::optional<std::size_t> end_of_name(std::string_view host) {
     char before = '.';
     for (std::size_t i = 0; i < host.size(); ++i) {

@@ -21,7 +21,7 @@ bool is_conventional_method(std::string_view name) {
     return true;
 }
 
-/// The port that the scheme implies may be written or left out.
+/// Removes the port if it is the one that the scheme implies.
 std::string_view without_default_port(std::string_view host, std::string_view port) {
     if (host.ends_with(port)) {
         host.remove_suffix(port.size());
@@ -37,7 +37,8 @@ bool has_other_than_h2c(std::string_view protocols) {
     return other;
 }
 
-/// A name that an application may take for a field that weir writes or frames by.
+/// Whether an application may take the name for a field that weir writes or that frames the
+/// message.
 bool imitates_known_field(std::string_view name) {
     std::array<char, 32> dashed{};
     if (name.size() > dashed.size()) {
@@ -75,7 +76,9 @@ Rejection RequestGate::judge_version(std::string_view line) {
 }
 
 Rejection RequestGate::judge() {
-    // RFC 9110, 9; RFC 9110, 7.2; RFC 9112, 3.2; RFC 9112, 6; RFC 9110, 7.6.1; 10.1.1; none.
+    // In this order: RFC 9110, 9 (method); RFC 9110, 7.2 (host); RFC 9112, 3.2 (target); RFC 9112,
+    // 6 (framing); RFC 9110, 7.6.1 (connection) and 10.1.1 (expectation). No RFC speaks of
+    // underscores.
     Rejection rejection = method();
     if (rejection == Rejection::none) {
         rejection = host();
@@ -138,8 +141,8 @@ Rejection RequestGate::target() {
     return head_.method_ == Method::options ? Rejection::none : Rejection::bad_target;
 }
 
-/// RFC 9112, 3.2.2. The target's authority must say the same as Host: one of the two would be
-/// ignored upstream, and nobody knows which.
+/// A target in absolute form (RFC 9112, 3.2.2). Its authority must be the same as Host, because
+/// nobody knows which of the two the upstream would ignore.
 Rejection RequestGate::absolute_target() {
     const auto target = head_.target();
     const auto colon = target.find("://");
@@ -210,8 +213,9 @@ Rejection RequestGate::connection() {
             head_.accepts_trailers_ = true;
         }
     });
-    // RFC 9110, 7.8: Upgrade may be ignored. It is for h2c, which some clients offer with every
-    // first request; whoever asks for another protocol cannot go on without it.
+    // A server may ignore Upgrade (RFC 9110, 7.8). weir ignores it for h2c, which some clients
+    // offer with every first request; a client that asks for another protocol could not go on, so
+    // it is rejected.
     if (options.upgrade && head_.minor_version_ == 1) {
         for (auto i = head_.fields_.find(FieldId::upgrade); i != Fields::kNone;
              i = head_.fields_.find(FieldId::upgrade, i + 1)) {

@@ -1,6 +1,7 @@
 #pragma once
-// The strict gate behind the parser: judges a parsed request head and fills in what follows from
-// its fields. For this module's sources.
+// The strict gate behind the parser: checks a parsed request head and fills in what its fields mean
+// (host, framing, keep-alive). Used by the sources of this module only. Not thread-safe; borrows
+// the head and the policy.
 
 #include "http/request_head.h"
 
@@ -11,8 +12,8 @@ class RequestGate {
     RequestGate(RequestHead& head, const GatePolicy& policy) : head_(head), policy_(policy) {}
     [[nodiscard]] Rejection judge();
 
-    /// The end of a complete request line: is it a version that is served? Known before the fields
-    /// are, so that another protocol on this port is answered at once.
+    /// Checks the version at the end of a complete request line. This happens before the fields
+    /// have come, so that a client of another protocol is answered at once.
     [[nodiscard]] static Rejection judge_version(std::string_view line_with_crlf);
 
   private:

@@ -11,12 +11,13 @@ namespace weir::http {
 namespace beast = boost::beast;
 using beast::error_code;
 
-/// Beast's parser with nothing kept but offsets. Lives on the stack: it gets a whole head at once.
+/// Beast's parser, which here keeps nothing but offsets. It is given a whole head at once and so
+/// lives on the stack.
 class RequestParser final : public beast::http::basic_parser<true> {
   public:
     RequestParser(RequestHead& head, const char* base) : head_(head), base_(base) {
         eager(false);
-        skip(true);  // bodies are framed by the gate's rules, not by Beast's
+        skip(true);  // the gate finds the body's framing, not Beast
     }
 
   private:
@@ -64,7 +65,7 @@ ScanLimits scan_limits(const GatePolicy& policy) {
 }  // namespace
 
 void RequestHead::reset() {
-    Fields kept = std::move(fields_);  // its capacity
+    Fields kept = std::move(fields_);  // to keep its capacity
     *this = RequestHead();
     fields_ = std::move(kept);
     fields_.begin("");
@@ -72,11 +73,6 @@ void RequestHead::reset() {
 
 std::string_view RequestHead::path() const {
     return path_size_ == 0 ? std::string_view("/") : text(path_offset_, path_size_);
-}
-
-void RequestHead::rebase(const char* base) {
-    base_ = base;
-    fields_.rebase(base);
 }
 
 ParseState RequestHead::parse(std::string_view buffered, const GatePolicy& policy) {

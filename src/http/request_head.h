@@ -1,13 +1,13 @@
 #pragma once
-// The head of a request, parsed in place: views and offsets into the connection's buffer, whose
-// bytes stay as they came and are what gets forwarded. A strict gate stands in front: a head that
-// is `complete` has exactly one valid Host, one unambiguous framing, no control bytes, no folded
-// lines (rejection.h lists the rules). Nothing may be routed, charged or forwarded
-// before `complete`.
+// The head of a request, parsed in place: views and offsets into the connection's buffer. The bytes
+// are not changed, and they are what is forwarded. A strict gate checks every head: one that is
+// `complete` has exactly one valid Host, one unambiguous framing, no control bytes and no folded
+// lines (rejection.h lists the rules). Nothing may be routed, charged or forwarded before parse()
+// has returned `complete`.
 //
-// Reusable: reset() between messages; no allocation once the field table has grown to its size.
-// Not thread-safe. The buffer is the caller's; it may grow or move between calls to parse(), but
-// after `complete` the views point into the bytes of the last call until rebase().
+// One object serves many messages, with reset() between them; it allocates nothing once the field
+// table has grown to its size. Not thread-safe. The buffer belongs to the caller. It may grow or
+// move between calls to parse(). After `complete` the views point into the bytes of the last call.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,9 +28,9 @@ class RequestHead {
   public:
     void reset();
 
-    /// `buffered` is everything received from the first byte of this message on: what was given
-    /// before and more. After `complete` or `rejected` call reset() first. The result does not
-    /// depend on how the bytes were cut.
+    /// `buffered` is everything received since the first byte of this message: the bytes of the
+    /// last call and what has come since. After `complete` or `rejected`, reset() must come first.
+    /// The result does not depend on how the bytes were divided among the calls.
     ParseState parse(std::string_view buffered, const GatePolicy& policy);
 
     /// Why it was rejected; the connection must be closed after the answer.
@@ -43,21 +43,21 @@ class RequestHead {
     [[nodiscard]] std::string_view method_text() const {
         return text(method_offset_, method_size_);
     }
-    /// As it came, in any form.
+    /// The request target in the form in which it came.
     [[nodiscard]] std::string_view target() const { return text(target_offset_, target_size_); }
-    /// Path without query, byte for byte: "/" for an absolute-form target without path, "*" for
+    /// The path without query, byte for byte: "/" if a target in absolute form has no path, "*" for
     /// OPTIONS *.
     [[nodiscard]] std::string_view path() const;
-    /// Without '?'; empty without a query (has_query() tells "?" from none).
+    /// The query without '?'. Empty both for "?" and for no query; has_query() tells them apart.
     [[nodiscard]] std::string_view query() const { return text(query_offset_, query_size_); }
     [[nodiscard]] bool has_query() const { return has_query_; }
     [[nodiscard]] bool is_absolute_form() const { return absolute_form_; }
-    /// Host and port as written in Host; an absolute-form target names the same one. Empty only
-    /// for HTTP/1.0 without Host.
+    /// Host and port as written in Host; a target in absolute form names the same. Empty only for
+    /// HTTP/1.0 without Host.
     [[nodiscard]] std::string_view host() const { return text(host_offset_, host_size_); }
     /// 0 or 1.
     [[nodiscard]] unsigned minor_version() const { return minor_version_; }
-    /// The client wants the connection kept after this request.
+    /// Whether the client wants to keep the connection after this request.
     [[nodiscard]] bool keep_alive() const { return keep_alive_; }
     [[nodiscard]] bool expects_continue() const { return expects_continue_; }
     /// TE: trailers.
@@ -65,7 +65,7 @@ class RequestHead {
     [[nodiscard]] const BodyFraming& body() const { return body_; }
     [[nodiscard]] const Fields& fields() const { return fields_; }
 
-    // For the writer of the forwarded head.
+    // Used by ForwardedHead.
     [[nodiscard]] std::size_t start() const { return start_; }
     [[nodiscard]] std::size_t first_line_size() const { return first_line_size_; }
     [[nodiscard]] std::string_view bytes() const { return {base_, size_}; }
@@ -73,11 +73,8 @@ class RequestHead {
 
     /// Fields of this name are not forwarded.
     void drop(std::string_view name) { fields_.drop(name); }
-    /// Nor those whose names imitate it.
+    /// Fields whose names imitate this one are not forwarded.
     void drop_imitations(std::string_view name) { fields_.drop_imitations(name); }
-
-    /// The bytes have moved, unchanged, to another address.
-    void rebase(const char* base);
 
   private:
     friend class RequestParser;

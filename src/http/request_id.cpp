@@ -16,7 +16,7 @@ bool is_valid_request_id(std::string_view id) {
     return !id.empty() && id.size() <= kMaxRequestId && kRequestIdCharacters.contains_all(id);
 }
 
-/// Sixteen hexadecimal digits, as bytes in memory's order: each nibble of 32 bits becomes a byte.
+/// Eight hexadecimal digits, one for each four bits.
 std::array<char, 8> hexadecimal(std::uint32_t bits) {
     constexpr std::string_view kDigits = "0123456789abcdef";
     std::array<char, 8> digits;
@@ -27,9 +27,10 @@ std::array<char, 8> hexadecimal(std::uint32_t bits) {
     return digits;
 }
 
-/// RFC 9562, 5.4: a random UUID.
+/// Writes a random UUID (RFC 9562, 5.4).
 void write_uuid(MadeRequestId& out, Random& random) {
-    // Where eight digits go, with a gap for the dash behind the fourth of some.
+    // Four groups of eight digits. Of the second and the third one the halves go to different
+    // places, with a dash between them.
     const std::uint64_t high = random.next();
     const std::uint64_t low = random.next();
     const std::array digits{hexadecimal(static_cast<std::uint32_t>(high)),

@@ -1,6 +1,6 @@
 #pragma once
-// The X-Request-Id of a request: the client's own if it is fit to be passed on and logged, else a
-// new one. Pure functions; randomness is the caller's.
+// The X-Request-Id of a request: the client's own, if it is fit to be passed on and logged, else a
+// new one. Functions without state, thread-safe; the random generator belongs to the caller.
 
 #include <array>
 #include <string_view>
@@ -10,11 +10,13 @@
 
 namespace weir::http {
 
-/// Room for an id that is made: a random UUID (RFC 9562, 5.4).
+/// Room for a new id, which is a random UUID (RFC 9562, 5.4).
 using MadeRequestId = std::array<char, 36>;
 
-/// Empty if the client's is missing, repeated, dropped or not fit.
+/// The client's id; empty if it is missing, repeated, dropped, too long or has other characters
+/// than ids have.
 [[nodiscard]] std::string_view own_request_id(const Fields& fields);
+/// Writes a new id into `room` and returns a view of it.
 [[nodiscard]] std::string_view make_request_id(MadeRequestId& room, Random& random);
 
 }  // namespace weir::http

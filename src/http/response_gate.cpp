@@ -4,7 +4,7 @@
 
 namespace weir::http {
 
-/// RFC 9112, 6.3, rule 1.
+/// Whether the response has no body whatever its fields say (RFC 9112, 6.3, rule 1).
 bool ResponseGate::never_has_body() const {
     return request_method_ == Method::head || head_.status_ < 200 || head_.status_ == 204 ||
            head_.status_ == 304;

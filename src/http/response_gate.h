@@ -1,5 +1,6 @@
 #pragma once
-// The strict gate for responses of the upstream. For this module's sources.
+// The strict gate for responses of the upstream: checks a parsed head and finds its framing. Used
+// by the sources of this module only. Not thread-safe; borrows the head.
 
 #include "http/response_head.h"
 

@@ -11,7 +11,7 @@ namespace weir::http {
 namespace beast = boost::beast;
 using beast::error_code;
 
-/// As RequestParser.
+/// Beast's parser, which here keeps nothing but offsets, as in request_head.cpp.
 class ResponseParser final : public beast::http::basic_parser<false> {
   public:
     explicit ResponseParser(ResponseHead& head) : head_(head) {
@@ -59,11 +59,6 @@ void ResponseHead::reset() {
     *this = ResponseHead();
     fields_ = std::move(kept);
     fields_.begin("");
-}
-
-void ResponseHead::rebase(const char* base) {
-    base_ = base;
-    fields_.rebase(base);
 }
 
 ParseState ResponseHead::parse(std::string_view buffered, Method request_method,

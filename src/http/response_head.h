@@ -1,7 +1,8 @@
 #pragma once
-// The head of a response from the upstream, parsed in place with the same strictness as requests;
-// one that is rejected becomes a 502 and its connection is not used again. 1xx responses are heads
-// of their own: parse again behind them. Reusable, not thread-safe; views as in request_head.h.
+// The head of a response from the upstream, parsed in place as strictly as requests are. The client
+// gets a 502 in place of a rejected response, and the upstream connection is not used again. A 1xx
+// response is a head of its own, and the next head follows behind it. One object serves many
+// messages; not thread-safe. For its views the rules of request_head.h hold.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,7 @@ class ResponseHead {
   public:
     void reset();
 
-    /// As RequestHead::parse. The framing depends on the method that is being answered.
+    /// Like RequestHead::parse(). The framing also depends on the method of the request.
     ParseState parse(std::string_view buffered, Method request_method,
                      const ResponsePolicy& policy);
 
@@ -33,12 +34,14 @@ class ResponseHead {
     // Valid when complete.
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] unsigned status() const { return status_; }
-    /// 100 to 199: another head follows. 101 is always rejected (weir asks for no upgrade yet).
+    /// Whether another head follows (status 100 to 199). 101 is always rejected, because weir never
+    /// asks for an upgrade.
     [[nodiscard]] bool is_interim() const { return status_ < 200; }
     [[nodiscard]] unsigned minor_version() const { return minor_version_; }
-    /// The upstream keeps the connection after this response (never with until_close).
+    /// Whether the upstream keeps the connection after this response; never with
+    /// BodyKind::until_close.
     [[nodiscard]] bool keep_alive() const { return keep_alive_; }
-    /// none for HEAD, 1xx, 204 and 304, whatever the fields say.
+    /// BodyKind::none for HEAD, 1xx, 204 and 304, whatever the fields say.
     [[nodiscard]] const BodyFraming& body() const { return body_; }
     [[nodiscard]] const Fields& fields() const { return fields_; }
     [[nodiscard]] std::string_view bytes() const { return {base_, size_}; }
@@ -46,7 +49,6 @@ class ResponseHead {
 
     /// Fields of this name are not passed on.
     void drop(std::string_view name) { fields_.drop(name); }
-    void rebase(const char* base);
 
   private:
     friend class ResponseParser;

@@ -1,6 +1,6 @@
 #pragma once
-// Which bytes a path or a query may hold (RFC 3986, 3.3 and 3.4). Escapes are not looked into here:
-// routing decides about them. Pure functions, thread-safe.
+// Which bytes a path or a query may hold (RFC 3986, 3.3 and 3.4). Percent-escapes are not decoded
+// here; routing judges what they stand for. Pure functions, thread-safe.
 
 #include <string_view>
 

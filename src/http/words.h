@@ -1,5 +1,6 @@
 #pragma once
-// Bytes eight at a time, for the sources of http and routing. Pure, thread-safe.
+// Comparing and copying bytes eight at a time, for the sources of http and routing. Pure functions,
+// thread-safe.
 
 #include <array>
 #include <bit>
@@ -14,7 +15,7 @@ namespace weir::http {
 inline constexpr std::uint64_t kOnes = 0x0101010101010101U;
 inline constexpr std::uint64_t kHighs = 0x8080808080808080U;
 
-/// `size` (at most 8) bytes in memory's order; the rest 0.
+/// Loads `size` bytes, at most 8, in memory's order; the other bytes of the word are 0.
 constexpr std::uint64_t load(const char* bytes, std::size_t size) {
     std::array<char, 8> copy{};
     for (std::size_t i = 0; i < size; ++i) {
@@ -36,8 +37,8 @@ constexpr Word load(const char* bytes) {
 /// Whether one of the eight bytes is 0.
 constexpr bool holds_zero(std::uint64_t word) { return ((word - kOnes) & ~word & kHighs) != 0; }
 
-/// A short text in three words, by overlapping reads: two texts of the same length are equal if
-/// their words are. At most 24 bytes.
+/// A text of at most 24 bytes in three words, which may overlap in the text: two texts of the same
+/// length are equal exactly if their words are equal.
 struct PackedText {
     std::uint64_t first = 0;
     std::uint64_t middle = 0;
@@ -59,7 +60,8 @@ constexpr PackedText pack(std::string_view text) {
     return {.first = load(begin, size)};
 }
 
-/// All bits but those in which the lower-case letters among eight bytes differ from upper case.
+/// A mask of the bits that matter when case is ignored: all but the bit in which a lower-case
+/// letter differs from its upper case.
 constexpr std::uint64_t caseless_bits(std::uint64_t lower) {
     std::uint64_t bits = 0;
     for (unsigned shift = 0; shift < 64; shift += 8) {
@@ -71,7 +73,7 @@ constexpr std::uint64_t caseless_bits(std::uint64_t lower) {
     return ~bits;
 }
 
-/// A lower-case name that others are compared with ignoring case. At most 24 bytes.
+/// A lower-case name of at most 24 bytes with which other names are compared, ignoring case.
 class PackedName {
   public:
     constexpr PackedName() = default;
@@ -80,7 +82,7 @@ class PackedName {
           compared_{caseless_bits(text_.first), caseless_bits(text_.middle),
                     caseless_bits(text_.last)} {}
 
-    /// `packed` has the same length.
+    /// `packed` must be a text of the same length.
     [[nodiscard]] constexpr bool equals(const PackedText& packed) const {
         return ((text_.first ^ packed.first) & compared_.first) == 0 &&
                ((text_.last ^ packed.last) & compared_.last) == 0 &&
@@ -92,7 +94,7 @@ class PackedName {
     PackedText compared_;
 };
 
-/// Copies a few bytes faster than a call would; returns the end of the copy.
+/// Copies bytes; for a few of them it is faster than calling memcpy. Returns the end of the copy.
 inline char* copy_bytes(char* to, std::string_view from) {
     const std::size_t size = from.size();
     const char* const begin = from.data();

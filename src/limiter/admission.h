@@ -1,15 +1,17 @@
 #pragma once
 // Admission: the decision about one request, and what becomes of its charge afterwards. Every limit
-// of the request's chain is read once, one lot is drawn against the product of their chances, and
-// that one evaluation gives the figures of the answer too. check.cpp has the whole decision,
-// quick_check.cpp the usual case of it, settle.cpp refunds and corrections.
+// of the request's chain is read once. One lot is drawn for all limits that enforce; the request is
+// admitted with the product of their chances to admit it. The figures of the answer come from the
+// same readings. check.cpp has the whole decision, outcome.cpp counts and describes its result,
+// quick_check.cpp is a shorter way through both for the usual case, and settle.cpp has refunds and
+// corrections.
 //
 // Thread-safety: any number of workers, each with its own ThreadContext. Nothing here takes a lock,
 // allocates memory or makes a system call.
 // Ownership: it owns nothing; it refers to the parts below it.
 // Invariants: a refused request is charged to no level, an admitted one to every level that
-// enforces and to every level that shadows and would have admitted it. check_quickly() decides as
-// the whole decision would, or not at all.
+// enforces and to every level that shadows and would have admitted it. check_quickly() either
+// decides exactly as the whole decision would, or leaves the request to it.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +38,7 @@ class Admission {
           fleet_(fleet),
           max_weight_(max_weight) {}
 
-    // As Limiter says it.
+    // limiter.h says what these functions do.
     [[nodiscard]] Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights,
                                  Instant now, CheckMode mode, const RequestFields* fields);
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
@@ -56,6 +58,8 @@ class Admission {
     void settle_shadow(ThreadContext& thread, Levels& levels, Decision& decision);
     static bool charge_levels(Levels& levels, CheckMode mode, std::int64_t now,
                               std::size_t& failed);
+
+    // --- outcome.cpp
     void report_offered(const Levels& levels, bool admitted, std::int64_t now);
     static void count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
                               std::size_t named);
@@ -63,6 +67,8 @@ class Admission {
     void tell_admitted(const Levels& levels, LeafId leaf, Decision& decision) const;
 
     // --- quick_check.cpp
+    /// Decides about the request if it is of the usual kind. False: nothing has changed, and the
+    /// whole decision must be made.
     bool check_quickly(ThreadContext& thread, LeafId leaf, std::int64_t now, Decision& decision);
     bool look_at_chain(LeafId leaf, const Weights& weights, std::int64_t now, QuickChain& chain);
     static void tell_engine(ThreadContext& thread, const QuickChain& chain, std::int64_t now,
@@ -94,7 +100,7 @@ class Admission {
     return 0;
 }
 
-/// What a quota's figures count: the unit of its first limit.
+/// The unit in which a quota's figures are counted: that of its first limit.
 [[nodiscard]] inline Unit figure_unit(const CompiledDefinition& definition) {
     return definition.limits.empty() ? Unit::requests : definition.limits[0].unit;
 }

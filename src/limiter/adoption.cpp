@@ -5,20 +5,22 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/relaxed.h"
 
 namespace weir::limiter {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-/// At one upkeep so many are given room at most, and so many may find none.
+/// The largest number of instances that get room in one upkeep, and of those that are tried in
+/// vain.
 constexpr std::uint32_t kGiven = 1024;
 constexpr std::uint32_t kRefused = 16;
-/// So many of these while workers wait for the lock: each may look at a few hundred others.
+/// How many are tried before the lock is given back to workers. Each may look at a few hundred
+/// others.
 constexpr std::uint32_t kHold = 4;
 
 }  // namespace
 
-/// False if there was no room for the parent.
+/// Gives the instance the parent that it lacks. False if there was no room for the parent.
 bool Adoption::adopt(std::uint32_t id, Instant now) {
     WEIR_ASSERT(store_.live_head(id));
     const CompiledDefinition* const definition = definitions_.of(store_.record(id));
@@ -32,10 +34,11 @@ bool Adoption::adopt(std::uint32_t id, Instant now) {
         return true;
     }
     const auto captures = definition->pattern.match(store_.name(id));
-    const std::string name = definition->parent->expand(captures ? *captures : Captures{});
+    const std::string name = definition->parent->expand(captures ? *captures : NamedCaptures{});
     LeafId parent;
     {
-        const Instances::Pin pin(instances_, id);  // no room for its parent out of itself
+        const Instances::Pin pin(instances_,
+                                 id);  // the instance itself must not make room for its parent
         parent = creation_.ensure(name, now);
     }
     instances_.set_parent(id, parent);
@@ -60,12 +63,14 @@ void Adoption::adopt_overflow(std::uint32_t id, Instant now) {
     }
 }
 
-/// A LeafId that leads to an overflow instance says what lies above it. An instance that hangs
-/// there for want of room goes by the records instead, and shall be charged to the exact names
-/// above like everybody.
+/// A LeafId that leads to an overflow instance says which instances are above it. An instance that
+/// is below an overflow instance because there was no room for its parent follows the parents in
+/// the records instead. So those records must lead on to the exact names above, which are charged,
+/// too.
 void Adoption::complete_overflow_chain(std::uint32_t overflow, Instant now) {
     WEIR_ASSERT(overflow != 0);
-    // While a set is taken in, definition by definition, two may be each other's parent.
+    // While a set is installed definition by definition, two definitions may be each other's
+    // parent.
     for (std::size_t depth = 0; depth < kMaxChainDepth; ++depth) {
         const std::uint32_t above = store_.record(overflow).owner.load(kRelaxed);
         if (above == 0) {
@@ -95,7 +100,8 @@ void Adoption::wait_for_records(std::uint32_t id) {
     waiting_.push(id);
 }
 
-/// Whether the instance lacks nothing now. It may also be gone, and another may have its id.
+/// Gives the instance what it lacks. True if it lacks nothing now. The instance may be gone
+/// meanwhile, and another one may have its id.
 bool Adoption::find_room_for(std::uint32_t id, Instant now) {
     const CompiledDefinition* definition =
         store_.live_head(id) ? definitions_.of(store_.record(id)) : nullptr;

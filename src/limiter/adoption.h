@@ -1,12 +1,12 @@
 #pragma once
-// Adoption: what an edit asks of instances that live already and what there may be no room for, the
-// parent that their definition names now and records for limits that it adds. An instance that
-// does not get it waits, below the parent's overflow instance or without the limit, until the
-// upkeep gives it room.
+// Adoption: gives instances that live already what an edit of definitions newly asks of them:
+// another parent, or records for limits that it adds. When there is no room for that, the instance
+// waits: meanwhile it stands below the overflow instance of its parent's template, or goes without
+// the new limit. The regular upkeep gives it room later.
 //
-// Thread-safety: for the control thread. give_room() takes the creation lock itself, everything
-// else needs it.
-// Ownership: it owns the queue of those that wait.
+// Thread-safety: for the control thread. give_room() takes the creation lock itself; the caller of
+// any other function holds it.
+// Ownership: it owns the queue of instances that wait.
 // Invariant: an instance that lacks a record or its parent is in the queue.
 
 #include <cstddef>
@@ -29,14 +29,14 @@ class Adoption {
           store_(store),
           definitions_(definitions) {}
 
-    /// Gives an instance the parent that its definition names; it waits if there was no room for
-    /// that parent.
+    /// Gives the instance the parent that its definition names. If there was no room for that
+    /// parent, the instance waits for it.
     void adopt_or_wait(std::uint32_t id, Instant now);
-    /// The overflow instance lies below that of its template's parent from now on.
+    /// Puts the overflow instance below the overflow instance of its template's parent.
     void adopt_overflow(std::uint32_t id, Instant now);
-    /// The instance waits for records that it lacks.
+    /// Puts the instance into the queue, because it lacks records for some of its limits.
     void wait_for_records(std::uint32_t id);
-    /// Gives those that wait what they lack, a bounded number of them.
+    /// Gives waiting instances what they lack; handles a bounded number of them in each call.
     void give_room(Instant now);
     [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
 

@@ -1,16 +1,18 @@
 #pragma once
-// A leaky bucket: the operations on one limit's record. Read its level, charge it, give back, and
-// renew the straight line that the level follows (record.h).
+// A leaky bucket: the operations on one limit's record. Read its level (bucket.cpp), charge it and
+// give back (bucket_charge.cpp), and renew the straight line that the level follows (record.h,
+// bucket_renewal.cpp). What every request needs is inline.
 //
 // Thread-safety: everything may run on any number of threads at once, apart from renew(),
 // scale_level(), install_view() and remove_view(), whose caller holds the record's lock bit.
 // Ownership: a Bucket is three references on the stack; record, view and limit belong to others.
-// Invariants: no clock, no randomness and no allocation here. A level is never above its ceiling
-// nor below its floor (laws.h) after it has been renewed.
+// Invariants: no clock, no randomness and no allocation here. After a renewal the level lies
+// between its floor and its ceiling (laws.h).
 
 #include <algorithm>
 #include <cstdint>
 
+#include "base/relaxed.h"
 #include "limiter/compiled_definition.h"
 #include "limiter/decay.h"
 #include "limiter/record.h"
@@ -19,10 +21,12 @@
 
 namespace weir::limiter {
 
-/// A line is straight for this long at most; then the next reader renews it.
+/// The longest time for which the line of a synchronised limit is used. The next reader after that
+/// renews it.
 inline constexpr std::int64_t kRenewAfterNanoseconds = 10'000'000;
 
-/// One limit as a reader found it. `view` may be null.
+/// One limit of one instance, as a reader found it. `view` is null when the limit is not
+/// synchronised.
 struct Bucket {
     LimitRecord& record;
     ViewRecord* view;
@@ -33,13 +37,13 @@ struct Bucket {
     return (record.control.load(std::memory_order_relaxed) & kIsolated) != 0;
 }
 
-/// The limit, or what stands for it while its owners cannot be heard.
+/// The limit itself, or its safe capacity while its owners cannot be heard and it has one.
 [[nodiscard]] inline const CompiledLimit& in_force(const CompiledLimit& limit,
                                                    const LimitRecord& record) {
     return limit.safe != nullptr && is_isolated(record) ? *limit.safe : limit;
 }
 
-/// Whether it refuses everything for as long as its owners cannot be heard.
+/// Whether the limit refuses everything now because its owners cannot be heard.
 [[nodiscard]] inline bool refuses_isolated(const CompiledLimit& limit, const LimitRecord& record) {
     return limit.refuses_when_isolated() && is_isolated(record);
 }
@@ -49,72 +53,78 @@ struct Reading {
     double level = 0;           // clamped to [floor, ceiling]
     double raw = 0;             // record.level as read
     double drift = 0;           // level - raw, before clamping
-    std::uint32_t version = 0;  // of control
+    std::uint32_t version = 0;  // of the record's control word when it was read
 };
 
+/// The running mean of admitted weights; 1 before any was admitted.
 [[nodiscard]] inline double typical_of(const LimitRecord& record) {
     const float typical = record.typical.load(std::memory_order_relaxed);
     return typical > 0 ? static_cast<double>(typical) : 1.0;
 }
 
-/// Reads without ever writing.
+/// Reads the level and writes nothing.
 [[nodiscard]] inline Reading look_at(const Bucket& bucket, std::int64_t now);
-/// Renews a view's line if that is due (and nobody else does), then reads.
+/// Reads the level. If the limit has a view whose line is due for renewal, and no other thread is
+/// renewing it, renews the line first.
 [[nodiscard]] inline Reading read_bucket(const Bucket& bucket, std::int64_t now);
 
-/// Chance that a request of this weight is refused at this reading.
+/// The chance that a request of this weight is refused, given this reading.
 [[nodiscard]] inline double discard_probability(const Bucket& bucket, const Reading& reading,
                                                 double weight, std::int64_t now);
-/// Own offered rate per second, at `now`.
+/// The weight per second that this process alone is offered, at `now`.
 [[nodiscard]] double own_offered_rate(const LimitRecord& record, std::int64_t now);
 
-/// Counts weight that arrived for the rate.
+/// Counts weight that arrived, for own_offered_rate().
 inline void note_offered(LimitRecord& record, double offered, std::int64_t now);
-/// Counts weight for the engine: what arrived and how much of it was admitted.
+/// Counts for the engine how much weight arrived and how much of it was admitted.
 void note_pending(const Bucket& bucket, double offered, double admitted, std::int64_t now);
 
-/// The usual charge: adds weight to the level that was read and counts `offered`, as
-/// note_offered does, in one step. false, and nothing changed, if anything is unusual or has
-/// changed since the reading: then charge() and note_offered() do it. As the level is still the
-/// one that was judged, an edge needs no second judging.
+/// The usual charge: adds weight to the level that was read and counts `offered` as note_offered()
+/// does, in one step. If anything is unusual or has changed since the reading, it changes nothing
+/// and returns false; the caller then uses charge() and note_offered(). The level is still the one
+/// on which the request was judged, so a hard edge need not judge it again.
 [[nodiscard]] inline bool charge_and_note(const Bucket& bucket, const Reading& reading,
                                           double weight, double offered, std::int64_t now);
-/// Adds weight to the level. false, and nothing changed, when a hard edge has been reached in the
-/// meantime and `judge` is set.
+/// Adds weight to the level. With `judge` a hard edge judges the request again, on the level of
+/// now: if it has been reached since the reading, nothing changes and the result is false.
 [[nodiscard]] inline bool charge(const Bucket& bucket, const Reading& reading, double weight,
                                  bool judge, std::int64_t now);
-/// Adds to an earlier charge, which is `total` in all now. Moves W, but not the running mean.
+/// Adds `weight` to an earlier charge, which is `total` with it. Updates W (the heaviest admitted
+/// weight), but not the running mean.
 void charge_more(const Bucket& bucket, double weight, double total, std::int64_t now);
-/// Takes weight back off the level (not below 0), without counting it as refunded.
+/// Takes weight off the level again (not below 0), without counting it as refunded.
 void uncharge(const Bucket& bucket, double weight, std::int64_t now);
-/// uncharge, and counted.
+/// Takes weight off the level again (not below 0) and counts it as refunded.
 void give_back(const Bucket& bucket, double weight, std::int64_t now);
-/// Moves the running mean and W, or W only.
+/// Updates the running mean of admitted weights and W, the heaviest of them.
 void note_weight(const Bucket& bucket, double weight, std::int64_t now);
+/// Updates W only.
 void note_heaviest(const Bucket& bucket, double weight, std::int64_t now);
 
-/// Moves the anchor to now: drains, clamps, settles counts, chooses the line in force. The caller
-/// holds the lock bit. Returns the level.
+/// Moves the record's anchor to `now`: drains and clamps the level, settles the counts and, for a
+/// synchronised limit, chooses the line in force. The caller holds the lock bit. Returns the level.
 double renew(const Bucket& bucket, std::int64_t now);
 
-/// Tries the lock for as long as it takes: for the control thread only.
+/// Waits until it has the record's lock bit. For the control thread only.
 void lock_waiting(LimitRecord& record);
 
-/// The level and the local one times `factor`; the caller holds the lock bit and has renewed the
-/// bucket to `renewed`.
+/// Multiplies the level and the local level by `factor`. The caller holds the lock bit and has
+/// renewed the bucket to the level `renewed`.
 void scale_level(const Bucket& bucket, double renewed, double factor);
-/// The caller holds the lock bit and has renewed the bucket to the level `renewed`.
+/// Make the view the one that decisions reckon with, or take it away. The caller holds the lock bit
+/// and has renewed the bucket to the level `renewed`.
 void install_view(const Bucket& bucket, const FleetView& view, double renewed);
 void remove_view(const Bucket& bucket, double renewed);
+/// What this process did with the limit. The bucket must have a view.
 [[nodiscard]] LocalCounts local_counts(const Bucket& bucket, std::int64_t now);
 
-/// When it was last offered anything, to a tick.
+/// When the limit was last offered anything, to the precision of a tick (about a millisecond).
 [[nodiscard]] inline std::int64_t touched_at(const LimitRecord& record, std::int64_t now) {
     const Recent recent = unpack_recent(record.recent.load(std::memory_order_relaxed));
     return now - (std::int64_t{ticks_between(recent.tick, tick_of(now))} << 20);
 }
 
-// --- the quick halves, inline; the slow ones are in bucket.cpp -----------------------------------
+// --- the quick halves, inline; the slow ones are in the sources ----------------------------------
 
 [[nodiscard]] double clamp_level(const Bucket& bucket, double level, std::int64_t now);
 [[nodiscard]] double law_probability(const Bucket& bucket, const Reading& reading, double weight,
@@ -123,7 +133,6 @@ void remove_view(const Bucket& bucket, double renewed);
 void renew_if_free(const Bucket& bucket, std::int64_t now);
 
 inline Reading look_at(const Bucket& bucket, std::int64_t now) {
-    constexpr auto kRelaxed = std::memory_order_relaxed;
     LimitRecord& record = bucket.record;
     const std::uint32_t before = record.control.load(std::memory_order_acquire);
     const double level = record.level.load(kRelaxed);
@@ -135,7 +144,7 @@ inline Reading look_at(const Bucket& bucket, std::int64_t now) {
     const bool stable = (before & kLocked) == 0 && ((before ^ after) & kVersionMask) == 0;
     Reading reading;
     reading.version = before & kVersionMask;
-    // While somebody renews, `level` is taken as of now.
+    // While another thread renews the record, `level` counts as the level of now.
     reading.drift = stable && age > 0 ? slope * (static_cast<double>(age) * 1e-9) : 0;
     reading.raw = level;
     reading.level = level + reading.drift;
@@ -191,11 +200,10 @@ inline void note_offered(LimitRecord& record, double offered, std::int64_t now) 
 
 inline bool charge_and_note(const Bucket& bucket, const Reading& reading, double weight,
                             double offered, std::int64_t now) {
-    constexpr auto kRelaxed = std::memory_order_relaxed;
     LimitRecord& record = bucket.record;
     const LimitParameters& limit = bucket.limit.parameters;
     const double level = std::max(0.0, reading.raw + reading.drift);
-    // A weight like all others below a default debt moves neither the mean nor W.
+    // A weight equal to the mean moves neither the mean nor, with a default debt, W.
     const bool usual = static_cast<double>(record.typical.load(kRelaxed)) == weight;
     if (!usual || limit.debt >= 0 || level + weight > limit.high ||
         record.control.load(kRelaxed) >> kVersionShift != reading.version >> kVersionShift) {
@@ -208,13 +216,12 @@ inline bool charge_and_note(const Bucket& bucket, const Reading& reading, double
 
 inline bool charge(const Bucket& bucket, const Reading& reading, double weight, bool judge,
                    std::int64_t now) {
-    constexpr auto kRelaxed = std::memory_order_relaxed;
     LimitRecord& record = bucket.record;
     const LimitParameters& limit = bucket.limit.parameters;
     double old = record.level.load(kRelaxed);
     const double level = std::max(0.0, old + reading.drift);
     const double charged = level > 0 ? old + weight : weight - reading.drift;
-    // A weight like all others below a default debt moves neither the mean nor W.
+    // A weight equal to the mean moves neither the mean nor, with a default debt, W.
     const bool usual = static_cast<double>(record.typical.load(kRelaxed)) == weight;
     if (usual && limit.debt < 0 && !judge && level + weight <= limit.high &&
         record.control.load(kRelaxed) >> kVersionShift == reading.version >> kVersionShift &&

@@ -3,33 +3,23 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/relaxed.h"
 #include "limiter/admission.h"
 #include "limiter/levels.h"
 #include "limiter/lots.h"
 
-// The whole decision; see admission.h.
+// The whole decision; see admission.h. outcome.cpp counts and describes its result.
 
 namespace weir::limiter {
 
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-constexpr std::size_t kNone = ~std::size_t{0};
-/// A hard edge that two threads raced for is judged again; the loser is refused.
-constexpr Duration kZeroRetry = std::chrono::seconds(60);
-/// Refused while isolated: that ends by itself after the hold time, ten seconds.
-constexpr Duration kIsolatedRetry = std::chrono::seconds(5);
-/// The same in every sidecar, for ever: "weir key of shre".
+/// The key of the hash by which partly enforced quotas choose keys. It must be the same in every
+/// sidecar and every version: "weir key of shre".
 constexpr HashKey kShareKey{{std::byte{'w'}, std::byte{'e'}, std::byte{'i'}, std::byte{'r'},
                              std::byte{' '}, std::byte{'k'}, std::byte{'e'}, std::byte{'y'},
                              std::byte{' '}, std::byte{'o'}, std::byte{'f'}, std::byte{' '},
                              std::byte{'s'}, std::byte{'h'}, std::byte{'r'}, std::byte{'e'}}};
-
-/// A bound on waiting times, so that they fit a Duration: a year.
-Duration bounded_seconds(double seconds) {
-    constexpr double kYear = 365.0 * 86400;
-    return from_seconds(std::clamp(seconds, 0.0, kYear));
-}
 
 bool hard_edge_now(const Level& level) {
     return level.limit().parameters.edge() &&
@@ -37,8 +27,9 @@ bool hard_edge_now(const Level& level) {
              (level.record().control.load(kRelaxed) & kShedding) != 0);
 }
 
-/// For each level the product of the other enforcing levels' (1 - p), and all of them in `pass`.
-/// A shadow level also counts the other limits of its own quota: together they are its decision.
+/// Computes for each level the product of (1 - p) of the other enforcing levels, and in `pass` the
+/// product of all enforcing levels. For a level in shadow mode the other limits of its own quota
+/// count as well, because together they make that quota's decision.
 void combine(Levels& levels) {
     if (!levels.any_chance) {
         return;
@@ -57,52 +48,18 @@ void combine(Levels& levels) {
 }
 
 std::size_t largest_p(const Levels& levels) {
-    std::size_t best = kNone;
+    std::size_t best = kNoLevel;
     for (std::size_t i = 0; levels.any_chance && i < levels.level.size(); ++i) {
         const Level& level = levels.level[i];
-        if (level.enforce && level.p > 0 && (best == kNone || level.p > levels.level[best].p)) {
+        if (level.enforce && level.p > 0 && (best == kNoLevel || level.p > levels.level[best].p)) {
             best = i;
         }
     }
     return best;
 }
 
-/// The level with the smallest share of low left.
-std::size_t tightest(const Levels& levels) {
-    std::size_t best = kNone;
-    double fullest = -1;
-    for (std::size_t i = 0; i < levels.level.size(); ++i) {
-        const Level& level = levels.level[i];
-        const double fullness = level.judged() * level.limit().inverse_low;
-        if (level.enforce && fullness > fullest) {
-            best = i;
-            fullest = fullness;
-        }
-    }
-    return best;
-}
-
-void describe(const Level& level, Decision& decision) {
-    const LimitParameters& limit = level.limit().parameters;
-    decision.unit = level.limit().unit;
-    decision.amount = level.limit().amount;
-    decision.period = level.limit().period;
-    decision.instance = level.head;
-    decision.hide_headers = level.definition->source.hide_headers;
-    const double judged = level.judged();
-    if (limit.zero()) {
-        decision.retry_after = kZeroRetry;
-        return;
-    }
-    // Whole units, by a conversion: cheaper than floor(), and no low reaches 2^63.
-    decision.remaining = static_cast<double>(
-        static_cast<std::int64_t>(std::max(0.0, limit.low - judged + kLevelSlack)));
-    decision.reset = bounded_seconds((judged - limit.low) / limit.rate);
-    decision.retry_after = std::max<Duration>(std::chrono::seconds(1), decision.reset);
-}
-
-/// The lot of the first quota of the chain that enforces anything.
-std::atomic<std::uint32_t>* lot_of(Levels& levels, InstanceStore& store) {
+/// The lot of the first quota of the chain that enforces a limit.
+std::atomic<std::uint32_t>* find_lot(Levels& levels, InstanceStore& store) {
     for (const Level& level : levels.level) {
         if (level.enforce) {
             return &store.record(level.head).lot;
@@ -111,15 +68,9 @@ std::atomic<std::uint32_t>* lot_of(Levels& levels, InstanceStore& store) {
     return nullptr;
 }
 
-/// A quota's weight for its figures: that of its first limit's unit.
-double figure_weight(const CompiledDefinition& definition, const Levels& levels,
-                     const Weights& weights) {
-    return weight_of(figure_unit(definition), weights, std::max(0.0, levels.response_bytes));
-}
-
 }  // namespace
 
-/// The weights of an unusual request, each within bounds.
+/// Returns the weights of a request, each brought within its bounds. Few requests need this.
 [[gnu::noinline, gnu::cold]] Weights Admission::clamp(ThreadContext& thread,
                                                       const Weights& weights) const {
     const auto clamp_one = [&](double weight) {
@@ -127,7 +78,7 @@ double figure_weight(const CompiledDefinition& definition, const Levels& levels,
             return weight;
         }
         thread.clamped_weights.add(1);
-        return weight < 0 ? 0 : max_weight_;  // not a number: the heaviest
+        return weight < 0 ? 0 : max_weight_;  // a NaN counts as the largest weight
     };
     return {clamp_one(weights.requests), clamp_one(weights.request_bytes), clamp_one(weights.cost)};
 }
@@ -159,7 +110,8 @@ void Admission::collect_instance(std::uint32_t head, const Weights& weights, std
                 refuses = refuses_isolated(*limit, record);
                 limit = &in_force(*limit, record);
             }
-            // Filled in place: a copy of what has just been stored in halves is slow to load.
+            // Made in place, because a copy would have to load what has just been stored in halves,
+            // which is slow.
             Level& level =
                 levels.level.emplace(Bucket{record, store_.view_of(record), *limit}, Reading{},
                                      weight_of(limit->unit, weights, levels.response_bytes), 0.0,
@@ -185,7 +137,7 @@ void Admission::collect(ThreadContext& thread, LeafId leaf, const Weights& weigh
         const std::size_t before = levels.quota.size();
         collect_instance(head, weights, now, levels);
         if (levels.quota.size() == before) {
-            return;  // gone
+            return;  // the instance has no definition any more
         }
         head = parent;
     }
@@ -198,7 +150,8 @@ void Admission::collect(ThreadContext& thread, LeafId leaf, const Weights& weigh
     }
 }
 
-/// Charges what admitted; false when a hard edge was reached by another thread meanwhile.
+/// Charges the levels that admitted the request. False when another thread has filled a hard edge
+/// meanwhile.
 bool Admission::charge_levels(Levels& levels, CheckMode mode, std::int64_t now,
                               std::size_t& failed) {
     for (std::size_t i = 0; i < levels.level.size(); ++i) {
@@ -231,8 +184,8 @@ bool Admission::charge_levels(Levels& levels, CheckMode mode, std::int64_t now,
     return true;
 }
 
-/// Whether the quota refuses for this request's key; stable from request to request and from
-/// sidecar to sidecar, and a larger share only adds keys.
+/// Whether the quota refuses for this request's key. The result for a key is always the same, at
+/// all sidecars; a larger share only adds keys.
 bool Admission::enforces_key(const CompiledDefinition& definition, const Levels& levels) const {
     if (definition.mode != Mode::enforce || definition.enforced_below == kAllKeys) [[likely]] {
         return definition.mode == Mode::enforce;
@@ -248,8 +201,9 @@ bool Admission::enforces_key(const CompiledDefinition& definition, const Levels&
     return keyed_hash(key, kShareKey) < definition.enforced_below;
 }
 
-/// A shadow quota decides by itself, by the product of its limits; what it refuses it does not
-/// charge, or its bucket would tell nonsense.
+/// Decides for the quotas in shadow mode, each by the product of its own limits. A request that
+/// such a quota would refuse is not charged to it; otherwise its bucket would not show what it
+/// would do.
 void Admission::settle_shadow(ThreadContext& thread, Levels& levels, Decision& decision) {
     if (!levels.any_shadow) {
         return;
@@ -274,72 +228,6 @@ void Admission::settle_shadow(ThreadContext& thread, Levels& levels, Decision& d
                 level.shadow_refused = true;
             }
         }
-    }
-}
-
-void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t now) {
-    const bool listening = fleet_.is_listening();
-    for (const Level& level : levels.level) {
-        const double offered = level.weight * level.others;
-        if (!level.noted) {
-            note_offered(level.record(), offered, now);
-        }
-        if ((listening && level.limit().fleet) || level.bucket.view != nullptr) {
-            note_pending(level.bucket, offered, admitted && level.charged ? level.weight : 0, now);
-        }
-    }
-}
-
-void Admission::count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
-                              std::size_t named) {
-    const std::uint32_t refusing = named == kNone ? 0 : levels.level[named].head;
-    for (const Visited& quota : levels.quota) {
-        WEIR_ASSERT(quota.definition->statistics < thread.figures.size());
-        DefinitionFigures& figures = thread.figures[quota.definition->statistics];
-        const double weight = figure_weight(*quota.definition, levels, decision.charge.weights);
-        figures.offered.add(weight);
-        if (decision.admitted) {
-            figures.admitted.add(weight);
-        } else if (quota.head == refusing) {
-            figures.refused.add(weight);
-        }
-        if (quota.shadow_refused) {
-            figures.shadow_refused.add(weight);
-        }
-        if (quota.definition->overflow) {
-            figures.overflowed.add(1);
-            thread.overflowed.add(1);
-        }
-    }
-}
-
-/// What a refused request is told: about the level that is named, the one with the largest p.
-void Admission::tell_refused(const Levels& levels, std::size_t named, Decision& decision) const {
-    WEIR_ASSERT(named < levels.level.size());
-    const Level& level = levels.level[named];
-    describe(level, decision);
-    decision.quota = store_.name(level.head);
-    decision.reason = level.limit().parameters.zero() ? Reason::zero : Reason::limit;
-    if (refuses_isolated(level.limit(), level.record())) {
-        decision.reason = Reason::isolated;
-        decision.retry_after = kIsolatedRetry;
-    }
-    decision.discard_probability = std::max(decision.discard_probability, level.p);
-    if (level.limit().parameters.edge()) {
-        level.record().control.fetch_or(kShedding, kRelaxed);
-    }
-}
-
-/// What an admitted request is told: about the level nearest to refusing, and what was charged.
-void Admission::tell_admitted(const Levels& levels, LeafId leaf, Decision& decision) const {
-    if (const std::size_t shown = tightest(levels); shown != kNone) {
-        describe(levels.level[shown], decision);
-    }
-    decision.charge.leaf = leaf;
-    decision.charge.version = definitions_.version();
-    decision.charge.response_bytes = static_cast<float>(std::max(0.0, levels.response_bytes));
-    for (std::size_t i = 0; i < levels.level.size(); ++i) {
-        decision.charge.charged |= levels.level[i].charged ? std::uint32_t{1} << i : 0;
     }
 }
 
@@ -368,8 +256,8 @@ Decision Admission::check(ThreadContext& thread, LeafId leaf, const Weights& wei
     combine(levels);
     decision.discard_probability = 1 - levels.pass;
     std::size_t named = largest_p(levels);
-    if (mode != CheckMode::charge_without_judging && named != kNone) {
-        std::atomic<std::uint32_t>* lot = lot_of(levels, store_);
+    if (mode != CheckMode::charge_without_judging && named != kNoLevel) {
+        std::atomic<std::uint32_t>* lot = find_lot(levels, store_);
         WEIR_ASSERT(lot != nullptr);  // the named level enforces
         decision.admitted = !draw_refusal(*lot, decision.discard_probability, thread.random);
     }
@@ -379,7 +267,7 @@ Decision Admission::check(ThreadContext& thread, LeafId leaf, const Weights& wei
     }
     if (!decision.admitted || mode != CheckMode::peek) {
         report_offered(levels, decision.admitted, now);
-        count_figures(thread, levels, decision, decision.admitted ? kNone : named);
+        count_figures(thread, levels, decision, decision.admitted ? kNoLevel : named);
     }
     if (decision.admitted) {
         tell_admitted(levels, leaf, decision);

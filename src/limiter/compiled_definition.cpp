@@ -40,7 +40,8 @@ CompiledLimit compile_limit(RateLimit limit, bool overflow) {
     return compiled;
 }
 
-/// A limit as it is while its owners cannot be heard: the same bursts in seconds of a lower rate.
+/// The limit that holds while its owners cannot be heard. Its bursts are the same number of
+/// seconds, at a lower rate.
 std::unique_ptr<const CompiledLimit> safe_variant(const CompiledLimit& limit, double safe) {
     auto variant = std::make_unique<CompiledLimit>();
     const LimitParameters& whole = limit.parameters;
@@ -71,14 +72,15 @@ void add_isolation(CompiledLimit& compiled, const RateLimit& limit, IsolationMod
     compiled.special_when_isolated = compiled.safe != nullptr || mode == IsolationMode::pessimistic;
 }
 
-/// A share of all hashes. What 64 bits cannot tell from the whole is the whole.
+/// How many of the 2^64 hash values the share covers. A share that 64 bits cannot tell from 1
+/// counts as 1.
 std::uint64_t share_of_keys(double share) {
     constexpr double kHashes = 18446744073709551616.0;  // 2^64
     const double below = share * kHashes;
     return below < kHashes ? static_cast<std::uint64_t>(below) : kAllKeys;
 }
 
-/// Gives out the numbers of one definition's limits.
+/// Gives each limit of one definition its identity.
 class Numbering {
   public:
     Numbering(CompiledDefinition& definition, const CompiledDefinition* before)
@@ -134,7 +136,8 @@ class Numbering {
         return true;
     }
 
-    /// Forgotten limits' first: their records are used again, and no instance gets ever more.
+    /// Takes identities of forgotten limits first, so that their records are used again and
+    /// instances do not get more records.
     std::uint8_t take_free(const CompiledLimit& limit) {
         std::uint64_t number = mix(static_cast<std::uint64_t>(limit.period.count()) * kUnits +
                                    static_cast<std::uint64_t>(limit.unit)) %
@@ -153,7 +156,8 @@ class Numbering {
 
     CompiledDefinition& definition_;
     const CompiledDefinition* before_;
-    std::array<bool, kNoIdentity> taken_{};  // far more than 8 limits and 8 former ones
+    // Far more than the 8 limits and 8 former limits that there can be.
+    std::array<bool, kNoIdentity> taken_{};
     std::vector<FormerLimit> former_;
     std::vector<std::uint8_t> dropped_;
 };

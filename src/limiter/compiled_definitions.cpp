@@ -5,13 +5,6 @@
 #include "base/assert.h"
 
 namespace weir::limiter {
-namespace {
-
-/// The table of exact names grows when it is fuller than this.
-constexpr double kGrowLoad = 0.6;
-
-}  // namespace
-
 CompiledDefinitions::CompiledDefinitions(const NameKey& key) : hash_key_(key) {
     const auto none = table_.allocate();  // index 0 is no definition
     WEIR_ASSERT(none == 0U);
@@ -51,23 +44,20 @@ std::vector<QuotaDefinition> CompiledDefinitions::all() const {
     return definitions;
 }
 
-// --- the rules of the tree
-// -------------------------------------------------------------------------
+// --- the rules of the tree -----------------------------------------------------------------------
 
-std::optional<DefinitionError> CompiledDefinitions::objection_to(
+std::optional<ChangeObjection> CompiledDefinitions::objection_to(
     const QuotaDefinition& definition) const {
     if (indices_.size() >= kMaxDefinitions && !indices_.contains(definition.name)) {
-        return DefinitionError{0, definition.name, "",
-                               "there are " + std::to_string(kMaxDefinitions) + " quotas already",
-                               ""};
+        return ChangeObjection::too_many;
     }
     if (would_be_own_ancestor(definition)) {
-        return DefinitionError{0, definition.name, "parent", "is its own ancestor", ""};
+        return ChangeObjection::own_ancestor;
     }
     return std::nullopt;
 }
 
-/// Whether the definition's parents lead back to it, or to no end.
+/// Whether the definition's parents lead back to it, or go on without an end.
 bool CompiledDefinitions::would_be_own_ancestor(const QuotaDefinition& definition) const {
     const std::string* parent = definition.parent ? &*definition.parent : nullptr;
     for (std::size_t depth = 0; parent != nullptr && depth <= kMaxChainDepth; ++depth) {
@@ -83,8 +73,7 @@ bool CompiledDefinitions::would_be_own_ancestor(const QuotaDefinition& definitio
     return parent != nullptr;
 }
 
-// --- steps of an edit
-// ------------------------------------------------------------------------------
+// --- steps of an edit ----------------------------------------------------------------------------
 
 std::uint32_t CompiledDefinitions::allocate() {
     const auto index = table_.allocate();
@@ -117,7 +106,7 @@ Replaced CompiledDefinitions::add_name(const std::string& name, std::uint32_t in
         return nullptr;
     }
     Replaced outgrown;
-    if (exact_.load() > kGrowLoad) {
+    if (exact_.load() > NameTable::kGrowLoad) {
         outgrown = exact_.grow();
     }
     exact_.insert(hash(name), {index, 0});

@@ -1,13 +1,15 @@
 #pragma once
-// The quota definitions in force, compiled: which definition does a name fall under, and what does
-// it say? The lowest part of the limiter; it knows no instance and no level.
+// The quota definitions in force, compiled. They answer under which definition a name falls and
+// what that definition says. This is the lowest part of the limiter: it knows no instance and no
+// level.
 //
 // Thread-safety: match(), get(), of() and version() may run on any thread inside an Epochs section.
 // Everything else is for the control thread.
 // Ownership: it owns the compiled definitions. What an edit replaces is handed to the caller, who
 // frees it when no thread can see it any more (InstanceStore::retire_other).
 // Invariants: an index means the same definition for as long as its name is defined. Index 0 is no
-// definition. Beside each template lies its overflow definition, which has no name of its own.
+// definition. Each template has a second definition for its overflow instances, which has an index
+// but no name.
 
 #include <atomic>
 #include <cstdint>
@@ -27,12 +29,12 @@
 
 namespace weir::limiter {
 
-/// Something that was replaced and that other threads may still be reading.
+/// Something that was replaced, but that other threads may still be reading.
 using Replaced = std::shared_ptr<const void>;
 
 class CompiledDefinitions {
   public:
-    /// The key is secret: nobody outside can choose names whose hashes meet.
+    /// The key of the name hash is secret, so that nobody can choose names whose hashes are equal.
     explicit CompiledDefinitions(const NameKey& key);
     CompiledDefinitions(const CompiledDefinitions&) = delete;
     CompiledDefinitions& operator=(const CompiledDefinitions&) = delete;
@@ -41,8 +43,8 @@ class CompiledDefinitions {
     [[nodiscard]] std::uint64_t hash(std::string_view name) const {
         return name_hash(name, hash_key_);
     }
-    /// The definition that a name falls under: the exact one, else the most literal template.
-    /// `hash` is hash(name).
+    /// The index of the definition that a name falls under: the exact one, else the most literal
+    /// template. `hash` is hash(name).
     [[nodiscard]] std::optional<std::uint32_t> match(std::string_view name,
                                                      std::uint64_t hash) const;
     /// The definition at an index, or null.
@@ -68,27 +70,33 @@ class CompiledDefinitions {
     [[nodiscard]] std::vector<QuotaDefinition> all() const;
     /// The indices of all templates.
     [[nodiscard]] const std::unordered_set<std::uint32_t>& templates() const { return templates_; }
-    /// Why the definition cannot be put in force beside the others, if it cannot. These are the
-    /// rules of the tree that the limiter relies on; all others are for validate().
-    [[nodiscard]] std::optional<DefinitionError> objection_to(
+    /// Why the definition cannot be put in force beside the others; nothing if it can. The limiter
+    /// relies on these rules alone. Its caller has checked all rules of the tree before and has the
+    /// messages for people (definitions/rules.h).
+    [[nodiscard]] std::optional<ChangeObjection> objection_to(
         const QuotaDefinition& definition) const;
 
-    // --- control thread: steps of an edit (see definition_edit.h)
-    // ----------------------------------
-    /// An index that is free.
+    // --- control thread: steps of an edit (see definition_edit.h) --------------------------------
+    // The control thread is the only writer here and needs no lock for its own steps, the creation
+    // lock included: add_name() and rebuild_templates() publish what is whole already. A thread
+    // that matches a name meanwhile finds what was before or what is now, also a worker that makes
+    // an instance under the creation lock. What the two return goes to DefinitionEdit::retire()
+    // after that, which takes the creation lock.
+    /// Takes a free index.
     [[nodiscard]] std::uint32_t allocate();
     /// Puts a definition at an index and returns the one that was there.
     [[nodiscard]] Replaced replace(std::uint32_t index,
                                    std::unique_ptr<const CompiledDefinition> definition);
-    /// Empties the index, which may be used again, and returns the definition that was there.
+    /// Empties the index, so that it may be used again, and returns the definition that was there.
     [[nodiscard]] Replaced free(std::uint32_t index);
-    /// From now on the name means the definition at this index: at once if it is exact, after
+    /// Lets the name lead to the definition at this index: at once if the name is exact, after
     /// rebuild_templates() if it is a template. Returns what this replaced, or null.
     [[nodiscard]] Replaced add_name(const std::string& name, std::uint32_t index);
-    /// The opposite; the definition itself stays until free().
+    /// Removes the name. The definition itself stays until free().
     void remove_name(const std::string& name);
-    /// Makes the templates of now those that match() knows. Returns what this replaced, or null.
+    /// Lets match() know the templates that are defined now. Returns what this replaced, or null.
     [[nodiscard]] Replaced rebuild_templates();
+    /// Says that the definitions have changed: version() differs afterwards.
     void next_version() { version_.fetch_add(1, std::memory_order_acq_rel); }
 
   private:

@@ -4,11 +4,10 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/relaxed.h"
 
 namespace weir::limiter {
 namespace {
-
-constexpr auto kRelaxed = std::memory_order_relaxed;
 
 void prefetch(const LimitRecord& record) { __builtin_prefetch(&record, 1, 3); }
 
@@ -16,7 +15,7 @@ void prefetch(const LimitRecord& record) { __builtin_prefetch(&record, 1, 3); }
 std::string parent_name(const CompiledDefinition& definition, std::string_view name) {
     WEIR_ASSERT(definition.parent.has_value());
     const auto captures = definition.pattern.match(name);
-    return definition.parent->expand(captures ? *captures : Captures{});
+    return definition.parent->expand(captures ? *captures : NamedCaptures{});
 }
 
 }  // namespace
@@ -40,7 +39,8 @@ LeafId Creation::find(ThreadContext& thread, std::string_view name, Instant now)
         return {};
     }
     if (store.lock.try_lock(options_.creation_tries)) {
-        // Given back even when there is no memory left: a program that embeds us may live on.
+        // The lock is given back even when no memory is left, because an embedding program may go
+        // on.
         const std::lock_guard held(store.lock, std::adopt_lock);
         return ensure(name, key, now);
     }
@@ -58,7 +58,8 @@ LeafId Creation::ensure(std::string_view name, std::uint64_t hash, Instant now) 
     return chain.size == 0 ? chain.above : create(chain, now);
 }
 
-/// Collects the levels that do not live, up to the first that does (another thread was quicker).
+/// Collects the levels of the chain that have no instance, up to the first one that has. (Another
+/// thread may have made some.)
 void Creation::plan(std::string_view name, std::uint64_t hash, NameChain& chain) const {
     while (chain.size < chain.levels.size()) {
         if (const auto entry = store_.names.find(hash)) {
@@ -82,13 +83,13 @@ void Creation::plan(std::string_view name, std::uint64_t hash, NameChain& chain)
     }
 }
 
-/// Makes the chain from the top down. What there is no room for is represented by the overflow
-/// instances of its templates.
+/// Makes the chain from the top down. Overflow instances stand for the levels for which there is no
+/// room.
 LeafId Creation::create(const NameChain& chain, Instant now) {
     WEIR_ASSERT(chain.size > 0 && chain.size <= chain.levels.size());
     std::size_t lowest = 0;
     {
-        // Room is not made out of what the chain hangs on.
+        // The instance above the chain must not make room for it.
         const Instances::Pin pin(instances_, chain.above.instance);
         lowest = eviction_.make_room_for(chain, now);
     }
@@ -96,7 +97,7 @@ LeafId Creation::create(const NameChain& chain, Instant now) {
     LeafId leaf = chain.above;
     for (std::size_t i = chain.size; i > lowest; --i) {
         const LeafId made = create_level(chain.levels[i - 1], leaf, now);
-        if (!made) {  // no record is left
+        if (!made) {  // no free record is left
             lowest = i;
             break;
         }
@@ -108,7 +109,7 @@ LeafId Creation::create(const NameChain& chain, Instant now) {
     return leaf;
 }
 
-/// A level of a chain whose upper levels live.
+/// Makes one level of a chain whose upper levels exist.
 LeafId Creation::create_level(const NameChain::Level& level, LeafId parent, Instant now) {
     const std::uint32_t id = build(level.definition, level.name, parent, now);
     if (id == 0) {
@@ -134,7 +135,7 @@ std::uint32_t Creation::build(std::uint32_t definition, std::string_view name, L
 LeafId Creation::overflow_parent(const CompiledDefinition& definition, Instant now) {
     LeafId parent;
     if (definition.parent) {
-        // A template's own text falls under it.
+        // The text of a template, taken as a name, falls under that template.
         const std::string& text = *definition.source.parent;
         const auto above = definitions_.match(text, definitions_.hash(text));
         if (above && definitions_.get(*above)->has_captures) {
@@ -166,11 +167,11 @@ std::uint32_t Creation::overflow_instance(std::uint32_t definition, Instant now)
 LeafId Creation::overflow(std::uint32_t definition, LeafId parent, Instant now) {
     const std::uint32_t instance = overflow_instance(definition, now);
     WEIR_ASSERT(instance == 0 || store_.live_head(instance));
-    // An exact name without room, or no record at all: its parents still count.
+    // There is no room for an exact name, or no record at all. The quotas above it still count.
     return instance == 0 ? parent : above_parent(instance, parent);
 }
 
-/// An overflow instance at the bottom of a chain that goes on with `parent`.
+/// A LeafId of the overflow instance whose chain goes on with `parent`.
 LeafId Creation::above_parent(std::uint32_t overflow, LeafId parent) const {
     WEIR_ASSERT(overflow != 0);
     LeafId leaf;
@@ -184,8 +185,9 @@ LeafId Creation::above_parent(std::uint32_t overflow, LeafId parent) const {
     return leaf;
 }
 
-/// Another thread holds the lock and may have been preempted: the template's overflow instance,
-/// and above it what lives already or the parents' overflow instances.
+/// Finds an instance when another thread holds the lock and may have been preempted. The result is
+/// the template's overflow instance and, above it, the parents that exist or their overflow
+/// instances.
 LeafId Creation::overflow_without_lock(std::string_view name, std::uint64_t hash, Instant now) {
     if (const auto entry = store_.names.find(hash)) {
         return Instances::leaf_of(*entry);
@@ -207,8 +209,8 @@ LeafId Creation::overflow_without_lock(std::string_view name, std::uint64_t hash
     return above_parent(instance, parent);
 }
 
-/// For an exact name, which has no overflow instance: waits for the lock. Happens once in the life
-/// of a definition; whoever holds the lock gives it back after a bounded piece of work.
+/// Waits for the lock, for an exact name, which has no overflow instance. This happens once for
+/// each definition, and every holder of the lock gives it back after a bounded amount of work.
 LeafId Creation::ensure_waiting(std::string_view name, std::uint64_t hash, Instant now) {
     const std::lock_guard held(store_.lock);
     return ensure(name, hash, now);

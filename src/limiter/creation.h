@@ -1,13 +1,15 @@
 #pragma once
-// Creation: finds the instance of a name and makes it on first use, with those above it. What there
-// is no room for is represented by its template's overflow instance, which all such names share.
+// Creation: finds the instance of a name. On first use it makes the instance, and before it the
+// missing instances above it. When there is no room, the name uses its template's overflow
+// instance, which all such names share.
 //
-// Thread-safety: find() may run on any number of workers; it takes the creation lock itself when it
-// must make an instance, trying a bounded number of times. Everything else needs the lock.
+// Thread-safety: find() may run on any number of workers. When it must make an instance, it tries a
+// bounded number of times to take the creation lock. The caller of any other function holds that
+// lock.
 // Ownership: it owns nothing but a counter.
 // Invariants: an instance is made after those above it, so a parent always lives while it has
-// children. A template's overflow instance is made with the template, so that a worker that does
-// not get the lock always finds one.
+// children. A template's overflow instance is made with the template, so a worker that does not get
+// the lock always finds one.
 
 #include <atomic>
 #include <cstdint>
@@ -35,15 +37,16 @@ class Creation {
           definitions_(definitions),
           options_(options) {}
 
-    /// The instance of this name; false if no definition matches the name.
+    /// The instance of this name; a LeafId that is false if no definition matches the name.
     [[nodiscard]] LeafId find(ThreadContext& thread, std::string_view name, Instant now);
-    /// The same with the creation lock held, without the short cuts.
+    /// The same for a caller that holds the creation lock.
     LeafId ensure(std::string_view name, Instant now);
-    /// The overflow instance of a template, made when it is first needed; 0 for an exact name, and
-    /// when no record is left.
+    /// The overflow instance of the template with this index; makes it when it is first needed. 0
+    /// if the definition is no template, or when no record is left.
     std::uint32_t overflow_instance(std::uint32_t definition, Instant now);
-    /// The parent of an overflow instance: the overflow instance of a parent that is a template.
-    /// Any other parent is not named here, but by the LeafId that leads to the overflow instance.
+    /// The overflow instance of the parent, if the parent is a template: it is the parent of this
+    /// definition's overflow instance. For any other parent the result is false, because the LeafId
+    /// that leads to the overflow instance names that parent.
     LeafId overflow_parent(const CompiledDefinition& definition, Instant now);
 
     [[nodiscard]] std::uint64_t created() const { return created_; }
@@ -66,7 +69,9 @@ class Creation {
     InstanceStore& store_;
     const CompiledDefinitions& definitions_;
     const LimiterOptions& options_;
-    std::atomic<std::uint64_t> created_{0};
+    // On a line of its own: whichever thread makes an instance writes it, and every find() reads
+    // the references above.
+    alignas(64) std::atomic<std::uint64_t> created_{0};
 };
 
 }  // namespace weir::limiter

@@ -1,5 +1,5 @@
 #pragma once
-// What a request asks of the limiter, and what it is told: plain values without behaviour.
+// What a request asks of the limiter and what the limiter answers, as plain values.
 //
 // Thread-safety: that of any value. A Decision is made by one thread for one request.
 // Ownership: the caller owns all of them. The name in a Decision belongs to the limiter and is
@@ -23,7 +23,8 @@ struct Weights {
     double cost = 1;
 };
 
-/// The quota that a request was routed to. False when there is no quota of that name.
+/// The instance of the quota that a request was routed to. False when there is no quota of that
+/// name.
 ///
 /// The instances above it are found by going from parent to parent. An overflow instance is shared
 /// by many names, so its record cannot name the parent of each of them: the LeafId itself says
@@ -50,6 +51,7 @@ class RequestFields {
     ~RequestFields() = default;
 };
 
+/// What check() does with a request.
 enum class CheckMode : std::uint8_t {
     /// Decide, and charge the request if it is admitted.
     charge,
@@ -84,9 +86,9 @@ struct Charge {
     explicit operator bool() const { return charged != 0; }
 };
 
-/// Everything that one evaluation found. The fields from `unit` on describe one limit: the one with
-/// the largest chance of refusing if the request was refused, else the one that is nearest to
-/// refusing.
+/// The answer to one request. The fields from `unit` on describe one limit: if the request was
+/// refused, the limit with the largest chance of refusing it, else the limit that came nearest to
+/// refusing it.
 struct Decision {
     bool admitted = true;
     bool shadow_refused = false;  // a quota that only shadows would have refused the request
@@ -94,7 +96,7 @@ struct Decision {
     Reason reason = Reason::none;
     Unit unit = Unit::requests;
     std::string_view quota;          // the quota that refused; empty if the request was admitted
-    std::uint32_t instance = 0;      // the described quota, see Limiter::quota_name
+    std::uint32_t instance = 0;      // the quota that is described, see Limiter::quota_name
     double amount = 0;               // what the definition allows ...
     Duration period{};               // ... in this period
     double remaining = 0;            // whole units left below the low border after this request

@@ -2,50 +2,22 @@
 
 namespace weir::limiter {
 
-std::string_view to_string(Unit unit) {
-    switch (unit) {
-        case Unit::requests:
-            return "requests";
-        case Unit::request_bytes:
-            return "request_bytes";
-        case Unit::response_bytes:
-            return "response_bytes";
-        case Unit::cost:
-            return "cost";
-    }
-    return "?";
+namespace {
+
+/// The word of a value; "?" for a value that is none of the enumerators.
+template <class Enumeration, std::size_t count>
+std::string_view word_of(Enumeration value, const std::array<std::string_view, count>& words) {
+    const auto index = static_cast<std::size_t>(value);
+    return index < count ? words[index] : "?";
 }
 
-std::string_view to_string(Law law) { return law == Law::linear ? "linear" : "adaptive"; }
+}  // namespace
 
-std::string_view to_string(Mode mode) {
-    switch (mode) {
-        case Mode::enforce:
-            return "enforce";
-        case Mode::shadow:
-            return "shadow";
-        case Mode::off:
-            return "off";
-    }
-    return "?";
-}
-
-std::string_view to_string(Scope scope) { return scope == Scope::fleet ? "fleet" : "sidecar"; }
-
-std::string_view to_string(IsolationMode mode) {
-    switch (mode) {
-        case IsolationMode::safe:
-            return "safe";
-        case IsolationMode::optimistic:
-            return "optimistic";
-        case IsolationMode::pessimistic:
-            return "pessimistic";
-    }
-    return "?";
-}
+std::string_view to_string(Unit unit) { return word_of(unit, kUnitWords); }
+std::string_view to_string(Mode mode) { return word_of(mode, kModeWords); }
 
 LimitParameters RateLimit::resolved() const {
-    // From here on a request passes without the hard edge of small limits, per second.
+    // From this rate on, in requests per second, a limit has no hard edge by default.
     constexpr double kSmoothRate = 20;
     LimitParameters parameters;
     parameters.rate = rate();

@@ -4,15 +4,14 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/relaxed.h"
 
 namespace weir::limiter {
-namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-
-}  // namespace
-
-/// Frees the object when no thread can see it any more. Nothing for null.
+/// Frees the object when no thread can see it any more. Does nothing for null. Workers retire what
+/// they replace into the same store, so this takes the creation lock, which the caller must not
+/// hold; who holds it calls retire_other() itself. The object must be out of reach for new readers
+/// already, as what add_name() and rebuild_templates() return is.
 void DefinitionEdit::retire(Replaced object) {
     if (object != nullptr) {
         const std::lock_guard held(parts_.store.lock);
@@ -40,7 +39,8 @@ void DefinitionEdit::put(const QuotaDefinition& definition) {
     }
 }
 
-/// The definition compiled for this index (0 = it has none yet), with its slot of figures.
+/// Compiles the definition for this index (0 = it has no index yet) and gives it its slot of
+/// figures.
 std::unique_ptr<CompiledDefinition> DefinitionEdit::compiled(const QuotaDefinition& definition,
                                                              std::uint32_t index) {
     const CompiledDefinition* const old = index != 0 ? parts_.definitions.get(index) : nullptr;
@@ -58,7 +58,7 @@ std::unique_ptr<CompiledDefinition> DefinitionEdit::compiled(const QuotaDefiniti
     return fresh;
 }
 
-/// A template's overflow definition follows it.
+/// Makes or changes the definition of the template's overflow instance.
 void DefinitionEdit::place_overflow(std::uint32_t index, const QuotaDefinition& definition,
                                     std::uint32_t slot) {
     const std::uint32_t overflow = parts_.instances.members(index).overflow_definition;
@@ -71,7 +71,8 @@ void DefinitionEdit::place_overflow(std::uint32_t index, const QuotaDefinition& 
     parts_.instances.members(index).overflow_definition = placed;
 }
 
-/// Puts a compiled definition at an index that may be in use, or at a new one for 0.
+/// Puts a compiled definition at this index, which may be in use, or at a new index if it is 0.
+/// Returns the index.
 std::uint32_t DefinitionEdit::place(std::uint32_t index,
                                     std::unique_ptr<CompiledDefinition> fresh) {
     const CompiledDefinition* const old = index != 0 ? parts_.definitions.get(index) : nullptr;
@@ -88,7 +89,7 @@ std::uint32_t DefinitionEdit::place(std::uint32_t index,
     return index;
 }
 
-/// Levels are brought to now by the old rate, and there are records for new limits before anybody
+/// Advances all levels to now at the old rate, and makes records for new limits before a request
 /// looks for them.
 void DefinitionEdit::prepare_records(std::uint32_t index, const CompiledDefinition* old,
                                      const CompiledDefinition& fresh) {
@@ -101,8 +102,8 @@ void DefinitionEdit::prepare_records(std::uint32_t index, const CompiledDefiniti
     });
 }
 
-/// Once more, for instances that were made meanwhile, and for those that found no record free:
-/// nobody looks for the records of former limits any more.
+/// Makes missing records once more, now that the records of former limits can be used: for
+/// instances that were made meanwhile, and for those for which no record was free.
 void DefinitionEdit::complete_records(std::uint32_t index, const CompiledDefinition& fresh) {
     parts_.instances.for_each_member(index, [&](std::uint32_t id) {
         if (!parts_.records.add_missing(id, fresh, now_) &&
@@ -150,12 +151,12 @@ bool DefinitionEdit::is_removed(std::uint32_t definition) const {
 /// Moves an instance to the definition that its name falls under now; to 0 if there is none. True
 /// when it fell under another definition.
 ///
-/// Identities of limits change before the definition does, and a request that is being decided at
-/// that moment may read the one with the other. It passes without the limit in question, or, where
-/// the new identity is that of another limit of the old definition, is judged by that limit and
-/// charged to it, once. No order of stores would help, since a request reads the definition first
-/// and the identities later. Most limits keep their identity (compile()), and of those that do not
-/// most meet no other one.
+/// The identities of limits change before the definition does. A request that is decided at that
+/// moment may read the old definition with the new identities. Then it passes without the limit
+/// concerned or, if the new identity is that of another limit of the old definition, is judged by
+/// that limit and charged to it. This happens once. No order of stores would prevent it, because a
+/// request reads the definition first and the identities later. Most limits keep their identity
+/// (compile()), and most of the others get one that no other limit had.
 bool DefinitionEdit::reassign(std::uint32_t id) {
     const CompiledDefinitions& definitions = parts_.definitions;
     LimitRecord& record = parts_.store.record(id);
@@ -163,10 +164,10 @@ bool DefinitionEdit::reassign(std::uint32_t id) {
     const CompiledDefinition* const before = old != 0 ? definitions.get(old) : nullptr;
     WEIR_ASSERT((before != nullptr) == (old != 0));
     if (before != nullptr && before->overflow) {
-        return false;  // goes with its template
+        return false;  // it is removed with its template
     }
     if (before != nullptr && !before->has_captures && !is_removed(old)) {
-        return false;  // no template beats an exact name
+        return false;  // exact names have precedence over templates
     }
     const std::string_view name = parts_.store.name(id);
     const std::uint32_t fresh = definitions.match(name, definitions.hash(name)).value_or(0);
@@ -205,8 +206,8 @@ void DefinitionEdit::settle_parent(std::uint32_t id) {
     }
 }
 
-/// Parents are looked for again where the definition is another one now; everywhere only when an
-/// instance with children lost its definition.
+/// Finds the parents of all instances whose definition has changed. If an instance with children
+/// has lost its definition, finds the parents of all instances.
 void DefinitionEdit::follow_templates() {
     parts_.instances.for_each([&](std::uint32_t id) { move(id); });
     const auto settle = [&](std::uint32_t id) { settle_parent(id); };
@@ -217,7 +218,8 @@ void DefinitionEdit::follow_templates() {
     }
 }
 
-/// Also beside new templates: one of them may be the parent of a name that was used already.
+/// Makes the instance of the name fall under its definition of now. This is needed even if there
+/// are new templates, because one of them may be the parent of a name that is in use already.
 void DefinitionEdit::follow_exact(const std::string& name) {
     const std::lock_guard held(parts_.store.lock);
     if (const auto entry = parts_.store.names.find(parts_.definitions.hash(name))) {
@@ -237,18 +239,20 @@ void DefinitionEdit::follow_parents(std::uint32_t index) {
     }
 }
 
-/// For workers that meet a new name while another thread makes an instance.
+/// Makes the overflow instances of all templates in advance, for workers that have a new name while
+/// another thread holds the lock.
 void DefinitionEdit::make_overflow_instances() {
     for (const std::uint32_t index : parts_.definitions.templates()) {
         const std::lock_guard held(parts_.store.lock);
-        // One that was there may lie below another template now.
+        // An overflow instance that existed may have another parent now.
         if (const std::uint32_t id = parts_.creation.overflow_instance(index, now_)) {
             parts_.adoption.adopt_overflow(id, now_);
         }
     }
 }
 
-/// Instances without a definition; their children have found other parents or are among them.
+/// Drops the instances without a definition. Their children have found other parents or are
+/// dropped, too.
 void DefinitionEdit::drop_orphans() {
     const std::lock_guard held(parts_.store.lock);
     while (parts_.instances.members(0).hand != 0) {
@@ -259,7 +263,7 @@ void DefinitionEdit::drop_orphans() {
     WEIR_ASSERT(parts_.instances.members(0).live == 0);
 }
 
-/// What hangs on the overflow instance of a template that goes away finds another parent.
+/// Finds other parents for the instances below the overflow instance of a template that is removed.
 void DefinitionEdit::leave_overflow_instance(std::uint32_t definition) {
     std::uint32_t overflow = 0;
     {
@@ -307,7 +311,7 @@ void DefinitionEdit::finish() {
     for (const std::string& name : touched_exact_) {
         follow_exact(name);
     }
-    // Not before: a new parent may be one of the new templates.
+    // This is done last, because a new parent may be one of the new templates.
     for (const std::uint32_t index : touched_parents_) {
         follow_parents(index);
     }

@@ -1,13 +1,15 @@
 #pragma once
-// One edit of the definitions in force while requests go on: definitions are put and taken away,
-// then the instances follow. Levels stay with their identity (quota name, unit, period). An
-// instance that falls under another definition afterwards moves there as it is.
+// One edit of the definitions in force while requests go on. Definitions are added and taken away
+// first, then the instances follow. A limit keeps its level as long as its quota name, unit and
+// period stay. An instance whose name falls under another definition afterwards moves there with
+// its levels.
 //
-// Thread-safety: for the control thread, one edit at a time. It takes the creation lock in short
-// pieces, so that workers find and make instances meanwhile.
-// Ownership: a value on the stack of whoever edits; it refers to the parts of one limiter.
+// Thread-safety: for the control thread, one edit at a time. It takes the creation lock again and
+// again for short times, so that workers can find and make instances meanwhile.
+// Ownership: a value on the stack of the function that edits; it refers to the parts of one
+// limiter.
 // Invariant: after finish() every live instance has the definition that its name falls under, and
-// each of its limits has a record or the instance waits for one (adoption.h).
+// each of its limits has a record, unless the instance waits for one (adoption.h).
 
 #include <cstdint>
 #include <memory>
@@ -39,12 +41,13 @@ class DefinitionEdit {
 
     DefinitionEdit(const Parts& parts, Instant now) : parts_(parts), now_(now) {}
 
-    /// Adds a definition, or puts it in the place of the one that has its name. The caller has
-    /// asked CompiledDefinitions::objection_to().
+    /// Adds a definition, or replaces the one that has its name. The caller must have found that
+    /// CompiledDefinitions::objection_to() has no objection.
     void put(const QuotaDefinition& definition);
-    /// Takes the definition of this name away, if there is one.
+    /// Removes the definition of this name, if there is one.
     void take_away(const std::string& name);
-    /// Lets the instances follow. Nothing may be put or taken away afterwards.
+    /// Brings all instances in line with the new definitions. put() and take_away() may not be
+    /// called afterwards.
     void finish();
 
   private:
@@ -73,13 +76,14 @@ class DefinitionEdit {
 
     const Parts parts_;
     const Instant now_;
-    bool touched_templates_ = false;              // some template came or went
-    std::vector<std::string> touched_exact_;      // exact names that came or went
+    bool touched_templates_ = false;              // some template was added or removed
+    std::vector<std::string> touched_exact_;      // exact names that were added or removed
     std::vector<std::uint32_t> touched_parents_;  // definitions with another parent than before
     std::unordered_set<std::uint32_t> is_removed_;
-    std::vector<std::uint32_t> removed_;  // the same, in their order
-    std::vector<std::uint32_t> moved_;    // instances that fell under another definition
-    bool lost_parents_ = false;           // an instance with children lost its definition
+    /// The members of is_removed_, in the order of their removal.
+    std::vector<std::uint32_t> removed_;
+    std::vector<std::uint32_t> moved_;  // instances that fell under another definition
+    bool lost_parents_ = false;         // an instance with children lost its definition
 };
 
 }  // namespace weir::limiter

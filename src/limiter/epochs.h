@@ -1,7 +1,7 @@
 #pragma once
 // Quiescent-state reclamation: memory that has been unlinked may be used again once no thread can
-// hold a pointer to it. A thread enters before it looks anything up and leaves when it holds
-// nothing any more. An idle thread is outside and delays nobody.
+// hold a pointer to it. A thread enters before it looks anything up, and leaves when it holds no
+// pointer any more. An idle thread is outside and does not delay the reuse of memory.
 //
 // Thread-safety: enter() and leave() are for the slot's own thread, retire() and oldest() for any.
 // Ownership: a slot belongs to its thread's context.
@@ -23,15 +23,18 @@ class Epochs {
     void enter(Slot& slot) {
         if (slot.entered.load(std::memory_order_relaxed) == kOutside) {
             slot.entered.store(current_.load(std::memory_order_acquire), std::memory_order_relaxed);
-            // Either oldest() sees the store, or what we look up from here on sees the unlinking.
+            // Either oldest() sees this store, or the look-ups of this thread from here on see the
+            // unlinking.
             std::atomic_thread_fence(std::memory_order_seq_cst);
         }
     }
     static void leave(Slot& slot) { slot.entered.store(kOutside, std::memory_order_release); }
 
-    /// To be called after unlinking: what was unlinked is free once oldest() exceeds the result.
+    /// To be called after an object was unlinked. The object may be freed once oldest() exceeds the
+    /// result.
     std::uint64_t retire() { return current_.fetch_add(1, std::memory_order_seq_cst); }
 
+    /// The oldest epoch that some thread may still be in.
     template <class Slots>
     [[nodiscard]] std::uint64_t oldest(const Slots& slots) const {
         std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -5,17 +5,17 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/relaxed.h"
 #include "limiter/bucket.h"
 
 namespace weir::limiter {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-/// Records whose gauges are read in one go.
+/// How many records are read for gauges at a time.
 constexpr std::uint32_t kGaugedAtOnce = 16'384;
-/// Instances of one definition that statistics_of() looks at.
+/// How many instances of one definition statistics_of() looks at.
 constexpr std::uint32_t kMostInstances = 10'000;
-/// A rate below this is none.
+/// A rate below this counts as 0.
 constexpr double kNothing = 1e-9;
 
 /// The chance that a typical request is refused by this limit now.
@@ -127,7 +127,7 @@ Figures::Sums Figures::sum(std::uint32_t slot) const {
 
 // --- gauges --------------------------------------------------------------------------------------
 
-/// Adds what one live instance shows to its definition's gauges.
+/// Adds one instance to the gauges of its definition.
 void Figures::gauge(std::uint32_t id, const CompiledDefinition& definition, std::int64_t now,
                     Gauges& gauges) {
     double pass = 1;
@@ -146,12 +146,12 @@ void Figures::gauge(std::uint32_t id, const CompiledDefinition& definition, std:
         offered = std::max(offered, own_offered_rate(record, now) / typical_of(record));
     }
     if (definition.overflow && offered < kNothing && !(ratio > 0)) {
-        return;  // waits for its template to overflow
+        return;  // an overflow instance that has not been used yet
     }
     gauges.add(1 - pass, ratio, offered);
 }
 
-/// The records from..to; what they show goes to the gauges by slot.
+/// Adds the records from `from` to `to` to the gauges of their definitions' slots.
 void Figures::gauge_records(std::uint32_t from, std::uint32_t to, Instant now,
                             std::vector<Gauges>& gauges) {
     for (std::uint32_t id = from; id <= to; ++id) {
@@ -166,7 +166,8 @@ void Figures::gauge_records(std::uint32_t from, std::uint32_t to, Instant now,
     gauged_ += to >= from ? to - from + 1 : 0;
 }
 
-/// Some instances of the definition, by its ring; returns how many there are beyond them.
+/// Adds some instances of the definition to its gauges, in the order of its ring. Returns how many
+/// instances were left out.
 std::uint32_t Figures::gauge_members(std::uint32_t definition, Instant now, Gauges& gauges) {
     const CompiledDefinition* const compiled = definitions_.get(definition);
     WEIR_ASSERT(compiled != nullptr);
@@ -181,7 +182,7 @@ std::uint32_t Figures::gauge_members(std::uint32_t definition, Instant now, Gaug
     return members.live - seen;
 }
 
-/// What the last whole round saw is shown until this one is whole.
+/// The gauges of the last complete round are shown until this round is complete.
 void Figures::survey(Instant now) {
     const std::uint32_t end = store_.high_water();
     if (end <= kGaugedAtOnce) {
@@ -240,7 +241,7 @@ std::optional<DefinitionStatistics> Figures::statistics_of(std::string_view defi
     }
     DefinitionStatistics statistics =
         to_statistics(compiled->statistics, compiled->source.name, compiled, gauges);
-    if (compiled->statistics == 0) {  // shares its counters with others: of no use here
+    if (compiled->statistics == 0) {  // a shared slot says nothing of this definition
         statistics.offered = statistics.admitted = statistics.refused = 0;
         statistics.shadow_refused = statistics.refunded = 0;
         statistics.overflowed = 0;

@@ -1,11 +1,12 @@
 #pragma once
-// Figures: what the limiter shows of each definition and of single limits. Counters are kept by
-// each thread and summed here. Gauges (levels, chances of refusing) are read by looking at the live
-// instances: at all of them if they are few, else at some in each upkeep.
+// Figures: the numbers that the limiter shows of each definition and of single limits. Counters are
+// kept by each thread and summed here. Gauges (levels, chances of refusing) are read from the live
+// instances: if there are few of them, from all when the figures are asked for, else from some in
+// each call of survey().
 //
 // Thread-safety: for the control thread. statistics_of() takes the creation lock.
 // Ownership: it owns the slots in which a definition's figures are counted, and the gauges of the
-// last round. The counters belong to the ThreadContexts.
+// last round through all instances. The counters belong to the ThreadContexts.
 // Invariants: slot 0 is shared by all definitions beyond LimiterOptions::max_statistics. A slot
 // that is given to another definition counts from 0 for it.
 
@@ -36,9 +37,9 @@ class Figures {
           options_(options) {}
 
     // --- slots, for edits of definitions ---------------------------------------------------------
-    /// A slot that counts from 0; 0 when all are used.
+    /// Takes a slot, whose figures count from 0. Returns 0, the shared slot, when all are in use.
     [[nodiscard]] std::uint32_t take_slot();
-    /// The slot belongs to the definition at this index.
+    /// Gives the slot to the definition at this index.
     void set_owner(std::uint32_t slot, std::uint32_t definition);
     void free_slot(std::uint32_t slot);
 
@@ -49,14 +50,14 @@ class Figures {
     [[nodiscard]] std::optional<DefinitionStatistics> statistics_of(std::string_view definition,
                                                                     Instant now);
 
-    /// Reads the gauges of the next part of all instances, if they are too many to be read in one
-    /// go when somebody asks.
+    /// Reads the gauges of the next part of all instances, if there are too many of them to be read
+    /// at once when the figures are asked for.
     void survey(Instant now);
-    /// How many records have been looked at for gauges so far.
+    /// How many records have been read for gauges so far.
     [[nodiscard]] std::uint64_t gauged() const { return gauged_; }
 
   private:
-    /// Counters of one slot over all threads.
+    /// The counters of one slot, summed over all threads.
     struct Sums {
         double offered = 0;
         double admitted = 0;
@@ -67,15 +68,15 @@ class Figures {
         void add(const DefinitionFigures& figures);
         void subtract(const Sums& other);
     };
-    /// Gauges of one definition while its instances are visited.
+    /// The gauges of one definition, gathered while its instances are visited.
     struct Gauges {
-        double weight = 0;  // offered rates
-        double p_sum = 0;   // of chances of refusing, weighted by the offered rates
+        double weight = 0;  // sum of the offered rates
+        double p_sum = 0;   // of the chances of refusing, weighted by the offered rates
         double p_max = 0;
         double ratio_sum = 0;  // of level/low, weighted by the offered rates
         double ratio_max = 0;
         std::uint32_t instances = 0;
-        double p_plain = 0;  // unweighted, for when nothing is offered
+        double p_plain = 0;  // unweighted sum, for when nothing is offered
         double ratio_plain = 0;
         void add(double p, double ratio, double offered);
         void fill(DefinitionStatistics& statistics) const;
@@ -100,13 +101,13 @@ class Figures {
     const ThreadContexts& threads_;
     const LimiterOptions& options_;
     std::vector<std::uint32_t> free_slots_;
-    std::uint32_t slots_used_ = 1;       // ever; slot 0 is everybody else's
-    std::vector<std::uint32_t> owners_;  // the definition, by slot; 0 = none
-    std::vector<Sums> bases_;            // what the former owners of a slot have counted
+    std::uint32_t slots_used_ = 1;       // slots that were ever taken, and slot 0
+    std::vector<std::uint32_t> owners_;  // index of each slot's definition; 0 = none
+    std::vector<Sums> bases_;            // what the former owners of each slot have counted
     std::uint64_t gauged_ = 0;
     std::uint32_t survey_hand_ = 0;  // the last record that this round has looked at
-    std::vector<Gauges> surveying_;  // of this round, by slot
-    std::vector<Gauges> surveyed_;   // of the last whole round
+    std::vector<Gauges> surveying_;  // of the round that is under way, by slot
+    std::vector<Gauges> surveyed_;   // of the last round that is complete, by slot
 };
 
 }  // namespace weir::limiter

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/relaxed.h"
 
 namespace weir::limiter {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-/// No level and no rate of a fleet is believed to be larger.
+/// Levels and rates of the fleet that are larger than this are not believed.
 constexpr double kMostPlausible = 1e18;
 
 /// The record's lock bit, held while in scope. For the control thread.
@@ -110,7 +110,7 @@ std::optional<LimitRef> FleetPort::lookup(std::string_view quota, Unit unit,
 void FleetPort::drain_active(const std::function<void(LimitRef)>& visit) {
     listening_.store(true, kRelaxed);
     threads_.for_each([&](ThreadContext& thread) {
-        // No more than fit at once: others go on filling it.
+        // At most as many as the list holds, because workers go on filling it.
         for (std::uint32_t left = ActiveList::kCapacity; left > 0; --left) {
             const std::uint32_t record = thread.active.pop();
             if (record == 0) {
@@ -126,10 +126,10 @@ void FleetPort::drain_active(const std::function<void(LimitRef)>& visit) {
 
 // --- views ---------------------------------------------------------------------------------------
 
-/// What was counted in the record goes on in the view.
+/// Moves what was counted in the record to the view.
 void FleetPort::take_over_pending(LimitRecord& record, ViewRecord& view, std::int64_t now) {
     const Pending pending = unpack_pending(record.pending.load(kRelaxed));
-    // Offered before now was not kept; what was admitted was certainly offered.
+    // How much weight was offered before is not known, but at least as much as was admitted.
     view.offered.store(std::max(0.0, static_cast<double>(pending.admitted - pending.offered)),
                        kRelaxed);
     view.last_offered.store(touched_at(record, now), kRelaxed);
@@ -201,12 +201,14 @@ void FleetPort::uninstall(LimitRef limit, Instant now) {
     remove_view(bucket, renew(bucket, nanoseconds(now)));
 }
 
-/// The caller holds the record's lock bit and has renewed it to the level `renewed`.
+/// Sets or clears the flag of isolation. The caller holds the record's lock bit and has renewed it
+/// to the level `renewed`.
 void FleetPort::set_isolated(const Found& found, const Bucket& bucket, bool isolated,
                              double renewed) {
     WEIR_ASSERT(bucket.view != nullptr);
     if (found.limit->safe != nullptr) {
-        // A bucket of another size begins as full as the one before.
+        // The bucket of the safe capacity has another size. The same share of it is filled at
+        // first.
         const double rate = found.limit->parameters.rate;
         const double share = rate > 0 ? found.limit->safe->parameters.rate / rate : 0;
         if (isolated) {
@@ -258,7 +260,7 @@ IsolationMode FleetPort::isolation_of(std::string_view quota) const {
     return definition == nullptr ? IsolationMode::safe : definition->source.when_isolated;
 }
 
-/// The definition that a name falls under. The overflow instance of a template is called after it.
+/// The definition that a name falls under. An overflow instance has the name of its template.
 std::optional<std::uint32_t> FleetPort::definition_of(std::string_view quota) const {
     if (quota.ends_with(kOverflowSuffix)) {
         const std::string name(quota.substr(0, quota.size() - kOverflowSuffix.size()));

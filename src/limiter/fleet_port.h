@@ -1,13 +1,14 @@
 #pragma once
-// The port to the fleet: what the engine, which synchronises limits between processes, sees of the
-// limiter. It learns which limits are in use (the active lists), reads what this process did with
-// them, and installs views of what the fleet does.
+// The port to the fleet: the side of the limiter that the engine uses to synchronise limits between
+// processes. The engine learns which limits are in use (from the active lists), reads what this
+// process did with them, and installs views of what the fleet does.
 //
 // Thread-safety: is_listening() and note_active() are for workers; everything else is for the
 // control thread.
-// Ownership: it owns nothing but its state of listening; view records belong to the InstanceStore.
-// Invariants: a reference (LimitRef) is looked at before it is used, so that a stale one does
-// nothing. A record is in at most one active list, which its kQueued bit says.
+// Ownership: it owns nothing but the flag whether an engine listens; view records belong to the
+// InstanceStore.
+// Invariants: every reference (LimitRef) is checked before it is used, so that a stale one does
+// nothing. A record is in at most one active list; its kQueued bit says whether it is in one.
 
 #include <atomic>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/relaxed.h"
 #include "limiter/bucket.h"
 #include "limiter/compiled_definitions.h"
 #include "limiter/instance_store.h"
@@ -33,7 +35,7 @@ class FleetPort {
     // --- workers ---------------------------------------------------------------------------------
     /// Whether an engine drains the active lists.
     [[nodiscard]] bool is_listening() const { return listening_.load(std::memory_order_relaxed); }
-    /// Puts the limit into the thread's active list unless it is in one.
+    /// Puts the limit into the thread's active list, unless it is in an active list already.
     static void note_active(ThreadContext& thread, std::uint32_t id, LimitRecord& record);
 
     // --- control thread: as Limiter says it ------------------------------------------------------
@@ -55,7 +57,8 @@ class FleetPort {
     [[nodiscard]] std::uint64_t bad_views() const { return bad_views_; }
 
   private:
-    /// What a reference means now; `limit` is null when it is stale or the limit is edited away.
+    /// What a reference leads to now; `limit` is null when the reference is stale or an edit took
+    /// the limit away.
     struct Found {
         LimitRecord* record = nullptr;
         const CompiledLimit* limit = nullptr;
@@ -79,7 +82,6 @@ class FleetPort {
 };
 
 inline void FleetPort::note_active(ThreadContext& thread, std::uint32_t id, LimitRecord& record) {
-    constexpr auto kRelaxed = std::memory_order_relaxed;
     if ((record.control.load(kRelaxed) & kQueued) != 0 ||
         (record.control.fetch_or(kQueued, kRelaxed) & kQueued) != 0) {
         return;

@@ -1,6 +1,6 @@
 #pragma once
-// Ids of records that wait for their turn, in order. An id waits at most once. While none waits the
-// queue takes no memory. Not thread-safe; owned by whoever holds it.
+// A queue of the ids of records that wait for their turn. An id is in the queue at most once. An
+// empty queue takes no memory. Not thread-safe; owned by whoever holds it.
 
 #include <cstdint>
 #include <deque>
@@ -12,7 +12,7 @@ namespace weir::limiter {
 
 class IdQueue {
   public:
-    /// At the end, unless it waits already.
+    /// Appends the id, unless it is in the queue already.
     void push(std::uint32_t id) {
         if (id >= waits_.size()) {
             waits_.resize(id + std::size_t{1}, false);
@@ -23,7 +23,7 @@ class IdQueue {
         }
         WEIR_ASSERT(!ids_.empty());
     }
-    /// The one that has waited for longest; there must be one.
+    /// Takes the id that has waited for longest. The queue must not be empty.
     [[nodiscard]] std::uint32_t pop() {
         WEIR_ASSERT(!ids_.empty());
         const std::uint32_t id = ids_.front();

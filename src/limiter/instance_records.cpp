@@ -1,12 +1,11 @@
 #include "limiter/instance_records.h"
 
 #include "base/assert.h"
+#include "base/relaxed.h"
 #include "limiter/bucket.h"
 
 namespace weir::limiter {
 namespace {
-
-constexpr auto kRelaxed = std::memory_order_relaxed;
 
 /// The link of a record that keeps its successor and gets this identity.
 std::uint32_t link_of(std::uint32_t next, std::uint8_t identity) { return (next << 8) | identity; }
@@ -78,7 +77,7 @@ void InstanceRecords::bring_to_now(std::uint32_t head, const CompiledDefinition&
     }
 }
 
-/// Nothing of its limit is left in the record, which belongs to no limit now.
+/// Empties the record, which belongs to no limit from now on.
 void InstanceRecords::clear(std::uint32_t record_id, Instant now) {
     LimitRecord& record = store_.record(record_id);
     lock_waiting(record);

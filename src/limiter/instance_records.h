@@ -1,7 +1,7 @@
 #pragma once
 // The records of one instance: one for each limit of its definition, in a list that begins at the
-// instance's head. An edit of definitions changes which limit a record belongs to; here are the
-// steps that do it.
+// instance's head. An edit of definitions changes which limit a record belongs to; this class has
+// the steps of such a change.
 //
 // Thread-safety: every function needs the creation lock (InstanceStore::lock). Workers read and
 // charge the records meanwhile.
@@ -21,17 +21,19 @@ class InstanceRecords {
   public:
     explicit InstanceRecords(InstanceStore& store) : store_(store) {}
 
-    /// Finds a record for each limit that the instance has none for yet: one that belongs to no
-    /// limit, or a new one at the end of the list. False if none was left for some limit.
+    /// Gives a record to each limit of the definition for which the instance has none yet: a record
+    /// of the instance that belongs to no limit, or a new one at the end of its list. False if no
+    /// record was left for some limit.
     [[nodiscard]] bool add_missing(std::uint32_t head, const CompiledDefinition& definition,
                                    Instant now);
-    /// The same when no record is free anywhere: limits in force take the records of former limits.
-    /// So they are enforced, and a former limit that comes back begins anew. False if there are
-    /// not enough of those records either.
+    /// The same for the case that no record is free anywhere: limits in force take the records of
+    /// the instance's former limits. So they are enforced, and a former limit that comes back
+    /// begins anew. False if there are not enough of those records either.
     [[nodiscard]] bool take_former(std::uint32_t head, const CompiledDefinition& definition,
                                    Instant now);
     /// Clears the records whose identity means another limit in this definition than before, and
-    /// those that it does not know at all. What is left belongs to its limits and its former ones.
+    /// those whose identity this definition does not know. The records that remain belong to limits
+    /// of the definition or to its former limits.
     void clear_reused(std::uint32_t head, const CompiledDefinition& definition, Instant now);
     /// For an instance that moves from one definition to another: gives its records the identities
     /// that the other one uses for the same limits. A record whose limit the other definition does

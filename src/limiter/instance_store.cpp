@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/assert.h"
+#include "base/relaxed.h"
 
 namespace weir::limiter {
 
@@ -19,7 +20,6 @@ struct NameBlock {
 
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr std::size_t kFirstTable = 1024;
 
 NameBlock* make_name(std::string_view text) {
@@ -30,10 +30,11 @@ NameBlock* make_name(std::string_view text) {
     return block;
 }
 
-/// What the C library takes for it: the block and its own word.
+/// The memory that the C library uses for the block, with its own word in front.
 std::size_t bytes_of(NameBlock* block) { return ::malloc_usable_size(block) + sizeof(std::size_t); }
 
-/// Room for instances that wait in limbo while their successors live already.
+/// The number of records. It is larger than max_instances, because instances that were dropped wait
+/// in limbo while their successors exist already.
 std::uint32_t pool_size(std::uint32_t max_instances) {
     constexpr std::uint32_t kSlack = 4096;
     const std::uint64_t size = std::uint64_t{max_instances} + max_instances / 4 + kSlack;
@@ -139,7 +140,8 @@ bool InstanceStore::hold(std::uint32_t id, std::uint32_t generation) {
     return true;
 }
 
-/// Wraps without a carry into the holds, which may change meanwhile.
+/// Adds 1 to the generation without a carry into the count of holds, which other threads may change
+/// at the same time.
 void InstanceStore::next_generation(std::uint32_t id) {
     std::atomic<std::uint32_t>& word = infos_[id].generation;
     std::uint32_t old = word.load(kRelaxed);
@@ -150,6 +152,7 @@ void InstanceStore::next_generation(std::uint32_t id) {
 }
 
 void InstanceStore::push(Retired retired) {
+    WEIR_ASSERT(lock.is_locked());
     retired.epoch = epochs.retire();
     WEIR_ASSERT(limbo_.empty() || limbo_.back().epoch < retired.epoch);
     limbo_.push_back(std::move(retired));

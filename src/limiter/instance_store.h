@@ -1,14 +1,14 @@
 #pragma once
-// The memory of instances: records that every request touches, facts that few need, names and
-// views, all from bounded pools. What is dropped waits in limbo until no thread can see it. Nothing
-// here knows definitions.
+// The memory of instances: the records that every request touches, the facts about an instance that
+// are rarely needed, its name, and views. All of it comes from bounded pools. Memory of a dropped
+// instance waits in limbo until no thread can see it any more. The store does not know definitions.
 //
 // Thread-safety: record(), info(), name(), view_of() and names.find() may be called on any thread
 // inside an Epochs section; hold(), unhold() and held() on any thread. Everything that changes the
-// store needs the creation lock (`lock`), which workers only try to get.
-// Ownership: it owns all of that memory for as long as it lives; addresses never change.
-// Invariants: an id is the head of a live instance, a further record of one, in limbo or free. The
-// generation of an id is odd while it is the head of a live instance.
+// store needs the creation lock (`lock`). Workers mostly only try to take it (see creation.h).
+// Ownership: it owns all of that memory for as long as it lives; addresses in it never change.
+// Invariants: an id is either the head of a live instance, a further record of one, in limbo or
+// free. The generation of an id is odd while it is the head of a live instance.
 
 #include <atomic>
 #include <cstdint>
@@ -25,31 +25,37 @@
 
 namespace weir::limiter {
 
-/// A name in one allocation, made when its instance is.
+/// The name of an instance, allocated together with its length when the instance is made.
 struct NameBlock;
 
-/// The cold part of an instance.
+/// The facts about an instance that requests rarely need. Only those of a head record are used.
 struct InstanceInfo {
     std::atomic<NameBlock*> name;  // null = not a live head
-    /// Low half: counts births and deaths, odd = live. High half: how many hold it.
+    /// The low half counts how often the id began and ceased to be a live head, so it is odd while
+    /// it is one. The high half counts the calls of hold() without unhold().
     std::atomic<std::uint32_t> generation;
-    std::uint32_t children;
-    std::uint32_t previous;  // in the ring of its definition's instances
+    std::uint32_t children;  // live instances below it, and pins (Instances::Pin)
+    std::uint32_t previous;  // its neighbours in the ring of its definition's instances
     std::uint32_t next;
 };
 
+/// A spin lock that serialises all changes of the store.
 class CreationLock {
   public:
+    /// False if the lock was taken at each of `tries` attempts.
     [[nodiscard]] bool try_lock(std::uint32_t tries);
-    void lock();  // yields until it has it
+    void lock();  // yields the processor until it has the lock
     void unlock() { locked_.store(false, std::memory_order_release); }
+    /// Whether any thread holds it. For assertions: false proves that the caller does not.
+    [[nodiscard]] bool is_locked() const { return locked_.load(std::memory_order_relaxed); }
 
   private:
     std::atomic<bool> locked_{false};
 };
 
-/// Where the records and views lie, for who reads very many of them: one step instead of two. They
-/// never move while their store lives. Threads: as InstanceStore::record() and view_of().
+/// The addresses of the arrays of records and views, for code that reads very many of them and
+/// saves a step. The arrays never move while their store lives. Thread-safety is that of
+/// InstanceStore::record() and view_of().
 struct RecordArrays {
     LimitRecord* records;
     ViewRecord* views;
@@ -62,7 +68,7 @@ struct RecordArrays {
 
 class InstanceStore {
   public:
-    /// Ids fit in 24 bits; 0 is none.
+    /// Ids fit in 24 bits; 0 is not an id.
     static constexpr std::uint32_t kMaxRecords = (1U << 24) - 1;
 
     InstanceStore(std::uint32_t max_instances, std::uint32_t max_views);
@@ -71,28 +77,28 @@ class InstanceStore {
     InstanceStore& operator=(const InstanceStore&) = delete;
 
     [[nodiscard]] LimitRecord& record(std::uint32_t id) { return records_[id]; }
-    [[nodiscard]] const LimitRecord& record(std::uint32_t id) const { return records_[id]; }
     [[nodiscard]] InstanceInfo& info(std::uint32_t id) { return infos_[id]; }
-    [[nodiscard]] const InstanceInfo& info(std::uint32_t id) const { return infos_[id]; }
     [[nodiscard]] ViewRecord* view_of(const LimitRecord& record) {
         return arrays().view_of(record);
     }
     [[nodiscard]] RecordArrays arrays() { return {&records_[0], &views_[0]}; }
     [[nodiscard]] std::string_view name(std::uint32_t id) const;
+    /// Whether the id is still the head of the live instance that had this generation().
     [[nodiscard]] bool live(std::uint32_t id, std::uint32_t generation) const {
         return id != 0 && id <= high_water() && (generation & 1) != 0 &&
                this->generation(id) == generation;
     }
-    /// The low byte: it travels in the name table beside the 24 bits of the id.
+    /// The low byte of the generation. It lies in the name table beside the 24 bits of the id.
     [[nodiscard]] std::uint32_t generation(std::uint32_t id) const {
         return infos_[id].generation.load(std::memory_order_acquire) & 0xff;
     }
-    /// More of it, for whoever keeps it for longer than a request takes.
+    /// More bits of the generation, for references that are kept for longer than a request takes.
     [[nodiscard]] std::uint32_t long_generation(std::uint32_t id) const {
         return infos_[id].generation.load(std::memory_order_acquire) & kGenerationMask;
     }
-    /// Keeps a live instance from being dropped for idleness until unhold(), which is also right
-    /// after its death. False: it does not live, or too many hold it. Any thread.
+    /// Keeps a live instance from being dropped as idle until unhold(), which must be called also
+    /// when the instance has been dropped meanwhile. False if the instance does not live or too
+    /// many hold it; then unhold() must not be called.
     [[nodiscard]] bool hold(std::uint32_t id, std::uint32_t generation);
     void unhold(std::uint32_t id) {
         infos_[id].generation.fetch_sub(kHold, std::memory_order_release);
@@ -100,30 +106,31 @@ class InstanceStore {
     [[nodiscard]] bool held(std::uint32_t id) const {
         return infos_[id].generation.load(std::memory_order_acquire) >= kHold;
     }
-    /// Is it the head of a live instance?
+    /// Whether the id is the head of a live instance.
     [[nodiscard]] bool live_head(std::uint32_t id) const {
         return infos_[id].name.load(std::memory_order_relaxed) != nullptr;
     }
-    /// Records ever used: ids 1 .. high_water().
+    /// The ids that have ever been used are 1 to high_water().
     [[nodiscard]] std::uint32_t high_water() const {
         return high_water_.load(std::memory_order_acquire);
     }
 
-    /// A record fresh at `now`, or 0 when all are used.
+    /// A new record with an empty level and `now` as its anchor; 0 when all are in use.
     [[nodiscard]] std::uint32_t allocate_record(std::int64_t now);
-    /// The limit's part of a record as allocate_record() makes it; its flags and links stay.
+    /// Resets what the record says of its limit, as in a new record. Its flags and links stay.
     void clear_record(std::uint32_t id, std::int64_t now);
-    /// Makes the record the head of an instance. Publishes nothing.
+    /// Makes the record the head of an instance with this name. Does not enter it in `names`.
     void make_instance(std::uint32_t id, std::string_view name);
-    /// Unlinks nothing by itself: the caller has made it unreachable. Frees all its records and
-    /// views when no thread can see them.
+    /// Frees all records and views of the instance as soon as no thread can see them. The caller
+    /// has unlinked the instance before, so that it can no longer be found.
     void retire_instance(std::uint32_t id);
-    /// A view for the record, or null when there are no more.
+    /// Gives the record a view; null when none is left.
     ViewRecord* attach_view(std::uint32_t id);
     void detach_view(std::uint32_t id);
+    /// Free the object as soon as no thread can see it. The caller has unlinked it before.
     void retire_slots(std::unique_ptr<NameTable::Slots> slots);
     void retire_other(std::shared_ptr<const void> object);
-    /// Makes everything reusable that was retired before `oldest` (see Epochs).
+    /// Makes all memory reusable that was retired before the epoch `oldest` (see Epochs).
     void reclaim(std::uint64_t oldest);
 
     mutable CreationLock lock;

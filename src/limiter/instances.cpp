@@ -1,16 +1,16 @@
 #include "limiter/instances.h"
 
 #include "base/assert.h"
+#include "base/relaxed.h"
 
 namespace weir::limiter {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
 /// The name table grows before it is fuller than this; maintain() does so earlier.
 constexpr double kFullLoad = 0.85;
 
 /// What the name table keeps: 24 bits of the id, the low byte of its generation, and the parent.
-NameEntry entry_of(std::uint32_t id, std::uint32_t generation, std::uint32_t parent) {
+TableEntry entry_of(std::uint32_t id, std::uint32_t generation, std::uint32_t parent) {
     return {id | generation << 24, parent};
 }
 
@@ -42,13 +42,13 @@ LeafId Instances::publish(std::uint32_t id, std::uint64_t hash, LeafId parent) {
     if (store_.names.load() > kFullLoad) {
         store_.retire_slots(store_.names.grow());
     }
-    const NameEntry entry = entry_of(id, store_.generation(id), parent.instance);
+    const TableEntry entry = entry_of(id, store_.generation(id), parent.instance);
     store_.names.insert(hash, entry);
     return leaf_of(entry);
 }
 
-/// Whether the name leads to this instance. A name that reads like an overflow instance's may be a
-/// client's, so it is not enough that the instance has the name.
+/// Whether the name leads to this instance. A client may send a name like that of an overflow
+/// instance, so it is not enough to compare the names.
 bool Instances::name_leads_to(std::uint64_t key, std::uint32_t id) const {
     const auto entry = store_.names.find(key);
     return entry && (entry->value & kIdMask) == id;
@@ -103,7 +103,7 @@ void Instances::release_children(std::uint32_t id) {
     if (store_.info(id).children == 0) {
         return;
     }
-    // A set of definitions that nobody has validated: a quota went whose children still name it.
+    // The set of definitions was not validated: a quota was removed whose children still name it.
     for (std::uint32_t child = 1; child <= store_.high_water(); ++child) {
         if (store_.live_head(child)) {
             release(child);
@@ -151,8 +151,8 @@ void Instances::drop_overflow_instance(std::uint32_t id) {
     --overflow_instances_;
 }
 
-/// Puts the definition among those with as many instances. Overflow instances are never replaced,
-/// so their definitions have no rank.
+/// Puts the definition into the rank of those with as many instances. Overflow instances are never
+/// replaced, so their definitions have no rank.
 void Instances::rank(std::uint32_t definition) {
     const CompiledDefinition* compiled = definition == 0 ? nullptr : definitions_.get(definition);
     const std::uint32_t live = members(definition).live;
@@ -175,7 +175,7 @@ void Instances::join(std::uint32_t definition, std::uint32_t id) {
         info.previous = info.next = id;
         return;
     }
-    // Behind the hand, so that those that have been there longest come first.
+    // Inserted just before the hand, so that a search comes to it last.
     InstanceInfo& hand = store_.info(ring.hand);
     info.next = ring.hand;
     info.previous = hand.previous;

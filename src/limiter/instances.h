@@ -1,14 +1,16 @@
 #pragma once
-// The table of instances: which ones live, which definition and which parent each has. Finding an
-// instance by name is InstanceStore::names; making one is creation.h, making room for it is
-// eviction.h, and what an edit of definitions does with them is definition_edit.h.
+// The table of instances: which instances live, and which definition and which parent each of them
+// has. InstanceStore::names finds an instance by its name, creation.h makes instances, eviction.h
+// makes room for them, and definition_edit.h adapts them to an edit of definitions.
 //
 // Thread-safety: every function needs the creation lock (InstanceStore::lock), apart from
-// leaf_of(), ensure_definition() and the for_each functions, which take it themselves.
-// Ownership: the InstanceStore owns the instances' memory; here are the links between them.
-// Invariants: an instance is in the ring of exactly one definition (of index 0 while it has lost
-// its own); the `children` of an instance counts those that name it as their parent, and the pins
-// of whoever is working with it.
+// leaf_of(), which any thread may call, and ensure_definition() and the for_each functions, which
+// take the lock themselves.
+// Ownership: the InstanceStore owns the memory of instances; this class owns the rings of
+// definitions.
+// Invariants: an instance is in the ring of exactly one definition, or in the ring of index 0 while
+// it has lost its own. The field `children` of an instance is the number of instances whose parent
+// it is, plus the number of its pins.
 
 #include <algorithm>
 #include <array>
@@ -25,7 +27,7 @@
 
 namespace weir::limiter {
 
-/// An overflow instance has the name of its template and this behind it.
+/// The name of an overflow instance is that of its template followed by this text.
 inline constexpr std::string_view kOverflowSuffix = "#overflow";
 
 class Instances {
@@ -34,8 +36,8 @@ class Instances {
     Instances(const Instances&) = delete;
     Instances& operator=(const Instances&) = delete;
 
-    /// What a name leads to, from its entry in the name table.
-    [[nodiscard]] static LeafId leaf_of(NameEntry entry) {
+    /// The instance that an entry of the name table stands for.
+    [[nodiscard]] static LeafId leaf_of(TableEntry entry) {
         LeafId leaf;
         leaf.instance = entry.value & kIdMask;
         leaf.generation = entry.value >> 24;
@@ -43,21 +45,20 @@ class Instances {
     }
 
     // --- one instance ----------------------------------------------------------------------------
-    /// Makes an instance of the definition without records for its limits and without its entry in
-    /// the name table. 0 when no record is left.
+    /// Makes an instance of the definition. It has no records for the limits and no entry in the
+    /// name table yet. 0 when no record is left.
     [[nodiscard]] std::uint32_t make(std::uint32_t definition, std::string_view name, LeafId parent,
                                      Instant now);
     /// Lets the name lead to the instance from now on.
     LeafId publish(std::uint32_t id, std::uint64_t hash, LeafId parent);
-    /// Takes the instance, which has no children, out of everything that leads to it. Its memory is
-    /// used again when no thread can see it any more.
+    /// Drops the instance, which must have no children: unlinks it from its name, its parent and
+    /// its ring. Its memory is used again when no thread can see it any more.
     void drop(std::uint32_t id);
     void set_parent(std::uint32_t id, LeafId parent);
-    /// Leaves the instance without children: those that still have it as their parent have none
-    /// now.
+    /// Takes the instance's children away: afterwards those that had it as their parent have none.
     void release_children(std::uint32_t id);
-    /// Keeps an instance from being replaced, as a child would, for as long as the Pin lives, also
-    /// when what is done meanwhile throws. Nothing for 0.
+    /// While a Pin lives, its instance is not replaced, as if it had a child. The pin also ends
+    /// when an exception passes. For id 0 it does nothing.
     class Pin {
       public:
         Pin(Instances& instances, std::uint32_t id) : instances_(instances), id_(id) {
@@ -74,8 +75,7 @@ class Instances {
     /// Moves the instance into the ring of another definition.
     void move_to(std::uint32_t id, std::uint32_t definition);
 
-    // --- the instances of one definition
-    // -----------------------------------------------------------
+    // --- the instances of one definition ---------------------------------------------------------
     [[nodiscard]] Members& members(std::uint32_t definition) {
         WEIR_ASSERT(definition < members_.size());
         return members_[definition];
@@ -84,15 +84,14 @@ class Instances {
         WEIR_ASSERT(definition < members_.size());
         return members_[definition];
     }
-    /// Makes place for the members of a new definition. Takes the lock.
+    /// Makes place for the instances of a new definition. Takes the lock.
     void ensure_definition(std::uint32_t definition);
-    /// Forgets a definition that is removed.
+    /// Forgets a definition that was removed.
     void forget_definition(std::uint32_t definition);
-    /// Definitions by how many instances they have.
+    /// The definitions, ordered by how many instances they have.
     [[nodiscard]] SizeRanks& ranks() { return ranks_; }
 
-    // --- overflow instances, which do not count for the bounds
-    // -------------------------------------
+    // --- overflow instances, which do not count for the bounds -----------------------------------
     void count_overflow_instance() { ++overflow_instances_; }
     void drop_overflow_instance(std::uint32_t id);
     [[nodiscard]] std::uint32_t live_without_overflow() const {
@@ -100,15 +99,14 @@ class Instances {
         return store_.instances() - overflow_instances_;
     }
 
-    // --- visits, on the control thread; they take the lock and give it back in between
-    // --------------
+    // --- visits, on the control thread; they take the lock and give it back in between -----------
     /// Visits the instances of a definition.
     template <class Visit>
     void for_each_member(std::uint32_t definition, Visit visit);
     /// Visits all live instances.
     template <class Visit>
     void for_each(Visit visit);
-    /// Visits those of these instances that still live.
+    /// Visits those of the given instances that still live.
     template <class Visit>
     void for_each_of(const std::vector<std::uint32_t>& instances, Visit visit);
 
@@ -118,7 +116,7 @@ class Instances {
     void pin(std::uint32_t id);
     void unpin(std::uint32_t id);
     static constexpr std::uint32_t kIdMask = (1U << 24) - 1;
-    /// Instances that are handled while workers wait for the lock.
+    /// How many instances are visited before the lock is given back to workers.
     static constexpr std::uint32_t kVisitedAtOnce = 64;
 
     void join(std::uint32_t definition, std::uint32_t id);
@@ -141,7 +139,8 @@ class Instances {
 /// Visits the few members of a definition in one go; the caller holds the lock.
 template <class Visit>
 void Instances::visit_members_now(std::uint32_t definition, Visit visit) {
-    // Noted first: a visit may make a parent, for which another of them may have to go.
+    // The ids are noted first, because a visit may make a parent, for which another member may have
+    // to be dropped.
     std::array<std::uint32_t, kVisitedAtOnce> ids;
     const std::uint32_t live = members(definition).live;
     WEIR_ASSERT(live <= kVisitedAtOnce);

@@ -1,5 +1,7 @@
 #include "limiter/laws.h"
 
+#include <cmath>
+
 #include "base/assert.h"
 
 namespace weir::limiter {
@@ -29,7 +31,7 @@ double adaptive_probability(const LimitParameters& limit, double judged, double 
     if (aim <= 0) {
         return 1;
     }
-    // Nobody offers anything that we know of: nothing can be too much.
+    // No offered weight is known, so nothing can be too much.
     const double p = offered_rate > 0 ? std::max(0.0, 1 - aim / offered_rate) : 0.0;
     WEIR_ASSERT(!(p < 0) && !(p > 1));
     return p;
@@ -40,8 +42,12 @@ double shedding_edge_probability(const LimitParameters& limit, double judged, do
     if (judged > limit.low + kLevelSlack) {
         return 1;
     }
-    const double aim = limit.rate + (limit.low - judged) / tau;
-    return offered_rate > 0 ? std::max(0.0, 1 - aim / offered_rate) : 0.0;
+    // When the level is above low, but within the slack, the aim of a very small rate would be
+    // negative.
+    const double aim = std::max(0.0, limit.rate + (limit.low - judged) / tau);
+    const double p = offered_rate > 0 ? std::max(0.0, 1 - aim / offered_rate) : 0.0;
+    WEIR_ASSERT(!(p < 0) && !(p > 1));
+    return p;
 }
 
 double discard_probability(const LimitParameters& limit, const LawState& state, double weight) {
@@ -64,6 +70,44 @@ double discard_probability(const LimitParameters& limit, const LawState& state, 
 
 double reckoned_share(const LimitParameters& limit, const LawState& state) {
     return counts_singly(limit, state) ? 0 : 1 - discard_probability(limit, state, state.typical);
+}
+
+namespace {
+
+/// Whether the share stays the same for as long as nobody charges. It does at an edge that counts
+/// requests one by one, where it is 0; and where everything passes and drains at least as fast as
+/// it arrives. A hard edge that sheds is excluded, because it may stop shedding meanwhile.
+bool share_stays(const LimitParameters& limit, const LawState& state, double share, double inflow) {
+    return !state.shedding &&
+           ((share == 1 && inflow <= limit.rate) || (share == 0 && counts_singly(limit, state)));
+}
+
+}  // namespace
+
+double ReckonedLimit::advance(const LimitParameters& limit, double inflow, double seconds) {
+    double open = 0;
+    // Bounded as a double: the number of steps in a year would not fit an integer.
+    const int steps =
+        static_cast<int>(std::clamp(std::ceil(seconds / kReckoningStep), 1.0, kMaximumSteps));
+    double left = seconds;
+    for (int i = steps; i > 0; --i) {
+        const double share = reckoned_share(limit, *this);
+        const bool last = i == 1 || share_stays(limit, *this, share, inflow);
+        const double step = last ? left : left / i;
+        // The ceiling sinks with W. If it were clamped to where the ceiling is at the end, the
+        // level would drain the same weight twice.
+        heaviest = std::max(0.0, heaviest - limit.rate * step);
+        const double bound = std::max(ceiling(limit), level - limit.rate * step);
+        level = reckon(limit, level, inflow * share, step, level_floor(limit, typical), bound);
+        shedding = next_shedding(limit, shedding, level, typical);
+        open += share * step;
+        if (last) {
+            break;
+        }
+        left -= step;
+    }
+    level = std::min(level, ceiling(limit));
+    return open;
 }
 
 }  // namespace weir::limiter

@@ -1,25 +1,27 @@
 #pragma once
-// The laws of a leaky bucket and of shedding: pure functions of plain numbers, shared by limiter,
-// engine and simulator, so that everybody who reckons with a limit reckons the same.
-// Weights are in the limit's unit, rates per second, times in seconds. Thread-safe: no state.
+// The laws of a leaky bucket and of shedding, as pure functions of plain numbers. Limiter, sync and
+// simulator share them, so that all who compute with a limit compute the same. Weights are in the
+// limit's unit, rates per second, times in seconds. Thread-safe: there is no state.
 
 #include <algorithm>
 #include <cstdint>
 
 namespace weir::limiter {
 
-/// How a limit sheds between its borders.
+/// How the discard probability rises between `low` and `high`. linear: with the level alone;
+/// adaptive: so that the admitted rate settles at the limit's rate, whatever is offered.
 enum class Law : std::uint8_t { linear, adaptive };
 
 /// Window over which offered rates are estimated (an exponential mean), seconds.
 inline constexpr double kRateWindow = 0.3;
 /// Time constant of the adaptive law, seconds, unless the round trip asks for more.
 inline constexpr double kSettleTime = 0.5;
-/// With fewer requests than this in the window the adaptive law gives way to the linear one. More
-/// would make it change sides all the time where many origins offer little each, whose sum is
-/// estimated too low (docs/decisions/0016).
+/// With fewer requests than this in the window the adaptive law gives way to the linear one. A
+/// larger number would make it switch back and forth when each of many origins offers little,
+/// because the sum of such rates is estimated too low (docs/decisions/0016).
 inline constexpr double kAdaptiveFrom = 3;
-/// With fewer requests than this, in the window or of room, a hard edge counts them one by one.
+/// A hard edge counts requests one by one when fewer than this many are offered in the window, or
+/// its `low` has room for fewer than this many (see counts_singly()).
 inline constexpr double kFewRequests = 10;
 /// Default debt: the larger of this many seconds of the rate ...
 inline constexpr double kDebtSeconds = 0.2;
@@ -27,114 +29,157 @@ inline constexpr double kDebtSeconds = 0.2;
 inline constexpr double kDebtRequests = 3;
 /// Rounding slack where a level is compared with a border.
 inline constexpr double kLevelSlack = 1e-9;
+/// The longest step of dead reckoning, in seconds. The discard probability counts as constant
+/// within one step.
+inline constexpr double kReckoningStep = 0.02;
+/// The largest number of steps; a longer time is divided into longer steps. So a limit that was at
+/// rest for a minute does not cost 3,000 steps.
+inline constexpr double kMaximumSteps = 64;
 
 struct LimitParameters {
     double rate = 0;   // weight per second
     double low = 0;    // at or below it nothing is shed
-    double high = 0;   // at or above it everything is
+    double high = 0;   // at or above it everything is shed
     double debt = -1;  // room above high; negative = by default (see default_debt)
     Law law = Law::adaptive;
 
-    /// low = high: a hard edge, which has its own rule.
+    /// Whether low equals high: a hard edge, which has a rule of its own.
     [[nodiscard]] bool edge() const { return high <= low; }
-    /// A limit of 0 refuses everything.
+    /// Whether the limit is 0 and so refuses everything.
     [[nodiscard]] bool zero() const { return !(rate > 0); }
     friend bool operator==(const LimitParameters&, const LimitParameters&) = default;
 };
 
-/// What a law looks at besides the parameters.
+/// The quantities that a law depends on besides the parameters.
 struct LawState {
     double level = 0;          // of the bucket now, before the request
-    double offered_rate = 0;   // of this level by the whole fleet, over kRateWindow
+    double offered_rate = 0;   // offered to this level by the whole fleet, over kRateWindow
     double typical = 1;        // running mean of admitted weights
     double tau = kSettleTime;  // settle_time(round trip)
     bool shedding = false;     // state of a hard edge: see next_shedding
 };
 
-/// Time constant for a round trip in seconds: at least four of them.
+/// The time constant of the adaptive law for this round trip, both in seconds: at least four round
+/// trips.
 [[nodiscard]] inline double settle_time(double round_trip) {
     return std::max(kSettleTime, 4 * round_trip);
 }
 
-/// Where a request of this weight is judged: level + min(weight, low).
+/// The level at which a request of this weight is judged: level + min(weight, low).
 [[nodiscard]] inline double judged_level(const LimitParameters& limit, double level,
                                          double weight) {
     return level + std::min(weight, limit.low);
 }
 
-/// Chance that a request of `weight` is refused, 0 to 1. For reckoning what a fleet admits, use
+/// The chance that a request of `weight` is refused, 0 to 1. To compute what a fleet admits, use
 /// weight = state.typical.
 [[nodiscard]] double discard_probability(const LimitParameters& limit, const LawState& state,
                                          double weight);
 
-/// The three laws by themselves, at the judged level v.
+/// The laws one by one, at the judged level v (see judged_level()).
 [[nodiscard]] double linear_probability(const LimitParameters& limit, double judged);
 [[nodiscard]] double adaptive_probability(const LimitParameters& limit, double judged,
                                           double offered_rate, double tau);
-/// A hard edge that hands out free room: p = 1 - A/offered, A = rate + (low - v)/tau, 1 above low.
+/// The law of a hard edge that is shedding, which hands out the room below `low` bit by bit: p = 1
+/// - A/offered with A = rate + (low - v)/tau, and p = 1 above low.
 [[nodiscard]] double shedding_edge_probability(const LimitParameters& limit, double judged,
                                                double offered_rate, double tau);
 
-/// Debt when none is set: max(0.2 s of the rate, 3 typical requests).
+/// The debt of the limit. When none is set it is the larger of kDebtSeconds of the rate and
+/// kDebtRequests typical requests.
 [[nodiscard]] inline double debt(const LimitParameters& limit, double typical) {
     return limit.debt >= 0 ? limit.debt
                            : std::max(kDebtSeconds * limit.rate, kDebtRequests * typical);
 }
 
-/// high + max(debt, W): no level counts for more. W = heaviest admitted weight not yet drained.
+/// The highest level that counts: high + max(debt, W). W is the heaviest admitted weight that has
+/// not drained yet.
 [[nodiscard]] inline double ceiling(const LimitParameters& limit, double typical, double heaviest) {
     return limit.high + std::max(debt(limit, typical), heaviest);
 }
 
-/// (high - low) as thresholds of the sync protocol use it.
+/// The width (high - low) from which the sync protocol derives its thresholds, but at least one
+/// second of the rate and two typical requests.
 [[nodiscard]] inline double threshold_width(const LimitParameters& limit, double typical) {
     return std::max({limit.high - limit.low, limit.rate, 2 * typical});
 }
 
-/// Room below low at which a hard edge stops shedding: two typical requests, as the design has it,
+/// How much room below low there must be for a hard edge to stop shedding: two typical requests,
 /// but at least kSheddingSeconds of the rate. At 1000/s two requests are far less than the noise of
 /// the level around its balance: shedding would end and begin again all the time, and each time
-/// every sidecar lets everything in at once (50 sidecars at 10x: seconds from 0.31 to 1.62 of the
-/// limit, with this 0.9 to 1.1).
+/// every sidecar would let everything in at once. (With 50 sidecars that were offered ten times the
+/// limit, single seconds admitted 0.31 to 1.62 of the limit; with kSheddingSeconds 0.9 to 1.1.)
 inline constexpr double kSheddingSeconds = 0.2;
 [[nodiscard]] inline double shedding_room(const LimitParameters& limit, double typical) {
     return std::max(2 * typical, kSheddingSeconds * limit.rate);
 }
 
-/// How far down a level may drain. 0, except at a hard edge smaller than the room above: there it
-/// runs below 0 to where shedding ends. Add weight to max(0, level) always.
+/// How far down a level may drain. This is 0, except at a hard edge whose `low` is smaller than
+/// shedding_room(): there the level runs below 0, down to where shedding ends. Weight must
+/// therefore always be added to max(0, level).
 [[nodiscard]] inline double level_floor(const LimitParameters& limit, double typical) {
     return limit.edge() ? std::min(0.0, limit.low - shedding_room(limit, typical)) : 0.0;
 }
 
-/// The shedding state of a hard edge: begins with the first refusal (or when an owner says so),
-/// ends when the level is shedding_room() below low. Always false for other limits.
+/// Whether a hard edge goes on shedding. Shedding begins with the first refusal (or when an owner
+/// says so) and ends when the level is shedding_room() below low. Always false for other limits.
 [[nodiscard]] inline bool next_shedding(const LimitParameters& limit, bool shedding, double level,
                                         double typical) {
     return shedding && limit.edge() &&
            level > limit.low - shedding_room(limit, typical) + kLevelSlack;
 }
 
-/// Which part of the weight that others offer is reckoned as admitted between messages: 1 - p, but
-/// nothing at an edge that has not refused yet while single requests count (room for fewer than
-/// kFewRequests, or fewer than that offered in the window). An estimate of such a rate is off by
-/// whole requests, and one reckoned too many makes the edge refuse, shed, and hand out the rest of
-/// its burst over seconds. There every admitted request is told at once, so that what is known is
-/// enough.
+/// Which part of the weight that others offer counts as admitted in the time between messages. It
+/// is 1 - p; but it is 0 at a hard edge that has not refused yet and counts requests one by one
+/// (see counts_singly()). There an estimated rate is off by whole requests, and one request too
+/// many in the estimate would make the edge refuse, shed, and hand out the rest of its burst over
+/// seconds. At such an edge every admitted request is told to the others at once, so that the known
+/// counts are enough.
 [[nodiscard]] double reckoned_share(const LimitParameters& limit, const LawState& state);
 
-/// Whether reckoned_share() is nothing for that reason.
+/// Whether the edge counts requests one by one, so that reckoned_share() is 0: it has room for
+/// fewer than kFewRequests, or fewer than that are offered in the window.
 [[nodiscard]] inline bool counts_singly(const LimitParameters& limit, const LawState& state) {
     const double few = kFewRequests * state.typical;
     return limit.edge() && !state.shedding &&
            (limit.low < few || state.offered_rate * kRateWindow < few);
 }
 
-/// One step of dead reckoning: drains, then clamps to [floor, ceiling]. inflow = weight per second
-/// that is expected to be admitted by those who are reckoned with.
+/// One step of dead reckoning: drains, then clamps to [floor, ceiling]. inflow = the weight per
+/// second that is expected to be admitted.
 [[nodiscard]] inline double reckon(const LimitParameters& limit, double level, double inflow,
                                    double seconds, double floor, double ceiling) {
     return std::min(ceiling, std::max(floor, level + (inflow - limit.rate) * seconds));
 }
+
+/// Dead reckoning: what a member believes of a limit between messages. Of the weight that the fleet
+/// is offered the law admits the share 1 - p; the level rises by that and falls by the drain. The
+/// limiter, reporters and owners all use this model, so that each can compute what the others
+/// believe.
+struct ReckonedLimit : LawState {
+    double heaviest = 0;  // W: the heaviest admitted weight that has not drained yet
+
+    /// The chance that a typical request is refused.
+    [[nodiscard]] double probability(const LimitParameters& limit) const {
+        return discard_probability(limit, *this, typical);
+    }
+    [[nodiscard]] double ceiling(const LimitParameters& limit) const {
+        return limiter::ceiling(limit, typical, heaviest);
+    }
+    void clamp(const LimitParameters& limit) {
+        level = std::clamp(level, level_floor(limit, typical), ceiling(limit));
+    }
+    /// Adds admitted weight, or takes some away if negative.
+    void add(const LimitParameters& limit, double weight) {
+        level = (weight > 0 ? std::max(0.0, level) : level) + weight;
+        clamp(limit);
+    }
+    /// Advances the model by `seconds`, in which weight is offered at the rate `inflow` by the
+    /// members whose admissions are estimated. Returns the integral of reckoned_share() over the
+    /// time: the open time, in seconds. The level may begin above its ceiling, for instance because
+    /// weight was charged to a record after its anchor: then it only drains until it is below the
+    /// ceiling, and is clamped at the end.
+    double advance(const LimitParameters& limit, double inflow, double seconds);
+};
 
 }  // namespace weir::limiter

@@ -1,11 +1,12 @@
 #pragma once
-// A fixed number of zeroed elements, cache-line aligned, of which memory is only touched as they
-// are used. Elements must be valid as all zeros and need no destructor. As thread-safe as its
-// elements; owned by whoever holds it.
+// An array with a fixed number of zeroed elements, aligned to cache lines. The system provides its
+// memory only as elements are used. Elements must be valid as all zeros and need no destructor. As
+// thread-safe as its elements; owned by whoever holds it.
 //
-// Large ones are mappings of their own at the boundaries of huge pages, which are asked for: at
-// random over tens of megabytes half of the cost would be the page table's. The C library's
-// allocator would mix them with what was freed before, in small pages.
+// A large array is a memory mapping of its own that begins at a boundary of huge pages and asks for
+// huge pages: with small ones, half of the cost of random access over tens of megabytes would be
+// that of the page table. The allocator of the C library would place it among freed memory, in
+// small pages.
 
 #include <sys/mman.h>
 
@@ -30,7 +31,7 @@ struct FreeLazyBlock {
     }
 };
 
-/// Zeroed memory, mapped or from the C library.
+/// A block of zeroed memory, from a mapping or from the C library.
 class LazyBlock {
   public:
     LazyBlock() = default;
@@ -53,7 +54,8 @@ class LazyBlock {
     static constexpr std::size_t kLeastMapped = 4 * kHugePage;
 
     void map(std::size_t bytes) {
-        // Room to align; what is not touched costs nothing.
+        // More than is asked for, so that the start can be aligned. Memory that is not touched
+        // costs nothing.
         const std::size_t mapped = bytes + kHugePage;
         void* memory = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,9 +1,9 @@
 #pragma once
-// The limits and quotas of a request's chain as check() met them: working memory on the stack of
-// one decision. Internal to check.cpp.
+// The limits and quotas of a request's chain as check() found them: working memory on the stack of
+// one decision. Internal to check.cpp and outcome.cpp.
 //
-// Thread-safety: used by one thread. Ownership: by value; it points to records and definitions that
-// live for as long as the thread is inside its Epochs section.
+// Thread-safety: used by one thread. Ownership: plain values; they point to records and definitions
+// that live for as long as the thread is inside its Epochs section.
 // Invariant: there are at most kMaxChainLimits limits of kMaxChainDepth quotas.
 
 #include <algorithm>
@@ -18,20 +18,20 @@
 
 namespace weir::limiter {
 
-/// One limit of the chain as this request met it.
+/// One limit of the chain as this request found it.
 struct Level {
     Bucket bucket;
     Reading reading;
     double weight;
-    double p;
+    double p;  // the chance that this limit refuses the request
     const CompiledDefinition* definition;
     std::uint32_t id;
     std::uint32_t head;
-    double others;                // what the other levels let through
-    bool enforce;                 // else shadow
-    bool shadow_refused = false;  // its shadow quota would have refused
+    double others;                // the share of requests that the other limits let through
+    bool enforce;                 // otherwise its quota only shadows
+    bool shadow_refused = false;  // its quota only shadows and would have refused the request
     bool charged = false;
-    bool noted = false;  // its offered weight is counted already
+    bool noted = false;  // its offered weight has been counted
 
     [[nodiscard]] const CompiledLimit& limit() const { return bucket.limit; }
     [[nodiscard]] LimitRecord& record() const { return bucket.record; }
@@ -41,15 +41,15 @@ struct Level {
     }
 };
 
-/// One quota of the chain, for its figures.
+/// One quota of the chain, for the figures of its definition.
 struct Visited {
     const CompiledDefinition* definition;
     std::uint32_t head;
-    bool shadows;  // refuses nothing, for this request's key
+    bool shadows;  // refuses nothing (for the key of this request)
     bool shadow_refused;
 };
 
-/// A vector in place: a request touches only as much stack as its chain has levels.
+/// A vector of bounded size in place. A request touches only as much stack as its chain has levels.
 template <class T, std::size_t kCapacity>
 class Fixed {
   public:
@@ -83,14 +83,19 @@ class Fixed {
     std::size_t size_ = 0;
 };
 
+/// Stands in place of the index of a level when there is no such level.
+inline constexpr std::size_t kNoLevel = ~std::size_t{0};
+
 struct Levels {
     Fixed<Level, kMaxChainLimits> level;
     Fixed<Visited, kMaxChainDepth> quota;
-    double response_bytes = -1;  // the mean that stands for them; below 0 = not asked for yet
-    double pass = 1;             // product of the enforcing levels' (1 - p)
-    bool any_chance = false;     // some p is above 0
-    bool any_shadow = false;     // some quota only shadows
-    std::uint32_t leaf = 0;      // its name is a key for those enforced in part
+    /// The mean that stands for response bytes; below 0 = not looked up yet.
+    double response_bytes = -1;
+    double pass = 1;          // product of (1 - p) over all enforcing limits
+    bool any_chance = false;  // for some limit p is above 0
+    bool any_shadow = false;  // some quota only shadows
+    /// The instance whose name is the key of quotas that are enforced in part.
+    std::uint32_t leaf = 0;
     const RequestFields* fields = nullptr;
 };
 

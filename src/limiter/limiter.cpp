@@ -14,9 +14,11 @@
 #include "limiter/eviction.h"
 #include "limiter/figures.h"
 #include "limiter/fleet_port.h"
+#include "limiter/idle_search.h"
 #include "limiter/instance_records.h"
 #include "limiter/instance_store.h"
 #include "limiter/instances.h"
+#include "limiter/name_table.h"
 #include "limiter/thread_contexts.h"
 
 namespace weir::limiter {
@@ -24,10 +26,8 @@ namespace {
 
 /// Records that one maintain() looks at for idle instances.
 constexpr std::uint32_t kSweepStep = 1024;
-/// So many of these while workers wait for the lock.
+/// How many of them are looked at before the lock is given back to workers.
 constexpr std::uint32_t kSweepHold = 32;
-/// The name table is grown when it is fuller than this.
-constexpr double kGrowLoad = 0.6;
 
 NameKey secret_key(std::uint64_t seed) {
     Random random(seed);
@@ -35,8 +35,9 @@ NameKey secret_key(std::uint64_t seed) {
 }
 
 LimiterOptions bounded(LimiterOptions options) {
-    constexpr std::uint32_t kMostInstances = 12'000'000;  // with limbo below 2^24 records
-    options.max_instances = std::clamp<std::uint32_t>(options.max_instances, 1, kMostInstances);
+    // With those in limbo fewer than 2^24 records.
+    constexpr std::uint32_t kLargestTable = 12'000'000;
+    options.max_instances = std::clamp<std::uint32_t>(options.max_instances, 1, kLargestTable);
     return options;
 }
 
@@ -58,7 +59,8 @@ struct Limiter::Parts {
     CompiledDefinitions definitions;
     InstanceRecords records{store};
     Instances instances{store, definitions};
-    Eviction eviction{instances, store, definitions, options};
+    IdleSearch idle{instances, store, definitions, options};
+    Eviction eviction{idle, instances, store, definitions, options};
     Creation creation{instances, records, eviction, store, definitions, options};
     Adoption adoption{creation, instances, records, store, definitions};
     Figures figures{store, definitions, instances, threads, options};
@@ -72,26 +74,25 @@ Limiter::~Limiter() = default;
 // --- definitions ---------------------------------------------------------------------------------
 
 std::size_t Limiter::change(std::span<const DefinitionChange> changes, Instant now,
-                            std::vector<DefinitionError>* refused) {
+                            std::vector<RefusedChange>* refused) {
     DefinitionEdit edit({parts_->definitions, parts_->store, parts_->records, parts_->instances,
                          parts_->creation, parts_->adoption, parts_->figures},
                         now);
-    std::vector<DefinitionError> errors;
+    std::vector<RefusedChange> left_out;
     for (std::size_t i = 0; i < changes.size(); ++i) {
         const DefinitionChange& change = changes[i];
         if (!change.definition) {
             edit.take_away(change.name);
-        } else if (auto error = parts_->definitions.objection_to(*change.definition)) {
-            error->index = i;
-            errors.push_back(std::move(*error));
+        } else if (const auto why = parts_->definitions.objection_to(*change.definition)) {
+            left_out.push_back({i, change.name, *why});
         } else {
             edit.put(*change.definition);
         }
     }
     edit.finish();
-    const std::size_t count = errors.size();
+    const std::size_t count = left_out.size();
     if (refused != nullptr) {
-        *refused = std::move(errors);
+        *refused = std::move(left_out);
     }
     return count;
 }
@@ -108,7 +109,7 @@ std::optional<QuotaDefinition> Limiter::definition_for(std::string_view name) co
 void Limiter::Parts::reclaim_and_grow() {
     const std::lock_guard held(store.lock);
     store.reclaim(threads.oldest(store.epochs));
-    if (store.names.load() > kGrowLoad) {
+    if (store.names.load() > NameTable::kGrowLoad) {
         store.retire_slots(store.names.grow());
     }
 }
@@ -130,7 +131,8 @@ void Limiter::maintain(Instant now) {
 
 Memory Limiter::memory() const {
     Memory memory;
-    const std::lock_guard creation(parts_->store.lock);  // workers make instances meanwhile
+    // Workers may make instances at the same time.
+    const std::lock_guard creation(parts_->store.lock);
     memory.instances = parts_->instances.live_without_overflow();
     memory.records = parts_->store.records_in_use();
     memory.bytes = parts_->store.bytes() + parts_->instances.bytes();
@@ -146,7 +148,7 @@ LimiterCounters Limiter::counters() const {
     LimiterCounters counters;
     counters.created = parts_->creation.created();
     counters.replaced = parts_->eviction.replaced();
-    counters.searched = parts_->eviction.searched();
+    counters.searched = parts_->idle.searched();
     counters.dropped_idle = parts_->eviction.dropped_idle();
     counters.swept = parts_->eviction.swept();
     counters.gauged = parts_->figures.gauged();

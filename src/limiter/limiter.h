@@ -68,33 +68,34 @@ class Limiter {
 
     // --- control thread: definitions -------------------------------------------------------------
     /// Edits the definitions in force: adds, replaces and takes away quotas, in this order. The
-    /// caller has validated the set that comes out of it (validate()) and puts parents before their
-    /// children. The cost depends on the changes and not on what is in force. A change that cannot
-    /// be made (there are too many quotas, or one would be its own ancestor) is left out. Returns
-    /// how many were left out; `refused` receives which ones and why.
+    /// caller has validated the resulting set (definitions/rules.h) and orders the changes so that
+    /// parents come before their children. The cost depends on the changes and not on what is in
+    /// force. A change that cannot be made (there are too many quotas, or one would be its own
+    /// ancestor) is left out. Returns how many were left out; `refused` receives which ones and
+    /// why.
     std::size_t change(std::span<const DefinitionChange> changes, Instant now,
-                       std::vector<DefinitionError>* refused = nullptr);
+                       std::vector<RefusedChange>* refused = nullptr);
     /// Copies of all definitions in force, in the order of their names.
     [[nodiscard]] std::vector<QuotaDefinition> definitions() const;
-    /// The definition that a name falls under (exact or template), or none.
+    /// The definition, exact or template, that a name falls under; nothing if there is none.
     [[nodiscard]] std::optional<QuotaDefinition> definition_for(std::string_view name) const;
 
     // --- control thread: upkeep ------------------------------------------------------------------
-    /// The regular work, a bounded part of it in each call. It makes memory reusable that no thread
-    /// can see any more, gives room to instances that an edit found none for, drops idle empty
+    /// Regular upkeep, a bounded part of it in each call. It makes memory reusable that no thread
+    /// can see any more, gives room to instances for which an edit found none, drops idle empty
     /// instances, grows the name table and reads gauges. To be called every 10 ms to 1 s.
     void maintain(Instant now);
     [[nodiscard]] Memory memory() const;
     [[nodiscard]] LimiterCounters counters() const;
-    /// The limits of a live instance; empty if there is none of that name.
+    /// The limits of the live instance of this name; empty if there is none.
     [[nodiscard]] std::vector<LimitStatus> inspect(std::string_view quota, Instant now) const;
-    /// Visits the figures of every definition. Counters are those of this moment. So are gauges
-    /// while there are at most 16,384 records; beyond that they are those of the last round that
-    /// maintain() has finished, which looks at 16,384 records in each call.
+    /// Visits the figures of every definition. Counters are current. Gauges are current, too, while
+    /// there are at most 16,384 records. With more records they come from the last complete round
+    /// of maintain(), which reads 16,384 records in each call.
     void for_each_statistics(Instant now,
                              const std::function<void(const DefinitionStatistics&)>& visit) const;
     /// The figures of one definition, or nothing if there is none of that name. Looks at its own
-    /// instances only. Gauges of a template with more than 10,000 instances are those of 10,000 of
+    /// instances only. The gauges of a template with more than 10,000 instances come from 10,000 of
     /// them.
     [[nodiscard]] std::optional<DefinitionStatistics> statistics_of(std::string_view definition,
                                                                     Instant now) const;
@@ -106,19 +107,20 @@ class Limiter {
     /// Says that the thread holds no LeafId and no name any more. To be called once in every turn
     /// of the event loop.
     void quiescent(ThreadContext& thread);
-    /// The instance of this name, made on first use; false if no definition matches the name.
+    /// The instance of this name, made on first use; a LeafId that is false if no definition
+    /// matches the name.
     [[nodiscard]] LeafId find(ThreadContext& thread, std::string_view name, Instant now);
     /// Decides about one request. `fields` are for quotas with enforced_by; without them the name
     /// of the leaf is the key.
     [[nodiscard]] Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights,
                                  Instant now, CheckMode mode,
                                  const RequestFields* fields = nullptr);
-    /// Gives everything back, because the request never reached its service.
+    /// Gives the whole charge back, because the request never reached its service.
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
-    /// The true weight in one unit is known now (response bytes, or a cost that the app stated).
-    /// Charges or gives back the difference and remembers the true weight in the charge. With
-    /// `last` the weight is the whole and moves the running mean; without it more may follow, as in
-    /// a long response.
+    /// Corrects a charge when the true weight in one unit becomes known (response bytes, or a cost
+    /// that the application stated). Charges or gives back the difference and keeps the true weight
+    /// in the charge. With `last`, `actual` is the whole weight and also updates the running mean;
+    /// without it more weight may follow, as in a long response.
     void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
                  bool last = true);
 
@@ -130,7 +132,7 @@ class Limiter {
     /// The name of the quota that a decision describes, also of an admitted request. Valid as long
     /// as the decision's `quota` is.
     [[nodiscard]] std::string_view quota_name(const Decision& decision) const;
-    /// What that quota says about answers; valid as long as its name is. Null when the decision
+    /// The options of that quota for answers; valid as long as its name is. Null when the decision
     /// describes no quota.
     [[nodiscard]] const QuotaOptions* options(const Decision& decision) const;
 
@@ -140,15 +142,16 @@ class Limiter {
     void drain_active(const std::function<void(LimitRef)>& visit);
     /// Brings the limit to `now` and reads it; nothing if the reference is stale.
     [[nodiscard]] std::optional<LocalCounts> read(LimitRef limit, Instant now);
-    /// Makes the view the one that decisions reckon with. False if the reference is stale, and if a
-    /// value is out of range, which is counted.
+    /// Makes the view the one that decisions use. False if the reference is stale or a value is out
+    /// of range; the latter is counted.
     bool install(LimitRef limit, const FleetView& view, Instant now);
-    /// From now on the limit goes by what this process alone has admitted and is offered.
+    /// Removes the view: from now on decisions use only what this process has admitted and is
+    /// offered.
     void uninstall(LimitRef limit, Instant now);
-    /// Says whether the members that own the limit cannot be heard. While they cannot, the limit
-    /// does what its definition says for that case. False if the reference is stale.
+    /// Tells the limiter whether the members that own the limit cannot be heard. While they cannot,
+    /// the limit does what IsolationMode says. False if the reference is stale.
     bool isolate(LimitRef limit, bool isolated, Instant now);
-    /// The engine is done with an idle limit. Its counts begin at 0 when it is used again.
+    /// Ends the synchronisation of an idle limit. Its counts begin at 0 when it is used again.
     void release(LimitRef limit, Instant now);
     /// What the limit is called in the fleet; nothing if the reference is stale.
     [[nodiscard]] std::optional<LimitIdentity> identity(LimitRef limit) const;
@@ -160,7 +163,7 @@ class Limiter {
     [[nodiscard]] std::optional<LimitParameters> resolve_parameters(std::string_view quota,
                                                                     Unit unit,
                                                                     Duration period) const;
-    /// What the definition that this name falls under says for isolation; safe if there is none.
+    /// The IsolationMode of the definition that this name falls under; safe if there is none.
     [[nodiscard]] IsolationMode isolation_of(std::string_view quota) const;
 
   private:

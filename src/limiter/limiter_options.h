@@ -9,31 +9,33 @@
 
 namespace weir::limiter {
 
-/// Worker threads of one limiter.
+/// The largest number of worker threads of one limiter.
 inline constexpr std::size_t kMaxThreads = 64;
 
 struct LimiterOptions {
-    /// Live instances of templates; at most 12,000,000.
+    /// The largest number of live instances of templates. May be at most 12,000,000.
     std::uint32_t max_instances = 1'000'000;
     /// Seed of the secret key under which names are hashed. Threads have seeds of their own.
     std::uint64_t seed = 0;
-    /// The largest weight of a request; what is heavier counts as this.
+    /// The largest weight of a request, in any unit. A heavier request counts as this.
     double max_weight = 1e12;
-    /// An instance that has been empty and unused for so long is dropped.
+    /// An instance that has been empty and unused for this time is dropped.
     Duration idle_after = std::chrono::seconds(60);
     /// An instance that was used in this time is never replaced by another.
     Duration busy_for = std::chrono::seconds(1);
-    /// Of one template; 0 stands for max_instances.
+    /// The largest number of live instances of one template, unless its definition has a bound of
+    /// its own. 0 stands for max_instances.
     std::uint32_t max_instances_per_template = 0;
-    /// Of one instance; 0 stands for max_instances.
+    /// The largest number of live children of one instance, unless its definition has a bound of
+    /// its own. 0 stands for max_instances.
     std::uint32_t max_children_per_parent = 0;
-    /// Definitions with figures of their own; all others share one line.
+    /// How many definitions have figures of their own; all others share one row of figures.
     std::uint32_t max_statistics = 4096;
-    /// Limits that carry a view of the fleet.
+    /// The largest number of limits that are synchronised with the fleet at the same time.
     std::uint32_t max_views = 1'000'000;
-    /// How often a worker tries to get the lock for making an instance before it uses the overflow
-    /// instance instead. Making an instance takes a microsecond or two. With 0 a worker never gets
-    /// the lock, which tests use.
+    /// How often a worker tries to take the creation lock before it uses the overflow instance
+    /// instead. Making an instance takes one or two microseconds. With 0, which is for tests, a
+    /// worker never gets the lock.
     std::uint32_t creation_tries = 4096;
 };
 

@@ -1,14 +1,17 @@
 #pragma once
-// Stratified lots: randomness with memory, in requests whatever they weigh.
+// Stratified lots: random refusals that are spread more evenly than independent ones. Each request
+// is one lot, whatever it weighs.
 //
-// With h = min(p, 1 - p) a position advances by h per request; in each unit of it one point lies
-// uniformly at random; the request whose step passes the point is refused (admitted, when
-// p > 0.5). At most one point a request: a second one waits for the next. Position and point start
-// at random and are drawn afresh with chance 1/64, which keeps a client's rhythm from locking in.
+// With h = min(p, 1 - p), a position advances by h with each request. In each whole unit of the
+// position lies one point, uniformly at random. The request whose step passes the point is refused
+// (if p > 0.5: it is admitted and the others are refused). One request passes at most one point; a
+// second point waits for the next request. Position and point start at random. With chance 1/64 a
+// request draws them anew, so that no client with a regular rhythm can stay in step with them.
 //
-// The state is one word (position and point as 16-bit fractions, the point's lowest bit says that
-// it has been passed; all zeros = not drawn yet), swapped atomically: threads may share a leaf.
-// Steps are rounded up or down at random, so that small chances stay true.
+// The state is one word, swapped atomically, so that threads may share a leaf. It holds position
+// and point as 16-bit fractions; the lowest bit of the point says that it has been passed. All
+// zeros means that nothing was drawn yet. Steps are rounded up or down at random, so that small
+// chances keep their mean.
 
 #include <atomic>
 #include <cstdint>
@@ -17,7 +20,7 @@
 
 namespace weir::limiter {
 
-/// Draws one lot: true = refuse. p <= 0 and p >= 1 leave the state alone.
+/// Draws one lot; true = refuse. With p <= 0 or p >= 1 the state stays as it is.
 [[nodiscard]] bool draw_refusal(std::atomic<std::uint32_t>& state, double p, Random& random);
 
 }  // namespace weir::limiter

@@ -1,6 +1,7 @@
 #pragma once
-// The quotas that a name leads to and that have no instance yet, from the name itself upwards.
-// A value on the stack of whoever makes them; its texts must outlive it.
+// The quotas of a name's chain that have no instance yet, from the name itself upwards. A value on
+// the stack of the function that makes those instances. The text of the lowest name must outlive
+// it.
 
 #include <array>
 #include <cstddef>
@@ -22,7 +23,7 @@ struct NameChain {
     };
     std::array<Level, kMaxChainDepth + 1> levels;  // the lowest first
     std::size_t size = 0;
-    LeafId above;  // the first ancestor that has an instance, if any
+    LeafId above;  // the lowest quota of the chain that has an instance, if any
 };
 
 }  // namespace weir::limiter

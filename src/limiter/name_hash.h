@@ -1,8 +1,8 @@
 #pragma once
-// Keyed hash of quota names inside one process: SipHash-1-3 (Aumasson and Bernstein 2012, with the
-// rounds that hash tables of other languages use). The key is secret and never leaves the process;
-// on the wire names are hashed with base/hash.h. Inline, because every request pays for it.
-// Pure functions, thread-safe.
+// The keyed hash of quota names inside one process: SipHash-1-3 (Aumasson and Bernstein 2012, with
+// the number of rounds that the hash tables of other languages use). The key is secret and never
+// leaves the process; names on the wire are hashed with base/hash.h instead. It is inline, because
+// every request needs it. Pure functions, thread-safe.
 
 #include <bit>
 #include <cstdint>
@@ -67,7 +67,7 @@ class SipState {
     }
     word = 0;
     if (left > 0 && name.size() >= sizeof(word)) {
-        // The last eight bytes, of which the loop has had the first ones.
+        // Reads the last eight bytes of the name and shifts out those that the loop has absorbed.
         static_assert(std::endian::native == std::endian::little);
         std::memcpy(&word, text + left - sizeof(word), sizeof(word));
         word >>= 8 * (sizeof(word) - left);

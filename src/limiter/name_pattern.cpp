@@ -89,8 +89,8 @@ std::vector<std::string_view> NamePattern::capture_names() const {
     return names;
 }
 
-std::optional<Captures> NamePattern::match(std::string_view name) const {
-    Captures captures;
+std::optional<NamedCaptures> NamePattern::match(std::string_view name) const {
+    NamedCaptures captures;
     bool more = true;
     for (const Segment& segment : segments_) {
         if (!more) {
@@ -109,7 +109,7 @@ std::optional<Captures> NamePattern::match(std::string_view name) const {
     return more ? std::nullopt : std::optional(std::move(captures));
 }
 
-std::string NamePattern::expand(const Captures& captures) const {
+std::string NamePattern::expand(const NamedCaptures& captures) const {
     std::string name;
     for (const Segment& segment : segments_) {
         if (&segment != &segments_.front()) {

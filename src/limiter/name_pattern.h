@@ -19,31 +19,34 @@ struct Segment {
     std::string suffix;
     bool literal = true;
 
-    /// The captured text, or nothing; an empty view for a literal that matches.
+    /// The text that the capture matches; for a literal that matches, an empty text. Nothing if the
+    /// segment does not match.
     [[nodiscard]] std::optional<std::string_view> match(std::string_view text) const;
     [[nodiscard]] std::size_t literal_bytes() const { return prefix.size() + suffix.size(); }
 };
 
-using Captures = std::vector<std::pair<std::string_view, std::string_view>>;  // name, value
+using NamedCaptures = std::vector<std::pair<std::string_view, std::string_view>>;  // name, value
 
 class NamePattern {
   public:
-    /// Errors are messages for a person ("capture without a name").
+    /// Parses a name. Errors are messages for people ("capture without a name").
     [[nodiscard]] static Result<NamePattern> parse(std::string_view text);
 
     [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
     [[nodiscard]] bool has_captures() const;
     [[nodiscard]] std::vector<std::string_view> capture_names() const;
-    /// Views into this pattern and into `name`.
-    [[nodiscard]] std::optional<Captures> match(std::string_view name) const;
-    /// The name with the captures filled in; every capture must be among them.
-    [[nodiscard]] std::string expand(const Captures& captures) const;
+    /// The captures if the name matches, else nothing. They point into this pattern and into
+    /// `name`.
+    [[nodiscard]] std::optional<NamedCaptures> match(std::string_view name) const;
+    /// The name with the captures filled in; `captures` must hold every capture of this pattern.
+    [[nodiscard]] std::string expand(const NamedCaptures& captures) const;
 
   private:
     std::vector<Segment> segments_;
 };
 
-/// Splits off what comes before the first '/'; true if there was one (rest = what follows).
+/// Moves the text before the first '/' of `rest` to `segment` and leaves the text behind that '/'
+/// in `rest`. False if there was no '/'; then `segment` has the whole text and `rest` is empty.
 inline bool next_segment(std::string_view& rest, std::string_view& segment) {
     const std::size_t slash = rest.find('/');
     segment = rest.substr(0, slash);

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kEmpty = NameTable::kEmpty;
 constexpr std::uint64_t kTombstone = NameTable::kTombstone;
 
-std::uint64_t word(NameEntry entry) {
+std::uint64_t pack_entry(TableEntry entry) {
     return static_cast<std::uint64_t>(entry.extra) << 32 | entry.value;
 }
 
@@ -37,9 +37,9 @@ void insert_key(Slots& table, std::uint64_t key, std::uint64_t entry) {
         found = table.slots[i].hash.load(std::memory_order_relaxed);
     }
     table.used += found == kEmpty ? 1 : 0;
-    WEIR_ASSERT(table.used <= table.mask);  // an empty slot must be left to end a search
-    // A reader that saw the slot's former hash reads the hash again after the entry: the release
-    // makes it see at least the tombstone that lies between.
+    WEIR_ASSERT(table.used <= table.mask);  // there must be an empty slot, at which searches end
+    // A reader that has seen the slot's former hash reads the hash again after the entry. Because
+    // of the release it sees at least the tombstone that was there in between.
     table.slots[i].entry.store(entry, std::memory_order_release);
     table.slots[i].hash.store(key, std::memory_order_release);
 }
@@ -51,16 +51,16 @@ NameTable::NameTable(std::size_t minimum_capacity)
 
 NameTable::~NameTable() { delete slots_.load(std::memory_order_relaxed); }
 
-void NameTable::insert(std::uint64_t hash, NameEntry entry) {
+void NameTable::insert(std::uint64_t hash, TableEntry entry) {
     Slots& table = *slots_.load(std::memory_order_relaxed);
     WEIR_ASSERT(table.used < table.mask);
-    insert_key(table, key_of(hash), word(entry));
+    insert_key(table, key_of(hash), pack_entry(entry));
     ++size_;
 }
 
-void NameTable::update(std::uint64_t hash, NameEntry entry) {
+void NameTable::update(std::uint64_t hash, TableEntry entry) {
     if (Slots::Slot* slot = find_slot(*slots_.load(std::memory_order_relaxed), key_of(hash))) {
-        slot->entry.store(word(entry), std::memory_order_release);
+        slot->entry.store(pack_entry(entry), std::memory_order_release);
     }
 }
 
@@ -78,7 +78,7 @@ void NameTable::erase(std::uint64_t hash) {
     if (table.slots[next].hash.load(std::memory_order_relaxed) != kEmpty) {
         return;
     }
-    // Nothing lies behind: this tombstone and those in front of it are not needed.
+    // The next slot is empty, so this tombstone and those in front of it are not needed.
     while (table.slots[i].hash.load(std::memory_order_relaxed) == kTombstone) {
         WEIR_ASSERT(table.used > size_);
         table.slots[i].hash.store(kEmpty, std::memory_order_release);

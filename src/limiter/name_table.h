@@ -1,11 +1,12 @@
 #pragma once
-// From the keyed 64-bit hash of a name to two numbers: flat open addressing, 16 bytes a slot.
-// Names themselves are not compared: under a secret SipHash key two of 1,000,000 names meet with
-// chance 3e-8, and on the wire a quota is its 64-bit hash as well (design 5).
+// A hash table from the keyed 64-bit hash of a name to two numbers, with open addressing and slots
+// of 16 bytes. Names themselves are not compared: under a secret SipHash key, the chance that any
+// two of 1,000,000 names have the same hash is 3e-8, and on the wire a quota is its 64-bit hash as
+// well.
 //
-// find: any thread inside an Epochs section, never waits. Everything else: one writer at a time
-// (the caller's lock). A grown table's predecessor is given to the caller, to be freed when no
-// thread can still read it.
+// Thread-safety: any thread inside an Epochs section may call find(), which never waits. Everything
+// else is for one writer at a time, which the caller's lock ensures. Ownership: grow() gives the
+// old slots to the caller, who frees them when no thread can read them any more.
 
 #include <atomic>
 #include <bit>
@@ -19,7 +20,7 @@
 
 namespace weir::limiter {
 
-struct NameEntry {
+struct TableEntry {
     std::uint32_t value = 0;
     std::uint32_t extra = 0;
 };
@@ -27,34 +28,38 @@ struct NameEntry {
 class NameTable {
   public:
     struct Slots;
-    /// Marks of slots without an entry.
+    /// Values of Slots::Slot::hash in a slot without an entry: never used, or erased.
     static constexpr std::uint64_t kEmpty = 0;
     static constexpr std::uint64_t kTombstone = 1;
+    /// A table that is fuller than this is grown.
+    static constexpr double kGrowLoad = 0.6;
 
     explicit NameTable(std::size_t minimum_capacity);
     ~NameTable();
 
-    [[nodiscard]] std::optional<NameEntry> find(std::uint64_t hash) const;
-    /// The hash must not be in the table, and there must be room: load() below 0.9.
-    void insert(std::uint64_t hash, NameEntry entry);
-    /// Changes an entry in place; nothing if there is none.
-    void update(std::uint64_t hash, NameEntry entry);
+    [[nodiscard]] std::optional<TableEntry> find(std::uint64_t hash) const;
+    /// Adds an entry. The hash must not be in the table yet, and load() must be below 0.9.
+    void insert(std::uint64_t hash, TableEntry entry);
+    /// Changes an entry in place. Does nothing if there is none with this hash.
+    void update(std::uint64_t hash, TableEntry entry);
     void erase(std::uint64_t hash);
     [[nodiscard]] std::size_t size() const { return size_; }
+    /// The share of slots that are not empty, 0 to 1.
     [[nodiscard]] double load() const;
     [[nodiscard]] std::size_t bytes() const;
-    /// Doubles the capacity (or only sweeps tombstones away) and returns the old slots.
+    /// Doubles the capacity, or keeps it if most of the used slots are tombstones. Removes all
+    /// tombstones. Returns the old slots.
     [[nodiscard]] std::unique_ptr<Slots> grow();
 
   private:
-    /// The two marks are not hashes.
+    /// A hash that equals one of the two marks is stored as another number.
     static std::uint64_t key_of(std::uint64_t hash) { return hash > kTombstone ? hash : hash + 2; }
 
     std::atomic<Slots*> slots_;
     std::size_t size_ = 0;
 };
 
-/// What a reader may still be looking at after grow().
+/// The memory of a table. Readers may still be looking at the old one after grow().
 struct NameTable::Slots {
     struct Slot {
         std::atomic<std::uint64_t> hash;
@@ -65,11 +70,11 @@ struct NameTable::Slots {
         WEIR_ASSERT(std::has_single_bit(capacity));
     }
     std::size_t mask;
-    std::size_t used = 0;  // not empty: entries and tombstones
+    std::size_t used = 0;  // slots that are not empty: entries and tombstones
     LazyArray<Slot> slots;
 };
 
-inline std::optional<NameEntry> NameTable::find(std::uint64_t hash) const {
+inline std::optional<TableEntry> NameTable::find(std::uint64_t hash) const {
     const Slots& table = *slots_.load(std::memory_order_acquire);
     const std::uint64_t key = key_of(hash);
     for (std::size_t i = key & table.mask, probes = 0; probes <= table.mask; ++probes) {
@@ -78,10 +83,10 @@ inline std::optional<NameEntry> NameTable::find(std::uint64_t hash) const {
         if (found == key) {
             const std::uint64_t entry = slot.entry.load(std::memory_order_acquire);
             if (slot.hash.load(std::memory_order_relaxed) == key) {
-                return NameEntry{static_cast<std::uint32_t>(entry),
-                                 static_cast<std::uint32_t>(entry >> 32)};
+                return TableEntry{static_cast<std::uint32_t>(entry),
+                                  static_cast<std::uint32_t>(entry >> 32)};
             }
-            return std::nullopt;  // erased under our eyes
+            return std::nullopt;  // erased during this call
         }
         if (found == kEmpty) {
             return std::nullopt;

@@ -3,16 +3,17 @@
 #include <span>
 
 #include "base/assert.h"
+#include "base/relaxed.h"
 #include "limiter/admission.h"
 
-// The decision for the usual request: every limit of the chain enforces and is at or below its low
-// border with this request on top, which is not so heavy that W would have to know of it. Nothing
-// is drawn or divided. What is unusual in any way goes back untouched to check(), which decides
-// alike.
+// The fast decision about a usual request: every limit of its chain is enforced and stays at or
+// below its low border with this request, and the request is not so heavy that it counts in W. No
+// random number is drawn, and nothing is divided. A request that is unusual in any way is left to
+// check(), which decides by the same rules. Nothing has been changed then.
 
 namespace weir::limiter {
 
-/// One limit of the chain as this request met it.
+/// One limit of the chain as this request found it.
 struct QuickLevel {
     LimitRecord* record;
     ViewRecord* view;
@@ -22,7 +23,7 @@ struct QuickLevel {
     Line charged;
     std::uint32_t control;
     std::uint32_t id;
-    bool moves_mean;  // its weight is not the typical one, and that is not noted yet
+    bool moves_mean;  // the request's weight differs from the mean and has not moved it yet
 };
 
 /// A quota of the chain, for its figures.
@@ -31,10 +32,10 @@ struct QuickQuota {
     double weight;  // of its first limit
 };
 
-/// The chain, and its limit that is nearest to refusing. Ends, rather than sizes: they stay in
-/// registers.
+/// The chain, and its limit that is nearest to refusing. It has pointers to the ends of its arrays
+/// and not their sizes, because these stay in registers.
 struct QuickChain {
-    /// Longer chains are check()'s.
+    /// Longer chains are left to check().
     static constexpr std::size_t kMost = 8;
 
     std::array<QuickLevel, kMost> level;
@@ -51,9 +52,7 @@ struct QuickChain {
 
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-
-/// Reads one limit and says what charging it makes of it; false if anything is unusual.
+/// Reads one limit and computes its state after the charge. False if anything is unusual.
 [[gnu::always_inline]] inline bool look(QuickLevel& level, std::int64_t now, double& judged) {
     const LimitRecord& record = *level.record;
     const LimitParameters& limit = level.limit->parameters;
@@ -79,11 +78,13 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
     if (level.moves_mean && weight > debt(limit, typical_of(record))) [[unlikely]] {
         return false;
     }
-    // At most low: then it is not heavier than low either, and below high.
+    // If the level is at most `low`, the request is not heavier than `low` either, and the level is
+    // below `high`.
     return judged <= limit.low && (control & (kLocked | kIsolated)) == 0;
 }
 
-/// Somebody was quicker: step by step. False, and nothing changed, at a hard edge that is full now.
+/// Charges a limit that another thread has changed meanwhile. False, and nothing is changed, when a
+/// hard edge is full now.
 [[gnu::noinline, gnu::cold]] bool take_slowly(QuickLevel& level, std::int64_t now) {
     WEIR_ASSERT(!level.limit->parameters.zero());  // quick limits are above 0
     const Bucket bucket{*level.record, level.view, *level.limit};
@@ -141,7 +142,7 @@ struct Candidate {
     return true;
 }
 
-/// What is told of an admitted request: the level nearest to refusing.
+/// Describes the limit nearest to refusing in the decision.
 [[gnu::always_inline]] inline void describe(const QuickChain& chain, Decision& decision) {
     const CompiledLimit& limit = *chain.tightest;
     decision.instance = chain.head;

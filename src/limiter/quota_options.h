@@ -1,7 +1,8 @@
 #pragma once
-// What only few quotas say: how their refusals look, and whom a partly enforced one counts. Plain
-// values, kept apart from QuotaDefinition so that a million definitions without them stay small.
-// Thread-safe as any value is: what SharedOptions points to never changes.
+// Options that only few quotas have: how their refusals look, and by which key a partly enforced
+// quota chooses requests. Plain values, kept apart from QuotaDefinition so that a million
+// definitions without them stay small. As thread-safe as any value: the options that SharedOptions
+// points to never change.
 
 #include <cstdint>
 #include <memory>
@@ -11,7 +12,7 @@
 
 namespace weir::limiter {
 
-/// Families of rate limit fields that an answer carries; neither = none.
+/// The families of rate limit fields that an answer carries. Both may be off.
 struct HeaderForms {
     bool ietf = true;
     bool x_ratelimit = false;
@@ -26,16 +27,18 @@ struct RefusalForm {
     friend bool operator==(const RefusalForm&, const RefusalForm&) = default;
 };
 
+/// The options of one quota.
 struct QuotaOptions {
-    /// Request field whose value is the key of enforced_share; empty = the leaf's name.
+    /// The request field whose value is the key of enforced_share; empty = the key is the leaf's
+    /// name.
     std::string enforced_by{};
     std::optional<HeaderForms> headers{};  // nothing = as the sidecar's settings say
     RefusalForm refusal{};
     friend bool operator==(const QuotaOptions&, const QuotaOptions&) = default;
 };
 
-/// Options shared by all copies of a definition: a pointer's size, and nothing allocated for
-/// those at their defaults. Equal when the values are.
+/// The options of a definition, shared by all its copies. It is as large as a pointer, and default
+/// options allocate nothing. Two are equal when their values are.
 class SharedOptions {
   public:
     SharedOptions() = default;
@@ -44,7 +47,6 @@ class SharedOptions {
             value_ = std::make_shared<const QuotaOptions>(std::move(options));
         }
     }
-    [[nodiscard]] bool given() const { return value_ != nullptr; }
     [[nodiscard]] const QuotaOptions& operator*() const { return value_ ? *value_ : none(); }
     [[nodiscard]] const QuotaOptions* operator->() const { return &**this; }
     friend bool operator==(const SharedOptions& left, const SharedOptions& right) {

@@ -1,12 +1,14 @@
 #pragma once
-// The hot record of one limit of one instance: one cache line of relaxed atomics.
+// The record of one limit of one instance, which every request touches: one cache line of relaxed
+// atomics.
 //
-// A level is a straight line: level(t) = level + slope*(t - anchor), slope = -rate for a bucket
-// that is alone, else that of the dead-reckoned view (view_record.h). Charging adds to `level` by
-// compare and swap. Alone the line holds for ever; with a view it is renewed every 10 ms. Renewing
-// moves the anchor; it needs the record's lock bit, which request threads only ever try. `control`
-// counts renewals, so that a reader notices one that overlapped its reads: it then uses `level`
-// alone, which is right for the instant of the renewal.
+// The level follows a straight line: level(t) = level + slope*(t - anchor). For a limit that is not
+// synchronised the slope is -rate; else it is that of the dead-reckoned view (view_record.h).
+// Requests charge by adding to `level` with compare and swap. Without a view the line holds for
+// ever; with a view it is renewed every 10 ms. Renewing moves the anchor and needs the record's
+// lock bit, which request threads only ever try to take. `control` counts renewals, so that a
+// reader notices one that overlapped its reads. It then uses `level` alone, which is right for the
+// instant of the renewal.
 
 #include <atomic>
 #include <bit>
@@ -25,19 +27,20 @@
 
 namespace weir::limiter {
 
-/// The instant as records keep it.
+/// The instant in the form that records use: nanoseconds of the monotonic clock.
 [[nodiscard]] inline std::int64_t nanoseconds(Instant instant) {
     return instant.time_since_epoch().count();
 }
 
-/// Weight since the last renewal, in one word: what was offered and what was admitted. Only kept
-/// while an engine listens.
+/// The weight offered and admitted since the last renewal, in one word. Only kept while an engine
+/// listens.
 struct Pending {
     float offered = 0;
     float admitted = 0;
 };
 
-/// Weight offered lately, in one word: decayed with kRateWindow up to a tick of 2^20 ns.
+/// The weight offered recently, in one word: a sum that decays with kRateWindow. `tick` says up to
+/// when it has decayed, in units of 2^20 ns.
 struct Recent {
     float sum = 0;
     std::uint32_t tick = 0;
@@ -47,8 +50,9 @@ struct Recent {
 }
 inline constexpr double kTickSeconds = 1048576e-9;
 
-/// Ticks from `then` to `tick`; 0 if another thread's clock was read a little later. They wrap
-/// after 52 days: a difference that looks like more than a minute back is a rest of weeks.
+/// Ticks from `then` to `tick`; 0 if `then` is a little later, because another thread read its
+/// clock later. Tick numbers wrap after 52 days. So if `then` seems to lie more than a minute
+/// ahead, the limit has in truth been at rest for weeks.
 [[nodiscard]] inline std::uint32_t ticks_between(std::uint32_t then, std::uint32_t tick) {
     constexpr std::int32_t kEarlier = 1 << 16;
     const auto ticks = static_cast<std::int32_t>(tick - then);
@@ -58,6 +62,8 @@ inline constexpr double kTickSeconds = 1048576e-9;
     return ticks > -kEarlier ? 0 : std::numeric_limits<std::int32_t>::max();
 }
 
+/// One limit of one instance. The first record of an instance is its head. W is the heaviest
+/// admitted weight that has not drained yet.
 struct alignas(64) LimitRecord {
     std::atomic<double> level;              // at the anchor, + charged since
     std::atomic<std::uint64_t> recent;      // a Recent, bit-cast; beside level, see swap_both
@@ -79,14 +85,15 @@ struct alignas(64) LimitRecord {
 };
 static_assert(sizeof(LimitRecord) == 64);
 
-/// Identity of a head record whose quota has no limit at all.
+/// The identity of a record that belongs to no limit, such as the head record of a quota without
+/// limits.
 inline constexpr std::uint8_t kNoIdentity = 255;
 
-// control
+// The flags in LimitRecord::control.
 inline constexpr std::uint32_t kQueued = 1;    // the record is in an active list
 inline constexpr std::uint32_t kShedding = 2;  // a hard edge that has refused a request
 inline constexpr std::uint32_t kIsolated = 4;  // the members that own the limit cannot be heard
-inline constexpr std::uint32_t kLocked = 8;    // the lock bit: somebody renews the record
+inline constexpr std::uint32_t kLocked = 8;    // the lock bit: a thread is renewing the record
 inline constexpr std::uint32_t kRenewal = 16;  // renewals are counted from this bit on
 inline constexpr std::uint32_t kVersionMask = ~(kQueued | kShedding | kIsolated);
 inline constexpr std::uint32_t kVersionShift = 3;
@@ -108,22 +115,24 @@ inline constexpr std::uint32_t kVersionShift = 3;
             static_cast<std::uint32_t>(word)};
 }
 
-/// Level and recent weight change together on most requests, and a locked instruction costs more
-/// than all the arithmetic of a limit.
+/// The two words of a record that most requests change together. One locked instruction for both
+/// saves more time than all the arithmetic of a limit takes.
 struct Line {
     double level;
     std::uint64_t recent;
 };
 
-/// Swaps both in one step if neither has changed. Where the processor has no such instruction,
-/// or a sanitizer must see what happens, the answer is always no and the caller takes two steps.
+/// Replaces both words in one step if neither has changed. Where the processor has no such
+/// instruction, or a sanitizer must see the accesses, it always returns false and the caller takes
+/// two steps.
 [[nodiscard]] inline bool swap_both(LimitRecord& record, Line old, Line fresh) {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(WEIR_ONE_WORD_SWAPS)
     static_assert(offsetof(LimitRecord, level) == 0 && offsetof(LimitRecord, recent) == 8);
     bool swapped = false;
     std::uint64_t low = std::bit_cast<std::uint64_t>(old.level);
     std::uint64_t high = old.recent;
-    // Both words are atomics; the aligned pair is swapped as a whole. Orders more than relaxed.
+    // Both words are atomics; the instruction swaps the aligned pair as a whole. Its memory order
+    // is stronger than the relaxed one that is needed.
     __asm__ __volatile__("lock cmpxchg16b %[pair]"
                          : "=@ccz"(swapped), [pair] "+m"(record), "+a"(low), "+d"(high)
                          : "b"(std::bit_cast<std::uint64_t>(fresh.level)), "c"(fresh.recent)
@@ -142,14 +151,15 @@ struct Line {
            record.control.compare_exchange_strong(
                control, control | kLocked, std::memory_order_acquire, std::memory_order_relaxed);
 }
-/// Gives it back and counts the renewal (the sum carries from the lock bit into the count).
+/// Gives the lock bit back and counts the renewal (the addition carries from the lock bit into the
+/// count).
 inline void unlock(LimitRecord& record) {
     const std::uint32_t before =
         record.control.fetch_add(kRenewal - kLocked, std::memory_order_release);
     WEIR_ASSERT((before & kLocked) != 0);
 }
 
-/// Whether somebody holds the lock bit, as the caller believes to do.
+/// Whether some thread holds the lock bit; asserts that the caller does use it.
 [[nodiscard]] inline bool is_locked(const LimitRecord& record) {
     return (record.control.load(std::memory_order_relaxed) & kLocked) != 0;
 }

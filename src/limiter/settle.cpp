@@ -2,17 +2,15 @@
 #include <cstddef>
 
 #include "base/assert.h"
+#include "base/relaxed.h"
 #include "limiter/admission.h"
 
-// What becomes of a charge after the decision: given back, or corrected when the true weight is
-// known.
+// Gives a charge back after the decision, or corrects it when the true weight is known.
 
 namespace weir::limiter {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
-
-/// Charges or gives back what the limit was charged too little or too much.
+/// Charges the limit for the weight that is missing, or gives back the weight that is too much.
 void correct_limit(const Bucket& bucket, double before, double actual, bool last,
                    std::int64_t now) {
     if (actual < before) {
@@ -28,8 +26,8 @@ void correct_limit(const Bucket& bucket, double before, double actual, bool last
 
 }  // namespace
 
-/// Visits the quotas of the chain that a charge was made to, as far as they still exist, and of
-/// each the limits that were charged.
+/// Visits the quotas of the chain to which the charge was made, as far as they still exist, and in
+/// each quota the limits that were charged.
 template <class VisitQuota, class VisitLimit>
 void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
                                  VisitLimit visit_limit) {
@@ -52,7 +50,8 @@ void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
             if (limit == nullptr || definition->mode == Mode::off) {
                 continue;
             }
-            // After an edit the places may have moved: then what enforces was charged.
+            // After an edit of definitions the limits may have another order. Then all enforced
+            // ones count as charged.
             const bool charged =
                 same ? (charge.charged >> index & 1) != 0 : definition->mode == Mode::enforce;
             ++index;
@@ -61,7 +60,7 @@ void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
             }
         }
         if (depth == charge.leaf.overflow_depth) {
-            head = charge.leaf.resume;  // not the parent of what was charged, so it may be gone
+            head = charge.leaf.resume;  // no child keeps this ancestor, so it may be gone
             if (!store_.live(head, charge.leaf.resume_generation)) {
                 return;
             }
@@ -75,7 +74,7 @@ std::uint32_t Admission::hold(const Charge& charge) {
     if (!charge) {
         return 0;
     }
-    // An overflow instance always lives; what lies above it need not.
+    // An overflow instance always exists; the instances above it may be gone.
     const LeafId& leaf = charge.leaf;
     const bool overflow = leaf.overflow_depth > 0;
     const std::uint32_t id = overflow ? leaf.resume : leaf.instance;

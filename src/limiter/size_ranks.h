@@ -1,7 +1,8 @@
 #pragma once
-// Definitions ordered by how many live instances they have, so that whoever has the most of them is
-// found without looking at all: a ring for each power of two. Exact names, which have one at most,
-// share a ring of their own. Owns nothing; under the creation lock like all it links.
+// The definitions, ordered by how many live instances they have, so that one with the most
+// instances is found without looking at all definitions. There is a ring of definitions for each
+// power of two. Exact names, each of which has at most one instance, share a ring of their own.
+// Owns nothing; every function needs the creation lock, like everything that it links.
 
 #include <array>
 #include <bit>
@@ -12,13 +13,16 @@
 
 namespace weir::limiter {
 
-/// The live instances of one definition: a ring, and a hand that goes round looking for room.
+/// The live instances of one definition. They form a ring (InstanceInfo), in which a search for
+/// room goes on where the last one ended.
 struct Members {
-    std::uint32_t hand = 0;  // any member; 0 = none
+    std::uint32_t hand = 0;  // the instance at which the next search begins; 0 = the ring is empty
     std::uint32_t live = 0;
-    std::uint32_t overflow_definition = 0;  // of a template
-    std::uint32_t overflow_instance = 0;    // made when first needed
-    std::uint32_t rank = 0;                 // see SizeRanks, with its two neighbours there
+    /// For a template, the index of the definition of its overflow instances.
+    std::uint32_t overflow_definition = 0;
+    std::uint32_t overflow_instance = 0;  // 0 until it is made, when it is first needed
+    /// Its rank in SizeRanks, with its two neighbours in the ring of that rank.
+    std::uint32_t rank = 0;
     std::uint32_t rank_previous = 0;
     std::uint32_t rank_next = 0;
 };
@@ -26,7 +30,8 @@ struct Members {
 class SizeRanks {
   public:
     static constexpr std::uint32_t kNone = 0;
-    /// Templates: 1 + the highest bit of how many they have, which is below 2^24.
+    /// The rank of a template is 1 + the number of the highest bit of its count of instances, which
+    /// is below 2^24.
     static constexpr std::uint32_t kLargest = 24;
     static constexpr std::uint32_t kExact = kLargest + 1;
 
@@ -36,6 +41,7 @@ class SizeRanks {
 
     explicit SizeRanks(std::vector<Members>& members) : members_(members) {}
 
+    /// Moves the definition into the ring of this rank; kNone takes it out of all rings.
     void move(std::uint32_t definition, std::uint32_t rank) {
         WEIR_ASSERT(definition < members_.size() && rank <= kExact);
         Members& moving = members_[definition];
@@ -50,9 +56,9 @@ class SizeRanks {
             link(definition, moving);
         }
     }
-    /// The definition whose turn it is; 0 = none is of this rank.
+    /// The definition of this rank whose turn it is; 0 = no definition has this rank.
     [[nodiscard]] std::uint32_t hand(std::uint32_t rank) const { return hands_[rank]; }
-    /// The same, and the next one is then to be asked.
+    /// The same, and afterwards it is the turn of the next definition in the ring.
     [[nodiscard]] std::uint32_t take_turn(std::uint32_t rank) {
         const std::uint32_t definition = hands_[rank];
         if (definition != 0) {

@@ -1,5 +1,5 @@
 #pragma once
-// What the limiter tells about itself, for metrics and for people: plain values without behaviour.
+// What the limiter reports about itself, for metrics and for people, as plain values.
 //
 // Thread-safety: that of any value; they are filled on the control thread.
 // Ownership: the names and limits that DefinitionStatistics points to belong to the limiter. They
@@ -18,17 +18,18 @@ namespace weir::limiter {
 /// The figures of one definition, over all of its instances. Counters are in the unit of the
 /// definition's first limit and only grow while the definition exists.
 struct DefinitionStatistics {
-    std::string_view quota;  // the name or template; "__other__" for all those beyond the bound
-    double offered = 0;      // everything that arrived, whatever the other quotas did with it
+    /// The name or template; "__other__" for all definitions without figures of their own.
+    std::string_view quota;
+    double offered = 0;  // all weight that arrived, whatever other quotas decided about it
     double admitted = 0;
     double refused = 0;            // refused in the name of this quota
     double shadow_refused = 0;     // would have been refused if the quota had been enforced
-    double refunded = 0;           // admitted, but given back since then
+    double refunded = 0;           // weight that was admitted, but given back since then
     std::uint64_t overflowed = 0;  // requests that used the overflow instance
     std::uint32_t live_instances = 0;
-    double discard_probability_mean = 0;  // over live instances, weighted by what is offered
+    double discard_probability_mean = 0;  // over live instances, weighted by their offered rates
     double discard_probability_max = 0;
-    double level_ratio_mean = 0;  // level/low of the fullest limit, weighted by what is offered
+    double level_ratio_mean = 0;  // level/low of the fullest limit, weighted by offered rates
     double level_ratio_max = 0;
     Mode mode = Mode::enforce;
     std::span<const RateLimit> limits;
@@ -38,7 +39,8 @@ struct DefinitionStatistics {
 struct Memory {
     std::size_t instances = 0;  // live instances without the overflow instances of templates
     std::size_t records = 0;    // limits of live instances
-    std::size_t bytes = 0;      // touched by instances, tables and views; names are counted apart
+    /// Memory touched by instances, tables and views; names are counted apart.
+    std::size_t bytes = 0;
     std::size_t name_bytes = 0;
     std::size_t views = 0;  // limits that the engine synchronises with the fleet
     std::size_t definitions = 0;
@@ -51,18 +53,18 @@ struct Memory {
 /// Counters that only grow while the limiter lives.
 struct LimiterCounters {
     std::uint64_t created = 0;
-    std::uint64_t replaced = 0;        // instances that made room for another
-    std::uint64_t dropped_idle = 0;    // instances that maintain() dropped
-    std::uint64_t searched = 0;        // instances that were looked at to make room
-    std::uint64_t swept = 0;           // records that maintain() looked at
-    std::uint64_t gauged = 0;          // records whose gauges were read for the figures
-    std::uint64_t overflowed = 0;      // requests that used an overflow instance
-    std::uint64_t contended = 0;       // of these, because another thread was making an instance
+    std::uint64_t replaced = 0;      // instances that made room for another
+    std::uint64_t dropped_idle = 0;  // instances that maintain() dropped
+    std::uint64_t searched = 0;      // instances that were looked at to make room
+    std::uint64_t swept = 0;         // records that maintain() looked at
+    std::uint64_t gauged = 0;        // records whose gauges were read for the figures
+    std::uint64_t overflowed = 0;    // requests that used an overflow instance
+    std::uint64_t contended = 0;  // those of them for which another thread held the creation lock
     std::uint64_t active_dropped = 0;  // entries that did not fit into a full active list
     std::uint64_t clamped_weights = 0;
     std::uint64_t bad_views = 0;  // views that were refused because a value was out of range
-    /// Records that an edit gave to another limit of their instance. References to them (LimitRef)
-    /// mean that limit now.
+    /// Records that an edit gave to another limit of their instance. Existing references to such a
+    /// record (LimitRef) now mean that other limit.
     std::uint64_t cleared = 0;
 };
 

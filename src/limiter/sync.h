@@ -1,6 +1,6 @@
 #pragma once
-// Values between the limiter and the engine that synchronises limits over the fleet. Plain values.
-// Only limits of Scope::fleet appear here.
+// The values that pass between the limiter and the engine, which synchronises limits over the
+// fleet. Plain values, as thread-safe as any. Only limits of Scope::fleet appear here.
 
 #include <cstdint>
 #include <string_view>
@@ -11,8 +11,8 @@
 
 namespace weir::limiter {
 
-/// One limit of one live instance. Becomes stale (calls return nothing or false) when the
-/// instance is dropped or the limit is edited away.
+/// A reference to one limit of one live instance. It becomes stale when the instance is dropped or
+/// an edit takes the limit away. Calls with a stale reference return nothing or false.
 struct LimitRef {
     std::uint32_t instance = 0;
     std::uint32_t record = 0;
@@ -20,45 +20,48 @@ struct LimitRef {
     friend auto operator<=>(const LimitRef&, const LimitRef&) = default;
 };
 
-/// What this sidecar did with a limit. Cumulative counts begin at 0 when the limit is first seen
-/// by the engine or seen again after release(): a new run of the cell.
+/// What this process did with a limit, in its unit. Counts that only grow begin at 0 when the
+/// engine first sees the limit, and again when it sees it after release(): that is a new run of the
+/// cell.
 struct LocalCounts {
     double admitted = 0;      // only grows
     double refunded = 0;      // only grows
-    double offered = 0;       // what the other levels of the chain let through; only grows
-    double offered_rate = 0;  // per second, without the newest arrival if younger than 50 ms
-    double open_time = 0;     // G = integral of (1 - p) dt, seconds
-    double level = 0;         // believed: the larger of view and local
-    double local_level = 0;   // own admissions only, draining at the full rate
-    double view_level = 0;    // the installed view as dead-reckoned; -1 without one
-    double heaviest = 0;      // W
-    double typical = 1;
-    double discard_probability = 0;  // for a typical request
-    bool shedding = false;           // state of a hard edge
-    Instant last_offered{};          // newest arrival
+    double offered = 0;       // weight that the other limits of the chain let through; only grows
+    double offered_rate = 0;  // per second, without the newest arrival if it is younger than 50 ms
+    double open_time = 0;     // the integral of (1 - p) dt, in seconds
+    double level = 0;         // the level that decisions use: the larger of the next two
+    double local_level = 0;   // of own admissions only, draining at the full rate
+    double view_level = 0;    // of the installed view, dead-reckoned to now; -1 without a view
+    double heaviest = 0;      // W, the heaviest admitted weight that has not drained yet
+    double typical = 1;       // the running mean of admitted weights
+    double discard_probability = 0;  // the chance that a typical request is refused
+    bool shedding = false;           // whether a hard edge sheds (next_shedding in laws.h)
+    Instant last_offered{};          // when the newest request arrived
 };
 
-/// What the fleet is believed to be doing with a limit, as the engine took it from totals.
-/// Between installs check() reckons: level += (others_rate*(1 - p) - rate)*dt, + own admissions.
+/// What the fleet is believed to be doing with a limit, as the engine learnt it from totals. After
+/// install(), check() advances the level: each second it grows by others_rate*(1 - p) - rate, and
+/// by the weight that this process admits.
 struct FleetView {
-    double level = 0;         // at the time of the install, everything of ours included up to ...
-    double admitted_at = 0;   // ... this value of LocalCounts.admitted - refunded
-    double offered_rate = 0;  // lambda, the whole fleet's
-    double others_rate = 0;   // lambda less what the owner knows of us
-    double heaviest = 0;      // W of the fleet
-    bool shedding = false;    // state of a hard edge, as the owner says
-    Duration round_trip{};    // largest seen; the law's time constant is at least four of it
-    // A fair rate for children of a shedding parent will go here (design 4, fair shedding).
+    double level = 0;  // at the install; it includes everything that this process admitted ...
+    double admitted_at = 0;   // ... up to this value of LocalCounts::admitted - refunded
+    double offered_rate = 0;  // by the whole fleet, per second
+    double others_rate = 0;   // offered_rate without what the owner attributes to this process
+    double heaviest = 0;      // W of the whole fleet
+    bool shedding = false;    // whether the owner says that a hard edge sheds
+    /// The largest seen; the time constant of the law is at least four times this.
+    Duration round_trip{};
+    // A fair rate for the children of a shedding parent is planned as a further field.
 };
 
 /// What a limit is called on the wire, and its parameters now.
 struct LimitIdentity {
-    std::string_view quota;  // the instance's name; valid until the next call of maintain/apply
+    std::string_view quota;  // the instance's name; valid until the next maintain() or change()
     Unit unit = Unit::requests;
     Duration period{};
     LimitParameters parameters;
     IsolationMode when_isolated = IsolationMode::safe;
-    bool safe_capacity = false;  // IsolationMode::safe with a rate of its own
+    bool safe_capacity = false;  // IsolationMode::safe, and the limit has a RateLimit::safe
 };
 
 }  // namespace weir::limiter

@@ -1,8 +1,9 @@
 #pragma once
-// Which template does a name fall under? A trie of segments, explored wherever the name fits; of
-// all templates that match the most literal one wins: more literal segments, then more literal
-// bytes, then the one that is literal earlier.
-// Immutable once built (readers on any thread); built by one thread.
+// Finds the template that a name falls under. The templates form a trie of segments, which is
+// searched along every path that the name fits. Of all templates that match, the most literal one
+// wins: the one with more literal segments, then with more literal bytes, then with its literal
+// segments earlier. One thread builds the index; after that it is immutable and any thread may read
+// it.
 
 #include <cstdint>
 #include <map>
@@ -19,10 +20,9 @@ class TemplateIndex {
   public:
     void add(const NamePattern& pattern, std::uint32_t value);
     [[nodiscard]] std::optional<std::uint32_t> find(std::string_view name) const;
-    [[nodiscard]] bool empty() const { return nodes_.size() == 1 && !nodes_[0].value; }
 
   private:
-    /// How literal a template is; the larger wins.
+    /// How literal a template is. Compared member by member; the larger one wins.
     struct Literalness {
         std::uint32_t segments = 0;
         std::uint32_t bytes = 0;

@@ -1,9 +1,10 @@
 #pragma once
-// What one worker thread has for itself: its generator, its place in the epochs, its figures, the
-// list of limits that it touched, and the names that it lately found to have no definition.
+// The state that one worker thread has for itself: its random generator, its place in the epochs,
+// its figures, the list of limits that it touched, and the names for which it recently found no
+// definition.
 //
-// Thread-safety: written by its own thread. The control thread reads the atomics and empties the
-// list of limits.
+// Thread-safety: only its own thread writes it. The control thread reads the atomics and empties
+// the list of limits.
 // Ownership: the limiter's ThreadContexts own all of them.
 
 #include <array>
@@ -17,11 +18,12 @@
 
 namespace weir::limiter {
 
-/// A bounded queue with one writer and one reader.
+/// A bounded queue of record ids with one writing and one reading thread.
 class ActiveList {
   public:
     static constexpr std::uint32_t kCapacity = 1 << 15;
 
+    /// False when the queue is full.
     [[nodiscard]] bool push(std::uint32_t record) {
         WEIR_ASSERT(record != 0);
         const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
@@ -32,7 +34,7 @@ class ActiveList {
         tail_.store(tail + 1, std::memory_order_release);
         return true;
     }
-    /// 0 = empty.
+    /// The oldest id, or 0 when the queue is empty.
     [[nodiscard]] std::uint32_t pop() {
         const std::uint32_t head = head_.load(std::memory_order_relaxed);
         if (head == tail_.load(std::memory_order_acquire)) {
@@ -50,7 +52,7 @@ class ActiveList {
     alignas(64) std::atomic<std::uint32_t> tail_{0};
 };
 
-/// A number that one thread counts and others read.
+/// A number that one thread changes and any thread reads.
 template <class T>
 struct Figure {
     std::atomic<T> value{0};
@@ -60,7 +62,7 @@ struct Figure {
     [[nodiscard]] T get() const { return value.load(std::memory_order_relaxed); }
 };
 
-/// Figures of one definition on one thread.
+/// What one thread counted for one definition; see DefinitionStatistics.
 struct DefinitionFigures {
     Figure<double> offered;
     Figure<double> admitted;
@@ -70,7 +72,8 @@ struct DefinitionFigures {
     Figure<std::uint64_t> overflowed;
 };
 
-/// Names that were looked up in vain: direct mapped, forgotten when definitions change.
+/// A direct-mapped cache of names that were looked up in vain, by their hash. An entry counts only
+/// for the version of the definitions with which it was made.
 class MissCache {
   public:
     [[nodiscard]] bool contains(std::uint64_t hash, std::uint32_t version) const {

@@ -2,7 +2,8 @@
 // The contexts of all worker threads, in the order in which they were registered. The limiter owns
 // one ThreadContexts; contexts live as long as it does.
 //
-// Thread-safety: add() is for the control thread; the rest may run on any thread beside it.
+// Thread-safety: add() is for the control thread; the other functions may run on any thread at the
+// same time.
 // Invariant: a context is never moved or freed, so references to it stay valid.
 
 #include <array>
@@ -21,10 +22,10 @@ namespace weir::limiter {
 
 class ThreadContexts {
   public:
-    /// `figures`: how many definitions have figures of their own on each thread.
+    /// `figures` is the number of slots for the figures of definitions on each thread.
     ThreadContext& add(std::uint64_t seed, std::size_t figures) {
         const std::uint32_t index = count_.load(std::memory_order_relaxed);
-        WEIR_ASSERT(index < kMaxThreads);  // who registers threads bounds them
+        WEIR_ASSERT(index < kMaxThreads);  // whoever registers threads bounds their number
         contexts_[index] = std::make_unique<ThreadContext>(seed, figures);
         count_.store(index + 1, std::memory_order_release);
         return *contexts_[index];

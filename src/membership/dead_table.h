@@ -1,8 +1,9 @@
 #pragma once
-// Incarnations that must never return: dead, left or replaced, remembered for an hour. Bounded: the
-// oldest of all make room, and each address keeps only its newest few, so that a process restarting
-// every three seconds costs no memory. Forgetting is safe, because nobody becomes a member without
-// answering a ping. Not thread-safe.
+// The table of incarnations that must never return, because they are dead, left or replaced. It
+// remembers each for an hour. It is bounded: when it is full, the oldest of all makes room, and
+// each address keeps only its newest few, so that a process that restarts every three seconds costs
+// no memory. Forgetting an incarnation is safe, because nobody becomes a member without answering a
+// ping. Not thread-safe.
 
 #include <cstddef>
 #include <deque>
@@ -27,14 +28,15 @@ class DeadTable {
     static constexpr std::size_t kCapacity = 8192;
     static constexpr std::size_t kPerAddress = 8;
 
-    /// False when it was there already (the first cause is kept).
+    /// False when the incarnation was in the table already; then the first cause is kept.
     bool add(const DeadMember& member);
     [[nodiscard]] const DeadMember* find(const gossip::MemberId& id) const;
+    /// Forgets incarnations that have been in the table for longer than kMemory.
     void forget_old(Instant now);
-    /// Forgets those that were only silent: the ones of cause `dead`.
+    /// Forgets incarnations that were only silent, whose cause is `dead`.
     void forget_silent();
     [[nodiscard]] std::size_t size() const { return by_id_.size(); }
-    /// Newest first.
+    /// The incarnations that were given up at `from` or later, the newest first.
     [[nodiscard]] std::vector<DeadMember> since(Instant from) const;
 
   private:

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "base/assert.h"
+
 namespace weir::membership {
 namespace {
 
@@ -9,7 +11,7 @@ constexpr std::uint8_t kFlagAnchor = 1;
 constexpr std::uint8_t kFlagLeaving = 2;
 constexpr std::uint8_t kFlagsKnown = kFlagAnchor | kFlagLeaving;
 
-void encode(ByteWriter& writer, const gossip::MemberId& id) {
+void encode_member_id(ByteWriter& writer, const gossip::MemberId& id) {
     gossip::encode(writer, id.address);
     writer.u64(id.incarnation);
 }
@@ -76,7 +78,7 @@ Answer decode_answer(ByteReader& reader) {
 
 void encode(ByteWriter& writer, const PingRequest& request) {
     writer.u64(request.nonce);
-    encode(writer, request.target);
+    encode_member_id(writer, request.target);
 }
 
 PingRequest decode_ping_request(ByteReader& reader) {
@@ -93,7 +95,7 @@ IndirectAnswer decode_indirect_answer(ByteReader& reader) { return {reader.u64()
 void encode(ByteWriter& writer, const MemberUpdate& update) {
     writer.u8(static_cast<std::uint8_t>(update.state));
     writer.u8(to_bits(update.flags));
-    encode(writer, update.id);
+    encode_member_id(writer, update.id);
     writer.varint(update.counter);
     if (update.state == MemberState::suspect) {
         writer.u64(update.by);
@@ -104,6 +106,7 @@ std::size_t encoded_size(const MemberUpdate& update) {
     std::array<std::byte, kMaximumUpdate> buffer;
     ByteWriter writer(buffer);
     encode(writer, update);
+    WEIR_ASSERT(writer.ok());
     return writer.size();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The payloads of membership's messages: plain values, their encoding and bounded decoding.
-// docs/protocol.md describes each byte. Pure functions, thread-safe.
+// The payloads of membership's messages: plain values, how they are encoded, and how they are
+// decoded within bounds. docs/protocol.md describes each byte. Pure functions, thread-safe.
 
 #include <cstdint>
 #include <vector>
@@ -11,63 +11,74 @@
 
 namespace weir::membership {
 
-/// `digest` is a hash of the sender's list of live members; 0 in pings without receiver.
+/// "Are you there?"
 struct Ping {
-    std::uint64_t nonce = 0;
-    std::uint64_t digest = 0;
-    std::uint16_t padding = 0;  // zero bytes behind it, so that the answer is never larger
+    std::uint64_t nonce = 0;    // a random number that the answer must repeat
+    std::uint64_t digest = 0;   // a hash of the sender's list of live members; 0: none
+    std::uint16_t padding = 0;  // how many zero bytes follow, so that the answer is not larger
     friend bool operator==(const Ping&, const Ping&) = default;
 };
 
+/// "I am here", with what the sender tells about itself.
 struct Answer {
-    std::uint64_t nonce = 0;
-    std::uint64_t digest = 0;
+    std::uint64_t nonce = 0;   // of the ping
+    std::uint64_t digest = 0;  // as in a ping; 0 if the sender does not know the receiver
     MemberFlags flags;
     std::uint64_t counter = 0;
     friend bool operator==(const Answer&, const Answer&) = default;
 };
 
-/// "Ping `target` for me and tell me under this nonce."
+/// "Ping `target` for me, and repeat this random number when you tell me the result."
 struct PingRequest {
     std::uint64_t nonce = 0;
     gossip::MemberId target;
     friend bool operator==(const PingRequest&, const PingRequest&) = default;
 };
 
-/// Success and failure of such a favour.
+/// Whether the target of a PingRequest answered; the type of the message says which of the two.
 struct IndirectAnswer {
     std::uint64_t nonce = 0;
     friend bool operator==(const IndirectAnswer&, const IndirectAnswer&) = default;
 };
 
-/// What one member says of another (or of itself). `by` is who suspects, for suspicions only.
+/// What a member says about another one or about itself.
 struct MemberUpdate {
     gossip::MemberId id;
     MemberState state = MemberState::alive;
     MemberFlags flags;
     std::uint64_t counter = 0;
-    gossip::Incarnation by = 0;
+    gossip::Incarnation by = 0;  // the member that suspects it; only in a suspicion
     friend bool operator==(const MemberUpdate&, const MemberUpdate&) = default;
 };
 
-/// A page of the list of live members: those behind `after`, in the order of addresses.
+/// "Send me a page of your list of live members: those that come after `after`, in the order of
+/// addresses."
 struct MemberListAsk {
     Endpoint after;
     friend bool operator==(const MemberListAsk&, const MemberListAsk&) = default;
 };
 
+/// The page that a MemberListAsk asks for.
 struct MemberList {
-    bool more = false;
+    bool more = false;  // further pages follow this one
     std::vector<MemberUpdate> members;
     friend bool operator==(const MemberList&, const MemberList&) = default;
 };
 
+/// "We have given you up": the receiver must take a new incarnation.
 struct Obituary {
     gossip::Incarnation dead = 0;
     friend bool operator==(const Obituary&, const Obituary&) = default;
 };
 
+/// The largest size of an encoded update, in bytes.
 inline constexpr std::size_t kMaximumUpdate = 1 + 1 + 19 + 8 + 10 + 8;
+/// The size of a ping without padding, with its frame.
+inline constexpr std::size_t kBarePing = gossip::kMessageOverhead + 8 + 8;
+/// The least number of bytes that a datagram has besides a bare ping, as other messages or as
+/// padding. With them, an answer with the longest address, sequence and counter still fits into the
+/// size of the shortest ping.
+inline constexpr std::uint16_t kPingPadding = 40;
 
 void encode(ByteWriter& writer, const Ping& ping);
 void encode(ByteWriter& writer, const Answer& answer);
@@ -79,7 +90,9 @@ void encode(ByteWriter& writer, const MemberListAsk& ask);
 void encode(ByteWriter& writer, const MemberList& list);
 void encode(ByteWriter& writer, const Obituary& obituary);
 
-/// Each reads one value; reader.ok() tells whether it was well-formed.
+/// Each of these functions reads one value. The reader is not ok() afterwards if the value was
+/// malformed: too short, or with an incarnation 0, a port 0 or an unknown state where these are not
+/// allowed.
 [[nodiscard]] Ping decode_ping(ByteReader& reader);
 [[nodiscard]] Answer decode_answer(ByteReader& reader);
 [[nodiscard]] PingRequest decode_ping_request(ByteReader& reader);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/hash.h"
 
 namespace weir::membership {
@@ -50,6 +51,7 @@ std::vector<Scored> eligible(std::span<const Candidate> live) {
 }
 
 OwnerList pick(std::vector<Scored> candidates, std::size_t shard) {
+    WEIR_ASSERT(shard < kShards);
     for (Scored& candidate : candidates) {
         candidate.score = mix(candidate.score ^ mix(shard + 1));
     }
@@ -70,6 +72,7 @@ Shard shard_of(std::uint64_t quota_hash) { return static_cast<Shard>(quota_hash 
 
 std::vector<OwnerChange> Owners::recompute(std::span<const Candidate> live) {
     const std::vector<Scored> candidates = eligible(live);
+    WEIR_ASSERT(candidates.empty() == live.empty());  // if all leave, all own
     std::vector<OwnerChange> changes;
     for (std::size_t shard = 0; shard < kShards; ++shard) {
         OwnerList now = pick(candidates, shard);
@@ -81,8 +84,14 @@ std::vector<OwnerChange> Owners::recompute(std::span<const Candidate> live) {
     return changes;
 }
 
+const OwnerList& Owners::of(Shard shard) const {
+    WEIR_ASSERT(shard < kShards);
+    WEIR_ASSERT(lists_[shard].size() <= kOwnersPerShard);
+    return lists_[shard];
+}
+
 bool Owners::owns(const gossip::MemberId& member, Shard shard) const {
-    const OwnerList& list = lists_[shard];
+    const OwnerList& list = of(shard);
     return std::find(list.begin(), list.end(), member) != list.end();
 }
 

@@ -1,9 +1,10 @@
 #pragma once
-// Which members own which quotas: 16 shards by the hash of the quota's name, each owned by three
-// live members that rendezvous hashing of shard and address picks (Thaler and Ravishankar 1998), so
-// that a change moves only the shards of the changed member. Anchors come first; members that are
-// leaving own nothing unless everybody is. Hashing the address and not the incarnation lets a
-// restarted sidecar keep its shards. Recomputed once per membership change. Not thread-safe.
+// Says which members own which quotas. The hash of a quota's name decides in which of 16 shards it
+// is, and three live members own each shard. Rendezvous hashing of the shard and the members'
+// addresses picks them (Thaler and Ravishankar 1998), so that a change of membership moves only the
+// shards of the member that changed. Anchors are preferred. Members that are leaving own nothing,
+// unless all members are leaving. The incarnation is not hashed, so a restarted sidecar keeps its
+// shards. Not thread-safe.
 
 #include <array>
 #include <cstdint>
@@ -18,9 +19,11 @@ inline constexpr std::size_t kShards = 16;
 inline constexpr std::size_t kOwnersPerShard = 3;
 using Shard = std::uint8_t;
 
-/// The shard of a quota, from quota_hash() of its name: a constant of the protocol version.
+/// The shard of a quota, from quota_hash() of its name. The same for all members that speak this
+/// version of the protocol.
 [[nodiscard]] Shard shard_of(std::uint64_t quota_hash);
 
+/// A live member that may become an owner.
 struct Candidate {
     gossip::MemberId id;
     MemberFlags flags;
@@ -37,10 +40,11 @@ struct OwnerChange {
 
 class Owners {
   public:
-    /// Returns the shards whose list of owners changed (members or order), in ascending order.
+    /// Picks the owners anew. Returns, in ascending order, the shards whose list of owners changed,
+    /// even if only the order of the list did.
     std::vector<OwnerChange> recompute(std::span<const Candidate> live);
 
-    [[nodiscard]] const OwnerList& of(Shard shard) const { return lists_[shard]; }
+    [[nodiscard]] const OwnerList& of(Shard shard) const;
     [[nodiscard]] bool owns(const gossip::MemberId& member, Shard shard) const;
 
   private:

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace weir::membership {
 
 bool Rumours::add(const MemberUpdate& update) {
@@ -22,6 +24,7 @@ bool Rumours::add(const MemberUpdate& update) {
                              [](const Entry& a, const Entry& b) { return a.told < b.told; }));
     }
     entries_.push_back({update, 0, next_order_++});
+    WEIR_ASSERT(entries_.size() <= kCapacity);
     return full;
 }
 
@@ -41,6 +44,7 @@ std::size_t Rumours::write(ByteWriter& writer, std::size_t room, std::uint32_t l
             break;
         }
         encode(payload, entry.update);
+        WEIR_ASSERT(payload.ok());  // kMaximumUpdate bytes are enough for each
         ++entry.told;
         ++count;
     }

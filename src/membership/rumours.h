@@ -1,7 +1,8 @@
 #pragma once
-// News about members on its way through the fleet: each is told a limited number of times, the
-// least told first. One rumour per member (the newest replaces the former), at most kCapacity of
-// them; past it the most told one is dropped. Not thread-safe.
+// The news about members that this process passes on. Each rumour is told a limited number of
+// times; the one that was told least often comes first. There is one rumour for each member, the
+// newest, and at most kCapacity in all: when there is no room, the one that was told most often is
+// dropped. Not thread-safe.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +19,9 @@ class Rumours {
 
     /// True when another rumour had to make room.
     bool add(const MemberUpdate& update);
-    /// Appends member_updates messages with rumours that fit into `room` bytes; each counts as
-    /// told once and is dropped after `limit` tellings. Returns how many were written.
+    /// Appends a member_updates message with as many rumours as fit into `room` bytes. Each of them
+    /// counts as told once more, and is dropped when it has been told `limit` times. Returns how
+    /// many were written.
     std::size_t write(ByteWriter& writer, std::size_t room, std::uint32_t limit);
     [[nodiscard]] bool empty() const { return entries_.empty(); }
     [[nodiscard]] std::size_t size() const { return entries_.size(); }
@@ -28,8 +30,9 @@ class Rumours {
   private:
     struct Entry {
         MemberUpdate update;
-        std::uint32_t told = 0;
-        std::uint64_t order = 0;
+        std::uint32_t told = 0;  // how often
+        std::uint64_t order =
+            0;  // among those that were told equally often, the oldest comes first
     };
     std::vector<Entry> entries_;
     std::uint64_t next_order_ = 0;

@@ -1,6 +1,11 @@
 #pragma once
-// How long a suspicion lasts (Lifeguard, section IV-B): it begins with the longest time and shrinks
-// with the logarithm of the independent confirmations. Plain value, not thread-safe.
+// Computes how long a suspicion lasts (Lifeguard, section IV-B). It begins with the longest time,
+// which shrinks with the logarithm of the number of members that confirm it, but never below the
+// least time:
+//
+//   longest − (longest − least) · log(confirmations + 1) / log(wanted + 1)
+//
+// Plain value, not thread-safe.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +17,7 @@
 
 namespace weir::membership {
 
-/// The least time of a suspicion among so many members.
+/// The least time that a suspicion lasts in a fleet with this many members.
 [[nodiscard]] Duration least_suspicion(const MembershipSettings& settings, std::size_t members);
 
 class Suspicion {
@@ -20,19 +25,21 @@ class Suspicion {
     Suspicion(const MembershipSettings& settings, std::size_t members, gossip::Incarnation by,
               Instant now);
 
-    /// Another member suspects it too. False when it was counted before, or enough have.
+    /// Another member suspects the same member. False when that changes nothing, because the other
+    /// one was counted before or enough others have confirmed the suspicion.
     bool confirm(gossip::Incarnation by);
-    /// Another member holds it for dead: as good as all confirmations.
+    /// Another member says that the suspect is dead, which counts as much as all confirmations.
     void confirm_death() { told_dead_ = true; }
     [[nodiscard]] Instant deadline() const;
-    /// Gives it its whole time again, as after a pause of our own.
+    /// Lets the suspicion last its whole time from `now` on, as after a pause of this process.
     void restart(Instant now) { began_ = now; }
     [[nodiscard]] Instant began() const { return began_; }
 
   private:
     Duration least_;
     Duration longest_;
-    std::size_t wanted_;
+    std::size_t wanted_;  // confirmations after which it lasts its least time
+    /// The member that suspected first, then those that confirmed it.
     std::vector<gossip::Incarnation> by_;
     Instant began_;
     bool told_dead_ = false;

@@ -7,11 +7,9 @@
 namespace weir::membership {
 namespace {
 
-constexpr Duration kLateHandover = std::chrono::seconds(2);
-/// In larger fleets owners are computed at most once per interval.
-constexpr std::size_t kSmallFleet = 64;
-constexpr Duration kOwnersInterval = std::chrono::milliseconds(100);
-/// Of membership's burst, what each urgency leaves to those before it.
+using Kind = MembershipEvent::Kind;
+
+/// The share of membership's burst that each urgency must leave to more urgent messages.
 constexpr std::array<double, kUrgencies> kLeft{0, 0.125, 0.25, 0.5};
 
 std::uint64_t to_us(Instant now) {
@@ -23,7 +21,8 @@ std::size_t type_index(gossip::MessageType type) {
     return is_known(type) ? static_cast<std::size_t>(type) : 0;
 }
 
-/// What anybody may send to us: it either changes nothing or carries its own proof.
+/// Whether a sender that is not a member may send the message: it either changes nothing or proves
+/// itself.
 bool needs_no_membership(gossip::MessageType type) {
     return type == gossip::MessageType::ping || type == gossip::MessageType::answer ||
            type == gossip::MessageType::obituary;
@@ -37,13 +36,13 @@ Transport::Transport(const TransportSettings& settings, std::span<const gossip::
       cluster_(gossip::cluster_tag(settings.cluster_name)),
       sealer_(keys, nonces),
       membership_(settings.membership, settings.self, settings.flags, random.fork()),
+      queue_(settings.maximum_queued_bytes),
       budgets_{gossip::Budget(settings.membership_budget), gossip::Budget(settings.counter_budget),
                gossip::Budget(settings.definition_budget)} {}
 
 void Transport::start(Instant now) {
     membership_.start(now);
-    recompute_owners();
-    owner_changes_.clear();  // alone from the beginning is no change
+    owners_.start(membership_);
 }
 
 void Transport::set_seeds(std::vector<Endpoint> seeds) { membership_.set_seeds(std::move(seeds)); }
@@ -84,18 +83,14 @@ std::span<const Received> Transport::receive(ByteSpan datagram, const Endpoint& 
     return received_;
 }
 
-/// A whole datagram; who sent it is remembered if that helps to find a mistake.
+/// Refuses a whole datagram. Its sender is remembered if that helps to find an error of
+/// configuration.
 void Transport::refuse(gossip::Rejection reason, ByteSpan datagram, const Endpoint& from,
                        Instant now) {
     reject(reason);
     if (gossip::Strangers::concerns(reason)) {
         strangers_.note(from, reason, gossip::claimed_key(datagram), now);
     }
-}
-
-gossip::KeyId Transport::key_of(const gossip::MemberId& member) const {
-    const auto found = sessions_.find(member);
-    return found == sessions_.end() ? 0 : found->second.key;
 }
 
 std::optional<gossip::Rejection> Transport::check(const gossip::Envelope& envelope,
@@ -119,10 +114,11 @@ std::optional<gossip::Rejection> Transport::check(const gossip::Envelope& envelo
     return std::nullopt;
 }
 
-/// A ping that does not name us: answered (within limits), and nothing else.
+/// A ping without this member's incarnation is answered, within limits, and has no other effect.
 void Transport::receive_open(const Origin& origin, ByteSpan body, Instant now) {
     ByteReader reader(body);
     const auto message = gossip::next_message(reader);
+    WEIR_ASSERT(message.has_value());  // check() has made sure of it
     count_in(message->type);
     if (const auto rejection = membership_.receive(origin, *message, now)) {
         reject(*rejection);
@@ -131,23 +127,20 @@ void Transport::receive_open(const Origin& origin, ByteSpan body, Instant now) {
 
 void Transport::receive_addressed(const Origin& origin, const gossip::Envelope& envelope,
                                   ByteSpan body, gossip::KeyId key, Instant now) {
+    WEIR_ASSERT(envelope.receiver == self().incarnation);
     Standing standing = membership_.standing(origin.sender);
     Duration age{};
-    if (standing == Standing::dead) {
-        const auto found = sessions_.find(origin.sender);
-        if (found != sessions_.end() && found->second.left_at) {
-            receive_late(origin, envelope, body, found->second, now);
-            return;
-        }
+    if (standing == Standing::dead && sessions_.left_lately(origin.sender)) {
+        receive_late(origin, envelope, body, now);
+        return;
     }
     if (standing == Standing::member) {
-        PeerSession& peer = sessions_[origin.sender];
-        const auto admitted = admit(peer, envelope, now);
-        if (!admitted) {
+        const Sessions::Admitted admitted = sessions_.admit(envelope, key, now);
+        if (admitted.rejection) {
+            reject(*admitted.rejection);
             return;
         }
-        peer.key = key;
-        age = *admitted;
+        age = admitted.age;
         membership_.heard(origin.sender, now);
     }
     bool stranger = false;
@@ -169,15 +162,20 @@ void Transport::receive_addressed(const Origin& origin, const gossip::Envelope& 
     }
 }
 
-/// From a member that said goodbye a moment ago: what it handed over may have been overtaken.
+/// A datagram of a member that said goodbye a moment ago: its hand-overs may come after the
+/// goodbye.
 void Transport::receive_late(const Origin& origin, const gossip::Envelope& envelope, ByteSpan body,
-                             PeerSession& peer, Instant now) {
-    const auto age = admit(peer, envelope, now);
+                             Instant now) {
+    const Sessions::Admitted admitted = sessions_.admit_late(envelope, now);
+    if (admitted.rejection) {
+        reject(*admitted.rejection);
+        return;
+    }
     ByteReader reader(body);
     while (const auto message = gossip::next_message(reader)) {
-        if (age && message->type == gossip::MessageType::handover) {
-            deliver(origin, *message, *age, now);
-        } else if (age) {
+        if (message->type == gossip::MessageType::handover) {
+            deliver(origin, *message, admitted.age, now);
+        } else {
             reject(gossip::Rejection::dead_sender);
         }
     }
@@ -203,26 +201,12 @@ void Transport::deliver(const Origin& origin, const gossip::Message& message, Du
         reject(gossip::Rejection::stale);
         return;
     }
-    received_.push_back({origin.sender, message.type, message.payload, age});
+    received_.push_back({origin.sender, message.type, message.payload});
 }
 
 void Transport::count_in(gossip::MessageType type) { ++counters_.messages_in[type_index(type)]; }
 
-/// The packet's age, if it is neither a replay nor beyond reason.
-std::optional<Duration> Transport::admit(PeerSession& peer, const gossip::Envelope& envelope,
-                                         Instant now) {
-    if (const auto rejection = peer.session.window.accept(envelope.sequence)) {
-        reject(*rejection);
-        return std::nullopt;
-    }
-    const auto age = peer.session.age.age(envelope.sent_at_us, now);
-    if (!age) {
-        reject(gossip::Rejection::clock);
-    }
-    return age;
-}
-
-/// How many bytes of messages a datagram of this size could carry if we sent it.
+/// How many bytes of messages fit into a datagram of this size that is sent from here.
 std::size_t Transport::answer_room(std::size_t datagram) const {
     const std::size_t family = self().address.is_v4() ? 12 : 0;
     const std::size_t overhead = sealer_.sealed_size(gossip::kMaximumEnvelope - family);
@@ -231,119 +215,75 @@ std::size_t Transport::answer_room(std::size_t datagram) const {
 
 bool Transport::send(const gossip::MemberId& to, gossip::MessageType type, ByteSpan payload) {
     const gossip::Lane lane = gossip::lane_of(type);
-    const auto index = static_cast<std::size_t>(lane);
-    const std::size_t size = gossip::message_size(payload.size());
-    if (size > gossip::kMaximumBody || lane == gossip::Lane::membership ||
-        membership_.find(to) == nullptr || queued_bytes_ + size > settings_.maximum_queued_bytes) {
-        ++counters_.dropped[index];
+    const bool may = lane != gossip::Lane::membership && membership_.find(to) != nullptr;
+    if (!may || !queue_.add(to, type, payload)) {
+        ++counters_.dropped[static_cast<std::size_t>(lane)];
         return false;
     }
-    Queue& queue = queues_[index];
-    const auto open = open_bodies_.find({to, lane});
-    if (open == open_bodies_.end() ||
-        queue[open->second].bytes.size() + size > gossip::kMaximumBody) {
-        open_bodies_[{to, lane}] = queue.size();
-        queue.push_back({to, {}});
-    }
-    std::vector<std::byte>& body = queue[open_bodies_[{to, lane}]].bytes;
-    const std::size_t before = body.size();
-    body.resize(before + size);
-    ByteWriter writer{std::span(body).subspan(before)};
-    gossip::write_message(writer, type, payload);
-    queued_bytes_ += size;
     return true;
 }
 
 void Transport::tick(Instant now) {
     membership_.tick(now);
-    while (!leavers_.empty() && now - leavers_.front().first > kLateHandover) {
-        sessions_.erase(leavers_.front().second);
-        leavers_.pop_front();
-    }
+    sessions_.tick(now);
     pump(now);
 }
 
 Instant Transport::next_tick() const { return membership_.next_tick(); }
 
-void Transport::begin_leaving(Instant now) {
-    membership_.begin_leaving(now);
-    recompute_owners();
+void Transport::begin_leaving() {
+    membership_.begin_leaving();
+    owners_.recompute(membership_);
 }
 
-void Transport::goodbye(Instant now) { membership_.goodbye(now); }
+void Transport::goodbye() { membership_.goodbye(); }
 
 void Transport::pump(Instant now) {
     const MembershipCounters& seen = membership_.counters();
+    WEIR_ASSERT(counted_conflicts_ <= seen.conflicts);
+    WEIR_ASSERT(counted_refusals_ <= seen.refused_members);
     for (; counted_conflicts_ < seen.conflicts; ++counted_conflicts_) {
         reject(gossip::Rejection::address_conflict);
     }
     for (; counted_refusals_ < seen.refused_members; ++counted_refusals_) {
         reject(gossip::Rejection::member_table_full);
     }
-    bool moved = false;
     for (const MembershipEvent& event : membership_.take_events()) {
-        moved = follow(event, now) || moved;
+        follow(event, now);
         events_.push_back(event);
     }
-    owners_moved_ = owners_moved_ || moved;
-    // Once, however many came or went; while hundreds come at once, not for each of their packets.
-    if (owners_moved_ && (membership_.live_count() <= kSmallFleet || now >= next_owners_)) {
-        owners_moved_ = false;
-        next_owners_ = now + kOwnersInterval;
-        recompute_owners();
-    }
+    owners_.follow(membership_, now);  // once, however many members came or went
 }
 
-/// Keeps the sessions in step; true when owners may have changed.
-bool Transport::follow(const MembershipEvent& event, Instant now) {
-    using Kind = MembershipEvent::Kind;
+/// Keeps sessions and owners in step with the members.
+void Transport::follow(const MembershipEvent& event, Instant now) {
     switch (event.kind) {
         case Kind::conflict:
             strangers_.note(event.member.address, gossip::Rejection::address_conflict, 0, now);
-            return false;
+            return;
         case Kind::suspected:
         case Kind::cleared:
-            return false;
+            return;
         case Kind::left:
-            if (const auto found = sessions_.find(event.member); found != sessions_.end()) {
-                found->second.left_at = now;
-                leavers_.emplace_back(now, event.member);
-            }
+            sessions_.left(event.member, now);
             break;
         case Kind::dead:
         case Kind::replaced:
-            sessions_.erase(event.member);
+            sessions_.end(event.member);
             break;
         case Kind::renewed:
-            sessions_.clear();  // whatever was addressed to our former incarnation is refused
+            sessions_.end_all();  // datagrams for the former incarnation are refused from now on
             break;
         case Kind::joined:
         case Kind::changed:
             break;
     }
-    return true;
+    owners_.members_changed();
 }
 
-void Transport::recompute_owners() {
-    std::vector<Candidate> candidates{{self(), membership_.flags()}};
-    for (const Member& member : membership_.live()) {
-        candidates.push_back({member.id, member.flags});
-    }
-    for (OwnerChange& change : owners_.recompute(candidates)) {
-        owner_changes_.push_back(std::move(change));
-    }
-}
-
-/// A session begins above every number used before, so that nobody who remembers an earlier one
-/// takes its datagrams for replays.
 std::uint64_t Transport::next_sequence(const gossip::MemberId& to) {
     const std::uint64_t fresh = counters_.datagrams_out + 1;
-    if (membership_.find(to) == nullptr) {
-        return fresh;
-    }
-    std::uint64_t& next = sessions_[to].session.next_sequence;
-    next = next == 0 ? fresh : next + 1;
-    return next;
+    return membership_.find(to) == nullptr ? fresh : sessions_.next_sequence(to, fresh);
 }
 
 void Transport::emit(const gossip::MemberId& to, ByteSpan body, gossip::Lane lane, double reserve,
@@ -356,6 +296,7 @@ void Transport::emit(const gossip::MemberId& to, ByteSpan body, gossip::Lane lan
     writer.bytes(body);
     WEIR_ASSERT(writer.ok());
     const std::size_t size = sealer_.sealed_size(writer.size());
+    WEIR_ASSERT(size <= gossip::kMaximumDatagram);
     if (!budgets_[index].take(size, now, reserve)) {
         ++counters_.dropped[index];
         return;
@@ -370,13 +311,14 @@ void Transport::emit(const gossip::MemberId& to, ByteSpan body, gossip::Lane lan
     }
 }
 
-/// The most urgent first; each kind leaves a part of the burst to those before it.
+/// Sends the most urgent datagrams first. Less urgent ones leave a part of the burst to those.
 void Transport::flush_membership(Instant now, std::vector<OutgoingDatagram>& out) {
     const std::vector<MembershipDatagram> datagrams = membership_.take_datagrams();
     const double burst = budgets_[static_cast<std::size_t>(gossip::Lane::membership)].burst();
     for (std::size_t urgency = 0; urgency < kUrgencies; ++urgency) {
         const double reserve = burst * kLeft[urgency];
         for (const MembershipDatagram& datagram : datagrams) {
+            WEIR_ASSERT(!datagram.body.empty());
             if (static_cast<std::size_t>(datagram.urgency) != urgency) {
                 continue;
             }
@@ -390,20 +332,14 @@ std::vector<OutgoingDatagram> Transport::flush(Instant now) {
     std::vector<OutgoingDatagram> out;
     flush_membership(now, out);
     for (const gossip::Lane lane : {gossip::Lane::counters, gossip::Lane::definitions}) {
-        for (const QueuedBody& queued : queues_[static_cast<std::size_t>(lane)]) {
+        for (const SendQueue::Body& queued : queue_.bodies(lane)) {
             emit(queued.to, queued.bytes, lane, 0, now, out);
         }
-        queues_[static_cast<std::size_t>(lane)].clear();
     }
-    open_bodies_.clear();
-    queued_bytes_ = 0;
+    queue_.clear();
     return out;
 }
 
 std::vector<MembershipEvent> Transport::take_events() { return std::exchange(events_, {}); }
-
-std::vector<OwnerChange> Transport::take_owner_changes() {
-    return std::exchange(owner_changes_, {});
-}
 
 }  // namespace weir::membership

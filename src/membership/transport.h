@@ -1,21 +1,21 @@
 #pragma once
 // The lower half of a sidecar's gossip in one piece: sealing, sessions, membership and owners.
-// Datagrams come in, opened messages with a proven sender come out; messages go in, sealed
-// datagrams come out. Everything refused is counted by reason; membership, counters and definitions
-// each have a byte budget of their own.
+// Datagrams come in, and opened messages with a proven sender come out; messages go in, and sealed
+// datagrams come out. Refused datagrams and messages are counted by reason. Membership, counters
+// and definitions each have a budget of bytes of their own.
 //
-// Thread-safety: none, belongs to the control thread. Owns its parts; borrows the nonce source.
+// Thread-safety: none; it belongs to the control thread. Ownership: it owns its parts and borrows
+// the source of nonces.
+//
 // Invariant: a message is delivered only if its datagram was sealed with a key of the ring, named
-// our cluster and our incarnation, came from a live member and was never delivered before.
+// the cluster and the incarnation of this process, came from a live member and was never delivered
+// before. Hand-overs of a member are also delivered for two seconds after its goodbye.
 
 #include <array>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -25,12 +25,13 @@
 #include "gossip/budget.h"
 #include "gossip/rejection.h"
 #include "gossip/seal.h"
-#include "gossip/session.h"
 #include "gossip/strangers.h"
 #include "gossip/wire.h"
 #include "membership/member.h"
 #include "membership/membership.h"
-#include "membership/owners.h"
+#include "membership/owner_tracker.h"
+#include "membership/send_queue.h"
+#include "membership/sessions.h"
 
 namespace weir::membership {
 
@@ -39,13 +40,13 @@ struct TransportSettings {
     Endpoint self;
     MemberFlags flags;
     MembershipSettings membership;
-    /// Bytes a second (IP and UDP headers not counted) and the largest burst, per lane.
+    /// Bytes a second (without the headers of IP and UDP) and the largest burst of each lane.
     gossip::BudgetSettings membership_budget{131'072, 131'072};
     gossip::BudgetSettings counter_budget{6'160'000, 1'232'000};  // 5,000 full datagrams a second
     gossip::BudgetSettings definition_budget{2'097'152, 1'048'576};
-    /// A total that is older is refused.
+    /// A total of an owner that is older than this when it arrives is refused.
     Duration oldest_total = std::chrono::seconds(1);
-    /// Messages that wait for the next flush; more are dropped and counted.
+    /// How many bytes of messages may wait for the next flush; more are dropped and counted.
     std::size_t maximum_queued_bytes = 16 * 1024 * 1024;
 };
 
@@ -54,8 +55,6 @@ struct Received {
     gossip::MemberId sender;
     gossip::MessageType type{};
     ByteSpan payload;
-    /// How much later than the quickest of the last 10 to 20 s its datagram came.
-    Duration age{};
 };
 
 struct OutgoingDatagram {
@@ -69,74 +68,71 @@ struct TransportCounters {
     std::uint64_t datagrams_out = 0;
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
-    /// Messages by type; an unknown type counts at 0.
+    /// Messages by the number of their type; index 0 counts those of unknown types.
     std::array<std::uint64_t, 64> messages_in{};
     std::array<std::uint64_t, 64> messages_out{};
     std::array<std::uint64_t, gossip::kLanes> lane_bytes_out{};
-    /// Messages that were not sent, because the lane's budget was used up or the queue was full.
+    /// Datagrams that were not sent because the budget of the lane was used up, and messages that
+    /// were not sent because they were too large, the queue was full or the receiver is no live
+    /// member.
     std::array<std::uint64_t, gossip::kLanes> dropped{};
-    /// Datagrams opened with the ring's second key: none any more means that it can go.
+    /// Datagrams opened with the second key of the ring. When this number grows no more, the key
+    /// can be removed.
     std::uint64_t opened_with_second_key = 0;
 };
 
 class Transport final : public gossip::MessageSink {
   public:
-    /// `nonces` must outlive the transport. No keys: the explicit insecure mode.
+    /// `nonces` must outlive the transport. Without keys nothing is sealed: the insecure mode,
+    /// which a user has to choose.
     Transport(const TransportSettings& settings, std::span<const gossip::Key> keys,
               gossip::NonceSource& nonces, Random random);
 
     void start(Instant now);
     void set_seeds(std::vector<Endpoint> seeds);
     void set_keys(std::span<const gossip::Key> keys);
-    /// Travels with membership's pings as MessageType::hints, at most kMaximumHints bytes.
+    /// Sets the payload that travels with membership's pings as MessageType::hints: at most
+    /// kMaximumHints bytes.
     void set_hints(ByteSpan payload);
 
-    /// Opens a datagram, lets membership have its messages and returns the rest: counters,
-    /// definitions and hints. Whatever is refused is counted.
+    /// Opens a datagram, gives membership its messages and returns the others: those of counters
+    /// and definitions, and hints. Refused datagrams and messages are counted.
     std::span<const Received> receive(ByteSpan datagram, const Endpoint& from, Instant now);
 
-    /// Queues a message for a live member; what goes to one member by the same lane shares
-    /// datagrams. Never throttled here: flush() drops what is over the budget.
+    /// Queues a message for a live member. Messages for one member in the same lane share
+    /// datagrams. Only flush() looks at the budget and drops what exceeds it.
     bool send(const gossip::MemberId& to, gossip::MessageType type, ByteSpan payload) override;
 
     void tick(Instant now);
-    /// A ping to a live member at once; goes out with the next flush().
+    /// Pings a live member; the ping goes out with the next flush().
     void question(const gossip::MemberId& member, Instant now) {
         membership_.question(member, now);
     }
     [[nodiscard]] Instant next_tick() const;
-    void begin_leaving(Instant now);
-    void goodbye(Instant now);
+    void begin_leaving();
+    void goodbye();
 
-    /// Seals everything that waits: membership first, then counters, then definitions.
+    /// Seals everything that waits: first membership, then counters, then definitions.
     [[nodiscard]] std::vector<OutgoingDatagram> flush(Instant now);
 
     [[nodiscard]] std::vector<MembershipEvent> take_events();
-    /// Shards whose owners changed since the last call. Recomputed by receive() and tick().
-    [[nodiscard]] std::vector<OwnerChange> take_owner_changes();
+    /// The shards whose owners changed since the last call. receive(), tick() and begin_leaving()
+    /// compute them.
+    [[nodiscard]] std::vector<OwnerChange> take_owner_changes() { return owners_.take_changes(); }
 
     [[nodiscard]] const gossip::MemberId& self() const { return membership_.self(); }
     [[nodiscard]] const Membership& membership() const { return membership_; }
-    [[nodiscard]] const Owners& owners() const { return owners_; }
+    [[nodiscard]] const Owners& owners() const { return owners_.owners(); }
     [[nodiscard]] const TransportCounters& counters() const { return counters_; }
-    /// Ids of the ring's keys, the one that seals first; none: unsealed.
+    /// The ids of the keys in the ring; the key that seals comes first. Empty if nothing is sealed.
     [[nodiscard]] std::vector<gossip::KeyId> key_ids() const { return sealer_.key_ids(); }
     /// The key that sealed the member's last datagram; 0: none, or nothing came yet.
-    [[nodiscard]] gossip::KeyId key_of(const gossip::MemberId& member) const;
+    [[nodiscard]] gossip::KeyId key_of(const gossip::MemberId& member) const {
+        return sessions_.key_of(member);
+    }
     [[nodiscard]] const gossip::Strangers& strangers() const { return strangers_; }
 
   private:
-    struct PeerSession {
-        gossip::Session session;
-        std::optional<Instant> left_at;  // it said goodbye; hand-overs may still be on their way
-        gossip::KeyId key = 0;           // that sealed its last datagram
-    };
-    struct QueuedBody {
-        gossip::MemberId to;
-        std::vector<std::byte> bytes;
-    };
-    using Queue = std::vector<QueuedBody>;
-
     void reject(gossip::Rejection reason) { counters_.rejected.add(reason); }
     void refuse(gossip::Rejection reason, ByteSpan datagram, const Endpoint& from, Instant now);
     [[nodiscard]] std::optional<gossip::Rejection> check(const gossip::Envelope& envelope,
@@ -145,15 +141,12 @@ class Transport final : public gossip::MessageSink {
     void receive_addressed(const Origin& origin, const gossip::Envelope& envelope, ByteSpan body,
                            gossip::KeyId key, Instant now);
     void receive_late(const Origin& origin, const gossip::Envelope& envelope, ByteSpan body,
-                      PeerSession& peer, Instant now);
+                      Instant now);
     void deliver(const Origin& origin, const gossip::Message& message, Duration age, Instant now);
     void count_in(gossip::MessageType type);
-    [[nodiscard]] std::optional<Duration> admit(PeerSession& peer, const gossip::Envelope& envelope,
-                                                Instant now);
     [[nodiscard]] std::size_t answer_room(std::size_t datagram) const;
     void pump(Instant now);
-    bool follow(const MembershipEvent& event, Instant now);
-    void recompute_owners();
+    void follow(const MembershipEvent& event, Instant now);
     [[nodiscard]] std::uint64_t next_sequence(const gossip::MemberId& to);
     void emit(const gossip::MemberId& to, ByteSpan body, gossip::Lane lane, double reserve,
               Instant now, std::vector<OutgoingDatagram>& out);
@@ -163,21 +156,16 @@ class Transport final : public gossip::MessageSink {
     std::uint32_t cluster_;
     gossip::Sealer sealer_;
     Membership membership_;
-    Owners owners_;
-    std::map<gossip::MemberId, PeerSession> sessions_;
-    std::deque<std::pair<Instant, gossip::MemberId>> leavers_;  // oldest first
-    std::array<Queue, gossip::kLanes> queues_;                  // counters and definitions
-    std::map<std::pair<gossip::MemberId, gossip::Lane>, std::size_t> open_bodies_;
-    std::size_t queued_bytes_ = 0;
+    OwnerTracker owners_;
+    Sessions sessions_;
+    SendQueue queue_;
     std::array<gossip::Budget, gossip::kLanes> budgets_;
     std::vector<Received> received_;
     std::vector<MembershipEvent> events_;
-    std::vector<OwnerChange> owner_changes_;
-    bool owners_moved_ = false;
-    Instant next_owners_{};
     TransportCounters counters_;
     gossip::Strangers strangers_;
-    std::uint64_t counted_conflicts_ = 0;  // of membership's counters, as rejections
+    /// Conflicts of membership that were counted as rejections.
+    std::uint64_t counted_conflicts_ = 0;
     std::uint64_t counted_refusals_ = 0;
 };
 

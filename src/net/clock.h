@@ -1,5 +1,5 @@
 #pragma once
-// The only place that reads a real clock. Everything else takes `now` as an argument.
+// The only place that reads a real clock. All other code is given instants as an argument.
 // Thread-safe.
 
 #include <chrono>
@@ -8,11 +8,11 @@
 
 namespace weir::net {
 
-/// The monotonic clock (CLOCK_MONOTONIC): unmoved by changes of the wall clock.
+/// The monotonic clock (CLOCK_MONOTONIC). Setting the wall clock does not change it.
 [[nodiscard]] Instant now();
 
-/// Time since 1970, for what people or other machines read: logs, expiry dates, headers.
-/// Never for measuring how long something took.
+/// The wall clock as time since 1970, for what people or other machines read: logs, expiry dates,
+/// header fields. It must not be used to measure durations.
 [[nodiscard]] Duration unix_time();
 
 }  // namespace weir::net

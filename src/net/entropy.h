@@ -1,5 +1,5 @@
 #pragma once
-// The system's entropy: the one seed from which everything random in a process grows.
+// The operating system's entropy, from which a process takes the one seed of all its generators.
 // Thread-safe.
 
 #include <cstdint>

@@ -12,7 +12,8 @@
 
 namespace weir::net {
 
-/// The events of one turn, so that remove() can forget those not yet delivered.
+/// The events of one turn. They are kept here so that remove() can drop those that have not been
+/// delivered yet.
 struct EventLoop::Events {
     std::array<epoll_event, kEventsPerTurn> batch{};
     int next = 0;
@@ -100,7 +101,7 @@ void EventLoop::advance_timers(int count) {
 void EventLoop::run(const std::function<void()>& turn_hook) {
     while (!stopped_.load(std::memory_order_acquire)) {
         const auto idle = deferred_.empty() ? timers_.idle_time(now_, kLongestTurn) : Duration(0);
-        // Rounded up: waking before the tick would make a second, empty turn.
+        // Rounded up, because waking before the tick would cause another turn with nothing to do.
         const auto wait = std::chrono::ceil<std::chrono::milliseconds>(idle).count();
         const int count = ::epoll_wait(epoll_.get(), events_->batch.data(),
                                        static_cast<int>(kEventsPerTurn), static_cast<int>(wait));

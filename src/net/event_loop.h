@@ -1,11 +1,12 @@
 #pragma once
-// One thread's event loop on epoll, for the data path: descriptors are registered once, edge
-// triggered, and nothing is added per wait. docs/decisions/ says why the workers run this instead
-// of an io_context. One turn: wait, read the clock once, serve events, posted work and timers,
-// then the turn hook.
+// The event loop of one worker thread, on epoll. A descriptor is registered once, edge triggered,
+// so that waiting for it later costs no system call. Decision 0007 says why workers run this loop
+// and not an io_context. One turn of the loop waits, reads the clock once, serves events, posted
+// work and timers, and then calls the turn hook.
 //
-// Thread-safety: post() and stop() from any thread, everything else from the thread that runs the
-// loop (or before it runs). Descriptors must be removed before the loop is destroyed.
+// Thread-safety: post() and stop() may be called from any thread, everything else from the thread
+// that runs the loop, or before it runs. Ownership: the loop borrows descriptors and sinks, which
+// must be removed before it is destroyed.
 
 #include <array>
 #include <atomic>
@@ -26,8 +27,8 @@ struct epoll_event;
 
 namespace weir::net {
 
-/// Something with a descriptor that wants to hear of events. May remove and destroy itself, or
-/// any other, in on_events().
+/// An object that is told of the events of a descriptor. In on_events() it may remove and destroy
+/// itself and any other sink.
 class EventSink {
   public:
     virtual void on_events(std::uint32_t epoll_events) = 0;
@@ -38,11 +39,12 @@ class EventSink {
 
 class EventLoop {
   public:
-    /// A turn lasts at most this long without events or timers, so that the hook runs.
+    /// A turn without events or timers ends after this time, so that the hook runs.
     static constexpr Duration kLongestTurn = std::chrono::milliseconds(500);
     static constexpr std::size_t kEventsPerTurn = 128;
-    /// Timers wait while a turn takes all the events it can: after a stop of the process what came
-    /// in time is served before anything is found late. At most this many turns in a row.
+    /// While turns are full (kEventsPerTurn events each), timers wait for at most this many turns.
+    /// So, after the process was stopped for a while, bytes that came in time are read before a
+    /// timeout ends their connection.
     static constexpr int kTurnsBeforeTimers = 64;
 
     [[nodiscard]] static Result<std::unique_ptr<EventLoop>> create();
@@ -50,21 +52,23 @@ class EventLoop {
     EventLoop& operator=(const EventLoop&) = delete;
     ~EventLoop();
 
-    /// Until stop(). `turn_hook` ends each turn.
+    /// Runs until stop() is called. Calls `turn_hook` at the end of each turn.
     void run(const std::function<void()>& turn_hook);
     void stop();
+    /// Has the loop's thread run `work` in its next turn.
     void post(std::function<void()> work);
 
-    /// The clock as read at the beginning of this turn.
+    /// The monotonic time at the beginning of this turn.
     [[nodiscard]] Instant now() const { return now_; }
     [[nodiscard]] TimerWheel& timers() { return timers_; }
 
-    /// Edge triggered for the epoll events given, until remove().
+    /// Registers the descriptor, edge triggered, for these epoll events, until remove(). Fails with
+    /// `io` when the system refuses.
     [[nodiscard]] Result<void> add(int descriptor, std::uint32_t epoll_events, EventSink& sink);
-    /// Also forgets events of this turn that were not delivered yet.
+    /// Events of this turn that the sink has not been told of are dropped.
     void remove(int descriptor, EventSink& sink);
 
-    /// Awaitable: goes on in the next turn, after the others had theirs.
+    /// For co_await: the coroutine goes on in the next turn, after the events of other connections.
     [[nodiscard]] auto next_turn() {
         struct Awaiter {
             EventLoop& loop;

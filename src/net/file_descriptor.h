@@ -1,5 +1,5 @@
 #pragma once
-// Owns one file descriptor and closes it. Movable; not thread-safe.
+// Owns one file descriptor, or none, and closes it in its destructor. Movable; not thread-safe.
 
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ class FileDescriptor {
 
     [[nodiscard]] int get() const { return descriptor_; }
     [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
-    /// Gives the descriptor away.
+    /// Gives the descriptor to the caller, who must close it.
     [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
     void reset() {
         if (descriptor_ >= 0) {

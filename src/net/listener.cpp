@@ -14,12 +14,13 @@
 namespace weir::net {
 namespace {
 
-/// Removes a unix socket's file if connecting to it says that nobody listens.
+/// Removes the file of a unix socket if a connection to it is refused, so that no process listens
+/// on it.
 void remove_if_abandoned(const SocketAddress& address) {
     sockaddr_un local{};
     std::memcpy(&local, &address.storage, sizeof(local));
     if (local.sun_path[0] == '\0') {
-        return;  // abstract: there is no file
+        return;  // an abstract socket has no file
     }
     const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (::connect(probe.get(), address.get(), address.length) == 0) {
@@ -30,14 +31,14 @@ void remove_if_abandoned(const SocketAddress& address) {
     }
 }
 
-void configure(int descriptor, const SocketAddress& address) {
+void configure_listener(int descriptor, const SocketAddress& address) {
     if (address.is_unix()) {
         return;
     }
     const int on = 1;
     ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
-    // Accepted connections inherit both.
+    // Accepted connections inherit both options.
     ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
@@ -54,7 +55,7 @@ Result<FileDescriptor> listen_on(const SocketAddress& address) {
     if (!descriptor.is_open()) {
         return system_error("socket", errno);
     }
-    configure(descriptor.get(), address);
+    configure_listener(descriptor.get(), address);
     if (address.is_unix()) {
         remove_if_abandoned(address);
     }
@@ -69,7 +70,7 @@ Result<FileDescriptor> listen_on(const SocketAddress& address) {
 
 bool in_use(const SocketAddress& address) {
     if (address.is_unix()) {
-        return false;  // listen_on() finds out
+        return false;  // listen_on() will report the error
     }
     const FileDescriptor probe(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int on = 1;
@@ -132,7 +133,8 @@ void Listener::accept_waiting() {
             return;
         }
     }
-    // The edge has passed and more may wait: go on in the next turn.
+    // More connections may wait, but epoll reports them only once. So accepting goes on in the next
+    // turn, by way of a timer.
     if (is_open()) {
         loop_.timers().arm(*this, loop_.now());
     }

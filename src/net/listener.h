@@ -1,9 +1,11 @@
 #pragma once
-// A listening socket in an event loop: TCP, one per loop with SO_REUSEPORT so that the kernel
-// spreads connections, or a unix socket whose descriptor the loops share. Accepts in batches; when
-// descriptors run out it pauses for a while instead of spinning.
+// A listening socket in an event loop. Of a TCP port each loop has a socket of its own, with
+// SO_REUSEPORT, and the kernel distributes the connections. Of a unix socket the loops share one
+// descriptor. A listener accepts in batches; when the process has no descriptor left, it pauses for
+// kPause.
 //
-// Thread-safety: none; belongs to its loop's thread once started. Ownership: owns its descriptor.
+// Thread-safety: none; once started it belongs to its loop's thread. Ownership: owns its descriptor
+// and borrows the loop.
 
 #include <cstdint>
 #include <functional>
@@ -16,12 +18,13 @@
 
 namespace weir::net {
 
-/// A bound, listening, non-blocking socket. A unix socket's path that nobody listens on any more
-/// is removed first; one that somebody does listen on is an error.
+/// A bound, listening, non-blocking socket. The path of a unix socket is removed first if no
+/// process listens on it any more; if one does, that is an error.
 [[nodiscard]] Result<FileDescriptor> listen_on(const SocketAddress& address);
 
-/// SO_REUSEPORT would share a TCP port with any process of the same user: true if one listens there
-/// already. Port 0 never is in use.
+/// Whether a socket listens on this TCP port already. This has to be asked because with
+/// SO_REUSEPORT the kernel would let any process of the same user share the port. Port 0 never is
+/// in use.
 [[nodiscard]] bool in_use(const SocketAddress& address);
 
 class Listener final : private EventSink, private TimerEntry {
@@ -31,21 +34,23 @@ class Listener final : private EventSink, private TimerEntry {
 
     struct Counters {
         std::uint64_t accepted = 0;
-        std::uint64_t errors = 0;              ///< connections that ended before we took them
-        std::uint64_t paused_descriptors = 0;  ///< EMFILE, ENFILE, ENOBUFS, ENOMEM
+        std::uint64_t errors = 0;  ///< connections that ended before they were accepted
+        /// Pauses because of EMFILE, ENFILE, ENOBUFS or ENOMEM.
+        std::uint64_t paused_descriptors = 0;
     };
-    /// Gets each connection, and the client's address (all zero on a unix socket).
+    /// Is given each connection and the client's address, which is all zero on a unix socket.
     using Accepted = std::function<void(FileDescriptor, const Endpoint&)>;
-    /// Asked before each accept, when somebody waits: false pauses accepting.
+    /// Is asked before each connection is accepted, if one waits. False pauses accepting.
     using MayAccept = std::function<bool()>;
 
     Listener(EventLoop& loop, FileDescriptor descriptor, MayAccept may_accept, Accepted accepted);
     ~Listener() override;
 
     [[nodiscard]] Result<void> start();
-    /// Accepts what waits in the backlog, before stop().
+    /// Accepts all connections that wait in the kernel's backlog. To be called before stop().
     void accept_rest();
-    /// Closes the socket; waiting connections are reset by the kernel unless others share it.
+    /// Closes the socket. The kernel resets the connections in the backlog, unless others share the
+    /// socket.
     void stop();
     [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }
     [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -55,7 +60,7 @@ class Listener final : private EventSink, private TimerEntry {
     void expired() override;
     void accept_waiting();
     [[nodiscard]] bool somebody_waits() const;
-    /// False when accepting should end for now.
+    /// False when no further connection is to be accepted now.
     bool accept_one();
 
     EventLoop& loop_;

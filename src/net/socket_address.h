@@ -1,5 +1,6 @@
 #pragma once
-// Between our values (Endpoint, Address) and the kernel's sockaddr. Pure functions, thread-safe.
+// Converts between Endpoint or Address and the kernel's sockaddr. Functions without state,
+// thread-safe.
 
 #include <sys/socket.h>
 
@@ -10,7 +11,7 @@
 
 namespace weir::net {
 
-/// A sockaddr of any family with its length.
+/// A sockaddr of any family, with its length.
 struct SocketAddress {
     sockaddr_storage storage{};
     socklen_t length = 0;
@@ -25,15 +26,16 @@ struct SocketAddress {
 
 /// AF_INET for IPv4 endpoints, AF_INET6 for others.
 [[nodiscard]] SocketAddress to_socket_address(const Endpoint& endpoint);
-/// The same as AF_INET6 whatever the endpoint is (for sockets that speak both).
+/// AF_INET6 for every endpoint, for sockets that handle both families.
 [[nodiscard]] SocketAddress to_v6_socket_address(const Endpoint& endpoint);
-/// AF_UNIX; a leading '@' means the abstract name space. The path must fit (Address checks it).
+/// AF_UNIX; a leading '@' means the abstract name space. The path must fit into a sockaddr_un,
+/// which the parser of Address checks.
 [[nodiscard]] SocketAddress to_unix_socket_address(const std::string& path);
-/// The reverse; all zero for a family other than AF_INET and AF_INET6.
+/// The Endpoint of a socket address; all zero for families other than AF_INET and AF_INET6.
 [[nodiscard]] Endpoint to_endpoint(const SocketAddress& address);
 /// The address that a socket is bound to.
 [[nodiscard]] Result<SocketAddress> local_address(int descriptor);
-/// An io error with the text of errno.
+/// An Error of code `io`: `what`, then the system's text for errno `number`.
 [[nodiscard]] Error system_error(std::string_view what, int number);
 
 }  // namespace weir::net

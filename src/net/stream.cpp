@@ -30,7 +30,7 @@ bool Stream::adopt(EventLoop& loop, FileDescriptor descriptor) {
     WEIR_ASSERT(!is_open());
     loop_ = &loop;
     descriptor_ = std::move(descriptor);
-    ready_ = kWrite;  // what can be read already comes as the first event
+    ready_ = kWrite;  // if bytes wait already, the first event says so
     if (loop.add(descriptor_.get(), kEvents, *this)) {
         return true;
     }
@@ -49,7 +49,8 @@ IoStatus Stream::connect(EventLoop& loop, const SocketAddress& address) {
         ::setsockopt(descriptor.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     }
     const bool done = ::connect(descriptor.get(), address.get(), address.length) == 0;
-    // EAGAIN is a unix socket whose backlog is full; nginx and HAProxy call that a failure too.
+    // EAGAIN means a unix socket whose backlog is full. It counts as a failure, as in nginx and
+    // HAProxy.
     if (!done && errno != EINPROGRESS) {
         return IoStatus::failed;
     }
@@ -77,8 +78,8 @@ IoResult Stream::read(std::span<char> buffer) {
         const auto count = ::recv(descriptor_.get(), buffer.data(), buffer.size(), 0);
         if (count > 0) {
             const auto bytes = static_cast<std::size_t>(count);
-            // A short read has emptied the socket: epoll will tell of what comes next.
-            // Not so with an end behind it: that event has come already.
+            // A read that did not fill the buffer has emptied the socket, and epoll will report
+            // later bytes. An end behind these bytes is different: its event has come already.
             const bool emptied = bytes < buffer.size() && !other_side_ended();
             if (emptied) {
                 ready_ &= static_cast<std::uint8_t>(~kRead);
@@ -174,8 +175,8 @@ void Stream::on_events(std::uint32_t epoll_events) {
     if ((epoll_events & EPOLLRDHUP) != 0) {
         ready_ |= kRead | kEnd;
     }
-    // HUP comes with both halves shut down, be it in order; only ERR alone means a failure. A reset
-    // gives both.
+    // HUP says that both halves are shut down, which may be an orderly end. ERR says that the
+    // connection failed. A reset causes both.
     if ((epoll_events & EPOLLHUP) != 0) {
         ready_ |= kRead | kWrite | kEnd;
     }
@@ -217,7 +218,7 @@ void Wait::finish(WaitResult result) {
     }
     loop_.timers().cancel(*this);
     result_ = result;
-    handle_.resume();  // may destroy this
+    handle_.resume();  // this may destroy the Wait
 }
 
 }  // namespace weir::net

@@ -1,10 +1,10 @@
 #pragma once
-// A non-blocking stream socket (TCP or unix) in an event loop, and waiting for several of them at
-// once with a deadline. A Stream remembers what epoll last said, so a wait costs no system call
-// and needs no buffer: buffers are taken once there is something to read.
+// A non-blocking stream socket (TCP or unix) in an event loop, and a way to wait for two of them at
+// once with a deadline. A Stream remembers the last events of epoll, so waiting costs no system
+// call, and no buffer is needed before there is something to read.
 //
-// Thread-safety: none; belongs to its loop's thread. Ownership: owns its descriptor. At most one
-// Wait names a stream at a time.
+// Thread-safety: none; belongs to its loop's thread. Ownership: owns its descriptor and borrows the
+// loop. Invariant: at most one Wait at a time names a stream.
 
 #include <sys/uio.h>
 
@@ -21,10 +21,10 @@
 namespace weir::net {
 
 enum class IoStatus : std::uint8_t {
-    ok,           ///< bytes says how many, at least one
-    would_block,  ///< wait first
-    end,          ///< reading: the other side has shut down
-    failed,       ///< reset, broken pipe …: nothing more will come of it
+    ok,           ///< IoResult::bytes were moved, at least one
+    would_block,  ///< nothing can be moved now: wait, then try again
+    end,          ///< only of reads: the other side has shut down its sending half
+    failed,       ///< reset, broken pipe and so on: the stream can only be closed
 };
 
 struct IoResult {
@@ -36,8 +36,8 @@ class Wait;
 
 class Stream final : public EventSink {
   public:
-    /// What a Wait waits for; combine with |.
-    /// kEnd: the other side has shut down its sending half, in order or not.
+    /// What a Wait waits for; values are combined with |. kEnd means that the other side has shut
+    /// down its sending half, orderly or by a reset.
     enum Interest : std::uint8_t { kNothing = 0, kRead = 1, kWrite = 2, kFailure = 4, kEnd = 8 };
 
     Stream() = default;
@@ -45,36 +45,36 @@ class Stream final : public EventSink {
     Stream& operator=(const Stream&) = delete;
     ~Stream() { close(); }
 
-    /// Takes over a connected socket.
+    /// Takes a connected socket into the loop. False when the loop cannot register it.
     [[nodiscard]] bool adopt(EventLoop& loop, FileDescriptor descriptor);
-    /// Begins to connect: `ok` = connected, `would_block` = wait for kWrite and call
-    /// finish_connect(), `failed` = it was refused at once.
+    /// Begins to connect. `ok`: the connection stands. `would_block`: wait for kWrite, then call
+    /// finish_connect(). `failed`: it was refused at once.
     [[nodiscard]] IoStatus connect(EventLoop& loop, const SocketAddress& address);
-    /// True when the connection stands.
+    /// Whether the connection stands.
     [[nodiscard]] bool finish_connect();
 
     [[nodiscard]] IoResult read(std::span<char> buffer);
-    /// Sends what fits, at once: MSG_MORE would hold a last short segment back for 200 ms whenever
-    /// the bytes that were to follow do not come.
+    /// Sends at once as much as the socket takes. MSG_MORE is not used: when the expected bytes do
+    /// not follow, the kernel would hold a last short segment back for 200 ms.
     [[nodiscard]] IoResult write(std::span<iovec> pieces);
-    /// FIN: the other side sees an end, we may still read.
+    /// Sends a FIN: the other side sees the end, and this side may still read.
     void shut_down_sending();
-    /// Has the kernel ask every few seconds if the other side still knows the connection. One that
-    /// has closed it answers with a reset once it has forgotten it (Linux: after a minute), one
-    /// that has only shut down its sending half does not. TCP only.
+    /// Has the kernel ask the other side every few seconds whether it still knows the connection
+    /// (TCP only). A side that has closed the connection answers with a reset once its kernel has
+    /// forgotten it (on Linux after a minute); a side that has only shut down its sending half does
+    /// not.
     void probe_often();
-    /// Closes with a reset instead of an orderly end: what the other side got is incomplete.
+    /// Closes with a reset, so that the other side knows that what it received is incomplete.
     void reset();
     void close();
 
     [[nodiscard]] bool is_open() const { return descriptor_.is_open(); }
-    [[nodiscard]] int native_handle() const { return descriptor_.get(); }
-    /// The other side has shut down its sending half, or the connection failed.
+    /// Whether the other side has shut down its sending half or the connection failed.
     [[nodiscard]] bool other_side_ended() const { return (ready_ & (kEnd | kFailure)) != 0; }
     [[nodiscard]] bool failed() const { return (ready_ & kFailure) != 0; }
-    /// Bytes (or an end) may wait to be read. Cheap: no system call.
+    /// Whether bytes or an end may wait to be read, as far as is known without a system call.
     [[nodiscard]] bool maybe_readable() const { return (ready_ & kRead) != 0; }
-    /// True if a system call finds bytes or an end waiting.
+    /// Whether bytes or an end wait to be read. Asks the kernel.
     [[nodiscard]] bool has_input() const;
 
     void on_events(std::uint32_t epoll_events) override;
@@ -88,10 +88,11 @@ class Stream final : public EventSink {
     std::uint8_t interest_ = 0;
 };
 
+/// Why a wait ended: a stream is ready, the deadline has passed, or interrupt() was called.
 enum class WaitResult : std::uint8_t { ready, timed_out, interrupted };
 
-/// co_await Wait(...): until one of the streams is ready for what was asked, the deadline passes
-/// or somebody calls interrupt().
+/// co_await Wait(...) waits until one of the streams is ready for its `interest`, until the
+/// deadline, or until interrupt() is called.
 class Wait final : private TimerEntry {
   public:
     struct Item {
@@ -107,7 +108,8 @@ class Wait final : private TimerEntry {
     void await_suspend(std::coroutine_handle<> handle);
     [[nodiscard]] WaitResult await_resume() const { return result_; }
 
-    /// From the loop's thread, while it waits; the coroutine goes on before this returns.
+    /// Ends the wait early. Only from the loop's thread and while the coroutine waits, which goes
+    /// on before this function returns.
     void interrupt() { finish(WaitResult::interrupted); }
 
   private:

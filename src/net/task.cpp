@@ -7,8 +7,8 @@ namespace weir::net {
 namespace {
 
 constexpr std::size_t kStep = 128;
-constexpr std::size_t kClasses = 16;   // up to 2 KiB
-constexpr std::size_t kMaxFree = 256;  // blocks kept per class
+constexpr std::size_t kClasses = 16;   // of frames up to 2 KiB
+constexpr std::size_t kMaxFree = 256;  // free blocks that are kept of each class
 
 struct FreeBlock {
     FreeBlock* next;

@@ -1,10 +1,11 @@
 #pragma once
-// Coroutines for the data path. Task<T> is a lazy subroutine: it runs when awaited, by the one who
-// awaits it, and hands back a T. Flow is a task of its own: it starts at once and destroys itself
-// at its end. Nothing here allocates but the frames, which come from a per-thread list of free
-// blocks. No exception may leave either (the process ends).
+// Coroutines of the proxy. A Task<T> is a subroutine: it begins when another coroutine awaits it,
+// and gives it a T. A Flow is independent: it starts at once and destroys itself at its end. Only
+// the coroutine frames are allocated, from a list of free blocks that each thread has. An exception
+// that leaves a coroutine ends the process.
 //
-// Thread-safety: none; a coroutine stays on the thread of its event loop.
+// Thread-safety: none; a coroutine stays on the thread of its event loop. Ownership: a Task owns
+// its frame.
 
 #include <coroutine>
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace weir::net {
 
-/// Recycles coroutine frames within a thread.
+/// Allocates coroutine frames and keeps freed ones for the same thread.
 class FramePool {
   public:
     [[nodiscard]] static void* allocate(std::size_t bytes);
@@ -40,7 +41,7 @@ struct Flow {
 
 namespace detail {
 
-/// Goes on with whoever awaited the task.
+/// At its end a task passes control to the coroutine that awaited it.
 struct FinalAwaiter {
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <class Promise>

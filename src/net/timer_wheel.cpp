@@ -74,7 +74,8 @@ void TimerWheel::expire_slot(Slot& slot) {
     if (slot.empty()) {
         return;
     }
-    // Entries move to a list of their own first: expired() may arm and cancel as it likes.
+    // The entries are moved to a list of their own first, because expired() may arm and cancel any
+    // entry.
     Slot visiting;
     visiting.next_ = slot.next_;
     visiting.previous_ = slot.previous_;
@@ -86,7 +87,7 @@ void TimerWheel::expire_slot(Slot& slot) {
         TimerEntry& entry = *visiting.next_;
         unlink(entry);
         if (entry.due_tick_ > tick_) {
-            link(slot, entry);  // a later round of the wheel
+            link(slot, entry);  // due in a later round of the wheel
             continue;
         }
         --size_;
@@ -99,7 +100,7 @@ void TimerWheel::advance(Instant now) {
     if (target <= tick_) {
         return;
     }
-    // After a long pause one round visits every slot; more would find nothing.
+    // After a long pause one round is enough, because it visits every slot.
     const std::int64_t first = std::max(tick_ + 1, target - static_cast<std::int64_t>(kSlots) + 1);
     tick_ = target;
     if (size_ == 0) {

@@ -1,8 +1,9 @@
 #pragma once
-// A coarse timer wheel: arming and cancelling cost a few pointer writes, so that every wait of
-// every connection can have its own deadline. Entries expire up to one tick late, never early.
-// Not thread-safe; one per event loop. Entries are intrusive: the wheel owns nothing, and an entry
-// takes itself out when it is destroyed.
+// A coarse timer wheel. Arming and cancelling cost a few pointer writes, so that every wait of
+// every connection can have a deadline of its own. An entry expires up to one tick late, never
+// early.
+// Not thread-safe; each event loop has one. Ownership: the wheel owns no entry. An entry is linked
+// into it and takes itself out when it is destroyed.
 
 #include <array>
 #include <cstddef>
@@ -26,7 +27,8 @@ class TimerEntry {
 
   private:
     friend class TimerWheel;
-    /// The deadline has passed; the entry is no longer armed and may arm or destroy itself.
+    /// Called when the deadline has passed. The entry is not armed any more; it may arm itself
+    /// again or destroy itself.
     virtual void expired() = 0;
 
     TimerEntry* next_ = nullptr;
@@ -43,20 +45,21 @@ class TimerWheel {
     explicit TimerWheel(Instant now);
     TimerWheel(const TimerWheel&) = delete;
     TimerWheel& operator=(const TimerWheel&) = delete;
-    /// No entry may be armed any more.
+    /// No entry may be armed when the wheel is destroyed.
     ~TimerWheel();
 
-    /// Moves the entry if it is armed already.
+    /// Has the entry expire at `deadline`. If it is armed already, only the new deadline counts.
     void arm(TimerEntry& entry, Instant deadline);
     void cancel(TimerEntry& entry);
-    /// Calls expired() of what is due. Entries armed meanwhile wait for a later call.
+    /// Calls expired() of all entries that are due. Entries that are armed meanwhile wait for a
+    /// later call.
     void advance(Instant now);
-    /// How long nothing can expire, counted from `now`; at most `longest`.
+    /// For how long from `now` on nothing can expire; at most `longest`.
     [[nodiscard]] Duration idle_time(Instant now, Duration longest) const;
     [[nodiscard]] std::size_t size() const { return size_; }
 
   private:
-    /// Head of a circular list.
+    /// The head of a circular list of entries.
     struct Slot final : TimerEntry {
         Slot();
         ~Slot() override;

@@ -16,7 +16,7 @@
 
 namespace weir::net {
 
-/// The arrays that recvmmsg wants, set up once.
+/// The arrays for recvmmsg, which are set up once.
 struct UdpSocket::Batch {
     explicit Batch(const Options& options)
         : bytes(options.batch * options.max_datagram),
@@ -51,7 +51,7 @@ namespace {
 
 constexpr std::size_t kMaximumRefused = 64;
 
-/// Whether the error is a host's word that nobody listens at the port.
+/// Whether the error says that no process listens at the port.
 bool is_refusal(msghdr& message) {
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
          part = CMSG_NXTHDR(&message, part)) {
@@ -68,7 +68,8 @@ bool is_refusal(msghdr& message) {
     return false;
 }
 
-/// Errors that belong to an earlier datagram: they say nothing about the one being sent.
+/// Whether an error of sending belongs to an earlier datagram, so that it says nothing about this
+/// one.
 bool belongs_to_earlier(int number) {
     return number == ECONNREFUSED || number == EHOSTUNREACH || number == ENETUNREACH ||
            number == EPROTO || number == EMSGSIZE;
@@ -92,7 +93,8 @@ Result<void> configure(int descriptor, bool v6, const UdpSocket::Options& option
             return done;
         }
     }
-    // Without it the kernel never tells an unconnected socket to whom an error belongs.
+    // Without this option the kernel does not tell an unconnected socket to which address an error
+    // belongs.
     auto errors = set_option(descriptor, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
     if (!errors) {
         return errors;
@@ -152,7 +154,8 @@ std::span<const ReceivedDatagram> UdpSocket::receive() {
     if (errors_wait_) {
         read_errors();
     }
-    // Each pending ICMP error costs one failed call; more than a few in a row can wait.
+    // Each pending ICMP error makes one call fail. A few are skipped now, the others with the next
+    // receive().
     for (int attempt = 0; attempt < 8; ++attempt) {
         batch_->prepare();
         const int count =
@@ -201,7 +204,7 @@ SendResult UdpSocket::send(const Endpoint& to, ByteSpan bytes) {
     return SendResult::failed;
 }
 
-/// A bounded look into the queue of errors; what is left is read with the next datagrams.
+/// Reads a bounded number of errors from the queue. The others are read with the next datagrams.
 void UdpSocket::read_errors() {
     errors_wait_ = false;
     for (std::size_t i = 0; i < kMaximumRefused; ++i) {
@@ -239,13 +242,5 @@ bool UdpSocket::read_error() {
 }
 
 std::vector<Endpoint> UdpSocket::take_refused() { return std::exchange(refused_, {}); }
-
-std::size_t UdpSocket::discard_waiting() {
-    std::size_t total = 0;
-    for (auto got = receive(); !got.empty(); got = receive()) {
-        total += got.size();
-    }
-    return total;
-}
 
 }  // namespace weir::net

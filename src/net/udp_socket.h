@@ -1,12 +1,12 @@
 #pragma once
 // A bound, non-blocking UDP socket that reads and writes datagrams in batches (recvmmsg,
-// sendmmsg). It knows no event loop: wait for native_handle() to become readable
-// (boost::asio::posix::stream_descriptor, without giving it ownership), then receive() until it
-// gives nothing.
+// sendmmsg). It knows no event loop: the caller waits until native_handle() is readable (with a
+// boost::asio::posix::stream_descriptor that does not own it) and then calls receive() until it
+// returns nothing.
 //
-// Thread-safety: none. Ownership: owns the descriptor. Views in ReceivedDatagram point into the
-// socket's own buffers and hold until the next receive().
-// A socket bound to an IPv6 address takes IPv4 traffic too, if that address is "::".
+// Thread-safety: none. Ownership: owns the descriptor. The views in a ReceivedDatagram point into
+// the socket's own buffers and are valid until the next receive(). A socket that is bound to "::"
+// receives IPv4 datagrams as well.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,17 +24,18 @@ namespace weir::net {
 struct ReceivedDatagram {
     Endpoint from;
     ByteSpan bytes;
-    /// Longer than max_datagram: the rest is lost, so whoever parses it should not.
+    /// The datagram was longer than max_datagram and the rest is lost; it must not be parsed.
     bool truncated = false;
 };
 
+/// `would_block`: the kernel's buffer is full. `failed`: any other error; the datagram is lost.
 enum class SendResult { sent, would_block, failed };
 
 class UdpSocket {
   public:
     struct Options {
-        std::size_t batch = 32;           ///< datagrams of one receive()
-        std::size_t max_datagram = 2048;  ///< bytes kept of each
+        std::size_t batch = 32;           ///< the most datagrams of one receive()
+        std::size_t max_datagram = 2048;  ///< the most bytes of a datagram
         int receive_buffer_bytes = 0;     ///< SO_RCVBUF; 0 keeps the kernel's default
         int send_buffer_bytes = 0;        ///< SO_SNDBUF; 0 keeps the kernel's default
     };
@@ -45,18 +46,17 @@ class UdpSocket {
     ~UdpSocket();
 
     [[nodiscard]] int native_handle() const;
-    /// The bound address; its port is known even if 0 was asked for.
+    /// The bound address, with the port that the kernel chose if 0 was asked for.
     [[nodiscard]] const Endpoint& local() const;
 
-    /// Up to `batch` datagrams that wait in the kernel, an empty span if none. Errors that belong
-    /// to earlier sends (ICMP unreachable) are swallowed and counted in receive_errors().
+    /// Up to `batch` of the datagrams that wait in the kernel; an empty span when none does. Errors
+    /// that belong to earlier sends (ICMP unreachable) are only counted, in receive_errors().
     [[nodiscard]] std::span<const ReceivedDatagram> receive();
-    /// Addresses of which a host said since the last call that nobody listens there (ICMP port
-    /// unreachable), each once, at most 64. Anybody may have forged that: a hint, no proof.
+    /// Addresses at which no process listens, as their hosts have answered since the last call
+    /// (ICMP port unreachable); each address once, at most 64. Such an answer can be forged: it is
+    /// a hint and no proof.
     [[nodiscard]] std::vector<Endpoint> take_refused();
     [[nodiscard]] SendResult send(const Endpoint& to, ByteSpan bytes);
-    /// Reads away what waits; gives the number of datagrams.
-    std::size_t discard_waiting();
 
     [[nodiscard]] std::uint64_t receive_errors() const;
 

@@ -1,6 +1,6 @@
 #pragma once
-// What every member of a fleet shows of itself, as the plain figures of /metrics and the admin API.
-// Control thread.
+// Turns what every member of a fleet knows about itself into the plain figures of /metrics and the
+// admin API. For the control thread.
 
 #include <cstdint>
 #include <map>
@@ -14,7 +14,7 @@ namespace weir::node {
 [[nodiscard]] std::map<std::string, std::uint64_t> driver_events(
     const cluster::Statistics& statistics);
 [[nodiscard]] admin::ClusterFigures cluster_figures(cluster::Cluster& cluster);
-/// Adds the quota sets in force and their hash to what a reload wrote.
+/// Adds the quota sets in force and their hash to the figures of the last reload.
 [[nodiscard]] admin::ConfigFigures with_quota_sets(admin::ConfigFigures figures,
                                                    cluster::Cluster& cluster);
 [[nodiscard]] admin::BuildFigures build_figures();

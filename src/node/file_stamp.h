@@ -1,5 +1,6 @@
 #pragma once
-// What tells a file's versions apart without reading it. Blocks on the file system; stateless.
+// Finds out whether files have changed, without reading them. The functions block on the file
+// system.
 
 #include <string>
 #include <utility>
@@ -7,8 +8,8 @@
 
 namespace weir::node {
 
-/// Device, inode, mode, size and times of these files, and of the files in those that are
-/// directories, as one text. It is another one after every change, of permissions too.
+/// A text made of device, inode, mode, size and times of these files and, for directories, of the
+/// files in them. It differs after every change, also of permissions.
 [[nodiscard]] std::string stamp_of(const std::vector<std::string>& paths);
 
 /// The stamps of files that are about to be read. Pipes and devices, which change by being read,
@@ -22,9 +23,10 @@ class Stamps {
     std::vector<std::pair<std::vector<std::string>, std::string>> noted_;
 };
 
-/// Calls `read(stamps)`, which notes what it is going to read, until nothing of that changed
-/// meanwhile: half of a file that is being written, or two files of different versions, are read
-/// again, at once: nobody is waited for. After kMostReadings they are taken as they are.
+/// Calls `read(stamps)`, which notes the files that it is going to read, again until none of them
+/// has changed meanwhile. So a file that is half written, or two files of different versions, are
+/// read again. This happens at once, without waiting. After kMostReadings readings the last result
+/// is used.
 inline constexpr int kMostReadings = 4;
 template <class Read>
 auto read_at_rest(Read read) {

@@ -18,12 +18,15 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE |
                                   IN_DELETE | IN_DELETE_SELF | IN_ATTRIB;
 constexpr std::size_t kBufferBytes = 16 * 1024;
-/// For so many samples in a row, kSettle apart, nothing may have changed.
+/// How many samples in a row, kSettle apart, must show no further change before a change is
+/// reported.
 constexpr int kRests = 2;
-/// What a look found without an event may be written still: that is told when it is closed.
+/// The same for a change that was found without an event. The file may still be open, because the
+/// event comes when it is closed.
 constexpr int kRestsWithoutEvent = 10;
 
-/// The directory in which a change of this path shows: its own if it is one, else its parent.
+/// Adds the directory in which a change of this path is seen: the path itself if it is a directory,
+/// else its parent.
 void add_directory(const fs::path& path, std::set<std::string>& directories) {
     std::error_code failure;
     const bool is_directory = fs::is_directory(path, failure);
@@ -31,7 +34,7 @@ void add_directory(const fs::path& path, std::set<std::string>& directories) {
     directories.insert(directory.empty() ? "." : directory.string());
 }
 
-/// With the places that symbolic links on the way lead to.
+/// All directories to watch, also those to which symbolic links on the way lead.
 std::set<std::string> directories_of(const std::vector<std::string>& paths) {
     std::set<std::string> directories;
     for (const std::string& path : paths) {
@@ -69,7 +72,8 @@ void FileWatch::open() {
 }
 
 void FileWatch::watch(const std::vector<std::string>& paths) {
-    // Of the same files a change that is not told yet must not be forgotten.
+    // If the paths are the same, a change that was noticed and not reported yet must not be
+    // forgotten.
     if (paths_ != paths) {
         paths_ = paths;
         seen_ = stamp_of(paths_);
@@ -156,7 +160,7 @@ void FileWatch::look_regularly() {
         if (failure || stopped_) {
             return;
         }
-        look_regularly();  // First: whatever the rest throws, there is a next time.
+        look_regularly();  // comes first, so that there is a next look even if the rest throws
         look();
     });
 }

@@ -1,15 +1,15 @@
 #pragma once
-// Tells when watched files may have changed: the directories that hold them are watched with
-// inotify, since editors and Kubernetes replace files by renames (a ConfigMap swaps the symbolic
-// link `..data`), which a watch on the file itself would miss. A look at the files every few
-// seconds stands in where inotify does not work (network file systems, replaced directories).
+// Reports when watched files may have changed. It watches their directories with inotify, because
+// editors and Kubernetes replace files by renames (a ConfigMap swaps the symbolic link `..data`),
+// which a watch on the file itself would miss. It also looks at the files every few seconds, for
+// cases in which inotify does not work (network file systems, replaced directories).
 //
-// A file that is written in several goes is told once, at rest: when it stayed the same for two
-// times kSettle, or for ten if no event told of it (it may be open still). One that changes for
-// ever is told all the same, after kSettle * kMostSamples.
+// A file that is written in several steps is reported once, when it has stayed the same for two
+// times kSettle, or for ten times if no event came (then it may still be open). A file that never
+// stops changing is reported after kSettle * kMostSamples.
 //
-// Thread-safety: none, all on the io_context's thread. `changed` may be called although nothing has
-// changed.
+// Thread-safety: none; all calls come on the thread of the io_context. `changed` may be called
+// although nothing has changed.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -35,14 +35,13 @@ class FileWatch {
     FileWatch(const FileWatch&) = delete;
     FileWatch& operator=(const FileWatch&) = delete;
 
-    /// Replaces what is watched: files, or directories of files.
+    /// Replaces the watched paths, which are files or directories of files.
     void watch(const std::vector<std::string>& paths);
-    /// What changed could not be read: `changed` is called again at the next look, whether or not
-    /// anything shows from outside.
+    [[nodiscard]] const std::vector<std::string>& watched() const { return paths_; }
+    /// Says that the changed files could not be read. `changed` is called again at the next look,
+    /// whether or not a further change is visible.
     void again() { again_ = true; }
     void stop();
-    /// False when the kernel gave no inotify instance: then only the regular look is left.
-    [[nodiscard]] bool notified() const { return descriptor_.is_open(); }
 
   private:
     void open();
@@ -61,7 +60,7 @@ class FileWatch {
     std::vector<std::string> paths_;
     std::vector<int> watches_;
     std::vector<char> buffer_;
-    std::string seen_;       ///< the stamp that was told
+    std::string seen_;       ///< the stamp that was reported last
     std::string candidate_;  ///< the stamp of the last sample
     int rests_ = 0;
     int rests_needed_ = 0;

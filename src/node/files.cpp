@@ -58,7 +58,7 @@ Result<std::string> read_file(const std::string& path) {
     if (!stream) {
         return error(ErrorCode::not_found, std::strerror(errno != 0 ? errno : ENOENT));
     }
-    // One byte more than the parser takes, so that it is the one to say what is too large.
+    // One byte more than the parser accepts, so that the parser reports files that are too large.
     const std::size_t limit = config::ParseLimits{}.json_bytes + 1;
     std::string text;
     std::array<char, 64 * 1024> block{};

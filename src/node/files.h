@@ -1,6 +1,6 @@
 #pragma once
-// Reading configuration files: bounded, with errors that name the file. Blocks; not for the data
-// threads. Stateless.
+// Reads files of configuration. The size of a file is bounded, and errors name the file. The
+// functions block on the file system and are not for threads that serve requests.
 
 #include <string>
 #include <vector>
@@ -13,17 +13,17 @@ namespace weir::node {
 
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
-/// The quota files that these paths stand for: files as they are, of a directory its *.yaml, *.yml
-/// and *.json files in the order of their names (dot files are skipped: a ConfigMap's own
-/// machinery).
+/// The quota files for these paths. A file stands for itself, a directory for its *.yaml, *.yml and
+/// *.json files in the order of their names. Files whose names begin with a dot are left out,
+/// because Kubernetes uses them inside a ConfigMap.
 [[nodiscard]] std::vector<std::string> expand_quota_paths(const std::vector<std::string>& paths,
                                                           config::Diagnostics& diagnostics);
 
-/// All of them; what cannot be read is an error.
+/// The texts of these files. A file that cannot be read becomes an error in `diagnostics`.
 [[nodiscard]] std::vector<config::SourceText> read_sources(const std::vector<std::string>& files,
                                                            config::Diagnostics& diagnostics);
 
-/// An error about a file as a whole.
+/// Adds an error about a file as a whole.
 void report_file(const std::string& file, const std::string& what,
                  config::Diagnostics& diagnostics);
 

@@ -11,7 +11,8 @@
 namespace weir::node {
 namespace {
 
-/// Only to notice changes; nobody gains from making it collide in a file of their own.
+/// A hash that only shows changes. It needs no secret key: nobody gains from collisions in one's
+/// own file.
 std::uint64_t add_to_hash(std::uint64_t hash, std::string_view text) {
     return mix(hash ^ keyed_hash(text, HashKey{}));
 }
@@ -31,7 +32,8 @@ std::vector<config::SourceText> read_quota_texts(const config::Settings& setting
     return sources;
 }
 
-/// Encoding a long document takes a while: here, where nobody waits for it.
+/// Encoding a long document takes a while, so it is done on this thread, for which no request
+/// waits.
 void encode_long(Loaded& loaded) {
     constexpr std::size_t kLong = 8192;
     for (config::QuotaSet& set : loaded.sets) {

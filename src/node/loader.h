@@ -1,7 +1,8 @@
 #pragma once
-// Everything that a start, a reload and `weir validate` read: the sidecar's own file with its
-// overrides, the quota files, and what only both together can tell. Blocks on files, which are read
-// again if they changed meanwhile; pure apart from that. Used on a helper thread while running.
+// Reads everything that a start, a reload and `weir validate` need: the sidecar's own file with its
+// overrides, and the quota files. It also checks the rules that concern both. Files that change
+// while they are read are read again. The functions block on files and have no other side effects;
+// a running member calls them on a helper thread.
 
 #include <memory>
 #include <optional>
@@ -15,11 +16,11 @@
 
 namespace weir::node {
 
-/// What the command line or the embedding program said about configuration.
+/// The configuration that the command line or the embedding program gives.
 struct ConfigSource {
     std::optional<std::string> file;
     std::vector<config::Override> overrides;
-    /// Quota documents beside those of the files.
+    /// Quota documents besides those of the files.
     std::vector<config::SourceText> documents = {};
     config::Reader reader = config::Reader::sidecar;
 };
@@ -29,12 +30,13 @@ struct Loaded {
     std::vector<config::QuotaSet> sets;
     std::vector<std::string> quota_files;
     config::Diagnostics diagnostics;
-    /// Of the settings' text and overrides / of the quota files: equal means that nothing changed.
+    /// Hashes of the settings' text and overrides, and of the quota files. An equal hash means that
+    /// nothing has changed.
     std::uint64_t settings_hash = 0;
     std::uint64_t quotas_hash = 0;
-    /// The quota files were not parsed, since they are what they were.
+    /// The quota files have not changed and so were not parsed.
     bool quotas_unchanged = false;
-    /// Not what is in the quota files is wrong: they could not be read.
+    /// The quota files could not be read, so nothing is known about their content.
     bool unreadable = false;
 
     [[nodiscard]] bool good() const { return !diagnostics.has_errors(); }
@@ -42,8 +44,8 @@ struct Loaded {
 
 [[nodiscard]] Loaded load(const ConfigSource& source);
 
-/// Only the quota files (and the documents beside them), of settings loaded before. Stops early,
-/// with quotas_unchanged, when their hash is the one known.
+/// Reads only the quota files (and the other documents) of settings that were loaded before. It
+/// stops early, with quotas_unchanged, when their hash is `known_hash`.
 [[nodiscard]] Loaded load_quotas(const config::Settings& settings, std::uint64_t known_hash,
                                  const std::vector<config::SourceText>& documents = {});
 

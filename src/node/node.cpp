@@ -30,14 +30,13 @@ std::string environment(const char* name) {
 
 }  // namespace
 
-Member::Member(boost::asio::io_context& control, const config::Settings& settings,
-               std::uint64_t seed)
+Node::Node(boost::asio::io_context& control, const config::Settings& settings, std::uint64_t seed)
     : control_(control),
       random_(seed),
       maintenance_(control),
       limiter_(limiter_options(settings, random_.next())) {}
 
-Result<void> Member::open(const config::Settings& settings) {
+Result<void> Node::open(const config::Settings& settings) {
     cluster::Options options;
     options.settings = settings.cluster;
     options.pod_ip = environment("POD_IP");
@@ -54,7 +53,7 @@ Result<void> Member::open(const config::Settings& settings) {
     return {};
 }
 
-Result<void> Member::apply_first(const std::vector<config::QuotaSet>& sets) {
+Result<void> Node::apply_first(const std::vector<config::QuotaSet>& sets) {
     definitions::DefinitionStore& store = cluster_->engine().definitions();
     const SetsOutcome outcome = sets_.apply(sets, store, net::now(), true);
     if (!outcome.errors.empty()) {
@@ -63,12 +62,12 @@ Result<void> Member::apply_first(const std::vector<config::QuotaSet>& sets) {
     if (snapshot_) {
         snapshot_->load(net::now(), net::unix_time());
     }
-    // The engine would do it at its first tick, but no request may come before.
+    // The engine would do this only at its first tick, and no request may come before it.
     static_cast<void>(limiter_.change(store.take_changes(), net::now()));
     return {};
 }
 
-void Member::start() {
+void Node::start() {
     cluster_->start();
     if (snapshot_) {
         snapshot_->start();
@@ -76,11 +75,11 @@ void Member::start() {
     maintain();
 }
 
-SetsOutcome Member::apply(const std::vector<config::QuotaSet>& sets, bool by_hand) {
+SetsOutcome Node::apply(const std::vector<config::QuotaSet>& sets, bool by_hand) {
     return sets_.apply(sets, cluster_->engine().definitions(), net::now(), false, by_hand);
 }
 
-void Member::leave() {
+void Node::leave() {
     cluster_->leave();
     cluster_->stop();
     maintenance_.cancel();
@@ -89,18 +88,18 @@ void Member::leave() {
     }
 }
 
-std::optional<admin::SnapshotFigures> Member::snapshot() const {
+std::optional<admin::SnapshotFigures> Node::snapshot() const {
     if (!snapshot_) {
         return std::nullopt;
     }
     return snapshot_->figures();
 }
 
-void Member::maintain() {
+void Node::maintain() {
     work_then([this] { work(); }, [this] { schedule_maintenance(); });
 }
 
-void Member::work() {
+void Node::work() {
     limiter_.maintain(net::now());
     const SetsOutcome late = sets_.poll(cluster_->engine().definitions());
     const bool news = !late.errors.empty() || !late.older.empty() || !late.over.empty();
@@ -109,7 +108,7 @@ void Member::work() {
     }
 }
 
-void Member::schedule_maintenance() {
+void Node::schedule_maintenance() {
     maintenance_.expires_after(kMaintenance);
     maintenance_.async_wait([this](const boost::system::error_code& failure) {
         if (!failure) {

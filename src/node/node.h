@@ -1,10 +1,10 @@
 #pragma once
-// One member of a fleet without anything that serves requests: the limiter, the engine over its
-// real UDP socket, the quota files given to it, and their upkeep. A sidecar (app) is a member with
-// a proxy and listeners, an embedding program (embed) one without.
+// One member of a fleet without its files and without anything that serves requests: the limiter,
+// the engine over its real UDP socket, the quota sets given to it, the snapshot, and their upkeep.
+// Host (host.h) owns one and adds the files.
 //
-// Thread-safety: control thread, but for the limiter's own workers. Ownership: owns limiter and
-// cluster; the io_context must outlive it.
+// Thread-safety: for the control thread; only the limiter is also used by workers. Ownership: owns
+// limiter and cluster; the io_context must outlive it.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -27,41 +27,41 @@
 
 namespace weir::node {
 
-class Member {
+class Node {
   public:
-    /// The seed feeds every random choice of its parts.
-    Member(boost::asio::io_context& control, const config::Settings& settings, std::uint64_t seed);
-    Member(const Member&) = delete;
-    Member& operator=(const Member&) = delete;
+    /// The seed determines every random choice of its parts.
+    Node(boost::asio::io_context& control, const config::Settings& settings, std::uint64_t seed);
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
 
-    /// Binds the gossip socket. POD_IP of the environment is advertised unless the settings say
-    /// what.
+    /// Binds the gossip socket. Unless the settings name an address, the value of the variable
+    /// POD_IP is advertised.
     [[nodiscard]] Result<void> open(const config::Settings& settings);
-    /// Before start(): these sets, and the overrides of the snapshot, are in force when it returns,
-    /// so that no request comes earlier.
-    /// An error is a conflict between documents.
+    /// Puts these sets and the overrides of the snapshot in force before it returns. To be called
+    /// before start(), so that no request comes earlier. The error is a conflict between documents.
     [[nodiscard]] Result<void> apply_first(const std::vector<config::QuotaSet>& sets);
-    /// Begins to gossip and to look after the limiter.
+    /// Begins to gossip and to maintain the limiter.
     void start();
-    /// Later documents: the engine's next tick puts them in force. `by_hand`: not because a file
-    /// changed, but because somebody asked for all of them.
+    /// Gives later documents to the store; the engine's next tick puts them in force. `by_hand`
+    /// means that a person asked for all of them, and not that a file changed.
     [[nodiscard]] SetsOutcome apply(const std::vector<config::QuotaSet>& sets, bool by_hand);
-    /// Told what comes of long documents later on, of conflicts with what peers have, and when
-    /// files that were refused are to be read again.
+    /// Sets the callback for later results of long documents, for conflicts with peers, and for
+    /// files that were refused and should be read again.
     void on_late_outcome(std::function<void(const SetsOutcome&)> told) { told_ = std::move(told); }
-    /// Told of the snapshot; set it before open().
+    /// Sets the callback for events of the snapshot. To be called before open().
     void on_snapshot(SnapshotKeeper::Tell told) { told_of_snapshot_ = std::move(told); }
-    /// Nothing without snapshot.file.
+    /// The figures of the snapshot; nothing if the key snapshot.file is not set.
     [[nodiscard]] std::optional<admin::SnapshotFigures> snapshot() const;
-    /// By set: why the file here is not what is in force.
+    /// By set, why the file of this member is not in force.
     [[nodiscard]] const std::map<std::string, std::string>& set_problems() const {
         return sets_.problems();
     }
-    /// Says goodbye to the peers; limits are only local from here on. Waits for the snapshot.
+    /// Says goodbye to the peers; limits are only local from here on. Waits until the snapshot is
+    /// written.
     void leave();
 
     [[nodiscard]] limiter::Limiter& limiter() { return limiter_; }
-    /// After open().
+    /// Valid after open().
     [[nodiscard]] cluster::Cluster& cluster() { return *cluster_; }
 
   private:

@@ -78,7 +78,7 @@ SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
 SetsOutcome QuotaSets::poll(definitions::DefinitionStore& store) {
     SetsOutcome outcome;
     for (const auto& [set, report] : store.take_reports()) {
-        // Of documents that peers sent only errors are of interest here.
+        // Of documents from peers only errors are reported.
         const bool own = files_.contains(set);
         if (own || report.outcome == definitions::DocumentOutcome::invalid) {
             note(set, report, outcome);

@@ -1,6 +1,7 @@
 #pragma once
-// The quota documents of this member's own files, given to the engine. Remembers which sets came
-// from files, so that a set whose file is gone is forgotten. Control thread.
+// Gives the quota documents of this member's own files to the store of definitions. It remembers
+// which sets came from files, so that a set whose file is gone is forgotten. For the control
+// thread.
 
 #include <cstdint>
 #include <map>
@@ -18,31 +19,33 @@ struct DocumentReport;
 
 namespace weir::node {
 
-/// What came of giving sets to the engine, for people.
+/// The results of giving sets to the store, as messages for people.
 struct SetsOutcome {
-    /// Conflicts between documents; nothing of such a set took effect.
+    /// Conflicts between documents. Such a set had no effect.
     std::vector<std::string> errors;
-    /// Sets of which a newer generation is in force already.
+    /// Messages about sets of which a newer generation is in force already.
     std::vector<std::string> older;
-    /// Sets whose files are gone here and that stay in force all the same.
+    /// Messages about sets whose files are gone here, but that stay in force.
     std::vector<std::string> gone = {};
     /// Names of sets that are not in conflict any more.
     std::vector<std::string> over = {};
-    /// A file that was refused because of other content would be taken now: give the files again.
+    /// A file that was refused because peers had other content would be accepted now, so the files
+    /// should be given again.
     bool again = false;
 };
 
 class QuotaSets {
   public:
-    /// `at_once`: everything is taken in when it returns; otherwise long sets may still be on
-    /// their way, and poll() tells what came of them. `by_hand`: somebody asked for it, and a set
-    /// that was refused is judged as a new one.
+    /// With `at_once` every set has been installed when it returns. Without it long sets may still
+    /// be loading, and poll() gives their results later. `by_hand` says that a person asked for it:
+    /// a set that was refused before is then treated as new.
     [[nodiscard]] SetsOutcome apply(const std::vector<config::QuotaSet>& sets,
                                     definitions::DefinitionStore& store, Instant now, bool at_once,
                                     bool by_hand = false);
-    /// What came of long sets, and of which sets a peer has other content, since the last call.
+    /// The results of long sets since the last call, and the sets of which a peer has other
+    /// content.
     [[nodiscard]] SetsOutcome poll(definitions::DefinitionStore& store);
-    /// By set: why the file here is not what is in force.
+    /// The reasons for all sets whose file here is not in force.
     [[nodiscard]] const std::map<std::string, std::string>& problems() const { return problems_; }
 
   private:

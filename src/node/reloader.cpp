@@ -29,7 +29,7 @@ void Reloader::request(Reload what) {
         try {
             *loaded = job();
         } catch (...) {
-            // Memory may be short: `loaded` says already that it failed.
+            // There may be no memory. `loaded` says already that the reload failed.
         }
         hand_over(what, loaded);
     });
@@ -48,12 +48,12 @@ std::shared_ptr<Loaded> Reloader::failed() {
     return loaded;
 }
 
-/// On the helper thread, from which no exception may come.
+/// Runs on the helper thread, which no exception may leave.
 void Reloader::hand_over(Reload what, const std::shared_ptr<Loaded>& loaded) noexcept {
     try {
         boost::asio::post(control_, [this, what, loaded] { take_over(what, *loaded); });
     } catch (const std::exception&) {
-        lost_ = true;  // no memory now: the next one who asks begins anew
+        lost_ = true;  // there is no memory now; the next request to reload will begin again
     }
 }
 

@@ -1,8 +1,12 @@
 #pragma once
-// Reads configuration again on a helper thread, one reading at a time: what is asked for meanwhile
-// is done once afterwards. Lives on the control thread; both callbacks run there. Owns the helper
-// thread; join() it before what the jobs use is gone. A job that throws is a reading that failed;
-// what a callback throws goes to whoever runs the control thread, and later readings go on.
+// Reads configuration again on a helper thread, one reading at a time. Requests that come during a
+// reading are served by one more reading afterwards. A job that throws is a reading that failed. An
+// exception of a callback passes on to the control thread's event loop, and later readings are not
+// affected.
+//
+// Thread-safety: none; it lives on the control thread, and both callbacks run there.
+// Ownership: it owns the helper thread, which must be joined before anything is destroyed that the
+// jobs use.
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
@@ -15,15 +19,15 @@
 
 namespace weir::node {
 
-/// How much to read again; the larger one includes the other.
+/// How much to read again: only the quota files, or the settings and the quota files.
 enum class Reload { quotas, everything };
 
 class Reloader {
   public:
-    /// Runs on the helper thread, so it owns copies of what it reads.
+    /// Runs on the helper thread, so it must own copies of everything that it uses.
     using Job = std::function<Loaded()>;
 
-    /// `prepare` makes a job of what is in force now, `done` takes over what it read.
+    /// `prepare` makes a job from what is in force now, and `done` gets what the job has read.
     Reloader(boost::asio::io_context& control, std::function<Job(Reload)> prepare,
              std::function<void(Reload, Loaded)> done);
     Reloader(const Reloader&) = delete;
@@ -31,13 +35,13 @@ class Reloader {
     ~Reloader();
 
     void request(Reload what);
-    /// Nothing is begun any more.
+    /// From now on no reading begins, and no result is handed over.
     void stop() { stopped_ = true; }
     /// Waits for a job that is running.
     void join();
 
   private:
-    /// What is handed over unless the job comes to its end.
+    /// The result that is handed over if the job does not come to its end.
     [[nodiscard]] static std::shared_ptr<Loaded> failed();
     void hand_over(Reload what, const std::shared_ptr<Loaded>& loaded) noexcept;
     void take_over(Reload what, Loaded& loaded);
@@ -46,7 +50,7 @@ class Reloader {
     std::function<Job(Reload)> prepare_;
     std::function<void(Reload, Loaded)> done_;
     bool running_ = false;
-    std::atomic<bool> lost_ = false;  // what the helper read could not be handed over
+    std::atomic<bool> lost_ = false;  // the result of the helper could not be handed over
     bool stopped_ = false;
     std::optional<Reload> next_;
     boost::asio::thread_pool helper_;

@@ -21,7 +21,7 @@ constexpr mode_t kOwnerOnly = 0600;
 
 std::string temporary(const std::string& path) { return path + ".new"; }
 
-/// Both are one file that is still in its place.
+/// Whether the descriptor is still the file at this path.
 bool still_there(int descriptor, const std::string& path) {
     struct stat here {};
     struct stat there {};
@@ -29,7 +29,8 @@ bool still_there(int descriptor, const std::string& path) {
            here.st_dev == there.st_dev && here.st_ino == there.st_ino && S_ISREG(here.st_mode);
 }
 
-/// A write beyond the limit of the process is answered with a signal that ends it.
+/// Whether a file of this size is within the limit of the process; writing beyond it causes a
+/// signal.
 bool fits_file_limit(std::uint64_t size) {
     rlimit limit{};
     return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
@@ -43,14 +44,14 @@ Result<void> sync_directory(const std::string& path) {
     }
     const net::FileDescriptor descriptor(
         ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    // EINVAL: a file system that cannot, and then need not.
+    // EINVAL means a file system that cannot sync a directory and need not.
     if (!descriptor.is_open() || (::fsync(descriptor.get()) != 0 && errno != EINVAL)) {
         return net::system_error("cannot sync " + directory, errno);
     }
     return {};
 }
 
-/// EEXIST if the place is taken.
+/// Renames the file. False, with EEXIST, if there is a file at the new place.
 bool rename_beside(const std::string& path, const std::string& place) {
     const int outcome =
         ::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, place.c_str(), RENAME_NOREPLACE);
@@ -60,7 +61,7 @@ bool rename_beside(const std::string& path, const std::string& place) {
     if (errno != EINVAL && errno != ENOSYS) {
         return false;
     }
-    // A file system (NFS is one) or a kernel that cannot.
+    // A file system (such as NFS) or a kernel does not support renameat2().
     if (is_taken(place)) {
         errno = EEXIST;
         return false;
@@ -86,7 +87,7 @@ Result<SnapshotFile> SnapshotFile::create(const std::string& path) {
     if (!descriptor.is_open()) {
         return net::system_error("cannot write " + place, errno);
     }
-    // Two processes with one path must not write into one file.
+    // Two processes with the same path must not write to the same file.
     if (::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0 ||
         !still_there(descriptor.get(), place)) {
         return error(ErrorCode::conflict,

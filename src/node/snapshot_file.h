@@ -1,10 +1,11 @@
 #pragma once
-// The snapshot's file: written beside its place and renamed onto it when it is whole and on the
-// disk, so that whoever reads finds the old one or the new one, whenever the process or the machine
-// ends. Blocks on the disk: not for the control thread, but for small files at start and end.
+// The file of a snapshot. It is written under a temporary name and renamed when it is complete and
+// on the disk. So a reader finds either the old file or the new one, whenever the process or the
+// machine ends. The functions block on the disk: the control thread calls them only for small files
+// at start and at the end.
 //
-// Thread-safety: one thread at a time. Ownership: each owns its descriptor; the temporary file goes
-// with its own unless it was committed.
+// Thread-safety: one thread at a time. Ownership: each object owns its descriptor. A SnapshotFile
+// that was not committed removes its temporary file in its destructor.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,14 +20,15 @@ namespace weir::node {
 
 class SnapshotFile {
   public:
-    /// `path` with ".new": at most one of it is ever left behind.
+    /// Creates the temporary file, whose name is `path` with ".new". A process that is killed
+    /// leaves at most this one behind.
     [[nodiscard]] static Result<SnapshotFile> create(const std::string& path);
     SnapshotFile(SnapshotFile&&) = default;
     SnapshotFile& operator=(SnapshotFile&&) = delete;
     ~SnapshotFile();
 
     [[nodiscard]] Result<void> append(ByteSpan bytes);
-    /// On the disk and in its place; its size.
+    /// Brings the file onto the disk and into its place, and returns its size.
     [[nodiscard]] Result<std::uint64_t> commit();
 
   private:
@@ -37,14 +39,14 @@ class SnapshotFile {
     std::uint64_t size_ = 0;
 };
 
-/// One file to read, as often as wanted, whatever takes its place meanwhile.
+/// One file that can be read several times, also when another one has taken its place meanwhile.
 class SnapshotInput {
   public:
-    /// Error not_found if there is none, conflict if it is no regular file, else io. Never waits
-    /// for a writer.
+    /// The error is not_found if there is no such file, conflict if it is no regular file, and io
+    /// in all other cases. It never waits for a writer (of a pipe, for instance).
     [[nodiscard]] static Result<SnapshotInput> open(const std::string& path);
 
-    /// Its bytes from the beginning in pieces, until `take` says false.
+    /// Gives the bytes of the file to `take` from the beginning, in pieces, until it returns false.
     [[nodiscard]] Result<void> read(const std::function<bool(ByteSpan)>& take) const;
 
   private:
@@ -54,11 +56,12 @@ class SnapshotInput {
     net::FileDescriptor descriptor_;
 };
 
-/// Something is there, even if it cannot be opened.
+/// Whether a file of any kind has that name, even if it cannot be opened.
 [[nodiscard]] bool is_taken(const std::string& path);
 
-/// Keeps a refused file as `path` with ".refused", or ".refused.2" to ".refused.9" if there are
-/// earlier ones: none is replaced. The name that it has now; error conflict if all are taken.
+/// Renames a refused file to `path` with ".refused", or with ".refused.2" to ".refused.9" if there
+/// are earlier ones; none of them is replaced. Returns the new name. The error is conflict if all
+/// of these names are taken.
 [[nodiscard]] Result<std::string> set_aside(const std::string& path);
 
 }  // namespace weir::node

@@ -13,7 +13,7 @@ namespace {
 using definitions::SnapshotFault;
 using definitions::SnapshotReader;
 
-constexpr int kShareOfTime = 20;  // a save may take one part in so many
+constexpr int kShareOfTime = 20;  // saving takes at most a twentieth of the time
 
 std::string explain(SnapshotFault fault, const SnapshotReader& reader,
                     const definitions::SnapshotExpectation& expected) {
@@ -76,7 +76,7 @@ admin::SnapshotFigures SnapshotKeeper::figures() const {
 
 // --- reading ------------------------------------------------------------------------------------
 
-/// Why the file is not to be used, if so.
+/// Reads the whole file. The result says why it must not be used; nothing if it may be.
 std::optional<SnapshotKeeper::Refusal> SnapshotKeeper::read_whole(
     const SnapshotInput& input, const definitions::SnapshotExpectation& expected,
     SnapshotReader& reader) {
@@ -102,7 +102,8 @@ void SnapshotKeeper::load(Instant now, Duration unix_now) {
         return;
     }
     const definitions::SnapshotExpectation expected{cluster_, now, unix_now, settings_.max_age};
-    std::vector<definitions::DefinitionEntry> entries;  // until the whole file is known to be good
+    std::vector<definitions::DefinitionEntry>
+        entries;  // kept here until the whole file is known to be good
     SnapshotReader reader(
         expected, [&](definitions::DefinitionEntry entry) { entries.push_back(std::move(entry)); });
     if (const auto refusal = read_whole(*input, expected, reader)) {
@@ -126,7 +127,8 @@ void SnapshotKeeper::take(std::vector<definitions::DefinitionEntry> entries, Dur
     }
 }
 
-/// How many were refused. In the order of names the store takes them in half of the time.
+/// Merges the entries and returns how many were refused. They are sorted by name, because the store
+/// then takes half of the time.
 std::uint64_t SnapshotKeeper::merge(std::vector<definitions::DefinitionEntry> entries,
                                     Instant now) {
     std::sort(entries.begin(), entries.end(),
@@ -205,7 +207,8 @@ void SnapshotKeeper::next_piece() {
     });
 }
 
-/// A file that somebody else has a use for, or a person, is not written over.
+/// Whether the file may be overwritten; a file that belongs to another program or person must not
+/// be.
 Result<void> SnapshotKeeper::may_write_over() {
     const std::string& path = settings_.file;
     refused_is_there_ = refused_is_there_ && is_taken(path);
@@ -289,7 +292,7 @@ void SnapshotKeeper::succeed(std::uint64_t bytes, Instant now) {
     }
 }
 
-/// One line for each new reason: the attempts go on for as long as it lasts.
+/// Logs each new reason once, because saving is tried again and again.
 void SnapshotKeeper::fail(const std::string& reason, Instant now) {
     ++figures_.failures;
     writer_.reset();
@@ -307,7 +310,7 @@ void SnapshotKeeper::stop() {
     look_timer_.cancel();
     piece_timer_.cancel();
     helper_.join();
-    file_.reset();  // one that was not finished
+    file_.reset();  // a file that was not completed
     if (changed()) {
         save_at_once();
     }

@@ -1,16 +1,17 @@
 #pragma once
-// Keeps the overrides of this member in a file: reads them at start, and writes them again soon
-// after each change, and every hour so that the file's age tells how long the member was away.
+// Keeps the overrides of this member in a file. It reads them at start and writes them again soon
+// after each change. It also writes them every hour, so that the file's age tells how long the
+// member was away.
 //
-// A snapshot that cannot be used is refused whole, told, and set aside; what could not be read, is
-// no snapshot or could not be set aside stays as it is and is not written over. One that cannot be
-// written is told, counted, and tried again, more and more seldom. Nothing waits for either: pieces
-// of 64 KiB are made on the control thread, one after the other with pauses, and written by a
-// helper.
+// A snapshot that cannot be used is refused as a whole, reported, and set aside. A file that could
+// not be read, that is no snapshot, or that could not be set aside stays as it is, and is not
+// written over. A failure to write a snapshot is reported and counted, and the keeper tries again
+// after longer and longer pauses. Nothing waits for it: the control thread makes pieces of 64 KiB,
+// one after the other with pauses, and a helper thread writes them.
 //
-// Thread-safety: control thread; the file is the helper thread's. Ownership: owns the helper; store
-// and io_context are borrowed and must outlive it. Bounded: one piece in memory, one attempt at a
-// time, the share of time that is spent on saving.
+// Thread-safety: for the control thread; only the helper thread uses the file. Ownership: it owns
+// the helper thread; store and io_context must outlive it. Bounds: there is one piece in memory and
+// one attempt at a time, and the share of time that saving takes is limited.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -35,7 +36,7 @@ class DefinitionStore;
 
 namespace weir::node {
 
-/// What a person should know: an event, and why.
+/// An event that a person should know of, and its reason.
 struct SnapshotNotice {
     bool is_warning = false;
     std::string message;
@@ -56,7 +57,8 @@ class SnapshotKeeper {
   public:
     using Tell = std::function<void(const SnapshotNotice&)>;
 
-    /// Overrides of another cluster's snapshot are refused; of none, `cluster` is empty.
+    /// `cluster` is the name of this member's cluster, empty if it has none. The snapshot of
+    /// another cluster is refused.
     SnapshotKeeper(boost::asio::io_context& control, definitions::DefinitionStore& store,
                    config::SnapshotSettings settings, std::string cluster, Tell tell,
                    SnapshotTiming timing = {});
@@ -64,10 +66,11 @@ class SnapshotKeeper {
     SnapshotKeeper& operator=(const SnapshotKeeper&) = delete;
     ~SnapshotKeeper();
 
-    /// Before start(): merges what the file has into the store. Blocks.
+    /// Merges the overrides of the file into the store. To be called before start(). It blocks on
+    /// the disk.
     void load(Instant now, Duration unix_now);
     void start();
-    /// Ends it, after what is not on the disk yet was written. Blocks.
+    /// Writes the changes that are not on the disk yet, and stops. It blocks on the disk.
     void stop();
 
     [[nodiscard]] admin::SnapshotFigures figures() const;
@@ -76,7 +79,8 @@ class SnapshotKeeper {
     /// Why a file is not to be used.
     struct Refusal {
         std::string reason;
-        bool set_aside_wanted = false;  ///< else it stays as it is: it may be somebody else's
+        /// False: the file stays as it is, because it may belong to another program.
+        bool set_aside_wanted = false;
     };
     [[nodiscard]] static std::optional<Refusal> read_whole(
         const SnapshotInput& input, const definitions::SnapshotExpectation& expected,
@@ -90,7 +94,8 @@ class SnapshotKeeper {
     void look(Instant now);
     void begin(Instant now);
     void next_piece();
-    /// On the helper: the first piece makes the file, an empty one ends it.
+    /// Writes a piece, on the helper thread: the first piece creates the file, an empty one
+    /// completes it.
     [[nodiscard]] Result<std::uint64_t> write(ByteSpan piece);
     void on_written(const Result<std::uint64_t>& outcome, bool was_last);
     void succeed(std::uint64_t bytes, Instant now);
@@ -110,19 +115,20 @@ class SnapshotKeeper {
 
     admin::SnapshotFigures figures_;
     std::optional<std::uint64_t> saved_;  ///< hash of the overrides on the disk
-    std::uint64_t saving_ = 0;            ///< of those being written
+    std::uint64_t saving_ = 0;            ///< hash of the overrides that are being written
     std::optional<Instant> changed_since_;
     std::optional<Instant> last_success_;
     Instant began_{};
     Instant next_attempt_{};
     Duration retry_{};
-    std::unique_ptr<definitions::SnapshotWriter> writer_;  ///< while one is being written
+    /// Set while a snapshot is being written.
+    std::unique_ptr<definitions::SnapshotWriter> writer_;
     bool stopped_ = false;
 
-    std::optional<SnapshotFile> file_;  ///< the helper's
-    /// Refused and still in its place. The helper's after start().
+    std::optional<SnapshotFile> file_;  ///< used by the helper thread only
+    /// A refused file is still in its place. Used by the helper thread only after start().
     bool refused_is_there_ = false;
-    /// Last: its thread must be gone before the rest.
+    /// The last member, because its thread must end before the others are destroyed.
     boost::asio::thread_pool helper_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What this program is: set by the build.
+// The version of this program, its source revision and its compiler, as the build has set them.
 
 #include <string_view>
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kNoLow = std::numeric_limits<double>::infinity();
 constexpr std::size_t kNone = ~std::size_t{0};
-/// Of one route; more are counted.
+/// The largest number of quotas that the warning of a route names; further ones are counted.
 constexpr std::size_t kMostOfRoute = 10;
 
 std::string number(double value) {
@@ -34,7 +34,7 @@ std::string number(double value) {
 constexpr char kAny = '\1';   // one character of a segment; names have no control characters
 constexpr char kMany = '\2';  // any number of them
 
-/// Captures as what they match: one character or more.
+/// The text with a wildcard for each capture, which matches one or more characters.
 std::string to_glob(std::string_view text) {
     std::string glob;
     while (!text.empty()) {
@@ -54,7 +54,8 @@ bool same_character(char left, char right) {
     return left == right || (left == kAny && right != '/') || (right == kAny && left != '/');
 }
 
-/// Whether some name fits both, by which ends of both can be reached together.
+/// Whether some name matches both patterns. Computes which positions in both can be reached
+/// together.
 bool can_meet(std::string_view left, std::string_view right) {
     const std::size_t plain = std::min(left.find(kAny), right.find(kAny));
     if (left.substr(0, plain) != right.substr(0, plain)) {
@@ -107,9 +108,9 @@ class Quotas {
 
     [[nodiscard]] std::size_t size() const { return quotas_.size(); }
     [[nodiscard]] const std::string& name(std::size_t quota) const { return quotas_[quota]->name; }
-    /// The least low of its limits that a weight counts for.
+    /// The smallest `low` of the quota's limits in which the weight counts.
     [[nodiscard]] double low(std::size_t quota) const { return lows_[quota]; }
-    /// The same of it and all above it.
+    /// The smallest of these over the quota and all quotas above it.
     [[nodiscard]] double chain_low(std::size_t quota) const { return chain_lows_[quota]; }
     [[nodiscard]] std::size_t parent(std::size_t quota) const { return parents_[quota]; }
 
@@ -138,7 +139,7 @@ class Quotas {
         return low;
     }
 
-    /// As the limiter finds it.
+    /// The parent, found in the same way as the limiter does.
     [[nodiscard]] std::size_t parent_of(const limiter::QuotaDefinition& quota) const {
         if (!quota.parent) {
             return kNone;
@@ -158,7 +159,7 @@ class Quotas {
     limiter::TemplateIndex templates_;
 };
 
-// --- what a route charges, and to whom ----------------------------------------------------------
+// --- what a route charges, and which quotas -----------------------------------------------------
 
 /// A weight and the names that it may be charged to.
 struct Charge {
@@ -181,7 +182,7 @@ const routing::S3Operation* find_operation(std::string_view name) {
     return found == operations.end() ? nullptr : &*found;
 }
 
-/// The names for an operation of preset s3; for any other one if it is none.
+/// The names for an operation of the preset s3; for all other operations if it is empty.
 std::vector<std::string> s3_texts(std::vector<std::string> texts, std::string_view operation) {
     if (texts.empty()) {
         texts = {"s3/{bucket}/{operation}", "s3/{bucket}/{access}", "s3/{bucket}", "s3"};
@@ -192,7 +193,7 @@ std::vector<std::string> s3_texts(std::vector<std::string> texts, std::string_vi
         if (known != nullptr) {
             if (known->level == routing::S3Level::service &&
                 text.find("{bucket}") != std::string::npos) {
-                continue;  // there is none in the request
+                continue;  // the request has no such capture
             }
             replace(text, "{operation}", operation);
             replace(text, "{access}", known->read ? "read" : "write");
@@ -233,14 +234,14 @@ std::vector<Charge> charges_of(const routing::RouteSettings& route) {
     return charges;
 }
 
-/// The heaviest that a route charges to one quota.
+/// The largest weight that a route charges to one quota.
 struct Excess {
     double weight = 0;
     std::string of;
     std::size_t below = kNone;  // the quota that the route names, if it is not this one
 };
 
-/// By quota, in the order of the documents.
+/// The excesses of a route by quota, in the order of the documents.
 std::map<std::size_t, Excess> excesses_of(const routing::RouteSettings& route,
                                           const Quotas& quotas) {
     std::map<std::size_t, Excess> excesses;

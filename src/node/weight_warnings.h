@@ -1,6 +1,6 @@
 #pragma once
-// Routes whose fixed weights are heavier than a bucket they may be charged to can hold: such a
-// request passes only when the bucket is nearly empty, which is seldom what was meant. Pure.
+// Finds routes with a fixed weight that is larger than a bucket to which they may be charged. Such
+// a request passes only when the bucket is nearly empty, which is rarely intended. Pure.
 
 #include <string>
 #include <vector>
@@ -11,10 +11,10 @@
 
 namespace weir::node {
 
-/// Warns of every route and every quota that one of the route's texts can name, or that is above
-/// such a quota, whose `low` is below a weight of the route's constant or table. Captures have any
-/// value, whatever they are called; of preset s3 the operation is the one that the weight is for.
-/// `file`: where the routes are.
+/// Warns of each pair of a route and a quota where a weight of the route's constant or table is
+/// above the quota's `low`. The quotas of a route are those that one of its names can stand for,
+/// and those above them. A capture stands for any value; with the preset s3 the capture of the
+/// operation stands for the one that has the weight. `file` is the file with the routes.
 void warn_about_weights(const config::Settings& settings, const std::vector<config::QuotaSet>& sets,
                         const std::string& file, config::Diagnostics& diagnostics);
 

@@ -1,7 +1,8 @@
 #pragma once
-// The hook for an access log. The proxy itself writes nothing: it hands each finished request to
-// the hook (if there is one and the mode asks for it), on the worker thread that served it.
-// The record's views hold during the call only. Implementations must be thread-safe and quick.
+// The interface of an access log. The proxy itself writes no log. If there is an access log and its
+// mode includes the request, the worker thread that served the request calls record() when the
+// request has ended. The views in a record are valid only during the call. Implementations must be
+// thread-safe and quick.
 
 #include <cstdint>
 #include <string_view>
@@ -14,14 +15,14 @@ namespace weir::proxy {
 
 struct AccessRecord {
     std::string_view method;
-    /// The target as it came, with its query.
+    /// The request target, unchanged, with its query.
     std::string_view target;
     std::string_view host;
-    /// The quota that was checked, empty if none.
+    /// The quota that was checked; empty if there was none.
     std::string_view quota;
     std::string_view request_id;
     Endpoint client;
-    /// 0 when nothing was answered.
+    /// The status of the answer; 0 when there was none.
     unsigned status = 0;
     Ending ending = Ending::admitted;
     Duration duration{};

@@ -5,19 +5,7 @@
 namespace weir::proxy {
 namespace {
 
-http::Underscores underscores(config::Underscores setting) {
-    switch (setting) {
-        case config::Underscores::pass:
-            return http::Underscores::pass;
-        case config::Underscores::drop:
-            return http::Underscores::drop;
-        case config::Underscores::reject:
-            return http::Underscores::reject;
-    }
-    return http::Underscores::drop;
-}
-
-/// Fields that the configuration names: whatever imitates one is not forwarded.
+/// Fields that the configuration names. Fields that imitate one of them are not forwarded.
 std::vector<std::string> names_read(const Snapshot& snapshot) {
     std::vector<std::string> names;
     if (snapshot.router) {
@@ -38,7 +26,7 @@ ActiveSnapshot::ActiveSnapshot(const Snapshot& snapshot, std::uint64_t version)
     gate.max_head = snapshot.limits.request_head;
     gate.max_request_line = snapshot.limits.request_line;
     gate.max_fields = snapshot.limits.request_fields;
-    gate.underscores = underscores(snapshot.headers.underscores);
+    gate.underscores = snapshot.headers.underscores;
     gate.read_names = names_read(snapshot);
     response.max_head = snapshot.limits.response_head;
     chunked.max_extension = snapshot.limits.chunk_extension;

@@ -1,7 +1,7 @@
 #pragma once
-// A worker's own copy of the snapshot in force, with what the request path needs ready-made.
-// Immutable. References are counted by a shared_ptr that belongs to one worker alone, so that
-// counting never touches another thread's cache line.
+// A worker's own copy of the snapshot in force, with everything that serving a request needs in
+// prepared form. Immutable. Each worker has a copy and a shared_ptr of its own, so that counting
+// references never touches another thread's cache line.
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,8 @@
 namespace weir::proxy {
 
 struct ActiveSnapshot {
-    /// `version` of the upstream's addresses: connections made to other ones are not kept.
+    /// `version` counts the changes of the upstream's addresses. Connections that were made for
+    /// another version are not kept.
     ActiveSnapshot(const Snapshot& snapshot, std::uint64_t version);
 
     Snapshot settings;
@@ -23,7 +24,7 @@ struct ActiveSnapshot {
     http::GatePolicy gate;
     http::ResponsePolicy response;
     http::ChunkedLimits chunked;
-    /// What a front tier adds to the requests that it has judged.
+    /// The field line that a front tier adds to the requests that it has judged.
     std::string judged_line;
 };
 

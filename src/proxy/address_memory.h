@@ -1,8 +1,8 @@
 #pragma once
-// Which of an upstream's addresses have just failed, so that not every new connection tries a dead
-// one first. A failed address comes last for a second, then one request tries it again. Pure, not
-// thread-safe; one per worker. Of more than kMost addresses the further ones are
-// never tried.
+// Remembers which of the upstream's addresses have just failed, so that not every new connection
+// tries a dead address first. For a second a failed address is tried only after all others; then
+// one request tries it again. Only the first kMost addresses are ever tried. Reads no clock; not
+// thread-safe: each worker has one.
 
 #include <algorithm>
 #include <array>
@@ -31,13 +31,15 @@ class AddressMemory {
 
     struct Choice {
         std::size_t index = 0;
-        bool last_resort = false;  ///< it has just failed, as all that are left
+        /// This address has just failed, and so have all others that are left.
+        bool last_resort = false;
     };
 
-    /// Which of `count` addresses to try next, now that those were tried: the first that has not
-    /// failed, else the first; nothing when all were. Who gets one that is due to be tried again is
-    /// the only one for a while. `version` of the list of addresses: a newer one is remembered
-    /// afresh, of an older one nothing is.
+    /// Which of `count` addresses a request that has tried `tried` is to try next: the first one
+    /// that has not just failed, else the first one; nothing when all were tried. After a failed
+    /// address has been chosen again, no other request gets it for kPause. `version` is that of the
+    /// list of addresses: with a newer version everything is forgotten, and about an older one
+    /// nothing is known.
     [[nodiscard]] std::optional<Choice> next(std::uint64_t version, std::size_t count,
                                              const Tried& tried, Instant now) {
         if (version > version_) {

@@ -31,7 +31,8 @@ http::LimitView view_of(const limiter::Decision& decision, std::string_view quot
             .reset = decision.reset};
 }
 
-/// The quota's own families of fields come before the general ones.
+/// Which families of fields are written: those of the quota's definition or, if it names none,
+/// those of the settings.
 http::HeaderSwitches switches_of(const config::HeaderSettings& headers,
                                  const limiter::QuotaOptions* options) {
     http::HeaderSwitches switches{
@@ -43,13 +44,14 @@ http::HeaderSwitches switches_of(const config::HeaderSettings& headers,
     return switches;
 }
 
-/// The request's fields for quotas that are enforced for some of their values.
+/// The request's fields, for quotas that are enforced for a share of a field's values.
 class HeadFields final : public limiter::RequestFields {
   public:
     HeadFields(const http::Fields& fields, http::RequestHead& forwarded)
         : fields_(fields), forwarded_(forwarded) {}
     [[nodiscard]] std::string_view value(std::string_view field) const override {
-        // The gate cannot know these names: definitions change at any time.
+        // The gate has not dropped imitations of this field, because definitions may name another
+        // field at any time.
         forwarded_.drop_imitations(field);
         return fields_.first(field);
     }
@@ -76,10 +78,10 @@ limiter::Weights weights_of(const routing::RouteResult& route) {
     return {.requests = route.weight, .request_bytes = bytes, .cost = route.weight};
 }
 
-Admission decide(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
+Judgement decide(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
                  bool trusted, limiter::CheckMode mode) {
     if (!snapshot.settings.router) {
-        return {};  // no routes yet: everything passes
+        return {};  // there are no routes yet, so every request passes
     }
     const auto route =
         snapshot.settings.router->route(head, trusted, client.worker.routing_scratch());
@@ -87,11 +89,11 @@ Admission decide(ClientSide& client, const http::RequestHead& head, const Active
         return {.verdict = Verdict::ambiguous, .decision = {}, .explanation = route.explanation};
     }
     count_weight(client.worker.mutable_counters(), route);
-    auto admission = admit_by_name(client, head, route.names, weights_of(route), mode);
-    admission.cost_is_bytes = route.weight_is_request_bytes;
-    admission.route = route.route;
-    admission.weight_field = route.weight_field;
-    return admission;
+    auto judgement = admit_by_name(client, head, route.names, weights_of(route), mode);
+    judgement.cost_is_bytes = route.weight_is_request_bytes;
+    judgement.route = route.route;
+    judgement.weight_field = route.weight_field;
+    return judgement;
 }
 
 }  // namespace
@@ -118,23 +120,23 @@ limiter::CheckMode check_mode(ClientSide& client, const ActiveSnapshot& snapshot
     return believed ? limiter::CheckMode::charge_without_judging : usual;
 }
 
-Admission admit(ClientSide& client, const ActiveSnapshot& snapshot, bool trusted,
+Judgement admit(ClientSide& client, const ActiveSnapshot& snapshot, bool trusted,
                 limiter::CheckMode mode) {
     return admit(client, client.head, snapshot, trusted, mode);
 }
 
-Admission admit(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
+Judgement admit(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
                 bool trusted, limiter::CheckMode mode) {
     if (!client.worker.sample_decision()) {
         return decide(client, head, snapshot, trusted, mode);
     }
     const auto before = net::now();
-    auto admission = decide(client, head, snapshot, trusted, mode);
+    auto judgement = decide(client, head, snapshot, trusted, mode);
     client.worker.mutable_counters().record_decision(net::now() - before);
-    return admission;
+    return judgement;
 }
 
-Admission admit_by_name(ClientSide& client, const http::RequestHead& head,
+Judgement admit_by_name(ClientSide& client, const http::RequestHead& head,
                         std::span<const std::string_view> names, const limiter::Weights& weights,
                         limiter::CheckMode mode) {
     const HeadFields fields(head.fields(), client.head);
@@ -146,25 +148,25 @@ Admission admit_by_name(ClientSide& client, const http::RequestHead& head,
         if (!leaf) {
             continue;
         }
-        Admission admission{
+        Judgement judgement{
             .decision = limiter.check(worker.limiter_context(), leaf, weights, now, mode, &fields),
             .explanation = {}};
-        const auto& decision = admission.decision;
-        admission.verdict = decision.admitted ? Verdict::admitted : Verdict::refused;
+        const auto& decision = judgement.decision;
+        judgement.verdict = decision.admitted ? Verdict::admitted : Verdict::refused;
         if (decision.shadow_refused) {
             worker.mutable_counters().count(Event::shadow_refused);
         }
         if (leaf.overflow_depth > 0) {
             worker.mutable_counters().count(Event::template_overflow);
         }
-        return admission;
+        return judgement;
     }
     return {};
 }
 
 unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,
-                       const Admission& admission, bool keep_alive, unsigned highest_status) {
-    const auto& decision = admission.decision;
+                       const Judgement& judgement, bool keep_alive, unsigned highest_status) {
+    const auto& decision = judgement.decision;
     auto& worker = client.worker;
     const auto* options = worker.limiter().options(decision);
     http::Refusal refusal{.body = {},
@@ -202,28 +204,28 @@ unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,
     return refusal.status;
 }
 
-std::string_view quota_name(ClientSide& client, const Admission& admission) {
-    if (!admission.decision.quota.empty()) {
-        return admission.decision.quota;
+std::string_view quota_name(ClientSide& client, const Judgement& judgement) {
+    if (!judgement.decision.quota.empty()) {
+        return judgement.decision.quota;
     }
-    if (admission.verdict != Verdict::admitted) {
+    if (judgement.verdict != Verdict::admitted) {
         return {};
     }
-    return client.worker.limiter().quota_name(admission.decision);
+    return client.worker.limiter().quota_name(judgement.decision);
 }
 
 void append_success_fields(std::string& out, ClientSide& client, const ActiveSnapshot& snapshot,
-                           const Admission& admission) {
+                           const Judgement& judgement) {
     const auto& headers = snapshot.settings.headers;
-    if (!headers.on_success || admission.verdict != Verdict::admitted) {
+    if (!headers.on_success || judgement.verdict != Verdict::admitted) {
         return;
     }
-    const auto quota = quota_name(client, admission);
-    if (admission.decision.hide_headers || quota.empty()) {
+    const auto quota = quota_name(client, judgement);
+    if (judgement.decision.hide_headers || quota.empty()) {
         return;
     }
-    const auto* options = client.worker.limiter().options(admission.decision);
-    http::append_limit_fields(out, view_of(admission.decision, quota),
+    const auto* options = client.worker.limiter().options(judgement.decision);
+    http::append_limit_fields(out, view_of(judgement.decision, quota),
                               switches_of(headers, options));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The decision about one request: route, the first of the names that exists, the limiter's check.
-// Synchronous: from here to the answer or the upstream nothing is waited for.
+// The decision about one request: the route is found, the first of its quotas that exists is
+// chosen, and the limiter checks it. All functions run on the worker's thread and never wait.
 
 #include <cstdint>
 #include <span>
@@ -13,47 +13,52 @@
 
 namespace weir::proxy {
 
+/// `unlimited`: no quota exists for the request. `ambiguous`: the path can be read in several ways,
+/// so the request is answered with 400.
 enum class Verdict : std::uint8_t { admitted, unlimited, refused, ambiguous };
 
-struct Admission {
+struct Judgement {
     Verdict verdict = Verdict::unlimited;
     limiter::Decision decision;
-    /// For `ambiguous`: a sentence for the client.
+    /// With `ambiguous`: a sentence for the client.
     std::string_view explanation;
-    /// The request's body counts as cost, too.
+    /// The bytes of the request's body are its cost.
     bool cost_is_bytes = false;
-    /// Which of the router's routes.
+    /// The index of the route.
     std::size_t route = 0;
-    /// The request field that states weights on it; empty: none. Valid as the snapshot is.
+    /// The name of the request field that states weights on this route; empty: none. The view is
+    /// valid as long as the snapshot.
     std::string_view weight_field{};
 };
 
-/// `trusted`: the client may state weights. Decision's name is valid until the turn ends.
-[[nodiscard]] Admission admit(ClientSide& client, const ActiveSnapshot& snapshot, bool trusted,
+/// Decides about the client's request. `trusted`: the client may state weights. The quota's name in
+/// the decision is valid until the loop's turn ends.
+[[nodiscard]] Judgement admit(ClientSide& client, const ActiveSnapshot& snapshot, bool trusted,
                               limiter::CheckMode mode);
-/// The same for a head that did not come from this client itself.
-[[nodiscard]] Admission admit(ClientSide& client, const http::RequestHead& head,
+/// The same for the head of a request about which this client asks.
+[[nodiscard]] Judgement admit(ClientSide& client, const http::RequestHead& head,
                               const ActiveSnapshot& snapshot, bool trusted,
                               limiter::CheckMode mode);
-/// By the first of these quotas that exists; `head` for those that are enforced by a field.
-[[nodiscard]] Admission admit_by_name(ClientSide& client, const http::RequestHead& head,
+/// Decides by the first of these quotas that exists. `head` has the fields for quotas that are
+/// enforced by a field's value.
+[[nodiscard]] Judgement admit_by_name(ClientSide& client, const http::RequestHead& head,
                                       std::span<const std::string_view> names,
                                       const limiter::Weights& weights, limiter::CheckMode mode);
 
-/// How this request is to be checked: a tier in front may have judged it, or this one is such a
-/// tier. Takes what it says about that out of the head. A word that lets everything pass is
-/// believed of nobody but judging_proxies: a proxy that is trusted with addresses may hand on its
-/// clients'.
+/// How this request is to be checked: a tier in front may have judged it already, or this sidecar
+/// may be such a tier. The field that says so is dropped from the head. Because it lets every
+/// request pass, only members of judging_proxies are believed; a proxy in trusted_proxies may pass
+/// on a field that its own client has written.
 [[nodiscard]] limiter::CheckMode check_mode(ClientSide& client, const ActiveSnapshot& snapshot);
 
-/// The refusal as text of a whole response, in the worker's text(); gives its status, which is 429
-/// if the quota's own is above the highest.
+/// Writes the refusal as a whole response into the worker's text(). Returns its status, which is
+/// 429 if the quota's own status is above `highest_status`.
 unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,
-                       const Admission& admission, bool keep_alive, unsigned highest_status = 599);
-/// RateLimit fields for an admitted request, if they are switched on.
+                       const Judgement& judgement, bool keep_alive, unsigned highest_status = 599);
+/// Appends the RateLimit fields of an admitted request, if they are switched on.
 void append_success_fields(std::string& out, ClientSide& client, const ActiveSnapshot& snapshot,
-                           const Admission& admission);
-/// The quota that refused, or that came nearest to it; valid until the turn ends.
-[[nodiscard]] std::string_view quota_name(ClientSide& client, const Admission& admission);
+                           const Judgement& judgement);
+/// The quota that refused or that came nearest to refusing. Valid until the loop's turn ends.
+[[nodiscard]] std::string_view quota_name(ClientSide& client, const Judgement& judgement);
 
 }  // namespace weir::proxy

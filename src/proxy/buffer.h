@@ -1,10 +1,10 @@
 #pragma once
-// Bytes on their way: a contiguous window of filled bytes in memory that is borrowed from the
-// worker's pool only while there is something in it. Sizes: small (a head), economic (a relay
-// buffer while memory is scarce), large (a relay buffer) and, for heads beyond that, whatever was
-// asked for.
+// Buffers for bytes that pass through a worker. A Buffer is a contiguous window of filled bytes, in
+// memory that it borrows from the worker's pool only while it holds bytes. There are three sizes:
+// small (for a head), economic (for relaying while memory is scarce) and large (for relaying); for
+// larger heads the pool allocates what is asked for.
 //
-// Thread-safety: none; one pool per worker. Buffers must not outlive their pool.
+// Thread-safety: none; each worker has a pool. Buffers must not outlive their pool.
 
 #include <array>
 #include <cstddef>
@@ -16,12 +16,14 @@
 namespace weir::proxy {
 
 inline constexpr std::size_t kSmallBuffer = 2 * 1024;
-/// A transfer goes on with these when memory is short: slower, but it takes hardly any more.
+/// When memory is short, transfers go on with buffers of this size: they are slower and need little
+/// more memory.
 inline constexpr std::size_t kEconomicBuffer = 2 * kSmallBuffer;
 
 class BufferPool {
   public:
-    /// Bytes of free large buffers that are kept, if they are fewer than `kept`.
+    /// The largest number of bytes of free large buffers that are kept, however many buffers `kept`
+    /// allows.
     static constexpr std::size_t kKeptLargeBytes = 2 * 1024 * 1024;
 
     /// `large` is the size of a relay buffer; at most `kept` free ones of each size are kept.
@@ -31,17 +33,18 @@ class BufferPool {
     ~BufferPool();
 
     [[nodiscard]] std::size_t large() const { return large_; }
-    /// From now on; buffers of the old size may still come back.
+    /// Changes the size of large buffers from now on. Buffers of the old size may still be given
+    /// back.
     void set_large(std::size_t large);
-    /// What may be borrowed in bytes; beyond it new relay buffers are economic ones.
+    /// While more bytes than this are borrowed, new relay buffers are economic ones.
     void set_bound(std::size_t bytes) { bound_ = bytes; }
-    /// The size of a relay buffer that is taken now: large(), or less at the bound.
+    /// The size of the next relay buffer: large(), or kEconomicBuffer at the bound.
     [[nodiscard]] std::size_t relay_size() const;
     [[nodiscard]] char* take(std::size_t size);
     void give(char* memory, std::size_t size);
-    /// Free ones of that size that are kept.
+    /// The number of free buffers of that size that are kept.
     [[nodiscard]] std::size_t kept_free(std::size_t size);
-    /// Borrowed now, in bytes.
+    /// The bytes that are borrowed now.
     [[nodiscard]] std::size_t borrowed() const { return borrowed_; }
 
   private:
@@ -70,25 +73,26 @@ class Buffer {
     [[nodiscard]] char* data() { return memory_ + begin_; }
     [[nodiscard]] std::string_view view() const { return {memory_ + begin_, size()}; }
 
-    /// Free memory behind the filled bytes; empty when full or when there is no memory.
+    /// The free memory behind the filled bytes. Empty when the buffer is full or has no memory.
     [[nodiscard]] std::span<char> room() { return {memory_ + end_, capacity_ - end_}; }
+    /// Says that this many bytes were written into room().
     void filled(std::size_t bytes) { end_ += bytes; }
-    /// Takes bytes off the front.
+    /// Removes bytes from the front.
     void consume(std::size_t bytes);
-    /// Takes bytes off the front that stay where they are, readable through views, until unpin(),
-    /// even if nothing is behind them.
+    /// Removes bytes from the front, but keeps them in memory, where views of them stay valid until
+    /// unpin().
     void pin(std::size_t bytes);
     void unpin();
-    /// Takes bytes off the end.
+    /// Removes bytes from the end.
     void drop_last(std::size_t bytes) { end_ -= bytes; }
 
-    /// Makes the memory at least this big and moves what is in it to its front.
+    /// Makes the memory at least this large and moves the filled bytes to its front.
     void reserve(std::size_t capacity);
-    /// Moves what is in it to the front.
+    /// Moves the filled bytes to the front of the memory.
     void compact();
-    /// Moves to a small buffer if what is in it fits.
+    /// Changes to a small buffer if the filled bytes fit into one.
     void shrink();
-    /// Gives the memory back, with what is in it.
+    /// Gives the memory back and forgets the filled bytes.
     void release();
     void swap(Buffer& other) noexcept;
 
@@ -98,7 +102,7 @@ class Buffer {
     std::size_t capacity_ = 0;
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
-    std::size_t floor_ = 0;  ///< of pinned bytes
+    std::size_t floor_ = 0;  ///< offset behind which bytes are pinned
 };
 
 }  // namespace weir::proxy

@@ -1,5 +1,6 @@
-// The part of ClientConnection that answers other proxies' questions (/check): the decision of a
-// request without the request. An answer never is a 5xx: a host would take it for a failure.
+// The part of ClientConnection that answers questions of other proxies (/check) about requests that
+// these proxies hold. An answer never has a status of 5xx, because such a proxy would take it for a
+// failure of weir.
 
 #include <algorithm>
 
@@ -14,9 +15,9 @@ namespace {
 constexpr std::string_view kVersion = "HTTP/1.1 ";
 constexpr std::size_t kStatusSize = 3;
 
-/// The status line becomes that of a 403, and a field tells the status that is meant: nginx's
-/// auth_request takes anything but 2xx, 401 and 403 for a failure, but can hand on a field. It
-/// never reads a body, and could not keep the connection with one.
+/// Changes the status line to that of a 403, adds a field with the true status, and removes the
+/// body. This is for nginx's auth_request: it takes any status but 2xx, 401 and 403 for a failure,
+/// but can pass on a field; and it never reads a body, so it could not keep the connection.
 void show_as_403(std::string& text) {
     constexpr std::string_view kLength = "\r\nContent-Length: ";
     text.resize(text.find("\r\n\r\n") + 4);
@@ -26,14 +27,14 @@ void show_as_403(std::string& text) {
     text.replace(0, text.find("\r\n"), "HTTP/1.1 403 Forbidden\r\nX-Weir-Status: " + meant);
 }
 
-/// Whether a head that was not even read asks for refusals as a 403: what hosts that need one put
-/// into the target of every question.
+/// Whether a head that could not be parsed asks for refusals with 403. Proxies that need this say
+/// so in the target of every question.
 bool asks_for_403(std::string_view head) {
     constexpr std::string_view kOption = "deny=403";
     const auto line = head.substr(0, head.find_first_of("\r\n"));
     const auto query = line.find('?');
     const auto path = line.substr(0, query);
-    // Behind /check/ a query is the asked request's own.
+    // Behind "/check/" the query is that of the original request.
     if (!path.ends_with(" /check") && !path.ends_with(" /peek")) {
         return false;
     }
@@ -47,7 +48,7 @@ bool asks_for_403(std::string_view head) {
     return false;
 }
 
-/// A quota may ask for refusals with a 5xx: not here.
+/// The highest status of a refusal here, although a quota may ask for a 5xx.
 constexpr unsigned kHighestStatus = 499;
 
 unsigned shown_status(unsigned status) { return status >= 500 ? 400 : status; }
@@ -100,7 +101,7 @@ ClientConnection::CheckAnswer ClientConnection::judge_check(bool keep_alive) {
 ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuestion& question,
                                                                bool keep_alive) {
     const auto mode = question.peek ? limiter::CheckMode::peek : limiter::CheckMode::charge;
-    Admission admission;
+    Judgement judgement;
     switch (question.kind) {
         case CheckQuestion::Kind::unclear:
             return check_error(Ending::rejected_question, question.status, question.explanation,
@@ -110,29 +111,29 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
                                shown_status(http::status_of(question.rejection)),
                                http::explanation(question.rejection), keep_alive);
         case CheckQuestion::Kind::named:
-            admission = admit_by_name(
+            judgement = admit_by_name(
                 client_, client_.head, question.names,
                 {.requests = question.weight, .request_bytes = 0, .cost = question.weight}, mode);
             break;
         case CheckQuestion::Kind::routed:
-            admission = admit(client_, client_.worker.check_reader().original(), *snapshot_,
+            judgement = admit(client_, client_.worker.check_reader().original(), *snapshot_,
                               client_trusted(), mode);
             break;
     }
-    switch (admission.verdict) {
+    switch (judgement.verdict) {
         case Verdict::ambiguous:
-            return check_error(Ending::rejected_path, 400, admission.explanation, keep_alive);
+            return check_error(Ending::rejected_path, 400, judgement.explanation, keep_alive);
         case Verdict::refused: {
             const auto status =
-                write_refusal(client_, *snapshot_, admission, keep_alive, kHighestStatus);
-            return {.ending = ending_of(admission.decision.reason), .status = status};
+                write_refusal(client_, *snapshot_, judgement, keep_alive, kHighestStatus);
+            return {.ending = ending_of(judgement.decision.reason), .status = status};
         }
         case Verdict::admitted:
         case Verdict::unlimited:
             break;
     }
-    write_check_allowed(admission, keep_alive);
-    const bool limited = admission.verdict == Verdict::admitted;
+    write_check_allowed(judgement, keep_alive);
+    const bool limited = judgement.verdict == Verdict::admitted;
     return {.ending = limited ? Ending::admitted : Ending::unlimited, .status = 200};
 }
 
@@ -144,7 +145,7 @@ void ClientConnection::reject_check(http::Rejection rejection) {
     }
 }
 
-void ClientConnection::write_check_allowed(const Admission& admission, bool keep_alive) {
+void ClientConnection::write_check_allowed(const Judgement& judgement, bool keep_alive) {
     auto& text = client_.worker.text();
     text = "HTTP/1.1 200 OK\r\nDate: ";
     text += client_.worker.date();
@@ -154,7 +155,7 @@ void ClientConnection::write_check_allowed(const Admission& admission, bool keep
     } else if (client_.head.minor_version() == 0) {
         text += "Connection: keep-alive\r\n";
     }
-    append_success_fields(text, client_, *snapshot_, admission);
+    append_success_fields(text, client_, *snapshot_, judgement);
     text += "\r\n";
 }
 

@@ -20,7 +20,8 @@ constexpr http::FieldIds kNotCopied =
     bit(FieldId::proxy_authorization) | bit(FieldId::proxy_connection) | bit(FieldId::te) |
     bit(FieldId::transfer_encoding) | bit(FieldId::upgrade) | bit(FieldId::x_forwarded_host);
 
-/// A field that speaks of the original request; what several of them say must agree.
+/// What a field says about the original request. If several fields say the same kind of thing, they
+/// must agree.
 enum class Statement : std::uint8_t { none, method, uri, url, host };
 
 Statement statement_of(std::string_view name) {
@@ -44,7 +45,7 @@ Statement statement_of(std::string_view name) {
 
 bool is_uri(std::string_view text) { return text.starts_with('/') || text == "*"; }
 
-/// Characters that end a word in a request line must not be in one.
+/// Whether the text can be a word of a request line: it has no character that ends one.
 bool is_word(std::string_view text) { return text.find_first_of(" \t") == std::string_view::npos; }
 
 bool is_name(std::string_view name) {
@@ -64,7 +65,7 @@ bool unclear(CheckQuestion& question, std::string_view explanation, unsigned sta
 
 }  // namespace
 
-/// What is known of the original request.
+/// What the fields and the path of a check say about the original request.
 struct CheckReader::Statements {
     std::string_view method;
     std::string_view uri;
@@ -92,7 +93,7 @@ struct CheckReader::Statements {
         const auto begin = uri.find('?');
         return begin == std::string_view::npos ? std::string_view() : uri.substr(begin + 1);
     }
-    /// "https://shop.example/a?b", or the same as a URI.
+    /// Reads a URL like "https://shop.example/a?b", or a URI without scheme and host.
     void state_url(std::string_view url) {
         const auto scheme = url.find("://");
         if (is_uri(url) || scheme == std::string_view::npos) {
@@ -120,7 +121,7 @@ CheckQuestion CheckReader::read(const http::RequestHead& asked, const http::Gate
     Statements statements;
     const auto rest = path.substr(prefix.size());
     if (is_uri(rest)) {
-        // The original's own path and query: nothing in them may be taken for an option.
+        // Path and query are those of the original request, so nothing in them is an option.
         statements.uri = rest;
         statements.query = asked.query();
         statements.has_query = asked.has_query();

@@ -1,11 +1,11 @@
 #pragma once
-// What another proxy asks when it sends a request to /check: a quota by its name, or what would
-// become of the request that stands in front of that proxy. In the second case that request's head
-// is written out again and goes through the same parser and gate as if it had come here, so that a
-// check is never laxer than the traffic port. docs/check.md explains the forms.
+// Reads the question of another proxy that sends a request to /check. It asks either about quotas
+// by name, or whether a request that it has received may pass. In the second case the head of that
+// request is written out again and passes the same parser and gate as a request to the traffic
+// port, so that a check is never less strict. docs/check.md explains the forms.
 //
-// Thread-safety: none; work space of one worker. A question's views are valid until the next
-// read(), and as long as the bytes of the head that was read.
+// Thread-safety: none; each worker has a reader. A question's views are valid until the next read()
+// and only while the bytes of the head that was read are.
 
 #include <array>
 #include <cstdint>
@@ -20,15 +20,15 @@ namespace weir::proxy {
 
 struct CheckQuestion {
     enum class Kind : std::uint8_t {
-        routed,     ///< what the routes say of original()
-        named,      ///< `names`, the first that exists
-        malformed,  ///< the original request would be rejected: see `rejection`
-        unclear,    ///< it cannot be told what is asked: see `status` and `explanation`
+        routed,     ///< the routes decide which quotas apply to original()
+        named,      ///< the first of `names` that exists
+        malformed,  ///< the original request would be rejected, because of `rejection`
+        unclear,  ///< the question cannot be understood: `status` and `explanation` are the answer
     };
     Kind kind = Kind::unclear;
     bool peek = false;           ///< charge nothing
-    bool deny_with_403 = false;  ///< for a host that can pass on nothing else
-    double weight = 1;           ///< of `names`
+    bool deny_with_403 = false;  ///< refuse with 403, for a proxy that can pass on no other status
+    double weight = 1;           ///< the weight of a request of kind `named`
     std::span<const std::string_view> names{};
     http::Rejection rejection = http::Rejection::none;
     unsigned status = 400;
@@ -37,13 +37,13 @@ struct CheckQuestion {
 
 class CheckReader {
   public:
-    /// Names in one question, tried in order.
+    /// The largest number of names in one question.
     static constexpr std::size_t kMaxNames = 8;
 
-    /// `asked`: the complete head of the check itself.
+    /// `asked` is the complete head of the check itself.
     [[nodiscard]] CheckQuestion read(const http::RequestHead& asked,
                                      const http::GatePolicy& policy);
-    /// The head that a `routed` question is about.
+    /// The head of the request that a `routed` question is about.
     [[nodiscard]] const http::RequestHead& original() const { return original_; }
 
   private:
@@ -58,7 +58,7 @@ class CheckReader {
     void write_head(const http::RequestHead& asked, const Statements& statements);
 
     http::RequestHead original_;
-    std::string text_;  // of the original head
+    std::string text_;  // text of the original head
     std::string decoded_;
     std::array<std::size_t, kMaxNames> ends_{};
     std::array<std::string_view, kMaxNames> names_{};

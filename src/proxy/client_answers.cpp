@@ -1,5 +1,5 @@
-// What a connection answers itself, and how it ends: refusals, errors, bodies that are read and
-// thrown away, the wait for a client to read its last answer.
+// The part of ClientConnection that writes weir's own answers (refusals and errors), drops bodies,
+// and waits at the end until the client has read its last answer.
 #include <algorithm>
 
 #include "http/answer.h"
@@ -9,11 +9,11 @@
 namespace weir::proxy {
 namespace {
 
-/// How long a client may take to read our last answer before the connection is closed for good,
-/// and how much it may still send meanwhile: each gets this or that, whatever comes first.
+/// How long the connection lingers so that the client can read weir's last answer: in all, and
+/// since the client last sent something. It ends at whichever bound is reached first.
 constexpr Duration kLingerTotal = std::chrono::seconds(5);
 constexpr Duration kLingerIdle = std::chrono::seconds(1);
-/// What a client is told to wait when memory is short.
+/// The Retry-After that clients are told when memory is short.
 constexpr Duration kRetryAfterShedding = std::chrono::seconds(1);
 constexpr std::string_view kMemoryShort =
     "This proxy is short of memory and serves no request now; this is not the client's doing.";
@@ -33,19 +33,20 @@ bool ClientConnection::body_can_be_drained() const {
            head.body().length <= snapshot_->settings.limits.refused_body;
 }
 
-net::Task<bool> ClientConnection::refuse(Admission& admission) {
+net::Task<bool> ClientConnection::refuse(Judgement& judgement) {
     const bool keep =
         client_.head.keep_alive() && !client_.worker.draining() && body_can_be_drained();
-    const auto status = write_refusal(client_, *snapshot_, admission, keep);
+    const auto status = write_refusal(client_, *snapshot_, judgement, keep);
     const bool sent = co_await send_text();
-    finish_request(ending_of(admission.decision.reason), status);
+    finish_request(ending_of(judgement.decision.reason), status);
     if (!sent || !keep) {
         co_return false;
     }
     co_return co_await drain_body();
 }
 
-/// Nothing is routed, charged or sent on; the connection goes, and with it what it holds.
+/// The request is not routed, charged or forwarded. The connection is closed, which frees its
+/// memory.
 net::Task<bool> ClientConnection::refuse_for_memory() {
     auto& worker = client_.worker;
     worker.text().clear();

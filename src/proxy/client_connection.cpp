@@ -10,9 +10,9 @@ namespace {
 
 /// How long a finishing server waits for the first request of a connection that it has accepted.
 constexpr Duration kFirstRequest = std::chrono::seconds(1);
-/// How long a connection that has sent nothing yet is safe from making room for others.
+/// How long a connection that has sent nothing yet is not closed to make room for others.
 constexpr Duration kFirstBytes = std::chrono::seconds(1);
-/// Longer ones in the access log would be a client's way to fill it.
+/// A longer request id is cut in the access log, so that clients cannot fill it.
 constexpr std::size_t kMaxLoggedId = 128;
 
 std::string_view explanation_of(Ending ending) {
@@ -124,11 +124,11 @@ bool ClientConnection::worth_waiting(Instant& deadline) {
     if (worker.aborting()) {
         return false;
     }
-    // Bytes that the event loop has not told of yet are a request that was sent in good time.
+    // Bytes that wait in the kernel belong to a request that was sent in time.
     if (!first_request_) {
         return client_.stream.has_input();
     }
-    // Accepted a moment ago, perhaps: its request is on its way.
+    // The connection may have been accepted a moment ago, with its request still on its way.
     deadline = std::min(deadline, worker.loop().now() + kFirstRequest);
     return true;
 }
@@ -153,7 +153,8 @@ net::Task<ClientConnection::HeadResult> ClientConnection::read_head() {
     auto deadline = head_deadline(begun);
     for (bool fresh = begun;;) {
         if (fresh) {
-            // Each head is judged by the snapshot that was in force when it was complete.
+            // Each head is parsed with the snapshot in force now, and its request is served with
+            // it.
             snapshot_ = client_.worker.snapshot();
             const auto parsed = client_.head.parse(client_.in.view(), snapshot_->gate);
             if (parsed == http::ParseState::complete) {
@@ -230,7 +231,8 @@ void ClientConnection::finish_request(Ending ending, unsigned status) {
     }
     counters.record_request(status, duration);
     counters.count(ending);
-    // At last: what is seen to have finished has been counted by its ending, and logged.
+    // This is counted last, so that a request that is counted as finished has its ending counted
+    // and is logged.
     counters.count(Event::request_finished);
 }
 
@@ -274,7 +276,8 @@ bool ClientConnection::client_trusted() const {
 }
 
 net::Task<bool> ClientConnection::serve_request() {
-    // The head stays readable where it is; what follows in the buffer is body, or the next head.
+    // The head stays in the buffer, where views point at it; the bytes behind it are the body or
+    // the next head.
     client_.in.pin(client_.head.size());
     const bool trusted = client_trusted();
     Upload upload(client_, *snapshot_, trusted);
@@ -286,30 +289,31 @@ net::Task<bool> ClientConnection::serve_request() {
     } else {
         const auto mode = check_mode(client_, *snapshot_);
         client_.choose_request_id(snapshot_->settings.headers.request_id, true);
-        auto admission = admit(client_, *snapshot_, trusted, mode);
+        auto judgement = admit(client_, *snapshot_, trusted, mode);
         if (logs()) {
-            quota_ = quota_name(client_, admission);
+            quota_ = quota_name(client_, judgement);
         }
-        // Behind us somebody may trust this connection.
-        if (!trusted && !admission.weight_field.empty()) {
-            client_.head.drop(admission.weight_field);
+        // The upstream may be a sidecar that trusts this one, and must not believe the client's
+        // weight.
+        if (!trusted && !judgement.weight_field.empty()) {
+            client_.head.drop(judgement.weight_field);
         }
         const bool judged =
-            mode == limiter::CheckMode::peek && admission.verdict == Verdict::admitted;
+            mode == limiter::CheckMode::peek && judgement.verdict == Verdict::admitted;
         if (judged) {
             upload.announce_judged();
         }
-        switch (admission.verdict) {
+        switch (judgement.verdict) {
             case Verdict::ambiguous:
-                stays = co_await answer_error(400, admission.explanation, false);
+                stays = co_await answer_error(400, judgement.explanation, false);
                 finish_request(Ending::rejected_path, 400);
                 break;
             case Verdict::refused:
-                stays = co_await refuse(admission);
+                stays = co_await refuse(judgement);
                 break;
             case Verdict::admitted:
             case Verdict::unlimited:
-                stays = co_await forward(admission, upload);
+                stays = co_await forward(judgement, upload);
                 break;
         }
     }
@@ -321,21 +325,21 @@ net::Task<bool> ClientConnection::serve_request() {
     co_return stays;
 }
 
-net::Task<bool> ClientConnection::forward(Admission& admission, Upload& upload) {
+net::Task<bool> ClientConnection::forward(Judgement& judgement, Upload& upload) {
     std::string extra_fields;
-    append_success_fields(extra_fields, client_, *snapshot_, admission);
-    Settlement settlement(client_, *snapshot_, admission);
+    append_success_fields(extra_fields, client_, *snapshot_, judgement);
+    Settlement settlement(client_, *snapshot_, judgement);
     Exchange exchange(client_, snapshot_, upload, settlement, extra_fields);
     const auto result = co_await exchange.run();
     body_bytes_in_ = upload.body().payload();
     bytes_out_ = exchange.download().bytes_sent();
     settlement.finish(result.reached_upstream, result.error_status, body_bytes_in_,
                       exchange.download().content_sent());
-    const bool unlimited = admission.verdict == Verdict::unlimited;
+    const bool unlimited = judgement.verdict == Verdict::unlimited;
     const auto ending =
         result.ending == Ending::admitted && unlimited ? Ending::unlimited : result.ending;
     if (result.error_status == 0) {
-        // A response that broke off must not look like one that ended.
+        // A response that broke off must not look complete to the client.
         if (result.ending != Ending::admitted) {
             reset_ = true;
         }

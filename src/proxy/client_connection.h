@@ -1,9 +1,10 @@
 #pragma once
-// One client's connection: reads heads, has them judged, forwards or answers, and ends the
-// connection so that the client gets to read the last answer. One coroutine from accept to close.
+// One client's connection, served by one coroutine from accept to close. It reads request heads,
+// has each request decided, forwards or answers it, and closes the connection such that the client
+// can still read the last answer.
 //
-// Thread-safety: none; belongs to its worker's thread. Ownership: owns itself; registered with its
-// worker from the first to the last moment.
+// Thread-safety: none; belongs to its worker's thread. Ownership: it destroys itself at its end,
+// and is registered with its worker for as long as it lives.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,16 +21,17 @@ namespace weir::proxy {
 
 class ClientConnection : public IdleNode {
   public:
-    /// Takes the connection over; it ends by itself.
+    /// Begins to serve the connection, which from now on owns itself.
     static void start(Worker& worker, Role role, net::FileDescriptor descriptor,
                       const Endpoint& client);
 
-    /// The worker is finishing (an idle connection ends) or aborting (any does).
+    /// Called when the worker is finishing, which ends idle connections, or aborting, which ends
+    /// all.
     void wake();
-    /// It is idle, and others need its place.
+    /// Ends the connection, which is idle, because others need its place.
     void evict();
 
-    /// The worker's place for it.
+    /// Its index in the worker's list of connections.
     std::size_t index = 0;
 
   private:
@@ -41,48 +43,54 @@ class ClientConnection : public IdleNode {
     net::Flow serve();
     net::Task<HeadResult> read_head();
     [[nodiscard]] Instant head_deadline(bool begun);
-    /// Nothing of a request is there while the server finishes: whether to wait until `deadline`.
+    /// Whether to wait for a request of which nothing has come yet. While the server finishes,
+    /// `deadline` becomes earlier.
     [[nodiscard]] bool worth_waiting(Instant& deadline);
-    /// Lets other connections go on after many requests in a row.
+    /// Lets other connections go on, after many requests in a row.
     net::Task<void> take_turns();
-    /// Waits until something can be read. While nothing of a request is there, the connection may
-    /// have to make room for another.
+    /// Waits until something can be read. While nothing of a request has come, the connection is
+    /// idle and may be closed to make room for another.
     net::Task<net::WaitResult> wait_for_bytes(bool begun, Instant deadline);
+    /// Answers with 503, because memory is short. Always false: the connection is to be closed.
     net::Task<bool> refuse_for_memory();
-    /// Serves the request whose head is there; true: read the next one.
+    /// Serves the request whose head is complete. True: the next request may follow.
     net::Task<bool> serve_request();
-    net::Task<bool> forward(Admission& admission, Upload& upload);
-    net::Task<bool> refuse(Admission& admission);
+    /// Forwards the admitted request and relays the response. True: the next request may follow.
+    net::Task<bool> forward(Judgement& judgement, Upload& upload);
+    /// Answers with the refusal. True: the next request may follow.
+    net::Task<bool> refuse(Judgement& judgement);
     [[nodiscard]] bool client_trusted() const;
-    /// Whether requests are logged at all.
+    /// Whether there is an access log that is switched on.
     [[nodiscard]] bool logs() const;
-    /// The X-Request-Id of an answer of ours.
+    /// The X-Request-Id of an answer that weir writes itself.
     [[nodiscard]] std::string_view answer_id();
 
-    // check.cpp: the other role.
+    // For connections of the check listener; in check.cpp.
     struct CheckAnswer;
     [[nodiscard]] bool is_check() const { return role_ == Role::check; }
-    /// Answers the question whose head is there; true: read the next one.
+    /// Answers the question whose head is complete. True: the next question may follow.
     net::Task<bool> serve_check();
     /// Decides and writes the answer into the worker's text.
     [[nodiscard]] CheckAnswer judge_check(bool keep_alive);
     [[nodiscard]] CheckAnswer judge_question(const CheckQuestion& question, bool keep_alive);
-    /// Writes the answer to a malformed one.
+    /// Writes the answer to a check that is malformed.
     void reject_check(http::Rejection rejection);
-    void write_check_allowed(const Admission& admission, bool keep_alive);
+    void write_check_allowed(const Judgement& judgement, bool keep_alive);
     [[nodiscard]] CheckAnswer check_error(Ending ending, unsigned status, std::string_view detail,
                                           bool keep_alive);
 
-    /// An error of ours; always the last answer when `keep_alive` is false.
+    /// Answers with an error of weir's own, which is the connection's last answer if `keep_alive`
+    /// is false.
     net::Task<bool> answer_error(unsigned status, std::string_view detail, bool keep_alive);
     net::Task<bool> answer_rejection(http::Rejection rejection);
-    /// Sends the worker's text; false when the client does not take it.
+    /// Sends the worker's text. False when the client does not take it.
     net::Task<bool> send_text();
-    /// Whether a body is short enough to be read away, so that the connection may stay.
+    /// Whether the body is short enough to be read and dropped, so that the connection can be kept.
     [[nodiscard]] bool body_can_be_drained() const;
-    /// Reads the request's body away; false when that is too much or takes too long.
+    /// Reads the request's body and drops it. False when it is too long or takes too long.
     net::Task<bool> drain_body();
-    /// FIN, then reads away what the client still sends, so that our answer is not lost in a reset.
+    /// Sends a FIN, then reads and drops what the client still sends: closing with unread bytes
+    /// would cause a reset, in which the client could lose the answer.
     net::Task<void> linger();
     net::Task<net::WaitResult> wait_for_client(std::uint8_t interest, Instant deadline);
 
@@ -94,16 +102,17 @@ class ClientConnection : public IdleNode {
     Role role_;
     SnapshotReference snapshot_;
     Instant started_{};
-    std::string quota_;  // with an access log only
+    std::string quota_;  // the quota's name, kept only for the access log
     std::uint64_t body_bytes_in_ = 0;
     std::uint64_t bytes_out_ = 0;
-    /// Served without having waited for the client in between.
+    /// Requests served since the connection last waited for the client.
     std::size_t requests_in_row_ = 0;
     bool first_request_ = true;
+    /// Nothing of a request has come; in the worker's list of idle connections.
     bool idle_ = false;
-    bool evicted_ = false;
-    bool linger_ = false;
-    bool reset_ = false;
+    bool evicted_ = false;  ///< it is being closed to make room
+    bool linger_ = false;   ///< wait at the end until the client has read the last answer
+    bool reset_ = false;    ///< close with a reset, because the last answer is incomplete
 };
 
 }  // namespace weir::proxy

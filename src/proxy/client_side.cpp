@@ -7,7 +7,7 @@
 namespace weir::proxy {
 namespace {
 
-/// More pieces than this are copied together first: such heads are rare.
+/// Heads of more pieces than this are rare; their pieces are first copied into one.
 constexpr std::size_t kMaxPieces = 48;
 
 std::string address_text(const Endpoint& client) {
@@ -34,7 +34,7 @@ void append(Buffer& buffer, std::string_view text, std::size_t total) {
     buffer.filled(text.size());
 }
 
-/// What was not sent of the pieces goes to `rest`.
+/// Appends the part of the pieces that was not sent to `rest`.
 void keep_unsent(std::span<const std::string_view> pieces, std::size_t sent, Buffer& rest) {
     std::size_t left = 0;
     for (const auto piece : pieces) {

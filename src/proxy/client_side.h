@@ -1,6 +1,6 @@
 #pragma once
-// The client's half of a connection, as the parts that serve a request share it: socket, bytes that
-// have arrived, the head being served. Owned by its ClientConnection.
+// The client's half of a connection: its socket, the bytes that have arrived, and the head that is
+// served. The parts that serve a request share it. Not thread-safe; owned by its ClientConnection.
 
 #include <string>
 
@@ -16,48 +16,50 @@ namespace weir::proxy {
 struct ClientSide {
     ClientSide(Worker& owner, const Endpoint& client);
 
-    /// Reads what is there into `in`, borrowing memory only if something may be there.
+    /// Reads the bytes that wait into `in`. Borrows memory for them only if bytes may wait.
     net::IoResult read_more();
-    /// Sends the text; what the socket does not take is left in `out`.
+    /// Sends the text. What the socket does not take is put into `out`.
     net::IoStatus send(std::string_view text);
-    /// Sends what is left in `out`.
+    /// Sends the bytes in `out`.
     net::IoStatus send_rest();
 
-    /// The request's X-Request-Id: its own if that is fit, else one made once. Empty if switched
-    /// off. `readable`: the head is complete.
+    /// Chooses the request's X-Request-Id: its own if that is fit, else a new one, which is made
+    /// once. Empty if ids are switched off. `readable`: the head is complete.
     std::string_view choose_request_id(bool enabled, bool readable);
 
     Worker& worker;
     net::Stream stream;
     Endpoint endpoint;
-    /// As in X-Forwarded-For; empty on a unix socket.
+    /// The client's address as X-Forwarded-For has it; empty on a unix socket.
     std::string address;
-    /// Bytes from the client, from the head being served on.
+    /// Bytes from the client, beginning with the head that is served.
     Buffer in;
-    /// An answer of ours, or a part of a head, that the socket would not take yet.
+    /// Bytes of weir's own answer that the socket has not taken yet.
     Buffer out;
     http::RequestHead head;
-    /// Of the request being served; valid as its head is. Empty before choose_request_id().
+    /// The id of the request that is served; valid as long as its head. Empty before
+    /// choose_request_id().
     std::string_view request_id{};
-    /// What the connection waits for now, if it waits.
+    /// The wait in which the connection's coroutine is, or nullptr.
     net::Wait* waiting = nullptr;
 
   private:
     http::MadeRequestId made_id_{};
 };
 
-/// Sends pieces and then the first `body` bytes of `content` in one gathered write. What was not
-/// taken of the pieces is appended to `rest`; what was taken of the body is consumed. Gives the
-/// status and the bytes sent.
+/// The result of a gathered write: its status, all bytes sent, and those of them that are of the
+/// body.
 struct GatheredWrite {
     net::IoStatus status = net::IoStatus::ok;
     std::size_t bytes = 0;
     std::size_t body_bytes = 0;
 };
+/// Sends the pieces and then the body in one gathered write. The part of the pieces that the socket
+/// does not take is appended to `rest`.
 GatheredWrite write_gathered(net::Stream& stream, std::span<const std::string_view> pieces,
                              std::string_view body, Buffer& rest);
 
-/// Sends `rest` and then `body`, taking off `rest` what was sent.
+/// Sends `rest` and then the body. What is sent of `rest` is removed from it.
 GatheredWrite write_rest(net::Stream& stream, Buffer& rest, std::string_view body);
 
 }  // namespace weir::proxy

@@ -1,6 +1,6 @@
 #pragma once
-// The counters of one worker thread. Written by that thread only, read by any: relaxed loads and
-// stores, no locked instruction.
+// The counters of one worker thread. Only that thread writes them; any thread may read them. Loads
+// and stores are relaxed atomics, so counting needs no locked instruction.
 
 #include <array>
 #include <atomic>
@@ -45,7 +45,7 @@ class Counters {
     }
     void count(Ending ending) { requests_[static_cast<std::size_t>(ending)].add(1); }
     void count_check(Ending ending) { checks_[static_cast<std::size_t>(ending)].add(1); }
-    /// Status 0 (nothing answered) is in no histogram.
+    /// Adds to the histogram of the status's class. Status 0 (nothing was answered) is in none.
     void record_request(unsigned status, Duration duration);
     void record_upstream(Duration duration) { upstream_.record(duration); }
     void record_decision(Duration duration) { decision_.record(duration); }

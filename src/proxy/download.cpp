@@ -39,14 +39,14 @@ bool Download::read() {
         return false;
     }
     const auto large = client_.worker.buffers().large();
-    // Buffers have become smaller: memory is short, or a reload.
+    // Buffers have become smaller because of a reload or because memory is short.
     if (buffer_.empty() && buffer_.capacity() > large) {
         buffer_.release();
     }
     if (buffer_.capacity() == 0) {
         buffer_.reserve(client_.worker.relay_size());
     } else if (buffer_.room().empty()) {
-        // Only a head can fill it: what is read of a body is sent before the next read.
+        // Only a head can fill the buffer, because bytes of a body are sent before more are read.
         buffer_.reserve(std::max(buffer_.size() + 1, 2 * buffer_.capacity()));
     }
     const auto result = upstream_->read(buffer_.room());
@@ -113,7 +113,7 @@ void Download::pass_interim() {
         return;
     }
     const auto size = worker.response_head().size();
-    if (client_.head.minor_version() > 0) {  // HTTP/1.0 knows no interim responses
+    if (client_.head.minor_version() > 0) {  // HTTP/1.0 has no interim responses
         worker.forwarded_head().build(
             worker.response_head(),
             {.method = client_.head.method(), .via = snapshot_.settings.headers.via, .extra = {}});
@@ -129,7 +129,7 @@ void Download::pass_final(bool request_sent) {
     const auto kind = head.body().kind;
     unwraps_ = kind == http::BodyKind::chunked && client_.head.minor_version() == 0;
     body_ = BodyProgress(head.body(), snapshot_.chunked);
-    buffer_.consume(head.size());  // its bytes stay in place until the next read
+    buffer_.consume(head.size());  // the bytes stay in the buffer until the next read
     take_body();
     if (state_ != DownloadState::head) {
         state_ = DownloadState::invalid;

@@ -1,7 +1,8 @@
 #pragma once
-// The response's way: upstream to client. Parses response heads in place, passes 1xx on, relays the
-// body one non-blocking step at a time. Holds a buffer only while bytes are in it.
-// Not thread-safe; part of one Exchange.
+// Brings one response from the upstream to the client: parses response heads in place, passes 1xx
+// responses on, and relays the body one non-blocking step at a time. Holds a buffer only while
+// bytes are in it.
+// Not thread-safe; part of one Exchange. Borrows everything that it is given.
 
 #include <cstdint>
 #include <span>
@@ -17,13 +18,13 @@
 namespace weir::proxy {
 
 enum class DownloadState : std::uint8_t {
-    head,  ///< waiting for the final response's head
-    body,
-    done,       ///< all of it has been sent to the client
-    closed,     ///< the upstream closed before the head was complete
-    invalid,    ///< a response that may not be passed on
-    truncated,  ///< the upstream broke off within the body
-    client_failed,
+    head,           ///< the final response's head is not complete yet
+    body,           ///< the final head has been passed on, and the body is relayed
+    done,           ///< the whole response has been sent to the client
+    closed,         ///< the upstream closed before the head was complete
+    invalid,        ///< the response is malformed and must not be passed on
+    truncated,      ///< the upstream closed or failed within the body
+    client_failed,  ///< the client's connection failed
 };
 
 class Download {
@@ -34,10 +35,10 @@ class Download {
     Download(ClientSide& client, const ActiveSnapshot& snapshot, Settlement& settlement,
              std::string_view extra_fields);
 
-    /// Begins, or begins anew if nothing has come, from this upstream.
+    /// Begins with this upstream. May be called again with another one while nothing has come.
     void begin(net::Stream& upstream);
-    /// One step; false when it has to wait or has ended. `request_sent`: nothing of the request
-    /// is left, so the connections may stay after the response.
+    /// Takes one step. False when it has to wait or has ended. `request_sent`: the whole request
+    /// has been sent, so that the connections can be kept after the response.
     bool advance(bool request_sent);
 
     [[nodiscard]] DownloadState state() const { return state_; }
@@ -46,22 +47,23 @@ class Download {
     }
     [[nodiscard]] bool waits_for_client() const { return active() && has_unsent(); }
     [[nodiscard]] bool waits_for_upstream() const { return active() && !has_unsent(); }
-    /// Anything at all has come from the upstream.
+    /// Whether any byte has come from the upstream.
     [[nodiscard]] bool anything_came() const { return received_ > 0; }
-    /// The final response's head was passed on.
+    /// Whether the head of the final response was passed on.
     [[nodiscard]] bool started() const { return status_ != 0; }
-    /// An answer of our own is possible: none has begun, nor does the client lack part of an
-    /// interim one.
+    /// Whether weir may still answer itself: the final response has not begun, and the client has
+    /// all bytes of the interim ones.
     [[nodiscard]] bool leaves_room_for_answer() const { return !started() && head_rest_.empty(); }
     [[nodiscard]] unsigned status() const { return status_; }
-    /// A "100 Continue" was passed on.
+    /// Whether a "100 Continue" was passed on.
     [[nodiscard]] bool told_to_continue() const { return told_to_continue_; }
-    /// Of the final response; valid once started.
+    /// Whether the client's and the upstream's connection can be kept after the final response.
+    /// Valid once started().
     [[nodiscard]] bool client_stays() const { return client_stays_; }
     [[nodiscard]] bool upstream_stays() const { return upstream_stays_; }
-    [[nodiscard]] const BodyProgress& body() const { return body_; }
     [[nodiscard]] std::uint64_t bytes_sent() const { return bytes_sent_; }
-    /// Content that the client's socket has taken; of a chunked body, to a chunk's framing.
+    /// Bytes of content that the client's socket has taken. Of a chunked body too few by at most
+    /// the framing that is still unsent.
     [[nodiscard]] std::uint64_t content_sent() const {
         const auto payload = body_.payload();
         return payload > unsent_ ? payload - unsent_ : 0;
@@ -75,8 +77,8 @@ class Download {
     void pass_interim();
     void pass_final(bool request_sent);
     void take_body();
-    /// The final head for the client. A client of HTTP/1.0 gets the content of a chunked body only,
-    /// so its head must not announce chunks.
+    /// The pieces of the final head for the client. A client of HTTP/1.0 gets a chunked body
+    /// without its framing, so its head must not announce chunks.
     [[nodiscard]] std::span<const std::string_view> forwarded_pieces();
     void finish_if_complete();
     bool send_unsent();
@@ -91,7 +93,7 @@ class Download {
     Buffer buffer_;
     Buffer head_rest_;
     std::size_t unsent_ = 0;
-    std::vector<std::string_view> pieces_;  ///< of a head that is not passed on whole
+    std::vector<std::string_view> pieces_;  ///< pieces of a head from which a field is left out
     BodyProgress body_;
     std::uint64_t received_ = 0;
     std::uint64_t bytes_sent_ = 0;
@@ -99,7 +101,7 @@ class Download {
     unsigned interim_ = 0;
     unsigned status_ = 0;
     bool told_to_continue_ = false;
-    bool unwraps_ = false;  ///< takes the framing out of a chunked body
+    bool unwraps_ = false;  ///< the framing of a chunked body is removed
     bool client_stays_ = false;
     bool upstream_stays_ = false;
     bool request_sent_ = false;

@@ -6,10 +6,11 @@
 namespace weir::proxy {
 namespace {
 
-/// Steps in a row before other connections get their turn: about half a megabyte.
+/// How many steps in a row one exchange may take before it is the turn of other connections; about
+/// half a megabyte.
 constexpr int kStepsPerTurn = 32;
 
-/// What the client is told when there is no connection to the upstream.
+/// The status of the answer when there is no connection to the upstream; 0 for no answer.
 unsigned status_of(Ending failure) {
     switch (failure) {
         case Ending::client_closed:
@@ -58,7 +59,8 @@ bool Exchange::may_retry() const {
 net::Task<ExchangeResult> Exchange::run() {
     auto& worker = client_.worker;
     for (;;) {
-        // What cannot be sent twice is worth a system call that asks if the connection stands.
+        // A request that cannot be sent twice is worth a system call that asks whether the
+        // connection stands.
         const bool once = !idempotent() || !upload_.body().done();
         if (!retried_) {
             upstream_ = worker.upstreams().take(once || upload_.body().payload() > 0);
@@ -88,7 +90,8 @@ net::Task<Ending> Exchange::connect() {
     auto& memory = worker.address_memory();
     AddressMemory::Tried tried;
     auto ending = Ending::upstream_refused;
-    // However many are silent: each may take half of what is left of twice the timeout.
+    // However many addresses are silent, connecting takes at most twice the timeout: each address
+    // may take half of the time that is left.
     const auto last = worker.loop().now() + 2 * snapshot_->settings.timeouts.connect;
     while (const auto choice = memory.next(version, addresses.size(), tried, worker.loop().now())) {
         const auto index = choice->index;
@@ -103,7 +106,7 @@ net::Task<Ending> Exchange::connect() {
             break;
         }
         memory.failed(version, index, worker.loop().now());
-        // The others that have just failed are likely to be as silent.
+        // All others have failed just now and would probably be silent as well.
         if (timed_out && choice->last_resort) {
             break;
         }
@@ -199,7 +202,7 @@ net::Task<void> Exchange::transfer() {
 net::Task<void> Exchange::hear_upstream_out() {
     auto& loop = client_.worker.loop();
     if (!download_.started()) {
-        // Both may wait at the sockets, and we were told of the client first.
+        // The response may have come as well, although the event of the client was served first.
         co_await loop.next_turn();
         if (client_.worker.aborting()) {
             interrupted_ = Interrupted::aborted;
@@ -209,7 +212,8 @@ net::Task<void> Exchange::hear_upstream_out() {
             download_.advance(false);
         }
     }
-    // It waits for the rest in vain, as it would without us. What it still says is passed on.
+    // The upstream is told that the rest of the request will not come, as it would be without weir.
+    // The rest of its response is passed on.
     if (download_.started()) {
         upstream_->stream.shut_down_sending();
     }
@@ -221,7 +225,7 @@ bool Exchange::finished() const {
     }
     switch (upload_.state()) {
         case UploadState::client_ended:
-            // Behind an early answer nobody needs the rest of the request.
+            // After an early response nobody needs the rest of the request.
             return !download_.started() || !download_.active();
         case UploadState::client_failed:
         case UploadState::bad_body:
@@ -262,7 +266,7 @@ Instant Exchange::deadline() const {
     // A client that waits for "100 Continue" is not slow.
     const bool waits_to_continue = client_.head.expects_continue() &&
                                    !download_.told_to_continue() && upload_.body_bytes_sent() == 0;
-    // Nor is one that has been answered already.
+    // A client that has been answered already is not slow either.
     const bool body_due = upload_.waits_for_client() && !waits_to_continue && !download_.started();
     return body_due ? std::min(idle, last_from_client_ + timeouts.body_idle) : idle;
 }
@@ -334,7 +338,7 @@ void Exchange::part_with_upstream() {
     if (stays) {
         auto& pool = worker.upstreams();
         const auto& limits = snapshot_->settings.limits;
-        // At the bound an idle connection would be one that another worker may not make.
+        // At the bound an idle connection here would keep another worker from opening one.
         const bool full =
             pool.open_everywhere() >= worker.most_upstreams(limits.upstream_connections);
         const bool wanted = full && worker.shares_upstreams();

@@ -1,8 +1,10 @@
 #pragma once
-// One admitted request: a connection to the upstream, the request's way there and the response's
-// way back, at the same time. A single coroutine takes turns at both, never blocking, and waits for
-// whichever socket can go on; so an early answer, a slow reader or an end on either side is seen at
-// once. Not thread-safe; lives in its ClientConnection's coroutine.
+// Forwards one admitted request: finds a connection to the upstream and relays the request and, at
+// the same time, the response. One coroutine takes steps in both directions, never blocks, and
+// waits until either socket can go on. So it notices an early response, a slow reader or an end on
+// either side at once.
+// Not thread-safe; lives in the coroutine of its ClientConnection and borrows everything but its
+// connection to the upstream.
 
 #include <memory>
 
@@ -13,17 +15,17 @@
 
 namespace weir::proxy {
 
-/// How it went, for the client's connection.
+/// How the exchange ended.
 struct ExchangeResult {
-    /// Ending::admitted: answered completely; the caller knows if a quota was involved.
+    /// Ending::admitted when the response is complete, also when no quota was involved.
     Ending ending = Ending::admitted;
-    /// Of the upstream's response; 0 when nothing was passed on and an answer of ours is due.
+    /// The status of the upstream's response; 0 when none was passed on.
     unsigned status = 0;
-    /// What that answer says; 0: none, the client is gone.
+    /// The status with which weir has to answer itself; 0 when it must not.
     unsigned error_status = 0;
-    /// Bytes of this request may have reached the upstream.
+    /// Whether bytes of this request may have reached the upstream.
     bool reached_upstream = false;
-    /// The client has sent all of the request and may send another.
+    /// Whether the client has sent the whole request and may send another.
     bool client_stays = false;
 };
 
@@ -47,9 +49,10 @@ class Exchange {
     net::Task<Ending> connect();
     net::Task<Ending> connect_to(const net::SocketAddress& address, Instant deadline);
     net::Task<void> transfer();
-    /// The client has ended within its body: an answer that has come by now is passed on.
+    /// The client has closed its sending half within the body. A response that has begun by now is
+    /// still passed on.
     net::Task<void> hear_upstream_out();
-    /// Waits until one of the sockets can go on; false when that took too long or was cut short.
+    /// What to wait for on each of the two sockets, and until when.
     [[nodiscard]] net::Wait::Item client_item();
     [[nodiscard]] net::Wait::Item upstream_item();
     [[nodiscard]] Instant deadline() const;
@@ -58,6 +61,7 @@ class Exchange {
     [[nodiscard]] bool may_retry() const;
     [[nodiscard]] bool idempotent() const;
     [[nodiscard]] ExchangeResult result() const;
+    /// Gives the upstream's connection back to the pool, or closes it.
     void part_with_upstream();
 
     ClientSide& client_;

@@ -1,7 +1,8 @@
 #pragma once
-// The client connections of one worker that wait for a request of which nothing has come, the
-// longest waiting first: at the bound of connections these make room. Intrusive, no allocation,
-// not thread-safe. A node must have left before it is destroyed.
+// The idle client connections of one worker: those that wait for a request of which nothing has
+// come, the longest waiting first. At the bound of connections they are closed to make room. The
+// list is intrusive and allocates nothing; not thread-safe. It borrows its nodes: a node must be
+// removed before it is destroyed.
 
 #include <cstddef>
 
@@ -16,16 +17,16 @@ class IdleNode {
     friend class IdleList;
     IdleNode* before_ = nullptr;
     IdleNode* behind_ = nullptr;
-    Instant from_{};  ///< since then it may be closed
+    Instant from_{};  ///< from this instant on it may be closed
     bool listed_ = false;
 };
 
 class IdleList {
   public:
-    /// A look for one that may be closed does not go further than this.
+    /// closable() looks at no more connections than this.
     static constexpr std::size_t kMostSeen = 64;
 
-    /// It may be closed from `from` on.
+    /// Adds a connection that may be closed from `from` on.
     void add(IdleNode& node, Instant from) {
         node.from_ = from;
         node.before_ = last_;
@@ -42,7 +43,8 @@ class IdleList {
         (node.behind_ == nullptr ? last_ : node.behind_->before_) = node.before_;
         node.listed_ = false;
     }
-    /// The longest idle one that may be closed now, or nullptr.
+    /// The connection that has been idle for longest among those that may be closed now, or
+    /// nullptr.
     [[nodiscard]] IdleNode* closable(Instant now) const {
         std::size_t seen = 0;
         for (auto* node = first_; node != nullptr && seen < kMostSeen; node = node->behind_) {

@@ -1,5 +1,5 @@
 #pragma once
-// How a request ends whose head or body was rejected, or that a quota refused. Pure, thread-safe.
+// The Ending of a request that was rejected or that a quota refused. Pure functions, thread-safe.
 
 #include "http/rejection.h"
 #include "limiter/limiter.h"

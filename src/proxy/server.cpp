@@ -24,13 +24,14 @@ namespace {
 
 static_assert(Server::kMaxWorkers == limiter::Limiter::kMaxThreads);
 
-/// Descriptors that each worker needs beside connections: epoll, wake-up, two listeners.
+/// The descriptors that each worker needs beside connections: epoll, wake-up, two listeners.
 constexpr std::size_t kDescriptorsPerWorker = 4;
-/// Standard streams, libraries.
+/// The descriptors of standard streams and libraries.
 constexpr std::size_t kDescriptorsOfProcess = 16;
 
-/// Not std::thread::hardware_concurrency() alone: it counts the machine's cores, those too that a
-/// container's cpuset or taskset keeps from us. It is asked where there are more than a set holds.
+/// The cores that this process may use. std::thread::hardware_concurrency() also counts cores that
+/// a container's cpuset or taskset forbids; it is asked only if the machine has more cores than a
+/// cpu_set_t holds.
 unsigned usable_cores() {
     cpu_set_t cores;
     CPU_ZERO(&cores);
@@ -40,8 +41,8 @@ unsigned usable_cores() {
     return std::clamp(count, 1U, Server::kMaxWorkers);
 }
 
-/// Connections on either side: each client may need one to the upstream, and some descriptors
-/// belong to others.
+/// The most client connections for which there are descriptors: each client may need an upstream
+/// connection as well, and the rest of the process needs some.
 std::size_t connections_by_descriptors(const ServerSettings& settings, unsigned workers) {
     rlimit files{};
     if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) {
@@ -189,7 +190,7 @@ class Server::Implementation {
         if (!listener) {
             return listener;
         }
-        // The first one's port, if the kernel was to choose, is everybody's.
+        // If the kernel chose the port for the first listener, the others use the same.
         auto bound = net::local_address(listener->get());
         if (!bound) {
             return bound.error();
@@ -199,7 +200,7 @@ class Server::Implementation {
         return listener;
     }
 
-    /// A unix socket is bound once and shared.
+    /// Binds a unix socket once; all workers share its descriptor.
     static Result<net::FileDescriptor> listen_unix(Port& port) {
         if (!port.unix_listener.is_open()) {
             auto listener = net::listen_on(port.address);
@@ -255,7 +256,7 @@ class Server::Implementation {
             return loop.error();
         }
         workers_.push_back(std::make_unique<Worker>(shared_, std::move(*loop), std::move(sockets),
-                                                    snapshot_, random_.next()));
+                                                    *snapshot_, random_.next()));
         return workers_.back()->start();
     }
 
@@ -283,7 +284,7 @@ class Server::Implementation {
     std::vector<std::thread> threads_;
     std::atomic<unsigned> running_ = 0;
 
-    std::mutex mutex_;  ///< guards what follows
+    std::mutex mutex_;  ///< guards the members below
     std::optional<Instant> draining_since_;
     bool stopping_ = false;
     std::function<void()> stopped_;

@@ -1,7 +1,7 @@
 #pragma once
-// The HTTP/1.1 reverse proxy: one event loop per core, each with its own listening socket
-// (SO_REUSEPORT), client connections, upstream pool, timers and counters. The loops share the
-// limiter and nothing else.
+// The HTTP/1.1 reverse proxy. It has one event loop per core, and each loop has a listening socket
+// (SO_REUSEPORT), client connections, an upstream pool, timers and counters of its own. The loops
+// share the limiter and a few counts (SharedState).
 //
 // Thread-safety: start() and the destructor belong to one thread; everything else may be called
 // from any thread while the server is running. Ownership: owns its threads and sockets; limiter
@@ -9,10 +9,10 @@
 //
 //     start() ──► serving ──drain()──► draining ──stop()──► finishing ──► stopped
 //
-// Serving: connections are kept alive. Draining: still accepts and serves, but every answer says
-// Connection: close. Finishing: accepts until drain.keep_accepting has passed since draining began,
-// then closes the listeners and idle connections, and waits up to drain.grace for requests in
-// flight.
+// Serving: connections are kept alive. Draining: the server still accepts and serves, but every
+// answer says Connection: close. Finishing: it accepts until drain.keep_accepting has passed since
+// draining began, then closes the listeners and idle connections, and waits up to drain.grace for
+// requests in flight.
 
 #include <functional>
 #include <memory>
@@ -31,43 +31,45 @@ namespace weir::proxy {
 
 class Server {
   public:
-    /// As many threads as may use a limiter.
+    /// The number of threads that may use one limiter.
     static constexpr unsigned kMaxWorkers = 64;
 
     Server(const ServerSettings& settings, limiter::Limiter& limiter,
            std::shared_ptr<const Snapshot> snapshot);
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
-    /// Stops at once if it still runs.
+    /// Closes everything at once if the server still runs, and waits for the threads.
     ~Server();
 
-    /// Binds the listeners and starts the threads. An error leaves nothing behind.
+    /// Binds the listeners and starts the threads. After an error no thread runs and no socket is
+    /// open. Errors: `invalid_argument` for more than kMaxWorkers workers, `conflict` when a port
+    /// is in use, `not_found` when a host name is unknown, `io` when the system refuses a socket.
     [[nodiscard]] Result<void> start();
 
-    /// Requests whose heads arrive from now on are served by this snapshot.
+    /// Requests whose heads arrive from now on are served with this snapshot.
     void replace(std::shared_ptr<const Snapshot> snapshot);
 
-    /// Memory is short: until it is switched off, requests are answered with 503 and their
-    /// connections closed. Checks go on: they hold nothing.
+    /// While `on`, requests are answered with 503 and their connections closed, because memory is
+    /// short. Checks are still answered: they take no memory.
     void shed(bool on);
-    /// What all buffers may take in bytes; beyond it transfers get small ones.
+    /// The bytes that all buffers together may take. Beyond them transfers get small buffers.
     void bound_buffers(std::size_t bytes);
 
-    /// Idempotent.
+    /// Begins to drain. Later calls change nothing.
     void drain();
-    /// Drains if drain() was not called, then finishes as above; returns at once. `stopped` is
-    /// called once, on a worker's thread, when the last worker has ended. Later calls change
-    /// nothing.
+    /// Drains, if drain() was not called, and then finishes; returns at once. `stopped` is called
+    /// once, on a worker's thread, when the last worker has ended. Later calls change nothing.
     void stop(std::function<void()> stopped);
-    /// Closes everything now.
+    /// Closes all connections and listeners at once.
     void stop_now();
     /// Waits until all workers have ended.
     void join();
 
     [[nodiscard]] bool draining() const;
-    /// Where clients connect: the port is known even if 0 was asked for. Valid after start().
+    /// Where clients connect, with the port that the kernel chose if 0 was asked for. Valid after
+    /// start().
     [[nodiscard]] const net::Address& listening() const;
-    /// Where other proxies ask; empty if they may not.
+    /// Where other proxies send checks; empty if there is no such listener.
     [[nodiscard]] const net::Address& checking() const;
     [[nodiscard]] unsigned workers() const;
     [[nodiscard]] Statistics statistics() const;

@@ -1,9 +1,9 @@
 #pragma once
-// What the proxy is told: ServerSettings hold for the life of a Server, a Snapshot may be replaced
-// while it runs (reload). Plain values, immutable once handed over; a Snapshot is shared by the
-// worker threads, which read it only.
+// The settings of the proxy. ServerSettings hold for the life of a Server; a Snapshot can be
+// replaced while it runs (reload). Plain values that must not change once the server has them: the
+// worker threads share a Snapshot and only read it.
 //
-// Timeouts, bounds and header switches are config's structs, with their defaults.
+// Timeouts, bounds and header switches are structs of config, with its defaults.
 
 #include <cstdint>
 #include <memory>
@@ -24,37 +24,32 @@ class AccessLog;
 
 using config::AccessLogMode;
 
-/// Everything that a reload may change. Requests in flight keep what they began with.
-struct Snapshot {
+/// Everything that a reload may change. A request that is served keeps the snapshot with which it
+/// began.
+struct Snapshot : config::ServingSettings {
     std::shared_ptr<const routing::Router> router{};
-    /// Where requests go: the addresses of one service, tried in this order when one refuses.
+    /// Where requests are forwarded to: the addresses of one service. When one refuses, the next
+    /// one is tried.
     std::vector<net::SocketAddress> upstream{};
-    config::TimeoutSettings timeouts{};
-    config::LimitSettings limits{};
-    config::HeaderSettings headers{};
-    std::vector<config::AddressBlock> trusted_proxies{};
-    /// Who may say that a request has been judged.
-    std::vector<config::AddressBlock> judging_proxies{};
-    /// Who may ask on the check listener; empty: everybody.
+    /// The clients that may use the check listener; empty: all.
     std::vector<config::AddressBlock> check_clients{};
-    AccessLogMode access_log = AccessLogMode::off;
-    /// A front tier: what is decided is charged by the tier behind.
-    bool peek = false;
 };
 
 struct ServerSettings {
-    /// TCP (port 0: the kernel chooses) or a unix socket. A host name is looked up by start().
+    /// Where clients connect: TCP (port 0: the kernel chooses one) or a unix socket. start() looks
+    /// a host name up.
     net::Address listen{};
-    /// Where other proxies ask (/check); nothing: nowhere.
+    /// Where other proxies send checks (/check); nothing: there is no such listener.
     std::optional<net::Address> check{};
     /// Event loops, each on a thread of its own; 0: one per core that this process may use.
     unsigned workers = 0;
-    /// Clients, all workers together; further ones wait in the kernel's backlog.
+    /// The most client connections of all workers together. Further ones wait in the kernel's
+    /// backlog.
     std::size_t connections = 10'000;
-    /// Descriptors that the proxy leaves to others (admin, gossip, files).
+    /// Descriptors that the proxy leaves to the rest of the process (admin, gossip, files).
     std::size_t spare_descriptors = 32;
     config::DrainSettings drain{};
-    /// Feeds the generators of the workers.
+    /// Seeds the random generators of the workers.
     std::uint64_t seed = 0;
     /// Called on the worker threads; nullptr: none. Must outlive the server.
     AccessLog* access_log = nullptr;

@@ -5,13 +5,14 @@
 
 namespace weir::proxy {
 
-Settlement::Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Admission& admission)
-    : client_(client), snapshot_(snapshot), admission_(admission) {
-    const auto& charge = admission.decision.charge;
+Settlement::Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Judgement& judgement)
+    : client_(client), snapshot_(snapshot), judgement_(judgement) {
+    const auto& charge = judgement.decision.charge;
     if (!charge) {
         return;
     }
-    // A quiet minute within it must not make the rest of a long exchange free.
+    // The limiter drops instances that are not used for a while. This one is held, so that it
+    // survives a pause in a long exchange, whose later bytes are charged as well.
     if (may_correct()) {
         held_ = client.worker.limiter().hold(charge);
     }
@@ -24,15 +25,15 @@ Settlement::Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Admis
 
 Settlement::~Settlement() { client_.worker.limiter().unhold(held_); }
 
-/// Whether the true weight is known only later than the head.
+/// Whether the request's true weight becomes known only after its head.
 bool Settlement::may_correct() const {
-    return admission_.decision.charge.response_bytes > 0 ||
+    return judgement_.decision.charge.response_bytes > 0 ||
            !snapshot_.settings.headers.cost.empty() ||
            client_.head.body().kind == http::BodyKind::chunked;
 }
 
 void Settlement::give_back(Event event) {
-    auto& charge = admission_.decision.charge;
+    auto& charge = judgement_.decision.charge;
     if (!charge) {
         return;
     }
@@ -44,12 +45,12 @@ void Settlement::give_back(Event event) {
 }
 
 void Settlement::correct(limiter::Unit unit, double charged, double actual, bool last) {
-    // An equal weight moves the running mean of response bytes nevertheless.
+    // For response bytes an equal weight counts, too: it moves the running mean.
     if (actual == charged && unit != limiter::Unit::response_bytes) {
         return;
     }
     auto& worker = client_.worker;
-    worker.limiter().correct(worker.limiter_context(), admission_.decision.charge, unit, actual,
+    worker.limiter().correct(worker.limiter_context(), judgement_.decision.charge, unit, actual,
                              worker.loop().now(), last);
     if (actual != charged) {
         worker.mutable_counters().count(Event::corrections);
@@ -84,17 +85,17 @@ void Settlement::state_cost(http::ResponseHead& head) {
         client_.worker.mutable_counters().count(Event::cost_invalid);
         return;
     }
-    auto& charge = admission_.decision.charge;
+    auto& charge = judgement_.decision.charge;
     if (!charge) {
         return;
     }
     correct(limiter::Unit::cost, charge.weights.cost, cost, true);
-    admission_.cost_is_bytes = false;  // the service knows better
+    judgement_.cost_is_bytes = false;  // the cost that the upstream stated replaces it
 }
 
 void Settlement::free_if(unsigned status) {
     const auto& router = snapshot_.settings.router;
-    if (admission_.decision.charge && router && router->refunds(admission_.route, status)) {
+    if (judgement_.decision.charge && router && router->refunds(judgement_.route, status)) {
         give_back(Event::refunds_by_status);
     }
 }
@@ -110,19 +111,19 @@ void Settlement::finish(bool reached_upstream, unsigned own_status, std::uint64_
         return give_back(Event::refunds);
     }
     if (own_status >= 500) {
-        free_if(own_status);  // below: the client's doing, never free
+        free_if(own_status);  // smaller ones are caused by the client and never free
     }
-    const auto& charge = admission_.decision.charge;
+    const auto& charge = judgement_.decision.charge;
     if (!charge) {
         return;
     }
     const auto charged = charge.weights;
     const auto request = static_cast<double>(request_bytes);
     correct(limiter::Unit::request_bytes, charged.request_bytes, request, true);
-    if (admission_.cost_is_bytes) {
+    if (judgement_.cost_is_bytes) {
         correct(limiter::Unit::cost, charged.cost, request, true);
     }
-    // Nothing stood for the response's bytes if no limit counts them.
+    // If no limit counts response bytes, none were charged.
     if (charge.response_bytes > 0) {
         correct(limiter::Unit::response_bytes, static_cast<double>(charge.response_bytes),
                 static_cast<double>(response_bytes), true);

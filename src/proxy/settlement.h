@@ -1,7 +1,7 @@
 #pragma once
-// What becomes of an admitted request's charge: corrected while the response's bytes flow and by
-// the cost that the upstream states, given back if the response is free or the upstream was never
-// reached. Not thread-safe; part of one request, on its worker's thread.
+// Settles the charge of one admitted request: corrects it while the response's bytes pass and when
+// the upstream states a cost, and gives it back if the response is free or the upstream was never
+// reached. Not thread-safe; lives as long as its request and borrows everything.
 
 #include <cstdint>
 #include <limits>
@@ -17,24 +17,27 @@ namespace weir::proxy {
 
 class Settlement {
   public:
-    /// A long response is corrected after this many bytes beyond what was charged, or this long.
+    /// During a long response the charge is corrected whenever this many bytes beyond those charged
+    /// have passed, or this time.
     static constexpr std::uint64_t kStepBytes = 64 * 1024;
     static constexpr Duration kStepTime = std::chrono::milliseconds(250);
 
-    Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Admission& admission);
+    Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Judgement& judgement);
     ~Settlement();
     Settlement(const Settlement&) = delete;
     Settlement& operator=(const Settlement&) = delete;
 
-    /// The final response's head: its status may be free, its cost counts and is taken out.
+    /// Called with the head of the final response. Its status may be free; the cost that it states
+    /// counts, and the field is dropped.
     void response_begins(http::ResponseHead& head);
-    /// So much of its content has been sent to the client.
+    /// Called with the bytes of content that have been sent to the client so far.
     void response_sent(std::uint64_t bytes) {
         if (bytes > charged_bytes_) {
             step(bytes);
         }
     }
-    /// The exchange is over. `own_status`: that of weir's own answer instead of a response, or 0.
+    /// Called when the exchange is over. `own_status` is the status of the answer that weir gave in
+    /// place of a response, or 0.
     void finish(bool reached_upstream, unsigned own_status, std::uint64_t request_bytes,
                 std::uint64_t response_bytes);
 
@@ -50,8 +53,8 @@ class Settlement {
 
     ClientSide& client_;
     const ActiveSnapshot& snapshot_;
-    Admission& admission_;
-    /// Response bytes that the charge stands for; kNever: nothing counts them.
+    Judgement& judgement_;
+    /// The response bytes that are charged; kNever: no limit counts them.
     std::uint64_t charged_bytes_ = kNever;
     Instant last_step_{};
     std::uint32_t held_ = 0;

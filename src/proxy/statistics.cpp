@@ -1,7 +1,5 @@
 #include "proxy/statistics.h"
 
-#include <numeric>
-
 namespace weir::proxy {
 namespace {
 
@@ -112,16 +110,13 @@ std::string_view name(Event event) { return kEventNames[static_cast<std::size_t>
 
 namespace {
 
-/// Counters grow while they are read, one after the other: the end may seem to be ahead.
+/// The counters grow while they are read one after the other, so more endings than beginnings may
+/// be seen.
 std::uint64_t difference(std::uint64_t begun, std::uint64_t ended) {
     return begun > ended ? begun - ended : 0;
 }
 
 }  // namespace
-
-std::uint64_t Histogram::total() const {
-    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-}
 
 std::uint64_t Statistics::client_connections() const {
     return difference((*this)[Event::client_accepted], (*this)[Event::client_closed]);

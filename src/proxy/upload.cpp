@@ -92,13 +92,13 @@ bool Upload::read_body() {
         relay_.release();
         return false;
     }
-    // All that came with the head has been sent. Its buffer keeps the head; if there is much room
-    // behind that, it does for the body.
+    // All bytes that came with the head have been sent. If the buffer with the head has much room
+    // behind it, it also serves for the body.
     if (source_ == &client_.in && client_.in.room().size() < client_.worker.buffers().large() / 2) {
         source_ = &relay_;
     }
     const auto large = client_.worker.buffers().large();
-    // Buffers have become smaller: memory is short, or a reload.
+    // Buffers have become smaller because of a reload or because memory is short.
     if (relay_.empty() && relay_.capacity() > large) {
         relay_.release();
     }

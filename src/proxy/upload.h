@@ -1,8 +1,8 @@
 #pragma once
-// The request's way: client to upstream. Sends the forwarded head, then the body as it comes, one
-// non-blocking step at a time; reads no further than the request's end when its length is known.
-// While it waits for the client it holds no buffer; while the upstream is slow it reads nothing.
-// Not thread-safe; part of one Exchange.
+// Brings one request from the client to the upstream: sends the forwarded head, then the body as it
+// comes, one non-blocking step at a time. When the body's length is known, it reads no byte behind
+// it. While it waits for the client it holds no buffer; while the upstream is slow it reads
+// nothing. Not thread-safe; serves one Exchange and borrows everything that it is given.
 
 #include <cstdint>
 
@@ -14,23 +14,25 @@
 namespace weir::proxy {
 
 enum class UploadState : std::uint8_t {
-    sending,
-    done,
-    client_ended,     ///< the client closed before the end of its body
-    client_failed,    ///< or it is gone
-    bad_body,         ///< malformed: see rejection()
-    upstream_failed,  ///< takes no more; it may have answered nevertheless
+    sending,          ///< part of the head or the body has still to be sent
+    done,             ///< the whole request has been sent
+    client_ended,     ///< the client shut down its sending half before the end of its body
+    client_failed,    ///< the client's connection failed
+    bad_body,         ///< the body is malformed: body().rejection() says why
+    upstream_failed,  ///< the upstream takes no more bytes; it may have responded nevertheless
 };
 
 class Upload {
   public:
     Upload(ClientSide& client, const ActiveSnapshot& snapshot, bool client_trusted);
 
-    /// Checks what has come of the body already, before anything is decided; false: malformed.
+    /// Checks the part of the body that came with the head, before the request is decided. False:
+    /// it is malformed.
     [[nodiscard]] bool check_what_came();
-    /// Begins, or begins anew, towards this upstream. Anew only if nothing of the body was sent.
+    /// Begins to send to this upstream. May be called again with another one while nothing of the
+    /// body was sent.
     void begin(net::Stream& upstream);
-    /// One step; false when it has to wait or has ended.
+    /// Takes one step. False when it has to wait or has ended.
     bool advance();
 
     [[nodiscard]] UploadState state() const { return state_; }
@@ -40,16 +42,16 @@ class Upload {
     [[nodiscard]] bool waits_for_upstream() const {
         return state_ == UploadState::sending && (!head_sent_ || has_unsent());
     }
-    /// The whole head has left, so the upstream may act on it.
+    /// Whether sending has begun, so that the upstream may act on the request.
     [[nodiscard]] bool head_sent() const { return head_sent_; }
     [[nodiscard]] std::uint64_t body_bytes_sent() const { return body_bytes_sent_; }
     [[nodiscard]] const BodyProgress& body() const { return body_; }
-    /// Tell the upstream that the request has been judged already.
+    /// Has the forwarded head say that this request has been judged. To be called before begin().
     void announce_judged() { announces_judged_ = true; }
-    /// What came of the body and was not sent is not going to be: it must not be taken for the next
-    /// request. To be called before leave_rest_to_client() when the exchange ended early.
+    /// Drops the bytes of the body that came and were not sent, so that they are not taken for the
+    /// next request. To be called before leave_rest_to_client() when the exchange ended early.
     void discard_unsent();
-    /// The client's bytes behind this request go back to where the next head is read.
+    /// Moves the client's bytes behind this request to where the next head is read.
     void leave_rest_to_client();
 
   private:
@@ -66,7 +68,7 @@ class Upload {
     BodyProgress body_;
     Buffer head_rest_;
     Buffer relay_;
-    /// Where body bytes come from: the client's own buffer, later relay_.
+    /// The buffer with the bytes of the body: first the client's own, later relay_.
     Buffer* source_;
     /// Bytes at the front of *source_ that belong to the body and have to be sent.
     std::size_t unsent_ = 0;

@@ -7,7 +7,7 @@ namespace weir::proxy {
 
 bool UpstreamPool::usable(const UpstreamConnection& connection, bool surely) {
     const auto& stream = connection.stream;
-    // Bytes that nobody asked for are as bad as an end.
+    // Bytes that belong to no request make a connection as useless as its end.
     if (stream.maybe_readable() || stream.other_side_ended()) {
         return false;
     }

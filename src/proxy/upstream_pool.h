@@ -1,8 +1,10 @@
 #pragma once
-// The kept-alive connections of one worker to the upstream. Connections that are in use belong to
-// their user; idle ones lie here, the last used on top, at most `keep` of them, each for at most
-// the idle timeout. The workers' pools share a count of all connections, which has a bound.
-// Thread-safety: none; one per worker. All connections must be back or gone before it is destroyed.
+// The connections of one worker to the upstream that are kept for later requests. A connection
+// belongs to the caller that takes it; idle ones belong to the pool. It keeps at most `keep` idle
+// connections, each for at most the idle timeout, and gives out the one that was used last. The
+// pools of all workers share a count of all connections, which has a bound.
+// Thread-safety: none; each worker has a pool. All connections must have been given back or
+// discarded before the pool is destroyed.
 
 #include <atomic>
 #include <cstddef>
@@ -18,7 +20,8 @@ namespace weir::proxy {
 
 struct UpstreamConnection {
     net::Stream stream;
-    /// Which upstream it leads to: a reload that changes the address leaves older ones unused.
+    /// The version of the upstream's addresses for which the connection was made. After a reload
+    /// that changes the addresses, connections of older versions are not used any more.
     std::uint64_t upstream_version = 0;
     Instant idle_since{};
     bool reused = false;
@@ -26,23 +29,26 @@ struct UpstreamConnection {
 
 class UpstreamPool {
   public:
-    /// `open`: connections of all workers, in use or idle.
+    /// `open` counts the connections of all workers, in use or idle.
     UpstreamPool(Counters& counters, std::atomic<std::size_t>& open)
         : counters_(counters), open_(open) {}
     UpstreamPool(const UpstreamPool&) = delete;
     UpstreamPool& operator=(const UpstreamPool&) = delete;
 
-    /// An idle connection that was not seen to be closed, or nullptr. `surely`: asks the kernel too
-    /// (for requests that may not be sent twice).
+    /// An idle connection that is not known to be closed, or nullptr. With `surely` the kernel is
+    /// asked too, for requests that must not be sent twice.
     [[nodiscard]] std::unique_ptr<UpstreamConnection> take(bool surely);
-    /// For a new connection to that version of the upstream; nullptr if there are `most` of them.
+    /// A new object for a connection to that version of the upstream; nullptr if `most` connections
+    /// exist.
     [[nodiscard]] std::unique_ptr<UpstreamConnection> make(std::uint64_t version, std::size_t most);
-    /// Keeps it if there is room and nothing speaks against it.
+    /// Keeps the connection if fewer than `keep` are idle and it can be used again; else closes it.
     void give_back(std::unique_ptr<UpstreamConnection> connection, std::size_t keep, Instant now);
     void discard(std::unique_ptr<UpstreamConnection> connection);
-    /// Closes what idles for too long, was closed by the upstream or leads elsewhere.
+    /// Closes connections that have been idle for too long, were closed by the upstream or are of
+    /// an older version.
     void sweep(Instant now, Duration idle_timeout);
-    /// The upstream's address has changed: only connections to this version of it are kept.
+    /// The upstream's addresses have changed: closes the idle connections of other versions, and
+    /// keeps none of them later.
     void retire_all(std::uint64_t version);
     [[nodiscard]] std::size_t open_everywhere() const {
         return open_.load(std::memory_order_relaxed);

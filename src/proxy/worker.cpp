@@ -14,10 +14,10 @@
 namespace weir::proxy {
 namespace {
 
-/// Free buffers of each size kept by a worker: 2 MiB of large ones.
+/// The most free buffers of each size that a worker keeps; of large ones at most 2 MiB.
 constexpr std::size_t kKeptBuffers = 64;
 
-/// RFC 9110, 5.6.7, in English whatever the locale.
+/// A date as of RFC 9110, 5.6.7, in English whatever the locale.
 std::string imf_fixdate(Duration since_1970) {
     static constexpr std::array<const char*, 7> kDays = {"Sun", "Mon", "Tue", "Wed",
                                                          "Thu", "Fri", "Sat"};
@@ -48,13 +48,13 @@ class Worker::Alarm final : public net::TimerEntry {
 };
 
 Worker::Worker(SharedState& shared, std::unique_ptr<net::EventLoop> loop, Sockets sockets,
-               std::shared_ptr<const Snapshot> snapshot, std::uint64_t seed)
+               const Snapshot& snapshot, std::uint64_t seed)
     : shared_(shared),
       loop_(std::move(loop)),
-      buffers_(snapshot->limits.buffer, kKeptBuffers),
+      buffers_(snapshot.limits.buffer, kKeptBuffers),
       upstreams_(counters_, shared.upstream_connections),
       random_(seed),
-      snapshot_(std::make_shared<const ActiveSnapshot>(*snapshot, 0)),
+      snapshot_(std::make_shared<const ActiveSnapshot>(snapshot, 0)),
       sweep_alarm_(std::make_unique<Alarm>([this] { sweep(); })),
       finish_alarm_(std::make_unique<Alarm>([this] {
           if (!closing_idle_) {
@@ -72,7 +72,8 @@ Worker::Worker(SharedState& shared, std::unique_ptr<net::EventLoop> loop, Socket
 Worker::~Worker() { upstreams_.retire_all(snapshot_->upstream_version); }
 
 Result<void> Worker::start() {
-    // Here and not on the worker's thread: workers would register at the same time.
+    // This is done here, one worker after the other, because on their threads the workers would
+    // register at the same time.
     limiter_context_ = &shared_.limiter.register_thread(random_.next());
     for (auto& listener : listeners_) {
         if (auto started = listener->start(); !started) {
@@ -88,21 +89,21 @@ void Worker::run() {
 }
 
 void Worker::replace(std::shared_ptr<const Snapshot> snapshot) {
-    loop_->post([this, snapshot = std::move(snapshot)]() mutable { take_over(snapshot); });
+    loop_->post([this, snapshot = std::move(snapshot)] { take_over(*snapshot); });
 }
 
-void Worker::take_over(std::shared_ptr<const Snapshot> snapshot) {
+void Worker::take_over(const Snapshot& snapshot) {
     const auto same = [](const net::SocketAddress& left, const net::SocketAddress& right) {
         return left.length == right.length &&
                std::memcmp(&left.storage, &right.storage, left.length) == 0;
     };
     const bool same_upstream =
-        std::ranges::equal(snapshot->upstream, snapshot_->settings.upstream, same);
+        std::ranges::equal(snapshot.upstream, snapshot_->settings.upstream, same);
     const auto version = snapshot_->upstream_version + (same_upstream ? 0 : 1);
     if (!same_upstream) {
         upstreams_.retire_all(version);
     }
-    snapshot_ = std::make_shared<const ActiveSnapshot>(*snapshot, version);
+    snapshot_ = std::make_shared<const ActiveSnapshot>(snapshot, version);
     set_buffers();
     counters_.count(Event::reloads);
 }
@@ -136,7 +137,8 @@ void Worker::help_others() {
     if (other == this || idle_connections_.closable(loop_->now()) == nullptr) {
         return;
     }
-    // It may have asked again just before somebody's closing was counted.
+    // There may be room by now: the other worker may have asked just before a connection was
+    // closed.
     if (shared_.connections.load() < shared_.max_connections) {
         return;
     }
@@ -267,7 +269,8 @@ void Worker::abort_now() {
 }
 
 void Worker::wake_connections() {
-    // Whoever ends takes itself out and moves the last one into its place: go downwards.
+    // From the last one down: a connection that ends removes itself and moves the last one to its
+    // place.
     for (std::size_t i = connections_.size(); i-- > 0;) {
         if (i < connections_.size()) {
             connections_[i]->wake();

@@ -1,9 +1,10 @@
 #pragma once
-// One event loop on one thread with everything that its connections share: upstream pool, buffers,
-// counters, generator, the limiter's thread context and the snapshot in force.
+// One event loop on one thread, with everything that its connections share: upstream pool, buffers,
+// counters, random generator, the limiter's thread context and the snapshot in force.
 //
-// Thread-safety: replace(), drain(), finish(), abort() and counters() from any thread; the rest
-// from the loop's thread. Ownership: the Server owns workers; a worker owns its connections.
+// Thread-safety: replace(), finish(), abort() and counters() may be called from any thread,
+// everything else from the loop's thread. Ownership: the Server owns workers; a worker owns its
+// connections.
 
 #include <algorithm>
 #include <atomic>
@@ -40,28 +41,30 @@ namespace weir::proxy {
 
 class ClientConnection;
 
-/// What a client's connection is for: requests to be forwarded, or questions about requests.
+/// What a connection carries: requests to be forwarded (`traffic`), or questions of other proxies
+/// about requests (`check`).
 enum class Role : std::uint8_t { traffic, check };
 
 class Worker;
 
-/// What the workers of one server have in common.
+/// What the workers of one server share. Atomic members are used by all threads; the others do not
+/// change once the threads run.
 struct SharedState {
     ServerSettings settings;
     limiter::Limiter& limiter;
-    /// Open client connections of all workers, and how many there may be.
+    /// Open client connections of all workers, and the most that there may be.
     std::atomic<std::size_t> connections = 0;
     std::size_t max_connections = 0;
-    /// Connections to the upstream of all workers, in use or idle, and how many the process can
-    /// have descriptors for.
+    /// Connections of all workers to the upstream, in use or idle, and the most for which the
+    /// process has descriptors.
     std::atomic<std::size_t> upstream_connections = 0;
     std::size_t max_upstream_connections = 0;
-    /// The worker that is at the bound of connections and has no idle one: another that has may
-    /// close one of its own, and then says so by clearing this.
+    /// A worker that wants to accept at the bound of connections and has no idle connection to
+    /// close. Another worker that has one closes it and sets this to nullptr.
     std::atomic<const Worker*> wants_eviction = nullptr;
-    /// Memory is short: requests get 503.
+    /// Whether requests are answered with 503, because memory is short.
     std::atomic<bool> shedding = false;
-    /// What all workers' buffers may take before new ones are small.
+    /// The bytes that the buffers of all workers may take; beyond them new buffers are small.
     std::atomic<std::size_t> buffer_bytes = std::numeric_limits<std::size_t>::max();
     unsigned workers = 1;
     std::atomic<bool> draining = false;
@@ -73,26 +76,27 @@ class Worker {
 
     struct Sockets {
         net::FileDescriptor traffic;
-        net::FileDescriptor check;  ///< not open: nobody may ask
+        net::FileDescriptor check;  ///< not open if there is no check listener
     };
     Worker(SharedState& shared, std::unique_ptr<net::EventLoop> loop, Sockets sockets,
-           std::shared_ptr<const Snapshot> snapshot, std::uint64_t seed);
+           const Snapshot& snapshot, std::uint64_t seed);
     ~Worker();
 
     [[nodiscard]] Result<void> start();
-    /// The thread's body; returns when the worker has finished.
+    /// Runs the loop on the calling thread. Returns when the worker has finished.
     void run();
 
     void replace(std::shared_ptr<const Snapshot> snapshot);
-    /// Accepts until then, closes idle connections, aborts what is left after `grace` more.
+    /// Accepts until `accept_until`, then closes idle connections, and aborts the others when
+    /// `grace` more has passed.
     void finish(Instant accept_until, Duration grace);
     void abort();
     [[nodiscard]] const Counters& counters() const { return counters_; }
 
-    // For the connections, on the loop's thread.
+    // Used by the connections, on the loop's thread.
     [[nodiscard]] net::EventLoop& loop() { return *loop_; }
     [[nodiscard]] BufferPool& buffers() { return buffers_; }
-    /// The size of a relay buffer that is taken now.
+    /// The size of the next relay buffer.
     [[nodiscard]] std::size_t relay_size();
     [[nodiscard]] Counters& mutable_counters() { return counters_; }
     [[nodiscard]] UpstreamPool& upstreams() { return upstreams_; }
@@ -101,17 +105,17 @@ class Worker {
     [[nodiscard]] limiter::ThreadContext& limiter_context() { return *limiter_context_; }
     [[nodiscard]] AccessLog* access_log() const { return shared_.settings.access_log; }
     [[nodiscard]] const SnapshotReference& snapshot() const { return snapshot_; }
-    // Work space for the time between two waits.
+    // Objects that any connection may use, and whose contents last only until it waits.
     [[nodiscard]] http::ForwardedHead& forwarded_head() { return forwarded_head_; }
     [[nodiscard]] http::ResponseHead& response_head() { return response_head_; }
     [[nodiscard]] routing::Scratch& routing_scratch() { return routing_scratch_; }
     [[nodiscard]] CheckReader& check_reader() { return check_reader_; }
     [[nodiscard]] std::string& text() { return text_; }
-    /// For the Date field of our own answers, at most a second old.
+    /// The value of Date for weir's own answers, at most a second old.
     [[nodiscard]] std::string_view date();
-    /// One of several: idle connections may be what another one lacks.
+    /// Whether there are other workers, which may need the upstream connections that are idle here.
     [[nodiscard]] bool shares_upstreams() const { return shared_.workers > 1; }
-    /// limits.upstream_connections, as far as there are descriptors.
+    /// limits.upstream_connections, or fewer if there are not as many descriptors.
     [[nodiscard]] std::size_t most_upstreams(std::size_t configured) const {
         return std::min(configured, shared_.max_upstream_connections);
     }
@@ -119,24 +123,25 @@ class Worker {
     [[nodiscard]] IdleList& idle_connections() { return idle_connections_; }
     [[nodiscard]] bool shedding() const { return shared_.shedding.load(std::memory_order_relaxed); }
     [[nodiscard]] bool draining() const { return shared_.draining.load(std::memory_order_relaxed); }
-    /// No further request is to be waited for.
+    /// Whether connections no longer wait for a further request.
     [[nodiscard]] bool finishing() const { return closing_idle_; }
     [[nodiscard]] bool aborting() const { return aborting_; }
-    /// True once in kDecisionSampling calls.
+    /// True for one in kDecisionSampling calls.
     [[nodiscard]] bool sample_decision() { return ++decisions_ % kDecisionSampling == 0; }
     void add(ClientConnection& connection);
     void remove(ClientConnection& connection);
 
   private:
     class Alarm;
-    void take_over(std::shared_ptr<const Snapshot> snapshot);
+    void take_over(const Snapshot& snapshot);
     [[nodiscard]] std::unique_ptr<net::Listener> make_listener(net::FileDescriptor descriptor,
                                                                Role role);
     [[nodiscard]] bool may_accept();
     void accept(Role role, net::FileDescriptor descriptor, const Endpoint& client);
-    /// Closes the longest idle connection; false if there is none.
+    /// Closes the connection that has been idle for longest. False if there is none that may be
+    /// closed.
     bool evict();
-    /// Evicts for another worker that asks for it.
+    /// Closes an idle connection for another worker that asks for it.
     void help_others();
     void end_turn();
     void set_buffers();

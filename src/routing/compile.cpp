@@ -66,7 +66,8 @@ class RouteCompiler {
         }
     }
 
-    /// A capture of one host must be one of all: names are filled whichever host matched.
+    /// Compiles the hosts. A capture of one host must be in all of them, because any of them may
+    /// match and the names need it.
     void hosts() {
         for (std::size_t i = 0; i < settings_.match.hosts.size(); ++i) {
             CaptureNames own;
@@ -161,7 +162,7 @@ class RouteCompiler {
         if (column >= text.size()) {
             return {};
         }
-        const auto rest = text.substr(column);  // behind the brace
+        const auto rest = text.substr(column);  // the text behind the brace
         const auto found = suggest(rest.substr(0, rest.find('}')), names_);
         return found.empty() ? found : "{" + found + "}";
     }

@@ -1,6 +1,6 @@
 #pragma once
-// Routes in the form that they are matched in. For this module's sources. Immutable after
-// compiling.
+// Routes in the form in which requests are matched with them. Used by the sources of this module
+// only. Immutable once compiled, and so thread-safe; ScratchState belongs to one thread.
 
 #include <array>
 #include <memory>
@@ -18,16 +18,16 @@
 
 namespace weir::routing {
 
-/// The captures of the S3 preset, in this order.
+/// Indexes of the captures of the S3 preset.
 inline constexpr std::size_t kBucket = 0;
 inline constexpr std::size_t kOperation = 1;
 inline constexpr std::size_t kAccess = 2;
 
-/// A request's method against those of a route.
+/// The methods of a route.
 class MethodSet {
   public:
     void add(std::string_view method);
-    /// An empty set holds all.
+    /// An empty set contains every method.
     [[nodiscard]] bool contains(const http::RequestHead& head) const {
         if ((known_ >> static_cast<unsigned>(head.method()) & 1U) != 0) {
             return true;
@@ -44,14 +44,14 @@ class MethodSet {
 
 struct CompiledRoute {
     bool s3 = false;
-    std::vector<std::string> domains;  // normal
+    std::vector<std::string> domains;  // in normal form
     std::vector<HostPattern> hosts;
     std::optional<PathPattern> path;
     MethodSet methods;
     std::vector<HeaderMatch> headers;
     std::vector<NameTemplate> quotas;
-    std::vector<std::size_t> captures;  // that the quotas' names use
-    std::size_t max_names_size = 0;     // of all quotas' names together
+    std::vector<std::size_t> captures;  // indexes of the captures that the quotas' names use
+    std::size_t max_names_size = 0;     // of the names of all quotas together
     WeightRule weight;
     std::vector<StatusRange> refund;
     bool allow_ambiguous_path = false;
@@ -62,7 +62,7 @@ class CompiledRoutes {
     std::vector<CompiledRoute> routes;
     RouteIndex index;
     PathRules rules;
-    // What no route looks at need not be made.
+    // Whether any route looks at the path or the host; if none does, its normal form is not made.
     bool any_path = false;
     bool any_host = false;
 };
@@ -78,13 +78,14 @@ class ScratchState {
     NormalPath path;
     NormalPath decoded_first;
     Captures captures{};
-    Captures safe{};      // the same, as they stand in names
-    std::string escaped;  // those that are not safe as they came; never grows
+    Captures safe{};      // the same captures in the form in which names contain them
+    std::string escaped;  // text of the captures that had to be escaped; never grows, because views
+                          // point into it
     std::vector<char> names;
     std::array<std::string_view, kMaxQuotaNames> name_views{};
 };
 
-/// The routes, or all errors.
+/// The compiled routes, or all errors of the settings.
 [[nodiscard]] std::variant<std::unique_ptr<CompiledRoutes>, std::vector<RouteError>> compile_routes(
     const RoutingSettings& settings);
 

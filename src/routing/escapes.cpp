@@ -30,7 +30,7 @@ constexpr std::array<bool, 256> make_safe() {
 }
 constexpr auto kSafe = make_safe();
 
-bool is_safe(char c) { return kSafe[static_cast<unsigned char>(c)]; }
+bool is_safe_character(char c) { return kSafe[static_cast<unsigned char>(c)]; }
 
 void append_escape(std::string& out, unsigned char byte) {
     out += '%';
@@ -39,7 +39,8 @@ void append_escape(std::string& out, unsigned char byte) {
 }
 
 void append_hash(std::string& out, std::string_view value) {
-    auto hash = keyed_hash(value, HashKey{});  // the same on every sidecar
+    auto hash =
+        keyed_hash(value, HashKey{});  // without a secret: every sidecar must get the same name
     for (int i = 0; i < 16; ++i, hash <<= 4U) {
         out += kDigits[hash >> 60U];
     }
@@ -87,7 +88,7 @@ bool equals_decoded(std::string_view encoded, std::string_view plain) {
 bool is_safe(std::string_view value) {
     bool safe = value.size() <= kMaxCapture;
     for (const char c : value.substr(0, kMaxCapture)) {
-        safe &= is_safe(c);
+        safe &= is_safe_character(c);
     }
     return safe;
 }
@@ -98,7 +99,7 @@ void append_safe(std::string& out, std::string_view value) {
         if (out.size() - begin > kMaxCapture) {
             break;
         }
-        is_safe(c) ? out.push_back(c) : append_escape(out, static_cast<unsigned char>(c));
+        is_safe_character(c) ? out.push_back(c) : append_escape(out, static_cast<unsigned char>(c));
     }
     if (out.size() - begin <= kMaxCapture) {
         return;

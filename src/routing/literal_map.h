@@ -1,8 +1,7 @@
 #pragma once
-// From literal texts of routes (hosts, segments, operations) to numbers: filled once, then looked
-// up at the cost of one comparison. The keys come from the configuration, so no keyed hash is
-// needed: a request can ask for whatever it likes, it cannot add. Immutable after filling,
-// thread-safe.
+// A map from the literal texts of routes (hosts, segments, operations) to numbers. It is filled
+// once; a look-up then costs about one comparison. The hash has no secret key, because only the
+// configuration adds entries and requests only look them up. Thread-safe once filled.
 
 #include <bit>
 #include <cstddef>
@@ -20,7 +19,7 @@ class LiteralMap {
   public:
     using Number = std::uint32_t;
 
-    /// The number of this text: the one it has, else `number` from now on.
+    /// The number of this text. A text that is new gets `number`.
     Number insert(std::string_view text, Number number) {
         if (const auto known = find(text)) {
             return *known;
@@ -86,7 +85,8 @@ class LiteralMap {
     }
 
     std::vector<Entry> entries_;
-    std::vector<std::uint32_t> slots_;  // index + 1, or 0; a power of two of them, half empty
+    std::vector<std::uint32_t> slots_;  // index of the entry + 1, or 0 when free; a power of two in
+                                        // number, at most half of them used
     unsigned shift_ = 0;
 };
 

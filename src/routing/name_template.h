@@ -1,5 +1,6 @@
 #pragma once
-// A quota's name with captures, "api/{tenant}/read", compiled once. Immutable, thread-safe.
+// The name of a route's quota with its captures, such as "api/{tenant}/read", compiled once.
+// Immutable, thread-safe.
 
 #include <string>
 #include <string_view>
@@ -12,22 +13,22 @@ namespace weir::routing {
 
 class NameTemplate {
   public:
-    /// Captures must be among `names`.
+    /// Compiles the text. Every capture must be one of `names`.
     [[nodiscard]] static std::variant<NameTemplate, PatternError> compile(
         std::string_view text, const CaptureNames& names);
 
-    /// Writes the name, at most max_size() bytes, and returns its end; nothing if one of its
-    /// captures is empty. `safe` as append_safe() makes them.
+    /// Writes the name to `out`, at most max_size() bytes, and returns where it ends; nullptr if
+    /// one of the name's captures is empty. `safe` holds the captures as append_safe() writes them.
     [[nodiscard]] char* write(char* out, const Captures& safe) const;
     [[nodiscard]] std::size_t max_size() const;
 
-    /// Indexes of the captures in use.
+    /// Indexes of the captures that the name uses.
     [[nodiscard]] std::vector<std::size_t> captures() const;
 
   private:
     struct Piece {
         std::string literal;
-        std::optional<std::size_t> capture;  // behind the literal
+        std::optional<std::size_t> capture;  // follows the literal
     };
     std::vector<Piece> pieces_;
 };

@@ -83,7 +83,7 @@ void NormalPath::split(std::string_view raw, PathRules rules, bool decode) {
     }
 }
 
-/// `offset`: of the segment in the path.
+/// Adds a segment; `offset` is its place in the path.
 void NormalPath::add(std::string_view raw, std::size_t offset, PathRules rules, bool decode) {
     if (rules.resolve_dot_segments && is_dot_segment(raw)) {
         if (raw == ".") {
@@ -134,7 +134,7 @@ void NormalPath::decode_segment(std::string_view raw) {
     }
 }
 
-/// Of a segment that was written with escapes.
+/// Looks for dot segments in a segment that was written with escapes and may hold slashes.
 void NormalPath::look_for_hidden_dots(std::string_view segment) {
     for (;;) {
         const auto slash = segment.find('/');

@@ -1,8 +1,11 @@
 #pragma once
-// The normalised copy of a path that routes match on: segments, percent-decoded once, dot segments
-// and doubled slashes resolved as configured. A trailing slash makes no difference. An escaped
-// slash is data within its segment, but remembered: some applications take it for a separator.
-// Reusable, no allocation after warm-up; not thread-safe.
+// The normal form of a path, with which routes are matched: its segments, percent-decoded once.
+// PathRules say whether dot segments and doubled slashes are resolved. A slash at the end makes no
+// difference. An escaped slash ("%2F") does not end its segment: it becomes a '/' in the segment's
+// text. Each such segment is marked, because some applications take that slash for a separator.
+//
+// Not thread-safe. An object can be used for one path after another; it keeps its buffers, so that
+// it soon allocates nothing any more. The views of its segments are valid until the next path.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,27 +20,36 @@ struct PathRules {
     bool merge_slashes = true;
 };
 
-/// Why two readers could take a path for two different ones.
+/// Why two programs could read a path differently. The router answers such a path with 400, unless
+/// a route allows it (docs/routing.md). The segments are built all the same: a malformed escape
+/// stays as it was written, and an escaped dot segment is a segment like any other. Of several
+/// reasons the first one found is kept.
 enum class Ambiguity : std::uint8_t {
     none,
-    bad_escape,           // '%' without two digits, or an escaped control byte
-    escaped_dot_segment,  // "%2e%2e", "a%2F..%2Fb"
-    escaped_backslash,    // a slash for some
-    above_root,           // "/../a"
+    bad_escape,           ///< '%' without two digits, or an escaped control byte
+    escaped_dot_segment,  ///< "%2e%2e", "a%2F..%2Fb"; whether dot segments are resolved or not
+    escaped_backslash,    ///< "%5c", which some programs take for a slash
+    above_root,           ///< "/../a", if dot segments are resolved
 };
+/// One sentence for the client; empty for `none`.
 [[nodiscard]] std::string_view explanation(Ambiguity ambiguity);
 
 class NormalPath {
   public:
-    /// `raw`: "/…" as it came; anything else ("*") has no segments.
+    /// Reads a path as it stands in the request, without the query. One that does not begin with
+    /// '/', such as "*", has no segments.
     void build(std::string_view raw, PathRules rules);
-    /// As an application sees it that decodes first and splits then.
+    /// Reads a path as an application does that decodes the whole path first, takes backslashes for
+    /// slashes, and splits it afterwards. The router compares the two readings of a path that has
+    /// escaped slashes: if they lead to different routes, it answers 400. Escapes are not judged
+    /// here: of the ambiguities only `above_root` is found.
     void build_decoded_first(std::string_view raw, PathRules rules);
 
     [[nodiscard]] std::size_t size() const { return segments_.size(); }
     [[nodiscard]] std::string_view operator[](std::size_t index) const {
         return {text_.data() + segments_[index].begin, segments_[index].size};
     }
+    /// Whether the path begins with '/'.
     [[nodiscard]] bool is_rooted() const { return rooted_; }
     [[nodiscard]] bool has_escaped_slash(std::size_t index) const {
         return segments_[index].escaped_slash;
@@ -59,15 +71,17 @@ class NormalPath {
     void look_for_hidden_dots(std::string_view segment);
     void found(Ambiguity ambiguity);
 
-    std::string text_;  // decoded segments; the whole path where nothing is to be decoded
-    std::string decoded_;
+    /// What the segments are parts of: their decoded texts one after the other, or the whole path
+    /// if nothing is to be decoded.
+    std::string text_;
+    std::string decoded_;  // of build_decoded_first()
     std::vector<Segment> segments_;
     Ambiguity ambiguity_ = Ambiguity::none;
     bool escaped_slash_ = false;
     bool rooted_ = false;
 };
 
-/// Appends the host in lower case, without port and trailing dot.
+/// Appends the normal form of a host: in lower case, without port and without a dot at its end.
 void append_normal_host(std::string& out, std::string_view host);
 
 }  // namespace weir::routing

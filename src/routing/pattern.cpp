@@ -12,7 +12,7 @@ bool is_capture_character(char c) {
            c == '-';
 }
 
-/// Compiles one segment or label; columns count from the whole pattern's begin.
+/// Compiles one segment or label. The columns of its errors are those of the whole pattern.
 class SegmentCompiler {
   public:
     SegmentCompiler(std::string_view text, std::size_t offset, CaptureNames& names, bool share)
@@ -129,7 +129,7 @@ bool PathPattern::match(const NormalPath& path, Captures& captures) const {
     return true;
 }
 
-/// From the back: an open front takes what is left.
+/// Labels are matched from the back; an open front matches all that are left.
 bool HostPattern::match(std::string_view host, Captures& captures) const {
     bool used_up = false;
     for (std::size_t i = labels.size(); i-- > 0;) {

@@ -1,8 +1,8 @@
 #pragma once
-// Patterns of paths and hosts, compiled once: segments (labels) that are literal, "*" or a capture
-// "{name}", each perhaps with literal text around it, and "**" for any number of segments (at the
-// end of a path, at the front of a host). Matching costs one comparison per segment. Immutable
-// after compiling, thread-safe.
+// Patterns of paths and hosts, compiled once. A pattern has segments (of hosts: labels). A segment
+// is literal text, or "*" or a capture "{name}", which may have literal text around it. "**" stands
+// for any number of segments, at the end of a path or at the front of a host. Matching costs one
+// comparison per segment. Immutable once compiled, thread-safe.
 
 #include <array>
 #include <cstddef>
@@ -24,15 +24,16 @@ struct PatternError {
 
 inline constexpr std::size_t kMaxCaptures = 16;  ///< of one route
 
-/// The captures of one route: their names, in the order of their indexes.
+/// The names of one route's captures; a capture's index is its place in this list.
 using CaptureNames = std::vector<std::string>;
-/// What was captured, by index.
+/// The captured values of one request, by index.
 using Captures = std::array<std::string_view, kMaxCaptures>;
 
+/// One segment: `prefix` alone, or any text that is not empty between `prefix` and `suffix`.
 struct SegmentPattern {
     std::string prefix;
     std::string suffix;
-    bool wildcard = false;
+    bool wildcard = false;  ///< the segment contains "*" or a capture
     std::optional<std::size_t> capture;
 
     [[nodiscard]] bool fits(std::string_view segment) const {
@@ -47,21 +48,22 @@ struct SegmentPattern {
 
 struct PathPattern {
     std::vector<SegmentPattern> segments;
-    bool open_end = false;  ///< "**"
+    bool open_end = false;  ///< the pattern ends in "**"
 
     [[nodiscard]] bool match(const NormalPath& path, Captures& captures) const;
 };
 
 struct HostPattern {
     std::vector<SegmentPattern> labels;
+    /// The pattern begins with "**".
     bool open_front = false;
 
-    /// `host` is normal.
+    /// `host` is in normal form (append_normal_host()).
     [[nodiscard]] bool match(std::string_view host, Captures& captures) const;
 };
 
-/// New captures are added to `names`; one that is there already is an error in a path, and the same
-/// capture in a host (each of a route's hosts may define it).
+/// Compile a pattern and add its captures to `names`. In a path a name that is there already is an
+/// error; in a host it is the same capture, because each of a route's hosts may define it.
 [[nodiscard]] std::variant<PathPattern, PatternError> compile_path(std::string_view text,
                                                                    CaptureNames& names);
 [[nodiscard]] std::variant<HostPattern, PatternError> compile_host(std::string_view text,

@@ -7,7 +7,7 @@
 namespace weir::routing {
 namespace {
 
-/// The host that a pattern stands for; empty if for more than one.
+/// The only host that matches a pattern; empty if several may.
 std::string literal_host(const HostPattern& pattern) {
     std::string host;
     if (pattern.open_front) {
@@ -25,7 +25,7 @@ std::string literal_host(const HostPattern& pattern) {
     return host;
 }
 
-/// All hosts of a route if they are literal; none otherwise.
+/// The hosts of a route if all of them are literal; else none.
 std::vector<std::string> literal_hosts(const CompiledRoute& route) {
     std::vector<std::string> hosts;
     for (const auto& pattern : route.hosts) {
@@ -68,7 +68,8 @@ std::uint32_t RouteIndex::add_node() {
     return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
 
-/// Routes come in their order: the first one that passes a node is its least.
+/// Routes are added in the order of the settings, so the first one that comes to a node has the
+/// least number of all below it.
 void RouteIndex::add(std::uint32_t tree, std::size_t route, const CompiledRoute& compiled) {
     const auto number = static_cast<std::uint32_t>(route);
     if (!compiled.path) {

@@ -1,9 +1,9 @@
 #pragma once
-// Finds the first of many routes that matches without trying them all: routes are told apart by
-// literal hosts, then by a tree of the segments of their paths. The index only proposes; what it
-// proposes is checked in full. Immutable after building, thread-safe.
+// Finds the first of many routes that matches a request, without trying them all. Routes are
+// selected by literal hosts and then by a tree of the segments of their paths. The index only
+// proposes routes; the caller checks each of them completely. Immutable once built, thread-safe.
 //
-// Invariant: a route that matches a request is always proposed, unless one before it matches.
+// Invariant: a route that matches a request is always proposed, unless an earlier route matches.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +25,8 @@ class RouteIndex {
 
     void build(std::span<const CompiledRoute> routes);
 
-    /// The least route for which matches(route) holds, asked about as few as possible, in any
-    /// order; kNone without one. `host` is normal.
+    /// The first route, in the order of the settings, for which matches(route) holds; kNone if
+    /// there is none. matches() is called for few routes, in any order. `host` is in normal form.
     template <class Matches>
     [[nodiscard]] std::size_t first(std::string_view host, const NormalPath& path,
                                     Matches matches) const {
@@ -48,11 +48,11 @@ class RouteIndex {
         std::uint32_t node;
     };
     struct Node {
-        LiteralMap literals;                 // segment -> node
-        std::vector<PatternChild> patterns;  // different ones
-        Routes here;                         // whose path ends here
-        Routes open;                         // that go on with "**"
-        std::size_t least = kNone;           // route in this node and below
+        LiteralMap literals;                 // from a segment to the index of a node
+        std::vector<PatternChild> patterns;  // no two are equal
+        Routes here;                         // routes whose path ends here
+        Routes open;                         // routes whose path goes on with "**"
+        std::size_t least = kNone;           // the first route in this node and below
     };
     struct Tree {
         Routes pathless;
@@ -109,8 +109,9 @@ class RouteIndex {
     void add(std::uint32_t tree, std::size_t route, const CompiledRoute& compiled);
 
     std::vector<Node> nodes_;
-    std::vector<Tree> trees_;  // the first one: routes for hosts that are patterns, or for any
-    LiteralMap hosts_;         // -> tree
+    // The first tree has the routes whose hosts are patterns, and those for any host.
+    std::vector<Tree> trees_;
+    LiteralMap hosts_;  // from a literal host to the index of its tree
 };
 
 }  // namespace weir::routing

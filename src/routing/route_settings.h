@@ -1,6 +1,6 @@
 #pragma once
-// What routes are, as plain values: no state, no format. A list of these is compiled into a Router.
-// docs/routing.md explains each of them to users.
+// The settings of routes, as plain values that do not depend on the format of a file. A list of
+// them is compiled into a Router. docs/routing.md explains each of them to users.
 
 #include <cstddef>
 #include <optional>
@@ -12,13 +12,13 @@ namespace weir::routing {
 
 /// Where a request's weight comes from.
 enum class WeightSource {
-    constant,       ///< `constant`
-    table,          ///< by operation (S3) or method (other routes), `constant` for the rest
+    constant,  ///< it is WeightSettings::constant
+    table,  ///< by operation (S3) or method (other routes); `constant` for those not in the table
     request_bytes,  ///< Content-Length, or the running count of a chunked body
-    header,         ///< of trusted clients; `constant` without or with an invalid one
+    header,         ///< the field `header`, if a trusted client sends a valid one; else `constant`
 };
 
-/// Statuses of responses: 304, or all of 5xx.
+/// Statuses of responses, from `first` to `last`: 304 alone, or all of 5xx.
 struct StatusRange {
     unsigned first = 0;
     unsigned last = 0;
@@ -35,12 +35,13 @@ struct WeightSettings {
 
 struct HeaderMatch {
     std::string name;
-    bool exact = false;  ///< the first value must equal `value`; else the field must be present
+    /// True: the first field of that name must equal `value`. False: there must be one.
+    bool exact = false;
     std::string value;
     friend bool operator==(const HeaderMatch&, const HeaderMatch&) = default;
 };
 
-/// A request matches when everything that is given matches; what is empty matches all.
+/// A request matches when it fits all settings that are not empty.
 struct MatchSettings {
     std::vector<std::string> hosts;  ///< "api.example.net", "*.example.net", "{shop}.example.net"
     std::string path;                ///< "/api/{tenant}/**"
@@ -50,16 +51,17 @@ struct MatchSettings {
 };
 
 struct RouteSettings {
-    /// Empty, or "s3": then `domains` count and of `match` only headers.
+    /// Empty or "s3". With "s3" `domains` are used, and of `match` only `headers`.
     std::string preset;
     std::vector<std::string> domains;
     MatchSettings match;
-    /// Names to try in this order, with captures of path and host. For a preset empty: its own.
+    /// Names of quotas, tried in this order, with captures of path and host. A preset has names of
+    /// its own, which hold if this is empty.
     std::vector<std::string> quotas;
     WeightSettings weight;
-    /// Responses that are free: the charge is given back. Nothing: as RoutingSettings says.
+    /// Statuses for which the charge is given back. Nothing: those of RoutingSettings.
     std::optional<std::vector<StatusRange>> refund;
-    /// Route paths whose normal form is ambiguous instead of answering 400.
+    /// Accept ambiguous paths (Ambiguity in normal_path.h) instead of answering 400.
     bool allow_ambiguous_path = false;
     friend bool operator==(const RouteSettings&, const RouteSettings&) = default;
 };
@@ -68,18 +70,19 @@ struct RoutingSettings {
     std::vector<RouteSettings> routes;
     bool resolve_dot_segments = true;  ///< RFC 3986, 5.2.4
     bool merge_slashes = true;
-    double max_weight = 1e12;           ///< weights from headers are clamped to it
-    std::vector<StatusRange> refund{};  ///< for routes that do not say otherwise
+    double max_weight = 1e12;           ///< a larger weight from a header field counts as this
+    std::vector<StatusRange> refund{};  ///< for routes without a setting of their own
     friend bool operator==(const RoutingSettings&, const RoutingSettings&) = default;
 };
 
-/// One error of a route, with its place in the settings, for a message with file and line.
+/// One error of a route, with its place in the settings; config turns it into a message with file
+/// and line.
 struct RouteError {
-    std::size_t route = 0;   ///< index
+    std::size_t route = 0;   ///< index of the route
     std::string field;       ///< "match.path", "quotas[1]", "weight.table.GetObjekt"
     std::size_t column = 0;  ///< 1-based within the value of `field`; 0: the whole value
     std::string message;
-    std::string suggestion;  ///< a name that was probably meant; may be empty
+    std::string suggestion;  ///< the name that was probably meant; may be empty
 };
 
 }  // namespace weir::routing

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kEscapedSlash =
     "The path holds an escaped slash where it decides about the route.";
 
-/// One request on its way through the routes.
+/// Finds the route of one request.
 class Matcher {
   public:
     Matcher(const CompiledRoutes& compiled, const http::RequestHead& head, bool client_trusted,
@@ -37,14 +37,16 @@ class Matcher {
     }
 
   private:
-    /// Fills captures and, for S3, the recognised request.
+    /// The first route that matches. Also fills in the captures and, for S3, the recognised
+    /// request.
     std::size_t first_match(const NormalPath& path) {
         std::size_t filled = RouteIndex::kNone;
         const auto found = compiled_.index.first(scratch_.host, path, [&](std::size_t route) {
             filled = route;
             return matches(compiled_.routes[route], path);
         });
-        // One that was asked about later may have left captures of its own.
+        // matches() may have been called for another route afterwards and have overwritten the
+        // captures.
         if (found != filled && found != RouteIndex::kNone) {
             matches(compiled_.routes[found], path);
         }
@@ -117,8 +119,8 @@ class Matcher {
         return result;
     }
 
-    /// No route matches. If another reading of the path matches one, passing it without a quota
-    /// would be a way around that quota.
+    /// The result when no route matches. If the path can be read in another way that does match a
+    /// route, the request must not pass without a quota: that would be a way around it.
     RouteResult unrouted() {
         if (!compiled_.any_path) {
             return {};
@@ -132,7 +134,7 @@ class Matcher {
         return {};
     }
 
-    /// Empty if the matched route's path has one meaning.
+    /// Why the path of a request that a route matches is ambiguous; empty if it is not.
     std::string_view ambiguity_of(std::size_t index) {
         const auto& path = scratch_.path;
         const auto& pattern = compiled_.routes[index].path;
@@ -162,7 +164,7 @@ class Matcher {
         return first_match(scratch_.decoded_first);
     }
 
-    /// Each capture is made safe once, whatever the number of names that it stands in.
+    /// Makes each capture safe once, even if several names contain it.
     void make_safe(const CompiledRoute& route) {
         scratch_.escaped.clear();
         for (const std::size_t i : route.captures) {

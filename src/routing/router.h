@@ -1,11 +1,10 @@
 #pragma once
-// From a request to quota names and a weight. Routes are compiled once into an immutable Router,
-// shared by all workers; route() reads it only and allocates nothing once the Scratch of the
-// calling thread has grown. Routing works on a normalised copy of path and host; the request stays
-// as it is.
+// Finds the quota names and the weight of a request. Routes are compiled once into an immutable
+// Router that all workers share. route() allocates nothing once the Scratch of the calling thread
+// has grown. It works on normalised copies of path and host and does not change the request.
 //
-// Thread-safety: Router is immutable; a Scratch belongs to one thread. Names in a result are views
-// into the Scratch, valid until its next use.
+// Thread-safety: Router is immutable; a Scratch belongs to one thread. The names in a result are
+// views into the Scratch and valid until its next use.
 
 #include <cstdint>
 #include <memory>
@@ -41,9 +40,9 @@ class Scratch {
 };
 
 enum class Outcome : std::uint8_t {
-    routed,
-    unrouted,   ///< no route matches: the request passes without quota
-    ambiguous,  ///< the path has no single meaning: 400
+    routed,     ///< a route matches; its names and weight are in the result
+    unrouted,   ///< no route matches, so the request passes without quota
+    ambiguous,  ///< the path can be read in several ways, so it is answered with 400
 };
 
 struct RouteResult {
@@ -51,21 +50,24 @@ struct RouteResult {
     /// For `ambiguous`: one sentence for the client.
     std::string_view explanation;
     std::size_t route = 0;
-    /// Quota names in the order in which they are tried; the first that exists is checked.
+    /// Quota names in the order in which they are tried. The request is checked against the first
+    /// quota that exists.
     std::span<const std::string_view> names;
-    /// S3's operation, "ListObjectsV2"; the method for other routes; empty if unknown.
+    /// The operation of S3, such as "ListObjectsV2"; of other routes the method; empty if unknown.
     std::string_view operation;
-    /// Finite, not negative, at most max_weight. What the request adds to limits in requests and
-    /// cost; not used with weight_is_request_bytes.
+    /// What the request adds to limits in requests and in cost: finite, not negative, at most
+    /// max_weight. Not used with weight_is_request_bytes.
     double weight = 1;
     bool weight_is_request_bytes = false;
-    /// What a trusted client stated was no weight (the default holds), or above max_weight.
+    /// A trusted client stated a weight that is not valid (the default counts), or one above
+    /// max_weight (max_weight counts).
     bool weight_invalid = false;
     bool weight_clamped = false;
-    /// The request field that states weights on this route; empty: none. Valid as the Router is.
+    /// The name of the request field that states weights on this route; empty: none. The view is
+    /// valid as long as the Router.
     std::string_view weight_field;
-    /// The request's body in bytes if it is known before it came (0 without body); nothing for
-    /// chunked bodies, which are counted as they pass.
+    /// The bytes of the request's body, 0 without one. Nothing for a chunked body, whose bytes are
+    /// counted as they pass.
     std::optional<std::uint64_t> request_bytes;
 };
 
@@ -75,16 +77,16 @@ class Router {
     Router(const Router&) = delete;
     Router& operator=(const Router&) = delete;
 
-    /// All errors at once, or the router. No routes: everything is unrouted.
+    /// The router, or all errors of the settings. Without routes every request is `unrouted`.
     using Compiled = std::variant<std::shared_ptr<const Router>, std::vector<RouteError>>;
     [[nodiscard]] static Compiled compile(const RoutingSettings& settings);
 
-    /// `head` is complete. `client_trusted`: weights from headers are believed.
+    /// `head` must be complete. `client_trusted`: weights in the client's fields are believed.
     [[nodiscard]] RouteResult route(const http::RequestHead& head, bool client_trusted,
                                     Scratch& scratch) const;
-    /// Whether a response of this status is free on the route.
+    /// Whether a response with this status gives back the charge on this route.
     [[nodiscard]] bool refunds(std::size_t route, unsigned status) const;
-    /// The names of the request fields that routes match or weigh by, each once.
+    /// The names of all request fields that routes read to match or to weigh, each once.
     [[nodiscard]] std::vector<std::string> fields_read() const;
 
   private:

@@ -9,7 +9,8 @@
 namespace weir::routing {
 namespace {
 
-/// The bucket in front of the longest domain that fits; empty: in the path; nothing: other host.
+/// The bucket in front of the longest domain that the host ends with. Empty if the bucket is in the
+/// path; nothing if the host belongs to no domain.
 std::optional<std::string_view> bucket_in_host(std::string_view host,
                                                std::span<const std::string> domains) {
     if (domains.empty()) {
@@ -32,8 +33,9 @@ std::optional<std::string_view> bucket_in_host(std::string_view host,
     return bucket;
 }
 
-/// Of all parameters: what stood behind a bound on their number would be hidden from us, but not
-/// from the service. Each byte is looked at a few times; the request line's bound holds.
+/// The markers in a query. All parameters are read: if their number were bounded, a client could
+/// hide one from weir that the service still reads. The work is bounded by the length of the
+/// request line.
 std::uint64_t markers_in(std::string_view query) {
     std::uint64_t bits = 0;
     while (!query.empty()) {
@@ -58,10 +60,11 @@ std::uint8_t headers_in(const http::Fields& fields) {
     return static_cast<std::uint8_t>(bits);
 }
 
-/// The first segment is the bucket; it must have one meaning.
+/// Decodes the bucket, which is the path's first segment. `ambiguity` says whether it can be read
+/// in several ways.
 std::string_view decode_bucket(std::string_view segment, std::string& buffer,
                                Ambiguity& ambiguity) {
-    if (segment.find_first_of("%\\") == std::string_view::npos) {  // the usual one
+    if (segment.find_first_of("%\\") == std::string_view::npos) {  // the usual case
         if (segment == "." || segment == "..") {
             ambiguity = Ambiguity::escaped_dot_segment;
         }
@@ -99,8 +102,8 @@ std::optional<S3Request> recognise_s3(const http::RequestHead& head, std::string
                   .path = path,
                   .markers = head.has_query() ? markers_in(head.query()) : 0,
                   .headers = headers_in(head.fields())};
-    // The few operations without bucket that have a path of their own come before any bucket, but
-    // never take a bucket's name away that the host tells.
+    // A few operations without bucket have a path of their own and are tried before the path is
+    // read as a bucket. They do not apply when the host names a bucket.
     const bool own_path = path == "/" ? in_host->empty() : facts.markers == 0;
     request.operation = own_path ? find_s3_operation(facts) : nullptr;
     request.bucket = *in_host;
@@ -109,7 +112,8 @@ std::optional<S3Request> recognise_s3(const http::RequestHead& head, std::string
             path.remove_prefix(1);
         }
         if (request.bucket.empty()) {
-            // "//key" has an empty bucket; whoever merges slashes takes "key" for it.
+            // "//key" has an empty bucket, but a service that merges slashes reads "key" as the
+            // bucket.
             if (path.starts_with('/')) {
                 request.ambiguity = Ambiguity::escaped_dot_segment;
             }

@@ -12,11 +12,12 @@ namespace {
 constexpr std::size_t kMaxMarker = 24;
 constexpr std::size_t kLevels = 3;
 
-/// A run of the table. It is sorted by level and method, what asks for more comes first.
+/// The operations of one level and one method, which are neighbours in the table. Those with more
+/// conditions come first.
 struct Run {
     std::uint8_t begin = 0;
     std::uint8_t end = 0;
-    std::uint8_t plain = 0;  ///< the first one that asks for nothing; end without one
+    std::uint8_t plain = 0;  ///< the first one without conditions; `end` if there is none
 };
 
 class S3Index {
@@ -29,7 +30,8 @@ class S3Index {
     [[nodiscard]] const Run& run(S3Level level, http::Method method) const {
         return runs_[static_cast<std::size_t>(level)][static_cast<std::size_t>(method)];
     }
-    /// Markers are by length; those of length n are order_[begin_[n]] to order_[begin_[n + 1]].
+    /// Markers are ordered by length. Those of length n are from order_[begin_[n]] up to, but
+    /// without, order_[begin_[n + 1]].
     [[nodiscard]] std::span<const std::uint8_t> markers_of_length(std::size_t length) const {
         return {order_.data() + begin_[length], order_.data() + begin_[length + 1]};
     }

@@ -11,7 +11,8 @@ namespace weir::routing {
 
 enum class S3Level : std::uint8_t { service, bucket, object };
 
-/// A query parameter that tells operations apart; with a value only where the value does.
+/// A query parameter that tells operations apart. `value` is empty unless only one value of the
+/// parameter does so.
 struct S3Marker {
     std::string_view name;
     std::string_view value;
@@ -21,15 +22,15 @@ struct S3Operation {
     std::string_view name;
     std::string_view method;
     S3Level level;
-    std::string_view path;  ///< of operations without bucket
-    std::uint64_t markers;  ///< bits of s3_markers() that must all be there
-    std::uint8_t headers;   ///< bits of s3_headers()
+    std::string_view path;  ///< the path, of operations that name no bucket
+    std::uint64_t markers;  ///< bits of s3_markers(): the request must have all of them
+    std::uint8_t headers;   ///< bits of s3_headers(): the request must have all of them
     bool read;
 };
 
 [[nodiscard]] std::span<const S3Marker> s3_markers();
 [[nodiscard]] std::span<const std::string_view> s3_headers();
-/// What asks for more comes first: the first one that matches is meant.
+/// Operations with more conditions come first, so that the first one that matches is the right one.
 [[nodiscard]] std::span<const S3Operation> s3_operations();
 
 }  // namespace weir::routing

@@ -7,7 +7,7 @@
 namespace weir::routing {
 namespace {
 
-/// Levenshtein's distance, two rows at a time.
+/// Levenshtein's distance, computed with one row of the table at a time.
 std::size_t edits(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});

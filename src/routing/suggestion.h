@@ -1,5 +1,5 @@
 #pragma once
-// The name that was probably meant. Pure functions.
+// Guesses which name a mistyped one was meant to be. Pure functions, thread-safe.
 
 #include <span>
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace weir::routing {
 
-/// The nearest candidate by edits, if it is near enough; empty otherwise.
+/// The candidate with the smallest Levenshtein distance, if that is below a third of the length
+/// plus 2; else empty.
 [[nodiscard]] std::string suggest(std::string_view wrong, std::span<const std::string> candidates);
 
 }  // namespace weir::routing

@@ -1,5 +1,5 @@
 #pragma once
-// A request's weight from its route's settings. Immutable, thread-safe.
+// Finds a request's weight by the settings of its route. Immutable, thread-safe.
 
 #include <string>
 #include <string_view>
@@ -11,13 +11,13 @@
 
 namespace weir::routing {
 
-/// A decimal number, finite and not negative, nothing around it.
+/// Reads a decimal number that is finite and not negative. False if the text is anything else.
 [[nodiscard]] bool parse_weight(std::string_view text, double& weight);
 
 struct Weighed {
     double weight = 1;
-    bool invalid = false;  ///< the client's field says nothing that counts: the default holds
-    bool clamped = false;  ///< it said more than the maximum
+    bool invalid = false;  ///< the client's field is not a valid weight, so the default counts
+    bool clamped = false;  ///< the client stated more than the maximum, which counts
 };
 
 class WeightRule {
@@ -27,7 +27,7 @@ class WeightRule {
 
     [[nodiscard]] Weighed weigh(const http::RequestHead& head, std::string_view operation,
                                 bool client_trusted) const;
-    /// The request field that states the weight; empty: none does.
+    /// The name of the request field that states the weight; empty: none does.
     [[nodiscard]] std::string_view field() const {
         return settings_.source == WeightSource::header ? std::string_view(settings_.header)
                                                         : std::string_view();
@@ -39,7 +39,7 @@ class WeightRule {
   private:
     WeightSettings settings_;
     LiteralMap operations_;
-    std::vector<double> weights_;  // of the operations
+    std::vector<double> weights_;  // by the numbers of operations_
     double max_weight_ = 0;
 
     [[nodiscard]] Weighed stated(const http::RequestHead& head) const;

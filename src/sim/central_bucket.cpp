@@ -8,7 +8,7 @@
 namespace weir::sim {
 namespace {
 
-constexpr Instant kBegin = Instant(std::chrono::seconds(1000));
+constexpr Instant kBucketBegin = Instant(std::chrono::seconds(1000));
 constexpr Duration kMaintainEvery = std::chrono::seconds(1);
 
 }  // namespace
@@ -27,10 +27,10 @@ std::unique_ptr<limiter::Limiter> make_limiter(
 
 CentralBucket::CentralBucket(std::span<const limiter::QuotaDefinition> definitions,
                              std::uint64_t seed)
-    : limiter_(make_limiter(definitions, seed, kBegin)),
+    : limiter_(make_limiter(definitions, seed, kBucketBegin)),
       thread_(&limiter_->register_thread(seed + 1)) {}
 
-Instant CentralBucket::instant(double at) { return kBegin + from_seconds(at); }
+Instant CentralBucket::instant(double at) { return kBucketBegin + from_seconds(at); }
 
 bool CentralBucket::offer(std::string_view quota, double at) {
     const Instant now = instant(at);

@@ -1,6 +1,7 @@
 #pragma once
-// One central limiter with the fleet's quotas, fed with all that arrives anywhere: what a fleet
-// would refuse if it knew everything at once. Not thread-safe.
+// One central limiter with the quotas of the fleet. It gets every request that arrives at any
+// sidecar, and so makes the decisions of a fleet in which everybody knows everything at once. Not
+// thread-safe.
 
 #include <memory>
 #include <span>
@@ -11,7 +12,7 @@
 
 namespace weir::sim {
 
-/// The production limiter with these definitions, as each simulated process has it.
+/// The limiter of the product with these definitions, as each simulated process has it.
 [[nodiscard]] std::unique_ptr<limiter::Limiter> make_limiter(
     std::span<const limiter::QuotaDefinition> definitions, std::uint64_t seed, Instant now);
 
@@ -19,9 +20,9 @@ class CentralBucket {
   public:
     CentralBucket(std::span<const limiter::QuotaDefinition> definitions, std::uint64_t seed);
 
-    /// Whether the request is let through, `at` seconds of the story.
+    /// Whether the request is admitted. `at` is in seconds of the story.
     [[nodiscard]] bool offer(std::string_view quota, double at);
-    /// Another definition of a quota that is there.
+    /// Replaces the definition of a quota that exists.
     void edit(const limiter::QuotaDefinition& definition, double at);
 
   private:

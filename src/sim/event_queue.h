@@ -1,6 +1,6 @@
 #pragma once
-// The agenda of a virtual world: what happens next, in the order of time and, at one instant, in
-// the order of scheduling, so that a run is repeatable. Not thread-safe.
+// The events of a virtual world in the order of their time. Events of the same instant come in the
+// order in which they were scheduled, so that a run is repeatable. Not thread-safe.
 
 #include <cstdint>
 #include <queue>
@@ -12,12 +12,12 @@ namespace weir::sim {
 
 enum class EventKind : std::uint8_t { tick, datagram, arrival, action };
 
-struct Event {
+struct ScheduledEvent {
     Instant at;
     std::uint64_t order = 0;
     EventKind kind{};
     std::uint32_t subject = 0;  // a sidecar, a datagram in flight, or an action
-    std::uint32_t epoch = 0;    // of the sidecar's process: events of a dead one are void
+    std::uint32_t epoch = 0;    // of the sidecar's process: events for an ended process are void
 };
 
 class EventQueue {
@@ -26,20 +26,20 @@ class EventQueue {
         queue_.push({at, order_++, kind, subject, epoch});
     }
     [[nodiscard]] bool empty() const { return queue_.empty(); }
-    [[nodiscard]] const Event& next() const { return queue_.top(); }
-    Event pop() {
-        const Event event = queue_.top();
+    [[nodiscard]] const ScheduledEvent& next() const { return queue_.top(); }
+    ScheduledEvent pop() {
+        const ScheduledEvent event = queue_.top();
         queue_.pop();
         return event;
     }
 
   private:
     struct Later {
-        bool operator()(const Event& one, const Event& other) const {
+        bool operator()(const ScheduledEvent& one, const ScheduledEvent& other) const {
             return one.at != other.at ? one.at > other.at : one.order > other.order;
         }
     };
-    std::priority_queue<Event, std::vector<Event>, Later> queue_;
+    std::priority_queue<ScheduledEvent, std::vector<ScheduledEvent>, Later> queue_;
     std::uint64_t order_ = 0;
 };
 

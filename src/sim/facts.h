@@ -1,8 +1,8 @@
 #pragma once
-// What the checkers of a simulated fleet are told: plain facts of one instant. Some were read out
-// of the sidecars (what they hold), others the simulated world knows by itself (what really
-// happened: who was started, and what each process let through). A checker compares the two. Plain
-// values; a test may make false ones up to see that a checker objects.
+// The facts that the checkers of a simulated fleet compare: plain values of one instant. Some were
+// read from the sidecars and say what these believe. Others come from the simulated world itself
+// and say what really happened, for instance which processes were started and what each of them
+// admitted. A test may make up false facts to see that a checker objects.
 
 #include <cstdint>
 #include <map>
@@ -15,12 +15,12 @@
 #include "base/endpoint.h"
 #include "base/instant.h"
 #include "limiter/definition.h"
+#include "sim/told_weight.h"
 #include "sync/messages.h"
-#include "sync/statistics.h"
 
 namespace weir::sim {
 
-/// The place of a limit in Facts::limits.
+/// The index of a limit in Facts::limits.
 using LimitIndex = std::uint32_t;
 inline constexpr LimitIndex kUnknownLimit = ~LimitIndex{0};
 
@@ -29,9 +29,11 @@ struct LimitFact {
     std::string quota;
     sync::LimitKey key;
     limiter::LimitParameters parameters;
+    /// The largest number of requests per second that the whole fleet is offered under this limit.
+    double offered = 0;
 };
 
-/// What an owner holds of one origin.
+/// The cell that an owner has of one run of an origin.
 struct CellFact {
     std::uint32_t run = 0;
     double admitted = 0;
@@ -40,87 +42,88 @@ struct CellFact {
     [[nodiscard]] double net() const { return admitted - refunded; }
 };
 
-/// One limit as an owner keeps it.
+/// One limit as an owner has it.
 struct OwnedFact {
     LimitIndex limit = kUnknownLimit;
-    std::uint32_t life = 0;
+    std::uint32_t life = 0;  // differs after the owner began anew with this limit
     std::optional<limiter::LimitParameters> parameters;
-    double level = 0;     // now
+    double level = 0;     // at this instant
     bool owner = false;   // the shard still belongs to this sidecar
-    bool filled = false;  // others may believe it
-    sync::ToldWeight told;
+    bool filled = false;  // other members may believe its level
+    ToldWeight told;
     std::vector<CellFact> cells;
 };
 
-/// What an origin believes of one limit from one owner.
+/// What an origin knows about one limit from one owner.
 struct ViewFact {
     Endpoint owner;
-    std::uint64_t incarnation = 0;  // the owner's
-    std::uint32_t life = 0;
-    double acknowledged = 0;    // net weight of the present run that the owner has confirmed
-    double silent_seconds = 0;  // since the owner was heard
+    std::uint64_t incarnation = 0;  // of the owner
+    std::uint32_t life = 0;         // OwnedFact::life, as the owner told it
+    double acknowledged = 0;        // net weight of the current run that the owner has confirmed
+    double silent_seconds = 0;      // time since the owner was last heard
     double level = 0;
 };
 
-/// One limit as an origin keeps it.
+/// One limit as an origin has it.
 struct UsedFact {
     LimitIndex limit = kUnknownLimit;
     std::uint32_t run = 0;
-    double net = 0;  // admitted less refunded since the run began, as it will be told
+    double net = 0;  // admitted less refunded since the run began, as the origin tells it
     limiter::LimitParameters parameters;
     bool awake = false;
-    double idle_seconds = 0;  // since it was used last
+    double idle_seconds = 0;  // time since it was last used
     std::vector<ViewFact> views;
 };
 
-/// One process that was ever started, and what it really let through of each limit.
+/// One process that was started, and the weight that it really admitted under each limit.
 struct ProcessTruth {
     std::uint32_t sidecar = 0;
-    std::uint32_t epoch = 0;  // counts the processes of the sidecar
-    std::optional<double> ended;
+    std::uint32_t epoch = 0;      // the number of the process among those of the sidecar
+    std::optional<double> ended;  // when it ended; nothing while it runs
     std::vector<double> admitted;
-    std::vector<double> renewed = {};  // when it took another incarnation
+    std::vector<double> renewed = {};  // when it took new incarnations
 };
 
 /// A running process.
 struct ProcessFact {
-    std::size_t process = 0;  // its place in Facts::ever
+    std::size_t process = 0;  // its index in Facts::ever
     Endpoint address;
     std::uint64_t incarnation = 0;
-    bool stopped = false;  // it does not run now, but will again
+    bool stopped = false;  // it is stopped now, but will go on
     std::vector<UsedFact> used;
     std::vector<OwnedFact> owned;
-    std::size_t members = 0;          // that its table of silence knows
-    std::uint64_t definitions = 0;    // a hash over what is in force
-    std::optional<std::size_t> live;  // peers that it takes for live; not looked up each time
+    std::size_t members = 0;        // number of members in its table of silence
+    std::uint64_t definitions = 0;  // a hash of all definitions in force
+    /// Number of peers that it believes alive, if that was looked up.
+    std::optional<std::size_t> live;
 };
 
-/// Which process began a run of a limit's cell: learnt from the origins themselves.
+/// For each limit and run, the process that began the run. Read from the origins themselves.
 using Runs = std::map<std::pair<LimitIndex, std::uint32_t>, std::size_t>;
 
 struct Facts {
     double at = 0;        // seconds of the story
-    double calm_for = 0;  // seconds since the last fault was over; negative: there is one
+    double calm_for = 0;  // seconds since the last fault ended; negative during a fault
     std::vector<LimitFact> limits;
     std::vector<ProcessTruth> ever;
     std::vector<ProcessFact> running;
     Runs runs;
 
     [[nodiscard]] const ProcessFact* find(const Endpoint& address, std::uint64_t incarnation) const;
-    /// The process that began the run; nullptr when none did.
+    /// The process that began the run, or nullptr.
     [[nodiscard]] const ProcessTruth* origin(LimitIndex limit, std::uint32_t run) const;
-    /// "sidecar 3 (process 2)".
+    /// A name for people: "sidecar 3 (process 2)".
     [[nodiscard]] std::string name(std::size_t process) const;
     [[nodiscard]] std::string quota(LimitIndex limit) const;
 };
 
-/// A request and what became of it.
+/// One request and its results.
 struct RequestFact {
     double at = 0;
     std::uint32_t sidecar = 0;
-    std::uint32_t quota = 0;  // leaf of the plan
+    std::uint32_t quota = 0;  // index of its leaf in the plan
     bool admitted = false;
-    bool central_admitted = false;  // by one bucket that is fed with the same arrivals
+    bool central_admitted = false;  // by the CentralBucket, which gets the same arrivals
 };
 
 [[nodiscard]] const OwnedFact* find_owned(const ProcessFact& process, LimitIndex limit);

@@ -1,13 +1,10 @@
-// A plan of faults drawn from a seed: 3 to 10 sidecars, 24 limits, 200 requests a second, and a
-// fault a minute. A fault is over after half of its minute, so that the fleet can heal and be
-// looked at before the next one.
+#include "sim/fault_plan.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <utility>
-
-#include "sim/faults.h"
 
 namespace weir::sim {
 namespace {
@@ -16,16 +13,13 @@ constexpr double kRequests = 200;  // a second
 constexpr double kMinute = 60;
 constexpr double kLongestFault = 20;
 constexpr double kShortestFault = 0.3;
-/// A fault begins so long after its minute did, at most.
+/// The longest time in seconds from the beginning of a minute to its fault.
 constexpr double kLatestBegin = 8;
 constexpr double kWholeClock = 3600;
-/// A machine that is paused for longer, with a monotonic clock that stands still, does not notice
-/// it. As an owner it then takes what came meanwhile for load of this moment, and for as long as
-/// that takes to drain quotas below their limits refuse some of their requests.
-constexpr double kLongestPause = 1;
-// A cloned machine of the plan gets none of the datagrams: the network goes on delivering to the
-// first one. Where it answers, the first one is replaced, and the fleet refuses its datagrams for
-// an hour or until it is restarted.
+constexpr double kLongestPause = 1;  // see the header
+
+/// All kinds but `throttle`, which has stories of its own.
+constexpr std::size_t kDrawnKinds = static_cast<std::size_t>(FaultKind::throttle);
 
 constexpr int kChildren = 5;
 constexpr int kBelow = 8;
@@ -33,7 +27,9 @@ constexpr int kOver = 6;
 constexpr int kRare = 4;
 constexpr double kOverAmount = 5;
 
-/// Quotas and the requests a second that each leaf is offered.
+double rounded(double value) { return std::round(value * 100) / 100; }
+
+/// The quotas, and the requests per second that each leaf is offered.
 class Quotas {
   public:
     explicit Quotas(WorldPlan& plan) : plan_(plan) {}
@@ -61,7 +57,7 @@ void set_borders(limiter::RateLimit& limit, double low, double high) {
 }
 
 /// A parent with children, quotas below their limits, quotas far above theirs, with a hard edge or
-/// without, and quotas that are used once in seconds.
+/// without, and instances of a template that are used once in seconds.
 void add_quotas(WorldPlan& plan, Random& random) {
     Quotas quotas(plan);
     set_borders(quotas.add("tree", 50).limits[0], 2, 3);
@@ -85,14 +81,21 @@ void add_quotas(WorldPlan& plan, Random& random) {
         }
         quotas.leaf(name, kOverAmount * (2 + 2 * random.unit()));
     }
+    quotas.add("rare/{id}", 60).limits[0].period = std::chrono::minutes(1);
     for (int i = 0; i < kRare; ++i) {
-        const std::string name = "rare/" + std::to_string(i);
-        quotas.add(name, 60).limits[0].period = std::chrono::minutes(1);
-        quotas.leaf(name, 0.1 + 0.2 * random.unit());
+        quotas.leaf("rare/" + std::to_string(i), 0.1 + 0.2 * random.unit());
     }
 }
 
-double rounded(double value) { return std::round(value * 100) / 100; }
+/// Scales the rates of all leaves by one factor, so that their sum is kRequests.
+void scale_load(LoadPlan& load) {
+    const double all = std::accumulate(load.shares.begin(), load.shares.end(), 0.0);
+    for (double& share : load.shares) {
+        share = rounded(share * kRequests / all);
+    }
+    const double rate = std::accumulate(load.shares.begin(), load.shares.end(), 0.0);
+    load.phases = {{0, rate, std::exchange(load.shares, {})}};
+}
 
 /// Some, but not all, of the sidecars.
 std::vector<std::uint32_t> draw_side(std::uint32_t sidecars, Random& random) {
@@ -110,7 +113,7 @@ Fault draw_fault(std::uint32_t sidecars, FaultKind kind, double minute, Random& 
     Fault fault;
     fault.kind = kind;
     fault.at = rounded(minute + kLatestBegin * random.unit());
-    fault.sidecar = static_cast<std::uint32_t>(random.below(sidecars));
+    fault.target.number = static_cast<std::uint32_t>(random.below(sidecars));
     fault.seconds = rounded(kShortestFault + (kLongestFault - kShortestFault) * random.unit());
     switch (kind) {
         case FaultKind::cut:
@@ -152,29 +155,32 @@ Fault draw_fault(std::uint32_t sidecars, FaultKind kind, double minute, Random& 
 
 }  // namespace
 
-FaultPlan draw_fault_plan(std::uint64_t seed, double minutes) {
+Story draw_fault_story(std::uint64_t seed, double minutes) {
     Random random(seed);
-    FaultPlan plan;
-    plan.world.seed = random.next();
-    plan.world.sidecars = 3 + static_cast<std::uint32_t>(random.below(8));
-    plan.world.clock_drift = 1e-4;
-    plan.world.record = false;
-    plan.world.seconds = minutes * kMinute;
-    add_quotas(plan.world, random);
-    plan.world.load.phases = {{0, kRequests}};
+    Story story;
+    story.name = "faults-" + std::to_string(seed);
+    story.text = "a random fault each minute";
+    story.seed = random.next();
+    WorldPlan& plan = story.plan;
+    plan.sidecars = 3 + static_cast<std::uint32_t>(random.below(8));
+    plan.clock_drift = 1e-4;
+    plan.record = false;
+    plan.seconds = minutes * kMinute;
+    add_quotas(plan, random);
+    scale_load(plan.load);
     // Every kind in turn, in an order that is drawn anew each time.
     std::vector<FaultKind> kinds;
-    for (double minute = kMinute / 2; minute + kMinute <= plan.world.seconds; minute += kMinute) {
+    for (double minute = kMinute / 2; minute + kMinute <= plan.seconds; minute += kMinute) {
         if (kinds.empty()) {
-            for (std::size_t i = 0; i < kFaultKinds; ++i) {
+            for (std::size_t i = 0; i < kDrawnKinds; ++i) {
                 kinds.push_back(static_cast<FaultKind>(i));
                 std::swap(kinds.back(), kinds[random.below(kinds.size())]);
             }
         }
-        plan.faults.push_back(draw_fault(plan.world.sidecars, kinds.back(), minute, random));
+        story.faults.push_back(draw_fault(plan.sidecars, kinds.back(), minute, random));
         kinds.pop_back();
     }
-    return plan;
+    return story;
 }
 
 }  // namespace weir::sim

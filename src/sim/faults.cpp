@@ -1,29 +1,21 @@
 #include "sim/faults.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 namespace weir::sim {
 namespace {
 
-/// Between two restarts of a churn.
+/// The seconds between two restarts of a churn.
 constexpr double kChurnEvery = 2;
-/// Between two steps of a rotation of keys; within each the sidecars follow one by one.
+/// The seconds between two steps of a rotation of keys. Within each step the sidecars follow one by
+/// one.
 constexpr double kRotationStep = 6;
 constexpr double kRotationEach = 0.4;
 
-constexpr std::array<std::string_view, kFaultKinds> kNames = {
-    "kill", "restart",     "goodbye",    "stop",  "pause", "leap",  "cut",         "cut-one-way",
-    "loss", "duplication", "reordering", "delay", "clone", "churn", "rotate-keys", "edit"};
-
-std::string number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%g", value);
-    return text;
-}
-
 void restart_after(World& world, std::uint32_t sidecar, double seconds) {
+    if (seconds <= 0) {
+        return;
+    }
     world.action_at(world.now() + seconds, [sidecar](World& w) { w.restart(sidecar); });
 }
 
@@ -34,13 +26,12 @@ void churn(World& world, std::uint32_t sidecar, double until) {
     }
 }
 
-/// The keys go from `number` to the next one in three steps, each of them at one sidecar after the
-/// other, so that at any time everybody can read everybody.
+/// Replaces the key `number` by the next one in three steps. In each step one sidecar follows after
+/// the other, so that at any time every sidecar can read all others.
 void rotate_keys(World& world, std::uint32_t number) {
-    const engine::GossipKey before = key_of_fleet(number);
-    const engine::GossipKey after = key_of_fleet(number + 1);
-    const std::vector<std::vector<engine::GossipKey>> rings = {
-        {before, after}, {after, before}, {after}};
+    const gossip::Key before = key_of_fleet(number);
+    const gossip::Key after = key_of_fleet(number + 1);
+    const std::vector<std::vector<gossip::Key>> rings = {{before, after}, {after, before}, {after}};
     double at = world.now();
     for (const auto& ring : rings) {
         for (std::uint32_t i = 0; i < world.size(); ++i) {
@@ -77,36 +68,73 @@ std::vector<bool> sides(const World& world, const Fault& fault) {
     return side;
 }
 
-void edit(World& world, const Fault& fault, const EditSink& edited) {
+/// Gives the first limit of the quota another rate. Its period stays, because it identifies the
+/// limit.
+void edit(World& world, std::uint32_t sidecar, const Fault& fault, const EditSink& edited) {
     const auto& definitions = world.plan().definitions;
     const auto found = std::find_if(definitions.begin(), definitions.end(),
                                     [&](const auto& each) { return each.name == fault.quota; });
-    if (found == definitions.end()) {
+    if (found == definitions.end() || found->limits.empty()) {
         return;
     }
     limiter::QuotaDefinition definition = *found;
-    definition.limits.at(0).amount = fault.amount;
-    if (world.edit(fault.sidecar, definition)) {
+    limiter::RateLimit& limit = definition.limits.front();
+    limit.amount = fault.amount * to_seconds(limit.period);
+    if (world.edit(sidecar, definition)) {
         edited(definition, world.now());
+    }
+}
+
+/// The sidecars that the fault happens to; empty if nobody owns the quota.
+std::vector<std::uint32_t> find(World& world, const FaultTarget& target) {
+    if (target.kind == FaultTarget::Kind::number) {
+        return {target.number};
+    }
+    std::vector<std::uint32_t> owners = world.owners_of(target.quota);
+    if (target.kind == FaultTarget::Kind::owners) {
+        return owners;
+    }
+    for (std::uint32_t i = 0; i < world.size(); ++i) {
+        const bool owns = std::find(owners.begin(), owners.end(), i) != owners.end();
+        if (owns == (target.kind == FaultTarget::Kind::owner)) {
+            return {i};
+        }
+    }
+    return {};
+}
+
+/// Begins the fault at one sidecar.
+void begin(World& world, std::uint32_t sidecar, const Fault& fault, const EditSink& edited) {
+    switch (fault.kind) {
+        case FaultKind::kill:
+            world.kill(sidecar);
+            return restart_after(world, sidecar, fault.seconds);
+        case FaultKind::restart:
+            return world.restart(sidecar);
+        case FaultKind::goodbye:
+            world.say_goodbye(sidecar);
+            return restart_after(world, sidecar, fault.seconds);
+        case FaultKind::stop:
+            return world.stop(sidecar, fault.seconds);
+        case FaultKind::pause:
+            return world.pause(sidecar, fault.seconds);
+        case FaultKind::leap:
+            return world.leap_clock(sidecar, fault.amount);
+        case FaultKind::clone:
+            return world.clone(sidecar, fault.seconds, fault.amount);
+        case FaultKind::churn:
+            return churn(world, sidecar, world.now() + fault.seconds);
+        case FaultKind::edit:
+            return edit(world, sidecar, fault, edited);
+        case FaultKind::throttle:
+            return world.throttle(sidecar, fault.stopped, fault.every, fault.at + fault.seconds);
+        default:
+            return;
     }
 }
 
 void begin(World& world, const Fault& fault, std::uint32_t rotations, const EditSink& edited) {
     switch (fault.kind) {
-        case FaultKind::kill:
-            world.kill(fault.sidecar);
-            return restart_after(world, fault.sidecar, fault.seconds);
-        case FaultKind::restart:
-            return world.restart(fault.sidecar);
-        case FaultKind::goodbye:
-            world.say_goodbye(fault.sidecar);
-            return restart_after(world, fault.sidecar, fault.seconds);
-        case FaultKind::stop:
-            return world.stop(fault.sidecar, fault.seconds);
-        case FaultKind::pause:
-            return world.pause(fault.sidecar, fault.seconds);
-        case FaultKind::leap:
-            return world.leap_clock(fault.sidecar, fault.amount);
         case FaultKind::cut:
         case FaultKind::cut_one_way:
             return world.cut(sides(world, fault), fault.seconds,
@@ -116,45 +144,24 @@ void begin(World& world, const Fault& fault, std::uint32_t rotations, const Edit
         case FaultKind::reordering:
         case FaultKind::delay:
             return world.disturb(network_of(fault), fault.seconds);
-        case FaultKind::clone:
-            return world.clone(fault.sidecar, fault.seconds, fault.amount);
-        case FaultKind::churn:
-            return churn(world, fault.sidecar, world.now() + fault.seconds);
         case FaultKind::rotate_keys:
             return rotate_keys(world, rotations);
-        case FaultKind::edit:
-            return edit(world, fault, edited);
+        default:
+            break;
+    }
+    double later = 0;
+    for (const std::uint32_t sidecar : find(world, fault.target)) {
+        if (later == 0) {
+            begin(world, sidecar, fault, edited);
+        } else {
+            world.action_at(world.now() + later,
+                            [=](World& w) { begin(w, sidecar, fault, edited); });
+        }
+        later += fault.apart;
     }
 }
 
 }  // namespace
-
-std::string_view to_string(FaultKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
-
-std::string describe(const Fault& fault) {
-    std::string text = "{at: " + number(fault.at) + ", kind: " + std::string(to_string(fault.kind));
-    const bool of_network = fault.kind == FaultKind::loss || fault.kind == FaultKind::duplication ||
-                            fault.kind == FaultKind::reordering || fault.kind == FaultKind::delay;
-    if (!fault.side.empty()) {
-        text += ", side: [";
-        for (std::size_t i = 0; i < fault.side.size(); ++i) {
-            text += (i == 0 ? "" : ", ") + std::to_string(fault.side[i]);
-        }
-        text += "]";
-    } else if (!of_network && fault.kind != FaultKind::rotate_keys) {
-        text += ", sidecar: " + std::to_string(fault.sidecar);
-    }
-    if (fault.seconds > 0) {
-        text += ", seconds: " + number(fault.seconds);
-    }
-    if (fault.amount > 0) {
-        text += ", amount: " + number(fault.amount);
-    }
-    if (!fault.quota.empty()) {
-        text += ", quota: " + fault.quota;
-    }
-    return text + "}";
-}
 
 void arrange(World& world, const std::vector<Fault>& faults, const EditSink& edited) {
     std::uint32_t rotations = 0;

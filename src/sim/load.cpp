@@ -49,7 +49,8 @@ Arrival Load::next() {
             at_ += wait;
             break;
         }
-        // Without memory: what is left of the waiting time is drawn anew at the new rate.
+        // Poisson arrivals have no memory, so the rest of the waiting time is drawn anew at the new
+        // rate.
         at_ = change;
         if (change == std::numeric_limits<double>::infinity()) {
             break;

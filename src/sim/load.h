@@ -1,6 +1,7 @@
 #pragma once
-// Open-loop load on a simulated fleet: how many requests a second, of which quotas, to which
-// sidecars. Plain values and a seeded generator; not thread-safe.
+// The load on a simulated fleet: how many requests per second there are, under which quotas, and to
+// which sidecars. Requests arrive whether or not earlier ones were admitted. Plain values and a
+// seeded generator; not thread-safe.
 
 #include <cstdint>
 #include <optional>
@@ -12,21 +13,23 @@
 
 namespace weir::sim {
 
-/// From `from` (seconds of the story) on, so many requests a second in all.
+/// A part of the load: from `from` (seconds of the story) on, the fleet gets `rate` requests per
+/// second in all.
 struct Phase {
     double from = 0;
     double rate = 0;
-    std::vector<double> shares = {};  // of each leaf from here on; empty: the plan's
+    std::vector<double> shares = {};  // of each leaf; empty: those of the plan
 };
 
 struct LoadPlan {
-    std::vector<Phase> phases;          // in order of time; nothing before the first
-    std::vector<std::string> quotas;    // leaves
-    std::vector<double> shares;         // of each leaf; empty: even
-    bool constant_rate = false;         // else Poisson
-    double skew = 0;                    // share of the last sidecar; 0: even
-    std::optional<std::uint32_t> idle;  // a sidecar that gets nothing
-    double move_every = 0;  // all load on one sidecar, another one every so many seconds
+    std::vector<Phase> phases;          // in order of time; before the first one nothing is offered
+    std::vector<std::string> quotas;    // the leaves
+    std::vector<double> shares;         // of each leaf; empty: all the same
+    bool constant_rate = false;         // requests at equal intervals; otherwise Poisson arrivals
+    double skew = 0;                    // the share of the last sidecar; 0: the same for all
+    std::optional<std::uint32_t> idle;  // a sidecar that gets no requests
+    /// Seconds for which one sidecar gets all load before the next one does; 0: never.
+    double move_every = 0;
 };
 
 struct Arrival {
@@ -38,9 +41,9 @@ struct Arrival {
 class Load {
   public:
     Load(const LoadPlan& plan, std::uint32_t sidecars, Random random);
-    /// The next arrival after the former one; nothing is offered past the end of time.
+    /// The next arrival. Its time is infinite when nothing more is offered.
     [[nodiscard]] Arrival next();
-    /// Another sidecar for a request whose own does not run.
+    /// A sidecar for a request whose own sidecar does not run.
     [[nodiscard]] std::uint32_t any_sidecar();
 
   private:

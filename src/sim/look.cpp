@@ -39,16 +39,16 @@ UsedFact look_at(const sync::SyncedLimit& limit, Instant local, std::span<const 
     return used;
 }
 
-OwnedFact look_at(const sync::OwnedLimit& limit, bool owner, Instant local,
-                  std::span<const LimitFact> limits) {
+OwnedFact look_at(const sync::OwnedLimit& limit, bool owner, const ToldLedger& ledger,
+                  Instant local, std::span<const LimitFact> limits) {
     OwnedFact owned;
     owned.limit = index_of(limit.key, limits);
     owned.life = limit.life;
     owned.parameters = limit.parameters;
     owned.owner = owner;
     owned.filled = limit.filled(sync::SyncSettings{}, local);
-    owned.told = limit.told_weight;
-    // Levels of different owners are compared: each as it is at this very instant.
+    owned.told = ledger.of(limit.key, limit.life);
+    // Levels of different owners are compared, so each is brought to this instant.
     sync::ReckonedLimit bucket = limit.bucket;
     if (limit.parameters && local > limit.advanced) {
         bucket.advance(*limit.parameters, bucket.offered_rate, to_seconds(local - limit.advanced));
@@ -62,21 +62,6 @@ OwnedFact look_at(const sync::OwnedLimit& limit, bool owner, Instant local,
 }
 
 }  // namespace
-
-std::vector<LimitFact> limits_of(std::span<const limiter::QuotaDefinition> definitions) {
-    std::vector<LimitFact> limits;
-    for (const limiter::QuotaDefinition& definition : definitions) {
-        for (const limiter::RateLimit& limit : definition.limits) {
-            sync::LimitKey key;
-            key.quota = sync::quota_hash(definition.name);
-            key.unit = static_cast<std::uint8_t>(limit.unit);
-            key.period_ms = static_cast<std::uint64_t>(
-                std::chrono::duration_cast<std::chrono::milliseconds>(limit.period).count());
-            limits.push_back({definition.name, key, limit.resolved()});
-        }
-    }
-    return limits;
-}
 
 ProcessFact look_into(SimulatedSidecar& sidecar, std::uint32_t number, Instant now,
                       std::span<const LimitFact> limits) {
@@ -92,7 +77,7 @@ ProcessFact look_into(SimulatedSidecar& sidecar, std::uint32_t number, Instant n
     });
     engine.counters().owner().for_each([&](const sync::OwnedLimit& limit) {
         const bool owner = engine.counters().owner().owns(membership::shard_of(limit.key.quota));
-        process.owned.push_back(look_at(limit, owner, local, limits));
+        process.owned.push_back(look_at(limit, owner, sidecar.ledger(), local, limits));
     });
     process.definitions = sidecar.engine().definitions().content_hash();
     return process;
@@ -105,16 +90,6 @@ void look_closely(SimulatedSidecar& sidecar, ProcessFact& process) {
         const auto found = states.find(std::string(state));
         *process.live += found == states.end() ? 0 : found->second;
     }
-}
-
-void add(sync::ToldWeight& sum, const sync::ToldWeight& told) {
-    sum.counted += told.counted;
-    sum.first_sight += told.first_sight;
-    sum.late += told.late;
-    sum.ceiling += told.ceiling;
-    sum.refused += told.refused;
-    sum.drained += told.drained;
-    sum.forgotten += told.forgotten;
 }
 
 }  // namespace weir::sim

@@ -1,5 +1,5 @@
 #pragma once
-// Counts offered and admitted requests of a story in bins of 10 ms. Not thread-safe.
+// Counts the requests of a story that were offered and admitted, in bins of 10 ms. Not thread-safe.
 
 #include <cstdint>
 #include <vector>
@@ -12,7 +12,7 @@ class Recorder {
     void offered(std::uint32_t quota, double at) { ++bin(offered_, quota, at); }
     void admitted(std::uint32_t quota, double at) { ++bin(admitted_, quota, at); }
 
-    /// Between two times in seconds, of one quota or (any_quota) of all.
+    /// Counts between two times in seconds of the story, for one quota or, with kAnyQuota, for all.
     static constexpr std::uint32_t kAnyQuota = ~0u;
     [[nodiscard]] double offered_between(double from, double to, std::uint32_t quota) const;
     [[nodiscard]] double admitted_between(double from, double to, std::uint32_t quota) const;
@@ -21,7 +21,8 @@ class Recorder {
         double least = 0;
         double most = 0;
     };
-    /// Admitted in sliding windows of one second (a step each 0.1 s) within the times.
+    /// The smallest and the largest number admitted in a sliding window of one second (with a step
+    /// of 0.1 s) between the two times.
     [[nodiscard]] Range admitted_seconds(double from, double to, std::uint32_t quota) const;
 
   private:

@@ -7,12 +7,12 @@ namespace {
 
 constexpr std::uint16_t kPort = 7946;
 constexpr std::uint32_t kNetwork = 0x0a00'0001;  // 10.0.0.1
-constexpr std::uint64_t kMaintainEvery = 100;    // ticks
+constexpr std::uint64_t kMaintainTicks = 100;
 
 }  // namespace
 
-engine::GossipKey key_of_fleet(std::uint32_t number) {
-    engine::GossipKey key;
+gossip::Key key_of_fleet(std::uint32_t number) {
+    gossip::Key key;
     for (std::size_t i = 0; i < key.size(); ++i) {
         key[i] = std::byte(i * 7 + 3 + number);
     }
@@ -46,6 +46,7 @@ void SimulatedSidecar::start(const SidecarSettings& settings, std::vector<Endpoi
     offset_ = from_seconds(1 + random.unit() * 1e6);
     drift_ = (2 * random.unit() - 1) * settings.clock_drift;
     nonces_ = std::make_unique<gossip::SeededNonces>(random.fork());
+    ledger_ = std::make_unique<ToldLedger>();
     limiter_ = make_limiter(settings.definitions, random.next(), local(now));
     thread_ = &limiter_->register_thread(random.next());
     engine::Options options;
@@ -57,6 +58,7 @@ void SimulatedSidecar::start(const SidecarSettings& settings, std::vector<Endpoi
     options.membership_bytes_share = settings.membership_bytes_share;
     options.anchor = settings.anchor;
     options.nonces = nonces_.get();
+    options.ledger = ledger_.get();
     engine_ = std::make_unique<engine::Engine>(std::move(options), *limiter_, random.next());
     engine_->set_seeds(std::move(seeds));
     engine_->start(local(now));
@@ -66,6 +68,7 @@ void SimulatedSidecar::kill() {
     engine_.reset();
     limiter_.reset();
     nonces_.reset();
+    ledger_.reset();
     thread_ = nullptr;
 }
 
@@ -92,7 +95,7 @@ void SimulatedSidecar::refused(const Endpoint& address, Instant now) {
 }
 
 void SimulatedSidecar::tick(Instant now) {
-    if (++ticks_ % kMaintainEvery == 0) {
+    if (++ticks_ % kMaintainTicks == 0) {
         limiter_->maintain(local(now));
     }
     engine_->tick(local(now));

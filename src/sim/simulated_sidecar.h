@@ -1,6 +1,8 @@
 #pragma once
-// One simulated sidecar: the production limiter and engine of one process at a time, with a clock
-// of its own that starts anywhere and may drift. Belongs to the World.
+// One simulated sidecar, whose process may be killed and started again. The process consists of the
+// limiter and the engine that real sidecars have. It has a clock of its own, which begins at a
+// random instant and may drift. Instants that are given to this class are those of the World,
+// unless it says otherwise. Belongs to the World; not thread-safe.
 
 #include <cstdint>
 #include <memory>
@@ -15,20 +17,21 @@
 #include "engine/engine.h"
 #include "gossip/seal.h"
 #include "limiter/limiter.h"
+#include "sim/told_weight.h"
 
 namespace weir::sim {
 
-/// The fleet's first key, and those that follow it when keys are rotated.
-[[nodiscard]] engine::GossipKey key_of_fleet(std::uint32_t number);
+/// The key of the fleet with this number: 0 is the first, and each rotation takes the next.
+[[nodiscard]] gossip::Key key_of_fleet(std::uint32_t number);
 
 struct SidecarSettings {
     std::span<const limiter::QuotaDefinition> definitions;
     sync::SyncSettings sync;
-    double clock_drift = 0;  // largest, as a share: 1e-4 is 100 ppm
+    double clock_drift = 0;  // the largest drift as a share: 1e-4 is 100 ppm
     membership::MembershipSettings membership{};
-    double membership_bytes_share = 1;
+    double membership_bytes_share = 1;  // engine::Options says what this and the next one mean
     bool anchor = false;
-    std::vector<engine::GossipKey> keys = {key_of_fleet(0)};
+    std::vector<gossip::Key> keys = {key_of_fleet(0)};  // the first one seals
 };
 
 class SimulatedSidecar {
@@ -38,35 +41,49 @@ class SimulatedSidecar {
 
     explicit SimulatedSidecar(std::uint32_t number) : number_(number) {}
 
-    /// A new process: empty counters, a new incarnation, another clock.
+    /// Starts a new process with empty counters, a new incarnation and another clock. One that is
+    /// still running is killed first.
     void start(const SidecarSettings& settings, std::vector<Endpoint> seeds, Instant now,
                Random random);
+    /// Ends the process at once, without a goodbye.
     void kill();
     [[nodiscard]] bool running() const { return engine_ != nullptr; }
-    /// Which process of this sidecar it is: events for former ones are void.
+    /// The number of the latest process of this sidecar, raised by each start(). Events for earlier
+    /// processes have no effect.
     [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
 
-    /// A request: whether it is admitted.
+    // The functions from offer() to ledger() may be called only while the process is running.
+
+    /// Charges a request of weight 1 to the quota. False if it is refused.
     [[nodiscard]] bool offer(std::string_view quota, Instant now);
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
-    /// The host at that address says that nobody listens there.
+    /// The host at this address answers a datagram of this process with the message that nobody
+    /// listens there (ICMP port unreachable).
     void refused(const Endpoint& address, Instant now);
     void tick(Instant now);
     [[nodiscard]] engine::Engine& engine() { return *engine_; }
     [[nodiscard]] limiter::Limiter& limiter() { return *limiter_; }
-    /// The process's own monotonic clock.
+    /// What became of the weight that origins told this process of, in its part as an owner. It is
+    /// lost when the process ends.
+    [[nodiscard]] const ToldLedger& ledger() const { return *ledger_; }
+    /// The instant that the process's own monotonic clock shows.
     [[nodiscard]] Instant local(Instant now) const;
-    /// From now on that clock shows so much more, or less: where the machine had been paused.
+    /// From now on that clock shows `by` more. `by` is negative for a machine that was paused.
     void shift_clock(Duration by) { offset_ += by; }
 
-    // A stopped process: its socket goes on filling up to a bound.
+    // What the World keeps for each sidecar; this class only clears it in start().
+
+    // Has a value while the process does not run although it has not ended. Its socket then keeps
+    // datagrams, up to a bound, which the process receives when it goes on.
     std::optional<Instant> stopped_until;
     struct Waiting {
         std::vector<std::byte> bytes;
         Endpoint from;
     };
     std::vector<Waiting> socket;
-    // A throttled one is stopped so shortly that its requests wait for it.
+    // A throttled process (by the quota of CPU time of its control group) is stopped again and
+    // again, for such short times that its requests wait until it goes on. Requests to other
+    // stopped processes are lost.
     bool throttled = false;
     struct Request {
         std::uint32_t quota = 0;
@@ -79,8 +96,9 @@ class SimulatedSidecar {
     Instant began_{};
     Duration offset_{};
     double drift_ = 0;
-    std::uint64_t ticks_ = 0;
+    std::uint64_t ticks_ = 0;  // the limiter is maintained at every hundredth tick
     std::unique_ptr<gossip::SeededNonces> nonces_;
+    std::unique_ptr<ToldLedger> ledger_;
     std::unique_ptr<limiter::Limiter> limiter_;
     limiter::ThreadContext* thread_ = nullptr;
     std::unique_ptr<engine::Engine> engine_;

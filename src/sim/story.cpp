@@ -14,13 +14,13 @@ constexpr double kMeanMargin = 0.01;
 constexpr double kSecondMargin = 0.03;
 constexpr double kShareMargin = 0.03;  // of the share
 constexpr double kLongestMeeting = 20;
-/// In this time everybody has told everything. Those who were given up under heavy loss take longer
-/// to be found again.
+/// The time in which all members have told everything. Members that were given up under heavy loss
+/// take longer to be found again.
 constexpr double kSettling = 15;
 constexpr double kLongestSettling = 90;
 constexpr double kIpAndUdp = 28;  // header bytes of a datagram over IPv4
 
-std::string describe(const char* what, double value, const char* relation, double bound) {
+std::string comparison(const char* what, double value, const char* relation, double bound) {
     char text[160];
     std::snprintf(text, sizeof text, "%s %.4f %s %.4f", what, value, relation, bound);
     return text;
@@ -31,42 +31,41 @@ void judge_range(const std::string& what, Range ours, Range theirs, double margi
     const double least = theirs.least - margin;
     const double most = theirs.most + margin;
     if (ours.least < least) {
-        faults.push_back(describe(what.c_str(), ours.least, "<", least));
+        faults.push_back(comparison(what.c_str(), ours.least, "<", least));
     }
     if (ours.most > most) {
-        faults.push_back(describe(what.c_str(), ours.most, ">", most));
+        faults.push_back(comparison(what.c_str(), ours.most, ">", most));
     }
 }
 
-/// `whose` begins what is said.
-void judge_figures(const std::string& whose, const Figures& figures, bool seconds_known,
-                   const Summary& summary, std::vector<std::string>& faults) {
-    judge_range(whose + "mean", {summary.mean_least, summary.mean_most},
-                {figures.mean_least, figures.mean_most}, kMeanMargin, faults);
-    if (!seconds_known) {
-        return;
+/// Adds the differences between figures and summary; each text begins with `whose`.
+void judge_figures(const std::string& whose, const SteadyRange& figures, const Summary& summary,
+                   std::vector<std::string>& faults) {
+    judge_range(whose + "mean", {summary.mean_least, summary.mean_most}, figures.mean, kMeanMargin,
+                faults);
+    if (figures.seconds) {
+        judge_range(whose + "second", {summary.second_least, summary.second_most}, *figures.seconds,
+                    kSecondMargin, faults);
     }
-    judge_range(whose + "second", {summary.second_least, summary.second_most},
-                {figures.second_least, figures.second_most}, kSecondMargin, faults);
 }
 
-void judge_single_seconds(const Reference& reference, const Summary& summary,
+void judge_single_seconds(const Expectation& expected, const Summary& summary,
                           std::vector<std::string>& faults) {
-    for (std::size_t i = 0; i < reference.single_seconds.size(); ++i) {
+    for (std::size_t i = 0; i < expected.single_seconds.size(); ++i) {
         const double ours = summary.single_seconds[i].distance_from_one();
-        const double theirs = reference.single_seconds[i].distance_from_one();
+        const double theirs = expected.single_seconds[i].distance_from_one();
         const double bound = theirs + kSecondMargin;
         if (ours <= bound) {
             continue;
         }
         const std::string what = "second " + std::to_string(i + 1) + " off by";
-        faults.push_back(describe(what.c_str(), ours, ">", bound));
+        faults.push_back(comparison(what.c_str(), ours, ">", bound));
     }
 }
 
 void judge_own(const OwnFigures& own, const Summary& summary, std::vector<std::string>& faults) {
     if (own.steady) {
-        judge_figures("own ", *own.steady, true, summary, faults);
+        judge_figures("own ", *own.steady, summary, faults);
     }
     for (std::size_t i = 0; i < own.single_seconds.size(); ++i) {
         const std::string what = "own second " + std::to_string(i + 1);
@@ -74,8 +73,8 @@ void judge_own(const OwnFigures& own, const Summary& summary, std::vector<std::s
     }
 }
 
-/// Each leaf's part of what was admitted. Where leaves are to be treated alike, one to which
-/// chance offered more than to the others gets more: that is no part of it.
+/// Adds each leaf's share of the admitted requests. If all leaves are to be treated alike, the
+/// share of a leaf that by chance was offered more is corrected for that.
 void add_shares(const Story& story, const Recorder& recorder, std::size_t leaves,
                 StoryResult& result) {
     const auto part_of = [&](double (Recorder::*between)(double, double, std::uint32_t) const,
@@ -86,24 +85,24 @@ void add_shares(const Story& story, const Recorder& recorder, std::size_t leaves
     };
     for (std::uint32_t i = 0; i < leaves; ++i) {
         double share = part_of(&Recorder::admitted_between, i);
-        if (!story.reference.shares.empty()) {
+        if (!story.expected.shares.empty()) {
             const double offered = part_of(&Recorder::offered_between, i);
-            share *= offered > 0 ? story.reference.shares[i] / offered : 1;
+            share *= offered > 0 ? story.expected.shares[i] / offered : 1;
         }
         result.quota_share.push_back(share);
     }
 }
 
-void judge_shares(const Reference& reference, const Summary& summary,
+void judge_shares(const Expectation& expected, const Summary& summary,
                   std::vector<std::string>& faults) {
-    for (std::size_t i = 0; i < reference.shares.size(); ++i) {
-        const double least = reference.shares[i] * (1 - kShareMargin);
-        const double most = reference.shares[i] * (1 + kShareMargin);
+    for (std::size_t i = 0; i < expected.shares.size(); ++i) {
+        const double least = expected.shares[i] * (1 - kShareMargin);
+        const double most = expected.shares[i] * (1 + kShareMargin);
         if (summary.shares[i].least < least) {
-            faults.push_back(describe("share", summary.shares[i].least, "<", least));
+            faults.push_back(comparison("share", summary.shares[i].least, "<", least));
         }
         if (summary.shares[i].most > most) {
-            faults.push_back(describe("share", summary.shares[i].most, ">", most));
+            faults.push_back(comparison("share", summary.shares[i].most, ">", most));
         }
     }
 }
@@ -117,9 +116,9 @@ void add_ranges(std::vector<Range>& ranges, const std::vector<double>& values, b
     }
 }
 
-/// Of the quota, or the quotas, that the story is about.
+/// Adds the figures of all quotas together.
 void add_admitted(const Story& story, const Recorder& recorder, StoryResult& result) {
-    const std::uint32_t quota = story.quota.value_or(Recorder::kAnyQuota);
+    constexpr std::uint32_t quota = Recorder::kAnyQuota;
     const double span = story.steady_to - story.steady_from;
     result.mean =
         recorder.admitted_between(story.steady_from, story.steady_to, quota) / (story.limit * span);
@@ -128,13 +127,13 @@ void add_admitted(const Story& story, const Recorder& recorder, StoryResult& res
     result.second_most = range.most / story.limit;
     result.offered = recorder.offered_between(0, story.plan.seconds, quota);
     result.refused = result.offered - recorder.admitted_between(0, story.plan.seconds, quota);
-    for (std::size_t i = 0; i < story.reference.single_seconds.size(); ++i) {
+    for (std::size_t i = 0; i < story.expected.single_seconds.size(); ++i) {
         const double at = story.seconds_from + static_cast<double>(i);
         result.single_seconds.push_back(recorder.admitted_between(at, at + 1, quota) / story.limit);
     }
 }
 
-/// Of single quotas over their equal part of the limit.
+/// Adds the figures of single quotas as multiples of an equal part of the limit.
 void add_each_quota(const Story& story, const Recorder& recorder, StoryResult& result) {
     const std::size_t quotas = story.plan.load.quotas.size();
     const double span = story.steady_to - story.steady_from;
@@ -165,7 +164,7 @@ void add_messages(World& world, const Story& story, StoryResult& result) {
     result.totals = totals / sidecars / owners / story.plan.seconds;
 }
 
-/// What each sidecar has sent and received so far.
+/// The number of bytes and datagrams that each sidecar has sent and received so far.
 struct Traffic {
     std::vector<double> bytes;
     std::vector<double> datagrams;
@@ -186,7 +185,8 @@ Traffic traffic_of(World& world) {
     return traffic;
 }
 
-/// The sidecar with most of it, by bytes; processes that began meanwhile count from their start.
+/// Finds the sidecar with the most traffic in bytes. For a process that began meanwhile, the
+/// traffic counts from its start.
 void find_busiest(const Traffic& before, const Traffic& after, double seconds,
                   StoryResult& result) {
     for (std::size_t i = 0; i < after.bytes.size(); ++i) {
@@ -201,9 +201,9 @@ void find_busiest(const Traffic& before, const Traffic& after, double seconds,
     }
 }
 
-bool judges_owners(const Story& story) { return story.reference.busiest_bytes.has_value(); }
+bool judges_owners(const Story& story) { return story.expected.busiest_bytes.has_value(); }
 
-/// What the sidecars show of it, on average.
+/// The average of the staleness that the sidecars show.
 double staleness_of(World& world) {
     double sum = 0;
     double running = 0;
@@ -243,7 +243,8 @@ struct Meters {
             traffic_before = traffic_of(w);
         });
     }
-    /// After the story's own actions of the same instants.
+    /// Must be called after the story's own actions were scheduled, so that these come first at the
+    /// same instant.
     void attach_staleness(World& world, const Story& story) {
         const double end = story.plan.seconds;
         for (double at = story.traffic_from; judges_owners(story) && at < end; at += 1) {
@@ -256,7 +257,7 @@ struct Meters {
 void add_traffic(World& world, const Story& story, const Meters& meters, StoryResult& result) {
     const double datagrams = static_cast<double>(world.datagrams() - meters.datagrams_before);
     const double bytes = static_cast<double>(world.bytes() - meters.bytes_before);
-    // Each is sent by one sidecar and received by another.
+    // Each datagram counts twice: one sidecar sends it and another one receives it.
     const double seconds = story.plan.seconds - story.traffic_from;
     result.datagrams = 2 * datagrams / world.size() / seconds;
     result.bytes = 2 * (bytes + kIpAndUdp * datagrams) / world.size() / seconds;
@@ -276,15 +277,15 @@ double Range::distance_from_one() const {
 
 StoryResult run(const Story& story, std::uint64_t seed) {
     WorldPlan plan = story.plan;
-    plan.seed = seed * 7919 + 13;
+    plan.seed = story.seed.value_or(seed * 7919 + 13);
     World world(plan);
     Watch watch(plan);
     world.watch(&watch);
     Meters meters;
     meters.attach(world, story);
-    if (story.arrange) {
-        story.arrange(world);
-    }
+    arrange(world, story.faults, [&](const limiter::QuotaDefinition& definition, double at) {
+        watch.edited(definition, at);
+    });
     meters.attach_staleness(world, story);
     StoryResult result;
     result.seed = seed;
@@ -299,7 +300,7 @@ StoryResult run(const Story& story, std::uint64_t seed) {
         result.staleness += one / static_cast<double>(meters.staleness.size());
     }
     result.fingerprint = world.fingerprint();
-    // What is told after the end of the story is no part of its figures.
+    // Messages after the end of the story do not count in its figures.
     watch.settle(world, kSettling, kLongestSettling);
     result.findings = watch.findings().texts();
     return result;
@@ -341,40 +342,44 @@ Summary summarise(const std::vector<StoryResult>& results) {
     return summary;
 }
 
+namespace {
+
+void judge_each_quota(const SteadyRange& each, const Summary& summary,
+                      std::vector<std::string>& faults) {
+    judge_range("mean of a quota", summary.quota_mean, each.mean, 0, faults);
+    if (each.seconds) {
+        judge_range("second of a quota", summary.quota_second, *each.seconds, 0, faults);
+    }
+}
+
+}  // namespace
+
 std::vector<std::string> judge(const Story& story, const Summary& summary) {
     std::vector<std::string> faults = summary.findings;
-    const Reference& reference = story.reference;
+    const Expectation& expected = story.expected;
     if (!summary.met) {
         faults.emplace_back("not everybody met everybody");
     }
-    if (reference.steady) {
-        judge_figures("", *reference.steady, reference.seconds_known, summary, faults);
-    }
-    if (reference.nothing_refused && summary.refused > 0) {
-        faults.push_back(describe("refused", summary.refused, ">", 0));
+    if (expected.steady) {
+        judge_figures("", *expected.steady, summary, faults);
     }
     const auto judge_bound = [&](const char* what, double value, std::optional<double> bound) {
         if (bound && value > *bound) {
-            faults.push_back(describe(what, value, ">", *bound));
+            faults.push_back(comparison(what, value, ">", *bound));
         }
     };
-    judge_bound("share refused", summary.refused_share, reference.refused_share);
-    judge_bound("bytes a second", summary.bytes, reference.bytes);
-    judge_bound("bytes a second of the busiest", summary.busiest_bytes, reference.busiest_bytes);
-    judge_bound("staleness", summary.staleness, reference.staleness);
-    if (reference.paced && summary.pace <= 1) {
+    judge_bound("share refused", summary.refused_share, expected.refused_share);
+    judge_bound("bytes a second", summary.bytes, expected.bytes);
+    judge_bound("bytes a second of the busiest", summary.busiest_bytes, expected.busiest_bytes);
+    judge_bound("staleness", summary.staleness, expected.staleness);
+    if (expected.paced && summary.pace <= 1) {
         faults.emplace_back("no owner asked for slowness");
     }
-    if (reference.each_quota) {
-        const Figures& each = *reference.each_quota;
-        judge_bound("mean of a quota", summary.quota_mean.most, each.mean_most);
-        judge_bound("second of a quota", summary.quota_second.most, each.second_most);
-        judge_bound("a quota's mean below 1 by", 1 - summary.quota_mean.least, 1 - each.mean_least);
-        judge_bound("a quota's second below 1 by", 1 - summary.quota_second.least,
-                    1 - each.second_least);
+    if (expected.each_quota) {
+        judge_each_quota(*expected.each_quota, summary, faults);
     }
-    judge_single_seconds(reference, summary, faults);
-    judge_shares(reference, summary, faults);
+    judge_single_seconds(expected, summary, faults);
+    judge_shares(expected, summary, faults);
     judge_own(story.own, summary, faults);
     return faults;
 }

@@ -1,79 +1,79 @@
 #pragma once
-// A story: a fleet, a load, faults, and what must come of them, next to what the reference model
-// gave for the same. Running one gives figures; figures can be judged. Plain values; running is
-// single-threaded and repeatable for a seed.
+// A story: a fleet, its load, the faults that happen to it, and what is expected of it. Running a
+// story gives figures, which can be judged. docs/simulator.md says how a story is written as text;
+// story_file.h reads it. Plain values; a run is single-threaded and repeatable for a seed.
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/faults.h"
 #include "sim/world.h"
 
 namespace weir::sim {
 
-/// Bounds or figures of admitted over the limit.
-struct Figures {
-    double mean_least = 0;
-    double mean_most = 0;
-    double second_least = 0;  // worst sliding second
-    double second_most = 0;
-};
-
-/// Least and most of several runs.
+/// The least and the greatest of several values, or the bounds of one value.
 struct Range {
     double least = 0;
     double most = 0;
     void add(double value);
-    /// How far the one that is further off is from 1.
+    /// The larger of the distances of `least` and `most` from 1.
     [[nodiscard]] double distance_from_one() const;
 };
 
-/// What the reference model gave. Not every row of its table has every figure.
-struct Reference {
-    std::optional<Figures> steady;
-    bool seconds_known = true;  // whether the worst seconds of `steady` are
-    bool nothing_refused = false;
-    /// Refused of what was offered, at most.
-    std::optional<double> refused_share;
-    /// Bytes a second, in and out, IP and UDP headers counted: of a sidecar on average, and of the
-    /// one with most (the busiest owner).
-    std::optional<double> bytes;
-    std::optional<double> busiest_bytes;
-    /// weir_gossip_staleness_seconds, mean of all sidecars, at most.
-    std::optional<double> staleness;
-    /// Whether owners are to be seen asking for slowness.
-    bool paced = false;
-    /// The same figures for each of many equal quotas.
-    std::optional<Figures> each_quota;
-    /// Admitted over the limit in single seconds after the fault or step, over its 20 seeds.
-    std::vector<Range> single_seconds;
-    /// What each quota gets of what is admitted while steady; give or take 3 % of it.
-    std::vector<double> shares;
-    std::string text;  // as the table has it
+/// Admitted requests as a multiple of the limit, while the load is steady.
+struct SteadyRange {
+    Range mean;
+    std::optional<Range> seconds;  // the least and the greatest of all sliding seconds
 };
 
-/// What weir itself gave over 20 seeds, as docs/cluster.md has it: where the reference is so much
-/// worse that a bad regression would still be within its bounds.
+/// What is expected of a story. For the stories of docs/cluster.md these are the figures of the
+/// reference model. Members without a value are not judged.
+struct Expectation {
+    std::string text;  // as the table in the documentation shows it
+    std::optional<SteadyRange> steady;
+    /// The largest share of offered requests that may be refused. 0: not one request.
+    std::optional<double> refused_share;
+    /// Admitted requests as multiples of the limit in single seconds, from Story::seconds_from on.
+    /// A second may be as far from 1 as the end of its range that is further from 1.
+    std::vector<Range> single_seconds;
+    /// The share of each leaf in the requests that are admitted while the load is steady. It may be
+    /// off by 3 % of the value.
+    std::vector<double> shares;
+    /// The same as `steady` for each leaf, as a multiple of an equal part of the limit.
+    std::optional<SteadyRange> each_quota;
+    /// The largest number of bytes per second, in and out, with IP and UDP headers: the average of
+    /// all sidecars, and that of the busiest sidecar, which is an owner.
+    std::optional<double> bytes;
+    std::optional<double> busiest_bytes;
+    /// The largest mean of weir_gossip_staleness_seconds over all sidecars.
+    std::optional<double> staleness;
+    /// Whether owners must ask for a slower pace.
+    bool paced = false;
+};
+
+/// The figures that weir itself had before, over 20 seeds. They are given where the expectation is
+/// so wide that a bad regression would still be within it.
 struct OwnFigures {
-    std::optional<Figures> steady;
+    std::optional<SteadyRange> steady;
+    /// Bounds on both sides.
     std::vector<Range> single_seconds;
 };
 
 struct Story {
     std::string name;
-    std::string text;
+    std::string text;  // what it is about
     WorldPlan plan;
-    double limit = 1000;
-    /// The quotas whose admitted requests are compared with the limit; empty: all.
-    std::optional<std::uint32_t> quota;
-    double steady_from = 8;
-    double steady_to = 25;
-    double seconds_from = 0;  // where `single_seconds` begin
-    double traffic_from = 0;  // from where on bytes and datagrams are counted
-    std::function<void(World&)> arrange;
-    Reference reference;
+    /// The seed of all chance. Without it each run has its own.
+    std::optional<std::uint64_t> seed;
+    std::vector<Fault> faults;
+    double limit = 1;  // requests a second with which the admitted ones are compared
+    double steady_from = 0;
+    double steady_to = 0;
+    double seconds_from = 0;
+    double traffic_from = 0;  // bytes and datagrams are counted from here on
+    Expectation expected;
     OwnFigures own;
 };
 
@@ -87,7 +87,8 @@ struct StoryResult {
     double offered = 0;
     std::vector<double> single_seconds;
     std::vector<double> quota_share;  // of each quota in what was admitted while steady
-    /// Of single quotas over their equal part of the limit: the means' and seconds' range.
+    /// The least and the greatest mean and second of single quotas, as multiples of an equal part
+    /// of the limit.
     Range quota_mean{1e9, -1e9};
     Range quota_second{1e9, -1e9};
     double deltas = 0;  // messages a second, sidecar and owner
@@ -103,18 +104,6 @@ struct StoryResult {
 };
 
 [[nodiscard]] StoryResult run(const Story& story, std::uint64_t seed);
-
-/// Every row of the table, in its order.
-[[nodiscard]] std::vector<Story> all_stories();
-
-/// Owners on throttled pods; part of all_stories().
-[[nodiscard]] std::vector<Story> throttle_stories();
-
-/// Gives the stories of faults the figures that weir itself had; part of all_stories().
-void add_own_figures(std::vector<Story>& stories);
-
-/// Those that are judged by traffic: a fleet that grows, owners of a quota that all use.
-[[nodiscard]] std::vector<Story> cost_stories();
 
 /// Several runs of a story.
 struct Summary {
@@ -141,9 +130,9 @@ struct Summary {
 };
 [[nodiscard]] Summary summarise(const std::vector<StoryResult>& results);
 
-/// What of the summary is further from the reference than allowed: means by 1 % of its range, worst
-/// seconds by 0.03, single ones too. The same of weir's own figures, where there are some; single
-/// seconds are then held on both sides. Empty: as good or better.
+/// What of the summary is further from what is expected than allowed: a mean may leave its range by
+/// 0.01 and a second by 0.03. The same holds for weir's own figures. What the checkers objected to
+/// is part of it. Empty: all is as expected.
 [[nodiscard]] std::vector<std::string> judge(const Story& story, const Summary& summary);
 
 }  // namespace weir::sim

@@ -11,12 +11,14 @@
 #include "sim/checkers/nobody_starved.h"
 #include "sim/checkers/nothing_lost.h"
 #include "sim/checkers/owners_alike.h"
+#include "sim/fleet_limits.h"
 #include "sim/look.h"
 
 namespace weir::sim {
 namespace {
 
-/// Looking at everybody's table of everybody costs by the square of the fleet.
+/// Up to this size of the fleet the members that each sidecar knows are looked up. The cost grows
+/// with the square of the size.
 constexpr std::uint32_t kSmallFleet = 20;
 constexpr double kSettlingStep = 5;
 
@@ -24,38 +26,20 @@ constexpr double kSettlingStep = 5;
 
 Watch::Watch(const WorldPlan& plan)
     : central_(plan.definitions, plan.seed), process_of_(plan.sidecars) {
-    facts_.limits = limits_of(plan.definitions);
-    find_chains(plan);
+    FleetLimits fleet = find_limits(plan.load, plan.definitions);
     checkers_.push_back(std::make_unique<CountedOnce>());
     checkers_.push_back(std::make_unique<NothingLost>());
     checkers_.push_back(std::make_unique<CellsGrow>());
     checkers_.push_back(std::make_unique<BelowCeiling>());
     checkers_.push_back(std::make_unique<BoundedMemory>());
     checkers_.push_back(std::make_unique<OwnersAlike>());
-    checkers_.push_back(std::make_unique<NobodyStarved>(plan.sidecars, plan.load.quotas.size()));
-    checkers_.push_back(
-        std::make_unique<NoMoreRefused>(leaves_below_their_limits(plan.load, plan.definitions)));
+    checkers_.push_back(std::make_unique<NobodyStarved>(plan.sidecars, fleet));
+    checkers_.push_back(std::make_unique<NoMoreRefused>(leaves_below_their_limits(fleet)));
+    facts_.limits = std::move(fleet.limits);
+    chains_ = std::move(fleet.chains);
 }
 
 Watch::~Watch() = default;
-
-void Watch::find_chains(const WorldPlan& plan) {
-    for (const std::string& leaf : plan.load.quotas) {
-        std::vector<LimitIndex>& chain = chains_.emplace_back();
-        std::optional<std::string> name = leaf;
-        while (name) {
-            for (LimitIndex i = 0; i < facts_.limits.size(); ++i) {
-                if (facts_.limits[i].quota == *name) {
-                    chain.push_back(i);
-                }
-            }
-            const auto found =
-                std::find_if(plan.definitions.begin(), plan.definitions.end(),
-                             [&](const auto& definition) { return definition.name == *name; });
-            name = found == plan.definitions.end() ? std::nullopt : found->parent;
-        }
-    }
-}
 
 void Watch::started(World& world, std::uint32_t sidecar) {
     process_of_[sidecar] = facts_.ever.size();
@@ -136,7 +120,7 @@ void Watch::look(World& world, bool closely) {
         ProcessFact& process = facts_.running.emplace_back(
             look_into(world.sidecar(i), i, world.instant(), facts_.limits));
         process.process = process_of_[i];
-        // In a star nobody but the three owners knows everybody.
+        // In a star only the three owners know all sidecars.
         if (closely && !world.plan().star) {
             look_closely(world.sidecar(i), process);
         }
@@ -144,7 +128,7 @@ void Watch::look(World& world, bool closely) {
     }
 }
 
-/// What is remembered of a process: its runs and its incarnations.
+/// Records the runs and incarnations of a process.
 void Watch::follow(const ProcessFact& process) {
     for (const UsedFact& used : process.used) {
         facts_.runs.try_emplace({used.limit, used.run}, process.process);

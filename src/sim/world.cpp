@@ -11,15 +11,16 @@ namespace weir::sim {
 namespace {
 
 constexpr Duration kTick = std::chrono::milliseconds(10);
-/// What a kernel keeps of a stopped process's socket, in datagrams.
+/// How many datagrams the kernel keeps in the socket of a stopped process.
 constexpr std::size_t kSocketBuffer = 256;
 constexpr std::uint32_t kSeeds = 3;
-/// How often it is checked whether everybody knows everybody.
+/// How often it is checked whether all sidecars know each other.
 constexpr Duration kMeetingStep = std::chrono::milliseconds(500);
 constexpr Instant kBegin = Instant(std::chrono::seconds(1000));
 constexpr Duration kSecond = std::chrono::seconds(1);
 
-/// Nobody tells of others. Thousands who only know three probe them seldom.
+/// The settings of membership in a star: members do not tell of others, and the thousands that know
+/// only three members probe them rarely.
 membership::MembershipSettings membership_of_star(double budgets) {
     membership::MembershipSettings settings;
     settings.probe_period = std::chrono::seconds(3);
@@ -108,7 +109,8 @@ bool World::run(double longest_meeting) {
     for (std::uint32_t i = 0; i < plan_.sidecars; ++i) {
         start(i);
     }
-    // With the whole network in order, so that a story begins with what it is about.
+    // The sidecars meet in a network without faults, so that the story begins with the situation
+    // that it is about.
     network_.set_faults(NetworkFaults{});
     const Instant latest = now_ + from_seconds(longest_meeting);
     bool met = false;
@@ -116,7 +118,7 @@ bool World::run(double longest_meeting) {
         run_until(now_ + kMeetingStep);
         met = everybody_met();
     }
-    // Owners have to be past their first second.
+    // Owners must have existed for more than a second.
     run_until(now_ + std::chrono::milliseconds(1500));
     network_.set_faults(plan_.faults);
     disturbed_always_ = disturbs(plan_.faults);
@@ -141,7 +143,7 @@ void World::settle(double seconds) {
 void World::run_until(Instant end) {
     while (!queue_.empty() && queue_.next().at <= end) {
         watch_until(queue_.next().at);
-        const Event event = queue_.pop();
+        const ScheduledEvent event = queue_.pop();
         now_ = event.at;
         handle(event);
     }
@@ -149,7 +151,7 @@ void World::run_until(Instant end) {
     now_ = end;
 }
 
-/// Between events, so that no event is another one for it.
+/// Calls the watcher between events, so that it does not change any event.
 void World::watch_until(Instant end) {
     while (watcher_ != nullptr && next_second_ && *next_second_ <= end) {
         now_ = *next_second_;
@@ -166,7 +168,7 @@ void World::note_fault(double seconds) {
     disturbed_until_ = std::max(disturbed_until_, now_ + from_seconds(seconds));
 }
 
-void World::handle(const Event& event) {
+void World::handle(const ScheduledEvent& event) {
     switch (event.kind) {
         case EventKind::tick:
             handle_tick(event);
@@ -178,7 +180,7 @@ void World::handle(const Event& event) {
             handle_arrival();
             break;
         case EventKind::action: {
-            // Moved out first: an action may add others.
+            // The action is moved out first, because it may add other actions.
             const Action action = std::move(actions_[event.subject].second);
             action(*this);
             break;
@@ -186,7 +188,7 @@ void World::handle(const Event& event) {
     }
 }
 
-void World::handle_tick(const Event& event) {
+void World::handle_tick(const ScheduledEvent& event) {
     SimulatedSidecar& sidecar = sidecars_[event.subject];
     if (event.epoch != sidecar.epoch() || !sidecar.running()) {
         return;
@@ -200,7 +202,7 @@ void World::handle_tick(const Event& event) {
     }
     sidecar.tick(now_);
     collect(event.subject);
-    // Timers are never exact.
+    // Real timers are never exact.
     const auto late = from_seconds(to_seconds(kTick) * 0.02 * random_.unit());
     queue_.push(now_ + kTick + late, EventKind::tick, event.subject, event.epoch);
 }
@@ -208,7 +210,7 @@ void World::handle_tick(const Event& event) {
 void World::resume(std::uint32_t number) {
     SimulatedSidecar& sidecar = sidecars_[number];
     sidecar.stopped_until.reset();
-    // The event loop reads what waits in the socket before or after its timer.
+    // A real event loop may read its socket before or after the timer.
     if (random_.unit() < 0.5) {
         sidecar.tick(now_);
     }
@@ -221,7 +223,7 @@ void World::resume(std::uint32_t number) {
     }
 }
 
-void World::handle_datagram(const Event& event) {
+void World::handle_datagram(const ScheduledEvent& event) {
     const Flight flight = std::move(flights_[event.subject]);
     free_flights_.push_back(event.subject);
     if (!flight.refusal) {
@@ -290,7 +292,8 @@ void World::launch(Flight flight, Instant at) {
     queue_.push(at, EventKind::datagram, place, 0);
 }
 
-/// The host of a process that is gone answers as long as the network lets it.
+/// Lets the host of a process that has ended answer that nobody listens, if the network delivers
+/// it.
 void World::refuse(const Endpoint& to, std::uint32_t by) {
     const auto sender = SimulatedSidecar::number_of(to);
     if (!plan_.faults.refusals || !sender || *sender >= plan_.sidecars) {
@@ -317,7 +320,7 @@ void World::handle_arrival() {
     const Arrival arrival = arrival_;
     schedule_arrival();
     std::uint32_t number = arrival.sidecar;
-    // A load balancer knows who is gone, but not who is stopped.
+    // A load balancer knows which processes have ended, but not which are stopped.
     for (int i = 0; i < 100 && !sidecars_[number].running(); ++i) {
         number = load_.any_sidecar();
     }
@@ -389,6 +392,9 @@ void World::restart(std::uint32_t number) {
 }
 
 void World::say_goodbye(std::uint32_t number) {
+    if (!sidecars_[number].running() || sidecars_[number].stopped_until) {
+        return;  // no process is there to say it
+    }
     sidecars_[number].engine().goodbye(sidecars_[number].local(now_));
     collect(number);
     end_process(number);
@@ -432,7 +438,7 @@ void World::turn_clone() {
     action_at(now() + to_seconds(kTick), [](World& world) { world.turn_clone(); });
 }
 
-void World::set_keys(std::uint32_t number, const std::vector<engine::GossipKey>& keys) {
+void World::set_keys(std::uint32_t number, const std::vector<gossip::Key>& keys) {
     keys_[number] = keys;
     if (sidecars_[number].running()) {
         sidecars_[number].engine().set_keys(keys);

@@ -1,10 +1,11 @@
 #pragma once
-// A virtual fleet: sidecars with production limiter and engine, a network with faults, load, and
-// actions at given times, all driven from one seed. Every datagram is encoded, sealed, opened and
-// decoded by the code that ships. The same seed gives the same run, byte for byte: fingerprint()
-// hashes every datagram that was sent. Not thread-safe.
+// A virtual fleet: sidecars with the limiter and engine of the product, a network with faults,
+// load, and actions at given times, all driven by one seed. Every datagram is encoded, sealed,
+// opened and decoded by the code of the product. The same seed gives the same run, byte for byte:
+// fingerprint() hashes every datagram that was sent. Not thread-safe.
 //
-// Times of a story are in seconds from its beginning, which is when everybody knows everybody.
+// Times of a story are in seconds from its beginning, the instant at which all sidecars know each
+// other.
 
 #include <cstdint>
 #include <functional>
@@ -30,33 +31,36 @@ struct WorldPlan {
     LoadPlan load;
     NetworkFaults faults;
     sync::SyncSettings sync;
-    /// The first three own everything and know everybody; the others know nobody but them, and
-    /// probe one of them every 3 s. For fleets so large that everybody's table of everybody is too
-    /// much for one machine. Of membership such a world tells only how all meet the three.
+    /// The first three sidecars own all limits and know all others. The others know only these
+    /// three and probe one of them every 3 s. This is for fleets so large that one machine has no
+    /// memory for a complete table of members in each sidecar. Such a world tests membership only
+    /// between the three and the others.
     bool star = false;
-    /// What an owner may send is so much of the usual (datagrams of counters, bytes and answers of
-    /// membership): a fleet of 500 with a tenth presses its owners as 5,000 do.
+    /// The share of its usual budgets that a sidecar has, for datagrams of counters and for bytes
+    /// and answers of membership. For an owner with a tenth of its budgets, 500 sidecars are as
+    /// heavy a load as 5,000 for a usual one.
     double budgets = 1;
     double clock_drift = 0;
     double seconds = 40;
-    /// Whether requests are counted in bins of 10 ms (Recorder): for hours it would be too much.
+    /// Whether requests are counted in bins of 10 ms (Recorder). Stories of hours would need too
+    /// much memory for that.
     bool record = true;
     std::uint64_t seed = 1;
 };
 
 class World;
 
-/// Looks on while a story runs, and changes nothing: what it is told does not depend on it, nor
-/// does the fingerprint.
+/// Observes a story while it runs. A watcher must not change anything: the run and its fingerprint
+/// are the same without it.
 class Watcher {
   public:
     virtual ~Watcher() = default;
     virtual void started(World& world, std::uint32_t sidecar) = 0;
-    /// Called while the process is still there.
+    /// Called while the process still exists.
     virtual void ending(World& world, std::uint32_t sidecar) = 0;
     virtual void offered(World& world, std::uint32_t sidecar, std::uint32_t quota,
                          bool admitted) = 0;
-    /// At every full second of the story.
+    /// Called at every full second of the story.
     virtual void second(World& world) = 0;
 };
 
@@ -68,44 +72,44 @@ class World {
 
     explicit World(WorldPlan plan);
 
-    /// Runs the action at that time of the story.
+    /// Schedules the action for this time of the story, before run().
     void at(double seconds, Action action);
-    /// The same, for actions: the story has begun.
+    /// The same, for an action that schedules another one while the story runs.
     void action_at(double seconds, Action action);
     void observe(Observer observer) { observer_ = std::move(observer); }
-    /// Lets the members find each other (at most `longest` seconds), then runs the story.
-    /// False when they did not find each other.
+    /// Lets the members find each other, for at most `longest_meeting` seconds, then runs the
+    /// story. False when they did not find each other.
     bool run(double longest_meeting);
-    /// After run(): the network is in order and nothing is offered for so long.
+    /// After run(): goes on for `seconds` without faults and without load.
     void settle(double seconds);
     void watch(Watcher* watcher) { watcher_ = watcher; }
 
     // --- for actions -----------------------------------------------------------------------------
     void stop(std::uint32_t sidecar, double seconds);
-    /// A pod out of its processor quota: stopped for `stopped` of every `period` seconds, until
-    /// the given time of the story. Its requests wait until it runs again.
+    /// Acts like a pod that has used up its processor quota: until the given time of the story it
+    /// is stopped for `stopped` of every `period` seconds. Its requests wait until it runs again.
     void throttle(std::uint32_t sidecar, double stopped, double period, double until);
     void kill(std::uint32_t sidecar);
     void restart(std::uint32_t sidecar);
     void say_goodbye(std::uint32_t sidecar);
-    /// Nothing passes between the sides for so long.
+    /// For this time no datagram passes between the sides.
     void cut(std::vector<bool> side, double seconds, bool one_way);
-    /// Another network for so long, then the story's own again.
+    /// For this time the network has these faults, then those of the story again.
     void disturb(const NetworkFaults& faults, double seconds);
     /// The sidecar's monotonic clock leaps forward.
     void leap_clock(std::uint32_t sidecar, double seconds);
-    /// Its whole machine is paused: nothing runs, and its clock does not go on either.
+    /// Pauses the sidecar's whole machine: nothing runs, and its clock stands still.
     void pause(std::uint32_t sidecar, double seconds);
-    /// A second machine comes up with the sidecar's address, for so long. It gets this share of the
-    /// datagrams that go there, and no load.
+    /// For this time there is a second machine with the sidecar's address. It gets this share of
+    /// the datagrams that go there, and no load.
     void clone(std::uint32_t sidecar, double seconds, double share);
-    /// The sidecar's keys, and those of all processes that are started there later.
-    void set_keys(std::uint32_t sidecar, const std::vector<engine::GossipKey>& keys);
-    /// A change of a definition through the API of one sidecar. False when it was refused.
+    /// Sets the keys of the sidecar, also of processes that are started there later.
+    void set_keys(std::uint32_t sidecar, const std::vector<gossip::Key>& keys);
+    /// Changes a definition through the API of one sidecar. False when it was refused.
     bool edit(std::uint32_t sidecar, const limiter::QuotaDefinition& definition);
-    /// A datagram that somebody else puts on the wire.
+    /// Delivers a datagram that none of the sidecars has sent.
     void inject(std::uint32_t to, const Endpoint& from, std::vector<std::byte> bytes);
-    /// Somebody else on the network: is given what is sent to addresses of no sidecar.
+    /// Gets the datagrams that are sent to addresses of no sidecar.
     using Stranger = std::function<void(std::uint32_t from, const Endpoint& to, ByteSpan bytes)>;
     void strangers(Stranger stranger) { stranger_ = std::move(stranger); }
     /// Sees every datagram as it is sent.
@@ -117,19 +121,19 @@ class World {
     [[nodiscard]] double now() const { return to_seconds(now_ - began_); }
     [[nodiscard]] SimulatedSidecar& sidecar(std::uint32_t number) { return sidecars_[number]; }
     [[nodiscard]] std::uint32_t size() const { return plan_.sidecars; }
-    /// The sidecars that own the quota, as a sidecar which uses it knows them.
+    /// The sidecars that own the quota, as far as a sidecar that uses it knows.
     [[nodiscard]] std::vector<std::uint32_t> owners_of(std::string_view quota);
     [[nodiscard]] Instant instant() const { return now_; }
-    /// Seconds since the last fault was over; negative while there is one.
+    /// Seconds since the last fault ended; negative during a fault.
     [[nodiscard]] double calm_for() const;
-    /// What the story knows as its quotas and load.
+    /// The plan that the world was made from.
     [[nodiscard]] const WorldPlan& plan() const { return plan_; }
 
     [[nodiscard]] const Recorder& recorder() const { return recorder_; }
     [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
     [[nodiscard]] std::uint64_t datagrams() const { return sent_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-    /// Requests that met nobody: their sidecar was stopped.
+    /// Requests that nobody answered, because their sidecar was stopped.
     [[nodiscard]] std::uint64_t lost_requests() const { return lost_requests_; }
 
   private:
@@ -137,7 +141,7 @@ class World {
         std::uint32_t to = 0;
         Endpoint from;
         std::vector<std::byte> bytes;
-        bool refusal = false;  // nobody listens at `from`
+        bool refusal = false;  // an answer that nobody listens at `from`
     };
     void start(std::uint32_t sidecar);
     [[nodiscard]] SidecarSettings settings_of(std::uint32_t sidecar) const;
@@ -147,9 +151,9 @@ class World {
     void watch_until(Instant end);
     void end_process(std::uint32_t sidecar);
     void note_fault(double seconds);
-    void handle(const Event& event);
-    void handle_tick(const Event& event);
-    void handle_datagram(const Event& event);
+    void handle(const ScheduledEvent& event);
+    void handle_tick(const ScheduledEvent& event);
+    void handle_datagram(const ScheduledEvent& event);
     void handle_arrival();
     void schedule_arrival();
     void collect(std::uint32_t from);
@@ -168,7 +172,7 @@ class World {
     Recorder recorder_;
     EventQueue queue_;
     std::vector<SimulatedSidecar> sidecars_;
-    std::vector<std::vector<engine::GossipKey>> keys_;  // by sidecar
+    std::vector<std::vector<gossip::Key>> keys_;  // by sidecar
     /// A second process at the address of a sidecar.
     struct Clone {
         std::uint32_t number = 0;

@@ -19,7 +19,7 @@ constexpr std::uint64_t kForgetSilentEvery = 1000;  // ticks
 
 CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter& limiter,
                                  membership::Transport& transport, Random for_reporter,
-                                 Random for_owner)
+                                 Random for_owner, WeightLedger* ledger)
     : settings_(settings),
       limiter_(limiter),
       transport_(transport),
@@ -31,7 +31,7 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
                  limiter::IsolationMode& when_isolated) {
               return resolve(key, name, parameters, when_isolated);
           },
-          counters_),
+          counters_, ledger),
       hot_(settings.hot_limits),
       packets_(transport, counters_.dropped_entries) {}
 

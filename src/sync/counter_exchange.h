@@ -2,12 +2,13 @@
 // The counter synchronisation of one member, put together: the reporter tells owners what was
 // admitted here, the owner adds up what all report about the limits of its shards, and both speak
 // through the transport. Messages about counters go in; messages to other members go out through
-// the transport. What one half says to the other half of the same process goes there at once,
-// without the network.
+// the transport. When this member owns a limit that it reports, its reporter and owner exchange
+// these messages directly, without the network.
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns reporter, owner and their
-// tables; borrows settings, limiter and transport, which must outlive it.
-// Invariant: every method that takes `now` is called with instants that never fall.
+// tables; borrows settings, limiter, transport and the ledger (if there is one), which must outlive
+// it.
+// Invariant: no call is given an earlier `now` than the calls before it.
 
 #include <cstdint>
 #include <span>
@@ -30,34 +31,39 @@ namespace weir::sync {
 class CounterExchange final : public DeltaSink, public OwnerSink {
   public:
     CounterExchange(const SyncSettings& settings, limiter::Limiter& limiter,
-                    membership::Transport& transport, Random for_reporter, Random for_owner);
+                    membership::Transport& transport, Random for_reporter, Random for_owner,
+                    WeightLedger* ledger);
 
     /// After the transport has started.
     void start(Instant now);
-    /// A message of the counters' lane, or hints.
+    /// Takes a message about counters or hot limits in.
     void receive(const membership::Received& message, Instant now);
-    /// Any message of the member was opened: it lives.
+    /// A datagram of the member was opened, so the member lives.
     void heard(const gossip::MemberId& member, Instant now);
-    /// Something that the member sent was refused: its name is shown with its refusals.
+    /// A value that the member sent was refused. Reports show the member with the number of its
+    /// refusals.
     void blame(const gossip::MemberId& member, Instant now);
-    /// All messages of a datagram with deltas of this member have been received: what waited for
-    /// an answer to share its datagram goes with it.
+    /// All messages of a datagram with deltas of this member have been received. Publications that
+    /// waited to share a datagram with the answer are sent now.
     void answered(const gossip::MemberId& member, Instant now);
-    /// A host says that nobody listens at the member's address. True: ask the member itself.
+    /// A host says that no process listens at the member's address. True when the member itself is
+    /// to be asked whether it lives.
     [[nodiscard]] bool nobody_there(const gossip::MemberId& member, Instant now);
-    /// `number` counts all ticks of the process: what is done seldom goes by it.
+    /// `number` counts all ticks of the process; work that is not done at every tick goes by it.
     void tick(Instant now, std::uint64_t number);
-    /// What membership noticed since the last call; takes the changes of owners by itself.
+    /// Follows the changes of membership since the last call. It reads the changes of owners from
+    /// the transport itself.
     void follow(std::span<const membership::MembershipEvent> events, Instant now);
-    /// The process had been stopped, and what waited in its socket has been thrown away.
+    /// The process was stopped, and the datagrams that waited have been discarded.
     void stopped(Instant now);
     /// Definitions changed: parameters of limits in use are read again.
     void definitions_changed(Instant now);
-    /// Records of the limiter were given to other limits: what was kept for the former ones goes.
+    /// The limiter has reused records for other limits: what is kept for the earlier limits is
+    /// dropped.
     void records_changed(Instant now) { reporter_.drop_changed(now); }
-    /// The last report; to be called before the transport begins to leave.
+    /// Sends the last deltas. To be called before the transport begins to leave.
     void begin_leaving(Instant now);
-    /// Hands over what is owned here to the owners that remain.
+    /// Hands the limits that are owned here over to the owners that remain.
     void leave(Instant now);
 
     [[nodiscard]] SyncStatistics& counters() { return counters_; }
@@ -76,7 +82,7 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     void ask_owner(const gossip::MemberId& to, std::uint16_t shards) override;
 
   private:
-    // counter_receiver.cpp: what comes in
+    // In counter_receiver.cpp: messages that arrive.
     [[nodiscard]] bool receive_entry(const membership::Received& message, ByteReader& reader,
                                      MemberNumber sender);
     void receive_deltas(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
@@ -112,7 +118,7 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     Owner owner_;
     HotTable hot_;
     DeltaPackets packets_;
-    AnswerPacket* answering_ = nullptr;  // while the deltas of one message are taken in
+    AnswerPacket* answering_ = nullptr;  // set while the deltas of one message are received
     gossip::MemberId self_;
     MemberNumber self_number_ = 0;
     LoadMeter load_;

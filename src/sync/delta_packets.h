@@ -1,10 +1,10 @@
 #pragma once
-// Deltas on their way to owners, packed: all entries of a tick for one owner in as few messages as
-// hold them, each with a tag that its answer repeats, so that the answer need not name limits and
-// counts again. Belongs to the control thread; borrows the sink.
+// Packs the deltas of one tick: all entries for one owner go into as few messages as hold them.
+// Each message has a tag, which the owner's answer repeats, so that the answer need not repeat
+// limits and counts. Belongs to the control thread; borrows the sink.
 //
-// Invariants: of each owner at most kRemembered messages are remembered, the newest; an answer to a
-// forgotten one is lost, and the deltas are sent again.
+// Invariants: for each owner at most the kRemembered newest messages are remembered. The answer to
+// a forgotten message cannot be used, and its deltas are sent again.
 
 #include <cstdint>
 #include <deque>
@@ -27,7 +27,8 @@ class DeltaPackets {
     void add(const gossip::MemberId& owner, const DeltaEntry& entry);
     /// Sends what was added since the last call.
     void send_all();
-    /// What the message said, to which this owner now answers; nullptr: forgotten, or never sent.
+    /// The counts in the message with this tag, which the owner answers; nullptr if it was
+    /// forgotten or never sent.
     [[nodiscard]] const std::vector<SaidCounts>* find(const gossip::MemberId& owner,
                                                       std::uint16_t tag) const;
     void forget(const gossip::MemberId& owner) { lines_.erase(owner); }
@@ -57,11 +58,11 @@ class AnswerPacket {
     AnswerPacket(gossip::MessageSink& sink, const gossip::MemberId& to, std::uint16_t tag,
                  std::uint64_t& dropped);
 
-    /// The owner is about to take this entry in.
+    /// To be called before the owner receives this entry.
     void expect(const DeltaEntry& entry) { said_ = said_in(entry); }
-    /// Whether the total is the answer to the expected entry; then it has been added.
+    /// Adds the total if it answers the expected entry. False if it does not.
     [[nodiscard]] bool add(const gossip::MemberId& to, const TotalEntry& entry);
-    /// The expected entry is dealt with, answered or not.
+    /// To be called after the owner has received the entry, whether it answered or not.
     void next();
     void send();
 

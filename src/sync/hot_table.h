@@ -1,7 +1,7 @@
 #pragma once
-// The hottest shedding limits of the fleet as rumours that travel with membership gossip, so that a
-// sidecar with one request a minute knows before its request comes. Bounded; the newest word about
-// a limit wins. Belongs to the control thread.
+// The hottest limits of the fleet that shed, as rumours that travel with membership gossip. So a
+// sidecar with one request a minute knows of the shedding before its request comes. Bounded; the
+// newest rumour about a limit replaces the older ones. Belongs to the control thread.
 
 #include <cstddef>
 #include <span>
@@ -14,15 +14,16 @@ namespace weir::sync {
 
 class HotTable {
   public:
-    /// Older rumours are not told on.
+    /// Older rumours are not passed on.
     static constexpr Duration kLongestAge = std::chrono::seconds(3);
 
     explicit HotTable(std::size_t capacity) : capacity_(capacity) {}
 
-    /// Takes one in, from an owner's own knowledge or from gossip. False when it was not news.
+    /// Takes a rumour in, from the owner in this process or from gossip. False when it is not newer
+    /// than what is known.
     bool note(const HotEntry& entry, Instant now);
     void forget_old(Instant now);
-    /// What is told on, the hottest first, with the ages at `now`.
+    /// The rumours to pass on, the hottest first, with their ages at `now`.
     [[nodiscard]] std::vector<HotEntry> entries(Instant now) const;
     [[nodiscard]] const HotEntry* find(const LimitKey& key) const;
     [[nodiscard]] std::size_t size() const { return known_.size(); }

@@ -1,5 +1,6 @@
 #pragma once
-// How many datagrams a second come or go, whichever are more. Plain; control thread only.
+// How many datagrams a second come in or go out, whichever are more. Not thread-safe; belongs to
+// the control thread.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,8 +13,9 @@ class LoadMeter {
   public:
     void start(Instant now) { noted_ = now; }
     [[nodiscard]] Instant noted() const { return noted_; }
-    /// A second's worth since the last call, of totals that only grow. Each direction has a mark of
-    /// its own: one that was ahead for days says nothing of now.
+    /// Datagrams per second since the last call, in the direction with more of them. `in` and `out`
+    /// are totals since the start, which only grow. Each is compared with its own earlier value, so
+    /// that a direction that led long ago does not count now.
     [[nodiscard]] double per_second(std::uint64_t in, std::uint64_t out, Instant now) {
         const std::uint64_t most = std::max(in - in_, out - out_);
         // Ticks of a process that is often stopped are no measure of time.

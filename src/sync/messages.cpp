@@ -18,7 +18,7 @@ constexpr Duration kLongestAge = std::chrono::hours(24 * 40);
 /// Whether a run is older than this nobody asks.
 constexpr Duration kOldRun = std::chrono::seconds(64);
 /// Keep-alives and ages of weight travel in hundredths of a second: two digits of a varint.
-constexpr Duration kTick = std::chrono::milliseconds(10);
+constexpr Duration kAgeUnit = std::chrono::milliseconds(10);
 constexpr std::uint8_t kSecondPeriod = 0x80;  // in the byte of kind and unit
 constexpr std::uint8_t kKindBits = 0x07;
 
@@ -47,8 +47,9 @@ void write_count(ByteWriter& writer, double count) {
 
 double read_count(ByteReader& reader) {
     const std::uint64_t value = reader.varint();
-    const auto number = static_cast<double>(value / 2);
-    return value % 2 == 0 ? number : number / kCountSteps;
+    const std::uint64_t number = value / 2;
+    const auto count = static_cast<double>(number);
+    return value % 2 == 0 ? count : count / kCountSteps;
 }
 
 void write_duration(ByteWriter& writer, Duration duration, Duration step) {
@@ -159,8 +160,8 @@ void encode(ByteWriter& writer, const DeltaEntry& entry) {
     if (level) {
         write_real(writer, entry.believed_level);
     }
-    write_duration(writer, entry.oldest_age, kTick);
-    write_duration(writer, entry.keep_alive, kTick);
+    write_duration(writer, entry.oldest_age, kAgeUnit);
+    write_duration(writer, entry.keep_alive, kAgeUnit);
     if (entry.heaviest > 0) {
         write_real(writer, entry.heaviest);
     }
@@ -185,8 +186,8 @@ DeltaEntry decode_delta(ByteReader& reader) {
     if ((flags & kHasLevel) != 0) {
         entry.believed_level = read_real(reader);
     }
-    entry.oldest_age = read_duration(reader, kTick);
-    entry.keep_alive = read_duration(reader, kTick);
+    entry.oldest_age = read_duration(reader, kAgeUnit);
+    entry.keep_alive = read_duration(reader, kAgeUnit);
     if ((flags & kHasHeaviest) != 0) {
         entry.heaviest = read_real(reader);
     }
@@ -215,7 +216,7 @@ void encode_state(ByteWriter& writer, const TotalEntry& entry, bool as_said) {
     write_real(writer, entry.level);
     write_real(writer, entry.rate);
     writer.varint(entry.origins);
-    write_duration(writer, entry.keep_alive, kTick);
+    write_duration(writer, entry.keep_alive, kAgeUnit);
     if (entry.heaviest > 0) {
         write_real(writer, entry.heaviest);
     }
@@ -242,7 +243,7 @@ void decode_state(ByteReader& reader, std::uint8_t flags, TotalEntry& entry) {
     entry.level = read_real(reader);
     entry.rate = read_real(reader);
     entry.origins = static_cast<std::uint32_t>(std::min<std::uint64_t>(reader.varint(), 1u << 20));
-    entry.keep_alive = read_duration(reader, kTick);
+    entry.keep_alive = read_duration(reader, kAgeUnit);
     if ((flags & kHasHeaviest) != 0) {
         entry.heaviest = read_real(reader);
     }

@@ -1,12 +1,12 @@
 #pragma once
 // The fields of the counter messages and their encoding: deltas (origin to owner), totals (owner to
 // origin), hand-overs (owner to new owner), names (asked and told when a limit is first met) and
-// hot limits (to anybody). Each message body is a sequence of entries up to its end; the framing
+// hot limits (to any member). Each message body is a sequence of entries up to its end; the framing
 // around it belongs to wire.h. docs/protocol.md describes each byte.
 //
-// Pure functions without state, thread-safe. Decoding never trusts: a malformed entry fails the
-// reader, and whether well-formed values are plausible is a question of its own, so that a lying
-// peer can be counted apart from a broken packet.
+// Pure functions without state, thread-safe. Decoding trusts nothing: a malformed entry makes the
+// reader fail. Whether well-formed values are plausible is asked separately, so that lying peers
+// and broken packets are counted apart.
 
 #include <compare>
 #include <cstddef>
@@ -34,11 +34,11 @@ struct LimitKey {
 /// For tables keyed by limit.
 [[nodiscard]] std::uint64_t hash(const LimitKey& key);
 
-/// Cumulative counts travel in steps of 1/256 of a weight; an origin rounds before it remembers
-/// what it has sent, so that both sides hold the same number to the bit.
+/// Rounds a count to a multiple of 1/256, the precision of the wire. An origin rounds before it
+/// remembers what it has sent, so that both sides hold the same number, bit for bit.
 [[nodiscard]] double quantise(double count);
 
-/// What an origin has counted since its run of the cell began, and what it expects to come.
+/// The counts of an origin since its run began, and the rate that it expects from now on.
 struct DeltaEntry {
     LimitKey key;
     std::uint32_t run = 0;
@@ -47,7 +47,7 @@ struct DeltaEntry {
     double refunded = 0;
     double offered = 0;
     double rate = 0;            // offered, weight per second, without the newest request
-    double believed_level = 0;  // fills a new owner; 0 to others
+    double believed_level = 0;  // for an owner that has just begun and needs a level; 0 for others
     Duration oldest_age{};      // how long ago the oldest weight in the increase was admitted
     Duration keep_alive{};
     double heaviest = 0;  // W, the heaviest admitted weight not drained yet
@@ -59,19 +59,20 @@ struct DeltaEntry {
 /// An owner's answer, or its publication to a user.
 struct TotalEntry {
     LimitKey key;
-    std::uint32_t life = 0;  // drawn anew whenever the owner starts from nothing
-    bool filled = false;     // false: not to be believed over others
+    std::uint32_t life = 0;  // a random number, drawn again whenever the owner starts from nothing
+    bool filled = false;     // false: the owner has just begun, and other owners are believed more
     bool shedding = false;
-    /// Some origins are silent together and taken for cut off: what the quota says for isolation
-    /// holds.
+    /// Some origins fell silent together and are taken for cut off, so that the quota's
+    /// `when_isolated` is in force.
     bool held = false;
     double level = 0;
     double rate = 0;  // the fleet's offered rate
     std::uint32_t origins = 0;
     double heaviest = 0;
     Duration keep_alive{};  // the owner's own
-    std::uint8_t pace = 0;  // 0: as usual; else tenths by which keep-alive and error budget grow
-    /// The cell that the owner holds of the receiver: the acknowledgement. run 0: none.
+    std::uint8_t pace = 0;  // tenths by which keep-alive and error budget grow; 0: as usual
+    /// The cell that the owner holds of the receiver, as the acknowledgement of its deltas. run 0:
+    /// it holds none.
     std::uint32_t run = 0;
     double admitted = 0;
     double refunded = 0;
@@ -79,7 +80,7 @@ struct TotalEntry {
     friend bool operator==(const TotalEntry&, const TotalEntry&) = default;
 };
 
-/// What a delta said of its cell: an answer to it does not repeat this unless it differs.
+/// The counts that a delta carried. The answer repeats them only where the owner has others.
 struct SaidCounts {
     LimitKey key;
     std::uint32_t run = 0;
@@ -122,7 +123,7 @@ struct HotEntry {
     LimitKey key;
     double level = 0;
     double rate = 0;
-    Duration age{};  // since an owner knew it so
+    Duration age{};  // since an owner saw this state
     bool shedding = false;
     friend bool operator==(const HotEntry&, const HotEntry&) = default;
 };
@@ -138,8 +139,8 @@ void encode(ByteWriter& writer, const HandoverEntry& entry);
 void encode(ByteWriter& writer, const NameEntry& entry);
 void encode(ByteWriter& writer, const HotEntry& entry);
 
-/// Answers are in the order of the deltas that they answer and name no limit. Nothing: none to this
-/// delta.
+/// Answers are in the order of the deltas that they answer, and name no limit. Nothing stands for a
+/// delta that gets no answer.
 void encode_answer(ByteWriter& writer, const SaidCounts& said,
                    const std::optional<TotalEntry>& entry);
 [[nodiscard]] std::optional<TotalEntry> decode_answer(ByteReader& reader, const SaidCounts& said);
@@ -152,7 +153,7 @@ void encode_answer(ByteWriter& writer, const SaidCounts& said,
 [[nodiscard]] NameEntry decode_name(ByteReader& reader);
 [[nodiscard]] HotEntry decode_hot(ByteReader& reader);
 
-/// Whether every number is finite, not negative and within what a limit can mean.
+/// Whether every number is finite, not negative and within the range of any limit.
 [[nodiscard]] bool plausible(const DeltaEntry& entry);
 [[nodiscard]] bool plausible(const TotalEntry& entry);
 [[nodiscard]] bool plausible(const HandoverEntry& entry);

@@ -33,7 +33,6 @@ void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
     advanced = now;
     judged = now;
     cells.clear();
-    told_weight = {};
     origins = 0;
     oldest_word.reset();
     handed_rate = held_rate = 0;
@@ -110,7 +109,7 @@ bool OwnedLimit::adopt_run(MemberNumber from, std::uint32_t run, const Silence& 
 }
 
 DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from, DeltaEntry delta,
-                                 Instant now, SyncStatistics& statistics) {
+                                 Instant now, const Accounts& accounts) {
     advance(now);
     last_use = now;
     const CounterCell counts{delta.run, delta.admitted, delta.refunded, delta.offered};
@@ -127,7 +126,7 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
         lie = true;
     }
     if (new_run) {
-        return receive_new_run(settings, cell, delta, lie, now, statistics);
+        return receive_new_run(settings, cell, delta, lie, now, accounts);
     }
     if (!follows(counts, cell.counts)) {
         // Late packets have nothing that is new; a mixture of more and less is a lie.
@@ -138,10 +137,10 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
     }
     if (leaps(cell, delta, counts, seconds)) {
         lie = true;
-        told_weight.refused += counts.net() - cell.counts.net();
+        note(accounts.ledger, WeightFate::refused, counts.net() - cell.counts.net());
     } else {
         take_state(delta);
-        count(settings, cell, delta, counts, now, statistics);
+        count(settings, cell, delta, counts, now, accounts);
     }
     cell.counts = merge(cell.counts, counts);
     take_rate(cell, delta, now);
@@ -152,24 +151,24 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
 /// our ownership. `lie`: whether the delta's rate was already found to be unfounded.
 DeltaOutcome OwnedLimit::receive_new_run(const SyncSettings& settings, OwnedCell& cell,
                                          const DeltaEntry& delta, bool lie, Instant now,
-                                         SyncStatistics& statistics) {
+                                         const Accounts& accounts) {
     const CounterCell counts{delta.run, delta.admitted, delta.refunded, delta.offered};
     const double seconds = to_seconds(delta.run_age);
     const bool young = delta.run_age < settings.fresh_run && now - delta.run_age > born;
     bucket.offered_rate = std::max(0.0, bucket.offered_rate - cell.reckoned_rate());
-    told_weight.forgotten += cell.counts.net();
+    note(accounts.ledger, WeightFate::forgotten, cell.counts.net());
     cell.counts = {delta.run, 0, 0, 0};
     cell.rate = cell.reckoned = 0;
     cell.open_time = open_time;
     take_state(delta);
     if (young && leaps(cell, delta, counts, seconds)) {
         lie = true;
-        told_weight.refused += counts.net();
+        note(accounts.ledger, WeightFate::refused, counts.net());
     } else if (young) {
-        count(settings, cell, delta, counts, now, statistics);
+        count(settings, cell, delta, counts, now, accounts);
     } else {
-        ++statistics.baselines;
-        told_weight.first_sight += counts.net();
+        ++accounts.statistics.baselines;
+        note(accounts.ledger, WeightFate::first_sight, counts.net());
         if (now - born < settings.refill_time && parameters) {
             bucket.level = std::max(bucket.level, delta.believed_level);
             bucket.clamp(*parameters);
@@ -214,7 +213,7 @@ std::optional<double> OwnedLimit::unfounded_rate(const OwnedCell& cell, const De
 }
 
 void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const DeltaEntry& delta,
-                       const CounterCell& counts, Instant now, SyncStatistics& statistics) {
+                       const CounterCell& counts, Instant now, const Accounts& accounts) {
     double increase = counts.net() - cell.counts.net();
     cell.settle(open_time);
     double reckoned = cell.reckoned;
@@ -224,14 +223,15 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
     const Duration age = std::min(delta.oldest_age, quiet);
     const bool late = age > silent_after(settings, std::max(cell.keep_alive, delta.keep_alive));
     if (late) {
-        told_weight.late += increase - increase * std::min(1.0, 1 / to_seconds(age));
-        increase *= std::min(1.0, 1 / to_seconds(age));
+        const double share = std::min(1.0, 1 / to_seconds(age));
+        note(accounts.ledger, WeightFate::late, increase - increase * share);
+        increase *= share;
         reckoned = std::min(reckoned, increase);
-        ++statistics.late_lumps;
+        ++accounts.statistics.late_lumps;
     }
     if (!parameters) {
         bucket.level = std::max(0.0, bucket.level + increase);
-        told_weight.counted += increase;
+        note(accounts.ledger, WeightFate::counted, increase);
         return;
     }
     double change = increase - reckoned;
@@ -240,23 +240,23 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
         // balance, not beyond. Two healed halves would else pay for their split a second time.
         const double balance = 0.5 * (parameters->low + parameters->high);
         const double most = std::max(0.0, balance - bucket.level);
-        told_weight.late += std::max(0.0, change - most);
+        note(accounts.ledger, WeightFate::late, std::max(0.0, change - most));
         change = std::min(change, most);
     }
     // Rule 3, the ceiling, is in ReckonedLimit::add.
     if (bucket.level + change > bucket.ceiling(*parameters)) {
-        ++statistics.ceiling_hits;
+        ++accounts.statistics.ceiling_hits;
     }
-    pour(change, reckoned);
+    pour(change, reckoned, accounts.ledger);
 }
 
-void OwnedLimit::pour(double change, double reckoned) {
+void OwnedLimit::pour(double change, double reckoned, WeightLedger* ledger) {
     const double before = change > 0 ? std::max(0.0, bucket.level) : bucket.level;
     bucket.add(*parameters, change);
     const double taken = bucket.level - before;
-    told_weight.counted += reckoned + taken;
-    told_weight.ceiling += std::max(0.0, change - taken);
-    told_weight.drained += change < 0 ? taken - change : 0;
+    note(ledger, WeightFate::counted, reckoned + taken);
+    note(ledger, WeightFate::ceiling, std::max(0.0, change - taken));
+    note(ledger, WeightFate::drained, change < 0 ? taken - change : 0);
 }
 
 void OwnedLimit::take_rate(OwnedCell& cell, const DeltaEntry& delta, Instant now) {
@@ -347,7 +347,8 @@ void OwnedLimit::fade(OwnedCell& cell, const Silence& silence, double seconds) {
     cell.fade *= std::exp(-seconds / to_seconds(kMoved));
 }
 
-void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, Instant now) {
+void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, Instant now,
+                               WeightLedger* ledger) {
     const double seconds = std::max(0.0, to_seconds(now - judged));
     judged = now;
     const bool optimistic = when_isolated == limiter::IsolationMode::optimistic;
@@ -381,7 +382,7 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
         if (counts && !forgotten && cell.rate > 0 && !silence.is_self(cell.member)) {
             oldest_word = std::min(oldest_word.value_or(now), cell.heard);
         }
-        told_weight.forgotten += forgotten ? cell.counts.net() : 0;
+        note(ledger, WeightFate::forgotten, forgotten ? cell.counts.net() : 0);
         return forgotten;
     });
     origins = 0;
@@ -440,7 +441,7 @@ bool OwnedLimit::misleads(const SyncSettings& settings, double publish_error, st
     const double probability_bound =
         2 * std::max(slack * publish_error, noise) * std::max(0.1, 1 - probability);
     // Where nothing is reckoned between messages each single request is news.
-    const double level_bound = limiter::counts_singly(limit, bucket.law_state())
+    const double level_bound = limiter::counts_singly(limit, bucket)
                                    ? 0.5 * bucket.typical
                                    : std::max(2 * slack * settings.error_budget, noise) * width;
     return std::abs(told.probability(limit) - probability) > probability_bound ||

@@ -19,6 +19,7 @@
 #include "sync/settings.h"
 #include "sync/silence.h"
 #include "sync/statistics.h"
+#include "sync/weight_ledger.h"
 
 namespace weir::sync {
 
@@ -27,97 +28,106 @@ struct OwnedCell {
     MemberNumber member = 0;
     CounterCell counts;
     double rate = 0;       // as told
-    double fade = 1;       // what silence leaves of it
-    double reckoned = 0;   // what was reckoned as admitted since its last word, up to open_time
-    double open_time = 0;  // the owner's integral of 1 - p then
+    double fade = 1;       // share of the rate that still counts while the origin is silent
+    double reckoned = 0;   // weight reckoned as admitted since its last delta, up to open_time
+    double open_time = 0;  // value of the owner's integral of 1 - p at that time
     Duration keep_alive{};
     Instant heard{};
-    bool deferred = false;  // a total, which waits for others to share its datagram
+    bool deferred = false;  // a total for it waits to share a datagram with others
     [[nodiscard]] double reckoned_rate() const { return rate * fade; }
-    /// Before its rate or fade changes: what the bucket has had of it stays what it was.
+    /// To be called before rate or fade change: adds to `reckoned` what the bucket has received at
+    /// the old rate.
     void settle(double open_now) {
         reckoned += reckoned_rate() * (open_now - open_time);
         open_time = open_now;
     }
 };
 
-/// What an owner makes of a delta.
+/// What an owner did with a delta.
 enum class DeltaOutcome : std::uint8_t {
-    counted,
-    baseline,  // first sight: adds nothing
-    old,       // nothing new in it; answered all the same
-    falling,   // a count fell within its run: refused
-    leaping,   // more than can have happened: the lie is left out of it
-    full       // too many origins: refused
+    counted,   ///< its increase was added to the level
+    baseline,  // the first counts of this run; they add nothing to the level
+    old,       // it holds nothing new; it is answered nevertheless
+    falling,   // refused, because a count fell within its run
+    leaping,   // it claims more than can have happened; only the rest counts
+    full       // refused, because the limit has too many origins
+};
+
+/// Where an owner notes what it does with what it is told.
+struct Accounts {
+    SyncStatistics& statistics;
+    WeightLedger* ledger = nullptr;  // null: nothing is noted
 };
 
 struct OwnedLimit {
     LimitKey key;
-    std::string name;  // empty until told
+    std::string name;  // empty until an origin tells it
     std::optional<limiter::LimitParameters> parameters;
     limiter::IsolationMode when_isolated = limiter::IsolationMode::safe;
-    bool holding = false;          // some origins are taken for cut off
-    bool parameters_told = false;  // by an origin: our own definitions lack the limit
+    bool holding = false;  // some origins are taken for cut off
+    /// An origin told the parameters, because the definitions here lack the limit.
+    bool parameters_told = false;
     std::uint32_t life = 0;
     Instant born{};  // when this owner took the shard over, or began anew
     bool handed_over = false;
     ReckonedLimit bucket;
     double open_time = 0;
-    /// Seconds for which the level did not drain, since nobody had said how fast it does.
+    /// Seconds for which the level was not drained, because the limit's rate was not known yet.
     double undrained = 0;
     Instant advanced{};
     Instant judged{};
     std::vector<OwnedCell> cells;
-    /// Of this life.
-    ToldWeight told_weight;
     std::uint32_t origins = 0;
-    /// When that other origin was heard whose last word is the oldest of all that count: it told a
-    /// rate, and goes on telling of the limit or is missing without a goodbye.
+    /// When the origin was heard that has been silent for longest. Other members count that told a
+    /// rate and either still report the limit or are missing without a goodbye.
     std::optional<Instant> oldest_word;
 
-    // Rates that a former owner handed over, until the origins speak themselves.
+    // Rates that a former owner handed over; they count until the origins report themselves.
     double handed_rate = 0;
     Instant handed_until{};
     double held_rate = 0;
     Instant held_until{};
 
     ReckonedLimit published;
-    /// Of the answers since then the one that was furthest from it: a moment's state, by which its
-    /// receiver goes on reckoning.
+    /// Of the answers since the last publication, the one that differed most from it. Its receiver
+    /// goes on reckoning from that state.
     std::optional<ReckonedLimit> answered;
-    double published_probability = 0;  // at the last look
+    double published_probability = 0;  // when this limit was last looked at
     bool was_published = false;
     bool published_holding = false;
-    bool urgent = false;  // to be looked at before its turn
-    Instant looked{};     // when that was last
+    bool urgent = false;  // to be looked at before its turn comes
+    Instant looked{};     // when this limit was last looked at
     Instant last_use{};
     Instant asked_name{};
-    MemberNumber asked = 0;  // for the name, last
+    MemberNumber asked = 0;  // the member that was last asked for the name
     std::uint8_t asks_left = 0;
 
-    /// Begins from nothing, as a new owner does.
+    /// Forgets everything and begins like a new owner.
     void restart(std::uint32_t new_life, Instant now);
     void advance(Instant now);
-    /// What the limit is, as of the last advance(). What has not drained till then has now.
+    /// Takes the limit's parameters, once they are known, and drains the level for the time until
+    /// the last advance().
     void know(const limiter::LimitParameters& found);
     [[nodiscard]] bool filled(const SyncSettings& settings, Instant now) const {
         return parameters && (handed_over || now - born >= settings.refill_time);
     }
 
-    /// `delta` is what came, but for a rate that is out of proportion.
+    /// Takes a delta in. A rate that its counts cannot explain is replaced by one that they can.
     DeltaOutcome receive(const SyncSettings& settings, MemberNumber from, DeltaEntry delta,
-                         Instant now, SyncStatistics& statistics);
+                         Instant now, const Accounts& accounts);
     void receive(const SyncSettings& settings, const HandoverEntry& entry, Instant now);
-    /// Fades or holds what is silent, drops what is gone; adds the rates up.
-    void judge_silence(const SyncSettings& settings, Silence& silence, Instant now);
-    /// Whether users reckon too wrongly by now; also moves on what they reckon.
-    /// `publish_error`: by how much the probability may be off; `pace` is in tenths on top of that
-    /// and of the error in the level, as for the origins.
+    /// Fades or holds the rates of silent origins, drops origins that are gone, and adds up the
+    /// rates.
+    void judge_silence(const SyncSettings& settings, Silence& silence, Instant now,
+                       WeightLedger* ledger = nullptr);
+    /// Whether the users' reckoning has become too wrong, so that a total has to be published; also
+    /// advances the copy of their reckoning. `publish_error` is by how much their probability may
+    /// be wrong; `pace` adds tenths to it and to the error of the level.
     [[nodiscard]] bool must_publish(const SyncSettings& settings, double publish_error,
                                     std::uint8_t pace, Duration since_last_look);
     void note_published();
-    /// Whether they would let pass or refuse, in that time, more than what is worth a
-    /// publication: that cannot wait.
+    /// Whether the users would admit or refuse too much weight until the next look, so that the
+    /// publication must not wait for it.
     [[nodiscard]] bool is_urgent(const SyncSettings& settings, Duration next_look) const;
     void note_answered();
 
@@ -126,14 +136,14 @@ struct OwnedLimit {
     [[nodiscard]] TotalEntry total(const SyncSettings& settings, const OwnedCell* cell,
                                    std::uint8_t pace, Instant now) const;
     [[nodiscard]] HandoverEntry handover(const Silence& silence, Instant now) const;
-    /// So long unheard of that even its counts are forgotten.
+    /// Whether the limit has no cells and has not been used for so long that it can be forgotten.
     [[nodiscard]] bool unused(const SyncSettings& settings, Instant now) const {
         return cells.empty() && now - last_use > settings.user_memory;
     }
     [[nodiscard]] bool idle(const SyncSettings& settings, Instant now) const;
-    /// Share of low that is full, by our own definitions.
+    /// The level as a share of `low`, by the definitions here.
     [[nodiscard]] double fullness() const;
-    /// Another incarnation of a known process goes on with its run: its cell moves there.
+    /// Moves the cell of a process that has a new incarnation and continues its run.
     bool adopt_run(MemberNumber from, std::uint32_t run, const Silence& silence);
 
   private:
@@ -142,11 +152,16 @@ struct OwnedLimit {
     OwnedCell* place(MemberNumber member);
     DeltaOutcome receive_new_run(const SyncSettings& settings, OwnedCell& cell,
                                  const DeltaEntry& delta, bool lie, Instant now,
-                                 SyncStatistics& statistics);
+                                 const Accounts& accounts);
     /// Puts the weight into the bucket as far as there is room, and notes where it went.
-    void pour(double change, double reckoned);
+    void pour(double change, double reckoned, WeightLedger* ledger);
+    void note(WeightLedger* ledger, WeightFate fate, double weight) const {
+        if (ledger != nullptr) {
+            ledger->note(key, life, fate, weight);
+        }
+    }
     void count(const SyncSettings& settings, OwnedCell& cell, const DeltaEntry& delta,
-               const CounterCell& counts, Instant now, SyncStatistics& statistics);
+               const CounterCell& counts, Instant now, const Accounts& accounts);
     [[nodiscard]] bool leaps(const OwnedCell& cell, const DeltaEntry& delta,
                              const CounterCell& counts, double seconds) const;
     [[nodiscard]] std::optional<double> unfounded_rate(const OwnedCell& cell,

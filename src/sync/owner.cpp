@@ -38,12 +38,13 @@ bool holds(const membership::OwnerList& list, const gossip::MemberId& member) {
 }  // namespace
 
 Owner::Owner(const SyncSettings& settings, Silence& silence, Random random, Resolver resolver,
-             SyncStatistics& statistics)
+             SyncStatistics& statistics, WeightLedger* ledger)
     : settings_(settings),
       silence_(silence),
       random_(random),
       resolver_(std::move(resolver)),
-      statistics_(statistics) {}
+      statistics_(statistics),
+      ledger_(ledger) {}
 
 std::uint32_t Owner::draw_life() {
     return static_cast<std::uint32_t>(random_.below(0xffff'fffeu)) + 1;  // 0 means: none
@@ -174,7 +175,8 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
     }
     DeltaEntry bounded = delta;
     bounded.keep_alive = bounded_keep_alive(*limit, delta);
-    const DeltaOutcome outcome = limit->receive(settings_, number, bounded, now, statistics_);
+    const DeltaOutcome outcome =
+        limit->receive(settings_, number, bounded, now, {statistics_, ledger_});
     if (outcome == DeltaOutcome::falling) {
         ++statistics_.refused_falling;
     }
@@ -441,7 +443,7 @@ void Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     limit.looked = now;
     const bool at_once = !crowded() || limit.urgent || !limit.was_published;
     limit.urgent = false;
-    limit.judge_silence(settings_, silence_, now);
+    limit.judge_silence(settings_, silence_, now, ledger_);
     limit.advance(now);
     if (!shards_[membership::shard_of(limit.key.quota)].owned) {
         return;

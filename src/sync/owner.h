@@ -1,8 +1,9 @@
 #pragma once
 // The owner's side of the counter synchronisation: the limits of the shards that this sidecar owns.
-// Answers deltas with totals, publishes when users reckon too wrongly, hands over when owners
-// change, asks to be filled when it begins. Costs by limits in use: idle ones sleep, then go.
-// Belongs to the control thread. Borrows everything it is given.
+// It answers deltas with totals, publishes totals when the users' reckoning has become too wrong,
+// hands limits over when owners change, and asks the other owners for their sums when it begins.
+// Its cost depends on the limits in use: idle ones are not looked at, and later they are forgotten.
+// Belongs to the control thread. Borrows everything that it is given.
 
 #include <array>
 #include <cstdint>
@@ -21,19 +22,19 @@
 
 namespace weir::sync {
 
-/// Takes what an owner says. The receiver may be ourselves.
+/// Sends the messages of an owner. The receiver may be this member itself.
 class OwnerSink {
   public:
     virtual ~OwnerSink() = default;
     virtual void send_total(const gossip::MemberId& to, const TotalEntry& entry) = 0;
     virtual void send_handover(const gossip::MemberId& to, const HandoverEntry& entry) = 0;
     virtual void ask_name(const gossip::MemberId& to, const LimitKey& key) = 0;
-    /// Please fill these shards (a bit each).
+    /// Asks another owner for its sums of these shards (one bit for each).
     virtual void ask_owner(const gossip::MemberId& to, std::uint16_t shards) = 0;
 };
 
-/// Finds name and parameters of a limit that this sidecar knows by itself, as reporter or by its
-/// definitions; `name` may be empty (not told yet).
+/// Finds name and parameters of a limit that this member knows as a reporter or by its definitions.
+/// False if it does not. The argument `name` may be empty, if the name is not known yet.
 using Resolver =
     std::function<bool(const LimitKey& key, std::string& name, limiter::LimitParameters& parameters,
                        limiter::IsolationMode& when_isolated)>;
@@ -41,27 +42,28 @@ using Resolver =
 class Owner {
   public:
     Owner(const SyncSettings& settings, Silence& silence, Random random, Resolver resolver,
-          SyncStatistics& statistics);
+          SyncStatistics& statistics, WeightLedger* ledger = nullptr);
 
     void set_self(const gossip::MemberId& self) { self_ = self; }
     void start(const membership::Owners& owners, Instant now);
     void receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
                  Instant now, OwnerSink& sink);
-    /// What waits to be told to a user: call it when a datagram goes there anyway.
+    /// Sends the publications that wait for a datagram to this user. To be called when one is sent
+    /// to it anyway.
     void publish_deferred(MemberNumber user, Instant now, OwnerSink& sink);
-    /// False when the level is beyond all that the limit can hold: refused.
+    /// Takes a hand-over in. False when it is refused, because the limit cannot have such a level.
     bool receive(MemberNumber from, const HandoverEntry& entry, Instant now, OwnerSink& sink);
-    /// Before the shard's owners changed last.
+    /// Whether the member was an owner before the shard's owners last changed.
     [[nodiscard]] bool was_owner(const gossip::MemberId& member, membership::Shard shard) const;
     void name_told(MemberNumber from, const NameEntry& entry, Instant now);
-    /// Another owner of these shards asks to be filled.
+    /// Another owner of these shards asks for the sums here.
     void owner_asked(const gossip::MemberId& from, std::uint16_t shards, Instant now,
                      OwnerSink& sink);
     void shard_changed(const membership::OwnerChange& change, Instant now, OwnerSink& sink);
-    /// What a view of ours knows of a limit whose shard has just become ours.
+    /// Takes what this member's reporter knows of a limit whose shard it has just begun to own.
     void fill(const HandoverEntry& entry, const std::string& name,
               const limiter::LimitParameters& parameters, Instant now);
-    /// Hands everything over to the owners that remain.
+    /// Hands all limits over to the owners that remain.
     void leave(const membership::Owners& owners, Instant now, OwnerSink& sink);
     void stopped(Instant now, const membership::Owners& owners, OwnerSink& sink);
     void refresh_parameters();
@@ -84,7 +86,7 @@ class Owner {
   private:
     struct ShardState {
         bool owned = false;
-        bool filled = false;  // somebody handed over
+        bool filled = false;  // another owner has handed its sums over
         std::uint8_t asks_left = 0;
         Instant born{};
         Instant lost{};
@@ -122,6 +124,7 @@ class Owner {
     Random random_;
     Resolver resolver_;
     SyncStatistics& statistics_;
+    WeightLedger* ledger_;
     gossip::MemberId self_;
 
     std::array<ShardState, membership::kShards> shards_;
@@ -132,7 +135,7 @@ class Owner {
     std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
     std::map<MemberNumber, DeferredPublications> deferred_;  // publications that wait, by user
     std::uint64_t ticks_ = 0;
-    std::size_t names_left_ = 0;  // to be asked for again in this tick
+    std::size_t names_left_ = 0;  // how many names may still be asked for in this tick
     std::size_t room_at_ = 0;     // the slot that was looked at last
     Instant asked_at_{};
     Pacing pacing_;

@@ -16,7 +16,7 @@ constexpr int kIdlePollFactor = 2;
 /// a half, since then all of one owner come to do so at one moment, once in a keep-alive.
 constexpr double kTogether = 0.4;
 /// An error so many times larger than is worth a delta cannot wait.
-constexpr double kLeap = 4;
+constexpr double kUrgentFactor = 4;
 /// Of what may fill before anybody is refused: by so much all origins of a limit that is not hot
 /// may be off together, if all stray alike at once. It is hot from a half on.
 constexpr double kCalmShare = 0.6;
@@ -80,7 +80,7 @@ Duration OwnerView::resend_wait(const SyncSettings& settings, double rate) const
     if (unanswered_ < settings.quick_resends) {
         return once;
     }
-    const auto factor = static_cast<Duration::rep>(unanswered_ - settings.quick_resends + 2);
+    const auto factor = Duration::rep{unanswered_ - settings.quick_resends} + 2;
     // Never so long that the owner would take us for silent: what it hears counts without answers.
     return std::max(once, std::min(keep_alive(settings, rate), once * factor));
 }
@@ -123,7 +123,8 @@ Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameter
     const double admitted_bound = std::max(thresholds.admitted, std::min(noise, thresholds.calm));
     const double offered_bound = std::min(noise, std::max(thresholds.offered, thresholds.calm));
     const double keep_alive_seconds = to_seconds(keep_alive(settings, own.rate));
-    if (admitted_error > kLeap * admitted_bound || offered_error > kLeap * offered_bound) {
+    if (admitted_error > kUrgentFactor * admitted_bound ||
+        offered_error > kUrgentFactor * offered_bound) {
         return Need::urgent;
     }
     if (admitted_error > admitted_bound || offered_error > offered_bound ||

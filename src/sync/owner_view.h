@@ -3,8 +3,8 @@
 // corrected by each total, together with the deltas that the owner has not acknowledged yet.
 // Belongs to the control thread; owned by a SyncedLimit.
 //
-// Invariants: the flights are ordered by sending time and bounded; `known` is what the owner last
-// acknowledged, to the bit.
+// Invariants: the list of deltas without acknowledgement is bounded and ordered by sending time;
+// `known_` is what the owner last acknowledged, bit for bit.
 
 #include <cstdint>
 #include <optional>
@@ -18,10 +18,10 @@
 
 namespace weir::sync {
 
-/// Below this (in typical requests a second) a rate is as good as none.
+/// A rate below this (in typical requests a second) counts as no rate.
 inline constexpr double kQuietRate = 0.01;
 
-/// The origin's own figures at one instant, since its run of the cell began.
+/// The origin's own counts at one instant, since its run began.
 struct OriginCounts {
     double admitted = 0;
     double refunded = 0;
@@ -32,16 +32,17 @@ struct OriginCounts {
     double typical = 1;
     double believed_level = 0;
     bool shedding = false;
-    Instant since{};  // the newest of it was admitted after this
+    Instant since{};  // the newest weight in it was admitted after this instant
     [[nodiscard]] double net() const { return admitted - refunded; }
 };
 
-/// Thresholds which the limit and the size of the fleet give, shared by all views of a limit.
+/// How large an unreported change must be to be reported. The limit and the size of the fleet
+/// determine it; it is the same for all views of a limit.
 struct Thresholds {
     double admitted = 0;  // this origin's share of the error budget
     double offered = 0;
-    /// Of a limit that is not hot: below this only what is more than chance is worth a word. 0:
-    /// hot.
+    /// Of a limit that is not hot: below this, a change is reported only if it is more than chance.
+    /// 0 for a hot limit.
     double calm = 0;
 };
 
@@ -52,9 +53,10 @@ struct Thresholds {
 [[nodiscard]] double calm_of(const limiter::LimitParameters& limit, double typical,
                              std::uint32_t origins);
 
-/// Whether a delta has to go out: not, when others of limits that are not hot go, when a packet
-/// goes anyway, when one may go again, or without waiting for others to share it, since the load
-/// leapt.
+/// How urgently a delta has to be sent. `none`: not at all. `together`: when deltas of other limits
+/// that are not hot are sent. `ride_along`: when any packet is sent to the owner. `must`: as soon
+/// as the interval between packets allows. `urgent`: without waiting for others to share the
+/// packet, because the load has leapt.
 enum class Need : std::uint8_t { none, together, ride_along, must, urgent };
 
 class OwnerView {
@@ -63,61 +65,64 @@ class OwnerView {
 
     [[nodiscard]] const gossip::MemberId& owner() const { return owner_; }
 
-    /// Reckons up to `now`; what we admitted since the last call is added as it is.
+    /// Reckons up to `now`. What this member admitted since the last call is known and is added
+    /// exactly.
     void advance(const limiter::LimitParameters& limit, const OriginCounts& own, Instant now);
 
     [[nodiscard]] Need need(const SyncSettings& settings, const limiter::LimitParameters& limit,
                             const OriginCounts& own, const Thresholds& thresholds,
                             Instant now) const;
-    /// Whether the level is worth asking for although we have nothing to tell.
+    /// Whether the owner is to be asked for the level although there is nothing to report.
     [[nodiscard]] bool matters(const limiter::LimitParameters& limit) const;
-    /// Remembers what is being sent. `counts` must be quantised.
+    /// Remembers a delta that is being sent. `counts` must be quantised.
     void sent(const OriginCounts& counts, Instant now);
 
     /// Takes a total in. False when it is older than what is known.
     bool receive(const SyncSettings& settings, const limiter::LimitParameters& limit,
                  const TotalEntry& total, std::uint32_t run, const OriginCounts& own, Instant now);
-    /// The origin begins a new run, or meets a new owner: nothing is acknowledged yet.
+    /// Begins a new run, or the first run with a new owner: nothing is acknowledged yet.
     void begin_run(const OriginCounts& own, Instant run_began);
-    /// After a stop of our own: the owner is asked at once. What it said goes on being reckoned
-    /// with for as long as a hold would last: a better guess than an empty bucket.
+    /// To be called after this process was stopped: the owner is asked at once. Until it answers,
+    /// its last total is reckoned on for as long as a hold lasts, which is a better guess than an
+    /// empty bucket.
     void ask_anew();
-    /// A stand-in until the first total comes: a rumour from membership gossip.
+    /// Takes a rumour of membership gossip, which stands for the owner's total until the first one
+    /// comes.
     void rumour(const HotEntry& hot, const OriginCounts& own, Instant now);
 
-    /// Nobody is at the owner's address any more, its host says: not believed until heard again.
+    /// The owner's host says that no process listens at its address any more. The view is not
+    /// believed until the owner is heard again.
     void distrust() { distrusted_ = true; }
     [[nodiscard]] bool heard() const { return heard_.has_value(); }
-    /// Heard lately enough to be believed.
+    /// Whether the owner was heard recently enough to be believed.
     [[nodiscard]] bool fresh(const SyncSettings& settings, Instant now) const;
-    /// Heard within `hold` after it ceased to be fresh.
+    /// Whether the view ceased to be fresh less than `hold` ago.
     [[nodiscard]] bool within_hold(const SyncSettings& settings, Duration hold, Instant now) const;
     [[nodiscard]] bool filled() const { return filled_; }
-    /// The owner holds the share of origins that are cut off from it.
+    /// Whether the owner keeps the share of origins that are cut off from it.
     [[nodiscard]] bool held() const { return held_; }
-    /// The owner knows all that there is to tell, and that there is no rate.
+    /// Whether the owner knows all counts, and knows that the rate is 0.
     [[nodiscard]] bool quiet(const OriginCounts& own) const;
     [[nodiscard]] bool asked() const { return sent_at_.has_value(); }
     [[nodiscard]] bool awaiting() const { return unanswered_ > 0; }
-    [[nodiscard]] bool resending() const { return unanswered_ > 1; }
     [[nodiscard]] const ReckonedLimit& bucket() const { return bucket_; }
-    /// The counts of the present run that the owner acknowledged last, in this life of it.
+    /// The counts of this run that the owner last acknowledged in its present life.
     [[nodiscard]] const OriginCounts& acknowledged() const { return known_; }
     [[nodiscard]] std::uint32_t life() const { return life_; }
     [[nodiscard]] double others_rate() const;
-    [[nodiscard]] double known_rate() const { return known_.rate; }
     [[nodiscard]] std::uint32_t origins() const { return origins_; }
     [[nodiscard]] std::uint8_t pace() const { return pace_; }
     [[nodiscard]] std::optional<Instant> heard_at() const { return heard_; }
     [[nodiscard]] Duration round_trip() const { return round_trip_; }
-    /// How old what it says may be: since it was heard, and as long as its answers took lately.
+    /// How old the owner's knowledge may be: the time since it was heard, plus the longest time
+    /// that its answers took lately.
     [[nodiscard]] Duration staleness(Instant now) const { return now - *heard_ + answered_after_; }
     /// The age of the oldest weight that is not acknowledged.
     [[nodiscard]] Duration oldest_age(Instant now) const;
-    /// Whether the owner's rate has been far from what all others tell for longer than news takes
-    /// to reach all owners. Say whether it is now.
+    /// Whether the owner's rate has been far from that of all other owners for longer than news
+    /// takes to reach all of them. `now_far` says whether it is now.
     [[nodiscard]] bool contradicts(bool now_far, Instant now);
-    /// The keep-alive that holds between us and this owner.
+    /// The keep-alive between this member and this owner.
     [[nodiscard]] Duration keep_alive(const SyncSettings& settings, double rate) const;
 
   private:
@@ -132,7 +137,7 @@ class OwnerView {
     gossip::MemberId owner_;
     ReckonedLimit bucket_;
     OriginCounts known_;
-    double net_seen_ = 0;  // own net admitted weight that is in the bucket
+    double net_seen_ = 0;  // this member's own net admitted weight that is in the bucket
     std::vector<Flight> flights_;
     std::uint32_t unanswered_ = 0;
     std::uint32_t life_ = 0;
@@ -147,8 +152,8 @@ class OwnerView {
     std::optional<Instant> first_unacknowledged_;
     std::optional<Instant> far_since_;
     Instant advanced_{};
-    Duration round_trip_{};      // the shortest of late
-    Duration answered_after_{};  // the longest of late
+    Duration round_trip_{};      // the shortest one of late
+    Duration answered_after_{};  // the longest one of late
     Duration owner_keep_alive_{};
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-// How far an owner under pressure slows its origins down: tenths on top of their keep-alive and
-// error budget. A leaky bucket of its own: what a jump of the load costs once is let pass, a load
-// that stays is answered. Plain value, not thread-safe.
+// How much slower an overloaded owner asks its origins to be, in tenths by which their keep-alive
+// and error budget grow. A leaky bucket over the load lets a short jump pass and reacts to a load
+// that stays. Not thread-safe; belongs to the control thread.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace weir::sync {
 
 class Pacing {
   public:
-    /// Once a second: the datagrams of that second, of the direction with more of them.
+    /// To be called once a second with the number of datagrams of that second, in the direction
+    /// with more of them.
     void note_second(const SyncSettings& settings, std::uint64_t datagrams) {
         const double load =
             static_cast<double>(datagrams) / static_cast<double>(settings.datagrams_per_second);
@@ -27,11 +28,13 @@ class Pacing {
     [[nodiscard]] std::uint8_t tenths() const { return tenths_; }
 
   private:
-    /// Shares of the bound of datagrams a second. Calm is what stays so with one tenth less.
+    /// Shares of the bound of datagrams a second. The pace is reduced by a tenth if the load stays
+    /// below kCalm even then.
     static constexpr double kBusy = 0.8;
     static constexpr double kCalm = 0.7;
-    /// Seconds' worth of that bound above kBusy that pass: a tenfold jump in a fleet of 1,000 takes
-    /// 2.5, and slowing origins down then leaves everybody with the rates of the jump's middle.
+    /// How much load above kBusy passes, in seconds of the bound. A tenfold jump in a fleet of
+    /// 1,000 takes 2.5 seconds' worth; if origins were slowed down during it, every member would be
+    /// left with the rates in the middle of the jump.
     static constexpr double kPatience = 4;
     static constexpr std::uint8_t kStep = 5;
 

@@ -1,10 +1,11 @@
 #pragma once
 // The origin's side of the counter synchronisation: which limits are in use here, what is believed
-// of each, and which deltas are due to which owner. Costs by limits in use: idle ones sleep.
-// Belongs to the control thread. Borrows limiter and statistics.
+// of each, and which deltas are due to which owner. Its cost depends on the limits in use: idle
+// ones are not looked at. Belongs to the control thread. Borrows settings, limiter and statistics.
 //
-// Invariants: at most maximum_synced_limits entries; rounds of deltas to one owner on average
-// minimum_interval apart, interval_burst more in a row, except for a limit's very first question.
+// Invariants: there are at most maximum_synced_limits entries. Rounds of deltas to one owner are on
+// average at least minimum_interval apart; interval_burst more may follow at once. The first delta
+// of a limit is exempt.
 
 #include <cstdint>
 #include <map>
@@ -22,7 +23,7 @@
 
 namespace weir::sync {
 
-/// Takes deltas for an owner; it may be ourselves.
+/// Sends deltas to owners, one of which may be this member itself.
 class DeltaSink {
   public:
     virtual ~DeltaSink() = default;
@@ -34,43 +35,47 @@ class Reporter {
     Reporter(const SyncSettings& settings, limiter::Limiter& limiter, Random random,
              SyncStatistics& statistics);
 
-    /// Who we are: an owner that needs no network and no pacing.
+    /// Says who this member is: as an owner it needs no network and no pacing.
     void set_self(const gossip::MemberId& self) { self_ = self; }
-    /// Looks at what was touched, moves views on, installs them, sends what is due.
+    /// Looks at the limits that were touched, advances their views, writes what is believed into
+    /// the limiter's records, and sends the deltas that are due.
     void tick(Instant now, const membership::Owners& owners, const HotTable& hot, DeltaSink& sink);
     enum class Verdict : std::uint8_t {
         taken,
-        doubted,  // taken; but for seconds no other owner has told anything like it
-        refused   // the level is beyond all that the limit can hold
+        doubted,  // taken, although it has been far from what all other owners tell for seconds
+        refused   // refused, because the limit cannot have such a level
     };
     Verdict receive(const gossip::MemberId& from, const TotalEntry& total, Instant now);
-    /// A rumour about a limit that nobody here has used lately. False when its level cannot be.
+    /// Takes a rumour about a limit that has not been used here lately. False when the limit cannot
+    /// have such a level.
     bool rumour(const HotEntry& entry, Instant now);
     void shard_changed(membership::Shard shard, const membership::OwnerList& owners, Instant now);
-    /// Nobody is at this owner's address, its host says.
+    /// The owner's host says that no process listens at its address.
     void distrust(const gossip::MemberId& owner, Instant now);
-    /// This owner was given up for dead: it said no goodbye. To be told before shard_changed().
+    /// This owner was taken for dead, without a goodbye. To be called before shard_changed().
     void lost(const gossip::MemberId& owner);
-    /// After a stop of the process, or under a new incarnation: what was asked is not answered.
+    /// To be called after a stop of the process or with a new incarnation: earlier deltas will not
+    /// be answered, so the owners are asked again.
     void ask_anew();
-    /// Definitions changed: parameters are read again.
+    /// Definitions have changed: reads all parameters again.
     void refresh_parameters(Instant now);
-    /// Records were given to other limits: what was kept for those that had them goes.
+    /// The limiter has reused records for other limits: drops what is kept for the earlier limits.
     void drop_changed(Instant now);
 
     [[nodiscard]] const SyncedLimit* find(const LimitKey& key) const;
     /// Every limit that is kept here, in no order.
     void for_each(const std::function<void(const SyncedLimit&)>& visit) const;
     [[nodiscard]] std::size_t size() const { return by_key_.size(); }
-    /// Limits for which the mode for isolation holds now.
+    /// The number of limits that are isolated now.
     [[nodiscard]] std::size_t isolated() const { return isolated_; }
-    /// How old what is known here of the others' part in a limit with load may be, at most: by the
-    /// owners that are heard, or were, and by the origins of the limits that we own.
+    /// The staleness: the greatest age of what is known here of the other members' part in a limit
+    /// with load, by the last messages of its owners and of the origins of limits that are owned
+    /// here.
     [[nodiscard]] Duration staleness(const Owner& owner, Instant now) const;
-    /// The most that an owner of a limit in use asks for, in tenths on top.
+    /// The largest pace, in tenths, that an owner of a limit in use asks for.
     [[nodiscard]] std::uint8_t pace() const;
-    /// Limits in use that have other owners than ourselves, those first that none of these was
-    /// heard of for longest; at most `most`.
+    /// At most `most` limits in use that have other owners than this member, first those whose
+    /// owners have all been silent for longest.
     [[nodiscard]] std::vector<LimitSilence> silences(std::size_t most, Instant now) const;
     void for_each_in_shard(membership::Shard shard,
                            const std::function<void(const SyncedLimit&)>& visit) const;
@@ -81,8 +86,8 @@ class Reporter {
         std::uint32_t view;
         Need need;
     };
-    /// Deltas to one owner: when the last ones went, when the average allows the next ones, and
-    /// how many limits were awake then with views of that owner.
+    /// The rounds of deltas to one owner: when the last one was sent, when the next one is allowed,
+    /// and how many limits in use had a view of that owner.
     struct Round {
         Instant last{};
         Instant next{};
@@ -125,7 +130,8 @@ class Reporter {
     std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
     std::vector<Candidate> candidates_;
     std::map<gossip::MemberId, Round> rounds_;
-    std::unordered_map<std::uint32_t, Instant> rumoured_;  // asleep slots with an installed rumour
+    // Slots that are asleep and have a rumour in the limiter's record.
+    std::unordered_map<std::uint32_t, Instant> rumoured_;
     std::size_t isolated_ = 0;
     Instant previous_tick_{};
     std::uint64_t ticks_ = 0;

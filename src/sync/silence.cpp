@@ -177,6 +177,7 @@ std::vector<PeerRefusals> Silence::refusals() const {
         }
     }
     std::vector<PeerRefusals> worst;
+    worst.reserve(counts.size());
     for (const auto& [peer, count] : counts) {
         worst.push_back({peer, count});
     }

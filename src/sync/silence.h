@@ -1,9 +1,9 @@
 #pragma once
-// What the silence of members means. One silent origin is taken for dead: its reckoned rate fades.
-// Two or more whose last packets came within a second of each other are taken for a split: their
-// rates are kept for the hold time (mode `safe`), so that each side stays with the share it had.
-// It is provisional: when a second member falls silent so, the first one's rate is put back.
-// A goodbye is never silence.
+// What the silence of members means. One silent origin is taken for dead, and its reckoned rate
+// fades. Two or more whose last packets came within a second of each other are taken for cut off:
+// their rates are kept for the hold time (mode `safe`), so that each side of a split stays with the
+// share that it had. When a second member falls silent in this way, the rate of the first one,
+// which had begun to fade, is restored. A member that said goodbye is not silent.
 //
 // Members are known here by small numbers, so that cells stay small. Belongs to the control thread.
 // Bounded: a member that is gone is forgotten after two minutes, when no cell can name it any more.
@@ -21,10 +21,10 @@
 namespace weir::sync {
 
 enum class Presence : std::uint8_t {
-    heard,   // its word holds
+    heard,   ///< its last message holds
     fading,  // taken for dead
     held,    // taken for cut off: its share is kept
-    gone     // said goodbye, or another incarnation is at its address
+    gone     // it said goodbye, or another incarnation is at its address
 };
 
 using MemberNumber = std::uint32_t;
@@ -34,52 +34,54 @@ class Silence {
     Silence(const SyncSettings& settings, SyncStatistics& statistics)
         : settings_(settings), statistics_(statistics) {}
 
-    /// Its number; given when first asked for.
+    /// The number of a member. A member that has none is given one.
     MemberNumber number(const gossip::MemberId& member, Instant now);
     [[nodiscard]] const gossip::MemberId& id(MemberNumber member) const {
         return members_[member].id;
     }
     [[nodiscard]] bool is_gone(MemberNumber member) const { return members_[member].gone; }
-    /// Who we are, under whichever incarnation.
+    /// Says at which address this member is, whatever its incarnation.
     void set_self(const Endpoint& address) { self_ = address; }
     [[nodiscard]] bool is_self(MemberNumber member) const {
         return members_[member].id.address == self_;
     }
-    /// Has not been heard for longer than it promised, without a goodbye, and nobody else is at its
-    /// address by now.
+    /// Whether the member has been silent for longer than its keep-alive allows, without a goodbye,
+    /// and no other incarnation is at its address.
     [[nodiscard]] bool is_missing(MemberNumber member) const {
         const Known& known = members_[member];
         return known.silent && !known.gone && !known.succeeded;
     }
-    /// A new incarnation is at its address: whoever was there is not missing any more.
+    /// A new incarnation is at the member's address, so the earlier one is not missing any more.
     void joined(const gossip::MemberId& member);
-    /// A packet of it was opened.
+    /// A packet of the member was opened.
     void heard(MemberNumber member, Instant now);
-    /// It said goodbye or was replaced.
+    /// The member said goodbye or was replaced.
     void gone(const gossip::MemberId& member, Instant now);
-    /// The host at its address says that nobody listens there. It may be forged, so the first time
-    /// only makes it worth a question, and once more without a packet in between means `silent`
-    /// from now on, until it is heard.
+    /// What a host's answer that no process listens at the member's address means. It can be
+    /// forged. `ask`: the first such answer; the member is to be asked. `given_up`: a second one
+    /// without a packet of the member in between; it counts as silent until it is heard. `known`:
+    /// nothing new.
     enum class Hint : std::uint8_t { ask, given_up, known };
     Hint nobody_there(MemberNumber member, Instant now);
     [[nodiscard]] bool is_unreachable(MemberNumber member) const {
         return members_[member].unreachable;
     }
-    /// Counter values of it were refused.
+    /// A counter value of the member was refused.
     void refused(MemberNumber member) { ++members_[member].refusals; }
 
-    /// What to make of a cell that was heard last so long ago, its origin having promised to be
-    /// heard every `keep_alive`.
+    /// How a cell counts whose origin was last heard `age` ago and has to report every
+    /// `keep_alive`.
     Presence judge(MemberNumber member, Duration age, Duration keep_alive, Instant now);
     [[nodiscard]] Duration silent_after(Duration keep_alive) const;
-    /// What is left of the hold of a member that is held.
+    /// How long the rate of a member that is held still counts.
     [[nodiscard]] Duration hold_left(MemberNumber member, Instant now) const;
 
     void forget_old(Instant now);
-    /// After a stop of our own the clock stood still: nobody was silent meanwhile.
+    /// To be called after this process was stopped: the time of the stop counts as nobody's
+    /// silence.
     void restart(Instant now);
     [[nodiscard]] std::size_t size() const { return numbers_.size(); }
-    /// Whose values were refused, by address, those with most first; 16 at most.
+    /// At most 16 members whose values were refused, by address, first those with most refusals.
     [[nodiscard]] std::vector<PeerRefusals> refusals() const;
     [[nodiscard]] std::uint64_t refusals(const gossip::MemberId& member) const;
 
@@ -87,15 +89,16 @@ class Silence {
     struct Known {
         gossip::MemberId id;
         Instant last_packet{};
-        Duration keep_alive{};  // that held when it fell silent
+        Duration keep_alive{};  // the one in force when it fell silent
         Instant hold_until{};
         std::uint64_t refusals = 0;
         bool silent = false;
-        bool split = false;  // has had its hold for this silence
+        bool split = false;  // has been held during this silence already
         bool gone = false;
         bool unreachable = false;
-        bool succeeded = false;  // by another incarnation, after it had been given up
-        Instant questioned{};    // after the first hint since its last packet
+        /// Another incarnation is at its address, after it had been given up.
+        bool succeeded = false;
+        Instant questioned{};  // when the first hint since its last packet came
         Instant gone_at{};
     };
     void fall_silent(Known& member, Duration keep_alive, Instant now);

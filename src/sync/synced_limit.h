@@ -1,6 +1,6 @@
 #pragma once
 // One limit that this sidecar uses, as an origin: its own counts since the run of its cell began,
-// and one view per owner. Decides what is believed; the Reporter decides when to send.
+// and one view per owner. It decides which view is believed; the Reporter decides when to send.
 // Belongs to the control thread; owned by the Reporter.
 
 #include <cstdint>
@@ -28,43 +28,46 @@ struct SyncedLimit {
 
     std::uint32_t run = 0;
     Instant run_began{};
-    limiter::LocalCounts base;     // counts at which the run began
-    limiter::LocalCounts last;     // as read last
-    OriginCounts own;              // since the run began
+    limiter::LocalCounts base;     // the limiter's counts when the run began
+    limiter::LocalCounts last;     // the limiter's counts as last read
+    OriginCounts own;              // the counts since the run began
     std::vector<OwnerView> views;  // one per owner of the shard, in their order
 
-    Instant touched{};  // last time that own load was seen
-    Instant looked{};   // last time that the counts were read
-    Instant woken{};    // when it was asleep, or not there, last
-    /// The last word of an owner that was given up for dead since, until another one is heard.
+    Instant touched{};  // when load of this member was last seen
+    Instant looked{};   // when the counts were last read
+    Instant woken{};    // when it was last woken or added
+    /// When an owner was last heard that has been taken for dead since; kept until another owner is
+    /// heard.
     std::optional<Instant> last_word;
     bool awake = false;
     bool installed = false;
     bool isolated = false;
-    std::uint32_t generation = 0;  // of the slot: told apart when it is used again
 
     void begin_run(std::uint32_t new_run, const limiter::LocalCounts& counts, Instant now);
-    /// Takes the limiter's counts in and moves the views on. `earliest`: when a limit that was not
-    /// looked at before can have been touched at the earliest.
+    /// Takes the limiter's counts in and advances the views. `earliest` is the earliest time at
+    /// which a limit that is new here can have been touched.
     void advance(const limiter::LocalCounts& counts, Instant earliest, Instant now);
-    /// What comes from now on has come since then.
+    /// Says that counts read from now on have come since `then`.
     void expect_since(Instant then) { expected_since_ = then; }
-    /// Keeps the views of owners that stay and opens views for new ones. True if any is new.
+    /// Keeps the views of owners that remain and adds views of new owners. True if there is a new
+    /// one.
     bool set_owners(const membership::OwnerList& owners);
     [[nodiscard]] OwnerView* view_of(const gossip::MemberId& owner);
 
-    /// The largest view that may be believed now, or nothing: alone.
+    /// The view with the largest level among those that may be believed now; nullptr if there is
+    /// none and this member is alone.
     [[nodiscard]] const OwnerView* believed(const SyncSettings& settings, Instant now) const;
-    /// Whether what the quota says for isolation holds now: all owners fell silent within the hold
-    /// time, or at least half of those heard hold the share of others. Who never heard of an owner
-    /// is alone, not isolated.
+    /// Whether the limit is isolated: all owners fell silent within the hold time, or at least half
+    /// of the owners that are heard keep the share of members that are cut off. A member that has
+    /// never heard an owner is alone and not isolated.
     [[nodiscard]] bool is_isolated(const SyncSettings& settings, Instant now) const;
-    /// Whether an owner goes on telling a rate a hundred times what the limit lets through and what
-    /// any other owner tells: it can be, so it is believed, but somebody should look at that owner.
+    /// Whether an owner keeps reporting a rate that is a hundred times what the limit lets through
+    /// and what any other owner reports. It is possible, so it is believed, but people should look
+    /// at that owner.
     [[nodiscard]] bool is_alone_with_its_rate(OwnerView& view, const SyncSettings& settings,
                                               Instant now) const;
-    /// How old what the owners besides ourselves say may be. When all of them are silent, or given
-    /// up, their last word goes on ageing.
+    /// The age of what the owners other than this member say. When all of them are silent or given
+    /// up, the age of their last message counts.
     [[nodiscard]] Duration staleness(const SyncSettings& settings, const gossip::MemberId& self,
                                      Instant now) const;
     [[nodiscard]] std::uint32_t origins() const;
@@ -72,7 +75,8 @@ struct SyncedLimit {
     [[nodiscard]] std::uint8_t pace() const;
     [[nodiscard]] Thresholds thresholds(const SyncSettings& settings) const;
     [[nodiscard]] bool hot() const;
-    /// Nothing is under way, nothing to tell, nothing that matters: no tick needed.
+    /// Whether no tick is needed: no delta awaits its answer, there is nothing to report, and the
+    /// level does not matter.
     [[nodiscard]] bool may_sleep(const SyncSettings& settings, Instant now) const;
     [[nodiscard]] limiter::FleetView fleet_view(const OwnerView& view,
                                                 const limiter::LocalCounts& counts) const;

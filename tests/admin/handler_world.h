@@ -1,5 +1,6 @@
 #pragma once
-// A handler of the admin listener with everything that it shows and changes, made up.
+// A handler of the admin listener, with made-up sources for everything that it shows and changes.
+// For tests.
 
 #include <doctest/doctest.h>
 
@@ -19,7 +20,7 @@ namespace weir::admin::test {
 
 using Json = nlohmann::json;
 
-/// A directory of its own that refuses definitions whose parent does not exist.
+/// A made-up QuotaDirectory, which refuses definitions whose parent does not exist.
 class FakeDirectory : public QuotaDirectory {
   public:
     std::vector<QuotaRow> page(std::string_view prefix, std::string_view after,
@@ -50,7 +51,7 @@ class FakeDirectory : public QuotaDirectory {
             limit.period = std::chrono::seconds(1);
             limit.level = 12.5;
             limit.owners = {parse_endpoint("10.0.0.1:7946").value()};
-            report.instance = engine::QuotaReport{.name = std::string(name), .limits = {limit}};
+            report.instance = engine::InstanceReport{.name = std::string(name), .limits = {limit}};
             report.figures = sample_quota("s3/{bucket}");
         }
         return report;

@@ -1,8 +1,6 @@
 #include "admin/metrics.h"
 
 #include <doctest/doctest.h>
-#include <prometheus/collectable.h>
-#include <prometheus/metric_family.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "admin/families.h"
 #include "admin/sample_sources.h"
@@ -59,18 +58,48 @@ bool has_promtool() { return std::system("command -v promtool > /dev/null 2>&1")
 
 using Described = std::map<std::string, std::pair<std::string, std::set<std::string>>>;
 
-/// Type and labels of each family.
-Described described_by(const Metrics& metrics) {
-    using prometheus::MetricType;
-    Described all;
-    for (const auto& family : metrics.collectable().Collect()) {
-        auto& [type, labels] = all[family.name];
-        type = family.type == MetricType::Counter ? "counter"
-               : family.type == MetricType::Gauge ? "gauge"
-                                                  : "histogram";
-        for (const auto& metric : family.metric) {
-            for (const auto& label : metric.label) {
-                labels.insert(label.name);
+/// A family of metrics as the page shows it.
+struct Shown {
+    std::string type;
+    std::string help;
+    std::set<std::string> labels{};  // without `le` of histograms
+    std::size_t samples = 0;
+};
+
+/// The names of the labels in `name{first="value",second="value"} 1`.
+std::set<std::string> labels_of(const std::string& sample) {
+    std::set<std::string> labels;
+    std::string name;
+    bool in_value = false;
+    for (std::size_t at = sample.find('{') + 1;
+         at < sample.size() && (in_value || sample[at] != '}'); ++at) {
+        if (in_value) {
+            at += sample[at] == '\\' ? 1U : 0U;
+            in_value = sample[at] != '"' || sample[at - 1] == '\\';
+        } else if (sample[at] == '"') {
+            in_value = true;
+            labels.insert(std::exchange(name, {}));
+        } else if (sample[at] != ',' && sample[at] != '=') {
+            name += sample[at];
+        }
+    }
+    labels.erase("le");
+    return labels;
+}
+
+std::map<std::string, Shown> shown_on(const std::string& page) {
+    std::map<std::string, Shown> all;
+    Shown* current = nullptr;
+    for (const std::string& line : lines_of(page)) {
+        const std::string about = line.substr(0, 7);
+        if (about == "# HELP " || about == "# TYPE ") {
+            const auto end = line.find(' ', 7);
+            current = &all[line.substr(7, end - 7)];
+            (about == "# HELP " ? current->help : current->type) = line.substr(end + 1);
+        } else if (current != nullptr) {
+            ++current->samples;
+            if (line.find('{') < line.find(' ')) {
+                current->labels.merge(labels_of(line));
             }
         }
     }
@@ -120,15 +149,14 @@ TEST_CASE("promtool finds nothing to complain about") {
 }
 
 TEST_CASE("every metric is documented with its type and labels, every documented one exists") {
-    const Metrics metrics(sample_sources(), still);
-    const auto code = described_by(metrics);
+    const auto code = shown_on(text_of(sample_sources()));
     const auto docs = documented();
     for (const auto& [metric, what] : code) {
         const std::string& name = metric;  // clang 14 captures no structured binding
         CAPTURE(name);
         REQUIRE_MESSAGE(docs.contains(name), "not documented");
-        CHECK(docs.at(name).first == what.first);
-        CHECK(docs.at(name).second == what.second);
+        CHECK(docs.at(name).first == what.type);
+        CHECK(docs.at(name).second == what.labels);
     }
     for (const auto& [metric, what] : docs) {
         const std::string& name = metric;
@@ -137,14 +165,13 @@ TEST_CASE("every metric is documented with its type and labels, every documented
 }
 
 TEST_CASE("every metric has a help text of one line and a sample") {
-    const Metrics metrics(sample_sources(), still);
-    for (const auto& family : metrics.collectable().Collect()) {
-        CAPTURE(family.name);
+    for (const auto& [metric, family] : shown_on(text_of(sample_sources()))) {
+        const std::string& name = metric;  // clang 14 captures no structured binding
+        CAPTURE(name);
         CHECK(family.help.size() > 10);
-        CHECK(family.help.find('\n') == std::string::npos);
-        CHECK_FALSE(family.metric.empty());
-        CHECK((family.name.starts_with("weir_") || family.name.starts_with("process_")));
-        CHECK(family.name.ends_with("_total") == (family.type == prometheus::MetricType::Counter));
+        CHECK(family.samples > 0);
+        CHECK((name.starts_with("weir_") || name.starts_with("process_")));
+        CHECK(name.ends_with("_total") == (family.type == "counter"));
     }
 }
 

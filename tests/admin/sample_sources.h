@@ -1,5 +1,5 @@
 #pragma once
-// Figures in which every metric has at least one sample.
+// Made-up figures from which every metric gets at least one sample. For tests.
 
 #include "admin/figures.h"
 #include "admin/sources.h"

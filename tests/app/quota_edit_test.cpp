@@ -40,16 +40,16 @@ TEST_CASE("only what is named changes") {
     quota.limits[0].law = limiter::Law::linear;
     QuotaEdit edit;
     CHECK(edit.empty());
-    edit.rate = "200r/s";
+    edit["rate"] = "200r/s";
     CHECK_FALSE(edit.empty());
     QuotaDefinition expected = quota;
     expected.limits[0].amount = 200;
     CHECK(apply_edit(quota, edit).value() == expected);
 
     QuotaEdit bursts;
-    bursts.low = "default";
-    bursts.high = "500r";
-    bursts.debt = "1s";
+    bursts["low"] = "default";
+    bursts["high"] = "500r";
+    bursts["debt"] = "1s";
     expected = quota;
     expected.limits[0].low.reset();
     expected.limits[0].high = BurstSpec{BurstSpec::Kind::amount, 500};
@@ -59,7 +59,7 @@ TEST_CASE("only what is named changes") {
 
 TEST_CASE("a bare 0 keeps the period and with it the limit's identity") {
     QuotaEdit edit;
-    edit.rate = "0";
+    edit["rate"] = "0";
     const auto edited = apply_edit(with({limit_of(Unit::requests, 5, 1min)}), edit).value();
     CHECK(edited.limits[0].amount == 0);
     CHECK(edited.limits[0].period == 1min);
@@ -70,42 +70,42 @@ TEST_CASE("among several limits unit and period choose") {
         with({limit_of(Unit::requests, 10, 1s), limit_of(Unit::requests, 100, 1min),
               limit_of(Unit::response_bytes, 1000, 1s)});
     QuotaEdit edit;
-    edit.rate = "200r/m";
+    edit["rate"] = "200r/m";
     CHECK(apply_edit(quota, edit).value().limits[1].amount == 200);
-    edit.rate = "2KiB/s";
+    edit["rate"] = "2KiB/s";
     CHECK(apply_edit(quota, edit).value().limits[2].amount == 2048);
-    edit.rate = "5r/h";
+    edit["rate"] = "5r/h";
     CHECK(failure(quota, edit) ==
           "--rate: there are several such limits (10r/s, 100r/m): give the rate with the period of "
           "one of them");
     QuotaEdit low;
-    low.low = "1s";
+    low["low"] = "1s";
     CHECK(failure(quota, low).find("--of: is needed") == 0);
-    low.of = "response-bytes";
+    low["of"] = "response-bytes";
     CHECK(apply_edit(quota, low).value().limits[2].low.has_value());
 }
 
 TEST_CASE("a limit that is not there is made when it has a rate") {
     QuotaEdit edit;
-    edit.rate = "10c/s";
+    edit["rate"] = "10c/s";
     const auto edited = apply_edit(with({limit_of(Unit::requests, 1, 1s)}), edit).value();
     REQUIRE(edited.limits.size() == 2);
     CHECK(edited.limits[1].unit == Unit::cost);
-    edit.rate = "1MiB/s";
+    edit["rate"] = "1MiB/s";
     CHECK(failure(with({}), edit).find("--of: is needed") == 0);
-    edit.of = "request-bytes";
+    edit["of"] = "request-bytes";
     CHECK(apply_edit(with({}), edit).value().limits[0].unit == Unit::request_bytes);
     QuotaEdit law;
-    law.law = "linear";
+    law["law"] = "linear";
     CHECK(failure(with({}), law) == "--rate: is needed: the quota has no such limit yet");
 }
 
 TEST_CASE("fields of the quota itself") {
     QuotaEdit edit;
-    edit.parent = "none";
-    edit.mode = "shadow";
-    edit.headers = "hidden";
-    edit.max_instances = "7";
+    edit["parent"] = "none";
+    edit["mode"] = "shadow";
+    edit["headers"] = "hidden";
+    edit["max_instances"] = "7";
     const auto edited = apply_edit(with({}), edit).value();
     CHECK_FALSE(edited.parent.has_value());
     CHECK(edited.mode == limiter::Mode::shadow);
@@ -116,49 +116,45 @@ TEST_CASE("fields of the quota itself") {
 
 TEST_CASE("shares of keys and what holds when isolated") {
     QuotaEdit edit;
-    edit.enforce = "25%";
-    edit.enforce_by = "header:x-client";
-    edit.when_isolated = "safe";
-    edit.safe = "600r/m";
+    edit["enforce"] = "25%";
+    edit["enforce_by"] = "header:x-client";
+    edit["when_isolated"] = "safe";
+    edit["safe"] = "600r/m";
     const auto partly = apply_edit(with({limit_of(Unit::requests, 100, 1s)}), edit).value();
     CHECK(partly.enforced_share == 0.25);
     CHECK(partly.options->enforced_by == "x-client");
     CHECK(partly.limits[0].safe.value_or(-1) == 10);
     QuotaEdit back;
-    back.mode = "enforce";
-    back.enforce_by = "quota";
-    back.safe = "default";
+    back["mode"] = "enforce";
+    back["enforce_by"] = "quota";
+    back["safe"] = "default";
     const auto whole = apply_edit(partly, back).value();
     CHECK(whole.enforced_share == 1);
-    CHECK_FALSE(whole.options.given());
+    CHECK(whole.options == limiter::QuotaOptions{});
     CHECK_FALSE(whole.limits[0].safe.has_value());
 }
 
 TEST_CASE("errors name the flag") {
     const QuotaDefinition quota = with({limit_of(Unit::requests, 10, 1s)});
-    const auto error_of = [&](std::optional<std::string> QuotaEdit::*flag, const char* text) {
+    const auto error_of = [&](const char* field, const char* text) {
         QuotaEdit edit;
-        edit.*flag = text;
+        edit[field] = text;
         return failure(quota, edit);
     };
-    CHECK(error_of(&QuotaEdit::rate, "fast").find("--rate: 'fast'") == 0);
-    CHECK(error_of(&QuotaEdit::low, "5").find("--low: '5' lacks its unit") == 0);
-    CHECK(error_of(&QuotaEdit::high, "5MiB") == "--high: '5MiB' is in another unit than the limit");
-    CHECK(error_of(&QuotaEdit::of, "bytes").find("--of: 'bytes' must be requests") == 0);
-    CHECK(error_of(&QuotaEdit::law, "hard") == "--law: 'hard' must be linear or adaptive");
-    CHECK(error_of(&QuotaEdit::scope, "pod") == "--scope: 'pod' must be fleet or sidecar");
-    CHECK(error_of(&QuotaEdit::mode, "on") == "--mode: 'on' must be enforce or shadow or off");
-    CHECK(error_of(&QuotaEdit::headers, "no") == "--headers: 'no' must be shown or hidden");
-    CHECK(error_of(&QuotaEdit::enforce, "25") ==
-          "--enforce: '25' is not a percentage from 0% to 100%");
-    CHECK(error_of(&QuotaEdit::enforce_by, "x") ==
-          "--enforce-by: 'x' must be quota or header:<name>");
-    CHECK(error_of(&QuotaEdit::when_isolated, "open") ==
+    CHECK(error_of("rate", "fast").find("--rate: 'fast'") == 0);
+    CHECK(error_of("low", "5").find("--low: '5' lacks its unit") == 0);
+    CHECK(error_of("high", "5MiB") == "--high: '5MiB' is in another unit than the limit");
+    CHECK(error_of("of", "bytes").find("--of: 'bytes' must be requests") == 0);
+    CHECK(error_of("law", "hard") == "--law: 'hard' must be linear or adaptive");
+    CHECK(error_of("scope", "pod") == "--scope: 'pod' must be fleet or sidecar");
+    CHECK(error_of("mode", "on") == "--mode: 'on' must be enforce or shadow or off");
+    CHECK(error_of("headers", "no") == "--headers: 'no' must be shown or hidden");
+    CHECK(error_of("enforce", "25") == "--enforce: '25' is not a percentage from 0% to 100%");
+    CHECK(error_of("enforce_by", "x") == "--enforce-by: 'x' must be quota or header:<name>");
+    CHECK(error_of("when_isolated", "open") ==
           "--when-isolated: 'open' must be safe or optimistic or pessimistic");
-    CHECK(error_of(&QuotaEdit::safe, "1MiB/s") ==
-          "--safe: '1MiB/s' is in another unit than the limit");
-    CHECK(error_of(&QuotaEdit::max_instances, "many") ==
-          "--max-instances: 'many' is not a whole number");
+    CHECK(error_of("safe", "1MiB/s") == "--safe: '1MiB/s' is in another unit than the limit");
+    CHECK(error_of("max_instances", "many") == "--max-instances: 'many' is not a whole number");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cluster/cluster.h"
+#include "cluster/run_until.h"
 #include "definitions/store.h"
 #include "engine/engine.h"
 #include "limiter/limiter.h"
@@ -86,15 +87,7 @@ struct World {
     }
     template <class Condition>
     bool run_until(Condition condition) {
-        const auto end = std::chrono::steady_clock::now() + 40s;
-        while (!condition()) {
-            if (std::chrono::steady_clock::now() > end) {
-                return false;
-            }
-            io.run_one_for(20ms);
-            io.restart();
-        }
-        return true;
+        return test::run_until(io, 40s, condition);
     }
     void fill(Sidecar& first) {
         REQUIRE(first.store().apply_document(document(kQuotas), net::now()).outcome ==

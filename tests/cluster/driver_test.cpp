@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cluster/cluster.h"
+#include "cluster/run_until.h"
 #include "definitions/store.h"
 #include "engine/engine.h"
 #include "limiter/limiter.h"
@@ -105,15 +106,7 @@ struct World {
     /// Runs everything until the condition holds; false after thirty seconds.
     template <class Condition>
     bool run_until(Condition condition) {
-        const auto end = std::chrono::steady_clock::now() + 30s;
-        while (!condition()) {
-            if (std::chrono::steady_clock::now() > end) {
-                return false;
-            }
-            io.run_one_for(20ms);
-            io.restart();
-        }
-        return true;
+        return test::run_until(io, 30s, condition);
     }
 
     TemporaryFile key{kKey};

@@ -1,5 +1,6 @@
 #pragma once
-// What the tests of docs/protocol.md share: the page, and values as the bytes that the code writes.
+// What the tests of docs/protocol.md share: the page, and functions that encode values with weir's
+// own code.
 
 #include <doctest/doctest.h>
 
@@ -35,7 +36,7 @@ Bytes encoded(const T& value) {
     return written([&](ByteWriter& writer) { encode(writer, value); });
 }
 
-/// Keeps what was sent last of each type.
+/// Keeps the last message of each type that was sent.
 struct Sink final : gossip::MessageSink {
     bool send(const gossip::MemberId&, gossip::MessageType type, ByteSpan payload) override {
         sent[type].assign(payload.begin(), payload.end());
@@ -44,7 +45,7 @@ struct Sink final : gossip::MessageSink {
     std::map<gossip::MessageType, Bytes> sent;
 };
 
-/// What is wrong with the value's bytes as the message's row has them.
+/// How the value's bytes differ from the message's row in the page; empty if they do not.
 template <class T>
 std::string unlike(const std::string& message, const T& value, const Fields& fields) {
     return difference(page().layout(message), encoded(value), fields);

@@ -231,7 +231,14 @@ TEST_CASE("hand-overs, names and hot limits are what the page says") {
     const std::string together = "f64 rate, low, high, debt";
     REQUIRE(layout.find(together) != std::string::npos);
     layout.replace(layout.find(together), together.size(), "f64 rate; f64 low; f64 high; f64 debt");
-    CHECK(difference(layout, encoded(NameEntry{kOfASecond, "s3/b1", 10, 20, 30, 40, 1}),
+    const NameEntry name{.key = kOfASecond,
+                         .name = "s3/b1",
+                         .rate = 10,
+                         .low = 20,
+                         .high = 30,
+                         .debt = 40,
+                         .law = 1};
+    CHECK(difference(layout, encoded(name),
                      {{"limit", kOfASecondBytes},
                       {"string name (512 at most)", "s3/b1"},
                       {"f64 rate", 10.0},
@@ -241,8 +248,8 @@ TEST_CASE("hand-overs, names and hot limits are what the page says") {
                       {"1 law", 1}}) == "");
     CHECK(page().table("## Counter messages", "type").back().back() ==
           "limit; 1 flags; f24 level; f24 rate; ms age");
-    CHECK(difference("limit; 1 flags; f24 level; f24 rate; ms age",
-                     encoded(HotEntry{kOfASecond, 40, 1.5, 321ms, true}),
+    const HotEntry hot{.key = kOfASecond, .level = 40, .rate = 1.5, .age = 321ms, .shedding = true};
+    CHECK(difference("limit; 1 flags; f24 level; f24 rate; ms age", encoded(hot),
                      {{"limit", kOfASecondBytes},
                       {"1 flags", 8},
                       {"f24 level", 40.0},

@@ -1,9 +1,9 @@
 #pragma once
-// docs/protocol.md as something to hold encoded bytes against: its tables, its sentences, and its
-// layouts ("8 the ping's number; varint counter; [f24 heaviest]"), by which bytes are read field by
-// field. A test fails when the page does not describe a field, and when the code writes other bytes
-// than the page describes. A cell that says "below" stands for the item of the list under its table
-// that begins with the row's name. For tests only.
+// Reads docs/protocol.md so that tests can compare encoded bytes with it: its tables, its sentences
+// and its layouts ("8 the ping's number; varint counter; [f24 heaviest]"), by which bytes are read
+// field by field. A test fails when the page does not describe a field and when the code writes
+// other bytes than the page describes. A cell that says "below" stands for the item of the list
+// under its table that begins with the row's name.
 
 #include <cstdint>
 #include <string>
@@ -20,14 +20,15 @@ namespace weir::test {
 struct Field;
 using Fields = std::vector<Field>;
 
-/// Several values of one layout, one behind the other.
+/// Several values of the same layout, one behind the other.
 struct Records {
     std::string layout;
     std::vector<Fields> each;
 };
 
-/// One field: how the page's words for it begin, and the value that must be there. Identities
-/// (limit, endpoint, member, version), hashes in a row and bytes up to the end are hexadecimal.
+/// One field: the beginning of the page's words for it, and the value that its bytes must have.
+/// Identities (limit, endpoint, member, version), hashes in a row and bytes up to the end are
+/// hexadecimal.
 struct Field {
     template <class Given>
     Field(std::string begins, Given given) : what(std::move(begins)) {
@@ -46,16 +47,16 @@ class ProtocolPage {
     using Row = std::vector<std::string>;
 
     ProtocolPage();
-    /// Whether it says so, wherever its lines break.
+    /// Whether the page contains the text, wherever its lines break.
     [[nodiscard]] bool says(std::string_view text) const;
-    /// The rows of the table under that heading whose first column is called so; fails when there
-    /// is none.
+    /// The rows of the table under that heading whose first column has that title. Fails when there
+    /// is no such table.
     [[nodiscard]] std::vector<Row> table(std::string_view heading, std::string_view first) const;
     /// Number, name and layout of all messages in datagrams.
     [[nodiscard]] std::vector<Row> messages() const;
     /// The layout of a message in a datagram, by its name.
     [[nodiscard]] std::string layout(std::string_view message) const;
-    /// What follows "Update: " and the like, up to the sentence's end.
+    /// The text that follows "Update: " and the like, up to the end of the sentence.
     [[nodiscard]] std::string sentence(std::string_view begin) const;
 
   private:
@@ -64,16 +65,16 @@ class ProtocolPage {
         Row titles;
         std::vector<Row> rows;
     };
-    std::string text_;  // with single blanks
+    std::string text_;  // the page with single blanks between words
     std::vector<Table> tables_;
 };
 
-/// What is wrong with the bytes as the layout has them; empty when it describes each of them and
-/// the fields are found. Fields that the layout marks as optional may be left out.
+/// How the bytes differ from the layout; empty when the layout describes each byte and the fields
+/// have their values. Fields that the layout marks as optional may be left out.
 [[nodiscard]] std::string difference(std::string_view layout, ByteSpan bytes, const Fields& fields);
 
 [[nodiscard]] std::string hexadecimal(ByteSpan bytes);
-/// 12,345 as the page writes it.
+/// A number in the form in which the page writes it, such as 12,345.
 [[nodiscard]] std::string grouped(std::uint64_t number);
 
 }  // namespace weir::test

@@ -8,6 +8,8 @@
 #include <map>
 #include <mutex>
 
+#include "cluster/run_until.h"
+
 using namespace weir;
 using namespace weir::cluster;
 using namespace std::chrono_literals;
@@ -68,15 +70,7 @@ struct World {
     /// Runs handlers until the condition holds; false after thirty seconds.
     template <class Condition>
     bool run_until(Condition condition) {
-        const auto end = std::chrono::steady_clock::now() + 30s;
-        while (!condition()) {
-            if (std::chrono::steady_clock::now() > end) {
-                return false;
-            }
-            control.run_one_for(10ms);
-            control.restart();
-        }
-        return true;
+        return test::run_until(control, 30s, condition);
     }
 
     boost::asio::io_context control;

@@ -3,27 +3,25 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
 
 #include "config/helpers.h"
 #include "config/settings_fields.h"
+#include "config/settings_reload.h"
+#include "definitions/fields.h"
+#include "documented_keys.h"
 
 namespace weir::config {
 namespace {
 
 using testing::Lines;
 using testing::lines;
-
-std::string read(const std::string& path) {
-    std::ifstream stream(std::string(WEIR_SOURCE_DIR) + "/" + path);
-    REQUIRE_MESSAGE(stream.good(), path);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return text.str();
-}
+using weir::testing::count_of;
+using weir::testing::documented_keys;
+using weir::testing::read;
+using weir::testing::taken_keys;
 
 TEST_CASE("docs/configuration.md has each key's row as the code has it, and no other") {
     const std::string docs = read("docs/configuration.md");
@@ -43,65 +41,70 @@ TEST_CASE("docs/configuration.md has each key's row as the code has it, and no o
     CHECK(rows == setting_fields().size());
 }
 
-/// What stands between quotes behind each of these words.
-void add_quoted(const std::string& text, const std::string& before, std::set<std::string>& found) {
-    const std::string begin = before + "\"";
-    for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
-        at += begin.size();
-        found.insert(text.substr(at, text.find('"', at) - at));
-    }
+/// The section of a key, if all of its keys wait for a restart; else the key.
+std::string named_in_docs(const SettingField& field) {
+    const std::string section(field.key.substr(0, field.key.find('.') + 1));
+    const auto fields = setting_fields();
+    const bool whole =
+        !section.empty() &&
+        std::all_of(fields.begin(), fields.end(), [&](const SettingField& other) {
+            return !other.key.starts_with(section) || waits_for_restart(other.at_reload);
+        });
+    return whole ? section.substr(0, section.size() - 1) : std::string(field.key);
 }
 
-std::size_t count_of(const std::string& text, const std::string& part) {
-    std::size_t count = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
-        ++count;
+TEST_CASE("docs/configuration.md names the keys that need a restart, and no others") {
+    std::set<std::string> expected;
+    for (const SettingField& field : setting_fields()) {
+        if (waits_for_restart(field.at_reload)) {
+            expected.insert(named_in_docs(field));
+        }
     }
-    return count;
+    std::string docs = read("docs/configuration.md");
+    const std::size_t begin = docs.find("**What needs a restart.**");
+    const std::size_t end = docs.find("\n\n", begin);
+    REQUIRE(end != std::string::npos);
+    std::set<std::string> named;
+    std::istringstream parts(docs.substr(begin, end - begin));
+    std::string part;
+    for (bool quoted = false; std::getline(parts, part, '`'); quoted = !quoted) {
+        if (quoted) {
+            named.insert(part);
+        }
+    }
+    CHECK(named == expected);
 }
 
-/// The keys that a parser takes from maps, by its source: there is no other list of them.
-std::set<std::string> taken_keys(const std::string& source) {
-    const std::string text = read(source);
-    std::set<std::string> keys;
-    for (const char* before : {".take(", ".require(", "check_constant(reader, "}) {
-        add_quoted(text, before, keys);
-    }
-    // A key that is no literal would be overlooked; check_constant's are.
-    CAPTURE(source);
-    CHECK(count_of(text, ".take(") == count_of(text, ".take(\""));
-    CHECK(count_of(text, ".require(") ==
-          count_of(text, ".require(\"") + count_of(text, ".require(key)"));
-    return keys;
+TEST_CASE("the keys of routes and quota documents are documented, and no others") {
+    const std::string docs = read("docs/configuration.md");
+    CHECK(documented_keys(docs, "## `routes`", "## Quota documents") ==
+          taken_keys("src/config/route_reader.cpp"));
+    CHECK(documented_keys(docs, "## Quota documents", "### Keys of a quota") ==
+          taken_keys("src/config/quota_document.cpp"));
 }
 
-/// The keys of the tables between two headings; `match.host` is `match` and `host`.
-std::set<std::string> documented_keys(const std::string& begin, const std::string& end) {
+/// Between these headings each field has its row as the table has it, and nothing else has one.
+template <class Fields>
+void check_rows(const Fields& fields, const std::string& begin, const std::string& end) {
     const std::string docs = read("docs/configuration.md");
     const std::size_t from = docs.find(begin);
     const std::size_t to = docs.find(end, from);
     REQUIRE(to != std::string::npos);
-    std::set<std::string> rows;
-    std::string tables = docs.substr(from, to - from);
-    std::replace(tables.begin(), tables.end(), '`', '"');
-    add_quoted(tables, "\n| ", rows);
-    std::set<std::string> keys;
-    for (const std::string& row : rows) {
-        std::istringstream parts(row);
-        for (std::string part; std::getline(parts, part, '.');) {
-            keys.insert(part);
-        }
+    const std::string section = docs.substr(from, to - from);
+    for (const auto& field : fields) {
+        std::ostringstream row;
+        row << "\n| `" << field.key << "` | " << field.type << " | " << field.default_text << " | "
+            << field.meaning << " |\n";
+        CAPTURE(row.str());
+        CHECK(section.find(row.str()) != std::string::npos);
     }
-    return keys;
+    CHECK(count_of(section, "\n| `") == fields.size());
 }
 
-TEST_CASE("the keys of routes and quota documents are documented, and no others") {
-    CHECK(documented_keys("## `routes`", "## Quota documents") ==
-          taken_keys("src/config/route_reader.cpp"));
-    std::set<std::string> keys = taken_keys("src/config/quota_document.cpp");
-    keys.merge(taken_keys("src/config/quota_reader.cpp"));
-    CHECK(documented_keys("## Quota documents", "## What the parser refuses") == keys);
-    CHECK(keys.contains("when_isolated"));
+TEST_CASE(
+    "docs/configuration.md has each field's row as the table of fields has it, and no other") {
+    check_rows(definitions::quota_fields(), "### Keys of a quota", "### Keys of a limit");
+    check_rows(definitions::limit_fields(), "### Keys of a limit", "## What the parser refuses");
 }
 
 TEST_CASE("the examples are valid") {

@@ -1,5 +1,5 @@
 #pragma once
-// What several tests of config share.
+// Functions that several tests of config share.
 
 #include <doctest/doctest.h>
 
@@ -21,14 +21,14 @@ inline std::vector<std::string> lines(const Diagnostics& diagnostics) {
     return texts;
 }
 
-/// Messages of a quota file.
+/// The messages about a quota file with this text.
 inline std::vector<std::string> quota_errors(const std::string& text) {
     Diagnostics diagnostics;
     const auto sets = parse_quota_sets({{"q.yaml", text}}, diagnostics);
     return lines(diagnostics);
 }
 
-/// Messages of a settings file.
+/// The messages about a settings file with this text.
 inline std::vector<std::string> settings_errors(const std::string& text) {
     Diagnostics diagnostics;
     const Settings settings = load_settings(SourceText{"weir.yaml", text}, {}, diagnostics);

@@ -131,7 +131,8 @@ TEST_CASE("modes and answers of a quota") {
     CHECK(one("name: a\nheaders: none").options->headers == limiter::HeaderForms{false, false});
     const auto safe = one("name: a\nlimits: [{rate: 1r/s, safe: 30r/m}]").limits.at(0).safe;
     CHECK(safe.value_or(-1) == 0.5);
-    CHECK_FALSE(one("name: a\nenforce: 100%\nenforce_by: quota\nheaders: shown").options.given());
+    CHECK(one("name: a\nenforce: 100%\nenforce_by: quota\nheaders: shown").options ==
+          limiter::QuotaOptions{});
 }
 
 TEST_CASE("modes and answers that contradict themselves") {

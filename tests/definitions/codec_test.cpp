@@ -17,6 +17,18 @@ using namespace std::chrono_literals;
 using gossip::test::arbitrary_bytes;
 using gossip::test::round_trip;
 
+/// How many definitions a document has; the error of the first that does not decode.
+Result<std::size_t> count_definitions(ByteSpan document) {
+    ByteReader reader(document);
+    std::size_t count = 0;
+    for (; reader.remaining() > 0; ++count) {
+        if (const auto definition = decode_next(reader); !definition) {
+            return definition.error();
+        }
+    }
+    return count;
+}
+
 limiter::QuotaOptions arbitrary_options() {
     const auto text = [](std::size_t most) {
         return std::string(*rc::gen::inRange<std::size_t>(0, most + 1), 'x');
@@ -105,9 +117,7 @@ TEST_CASE("definitions and documents survive the way over the wire") {
         const auto bytes = encode_document(document);
         std::swap(document[0], document[1]);
         RC_ASSERT(encode_document(document).value() == bytes.value());  // order does not matter
-        const auto decoded = decode_document(*bytes);
-        RC_ASSERT(decoded.has_value());
-        RC_ASSERT(decoded->size() == 2u);
+        RC_ASSERT(count_definitions(*bytes).value() == 2u);
     }));
 }
 
@@ -155,7 +165,7 @@ TEST_CASE("encoding never cuts: what is too long is all there, and refused by wh
     const auto document = encode_document(std::vector{definition});
     REQUIRE(document.has_value());
     CHECK(document->size() > value.size());
-    CHECK_FALSE(decode_document(*document).has_value());
+    CHECK_FALSE(count_definitions(*document).has_value());
 
     for (const std::size_t over : {std::size_t{0}, std::size_t{1}}) {
         CAPTURE(over);
@@ -188,29 +198,17 @@ TEST_CASE("amounts that are no numbers are refused") {
     }
 }
 
-TEST_CASE("a document above its bound is refused unread, one at it is read") {
-    std::vector<std::byte> bytes(kMaximumDocument + 1);
-    const auto refused = decode_document(bytes);
-    REQUIRE_FALSE(refused.has_value());
-    CHECK(refused.error().code == ErrorCode::too_large);
-    bytes.pop_back();
-    // Zeros would be forty million definitions without a name: the first one ends it.
-    const auto read = decode_document(bytes);
-    REQUIRE_FALSE(read.has_value());
-    CHECK(read.error().code == ErrorCode::truncated);
-}
-
 TEST_CASE("a definition without a name is refused, also behind a good one") {
     limiter::QuotaDefinition named;
     named.name = "a";
     auto bytes = encode_document({&named, 1}).value();
-    CHECK(decode_document(bytes).has_value());
+    CHECK(count_definitions(bytes).has_value());
     const auto nameless = encode_document({&named, 1}).value();
     bytes.push_back(std::byte{0});  // the length of a name
     bytes.insert(bytes.end(), nameless.begin() + 2, nameless.end());
-    CHECK_FALSE(decode_document(bytes).has_value());
+    CHECK_FALSE(count_definitions(bytes).has_value());
     bytes.resize(nameless.size());
-    CHECK(decode_document(bytes).has_value());
+    CHECK(count_definitions(bytes).has_value());
 }
 
 TEST_CASE("what takes more than the bound is not encoded, what takes just so much is") {
@@ -282,7 +280,7 @@ TEST_CASE("random bytes never harm a decoder of definitions") {
         feed(decode_document_page);
         feed([](ByteReader& reader) { return decode_entry(reader, Instant{1h}); });
         (void)decode_definition("a", as_text(bytes));
-        (void)decode_document(bytes);
+        (void)count_definitions(bytes);
     }));
 }
 

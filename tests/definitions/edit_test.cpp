@@ -6,12 +6,14 @@
 #include "definitions/messages.h"
 #include "definitions/quota.h"
 #include "definitions/store.h"
+#include "definitions/whole_store.h"
 
 namespace weir::definitions {
 namespace {
 
 using namespace std::chrono_literals;
 using limiter::QuotaDefinition;
+using test::listed;
 using test::quota;
 
 constexpr Instant kStart{1h};
@@ -54,7 +56,7 @@ struct Picture {
     friend bool operator==(const Picture&, const Picture&) = default;
 };
 Picture picture(DefinitionStore& store) {
-    return {store.content_hash(), store.overrides().root_hash(), store.list(kStart).size(),
+    return {store.content_hash(), store.overrides().root_hash(), listed(store, kStart).size(),
             store.counters().edits};
 }
 

@@ -8,6 +8,7 @@
 
 #include "definitions/quota.h"
 #include "definitions/store.h"
+#include "definitions/whole_store.h"
 #include "membership/virtual_network.h"
 
 namespace weir::definitions {
@@ -18,6 +19,8 @@ using gossip::MemberId;
 using limiter::QuotaDefinition;
 using membership::Member;
 using membership::Received;
+using test::in_force;
+using test::listed;
 using test::quota;
 
 const Edit kEdit{"ann", "test", std::nullopt};
@@ -149,7 +152,7 @@ TEST_CASE("edits of both sides of a split all arrive after it") {
     const Instant healed = fleet.world.now();
     CHECK(fleet.world.run_until(30s, [&] { return fleet.equal(); }));
     MESSAGE("600 edits equal everywhere after ", to_seconds(fleet.world.now() - healed), " s");
-    CHECK(fleet.stores[0]->list(fleet.world.now()).size() == 601);
+    CHECK(listed(*fleet.stores[0], fleet.world.now()).size() == 601);
     CHECK(fleet.everywhere("both", 2));
     CHECK(fleet.everywhere("left299", 299));
     CHECK(fleet.everywhere("right299", 299));
@@ -192,7 +195,7 @@ TEST_CASE("the newest document spreads, the older changes nothing") {
     CHECK(fleet.stores[5]->apply_document(document, fleet.world.now()).outcome ==
           DocumentOutcome::older);
     fleet.world.run(5s);
-    CHECK(fleet.stores[0]->in_force().size() == 3000);
+    CHECK(in_force(*fleet.stores[0], fleet.world.now()).size() == 3000);
 }
 
 TEST_CASE("one generation with two contents is seen by both and spreads nowhere") {

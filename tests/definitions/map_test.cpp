@@ -5,10 +5,13 @@
 
 #include <algorithm>
 
+#include "definitions/map_entries.h"
+
 namespace weir::definitions {
 namespace {
 
 using namespace std::chrono_literals;
+using test::entries_of;
 
 constexpr Instant kNow{100h};
 
@@ -40,15 +43,9 @@ DefinitionEntry arbitrary_entry() {
     return result;
 }
 
-std::vector<DefinitionEntry> content(const DefinitionMap& map) {
-    std::vector<DefinitionEntry> result;
-    map.for_each([&](const DefinitionEntry& e) { result.push_back(e); });
-    return result;
-}
-
 bool same(const DefinitionMap& one, const DefinitionMap& two) {
-    const auto a = content(one);
-    const auto b = content(two);
+    const auto a = entries_of(one);
+    const auto b = entries_of(two);
     return a.size() == b.size() && one.root_hash() == two.root_hash() &&
            one.bucket_hashes() == two.bucket_hashes() &&
            std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) {
@@ -65,7 +62,9 @@ DefinitionMap map_of(const std::vector<DefinitionEntry>& entries) {
 }
 
 DefinitionMap merged(DefinitionMap into, const DefinitionMap& from) {
-    from.for_each([&](const DefinitionEntry& e) { into.merge(e, kNow); });
+    for (const DefinitionEntry& e : entries_of(from)) {
+        into.merge(e, kNow);
+    }
     return into;
 }
 
@@ -121,7 +120,7 @@ TEST_CASE("merging never lowers a version") {
 TEST_CASE("hashes depend on content only") {
     CHECK(rc::check([] {
         const DefinitionMap map = map_of(arbitrary_entries());
-        const DefinitionMap rebuilt = map_of(content(map));
+        const DefinitionMap rebuilt = map_of(entries_of(map));
         RC_ASSERT(map.root_hash() == rebuilt.root_hash());
         std::uint64_t all = 0;
         for (std::size_t bucket = 0; bucket < DefinitionMap::kBuckets; ++bucket) {
@@ -153,7 +152,7 @@ TEST_CASE("epochs more than 2^32 above the highest known are refused") {
     CHECK(other.merge(entry("b", 6 + DefinitionMap::kEpochLeap, 1), kNow) == MergeOutcome::epoch);
     CHECK(other.merge(entry("b", ~std::uint64_t{0}, 1), kNow) == MergeOutcome::epoch);
     CHECK(other.size() == 1);
-    CHECK(other.highest_epoch() == 5);
+    CHECK(other.next_version(1).epoch == 6);
 }
 
 TEST_CASE("tombstones are kept for 24 hours and then forgotten everywhere") {
@@ -288,7 +287,9 @@ TEST_CASE("each of a leaf's entries is found, replaced and put in its place") {
     CHECK(map.size() == 4);
     map.merge(entry(names[2], 1, 1), kNow);
     std::vector<std::string> visited;
-    map.for_each([&](const DefinitionEntry& e) { visited.push_back(e.name); });
+    for (const DefinitionEntry& e : entries_of(map)) {
+        visited.push_back(e.name);
+    }
     CHECK(visited == names);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "definitions/codec.h"
 #include "definitions/exchange.h"
 #include "definitions/payload.h"
 #include "definitions/quota.h"
@@ -40,6 +41,33 @@ std::uint64_t content_of(double amount) {
     DefinitionStore store(9);
     store.apply_document({"storage", 7, {quota("a", amount)}}, kStart);
     return store.sets()[0].content_hash;
+}
+
+/// An edit in the name of `writer` that just fits a message while it is new: the older an entry is,
+/// the more bytes its age takes.
+DefinitionEntry longest_edit(std::uint64_t writer, Instant written) {
+    DefinitionEntry entry;
+    entry.name = "q";
+    entry.version = {1, writer};
+    entry.kind = EntryKind::set;
+    entry.written = written;
+    limiter::QuotaDefinition definition = quota("q", 1);
+    limiter::QuotaOptions options;
+    options.refusal.body = std::string(512, 'x');
+    definition.options = options;
+    entry.value = encode_definition(definition);
+    entry.who = std::string(kMaximumWriterName, 'w');
+    entry.why = std::string(kMaximumReason, 'y');
+    Payload payload;
+    encode(payload.writer(), entry, written);
+    REQUIRE(payload.writer().ok());
+    while (payload.writer().ok()) {
+        entry.name += 'q';
+        payload.restart();
+        encode(payload.writer(), entry, written);
+    }
+    entry.name.pop_back();
+    return entry;
 }
 
 struct Sidecar {
@@ -152,6 +180,27 @@ TEST_CASE("an edit whose push was thrown out for want of room is told when it is
     CHECK(one.store.merge(newer, one.now) == MergeOutcome::applied);
     one.tick({kFirst}, 1s);
     CHECK(told() == 1);
+}
+
+TEST_CASE("an edit that a peer has made up in our name and that fits no push is given up") {
+    Sidecar one;
+    one.tick({kFirst}, 0s);
+    one.now += 1s;
+    const DefinitionEntry forged = longest_edit(7, one.now);
+    Payload message;
+    encode(message.writer(), forged, one.now);
+    REQUIRE(
+        one.sync.receive(kFirst, MessageType::definition_push, message.bytes(), one.now, one.sink));
+    REQUIRE(one.store.overrides().find(forged.name) != nullptr);
+    DefinitionEntry newer = forged;
+    newer.version = {2, 8};
+    REQUIRE(one.store.merge(newer, one.now) == MergeOutcome::applied);
+
+    // A peer that appears is to be told what was overtaken.
+    one.tick({kFirst, kSecond}, 1h);
+    CHECK(one.sync.counters().pushes_given_up == 1);
+    CHECK(one.sync.counters().pushes_sent == 0);
+    CHECK(one.sync.settled());
 }
 
 }  // namespace

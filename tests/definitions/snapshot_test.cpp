@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/random.h"
+#include "definitions/map_entries.h"
 #include "definitions/quota.h"
 #include "definitions/store.h"
 
@@ -14,6 +15,7 @@ namespace weir::definitions {
 namespace {
 
 using namespace std::chrono_literals;
+using test::entries_of;
 using test::quota;
 
 using Bytes = std::vector<std::byte>;
@@ -76,14 +78,14 @@ TEST_CASE("a snapshot holds every entry with its version, author, age and expiry
         Entries entries;
         REQUIRE(!read(bytes, expectation(), &entries, piece));
         CHECK(entries.size() == 4);
-        before.store.overrides().for_each([&](const DefinitionEntry& entry) {
+        for (const DefinitionEntry& entry : entries_of(before.store.overrides())) {
             CAPTURE(entry.name);
             REQUIRE(entries.contains(entry.name));
             CHECK(same_content(entries.at(entry.name), entry));
             // Ten seconds passed while nothing ran.
             const Duration age = Instant{5s} - entries.at(entry.name).written;
             CHECK(age == kSaved - entry.written + 10s);
-        });
+        }
     }
 }
 
@@ -124,8 +126,9 @@ TEST_CASE("an old snapshot undoes no newer edit, whoever comes first") {
         // A peer that has the newer edits hears the old ones.
         CHECK(before.store.merge(entry, kSaved) != MergeOutcome::applied);
     }
-    before.store.overrides().for_each(
-        [&](const DefinitionEntry& entry) { static_cast<void>(joined.merge(entry, kSaved)); });
+    for (const DefinitionEntry& entry : entries_of(before.store.overrides())) {
+        static_cast<void>(joined.merge(entry, kSaved));
+    }
     CHECK(joined.overrides().root_hash() == before.store.overrides().root_hash());
     CHECK(joined.find("s3/a", kSaved)->definition->limits[0].amount == 99);
     CHECK(!joined.find("s3/b", kSaved));
@@ -177,9 +180,6 @@ TEST_CASE("other files, versions and clusters are told apart") {
     Bytes more = good;
     more.push_back(std::byte{0});
     CHECK(read(more, expectation()) == SnapshotFault::damaged);
-    for (const auto fault : {SnapshotFault::foreign, SnapshotFault::old}) {
-        CHECK(!to_string(fault).empty());
-    }
 }
 
 TEST_CASE("blocks that are lost, doubled or swapped are found") {

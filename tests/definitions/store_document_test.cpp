@@ -105,6 +105,21 @@ TEST_CASE("the number of sets is bounded") {
     CHECK(store.apply_document({"one more", 1, {}}, kStart).outcome == DocumentOutcome::invalid);
 }
 
+TEST_CASE("a document above its bound is refused unread, one at it is read") {
+    DefinitionStore store(1);
+    const auto offer = [&store](std::size_t size) {
+        return store.offer_document(
+            {"big", 1, std::make_shared<const std::vector<std::byte>>(size), 77}, kStart);
+    };
+    const DocumentReport refused = offer(kMaximumDocument + 1);
+    CHECK(refused.outcome == DocumentOutcome::invalid);
+    CHECK(refused.message == "the document is too long");
+    // Zeros would be forty million definitions without a name: the first one ends it.
+    const DocumentReport read = offer(kMaximumDocument);
+    CHECK(read.outcome == DocumentOutcome::invalid);
+    CHECK(read.message == "not a well-formed quota definition");
+}
+
 TEST_CASE("a long document is taken in by ticks, and what was in force holds meanwhile") {
     DefinitionStore store(1);
     FileDocument old{"big", 1, {}};
@@ -140,6 +155,31 @@ TEST_CASE("a long document is taken in by ticks, and what was in force holds mea
     CHECK(changes == 30'001);
     CHECK(amount_of(store, "q29999") == 2);
     CHECK(amount_of(store, "zzz") == 3);
+}
+
+TEST_CASE("a file equals a peer's document that waits in the middle: it gets its own report") {
+    DefinitionStore store(1);
+    std::vector<QuotaDefinition> many;
+    for (int i = 0; i < 20'000; ++i) {
+        many.push_back(quota("q" + std::to_string(i), {}, 1));
+    }
+    const auto offer = [&](const std::string& set, const std::vector<QuotaDefinition>& quotas) {
+        auto bytes =
+            std::make_shared<const std::vector<std::byte>>(encode_document(quotas).value());
+        const std::uint64_t hash = document_hash(*bytes);
+        return store.offer_document({set, 1, std::move(bytes), hash, true}, kStart).outcome;
+    };
+    const std::vector<QuotaDefinition> middle{quota("middle", {}, 1)};
+    CHECK(offer("long", many) == DocumentOutcome::loading);
+    CHECK(offer("middle", middle) == DocumentOutcome::loading);
+    CHECK(offer("last", {quota("last", "nowhere", 1)}) == DocumentOutcome::loading);
+    const DocumentReport report = store.apply_document({"middle", 1, middle}, kStart);
+    CHECK(report.outcome == DocumentOutcome::applied);
+    CHECK_FALSE(store.loading());
+    const auto others = store.take_reports();
+    REQUIRE(others.size() == 2);
+    CHECK(others[0].first == "long");
+    CHECK(others[1].first == "last");
 }
 
 TEST_CASE("a long document that is bad in itself is refused whole; one without a parent waits") {

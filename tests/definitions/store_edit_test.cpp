@@ -6,6 +6,7 @@
 #include "definitions/codec.h"
 #include "definitions/store.h"
 #include "definitions/store_fixture.h"
+#include "definitions/whole_store.h"
 
 namespace weir::definitions {
 namespace {
@@ -45,7 +46,7 @@ TEST_CASE("set --absent hides a file's quota; its children must go first") {
     REQUIRE(changes.size() == 1);
     CHECK_FALSE(changes[0].definition);
     CHECK(store.set_absent("s3", by("ann"), kStart).has_value());
-    CHECK(store.in_force().empty());
+    CHECK(in_force(store, kStart).empty());
 }
 
 TEST_CASE("bad edits are refused with their reasons, and nothing changes") {
@@ -72,7 +73,7 @@ TEST_CASE("bad edits are refused with their reasons, and nothing changes") {
     CHECK_FALSE(store.set(quota("a", {}, 1), Edit{"", "", 0s}, kStart).has_value());
     CHECK_FALSE(store.set(quota("", {}, 1), by("ann"), kStart).has_value());
     CHECK(store.counters().edits_refused == 5);
-    CHECK(store.list(kStart).size() == 1);
+    CHECK(listed(store, kStart).size() == 1);
 }
 
 TEST_CASE("an override expires by itself") {
@@ -149,7 +150,7 @@ TEST_CASE("what documents refuse edits refuse too, whole, with its field") {
         FileDocument whole{"storage", 1, {quota("good", {}, 1), each.second}};
         const DocumentReport report = store.apply_document(whole, kStart);
         CHECK(report.outcome == DocumentOutcome::invalid);
-        CHECK(store.list(kStart).empty());
+        CHECK(listed(store, kStart).empty());
     }
 }
 
@@ -162,7 +163,7 @@ TEST_CASE("a peer's entry that contradicts itself is listed with its problem, an
         entry.name = "bad";
         entry.kind = EntryKind::set;
         entry.value = encode_definition(each.second);
-        entry.version = {store.overrides().highest_epoch() + 1, 9};
+        entry.version = store.overrides().next_version(9);
         entry.written = kStart;
         const bool decodes = decode_definition("bad", entry.value).has_value();
         const auto outcome = store.merge(entry, kStart);

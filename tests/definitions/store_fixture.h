@@ -1,5 +1,5 @@
 #pragma once
-// Quotas, a document and an author for the tests of the store of definitions.
+// Makes quotas, documents and authors for the tests of the store of definitions.
 
 #include <memory>
 #include <optional>

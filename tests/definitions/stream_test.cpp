@@ -47,6 +47,23 @@ struct Side {
         REQUIRE(store.set(quota(name, amount), {"ann", "test", {}}, kStart).has_value());
     }
 
+    /// Overrides q0, q1 and so on, or with another letter, whose amounts are their numbers.
+    void edit_many(int count, const std::string& letter = "q") {
+        for (int i = 0; i < count; ++i) {
+            edit(letter + std::to_string(i), i);
+        }
+    }
+    /// Brings generation 4 of the set "big" into force, with so many quotas, and says what to ask
+    /// for to get it.
+    BulkWish::Document load_document(int count) {
+        FileDocument document{"big", 4, {}};
+        for (int i = 0; i < count; ++i) {
+            document.quotas.push_back(quota("d" + std::to_string(i), i));
+        }
+        REQUIRE(store.apply_document(document, kStart).outcome == DocumentOutcome::applied);
+        return {"big", 4, store.sets()[0].content_hash};
+    }
+
     gossip::SeededNonces nonces;
     gossip::Sealer sealer;
     DefinitionStore store;
@@ -94,16 +111,19 @@ Talk talk(DefinitionPull& pull, DefinitionServe& serve, Random random) {
     return result;
 }
 
+/// One side asks the other for overrides, over a connection of their own.
+Talk pull_overrides(Side& here, Side& there, bool only_newer, std::uint64_t seed) {
+    DefinitionPull pull(here.context(), {there.id, {}, only_newer});
+    DefinitionServe serve(there.context());
+    return talk(pull, serve, Random(seed));
+}
+
 TEST_CASE("overrides are pulled whole, and then only what is newer") {
     Side here(0, 1);
     Side there(1, 2);
-    for (int i = 0; i < 5000; ++i) {
-        there.edit("q" + std::to_string(i), i);
-    }
+    there.edit_many(5000);
     here.edit("mine", 1);
-    DefinitionPull first(here.context(), {there.id, {}, false});
-    DefinitionServe serve(there.context());
-    CHECK(talk(first, serve, Random(3)).good);
+    CHECK(pull_overrides(here, there, false, 3).good);
     CHECK(here.store.overrides().size() == 5001);
     CHECK(here.store.find("q4999", kStart)->definition->limits[0].amount == 4999);
     const std::uint64_t frames = here.counters.frames_in;
@@ -112,9 +132,7 @@ TEST_CASE("overrides are pulled whole, and then only what is newer") {
     for (int i = 0; i < 100; ++i) {
         there.edit("q" + std::to_string(i), -1.0 * -7000);
     }
-    DefinitionPull second(here.context(), {there.id, {}, true});
-    DefinitionServe again(there.context());
-    const Talk newer = talk(second, again, Random(4));
+    const Talk newer = pull_overrides(here, there, true, 4);
     CHECK(newer.good);
     CHECK(here.store.find("q99", kStart)->definition->limits[0].amount == 7000);
     std::size_t bytes = 0;
@@ -135,9 +153,7 @@ TEST_CASE("what one leaf holds more than a frame takes goes on in the next") {
                          kStart)
                     .has_value());
     }
-    DefinitionPull pull(here.context(), {there.id, {}, false});
-    DefinitionServe serve(there.context());
-    CHECK(talk(pull, serve, Random(5)).good);
+    CHECK(pull_overrides(here, there, false, 5).good);
     CHECK(here.store.overrides().root_hash() == there.store.overrides().root_hash());
 }
 
@@ -153,9 +169,7 @@ TEST_CASE("who lacks most gets what is in force in the order of names, and then 
     REQUIRE(there.store.set(quota("q17/short", 1), {"ann", "test", 1ns}, kStart - 1s).has_value());
     here.edit("mine", 1);  // one leaf may be the same, or not
     static_cast<void>(here.store.take_changes());
-    DefinitionPull pull(here.context(), {there.id, {}, true});
-    DefinitionServe serve(there.context());
-    CHECK(talk(pull, serve, Random(8)).good);
+    CHECK(pull_overrides(here, there, true, 8).good);
     CHECK(here.store.overrides().size() == there.store.overrides().size() + 1);
     for (const char* name : {"q17/gone", "q17/hidden", "q17/short"}) {
         CHECK(here.store.overrides().find(name) != nullptr);
@@ -175,29 +189,17 @@ std::ptrdiff_t small_frames(const Talk& talk) {
 TEST_CASE("what a frame is not filled by is looked at in slices") {
     Side here(0, 1);
     Side there(1, 2);
-    FileDocument document{"big", 4, {}};
-    for (int i = 0; i < 30'000; ++i) {
-        document.quotas.push_back(quota("d" + std::to_string(i), i));
-    }
-    REQUIRE(there.store.apply_document(document, kStart).outcome == DocumentOutcome::applied);
-    for (int i = 0; i < 12'000; ++i) {
-        there.edit("q" + std::to_string(i), i);
-    }
-    DefinitionPull pull(here.context(), {there.id, {}, true});
-    DefinitionServe serve(there.context());
+    static_cast<void>(there.load_document(30'000));
+    there.edit_many(12'000);
     // Names that are no overrides: 30,000 come before the first one that is.
-    const Talk all = talk(pull, serve, Random(11));
+    const Talk all = pull_overrides(here, there, true, 11);
     CHECK(all.good);
     CHECK(here.store.overrides().root_hash() == there.store.overrides().root_hash());
     CHECK(small_frames(all) >= 30'000 / 4096);
 
     // Overrides that are known: a new one in each leaf makes all of them differ.
-    for (int i = 0; i < 12'000; ++i) {
-        there.edit("r" + std::to_string(i), i);
-    }
-    DefinitionPull second(here.context(), {there.id, {}, true});
-    DefinitionServe again(there.context());
-    const Talk newer = talk(second, again, Random(12));
+    there.edit_many(12'000, "r");
+    const Talk newer = pull_overrides(here, there, true, 12);
     CHECK(newer.good);
     CHECK(here.store.overrides().root_hash() == there.store.overrides().root_hash());
     CHECK(small_frames(newer) >= (30'000 + 12'000) / 4096);
@@ -206,9 +208,7 @@ TEST_CASE("what a frame is not filled by is looked at in slices") {
 TEST_CASE("edits while somebody pulls everything lose nothing that a second pull does not bring") {
     Side here(0, 1);
     Side there(1, 2);
-    for (int i = 0; i < 20'000; ++i) {
-        there.edit("q" + std::to_string(i), i);
-    }
+    there.edit_many(20'000);
     DefinitionPull pull(here.context(), {there.id, {}, true});
     DefinitionServe serve(there.context());
     Random random(9);
@@ -226,32 +226,23 @@ TEST_CASE("edits while somebody pulls everything lose nothing that a second pull
     }
     REQUIRE(pull.good());
     CHECK(here.store.overrides().size() >= 20'000);
-    DefinitionPull second(here.context(), {there.id, {}, false});
-    DefinitionServe again(there.context());
-    CHECK(talk(second, again, Random(10)).good);
+    CHECK(pull_overrides(here, there, false, 10).good);
     CHECK(here.store.overrides().root_hash() == there.store.overrides().root_hash());
 }
 
 TEST_CASE("a document is pulled; one that is not there is refused") {
     Side here(0, 1);
     Side there(1, 2);
-    FileDocument document{"big", 4, {}};
-    for (int i = 0; i < 20'000; ++i) {
-        document.quotas.push_back(quota("d" + std::to_string(i), i));
-    }
-    REQUIRE(there.store.apply_document(document, kStart).outcome == DocumentOutcome::applied);
-    const std::uint64_t content = there.store.sets()[0].content_hash;
-    DefinitionPull pull(here.context(), {there.id, BulkWish::Document{"big", 4, content}, false});
+    const BulkWish::Document document = there.load_document(20'000);
+    DefinitionPull pull(here.context(), {there.id, document, false});
     DefinitionServe serve(there.context());
     CHECK(talk(pull, serve, Random(6)).good);
     CHECK(pull.take_document() == *there.store.document_bytes("big"));
-    for (const auto& [set, generation, hash] :
-         {std::tuple("big", 5, content), std::tuple("other", 4, content),
-          std::tuple("big", 4, content + 1)}) {
-        DefinitionPull missing(
-            here.context(),
-            {there.id, BulkWish::Document{set, static_cast<std::uint64_t>(generation), hash},
-             false});
+    for (const BulkWish::Document& other_one :
+         {BulkWish::Document{"big", 5, document.content},
+          BulkWish::Document{"other", 4, document.content},
+          BulkWish::Document{"big", 4, document.content + 1}}) {
+        DefinitionPull missing(here.context(), {there.id, other_one, false});
         DefinitionServe other(there.context());
         CHECK_FALSE(talk(missing, other, Random(7)).good);
         CHECK(missing.done());
@@ -261,13 +252,7 @@ TEST_CASE("a document is pulled; one that is not there is refused") {
 TEST_CASE("a document longer than the bound ends the connection, one as long is taken") {
     Side here(0, 1);
     Side there(1, 2);
-    FileDocument document{"big", 4, {}};
-    for (int i = 0; i < 20'000; ++i) {
-        document.quotas.push_back(quota("d" + std::to_string(i), i));
-    }
-    REQUIRE(there.store.apply_document(document, kStart).outcome == DocumentOutcome::applied);
-    const BulkWish wish{there.id, BulkWish::Document{"big", 4, there.store.sets()[0].content_hash},
-                        false};
+    const BulkWish wish{there.id, there.load_document(20'000), false};
     const std::size_t length = there.store.document_bytes("big")->size();
     for (const std::size_t most : {length, length - 1}) {
         CAPTURE(most);
@@ -283,12 +268,8 @@ TEST_CASE("a document longer than the bound ends the connection, one as long is 
 TEST_CASE("captured frames move nothing, neither here nor at a restarted sidecar") {
     Side here(0, 1);
     Side there(1, 2);
-    for (int i = 0; i < 50; ++i) {
-        there.edit("q" + std::to_string(i), i);
-    }
-    DefinitionPull pull(here.context(), {there.id, {}, false});
-    DefinitionServe serve(there.context());
-    const Talk captured = talk(pull, serve, Random(8));
+    there.edit_many(50);
+    const Talk captured = pull_overrides(here, there, false, 8);
     REQUIRE(captured.good);
 
     // To the server again: it greets, but the question is not of this connection.
@@ -346,9 +327,7 @@ TEST_CASE("whoever has another key, cluster or peer gets nothing") {
 TEST_CASE("altered bytes, lying lengths and noise end the connection") {
     Side here(0, 1);
     Side there(1, 2);
-    for (int i = 0; i < 50; ++i) {
-        there.edit("q" + std::to_string(i), i);
-    }
+    there.edit_many(50);
     DefinitionPull pull(here.context(), {there.id, {}, false});
     const std::vector<std::byte> hello = pull.next(kStart);
     for (std::size_t i = 0; i < hello.size(); ++i) {

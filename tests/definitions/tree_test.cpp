@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/random.h"
+#include "definitions/rules.h"
 #include "definitions/store.h"
 #include "limiter/name_pattern.h"
 
@@ -76,7 +77,7 @@ bool counts(const Set& set, const QuotaDefinition& definition) {
     std::size_t limits = 0;
     std::size_t depth = 0;
     for (const QuotaDefinition* at = &definition; at != nullptr;) {
-        if (!limiter::validate_alone(*at).empty() || ++depth > limiter::kMaxChainDepth) {
+        if (!validate_alone(*at).empty() || ++depth > limiter::kMaxChainDepth) {
             return false;
         }
         for (auto other = set.begin(); other->first != at->name; ++other) {
@@ -153,7 +154,7 @@ TEST_CASE("after any edits the tree says what the dumb model says of the set") {
                 give(tree, given, random.below(6));
             }
         }
-        while (!tree.settled()) {
+        while (tree.waiting() > 0) {
             give(tree, given, 3);
         }
         std::size_t valid = 0;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,9 @@ TEST_CASE("C++: warnings reach the program's log") {
         CHECK(!reloaded);
         CHECK(reloaded.failure().message.find(path) != std::string::npos);
     }
+    CHECK(std::all_of(lines.begin(), lines.end(), [](const std::string& line) {
+        return line.find('\n') == std::string::npos;
+    }));
     REQUIRE(!lines.empty());
     CHECK(lines.back().starts_with("reload failed, what was in force stays: " + path));
     ::close(descriptor);

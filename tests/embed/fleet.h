@@ -1,5 +1,5 @@
 #pragma once
-// A fleet of the C interface that ends with the test.
+// A fleet of the C interface that is closed at the end of the test.
 
 #include <doctest/doctest.h>
 
@@ -47,7 +47,7 @@ class TestFleet {
     weir_worker* worker = nullptr;
 };
 
-/// Takes a text over and frees it.
+/// Copies a text of the library and frees the original.
 inline std::string taken(char* text) {
     std::string copy = text == nullptr ? "" : text;
     weir_free(text);

@@ -388,6 +388,11 @@ TEST_CASE("a reload reads the key file again and keeps what is in force when it 
     CHECK(weir_reload(fleet.fleet, &error) != WEIR_OK);
     CHECK(std::string(error.message).find(path) != std::string::npos);
     CHECK(fleet.check("none").admitted == 0);
+    char* text = nullptr;
+    REQUIRE(weir_report(fleet.fleet, &text, nullptr, &error) == WEIR_OK);
+    const std::string report = taken(text);
+    CHECK(report.find("\"last_reload_successful\":false") != std::string::npos);
+    CHECK(report.find(path) != std::string::npos);
     ::close(descriptor);
     ::unlink(path.c_str());
 }

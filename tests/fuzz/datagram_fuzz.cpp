@@ -3,9 +3,12 @@
 // whatever is answered is no larger than what came.
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "definitions/codec.h"
+#include "definitions/document.h"
 #include "definitions/messages.h"
 #include "membership/transport.h"
 #include "sync/messages.h"
@@ -161,7 +164,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         give(*world, seal(*world, bytes));
         give_body(*world, bytes, 1'000'000 + inputs);
     }
-    (void)definitions::decode_document(bytes);
+    std::vector<definitions::DefinitionError> errors;
+    definitions::DefinitionDocument document(
+        std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()));
+    (void)document.read(SIZE_MAX, &errors);
     (void)definitions::decode_definition("quota", as_text(bytes));
     return 0;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// For tests of codecs: arbitrary values, a round trip through bytes that also reads every shorter
+// For tests of codecs: random values, a round trip through bytes that also reads every shorter
 // input, and the bytes of a value as text.
 
 #include <rapidcheck.h>
@@ -21,7 +21,7 @@ inline Endpoint arbitrary_endpoint() {
         for (std::uint8_t& byte : endpoint.address) {
             byte = *rc::gen::arbitrary<std::uint8_t>();
         }
-        endpoint.address[0] = 0x20;  // never an IPv4 address in disguise
+        endpoint.address[0] = 0x20;  // so that it is never an IPv4 address in IPv6 form
     }
     return endpoint;
 }
@@ -40,7 +40,8 @@ inline std::vector<std::byte> arbitrary_bytes(std::size_t most) {
     return bytes;
 }
 
-/// Writes, reads back, and checks that every shorter input fails or differs without harm.
+/// Writes a value, reads it, and checks that reading any shorter input fails or gives another
+/// value, and does no harm.
 template <class T, class Decode>
 void round_trip(const T& value, Decode decode) {
     std::vector<std::byte> buffer(2 * kMaximumDatagram);
@@ -54,7 +55,7 @@ void round_trip(const T& value, Decode decode) {
     RC_ASSERT(reader.remaining() == 0u);
     const std::vector<std::byte> cut(writer.written().begin(), writer.written().end());
     for (std::size_t length = 0; length < cut.size(); ++length) {
-        // A copy of its own, so that a sanitizer sees a read beyond it.
+        // The input is a copy of exactly this size, so that a sanitizer notices reads beyond it.
         const std::vector<std::byte> shorter(cut.begin(),
                                              cut.begin() + static_cast<std::ptrdiff_t>(length));
         ByteReader short_reader(shorter);

@@ -21,7 +21,7 @@ struct Ending {
 
 std::ostream& operator<<(std::ostream& out, const Ending& ending) {
     return out << static_cast<int>(ending.state) << " after " << ending.consumed << ", payload "
-               << ending.payload << ", " << counter_name(ending.rejection);
+               << ending.payload << ", " << explanation(ending.rejection);
 }
 
 Ending scan_in_steps(std::string_view text, std::size_t first, std::size_t step,
@@ -123,11 +123,11 @@ TEST_CASE("trailers are checked, bounded, and may not frame") {
           Rejection::trailer_too_large);
 }
 
-TEST_CASE("a scanner can be used again") {
+TEST_CASE("a scanner that has come to an end stays there") {
     ChunkedScanner scanner;
     CHECK(scanner.scan("x").state == State::rejected);
     CHECK(scanner.scan("0\r\n\r\n").state == State::rejected);
-    scanner.reset();
+    scanner = ChunkedScanner();
     CHECK(scanner.scan("0\r\n\r\n").state == State::complete);
     CHECK(scanner.scan("more").consumed == 0);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Parses texts for tests: in one piece, and cut at every byte, which must come to the same end.
+// Parses texts for tests: in one piece and divided at every byte, which must give the same result.
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@
 
 namespace weir::http {
 
-/// What a parse came to, comparable.
+/// The result of a parse, in a form that can be compared.
 struct Ending {
     ParseState state = ParseState::need_more;
     Rejection rejection = Rejection::none;
@@ -24,9 +24,9 @@ struct Ending {
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Ending& ending) {
-    return out << "state " << static_cast<int>(ending.state) << " "
-               << counter_name(ending.rejection) << " size " << ending.size << " body "
-               << static_cast<int>(ending.body.kind) << "/" << ending.body.length;
+    return out << "state " << static_cast<int>(ending.state) << " " << explanation(ending.rejection)
+               << " size " << ending.size << " body " << static_cast<int>(ending.body.kind) << "/"
+               << ending.body.length;
 }
 
 template <class Head>
@@ -42,7 +42,8 @@ inline Ending parse_whole(RequestHead& head, std::string_view text, const GatePo
     return ending_of(head, head.parse(text, policy));
 }
 
-/// One byte more at each call, each time at another address, as a growing buffer may be.
+/// Gives the parser one byte more at each call, each time at another address, as a growing buffer
+/// does.
 inline Ending parse_bytewise(RequestHead& head, std::string_view text,
                              const GatePolicy& policy = {}) {
     head.reset();
@@ -52,11 +53,11 @@ inline Ending parse_bytewise(RequestHead& head, std::string_view text,
         copy = std::string(text.substr(0, size));
         state = head.parse(copy, policy);
     }
-    head.rebase(text.data());
     return ending_of(head, state);
 }
 
-/// Cut in two at every place, and bytewise, it must end as in one piece.
+/// Checks that the text, divided in two at every place and given byte by byte, gives the same
+/// result as in one piece.
 inline Ending parse_all_ways(RequestHead& head, std::string_view text,
                              const GatePolicy& policy = {}) {
     const Ending whole = parse_whole(head, text, policy);

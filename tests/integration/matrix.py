@@ -19,8 +19,8 @@ from harness.processes import bad_endings  # noqa: E402
 
 HEAD = """# The integration matrix
 
-This page is for whoever asks how exactly a fleet of real processes holds its limits: it lists the
-measured mean and the worst seconds of each case.
+This page is for everybody who wants to know how exactly a fleet of real processes holds its limits: it
+lists the measured mean and the worst seconds of each case.
 
 Real weir processes run on loopback under open-loop load. The origin counts admitted requests by its
 own arrival times. There are two children of 1,000/s each under a parent of 3,000/s (then each child

@@ -72,6 +72,35 @@ def test_the_end_of_the_program_is_the_end_told(own_network):
     assert ended.returncode == 7
 
 
+# Notes its command line and, like sudo, runs what comes after the flags without an environment.
+SUDO = """#!/usr/bin/python3
+import os, sys
+with open(os.path.dirname(__file__) + "/command-lines", "a") as log:
+    print(*sys.argv, file=log)
+command = [word for word in sys.argv[1:] if word not in ("-n", "--")]
+os.execvpe(command[0], command, {"PATH": "/usr/bin:/bin"})
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the sudo of this test gives nobody any rights")
+def test_sudo_s_command_line_has_nothing_of_the_environment(tmp_path):
+    sudo = tmp_path / "sudo"
+    sudo.write_text(SUDO)
+    sudo.chmod(0o755)
+    left = tmp_path / "left"
+    left.mkdir()
+    environment = {**os.environ, "OF_THE_CALLER": "kept=\nas it is", "TMPDIR": str(left),
+                   "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    shown = subprocess.run([sys.executable, "-c", f"""
+program = {{"__name__": "own_network", "__file__": {str(OWN_NETWORK)!r}}}
+exec(compile(open(program["__file__"]).read(), program["__file__"], "exec"), program)
+program["ask_sudo"](["-c", "import os; print(os.environ['OF_THE_CALLER'])"])
+"""], capture_output=True, text=True, timeout=30, env=environment)
+    assert (shown.returncode, shown.stdout) == (0, "kept=\nas it is\n"), shown.stderr
+    assert "kept" not in (tmp_path / "command-lines").read_text()
+    assert list(left.iterdir()) == []  # the file has gone
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not")
 def test_who_may_not_is_told_why():
     nobody = 65534

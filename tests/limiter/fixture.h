@@ -46,7 +46,8 @@ struct Fixture {
                      LimiterOptions options = small())
         : limiter(options), thread(limiter.register_thread(11)) {
         errors = replace(definitions);
-        limiter.drain_active([](LimitRef) {});  // from here on counts are kept for the engine
+        limiter.drain_active(
+            [](LimitRef) {});  // from now on the limiter keeps counts for the engine
     }
     static LimiterOptions small() {
         LimiterOptions options;
@@ -56,18 +57,22 @@ struct Fixture {
         return options;
     }
 
-    /// Replaces the whole set, adds or edits one, takes one away: what is wrong, or nothing.
-    std::vector<DefinitionError> replace(std::span<const QuotaDefinition> definitions) {
+    /// Replace all definitions, add or change one, or remove one. Each returns the errors, of which
+    /// there are none after a success.
+    std::vector<definitions::DefinitionError> replace(
+        std::span<const QuotaDefinition> definitions) {
         return sim::replace_quotas(limiter, definitions, now);
     }
-    std::vector<DefinitionError> put(const QuotaDefinition& definition) {
+    std::vector<definitions::DefinitionError> put(const QuotaDefinition& definition) {
         return put(definition, now);
     }
-    std::vector<DefinitionError> put(const QuotaDefinition& definition, Instant at) {
+    std::vector<definitions::DefinitionError> put(const QuotaDefinition& definition, Instant at) {
         return sim::put_quota(limiter, definition, at);
     }
-    std::vector<DefinitionError> take_away(std::string_view name) { return take_away(name, now); }
-    std::vector<DefinitionError> take_away(std::string_view name, Instant at) {
+    std::vector<definitions::DefinitionError> take_away(std::string_view name) {
+        return take_away(name, now);
+    }
+    std::vector<definitions::DefinitionError> take_away(std::string_view name, Instant at) {
         return sim::take_quota_away(limiter, name, at);
     }
 
@@ -89,7 +94,8 @@ struct Fixture {
     LimitRef reference(std::string_view name, Duration period = std::chrono::seconds(1)) {
         return *limiter.lookup(name, Unit::requests, period);
     }
-    /// Poisson load for some seconds; how many were admitted.
+    /// Sends requests at random times (a Poisson process) for some seconds. Returns how many were
+    /// admitted.
     double load(std::string_view name, double rate, double seconds, Random& random) {
         const Instant end = now + from_seconds(seconds);
         double admitted = 0;
@@ -107,7 +113,7 @@ struct Fixture {
     Instant now{std::chrono::hours(1)};
     Limiter limiter;
     ThreadContext& thread;
-    std::vector<DefinitionError> errors;
+    std::vector<definitions::DefinitionError> errors;
 };
 
 }  // namespace weir::limiter::testing

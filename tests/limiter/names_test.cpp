@@ -23,11 +23,11 @@ TEST_CASE("a pattern matches segment by segment") {
     CHECK_FALSE(write.match("s3/b1/write/x"));
     CHECK_FALSE(write.match("s3//write"));
     CHECK_FALSE(write.match("s3/b1/read"));
-    CHECK(pattern("s3/{b}").expand(Captures{{"b", "x"}}) == "s3/x");
+    CHECK(pattern("s3/{b}").expand(NamedCaptures{{"b", "x"}}) == "s3/x");
     const NamePattern inner = pattern("user-{id}.v1");
     CHECK(inner.match("user-7.v1"));
     CHECK_FALSE(inner.match("user-.v1"));
-    CHECK(inner.expand(Captures{{"id", "7"}}) == "user-7.v1");
+    CHECK(inner.expand(NamedCaptures{{"id", "7"}}) == "user-7.v1");
 }
 
 TEST_CASE("bad patterns are refused with a reason") {

@@ -1,6 +1,6 @@
 #pragma once
-// One limit's record, with a view beside it and a virtual clock, for tests of the bucket's
-// operations without the limiter around them.
+// The record of one limit with a view and a virtual clock, for tests of the bucket's operations
+// without the rest of the limiter.
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@ namespace weir::limiter::testing {
 inline constexpr std::int64_t kSecond = 1'000'000'000;
 inline constexpr std::int64_t kHour = 3600 * kSecond;
 
-/// A record as an instance begins with it.
+/// The record of a new instance.
 struct OneLimit {
     explicit OneLimit(LimitParameters parameters) {
         limit.parameters = parameters;
@@ -27,13 +27,13 @@ struct OneLimit {
     double level_with_view() { return look_at(viewed(), now).level; }
     void wait(double seconds) { now += static_cast<std::int64_t>(seconds * 1e9); }
     std::uint32_t flags() const { return record.control.load() & ~kVersionMask; }
-    /// As the limiter installs a view.
+    /// Installs a view, as the limiter does.
     void install(const FleetView& fleet) {
         CHECK(try_lock(record));
         install_view(viewed(), fleet, renew(viewed(), now));
         unlock(record);
     }
-    /// Renewed as it is without a view, `later` than now.
+    /// Renews the record as it is done without a view, at `later` from now.
     double renew_alone(std::int64_t later = 0) {
         CHECK(try_lock(record));
         const double level = renew(alone(), now + later);
@@ -55,7 +55,7 @@ struct OneLimit {
 
 inline constexpr LimitParameters kSmooth{.rate = 10, .low = 100, .high = 200};
 inline constexpr LimitParameters kEdge{.rate = 10, .low = 100, .high = 100};
-/// Drains below zero: shedding ends two requests below low.
+/// A limit whose level may fall below zero: shedding ends two requests below `low`.
 inline constexpr LimitParameters kTiny{.rate = 0.1, .low = 1, .high = 1};
 
 }  // namespace weir::limiter::testing

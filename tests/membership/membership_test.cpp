@@ -73,7 +73,7 @@ TEST_CASE("a goodbye is known at once, and nobody is suspected") {
     world.start_all(10);
     REQUIRE(world.run_until(10s, [&] { return world.complete(); }));
     const gossip::MemberId leaver = world.at(3).self();
-    world.at(3).goodbye(world.now());
+    world.at(3).goodbye();
     world.run(30ms);
     world.kill(3);
     CHECK(world.run_until(500ms, [&] { return knows_dead(world, leaver); }));
@@ -249,7 +249,7 @@ TEST_CASE("leaving members own nothing but stay members") {
     VirtualNetwork world(31);
     world.start_all(5);
     REQUIRE(world.run_until(10s, [&] { return world.complete(); }));
-    world.at(2).begin_leaving(world.now());
+    world.at(2).begin_leaving();
     world.run(1s);
     for (std::size_t i = 0; i < 5; ++i) {
         for (Shard shard = 0; shard < kShards; ++shard) {

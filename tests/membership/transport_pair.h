@@ -1,5 +1,6 @@
 #pragma once
-// Two sidecars, one of which a test can make say anything that somebody with the key can say.
+// Two members, of which one is under test. A test can make the other one send anything that a
+// holder of the key can send.
 
 #include <doctest/doctest.h>
 
@@ -14,8 +15,8 @@
 
 namespace weir::membership::test {
 
-/// Two sidecars that know each other; the first one is under test, the second one can be made to
-/// say anything that somebody with the key can say.
+/// Two members that know each other. The first one is under test; the second one can be made to
+/// send anything that a holder of the key can send.
 class Pair {
   public:
     Pair() : world(7) {
@@ -23,7 +24,7 @@ class Pair {
         REQUIRE(world.run_until(5s, [&] { return world.complete(); }));
         world.run(1s);
         world.node(0).on_message = [this](const Received& message) {
-            received.emplace_back(message.type, message.age);
+            received.push_back(message.type);
         };
     }
     Transport& target() { return world.at(0); }
@@ -57,10 +58,10 @@ class Pair {
     VirtualNetwork world;
     gossip::SeededNonces nonces{Random(77)};
     std::uint64_t next_sequence = 1'000'000;
-    std::vector<std::pair<gossip::MessageType, Duration>> received;
+    std::vector<gossip::MessageType> received;
 };
 
-/// Tells the target of so many members that are not there.
+/// Tells the target of so many members that do not exist.
 inline void invent_members(Pair& pair, std::size_t count) {
     std::size_t told = 0;
     while (told < count) {
@@ -77,7 +78,7 @@ inline void invent_members(Pair& pair, std::size_t count) {
     }
 }
 
-/// A ping that names no incarnation, from somebody who is not known.
+/// A ping that names no incarnation, from a member that is not known.
 inline std::vector<std::byte> open_ping(Pair& pair, const Endpoint& from = address_of(66)) {
     std::array<std::byte, 128> payload{};
     ByteWriter writer(payload);

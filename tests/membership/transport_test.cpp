@@ -12,6 +12,15 @@ namespace {
 
 using namespace test;
 
+/// What the target refused so far, for whatever reason.
+std::uint64_t rejections(Pair& pair) {
+    std::uint64_t total = 0;
+    for (std::size_t reason = 0; reason < gossip::kRejections; ++reason) {
+        total += pair.target().counters().rejected[static_cast<gossip::Rejection>(reason)];
+    }
+    return total;
+}
+
 TEST_CASE("messages reach the member they were sent to") {
     Pair pair;
     REQUIRE(pair.liar().send(pair.target().self(), gossip::MessageType::delta, as_bytes("one")));
@@ -19,7 +28,7 @@ TEST_CASE("messages reach the member they were sent to") {
     const std::uint64_t before = pair.world.datagrams;
     pair.world.run(20ms);
     REQUIRE(pair.received.size() == 2);
-    CHECK(pair.received[0].first == gossip::MessageType::delta);
+    CHECK(pair.received[0] == gossip::MessageType::delta);
     CHECK(pair.world.datagrams - before <= 3);  // both in one, beside membership's own
     CHECK(pair.target().counters().messages_in[16] == 1);
     CHECK(pair.liar().counters().messages_out[16] == 1);
@@ -28,7 +37,7 @@ TEST_CASE("messages reach the member they were sent to") {
 TEST_CASE("robustness 44: junk is dropped, counted and never answered") {
     Pair pair;
     Random random(3);
-    const std::uint64_t before = pair.target().counters().rejected.total();
+    const std::uint64_t before = rejections(pair);
     (void)pair.target().flush(pair.world.now());
     for (const std::size_t size : {0U, 1U, 7U, 8U, 47U, 48U, 100U, 1232U, 1233U, 65507U}) {
         for (int i = 0; i < 100; ++i) {
@@ -39,7 +48,7 @@ TEST_CASE("robustness 44: junk is dropped, counted and never answered") {
             CHECK(pair.give(junk).empty());
         }
     }
-    CHECK(pair.target().counters().rejected.total() == before + 1000);
+    CHECK(rejections(pair) == before + 1000);
     CHECK(pair.target().flush(pair.world.now()).empty());
 }
 
@@ -188,7 +197,7 @@ TEST_CASE("hints travel with pings") {
     pair.liar().set_hints(as_bytes("hot limits"));
     pair.world.run(3s);
     std::size_t hints = 0;
-    for (const auto& [type, age] : pair.received) {
+    for (const gossip::MessageType type : pair.received) {
         hints += type == gossip::MessageType::hints ? 1 : 0;
     }
     CHECK(hints >= 2);
@@ -202,7 +211,7 @@ TEST_CASE("a hand-over that the goodbye overtook is still taken, and nothing els
     Pair pair;
     const gossip::Envelope late = pair.envelope();
     const gossip::Envelope later = pair.envelope();
-    pair.liar().goodbye(pair.world.now());
+    pair.liar().goodbye();
     for (const OutgoingDatagram& datagram : pair.liar().flush(pair.world.now())) {
         pair.give(datagram.bytes);
     }

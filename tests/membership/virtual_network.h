@@ -1,6 +1,6 @@
 #pragma once
-// A small world for tests: transports under a virtual clock, joined by a network that loses, delays
-// and cuts by rule. One event queue, one seed, no real time.
+// Transports with a virtual clock, joined by a network that loses, delays and cuts datagrams by
+// rules. There is one event queue and one seed, and no real time. For tests.
 
 #include <functional>
 #include <map>
@@ -54,7 +54,7 @@ class VirtualNetwork {
         return true;
     };
     std::function<void(const Endpoint& from, const Endpoint& to, ByteSpan)> tap;
-    /// Other than the usual settings for those who start from now on.
+    /// Changes the settings of nodes that are started from now on.
     std::function<void(TransportSettings&)> adjust;
     std::vector<NamedEvent> events;
     std::uint64_t bytes = 0;
@@ -63,7 +63,7 @@ class VirtualNetwork {
     [[nodiscard]] Instant now() const { return now_; }
     Random& random() { return random_; }
 
-    /// Starts (or restarts, with a new incarnation) the process at an address.
+    /// Starts the process at an address, or restarts it with a new incarnation.
     Node& start(std::size_t number, std::vector<Endpoint> seeds, MemberFlags flags = {}) {
         TransportSettings settings;
         settings.cluster_name = "test";
@@ -109,7 +109,7 @@ class VirtualNetwork {
         }
         return true;
     }
-    /// Everybody knows everybody who runs, and nobody else.
+    /// Whether every running node knows exactly the nodes that run.
     [[nodiscard]] bool complete() {
         for (auto& [number, observer] : nodes_) {
             if (observer->transport.membership().live_count() != nodes_.size() - 1) {
@@ -131,11 +131,11 @@ class VirtualNetwork {
         }
         return result;
     }
-    /// Puts a datagram on its way, as if `from` had sent it.
+    /// Delivers a datagram as if `from` had sent it.
     void inject(const Endpoint& from, const Endpoint& to, std::vector<std::byte> bytes_to_send) {
         post(from, to, std::move(bytes_to_send));
     }
-    /// Called for each node after its tick.
+    /// Is called for each node after its tick.
     std::function<void(std::size_t, Node&)> on_tick;
     Duration tick = 10ms;
 
@@ -219,7 +219,7 @@ class VirtualNetwork {
     std::priority_queue<Flight, std::vector<Flight>, std::greater<>> flights_;
 };
 
-/// Whether nobody has the member in its table any more.
+/// Whether no node has the member in its table any more.
 inline bool knows_dead(VirtualNetwork& world, const gossip::MemberId& dead) {
     for (auto& [number, node] : world.nodes()) {
         if (node->transport.membership().find(dead) != nullptr) {

@@ -36,7 +36,7 @@ NEVER = {
     "membership": [SOCKETS, ASIO, BEAST, THREADS, LOGS, METRICS, TEXT, r"^limiter/"],
     # Of the limiter they know the definition and its laws, not how instances are kept.
     "definitions": [SOCKETS, ASIO, BEAST, THREADS, LOGS, METRICS, TEXT, r"^membership/",
-                    r"^limiter/(?!definition\.h|name_pattern\.h|template_index\.h|validate)"],
+                    r"^limiter/(?!definition\.h|name_pattern\.h|template_index\.h)"],
     "sync": [SOCKETS, ASIO, BEAST, THREADS, LOGS, METRICS, TEXT],
     # Beast's parser takes its input as an Asio buffer, a pointer and a length.
     "http": [SOCKETS, r"boost/asio/(?!buffer\.hpp)", r"^limiter/", LOGS, METRICS],

@@ -3,6 +3,7 @@ failure, and `quick` is the short way."""
 
 import re
 import sys
+import threading
 import types
 
 import pytest
@@ -43,23 +44,70 @@ def test_the_end_names_what_was_skipped_before_the_closing_line(capsys, monkeypa
 
 def test_each_report_of_a_sanitizer_is_a_failure(monkeypatch, tmp_path):
     monkeypatch.setattr(stages, "LOGS", tmp_path)
-    findings = tmp_path / "findings"
     stage = types.SimpleNamespace(name="asan")
+    findings = stages.reports_of(stage)
 
     def run(_):
         (findings / "finding.17").write_text("LeakSanitizer: detected memory leaks")
         return stages.Count(passed=3)
-    count = stages.without_reports(run, findings)(stage)
+    count = stages.without_reports(run)(stage)
     assert (count.passed, count.failed) == (3, 1)
     assert "detected memory leaks" in (tmp_path / "asan.log").read_text()
     # Those of an earlier run do not count.
-    assert stages.without_reports(lambda _: stages.Count(passed=3), findings)(stage).failed == 0
+    assert stages.without_reports(lambda _: stages.Count(passed=3))(stage).failed == 0
 
 
 def test_reports_are_written_where_they_are_looked_for():
+    stage = types.SimpleNamespace(name="one")
     for options in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
-        assert f"log_path={stages.FINDINGS}/" in stages.ASAN[options]
-    assert f"log_path={stages.RACES}/" in stages.TSAN["TSAN_OPTIONS"]
+        assert f"log_path={stages.reports_of(stage)}/" in stages.asan(stage)[options]
+    assert f"log_path={stages.reports_of(stage)}/" in stages.tsan(stage)["TSAN_OPTIONS"]
+
+
+def lanes_of(monkeypatch, tmp_path, *planned):
+    """Runs the stages in the two lanes; tells in which order they began and ended, and the count."""
+    monkeypatch.setattr(stages, "LOGS", tmp_path)
+    events = []
+
+    def stage(name, needs, beside, failed):
+        def run(_):
+            events.append(f"{name} begins")
+            meet.wait(10) if name in ("left", "right") else None
+            events.append(f"{name} ends")
+            return stages.Count(passed=1 - failed, failed=failed)
+        return stages.Stage(name, "…", 9, run, needs, beside)
+
+    meet = threading.Barrier(2)
+    return events, stages.Run([stage(*each) for each in planned]).all_stages()
+
+
+def test_stages_of_two_lanes_run_at_the_same_time_and_each_waits_for_what_it_needs(monkeypatch, tmp_path):
+    events, total = lanes_of(monkeypatch, tmp_path, ("build", [], False, 0), ("left", ["build"], False, 0),
+                             ("right", ["build"], True, 0), ("last", ["left"], True, 0))
+    assert events[:2] == ["build begins", "build ends"]
+    assert sorted(events[2:4]) == ["left begins", "right begins"]
+    assert events[-2:] == ["last begins", "last ends"]
+    assert (total.passed, total.failed) == (4, 0)
+
+
+def test_what_needs_a_stage_that_failed_does_not_run_and_counts_as_failed(monkeypatch, tmp_path):
+    events, total = lanes_of(monkeypatch, tmp_path, ("build", [], False, 1), ("beside", ["build"], True, 0))
+    assert events == ["build begins", "build ends"]
+    assert (total.passed, total.failed) == (0, 2)
+
+
+def test_what_a_stage_needs_stands_before_it_in_the_list():
+    names = [stage.name for stage in stages.STAGES]
+    for number, stage in enumerate(stages.STAGES):
+        assert set(stage.needs) <= set(names[:number]), stage.name
+
+
+def test_a_lane_whose_runner_throws_is_a_failure_and_the_others_end(monkeypatch, tmp_path):
+    monkeypatch.setattr(stages, "LOGS", tmp_path)
+    broken = stages.Stage("broken", "…", 9, lambda _: 1 / 0)
+    after = stages.Stage("after", "…", 9, lambda _: stages.Count(passed=1), ["broken"], beside=True)
+    total = stages.Run([broken, after]).all_stages()
+    assert (total.passed, total.failed) == (0, 2)
 
 
 def asked_of_pytest(monkeypatch, returncode, stderr=""):

@@ -117,14 +117,3 @@ TEST_CASE("a socket on every IPv6 address speaks IPv4 too") {
     REQUIRE(wait_readable(v4));
     CHECK(v4.receive().size() == 1);
 }
-
-TEST_CASE("what waits can be thrown away") {
-    auto receiver = open(loopback(0), {.batch = 2});
-    auto sender = open(loopback(0), {});
-    for (int i = 0; i < 5; ++i) {
-        REQUIRE(sender.send(receiver.local(), weir::as_bytes("x")) == SendResult::sent);
-    }
-    REQUIRE(wait_readable(receiver));
-    CHECK(receiver.discard_waiting() == 5);
-    CHECK(receiver.receive().empty());
-}

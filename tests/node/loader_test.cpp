@@ -2,47 +2,18 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "node/file_stamp.h"
 #include "node/files.h"
+#include "node/folder.h"
 
 namespace weir::node {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A directory of its own, gone with the test.
-class Folder {
-  public:
-    Folder() {
-        std::string pattern = (fs::temp_directory_path() / "weir-loader-XXXXXX").string();
-        REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-        path_ = pattern;
-    }
-    ~Folder() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-
-    std::string write(const std::string& name, const std::string& text) const {
-        const std::string path = (path_ / name).string();
-        std::ofstream(path) << text;
-        return path;
-    }
-    [[nodiscard]] std::string path() const { return path_.string(); }
-
-  private:
-    fs::path path_;
-};
-
-std::string quota_set(const std::string& name, const std::string& quotas) {
-    return "apiVersion: weir/v1\nkind: QuotaSet\nname: " + name + "\nquotas: " + quotas + "\n";
-}
+using testing::Folder;
+using testing::quota_set;
 
 TEST_CASE("files that change while they are read are read again") {
     const Folder folder;

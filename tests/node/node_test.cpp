@@ -12,28 +12,28 @@ namespace weir::node {
 TEST_CASE("upkeep goes on after a callback that threw") {
     boost::asio::io_context control{1};
     const config::Settings settings;
-    Member member(control, settings, 1);
-    REQUIRE(member.open(settings).has_value());
+    Node node(control, settings, 1);
+    REQUIRE(node.open(settings).has_value());
     limiter::QuotaDefinition definition;
     definition.name = "b";
     const config::QuotaSet set{
         .file = "q.yaml", .name = "shared", .generation = 3, .quotas = {definition}};
-    REQUIRE(member.apply_first({set}).has_value());
+    REQUIRE(node.apply_first({set}).has_value());
     int told = 0;
-    member.on_late_outcome([&](const SetsOutcome&) {
+    node.on_late_outcome([&](const SetsOutcome&) {
         if (++told == 1) {
             throw std::runtime_error("once");
         }
     });
-    definitions::DefinitionStore& store = member.cluster().engine().definitions();
+    definitions::DefinitionStore& store = node.cluster().engine().definitions();
     store.note_peer_contents("shared", {{77, 1}});
-    CHECK_THROWS_AS(member.start(), std::runtime_error);  // begins with the first upkeep
+    CHECK_THROWS_AS(node.start(), std::runtime_error);  // begins with the first upkeep
     store.note_peer_contents("shared", {});
     for (int i = 0; i < 100 && told < 2; ++i) {
         control.run_for(std::chrono::milliseconds(100));
     }
     CHECK(told == 2);
-    member.leave();
+    node.leave();
 }
 
 }  // namespace weir::node

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "definitions/store.h"
+#include "definitions/whole_store.h"
 
 namespace weir::node {
 namespace {
@@ -24,10 +25,10 @@ TEST_CASE("sets of files come into force; a local one goes with its file") {
     const auto local = set_of("local", std::nullopt, "a");
     const auto shared = set_of("shared", 3, "b");
     CHECK(sets.apply({local, shared}, store, kNow, true).errors.empty());
-    CHECK(store.in_force().size() == 2);
+    CHECK(definitions::test::in_force(store, Instant{}).size() == 2);
     CHECK(sets.apply({}, store, kNow, true).errors.empty());
-    REQUIRE(store.in_force().size() == 1);
-    CHECK(store.in_force().front().name == "b");
+    REQUIRE(definitions::test::in_force(store, Instant{}).size() == 1);
+    CHECK(definitions::test::in_force(store, Instant{}).front().name == "b");
 }
 
 TEST_CASE("an older generation is told, a conflict is an error, both name the file") {
@@ -41,7 +42,7 @@ TEST_CASE("an older generation is told, a conflict is an error, both name the fi
     const SetsOutcome conflict = sets.apply({set_of("shared", 3, "c")}, store, kNow, true);
     REQUIRE(conflict.errors.size() == 1);
     CHECK(conflict.errors.front().starts_with("shared.yaml: "));
-    CHECK(store.in_force().front().name == "b");
+    CHECK(definitions::test::in_force(store, Instant{}).front().name == "b");
 }
 
 TEST_CASE("a conflict that ends is told, and one that begins again is told again") {
@@ -77,7 +78,7 @@ TEST_CASE("a set that was refused is offered again by itself when most have it, 
         CHECK(sets.apply({right}, store, kNow, true).errors.empty());
     }
     SUBCASE("by hand") { CHECK(sets.apply({right}, store, kNow, true, true).errors.empty()); }
-    CHECK(store.in_force().front().name == "b");
+    CHECK(definitions::test::in_force(store, Instant{}).front().name == "b");
 }
 
 TEST_CASE("a set of the fleet whose file is deleted stays, without conflict, and that is told") {
@@ -90,7 +91,7 @@ TEST_CASE("a set of the fleet whose file is deleted stays, without conflict, and
     CHECK(outcome.gone.front().starts_with("shared.yaml: the set shared is in no file"));
     CHECK(outcome.gone.front().find("generation 3 stays in force") != std::string::npos);
     CHECK_FALSE(store.sets().front().conflict);
-    CHECK(store.in_force().size() == 1);
+    CHECK(definitions::test::in_force(store, Instant{}).size() == 1);
     CHECK(sets.apply({}, store, kNow, true).gone.empty());
     // A local one goes.
     CHECK(sets.apply({set_of("local", std::nullopt, "a")}, store, kNow, true).gone.empty());

@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of malformed requests have in common: requests, a proxy that would notice a
-// charge, and what a refusal has to look like. Plain functions.
+// What the tests of malformed requests share: requests, a proxy in which a charge would be noticed,
+// and checks of the answer.
 
 #include <doctest/doctest.h>
 
@@ -36,11 +36,11 @@ struct Case {
     const char* what;
     std::string bytes;
     std::vector<int> statuses;
-    Ending ending;  ///< what it is counted as
+    Ending ending;  ///< the ending that is counted
 };
 
-/// One error answer, the connection closed, a request behind it never served, nothing charged, and
-/// the right reason counted.
+/// Checks that there is one error answer, that the connection is closed, that a request behind it
+/// is never served, that nothing is charged, and that the right reason is counted.
 inline void check_refused(Fixture& proxy, const Case& fault) {
     INFO(std::string(fault.what));
     const auto before = proxy[fault.ending];

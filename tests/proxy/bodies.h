@@ -1,5 +1,6 @@
 #pragma once
-// Requests with bodies of any framing, and an upstream that sends a body back.
+// Requests with bodies of any framing, and an upstream that returns the body it receives. For
+// tests.
 
 #include <cstdint>
 #include <cstdio>
@@ -14,7 +15,7 @@ inline std::string request(std::string_view line, std::string_view more = {}) {
     return std::string(line) + " HTTP/1.1\r\nHost: a.test\r\n" + std::string(more) + "\r\n";
 }
 
-/// `bytes` of text that is different everywhere.
+/// A text of so many bytes in which no two parts are alike.
 inline std::string pattern(std::size_t bytes) {
     std::string text;
     for (std::uint32_t i = 0; text.size() < bytes; ++i) {
@@ -36,7 +37,7 @@ inline std::string chunked(std::string_view body, std::size_t chunk) {
     return text;
 }
 
-/// Answers each request with its own body, framed by length.
+/// Answers each request with the request's body, framed by length.
 inline void echo(FakeUpstream::Session& session) {
     while (const auto got = session.request()) {
         if (!got->complete || !session.answer(200, got->body)) {

@@ -1,6 +1,7 @@
 #pragma once
-// An upstream that does what a test tells it, byte by byte. Each connection is served by a script
-// on a thread of its own. Counts connections and requests: a test asserts that nothing arrived.
+// An upstream that sends exactly the bytes that a test wants. A script serves each connection, on a
+// thread of its own. Connections and requests are counted, so that a test can check that none
+// arrived.
 
 #include <atomic>
 #include <functional>
@@ -24,7 +25,7 @@ class FakeUpstream {
         Session(FakeUpstream& upstream, SocketIo& socket) : upstream_(upstream), io(socket) {}
         /// The next request with its body; nothing when the proxy has closed.
         std::optional<Message> request();
-        /// Its head only; counts as a request.
+        /// The head of the next request; counts as a request.
         std::optional<Message> head();
         bool send(std::string_view bytes) { return io.send(bytes); }
         /// "HTTP/1.1 <status> X" with a Content-Length and this body.
@@ -38,21 +39,21 @@ class FakeUpstream {
     };
     using Script = std::function<void(Session&)>;
 
-    /// Serves 200 "ok" on kept-alive connections until another script is set. On a unix socket if a
-    /// path is given.
+    /// Answers every request with 200 and "ok" until another script is set. Listens on a unix
+    /// socket if a path is given.
     explicit FakeUpstream(const std::string& path = {});
     ~FakeUpstream();
 
-    /// For connections accepted from now on.
+    /// Sets the script for connections that are accepted from now on.
     void set_script(Script script);
     [[nodiscard]] const net::Address& address() const { return address_; }
     [[nodiscard]] int connections() const { return connections_; }
     [[nodiscard]] int requests() const { return requests_; }
-    /// All heads that arrived.
+    /// The heads of all requests that arrived.
     [[nodiscard]] std::vector<Message> heads() const;
-    /// Connections whose script has ended and that are closed.
+    /// The number of connections whose script has ended and that are closed.
     [[nodiscard]] int ended() const { return ended_; }
-    /// Stops listening, so that connecting is refused; the port remains ours until
+    /// Stops listening, so that connections are refused. The port stays reserved until
     /// listen_again().
     void stop_listening();
     void listen_again();
@@ -68,7 +69,7 @@ class FakeUpstream {
 
     net::Address address_;
     net::FileDescriptor listener_;
-    net::FileDescriptor held_;  ///< bound to the port while nobody listens there
+    net::FileDescriptor held_;  ///< reserves the port while nothing listens there
     std::atomic<bool> stopping_ = false;
     std::atomic<int> connections_ = 0;
     std::atomic<int> requests_ = 0;

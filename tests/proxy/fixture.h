@@ -1,6 +1,6 @@
 #pragma once
-// A proxy in front of a fake upstream, on loopback with ports of the kernel's choice. One worker
-// unless a test wants more, so that counters and the pool are easy to foretell.
+// A proxy in front of a fake upstream, on loopback with ports that the kernel chooses. It has one
+// worker unless a test wants more, so that counts and the pool's state are predictable.
 
 #include <chrono>
 #include <functional>
@@ -20,11 +20,11 @@ namespace weir::proxy::testing {
 /// Waits until the condition holds; false after kPatience.
 bool eventually(const std::function<bool()>& condition);
 
-/// The middle one of five goes: what holds a machine up once makes one of them long.
+/// The median of five runs: a single delay of the machine makes only one of them long.
 Duration middle_of_five(const std::function<Duration()>& go);
 
-/// The usual settings, but for the 250 ms to connect to a local upstream: a busy machine may not
-/// run the proxy for so long.
+/// The default settings with more time to connect than the 250 ms for a local upstream, because a
+/// busy machine may not run the proxy for so long.
 Snapshot patient_snapshot();
 
 class Fixture {
@@ -34,7 +34,7 @@ class Fixture {
         Snapshot snapshot = patient_snapshot();
         std::vector<limiter::QuotaDefinition> quotas;
         routing::RoutingSettings routing;
-        /// Instead of the fake upstream.
+        /// The upstream's addresses, in place of the fake upstream's.
         std::vector<net::SocketAddress> upstream;
         std::string upstream_path;  ///< the fake upstream listens on this unix socket
     };
@@ -44,22 +44,23 @@ class Fixture {
     ~Fixture();
 
     [[nodiscard]] SocketIo connect() const;
-    /// To the check listener.
+    /// A connection to the check listener.
     [[nodiscard]] SocketIo connect_check() const;
     /// Sends one request on a connection of its own and reads the whole answer.
     [[nodiscard]] Message ask(std::string_view request) const;
     [[nodiscard]] Message get(std::string_view path) const;
 
     [[nodiscard]] Statistics statistics() const { return server->statistics(); }
-    /// Waits until no request is in flight: an answer reaches its client before it is counted.
+    /// Waits until no request is in flight, because an answer reaches its client before it is
+    /// counted.
     [[nodiscard]] std::uint64_t operator[](Ending ending) const;
     [[nodiscard]] std::uint64_t operator[](Event event) const { return statistics()[event]; }
-    /// What the quota has admitted and refused, in weight.
+    /// The weight that the quota has admitted and refused.
     [[nodiscard]] double admitted(std::string_view quota) const;
     [[nodiscard]] double refused(std::string_view quota) const;
     [[nodiscard]] double counted(std::string_view quota,
                                  double limiter::DefinitionStatistics::*member) const;
-    /// Waits until that many requests have ended.
+    /// Waits until so many requests have ended.
     [[nodiscard]] bool finished(std::uint64_t requests) const;
     [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const { return snapshot_; }
 
@@ -75,7 +76,7 @@ class Fixture {
 
 /// A quota `name` with so many requests per period (a hard edge unless the rate is high).
 [[nodiscard]] limiter::QuotaDefinition quota(std::string name, double amount, Duration period);
-/// Every request goes to this quota.
+/// Routes by which every request is charged to this quota.
 [[nodiscard]] routing::RoutingSettings route_all_to(std::string quota);
 
 }  // namespace weir::proxy::testing

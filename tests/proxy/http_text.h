@@ -1,5 +1,5 @@
 #pragma once
-// Reads HTTP messages from a SocketIo the simple way, independently of src/http, for tests.
+// Reads HTTP messages from a SocketIo in a simple way, without the code of src/http. For tests.
 
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ struct Message {
     std::string body;
     /// The trailer section of a chunked body, without the last empty line.
     std::string trailers;
-    /// Head and body as they came.
+    /// Head and body, byte for byte.
     std::string raw;
     /// False when the body broke off.
     bool complete = false;
@@ -32,12 +32,14 @@ struct Message {
     [[nodiscard]] std::size_t count(std::string_view name) const;
 };
 
-/// The head only; nothing if the connection ended before.
+/// Reads a head; nothing if the connection ended before.
 [[nodiscard]] std::optional<Message> read_head(SocketIo& socket);
-/// Reads the body that the head announces. `to_end`: without framing it ends with the connection.
+/// Reads the body that the head announces. `to_end`: a body without framing ends with the
+/// connection.
 void read_body(SocketIo& socket, Message& message, bool to_end);
 [[nodiscard]] std::optional<Message> read_request(SocketIo& socket);
-/// `head_only`: the answer to HEAD. Informational responses are answers of their own.
+/// Reads a response. `head_only`: it is the answer to HEAD. Each informational response counts as a
+/// response.
 [[nodiscard]] std::optional<Message> read_response(SocketIo& socket, bool head_only = false);
 
 }  // namespace weir::proxy::testing

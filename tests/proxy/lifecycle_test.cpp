@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -22,6 +23,10 @@ using namespace weir::proxy::testing;
 namespace {
 
 constexpr const char* kGet = "GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n";
+
+std::uint64_t total(const Histogram& histogram) {
+    return std::accumulate(histogram.counts.begin(), histogram.counts.end(), std::uint64_t{0});
+}
 
 }  // namespace
 
@@ -448,9 +453,9 @@ TEST_CASE("histograms and gauges") {
     }
     REQUIRE(proxy.finished(32));
     const auto statistics = proxy.statistics();
-    CHECK(statistics.request_seconds[1].total() == 32);
-    CHECK(statistics.upstream_seconds.total() == 32);
-    CHECK(statistics.decision_seconds.total() == 2);
+    CHECK(total(statistics.request_seconds[1]) == 32);
+    CHECK(total(statistics.upstream_seconds) == 32);
+    CHECK(total(statistics.decision_seconds) == 2);
     CHECK(statistics.inflight_requests() == 0);
     CHECK(statistics[Event::client_bytes_in] > 0);
     CHECK(statistics[Event::upstream_bytes_out] > statistics[Event::client_bytes_in]);

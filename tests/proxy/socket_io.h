@@ -1,6 +1,7 @@
 #pragma once
-// Blocking socket input and output with deadlines, for the raw client and the fake upstream: they
-// send any bytes, however wrong, at any pace. A deadline that passes is a result, never a hang.
+// Blocking socket input and output with deadlines, for the tests' client and the fake upstream,
+// which send any bytes, however malformed, as slowly as they like. When a deadline passes, the call
+// returns.
 
 #include <chrono>
 #include <optional>
@@ -12,8 +13,8 @@
 
 namespace weir::proxy::testing {
 
-/// What a busy machine may need, or one that stands still for seconds; no test waits that long
-/// unless it fails.
+/// The deadline: long enough for a busy machine and for one that stands still for seconds. A test
+/// waits for it only if it fails.
 inline constexpr std::chrono::milliseconds kPatience{20'000};
 
 /// How the other side ended the connection.
@@ -25,16 +26,18 @@ class SocketIo {
 
     /// False when the other side has closed.
     bool send(std::string_view bytes);
-    /// As much as the socket takes within `patience`; gives the number of bytes.
+    /// Writes as much as the socket takes within `patience`. Returns the number of bytes.
     std::size_t send_some(std::string_view bytes, std::chrono::milliseconds patience);
-    /// Reads until `buffered()` holds at least one byte more; false at an end, reset or deadline.
+    /// Reads until `buffered()` has at least one byte more. False at an end, a reset or the
+    /// deadline.
     bool receive_more(std::chrono::milliseconds patience = kPatience);
-    /// Reads until the text is there; gives everything up to and with it and takes it off.
+    /// Reads until the text has come. Returns everything up to its end and removes that from the
+    /// buffer.
     std::optional<std::string> take_until(std::string_view text);
     std::optional<std::string> take(std::size_t bytes);
     /// Everything up to the end of the connection, however it ends.
     std::string take_all(std::chrono::milliseconds patience = kPatience);
-    /// True if the other side closes within that time (bytes before it are kept).
+    /// Whether the other side closes within that time. Bytes before the end are kept.
     bool closed_within(std::chrono::milliseconds patience);
 
     void shut_down_sending();

@@ -1,5 +1,5 @@
 #pragma once
-// The shortest request, and an upstream that gives one answer to whatever it is asked.
+// The shortest request, and an upstream that gives the same answer to every request.
 
 #include <string>
 

@@ -22,6 +22,30 @@ void stale(FakeUpstream::Session& session) {
     session.io.reset();
 }
 
+/// An access log that keeps the worker busy with the record of a request until it is opened.
+struct Gate final : AccessLog {
+    /// Only records of this target wait; of all, if it is empty.
+    explicit Gate(std::string target = {}) : target_(std::move(target)) {}
+    void record(const AccessRecord& record) override {
+        if (target_.empty() || record.target == target_) {
+            waiting = true;
+            eventually([&] { return open.load(); });
+        }
+    }
+    std::atomic<bool> waiting = false;
+    std::atomic<bool> open = false;
+
+  private:
+    std::string target_;
+};
+
+Fixture::Options logging_to(Gate& gate) {
+    Fixture::Options options;
+    options.server.access_log = &gate;
+    options.snapshot.access_log = AccessLogMode::all;
+    return options;
+}
+
 }  // namespace
 
 TEST_CASE("32: a reset on a reused connection is retried once, if the method is idempotent") {
@@ -52,19 +76,9 @@ TEST_CASE("32: no retry once something of the body was sent") {
 }
 
 TEST_CASE("32: what cannot be sent twice is not sent on a connection that has just been closed") {
-    struct Gate final : AccessLog {
-        void record(const AccessRecord&) override {
-            waiting = true;
-            eventually([&] { return open.load(); });
-        }
-        std::atomic<bool> waiting = false;
-        std::atomic<bool> open = false;
-    } gate;
-    Fixture::Options options;
-    options.server.access_log = &gate;
-    options.snapshot.access_log = AccessLogMode::all;
+    Gate gate;
     std::atomic<bool> close = false;
-    Fixture proxy(std::move(options));
+    Fixture proxy(logging_to(gate));
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         while (session.request() && session.answer(200, "ok")) {
             if (proxy.upstream.connections() == 1) {
@@ -86,22 +100,9 @@ TEST_CASE("32: what cannot be sent twice is not sent on a connection that has ju
 }
 
 TEST_CASE("32: a retry repeats the head that passed the gate, whatever of the body has come") {
-    struct Gate final : AccessLog {
-        void record(const AccessRecord& record) override {
-            if (record.target != "/block") {
-                return;
-            }
-            waiting = true;
-            eventually([&] { return open.load(); });
-        }
-        std::atomic<bool> waiting = false;
-        std::atomic<bool> open = false;
-    } gate;
-    Fixture::Options options;
-    options.server.access_log = &gate;
-    options.snapshot.access_log = AccessLogMode::all;
+    Gate gate("/block");
     std::atomic<bool> reset = false;
-    Fixture proxy(std::move(options));
+    Fixture proxy(logging_to(gate));
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         if (proxy.upstream.connections() > 1) {
             return FakeUpstream::serve(session);

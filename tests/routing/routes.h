@@ -1,5 +1,5 @@
 #pragma once
-// Routes a request's text for tests; owns everything that the result points into.
+// Routes requests that are given as text. Owns everything that a result points into. For tests.
 
 #include <doctest/doctest.h>
 
@@ -42,7 +42,7 @@ struct Routed {
         result = router.route(head, trusted, scratch);
     }
 
-    /// "a, b"; "(unrouted)", "(ambiguous)".
+    /// The names of the result like "a, b", or "(unrouted)" or "(ambiguous)".
     [[nodiscard]] std::string names() const {
         if (result.outcome == Outcome::unrouted) {
             return "(unrouted)";

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 #include <utility>
@@ -108,13 +109,12 @@ TEST_CASE("nothing lost: a cell below what was acknowledged, or told, or let thr
 }
 
 TEST_CASE("nothing lost: what was told is in the level or forgiven by a rule, each by itself") {
-    const auto told_by = [](double sync::ToldWeight::*kind, double weight) {
+    const auto told_by = [](double ToldWeight::*kind, double weight) {
         return objections(NothingLost{}, [&](Facts& facts) {
             facts.running[1].owned[0].told.counted -= 10;
             facts.running[1].owned[0].told.*kind += weight;
         });
     };
-    using sync::ToldWeight;
     for (const auto kind : {&ToldWeight::first_sight, &ToldWeight::late, &ToldWeight::ceiling,
                             &ToldWeight::refused}) {
         CHECK(told_by(kind, 10) == 0);
@@ -203,9 +203,45 @@ TEST_CASE("owners alike: members, definitions, levels, cells; not while there ar
     CHECK(findings.count() == 0);
 }
 
+/// Whether owners object to levels that are 35 apart, so long after the last fault, of a limit of
+/// 100/s that is offered so much. `alike_before`: once since the fault they were not apart.
+bool objects(double offered, double calm_for, bool alike_before) {
+    OwnersAlike checker;
+    Findings findings;
+    Facts facts = sound_facts();
+    facts.limits[0].offered = offered;
+    if (alike_before) {
+        facts.calm_for = calm_for - 1;
+        checker.sample(facts, findings);
+    }
+    facts.calm_for = calm_for;
+    facts.running[0].owned[0].level = 55;
+    checker.sample(facts, findings);
+    return findings.count() > 0;
+}
+
+TEST_CASE("owners alike: levels have the time that the limit needs to drain, and no more") {
+    CHECK(OwnersAlike::drain_seconds(20, 10, 0) == doctest::Approx(2));
+    CHECK(OwnersAlike::drain_seconds(20, 10, 10) == 0);
+    // The root of T, of 20 + 2 sqrt(8 T) - 2 T = 0.
+    const double seconds = OwnersAlike::drain_seconds(20, 10, 8);
+    CHECK(20 + 2 * std::sqrt(8 * seconds) - 2 * seconds == doctest::Approx(0).epsilon(0.001));
+    CHECK(!objects(0, 15, false));
+    CHECK(objects(0, 25, false));
+    // At 5/s, with chance, 55 take 34 s behind the 20 s that all have.
+    CHECK(!objects(95, 50, false));
+    CHECK(objects(95, 55, false));
+    CHECK(objects(95, 25, true));
+    // Where the load holds the level there is nothing to wait for.
+    CHECK(objects(120, 25, false));
+}
+
 /// Ten seconds of requests to two sidecars, which let through such shares of them.
 std::size_t starved(double first_share, double second_share, double calm_for) {
-    NobodyStarved checker(2, 1);
+    FleetLimits fleet;
+    fleet.limits = sound_facts().limits;
+    fleet.chains = {{0}};
+    NobodyStarved checker(2, fleet);
     for (int i = 0; i < 1000; ++i) {
         const auto sidecar = static_cast<std::uint32_t>(i % 2);
         const double share = sidecar == 0 ? first_share : second_share;
@@ -251,11 +287,12 @@ TEST_CASE("the promise is for leaves whose whole chain is below its limits in ev
     load.quotas = {"p/a", "p/b", "c"};
     load.shares = {50, 40, 9};
     load.phases = {{0, 99}};
-    CHECK(leaves_below_their_limits(load, definitions) == std::vector<bool>{true, true, true});
+    const auto below = [&] { return leaves_below_their_limits(find_limits(load, definitions)); };
+    CHECK(below() == std::vector<bool>{true, true, true});
     load.phases = {{0, 99}, {5, 110}};  // "p" is offered 100
-    CHECK(leaves_below_their_limits(load, definitions) == std::vector<bool>{false, false, false});
+    CHECK(below() == std::vector<bool>{false, false, false});
     load.phases = {{0, 90}, {5, 99, {50, 20, 29}}};
-    CHECK(leaves_below_their_limits(load, definitions) == std::vector<bool>{true, true, false});
+    CHECK(below() == std::vector<bool>{true, true, false});
 }
 
 /// The checkers that object to a fleet with such a liar in it.

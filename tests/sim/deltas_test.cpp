@@ -24,11 +24,6 @@ constexpr double kLimit = 1000;
 constexpr double kFrom = 3;
 constexpr double kEnd = 23;
 constexpr double kWithin = 1;
-#ifdef NDEBUG
-constexpr std::uint64_t kSeeds = 3;
-#else
-constexpr std::uint64_t kSeeds = 1;  // ten times slower
-#endif
 
 /// Of the simulator's fleets.
 gossip::Key shared_key() {

@@ -1,20 +1,21 @@
 // An hour of virtual time with a random fault every minute, watched by all checkers.
 //   fault_hour [--seed N] [--hours H] [--only N] [--list]
-// --list prints the plan that the seed gives and runs nothing. --only N leaves out all faults but
-// the Nth of that list. Exits with 1 when a checker objects, and prints the command that repeats
-// the run.
+// --list prints the story that the seed gives, as a file for weir-simulate, and runs nothing.
+// --only N leaves out all faults but the Nth of that list. Exits with 1 when a checker objects, and
+// prints the command that repeats the run.
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 
-#include "sim/faults.h"
+#include "sim/fault_plan.h"
+#include "sim/story_file.h"
 #include "sim/watch.h"
 
 namespace {
 
-using weir::sim::FaultPlan;
+using weir::sim::Story;
 using weir::sim::Watch;
 using weir::sim::World;
 
@@ -49,15 +50,8 @@ bool parse(int count, char** values, Arguments& arguments) {
     return arguments.hours > 0;
 }
 
-void print_plan(const FaultPlan& plan) {
-    std::printf("sidecars: %u\nseconds: %g\nfaults:\n", plan.world.sidecars, plan.world.seconds);
-    for (const weir::sim::Fault& fault : plan.faults) {
-        std::printf("  - %s\n", describe(fault).c_str());
-    }
-}
-
 void print_ledger(const Watch& watch) {
-    const weir::sync::ToldWeight& told = watch.told();
+    const weir::sim::ToldWeight& told = watch.told();
     std::printf(
         "owners were told of weight that they counted: %.0f; forgave at first sight: %.0f, as late "
         "lumps: %.0f, above the ceiling: %.0f; refused: %.0f\n",
@@ -71,28 +65,29 @@ int main(int count, char** values) {
     if (!parse(count, values, arguments)) {
         return 2;
     }
-    FaultPlan plan = weir::sim::draw_fault_plan(arguments.seed, arguments.hours * 60);
-    if (arguments.only > 0 && arguments.only <= plan.faults.size()) {
-        plan.faults = {plan.faults[arguments.only - 1]};
+    Story story = weir::sim::draw_fault_story(arguments.seed, arguments.hours * 60);
+    if (arguments.only > 0 && arguments.only <= story.faults.size()) {
+        story.faults = {story.faults[arguments.only - 1]};
     }
     if (arguments.list) {
-        print_plan(plan);
+        std::printf("%s", story_text(story).c_str());
         return 0;
     }
-    const auto begin = std::chrono::steady_clock::now();
-    World world(plan.world);
-    Watch watch(plan.world);
+    story.plan.seed = story.seed.value_or(arguments.seed);
+    World world(story.plan);
+    Watch watch(story.plan);
     world.watch(&watch);
-    arrange(world, plan.faults, [&](const weir::limiter::QuotaDefinition& definition, double at) {
+    arrange(world, story.faults, [&](const weir::limiter::QuotaDefinition& definition, double at) {
         watch.edited(definition, at);
     });
     const bool met = world.run(kLongestMeeting);
     const auto fingerprint = static_cast<unsigned long long>(world.fingerprint());
     watch.settle(world, kSettling, kLongestSettling);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    std::printf("seed %llu: %u sidecars, %zu faults in %g s, fingerprint %016llx, took %.1f s\n",
-                arguments.seed, plan.world.sidecars, plan.faults.size(), plan.world.seconds,
-                fingerprint, took.count());
+    const double took = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+    std::printf(
+        "seed %llu: %u sidecars, %zu faults in %g s, fingerprint %016llx, %.1f s of processor\n",
+        arguments.seed, story.plan.sidecars, story.faults.size(), story.plan.seconds, fingerprint,
+        took);
     print_ledger(watch);
     for (const std::string& text : watch.findings().texts()) {
         std::printf("%s\n", text.c_str());
@@ -100,9 +95,8 @@ int main(int count, char** values) {
     if (met && watch.findings().count() == 0) {
         return 0;
     }
-    std::printf("%zu objections%s. The faults were:\n", watch.findings().count(),
-                met ? "" : ", and not everybody met everybody");
-    print_plan(plan);
+    std::printf("%zu objections%s. The story was:\n%s", watch.findings().count(),
+                met ? "" : ", and not everybody met everybody", story_text(story).c_str());
     std::printf("repeat it with: fault_hour --seed %llu --hours %g", arguments.seed,
                 arguments.hours);
     std::printf(arguments.only > 0 ? " --only %zu\n" : "\n", arguments.only);

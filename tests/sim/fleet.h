@@ -1,6 +1,7 @@
 #pragma once
-// Small fleets for the simulator's tests: plans, and what came of them. Plain functions.
+// Small fleets for the simulator's tests: functions that make plans and evaluate their results.
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -10,10 +11,16 @@
 namespace weir::sim::test {
 
 inline constexpr double kMeeting = 30;
+/// Each test of a fleet runs the seeds from 1 to this one. A debug build is ten times slower.
+#ifdef NDEBUG
+inline constexpr std::uint64_t kSeeds = 3;
+#else
+inline constexpr std::uint64_t kSeeds = 1;
+#endif
 
 using definitions::test::quota;
 
-/// One quota of `limit` requests a second, offered so many.
+/// A plan with one quota of `limit` requests a second, and the load that is offered to it.
 inline WorldPlan plan_of(std::uint32_t sidecars, double limit, double offered, double seconds,
                          std::uint64_t seed, const std::string& name = "q") {
     WorldPlan plan;

@@ -1,4 +1,5 @@
-// Runs the stories of the simulator and prints their table beside the reference model's figures.
+// Runs the stories in tests/sim/stories and prints their table beside the reference model's
+// figures. weir-simulate runs any story file.
 //   fleet_table [--seeds N] [--first-seed S] [--story NAME]... [--seconds] [--window A B] [--list]
 //               [--golden FILE] [--fingerprints]
 // --golden FILE compares every run with the line of FILE for its story and seed: a hash of every
@@ -20,13 +21,15 @@
 #include <utility>
 #include <vector>
 
-#include "sim/story.h"
+#include "sim/story_files.h"
 
 namespace {
 
 using weir::sim::Story;
 using weir::sim::StoryResult;
 using weir::sim::Summary;
+using weir::sim::test::kStories;
+using weir::sim::test::stories_in;
 
 struct Arguments {
     std::uint64_t seeds = 3;
@@ -79,47 +82,63 @@ Story within(Story story, const Arguments& arguments) {
 }
 
 bool wanted(const Arguments& arguments, const Story& story) {
-    if (arguments.stories.empty()) {
-        return true;
-    }
-    for (const std::string& name : arguments.stories) {
-        if (story.name == name) {
-            return true;
+    const auto& names = arguments.stories;
+    return names.empty() || std::find(names.begin(), names.end(), story.name) != names.end();
+}
+
+/// The stories to run or list. Ends the program when a file is wrong, or when there is no story of
+/// a name.
+std::vector<Story> find_stories(const Arguments& arguments) {
+    weir::config::Diagnostics diagnostics;
+    std::vector<Story> all = stories_in(kStories, diagnostics);
+    // Those that are judged by traffic take minutes each: only by name.
+    if (arguments.list || !arguments.stories.empty()) {
+        for (Story& story : stories_in(kStories / "costly", diagnostics)) {
+            all.push_back(within(std::move(story), arguments));
         }
     }
-    return false;
+    std::vector<Story> found;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(found),
+                 [&](const Story& story) { return wanted(arguments, story); });
+    const bool missing = found.size() < arguments.stories.size();
+    if (diagnostics.has_errors() || missing) {
+        std::fprintf(stderr, "%s%s", diagnostics.text().c_str(),
+                     missing ? "there is no such story; --list names all\n" : "");
+        std::exit(2);
+    }
+    return found;
 }
 
 std::string figures(const Story& story, const Summary& summary) {
     char text[256];
     std::string out;
-    if (story.reference.steady) {
+    if (story.expected.steady) {
         std::snprintf(text, sizeof text, "%.3f–%.3f; %.2f … %.2f", summary.mean_least,
                       summary.mean_most, summary.second_least, summary.second_most);
         out += text;
     }
-    if (story.reference.nothing_refused) {
-        std::snprintf(text, sizeof text, "%.0f refused", summary.refused);
+    if (story.expected.refused_share) {
+        if (*story.expected.refused_share == 0) {
+            std::snprintf(text, sizeof text, "%.0f refused", summary.refused);
+        } else {
+            std::snprintf(text, sizeof text, "%.3f %% refused", 100 * summary.refused_share);
+        }
         out += text;
     }
-    if (story.reference.refused_share) {
-        std::snprintf(text, sizeof text, "%.3f %% refused", 100 * summary.refused_share);
-        out += text;
-    }
-    if (story.reference.each_quota) {
+    if (story.expected.each_quota) {
         std::snprintf(text, sizeof text, "; each quota %.3f–%.3f; %.2f … %.2f",
                       summary.quota_mean.least, summary.quota_mean.most, summary.quota_second.least,
                       summary.quota_second.most);
         out += text;
     }
-    if (story.reference.bytes || story.reference.busiest_bytes) {
+    if (story.expected.bytes || story.expected.busiest_bytes) {
         std::snprintf(text, sizeof text,
                       "; %.1f KB/s and %.0f datagrams/s a sidecar, busiest %.1f KB/s and %.0f",
                       summary.bytes / 1000, summary.datagrams, summary.busiest_bytes / 1000,
                       summary.busiest_datagrams);
         out += text;
     }
-    if (story.reference.busiest_bytes) {
+    if (story.expected.busiest_bytes) {
         std::snprintf(text, sizeof text, ", staleness %.2f s, pace %.1f", summary.staleness,
                       summary.pace);
         out += text;
@@ -130,7 +149,7 @@ std::string figures(const Story& story, const Summary& summary) {
                       range.most);
         out += text;
     }
-    for (std::size_t i = 0; i < story.reference.shares.size(); ++i) {
+    for (std::size_t i = 0; i < story.expected.shares.size(); ++i) {
         const auto& range = summary.shares[i];
         std::snprintf(text, sizeof text, "%s%.1f–%.1f", i == 0 ? "; % of it: " : ", ",
                       100 * range.least, 100 * range.most);
@@ -219,7 +238,7 @@ bool run_story(const Story& story, const Arguments& arguments) {
         }
     }
     std::printf("| %s | %s | %u, %g/s | %s | %s | %.1f, %.1f | %.1f | %s |\n", story.name.c_str(),
-                story.text.c_str(), story.plan.sidecars, story.limit, story.reference.text.c_str(),
+                story.text.c_str(), story.plan.sidecars, story.limit, story.expected.text.c_str(),
                 figures(story, summary).c_str(), summary.deltas, summary.totals,
                 summary.bytes / 1000, faults.empty() ? "ok" : "OFF");
     for (const std::string& fault : faults) {
@@ -243,18 +262,9 @@ int main(int count, char** values) {
         std::printf("| story | what | N, limit | reference | weir | deltas, totals | KB/s | |\n");
         std::printf("|---|---|---|---|---|---|---|---|\n");
     }
-    bool good = true;
-    std::vector<Story> stories = weir::sim::all_stories();
-    // Those that are judged by traffic take minutes each: only by name.
-    if (arguments.list || !arguments.stories.empty()) {
-        for (Story& story : weir::sim::cost_stories()) {
-            stories.push_back(within(std::move(story), arguments));
-        }
-    }
+    const std::vector<Story> stories = find_stories(arguments);
+    bool good = !stories.empty();
     for (const Story& story : stories) {
-        if (!wanted(arguments, story)) {
-            continue;
-        }
         if (arguments.list) {
             std::printf("%s: %s\n", story.name.c_str(), story.text.c_str());
         } else {

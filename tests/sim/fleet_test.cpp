@@ -8,17 +8,15 @@
 #include <map>
 #include <numeric>
 
-#include "sim/story.h"
+#include "sim/fleet.h"
 #include "sim/world.h"
 #include "tolerance.h"
 
 namespace weir::sim {
 namespace {
 
+using namespace test;
 using testing::plus_minus;
-
-constexpr std::uint64_t kSeeds = 3;
-constexpr double kMeeting = 30;
 
 limiter::QuotaDefinition quota(double amount, Duration period) {
     limiter::QuotaDefinition definition;
@@ -28,27 +26,6 @@ limiter::QuotaDefinition quota(double amount, Duration period) {
     limit.period = period;
     definition.limits.push_back(limit);
     return definition;
-}
-
-WorldPlan plan_of(std::uint32_t sidecars, double limit, double offered, double seconds,
-                  std::uint64_t seed) {
-    WorldPlan plan;
-    plan.sidecars = sidecars;
-    plan.definitions = {quota(limit, std::chrono::seconds(1))};
-    plan.load.quotas = {"q"};
-    plan.load.phases = {{0, offered}};
-    plan.seconds = seconds;
-    plan.seed = seed;
-    return plan;
-}
-
-double admitted(const World& world, double from, double to) {
-    return world.recorder().admitted_between(from, to, Recorder::kAnyQuota);
-}
-
-double refused(const World& world, double from, double to) {
-    return world.recorder().offered_between(from, to, Recorder::kAnyQuota) -
-           admitted(world, from, to);
 }
 
 TEST_CASE("the same seed gives the same run, byte for byte, and another seed another") {
@@ -423,7 +400,7 @@ TEST_CASE("scope: sidecar: each of N admits the limit, and says nothing of it to
     constexpr std::uint32_t kSidecars = 4;
     for (const auto scope : {limiter::Scope::sidecar, limiter::Scope::fleet}) {
         for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-            CAPTURE(limiter::to_string(scope));
+            CAPTURE(limiter::kScopeWords[static_cast<std::size_t>(scope)]);
             CAPTURE(seed);
             WorldPlan plan = plan_of(kSidecars, 100, 3 * kSidecars * 100, 30, seed);
             plan.definitions[0].limits[0].scope = scope;

@@ -15,7 +15,6 @@ using testing::plus_minus;
 
 constexpr double kLimit = 600;
 constexpr double kSplit = 8;
-constexpr std::uint64_t kSeeds = 3;
 
 struct Split {
     IsolationMode mode = IsolationMode::safe;
@@ -115,7 +114,7 @@ TEST_CASE("pessimistic: nothing passes for the hold time, other quotas do not no
 TEST_CASE("one that is cut off alone keeps its share, and in mode pessimistic refuses alone") {
     for (const IsolationMode mode : {IsolationMode::safe, IsolationMode::pessimistic}) {
         for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-            CAPTURE(to_string(mode));
+            CAPTURE(limiter::kIsolationModeWords[static_cast<std::size_t>(mode)]);
             CAPTURE(seed);
             const Split split{.mode = mode, .safe = {}, .load = 0.9, .left = 1};
             World world(plan_of_split(split, seed));
@@ -191,7 +190,7 @@ TEST_CASE("limits are told by the silence of their owners, the longest first") {
 TEST_CASE("alone from the start is not isolated: the whole limit holds at once, in every mode") {
     for (const IsolationMode mode :
          {IsolationMode::safe, IsolationMode::optimistic, IsolationMode::pessimistic}) {
-        CAPTURE(to_string(mode));
+        CAPTURE(limiter::kIsolationModeWords[static_cast<std::size_t>(mode)]);
         WorldPlan plan = plan_of(1, kLimit, 0.9 * kLimit, 15, 1);
         plan.definitions[0].when_isolated = mode;
         World world(plan);

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 
-#include "sim/story.h"
+#include "sim/story_files.h"
 
 namespace weir::sim {
 namespace {
 
 Story story_named(const std::string& name) {
-    const std::vector<Story> stories = all_stories();
+    config::Diagnostics diagnostics;
+    const std::vector<Story> stories = test::stories_in(test::kStories, diagnostics);
+    REQUIRE(diagnostics.text() == "");
     const auto found = std::find_if(stories.begin(), stories.end(),
                                     [&](const Story& story) { return story.name == name; });
     REQUIRE(found != stories.end());
@@ -21,10 +23,10 @@ Story story_named(const std::string& name) {
 Summary as_before(const OwnFigures& own) {
     Summary summary;
     if (own.steady) {
-        summary.mean_least = own.steady->mean_least;
-        summary.mean_most = own.steady->mean_most;
-        summary.second_least = own.steady->second_least;
-        summary.second_most = own.steady->second_most;
+        summary.mean_least = own.steady->mean.least;
+        summary.mean_most = own.steady->mean.most;
+        summary.second_least = own.steady->seconds->least;
+        summary.second_most = own.steady->seconds->most;
     }
     summary.single_seconds = own.single_seconds;
     return summary;

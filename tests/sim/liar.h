@@ -1,6 +1,6 @@
 #pragma once
-// A member that holds the key and lies, as one more address on the simulated network. Borrows the
-// World, which must outlive it, and takes its place of World::strangers.
+// A member that holds the key and lies, at an address of its own in the simulated network. Borrows
+// the World, which must outlive it, and receives datagrams by way of World::strangers.
 
 #include <string_view>
 #include <utility>
@@ -39,7 +39,7 @@ class Liar {
         peer_.tell(lie, quota);
         flush(world);
     }
-    /// From now on nobody is there.
+    /// From now on there is no process at this address.
     void vanish() { here_ = false; }
     [[nodiscard]] tools::LyingPeer& peer() { return peer_; }
 

@@ -60,7 +60,7 @@ TEST_CASE("robustness 51: split for five minutes at twice the limit, each side b
     for (const auto mode :
          {IsolationMode::safe, IsolationMode::optimistic, IsolationMode::pessimistic}) {
         for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-            CAPTURE(limiter::to_string(mode));
+            CAPTURE(limiter::kIsolationModeWords[static_cast<std::size_t>(mode)]);
             CAPTURE(seed);
             WorldPlan plan = plan_of(6, kLimit, 2 * kLimit, kEnd, seed);
             plan.definitions[0].when_isolated = mode;

@@ -23,11 +23,6 @@ namespace {
 using namespace test;
 using testing::plus_minus;
 
-#ifdef NDEBUG
-constexpr std::uint64_t kSeeds = 3;
-#else
-constexpr std::uint64_t kSeeds = 1;  // ten times slower
-#endif
 constexpr double kChildRate = 1000;
 constexpr std::size_t kChildren = 2;
 constexpr std::size_t kSteadySeconds = 30;

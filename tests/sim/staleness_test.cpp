@@ -14,7 +14,6 @@ namespace {
 using namespace test;
 
 constexpr double kLimit = 400;
-constexpr std::uint64_t kSeeds = 3;
 constexpr double kAlert = 2;  // seconds, of the example in docs/metrics.md
 constexpr double kEvent = 6;
 /// How soon after a cut the alert has to fire.

@@ -17,11 +17,6 @@ namespace {
 using namespace test;
 using testing::plus_minus;
 
-#ifdef NDEBUG
-constexpr std::uint64_t kSeeds = 3;
-#else
-constexpr std::uint64_t kSeeds = 1;  // ten times slower
-#endif
 constexpr double kLimit = 1000;
 constexpr double kSettled = 5;
 constexpr double kEnd = 20;

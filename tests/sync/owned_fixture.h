@@ -1,5 +1,6 @@
 #pragma once
-// An owned limit with its silence and a virtual clock, and deltas of origins, for tests.
+// An owned limit with a virtual clock and the silence of its origins, and functions that make
+// deltas of origins. For tests.
 
 #include <cstdint>
 
@@ -14,6 +15,7 @@ inline gossip::MemberId member(std::uint32_t number) {
 struct OwnedFixture {
     SyncSettings settings;
     SyncStatistics statistics;
+    WeightLedger* ledger = nullptr;
     Silence silence{settings, statistics};
     OwnedLimit limit;
     Instant now{std::chrono::seconds(1000)};
@@ -36,16 +38,16 @@ struct OwnedFixture {
         return entry;
     }
     DeltaOutcome receive(MemberNumber from, const DeltaEntry& entry) {
-        return limit.receive(settings, from, entry, now, statistics);
+        return limit.receive(settings, from, entry, now, {statistics, ledger});
     }
     void pass(Duration time) {
         now += time;
-        limit.judge_silence(settings, silence, now);
+        limit.judge_silence(settings, silence, now, ledger);
         limit.advance(now);
     }
 };
 
-/// A limit from which nothing drains: the level is the sum of what was counted.
+/// A limit that does not drain, so that its level is the sum of all that was counted.
 inline void stop_draining(OwnedLimit& limit) {
     limit.parameters = limiter::LimitParameters{1e-9, 1e6, 2e6, -1, limiter::Law::adaptive};
 }

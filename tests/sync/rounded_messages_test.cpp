@@ -15,15 +15,23 @@ namespace {
 
 using namespace test;
 
+/// What a receiver makes of an entry.
+template <class Entry, class Decode>
+Entry received(const Entry& entry, Decode decode) {
+    std::array<std::byte, 256> buffer;
+    ByteWriter writer(buffer);
+    encode(writer, entry);
+    ByteReader reader(writer.written());
+    const Entry read = decode(reader);
+    CHECK(reader.ok());
+    return read;
+}
+
 TEST_CASE("keep-alives are rounded to hundredths of a second") {
     for (const auto& [told, read] : {std::pair{4, 0}, {5, 10}, {6, 10}, {14, 10}, {15, 20}}) {
         DeltaEntry entry = some_delta();
         entry.keep_alive = std::chrono::milliseconds(told);
-        std::array<std::byte, 256> buffer;
-        ByteWriter writer(buffer);
-        encode(writer, entry);
-        ByteReader reader(writer.written());
-        CHECK(decode_delta(reader).keep_alive == std::chrono::milliseconds(read));
+        CHECK(received(entry, decode_delta).keep_alive == std::chrono::milliseconds(read));
     }
 }
 
@@ -32,12 +40,7 @@ TEST_CASE("numbers of origins and ages that are too large are cut") {
     for (const std::uint32_t told : {kMost - 1, kMost, kMost + 1, ~0u}) {
         TotalEntry entry = some_total();
         entry.origins = told;
-        std::array<std::byte, 256> buffer;
-        ByteWriter writer(buffer);
-        encode(writer, entry);
-        ByteReader reader(writer.written());
-        CHECK(decode_total(reader).origins == std::min(told, kMost));
-        CHECK(reader.ok());
+        CHECK(received(entry, decode_total).origins == std::min(told, kMost));
     }
     const Duration longest = std::chrono::hours(24 * 40);
     for (const auto& [told, read] : {std::pair{longest, longest},
@@ -45,11 +48,7 @@ TEST_CASE("numbers of origins and ages that are too large are cut") {
                                      {std::chrono::milliseconds(-5), Duration::zero()}}) {
         HotEntry entry = some_hot();
         entry.age = told;
-        std::array<std::byte, 256> buffer;
-        ByteWriter writer(buffer);
-        encode(writer, entry);
-        ByteReader reader(writer.written());
-        CHECK(decode_hot(reader).age == read);
+        CHECK(received(entry, decode_hot).age == read);
     }
     // What was not cut by its sender.
     std::array<std::byte, 64> buffer;
@@ -68,11 +67,7 @@ TEST_CASE("milliseconds are rounded to the nearest") {
     for (const auto& [told, read] : {std::pair{499, 0}, {500, 1}, {1499, 1}, {1500, 2}}) {
         HotEntry entry = some_hot();
         entry.age = std::chrono::microseconds(told);
-        std::array<std::byte, 256> buffer;
-        ByteWriter writer(buffer);
-        encode(writer, entry);
-        ByteReader reader(writer.written());
-        CHECK(decode_hot(reader).age == std::chrono::milliseconds(read));
+        CHECK(received(entry, decode_hot).age == std::chrono::milliseconds(read));
     }
 }
 
@@ -91,11 +86,7 @@ TEST_CASE("what is quantised travels to the bit") {
         DeltaEntry entry;
         entry.run = 1;
         entry.admitted = quantise(count);
-        std::array<std::byte, 256> buffer;
-        ByteWriter writer(buffer);
-        encode(writer, entry);
-        ByteReader reader(writer.written());
-        RC_ASSERT(decode_delta(reader).admitted == entry.admitted);
+        RC_ASSERT(received(entry, decode_delta).admitted == entry.admitted);
         RC_ASSERT(std::abs(entry.admitted - count) <= 1.0 / 256);
     }));
 }
@@ -105,11 +96,7 @@ TEST_CASE("reals are exact to 1 in 65,536, whole numbers up to that to the bit")
         CAPTURE(value);
         TotalEntry entry = some_total();
         entry.level = value;
-        std::array<std::byte, 256> buffer;
-        ByteWriter writer(buffer);
-        encode(writer, entry);
-        ByteReader reader(writer.written());
-        const double read = decode_total(reader).level;
+        const double read = received(entry, decode_total).level;
         CHECK(std::abs(read - value) <= value / 65'536);
         if (value <= 65'535 && value == std::floor(value)) {
             CHECK(read == value);

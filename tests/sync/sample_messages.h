@@ -70,7 +70,7 @@ void check_codec(const Entry& entry, Decode decode) {
     CHECK(decode(reader) == entry);
     CHECK(reader.ok());
     CHECK(reader.remaining() == 0);
-    // Each prefix is refused, and nothing is read past its end.
+    // Each prefix is refused, and no byte behind its end is read.
     for (std::size_t size = 0; size < writer.size(); ++size) {
         ByteReader cut(writer.written().first(size));
         static_cast<void>(decode(cut));

@@ -1,8 +1,8 @@
 #pragma once
-// What arrived when: a count per 10 ms bin of the monotonic clock for each (listener, key), the
-// key being a request path's first segment. Bounded: past kMaxSeries further keys share one
-// series "__other__", and arrivals later than kMaxBins after a series' first only add to its
-// total. Not thread-safe.
+// Counts arrivals in bins of 10 ms of the monotonic clock, in one series for each listener and key.
+// The key is the first segment of a request's path. Memory is bounded: when there are kMaxSeries
+// series, further keys share the series "__other__", and arrivals more than kMaxBins after a
+// series' first one only add to its total. Not thread-safe.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,8 @@ class ArrivalCounts {
 
     void add(std::string_view listener, std::string_view key, std::int64_t now_ns);
     void clear() { series_.clear(); }
-    /// A JSON document: bin_ns, and of each series listener, key, total, first_bin and counts.
+    /// A JSON document with bin_ns and, for each series, listener, key, total, first_bin and
+    /// counts.
     [[nodiscard]] std::string to_json(std::int64_t now_ns) const;
     [[nodiscard]] std::uint64_t total() const;
 

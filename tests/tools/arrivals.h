@@ -1,6 +1,7 @@
 #pragma once
-// When requests are due, and at which target: the generator's schedule, made from a seed and
-// independent of how quickly anything answers. Times are seconds since the run's start. Pure.
+// The load generator's schedule: when requests are due and at which target. It is made from a seed
+// and does not depend on how fast targets answer. Times are seconds since the start of the run.
+// Reads no clock; not thread-safe.
 
 #include <cstddef>
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace weir::tools {
 
-/// From `at_s` on, until the next step.
+/// A rate that holds from `at_s` until the next step.
 struct RateStep {
     double at_s = 0;
     double per_second = 0;
@@ -21,13 +22,13 @@ class Arrivals {
   public:
     enum class Kind { constant, poisson };
 
-    /// `steps` in order of time, the first at 0.
+    /// `steps` are ordered by time, and the first one is at 0.
     Arrivals(Kind kind, std::vector<RateStep> steps, Random random);
 
-    /// The next arrival; infinite when there is none any more.
+    /// The time of the next arrival; infinite when there is none any more.
     [[nodiscard]] double next_s() const { return next_s_; }
     void advance();
-    /// From now on this rate, instead of the steps still to come.
+    /// Sets the rate from now on, in place of the remaining steps.
     void set_rate(double now_s, double per_second);
 
   private:
@@ -43,15 +44,16 @@ struct ShareStep {
     std::vector<double> shares;
 };
 
-/// Spreads a stream's arrivals over targets: in turns (smooth weighted round robin) or by lot.
+/// Distributes a stream's arrivals over targets, either in turns (smooth weighted round robin) or
+/// at random.
 class Spread {
   public:
     enum class Kind { turns, random };
 
     Spread(Kind kind, std::vector<ShareStep> steps, Random random);
 
-    /// The target of an arrival; none when every target with a share is paused. A paused target's
-    /// share goes to the others, as behind a balancer that took it out.
+    /// The target of the next arrival; none when every target with a share is paused. The share of
+    /// a paused target goes to the others, as with a load balancer that has removed it.
     [[nodiscard]] std::optional<std::size_t> pick(double now_s, const std::vector<bool>& paused);
 
   private:

@@ -1,6 +1,7 @@
 #pragma once
-// Datagrams of noise, as many a second as told, many of them in one system call: a program in
-// Python cannot send a hundred thousand. Counts what the kernel took, and answers.
+// Sends datagrams of noise at a given rate, many in one system call, because a program in Python
+// cannot send a hundred thousand a second. Counts the datagrams that the kernel took, and the
+// answers.
 
 #include <chrono>
 #include <cstddef>
@@ -13,7 +14,7 @@ namespace weir::tools {
 struct FloodPlan {
     std::string target;  ///< "127.0.0.1:7946"
     std::uint64_t datagrams = 0;
-    double per_second = 0;  ///< at most
+    double per_second = 0;  ///< the highest rate
     std::size_t longest = 1400;
     std::uint64_t seed = 1;
 };
@@ -24,12 +25,12 @@ struct FloodResult {
     std::chrono::nanoseconds took{};
 };
 
-/// Noise of every length up to `longest`, the same for the same seed.
+/// Noise of every length up to `longest`; a seed always gives the same.
 [[nodiscard]] std::vector<std::string> noise(std::size_t count, std::size_t longest,
                                              std::uint64_t seed);
 
-/// Returns when all were sent, or when it is asked to stop (tools/process.h). Throws
-/// std::runtime_error when the target is no address.
+/// Returns when all datagrams were sent or when the process is asked to stop (tools/process.h).
+/// Throws std::runtime_error when the target is not an address.
 [[nodiscard]] FloodResult flood(const FloodPlan& plan);
 
 }  // namespace weir::tools

@@ -1,5 +1,6 @@
 #pragma once
-// A histogram of latencies with eight buckets an octave (error below 13 %), from 1 µs up. Pure.
+// A histogram of latencies from 1 µs up, with eight buckets for each doubling (an error below 13
+// %). Reads no clock; not thread-safe.
 
 #include <array>
 #include <cstddef>
@@ -10,7 +11,8 @@ namespace weir::tools {
 class Latencies {
   public:
     void add(std::int64_t latency_ns);
-    /// Upper border of the bucket of the given quantile, in milliseconds; 0 when empty.
+    /// The upper border, in milliseconds, of the bucket with this quantile; 0 when the histogram is
+    /// empty.
     [[nodiscard]] double quantile_ms(double quantile) const;
     [[nodiscard]] double max_ms() const { return static_cast<double>(max_ns_) * 1e-6; }
     [[nodiscard]] std::uint64_t count() const { return count_; }

@@ -1,10 +1,11 @@
 #pragma once
-// The open-loop generator: sends each request of the plan when it is due, whatever became of the
-// ones before, over kept-alive connections. One request per connection at a time; when all of a
-// target's connections are busy, arrivals wait in a bounded queue, and past that are skipped and
-// counted. Latency counts from the time a request was due. Prints JSON lines: start, one per
-// 100 ms and (target, stream), one for each command and for each paused target that has nothing
-// under way any more, summary. Single-threaded; the poller must outlive it.
+// The open-loop load generator. It sends each request of the plan when it is due, whatever happened
+// to earlier ones, over connections that are kept alive and carry one request at a time. When all
+// connections of a target are busy, arrivals wait in a bounded queue; when that is full, they are
+// skipped and counted. Latency counts from the time at which a request was due.
+// It prints JSON lines: a start, one for every 100 ms of each target and stream, one for each
+// command, one for each paused target that has no request under way any more, and a summary.
+// Single-threaded; borrows the poller, which must outlive it.
 
 #include <cstdint>
 #include <deque>
@@ -30,9 +31,9 @@ class Load {
     Load(const Load&) = delete;
     Load& operator=(const Load&) = delete;
 
-    /// One turn; false once the run is over and the summary is printed.
+    /// Runs one turn of the loop. False once the run is over and the summary is printed.
     bool turn();
-    /// "pause TARGET", "resume TARGET", "rate STREAM PER_SECOND", "stop".
+    /// Takes a command: "pause TARGET", "resume TARGET", "rate STREAM PER_SECOND" or "stop".
     void command(std::string_view line);
 
   private:
@@ -47,11 +48,12 @@ class Load {
         std::vector<Connection*> idle;
         std::map<Connection*, std::unique_ptr<Connection>> connections;
         std::deque<Request> queue;
-        bool paused_busy = false;  ///< paused, and not yet said to be idle
+        /// Paused, and its line that says it is idle has not been printed yet.
+        bool paused_busy = false;
     };
     struct Stream {
         LoadStream plan;
-        /// One request for each variant, sent in turn.
+        /// One request for each variant; they are sent in turn.
         std::vector<std::string> variants;
         std::size_t next_variant;
         Arrivals arrivals;

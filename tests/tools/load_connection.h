@@ -1,6 +1,6 @@
 #pragma once
-// One kept-alive connection of the generator; part of load.cpp's class, in a file of its own.
-// Owned by its target's table; hands itself over to Load::ended once per request.
+// One connection of the load generator, which is kept alive. Its target's table owns it. After each
+// request it calls Load::ended().
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -48,7 +48,7 @@ class Load::Connection : public EventHandler {
     [[nodiscard]] bool reusable() const { return !closed_ && reader_.keep_alive(); }
 
   private:
-    /// False when the connection is gone.
+    /// False when the connection has ended.
     bool flush() {
         if (output_.empty()) {
             return true;

@@ -1,5 +1,5 @@
 #pragma once
-// What the generator counts for one (target, stream). Plain values.
+// The load generator's counts for one target and stream. Plain values.
 //
 // Invariant at the end of a run: offered = ok + refused + other + errors + skipped.
 
@@ -15,9 +15,9 @@ struct LoadCounts {
     std::uint64_t ok = 0;       ///< answered 2xx
     std::uint64_t refused = 0;  ///< answered 429
     std::uint64_t other = 0;    ///< any other answer
-    std::uint64_t errors = 0;   ///< no (whole) answer: refused connection, reset, time-out
+    std::uint64_t errors = 0;   ///< no complete answer: refused connection, reset or time-out
     std::uint64_t skipped = 0;  ///< never sent: the bounded queue was full, or every target paused
-    std::uint64_t retried = 0;  ///< sent again because a kept connection was closed under it
+    std::uint64_t retried = 0;  ///< sent again because the kept connection had been closed
     std::int64_t lag_ns = 0;    ///< largest delay of the schedule by the generator itself
     std::int64_t slowest_ns = 0;
 
@@ -38,7 +38,7 @@ struct LoadCounts {
     }
 };
 
-/// The counts of the bin under way, of all bins before it, and all latencies.
+/// The counts of the present bin and of all bins before it, and all latencies.
 struct LoadCell {
     LoadCounts bin;
     LoadCounts total;

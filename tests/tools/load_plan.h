@@ -1,6 +1,6 @@
 #pragma once
-// What the generator is to do, read from a JSON document (tests/tools/README.md shows one).
-// Plain values; parse_plan throws std::runtime_error with the reason.
+// The plan of the load generator, read from a JSON document (tests/tools/README.md shows one).
+// Plain values. parse_plan() throws std::runtime_error with the reason when the document is wrong.
 
 #include <cstdint>
 #include <string>
@@ -19,7 +19,7 @@ struct LoadTarget {
 struct LoadStream {
     std::string name;
     std::string method = "GET";
-    /// "{}" in it becomes 0 … variants - 1 in turn: so many buckets of one stream.
+    /// "{}" in it is replaced by 0 to variants - 1 in turn, so that one stream can use many quotas.
     std::string path = "/";
     std::size_t variants = 1;
     std::string host = "app";
@@ -34,11 +34,12 @@ struct LoadStream {
 struct LoadPlan {
     std::uint64_t seed = 1;
     double duration_s = 10;
-    /// How long answers are waited for after the last arrival.
+    /// How long the generator waits for answers after the last arrival.
     double linger_s = 2;
     double timeout_s = 10;
     std::size_t connections_per_target = 128;
-    /// Arrivals that wait for a free connection of their target; more are skipped and counted.
+    /// The most arrivals that wait for a free connection of their target; further ones are skipped
+    /// and counted.
     std::size_t queue_per_target = 1024;
     std::vector<LoadTarget> targets;
     std::vector<LoadStream> streams;

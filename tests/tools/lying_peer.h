@@ -1,7 +1,7 @@
 #pragma once
-// A member of the cluster that holds the key and lies: it takes part in membership by the code that
-// ships, and says whatever the test wants about counters and definitions. For the simulator and,
-// behind a socket (weir-liar), for real fleets. Not thread-safe; borrows the nonce source.
+// A member of the cluster that holds the key and lies. It takes part in membership with weir's own
+// code and sends false counters and definitions. The simulator uses it and, with a socket
+// (weir-liar), tests of real fleets. Not thread-safe; borrows the source of nonces.
 
 #include <array>
 #include <cstdint>
@@ -22,14 +22,14 @@ enum class Lie : std::uint8_t {
     leaping_counts,    // delta: 2^54 admitted at once, and again and again
     huge_rate,         // delta: offered 10^12 a second, next heard of in 40 days
     huge_total,        // total, as an owner: level and rate 10^12, keep-alive 40 days, pace 255
-    busy_total,        // total, as an owner: a level that can be, a rate of 10^12, as patient
+    busy_total,        // total, as an owner: a possible level, a rate of 10^12, keep-alive 40 days
     huge_handover,     // hand-over of level, rate and held rate 10^12 for 40 days
     huge_hint,         // a rumour of level and rate 10^12
-    wrong_parameters,  // name_tell: a limit of next to nothing
+    wrong_parameters,  // name_tell: parameters of a limit of nearly nothing
     future_clock,      // its clock leaps by a year
-    future_epoch,      // a definition of epoch 2^64-1 that takes the quota away
-    invented_limits,   // deltas: one request each of limits that nobody has
-    named_limits,      // the same, and that they let pass one in twelve days
+    future_epoch,      // a definition of epoch 2^64-1 that removes the quota
+    invented_limits,   // deltas: one request each for limits that no definition has
+    named_limits,      // the same, with parameters that admit one request in twelve days
 };
 inline constexpr std::array kLies = {Lie::counts_beyond, Lie::falling_counts,   Lie::not_a_number,
                                      Lie::infinite_rate, Lie::leaping_counts,   Lie::huge_rate,
@@ -49,7 +49,7 @@ class LyingPeer {
     void tick(Instant now);
     [[nodiscard]] std::vector<membership::OutgoingDatagram> take_outgoing(Instant now);
 
-    /// Tells every live member about the quota's limit of requests for one second.
+    /// Sends the lie to every live member, about the quota's limit of requests per second.
     void tell(Lie lie, std::string_view quota);
     [[nodiscard]] std::size_t peers() const { return transport_.membership().live_count(); }
     [[nodiscard]] bool owns(std::string_view quota) const;

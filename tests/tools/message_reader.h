@@ -1,7 +1,7 @@
 #pragma once
-// Reads HTTP/1.1 messages one after another from a stream of bytes: enough for the test tools,
-// which only ever meet well-formed peers or must count the rest as failed. It is no proxy's
-// parser: no strict gate. Not thread-safe; owns what it keeps.
+// Reads HTTP/1.1 messages one after another from a stream of bytes. It is not as strict as a
+// proxy's parser: the test tools only talk to well-formed peers, and count everything else as
+// failed. Not thread-safe; copies what it keeps.
 //
 // Invariant: once complete() or failed(), feed() takes nothing more until next().
 
@@ -19,11 +19,11 @@ class MessageReader {
 
     explicit MessageReader(Kind kind) : kind_(kind) {}
 
-    /// Takes bytes up to the end of the current message and returns how many it took.
+    /// Reads bytes up to the end of the current message, and returns how many it has read.
     std::size_t feed(std::string_view bytes);
-    /// The peer closed: a response that runs until the end is complete now.
+    /// Says that the peer has closed, which completes a response without framing.
     void finish();
-    /// Makes ready for the next message. `body_expected` is false for an answer to HEAD.
+    /// Begins the next message. `body_expected` is false for an answer to HEAD.
     void next(bool body_expected = true);
 
     [[nodiscard]] bool complete() const { return state_ == State::complete; }
@@ -36,9 +36,9 @@ class MessageReader {
     /// A response's status; 0 when it has none.
     [[nodiscard]] int status() const;
     [[nodiscard]] bool keep_alive() const { return keep_alive_; }
-    /// A request that waits for 100 (Continue).
+    /// Whether the request waits for 100 (Continue).
     [[nodiscard]] bool expects_continue() const { return expects_continue_; }
-    /// A field's value, empty when absent.
+    /// The value of a field; empty when there is no such field.
     [[nodiscard]] std::string_view field(std::string_view name) const;
 
   private:

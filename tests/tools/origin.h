@@ -1,8 +1,8 @@
 #pragma once
-// The counting origin: the app behind weir in tests. Answers every request 200 with a small body
-// and counts its arrival by listener and first path segment; a control listener reports and
-// resets the counts. Cheap on purpose: one thread, one write per batch of pipelined requests.
-// Not thread-safe. Owns its sockets; the poller must outlive it.
+// The counting origin, which is the upstream behind weir in tests. It answers every request with
+// 200 and a small body and counts arrivals by listener and first path segment; a control listener
+// reports and resets the counts. It is kept cheap, with one thread and one write for each batch of
+// pipelined requests. Not thread-safe. Owns its sockets; borrows the poller, which must outlive it.
 
 #include <cstdint>
 #include <deque>
@@ -24,9 +24,10 @@ struct OriginOptions {
     std::vector<Listen> listen;
     std::string control = "127.0.0.1:0";
     std::size_t body_bytes = 3;
-    /// Every answer waits this long.
+    /// How long every answer is delayed.
     std::int64_t delay_ns = 0;
-    /// Every so many answers (0: none) have another status and no body. Not with a delay.
+    /// One in so many answers has another status and no body; 0: none. Cannot be combined with a
+    /// delay.
     std::uint64_t other_every = 0;
     unsigned other_status = 304;
 };
@@ -38,7 +39,7 @@ class Origin {
     Origin(const Origin&) = delete;
     Origin& operator=(const Origin&) = delete;
 
-    /// One line of JSON with the addresses that were bound.
+    /// One line of JSON with the addresses that are bound.
     [[nodiscard]] std::string ready_line() const;
     /// Runs one turn of the loop.
     void turn();
@@ -54,11 +55,11 @@ class Origin {
 
     void accept(const Listener& listener);
     void close(Connection& connection);
-    /// The whole answer to a message that was read, or none when it is sent later.
-    /// It lives as long as this.
+    /// The whole answer to a message; none when it is sent later.
+    /// The text lives as long as this object.
     [[nodiscard]] std::string_view answer(Connection& connection);
     [[nodiscard]] std::string control_answer(std::string_view request_line);
-    /// Of this turn; the clock is read when it is first asked for.
+    /// The time of this turn. The clock is read when it is first asked for.
     [[nodiscard]] std::int64_t now();
     void send_due();
 

@@ -1,7 +1,7 @@
 #pragma once
-// Bytes that wait to be sent. Small texts are copied and lie together, so that a pipeline's
-// answers leave in one call; a long text is only pointed at, so that a thousand clients that do
-// not read a long answer share it. Single-threaded.
+// Bytes that wait to be sent. Small texts are copied into one piece, so that the answers to
+// pipelined requests are sent by one call. A long text is not copied, so that a thousand clients
+// that do not read a long answer share it. Single-threaded.
 
 #include <cstddef>
 #include <deque>
@@ -12,13 +12,13 @@ namespace weir::tools {
 
 class Output {
   public:
-    /// `text` must outlive this if it is `kShared` bytes or longer.
+    /// Adds a text, which must outlive this object if it has `kShared` bytes or more.
     void add(std::string_view text);
-    /// Copies `text`, however long it is.
+    /// Adds a copy of the text, however long it is.
     void copy(std::string_view text);
-    /// What to send next, from the front; empty if nothing waits.
+    /// The bytes to send next; empty if none wait.
     [[nodiscard]] std::string_view front() const;
-    /// That many bytes of front() are gone.
+    /// Says that so many bytes of front() were sent.
     void sent(std::size_t count);
 
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -33,7 +33,7 @@ class Output {
         [[nodiscard]] std::string_view text() const { return copied.empty() ? shared : copied; }
     };
     std::deque<Piece> pieces_;
-    std::size_t sent_ = 0;  ///< of the first piece
+    std::size_t sent_ = 0;  ///< bytes of the first piece that were sent
     std::size_t size_ = 0;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
-// A bare epoll loop for the test tools: level-triggered descriptors with a handler each, and a
-// wait with nanosecond time-outs (epoll_pwait2). Single-threaded. The poller does not own
-// handlers; one that must die while events of the same turn may still name it is given to
-// retire(), which keeps it alive until the turn is over and lets it see no further event.
+// A simple epoll loop for the test tools: level-triggered descriptors with one handler each, and
+// waits with time-outs in nanoseconds (epoll_pwait2). Single-threaded. The poller does not own
+// handlers. A handler that is to be destroyed while the same turn may have more events for it is
+// given to retire(), which keeps it until the end of the turn and delivers no further event to it.
 
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,6 @@
 #pragma once
-// What both tools' mains share: ending with the parent and on SIGTERM or SIGINT.
+// What the main programs of the test tools share: they end with their parent, and on SIGTERM or
+// SIGINT.
 
 namespace weir::tools {
 

@@ -3,16 +3,16 @@
 namespace weir::sim {
 namespace {
 
-constexpr double kWeight = 1;  // of every request
-constexpr double kRounding = 1e-6;
+constexpr double kOneRequest = 1;  // the weight of each
+constexpr double kLevelRounding = 1e-6;
 
 }  // namespace
 
 void BelowCeiling::check(const Facts& facts, const ProcessFact& process, LimitIndex limit,
                          const limiter::LimitParameters& parameters, double level,
                          Findings& findings) const {
-    const double ceiling = limiter::ceiling(parameters, kWeight, kWeight);
-    if (level <= ceiling + kRounding) {
+    const double ceiling = limiter::ceiling(parameters, kOneRequest, kOneRequest);
+    if (level <= ceiling + kLevelRounding) {
         return;
     }
     findings.add(name(), facts.at,

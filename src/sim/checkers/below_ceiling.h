@@ -1,8 +1,9 @@
 #pragma once
-// No level counts for more than the ceiling, high + max(debt, W), neither at an owner nor in what a
-// sidecar believes of one. The simulated requests weigh 1 each, so W is at most 1, whatever
-// anybody says. What is believed of a limit that sleeps is not looked at: it is brought up to date
-// when it is used again.
+// Checks that no level is above the ceiling, high + max(debt, W), neither the level that an owner
+// has nor the one that a sidecar believes an owner to have. W is the heaviest admitted weight; each
+// simulated request weighs 1, so W is at most 1. A level that a sidecar believes is not checked for
+// a limit that was not used recently, because it is brought up to date only when the limit is used
+// again.
 
 #include "sim/checkers/checker.h"
 

@@ -5,14 +5,15 @@
 namespace weir::sim {
 namespace {
 
-/// A cell is dropped when it was not heard of for 75 s and its limit is looked at.
-constexpr double kCellRemembered = 77;
-/// A member that is gone is forgotten after two minutes, looked for every ten seconds.
+/// An owner drops a cell at the first look at its limit after 75 s without news of it.
+constexpr double kCellKept = 77;
+/// A member that has left is forgotten after two minutes; this is checked every ten seconds.
 constexpr double kMemberRemembered = 140;
-/// Also those of strangers, and of a process that takes several within a second.
+/// How many entries each incarnation may account for. There are also entries of strangers, and of a
+/// process that takes several incarnations within a second.
 constexpr std::size_t kIncarnations = 4;
 
-/// Incarnations of processes that lived, at least for a part of that time.
+/// The number of incarnations of processes that lived during a part of this time.
 std::size_t lived_within(const Facts& facts, double seconds) {
     std::size_t count = 0;
     for (const ProcessTruth& truth : facts.ever) {
@@ -28,11 +29,11 @@ std::size_t lived_within(const Facts& facts, double seconds) {
 
 void BoundedMemory::sample(const Facts& facts, Findings& findings) {
     const std::size_t limits = facts.limits.size();
-    const std::size_t origins = lived_within(facts, kCellRemembered);
+    const std::size_t origins = lived_within(facts, kCellKept);
     const std::size_t members = kIncarnations * lived_within(facts, kMemberRemembered);
     for (const ProcessFact& process : facts.running) {
         if (process.stopped) {
-            continue;  // whoever does not run forgets nothing
+            continue;  // a process that does not run forgets nothing
         }
         const auto check = [&](const std::string& what, std::size_t count, std::size_t bound) {
             if (count > bound) {

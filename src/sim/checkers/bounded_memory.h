@@ -1,9 +1,10 @@
 #pragma once
-// Memory stays within its bounds, which the simulated world knows better than any constant: a
-// sidecar keeps no more limits than the fleet has; an owner no more cells of a limit than processes
-// lived in the last 75 s, as long as a cell is remembered, where one that took a new incarnation
-// counts twice; and the table of silence no more members than lived in the last two minutes, times
-// a small number.
+// Checks that memory stays within its bounds. The simulated world knows these precisely:
+// - A sidecar keeps no more limits than the fleet has.
+// - An owner keeps a cell of a process for 75 s, so it has no more cells of a limit than processes
+//   lived in that time. A process that took a new incarnation counts twice.
+// - The table of silence remembers a member for two minutes. It has no more members than lived in
+//   that time, times a small number.
 
 #include "sim/checkers/checker.h"
 

@@ -1,7 +1,7 @@
 #pragma once
-// Within a run a cell only grows: admitted, refunded and offered are counters of one process, and
-// an owner merges what it is told by the maximum. Holds for one life of the limit at the owner: an
-// owner that begins anew, after a stop or when the shard comes back to it, knows nothing first.
+// Checks that the counts of a cell only grow while its run lasts, because an owner keeps the
+// maximum of all counts that it is told. This holds during one life of the limit at the owner: an
+// owner that begins anew, after a stop or when the shard comes back to it, begins without cells.
 
 #include <map>
 #include <tuple>
@@ -17,7 +17,7 @@ class CellsGrow final : public Checker {
     void settled(const Facts& facts, Findings& findings) override { sample(facts, findings); }
 
   private:
-    /// Owner's process, life of the limit there, run.
+    /// The owner's process, the life of the limit at the owner, and the run.
     using Place = std::tuple<std::size_t, std::uint32_t, std::uint32_t>;
     std::map<Place, CellFact> before_;
 };

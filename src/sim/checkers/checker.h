@@ -1,8 +1,9 @@
 #pragma once
-// A checker watches one invariant of a simulated fleet. It is told of every request, of the whole
-// fleet's state once a second, of each process's state just before it ends, and of the state at
-// the end, when the load has stopped, the network is healed and everybody has had time to tell
-// everything. What it objects to goes into the findings. Not thread-safe; belongs to a Watch.
+// A checker watches one invariant of a simulated fleet. It is told of every request, of the state
+// of the whole fleet once a second, and of the state of each process just before it ends. At the
+// end it is told of the state after the load has stopped, the network is in order and all members
+// have had time to tell everything. It adds its objections to the findings. Not thread-safe;
+// belongs to a Watch.
 
 #include <cstddef>
 #include <functional>
@@ -15,7 +16,8 @@
 
 namespace weir::sim {
 
-/// What checkers objected to. The first ones of each checker are kept as text, all are counted.
+/// The objections of the checkers. All are counted; the first ones of each checker are kept as
+/// text.
 class Findings {
   public:
     static constexpr std::size_t kKeptOfEach = 5;
@@ -39,9 +41,9 @@ class Checker {
 
     [[nodiscard]] virtual std::string_view name() const = 0;
     virtual void request(const RequestFact&) {}
-    /// Once a second of the story.
+    /// Called once in each second of the story.
     virtual void sample(const Facts&, Findings&) {}
-    /// The process is about to end, with or without a goodbye.
+    /// Called when the process is about to end, with or without a goodbye.
     virtual void ending(const Facts&, const ProcessFact&, Findings&) {}
     virtual void settled(const Facts&, Findings&) {}
 };

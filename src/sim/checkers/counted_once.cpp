@@ -5,8 +5,8 @@
 namespace weir::sim {
 namespace {
 
-/// Sums of many small numbers.
-constexpr double kRounding = 1e-3;
+/// Sums of many small numbers differ by their rounding.
+constexpr double kSumRounding = 1e-3;
 
 std::vector<double> admitted_by_limit(const Facts& facts) {
     std::vector<double> sums(facts.limits.size());
@@ -35,7 +35,7 @@ void CountedOnce::check_cells(const Facts& facts, const ProcessFact& process,
             continue;
         }
         const double truth = origin->admitted[owned.limit];
-        if (cell.net() > truth + kRounding) {
+        if (cell.net() > truth + kSumRounding) {
             findings.add(name(), facts.at,
                          where + ": a cell of sidecar " + std::to_string(origin->sidecar) +
                              " holds " + std::to_string(cell.net()) + ", which let through " +
@@ -51,7 +51,7 @@ void CountedOnce::sample(const Facts& facts, Findings& findings) {
             check_cells(facts, process, owned, findings);
             const double truth = owned.limit < admitted.size() ? admitted[owned.limit] : 0;
             const double counted = owned.told.counted - owned.told.drained;
-            if (counted > truth * (1 + 1e-9) + kRounding) {
+            if (counted > truth * (1 + 1e-9) + kSumRounding) {
                 findings.add(name(), facts.at,
                              facts.name(process.process) + ", " + facts.quota(owned.limit) +
                                  ": counted " + std::to_string(counted) +

@@ -1,13 +1,13 @@
 #pragma once
-// Nothing is counted twice.
+// Checks that nothing is counted twice:
+// - Every cell of an owner belongs to a run that some process began. It holds no more than that
+//   process really admitted under the limit.
+// - The weight that was added to an owner's level during one life of the limit there is at most the
+//   weight that all processes together admitted.
 //
-// - Every cell of an owner belongs to a run that some process began, and holds no more than that
-//   process really let through of the limit.
-// - The weight that an owner's level took in, in one life of the limit there, is at most what all
-//   processes together let through.
-// An owner reckons in advance what an origin lets through between two words. What it reckoned too
-// much is taken out of the level when the next word comes, unless the level has drained to nothing
-// meanwhile: then it was in the level for a moment, and is in `drained`, which does not count.
+// Between two messages of an origin the owner estimates what the origin admits. If it estimated too
+// much, it takes the rest out of the level when the next message comes. If the level has drained to
+// 0 by then, nothing can be taken out; such weight is in `drained`, and does not count here.
 
 #include "sim/checkers/checker.h"
 

@@ -1,24 +1,24 @@
 #pragma once
-// Below its limit a quota refuses at most what one central bucket refuses that is fed with the same
-// arrivals, and one request in a thousand more. Promised of leaves on whose whole chain no limit is
-// ever offered more than kBelow of its rate; only these are judged, each by itself, at the end.
+// Checks that the fleet refuses hardly more than one central bucket that gets the same arrivals. A
+// quota that is used below its limit may refuse what that bucket refuses and one request in a
+// thousand more. This is promised for a leaf if no limit of its chain is ever offered more than
+// kBelow of its rate. Only such leaves are judged, one by one, at the end.
 
 #include <vector>
 
 #include "sim/checkers/checker.h"
-#include "sim/load.h"
+#include "sim/fleet_limits.h"
 
 namespace weir::sim {
 
-/// Which leaves of the load are promised to lose nothing.
-[[nodiscard]] std::vector<bool> leaves_below_their_limits(
-    const LoadPlan& load, const std::vector<limiter::QuotaDefinition>& definitions);
+/// For each leaf of the load, whether this is promised for it.
+[[nodiscard]] std::vector<bool> leaves_below_their_limits(const FleetLimits& fleet);
 
 class NoMoreRefused final : public Checker {
   public:
     static constexpr double kBelow = 0.96;
     static constexpr double kShare = 0.001;
-    /// So few may be refused of any quota, however little it is offered.
+    /// This number of requests may be refused under any quota, however little it is offered.
     static constexpr double kFew = 1;
 
     explicit NoMoreRefused(std::vector<bool> below);

@@ -1,11 +1,52 @@
 #include "sim/checkers/nobody_starved.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weir::sim {
+namespace {
 
-NobodyStarved::NobodyStarved(std::size_t sidecars, std::size_t quotas)
-    : sidecars_(sidecars), fleet_(quotas), sidecar_(quotas * sidecars) {}
+constexpr double kWeight = 1;  // of every request
+
+/// Seconds until the limit that takes longest has drained from its ceiling to where it refuses
+/// nothing.
+double pay_back_seconds(const FleetLimits& fleet, const std::vector<LimitIndex>& chain) {
+    double longest = 0;
+    for (const LimitIndex place : chain) {
+        const limiter::LimitParameters& limit = fleet.limits[place].parameters;
+        if (!limit.zero()) {
+            const double above = limiter::ceiling(limit, kWeight, kWeight) - limit.low;
+            longest = std::max(longest, above / limit.rate);
+        }
+    }
+    return longest;
+}
+
+}  // namespace
+
+NobodyStarved::NobodyStarved(std::size_t sidecars, const FleetLimits& fleet)
+    : sidecars_(sidecars), fleet_(fleet.chains.size()), sidecar_(fleet_.size() * sidecars) {
+    std::vector<std::size_t> chains_with(fleet.limits.size());  // by limit
+    for (const std::vector<LimitIndex>& chain : fleet.chains) {
+        for (const LimitIndex limit : chain) {
+            ++chains_with[limit];
+        }
+    }
+    for (const std::vector<LimitIndex>& chain : fleet.chains) {
+        paid_back_.push_back(pay_back_seconds(fleet, chain));
+        shared_.push_back(std::any_of(chain.begin(), chain.end(),
+                                      [&](LimitIndex limit) { return chains_with[limit] > 1; }));
+    }
+}
+
+double NobodyStarved::least_admitted(std::size_t quota, double central, bool disturbed) const {
+    if (shared_[quota]) {
+        return kShareOfShared * central;
+    }
+    const double reserved = disturbed ? 1 / static_cast<double>(sidecars_) : 0;
+    const double lacking = std::min(1.0, paid_back_[quota] / kWindow + reserved);
+    return (1 - lacking) * central - kDeviations * std::sqrt(central);
+}
 
 void NobodyStarved::request(const RequestFact& request) {
     for (Counts* counts :
@@ -20,10 +61,12 @@ void NobodyStarved::judge(const Facts& facts, Findings& findings) const {
     for (std::size_t quota = 0; quota < fleet_.size(); ++quota) {
         const Counts& all = fleet_[quota];
         const std::string which = "quota " + std::to_string(quota);
-        if (all.central >= kEnough && all.admitted < kShareOfCentral * all.central) {
+        const double least = least_admitted(quota, all.central, facts.calm_for < 2 * kWindow);
+        if (all.central >= kEnough && all.admitted < least) {
             findings.add(name(), facts.at,
                          which + ": " + std::to_string(all.admitted) + " let through in " +
-                             std::to_string(kWindow) + " s, and one central bucket " +
+                             std::to_string(kWindow) + " s, which should be " +
+                             std::to_string(least) + ", and one central bucket " +
                              std::to_string(all.central));
         }
         const double share = all.admitted / std::max(1.0, all.offered);

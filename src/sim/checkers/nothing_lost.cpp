@@ -8,11 +8,11 @@ namespace {
 
 /// Counts travel in steps of 1/256; sums of many differ by their rounding.
 constexpr double kRounding = 1e-3;
-/// From a limit's first request to the tick in which the engine meets it.
+/// The longest time from a limit's first request to the tick in which the engine first sees it.
 constexpr double kTickSeconds = 0.011;
-/// An origin that was idle for so long begins a new run when it is used again.
+/// An origin that was idle for this time begins a new run when it is used again.
 constexpr double kRunEnds = 50;
-/// An owner that has not heard of a cell for as long forgets it; it is 75 s.
+/// An owner without news of a cell for this time may forget it; the product waits 75 s.
 constexpr double kCellRemembered = 70;
 
 }  // namespace
@@ -36,7 +36,7 @@ void NothingLost::check_views(const Facts& facts, const ProcessFact& process, bo
             const ProcessFact* owner = facts.find(view.owner, view.incarnation);
             const OwnedFact* owned = owner == nullptr ? nullptr : find_owned(*owner, used.limit);
             if (owned == nullptr || owned->life != view.life) {
-                continue;  // it began from nothing, and has acknowledged nothing since
+                continue;  // this life of the limit began empty and has acknowledged nothing since
             }
             const CellFact* cell = find_cell(*owned, used.run);
             const bool may_be_forgotten =
@@ -85,7 +85,7 @@ void NothingLost::check_ledger(const Facts& facts, const ProcessFact& process,
         for (const CellFact& cell : owned.cells) {
             cells += cell.net();
         }
-        const sync::ToldWeight& told = owned.told;
+        const ToldWeight& told = owned.told;
         const double known = told.counted + told.first_sight + told.late + told.ceiling +
                              told.refused - told.drained;
         if (std::abs(cells - known) > kRounding + 1e-9 * cells) {

@@ -1,23 +1,27 @@
 #pragma once
-// Nothing is lost: of what a process let through, everything is in the cells of the live owners, or
-// was not told yet; and of what was told, everything is in the level or was forgiven by one of the
-// three rules. For each live owner of a limit and each origin:
+// Checks that nothing is lost. The weight that a process admitted is in the cells of the live
+// owners, or has not been told yet. Weight that was told is in an owner's level, or one of the
+// three rules for increases forgave it. For each live owner of a limit and each origin:
 //
 //     lost = admitted - before - cell - untold = 0
 //     cells + forgotten = counted + forgiven + refused - drained
 //
-// - `before`: what earlier runs of the process told, and what was let through between a limit's
-//   first request and the next tick, when the engine meets it: of that, what has drained by then is
-//   never told. It is at most the rate times that time.
-// - `untold`: own counts less what the owner has acknowledged. While the fleet is disturbed only
-//   this much can be said: what an owner has acknowledged in this life of its limit is in its cell.
-//   When everything has settled nothing is untold: the cell holds all of the run.
-// - Of a process that was killed, what it had not told is gone with it; what had been acknowledged
-//   stays. A process that says goodbye tells everything first, but nobody acknowledges it.
-// - `forgiven`: first sight, late lumps and the ceiling, each counted by itself (ToldWeight).
-// The cell of whoever was silent for 75 s may be forgotten, and a limit that nobody used for a
-// minute. A run that is idle ends before that, so no increase is lost by it. An origin that was cut
-// off for longer goes on with its run: to the owner it is one at first sight.
+// - `before` is what earlier runs of the process told, and what was admitted between the first
+//   request under a limit and the next tick, when the engine first sees the limit. Weight that has
+//   drained by that tick is never told; it is at most the rate times that time.
+// - `untold` is the process's own count less what the owner has acknowledged. During a fault only
+//   this can be said: what an owner has acknowledged in this life of its limit is in its cell. When
+//   everything has settled, nothing is untold, and the cell holds all of the run.
+// - `forgiven` is the sum of three counts (ToldWeight): weight at the first sight of a cell, weight
+//   that came late and all at once, and weight above the ceiling.
+//
+// When a process is killed, the weight that it had not told yet is lost with it, and what was
+// acknowledged stays. A process that says goodbye tells everything first, but nobody acknowledges
+// that.
+//
+// An owner may forget the cell of an origin that was silent for 75 s, and a limit that nobody used
+// for a minute. A run that is idle ends before that, so no increase is lost by it. An origin that
+// was cut off for longer goes on with its run, which the owner then sees for the first time.
 
 #include <map>
 #include <utility>
@@ -34,11 +38,11 @@ class NothingLost final : public Checker {
     void settled(const Facts& facts, Findings& findings) override;
 
   private:
-    /// What is known of an origin's runs of one limit.
+    /// The runs of one origin under one limit.
     struct Origin {
         std::uint32_t run = 0;
-        double net = 0;         // of the run, as seen last
-        double earlier = 0;     // of the runs before it
+        double net = 0;         // of the run, when last seen
+        double earlier = 0;     // of all runs before it
         std::uint32_t met = 0;  // how many runs there were
     };
     void follow(const ProcessFact& process);

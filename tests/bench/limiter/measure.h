@@ -1,5 +1,5 @@
 #pragma once
-// CPU time of this thread, and what is told of several rounds.
+// Measures the CPU time of this thread, and sums up the times of several rounds.
 
 #include <time.h>
 
@@ -14,7 +14,7 @@ inline double cpu_nanoseconds() {
     return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
-/// Takes results so that no work is left out.
+/// Is given results, so that the compiler cannot leave out the work that makes them.
 inline std::atomic<std::size_t> sink{0};
 
 struct Quartiles {
@@ -28,7 +28,7 @@ inline Quartiles quartiles(std::vector<double> values) {
     return {at(0.25), at(0.5), at(0.75)};
 }
 
-/// Adds the time that work takes.
+/// Runs the work and adds the time that it took.
 template <class Work>
 void timed(double& sum, Work work) {
     const double begin = cpu_nanoseconds();

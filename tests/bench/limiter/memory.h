@@ -1,8 +1,8 @@
 #pragma once
-// Bytes that an instance takes, by what the process grew.
+// Measures the bytes that an instance takes, by how much the process grows.
 
 #include <cstddef>
 
-/// Makes this many instances the way the proxy does, from request heads over routing::Router and
-/// Limiter::find, and prints what the process grew by for each.
+/// Makes so many instances in the way in which the proxy does, from request heads by way of
+/// routing::Router and Limiter::find, and prints by how many bytes the process grew for each.
 void print_memory(std::size_t instances);

@@ -1,5 +1,5 @@
 #pragma once
-// Names of the benchmark's quotas: "s3/<bucket>/read", their parents "s3/<bucket>", above them
+// The names of the benchmark's quotas: "s3/<bucket>/read", their parents "s3/<bucket>" and the root
 // "s3".
 
 #include <array>
@@ -16,7 +16,8 @@ struct Name {
     [[nodiscard]] std::string_view bucket() const { return parent().substr(3); }
 };
 
-/// Fixed width, so that every name costs the same: "s3/eu-west-bucket-0000123/read", 30 bytes.
+/// Names have a fixed width, so that all cost the same: "s3/eu-west-bucket-0000123/read" has 30
+/// bytes.
 inline Name name_of(std::size_t index, std::string_view prefix) {
     Name name;
     const auto append = [&](std::string_view text) {

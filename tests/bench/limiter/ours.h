@@ -1,5 +1,5 @@
 #pragma once
-// A limiter with all instances of a case made, and requests to it.
+// weir's limiter with all instances of a case, and requests to it.
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,7 +16,8 @@
 
 inline constexpr std::size_t kBatch = 256;
 inline constexpr std::size_t kBatchesPerRound = 200;
-/// Requests between two calls of quiescent(): an event-loop turn with little to do.
+/// Requests between two calls of quiescent(): as many as a turn of the event loop under little
+/// load.
 inline constexpr std::size_t kTurn = 4;
 
 struct Case {
@@ -31,7 +32,7 @@ using weir::limiter::LeafId;
 using weir::limiter::Limiter;
 using weir::limiter::ThreadContext;
 
-/// A limiter with all instances made.
+/// A limiter in which all instances exist.
 class Ours {
   public:
     explicit Ours(const Case& setting)

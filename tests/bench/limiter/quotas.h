@@ -23,7 +23,7 @@ inline weir::limiter::QuotaDefinition definition(std::string name,
     return definition;
 }
 
-/// A root, what lies below it, and below that the leaves.
+/// A root quota, a template below it, and below that the template of the leaves.
 inline std::vector<weir::limiter::QuotaDefinition> tree(const std::string& root, double parents,
                                                         double leaves) {
     return {definition(root, {}, 1e9), definition(root + "/{bucket}", root, parents),

@@ -2,5 +2,5 @@
 
 #include <cstddef>
 
-/// What a sidecar without requests spends on this many live instances.
+/// Measures what a sidecar without requests spends on so many instances.
 void print_upkeep(std::size_t instances);

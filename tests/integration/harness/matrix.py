@@ -65,6 +65,9 @@ def full_matrix():
     return [case for case in cases if case.sidecars > 1 or case.spread == "even"]
 
 
+# A second that admitted less than so much of the limit is a fault, unless the machine was late.
+LEAST_SECOND = 0.75
+
 # Each value of each dimension at least once.
 CI_SUBSET = [
     Case(1, "constant", 5.0, "even", 3000),
@@ -78,7 +81,8 @@ CI_SUBSET = [
 @dataclass
 class Series:
     """One measured quota: admitted over the limit (below the limit: over offered). Mean and worst second are
-    those of steadiness.py; the least second is one by the clock, which nothing judges."""
+    those of steadiness.py. The least second is one by the clock: it has only a loose bound, for a machine that
+    stands still takes from it (tests/sim/matrix_test.cpp has the strict one)."""
 
     name: str
     mean: float
@@ -111,6 +115,8 @@ class Outcome:
                 found.append(f"{one.name}: steady mean {one.mean:.4f}")
             if one.worst > 1 + worst_second_bound(case):
                 found.append(f"{one.name}: worst second {one.worst:.3f}")
+            if one.least < LEAST_SECOND:
+                found.append(f"{one.name}: least second {one.least:.3f}")
         return found
 
 

@@ -1,0 +1,92 @@
+#include "app/live_settings.h"
+
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "routing/router.h"
+
+namespace weir::app {
+namespace {
+
+/// Compiles the routes; null if they have errors. The settings were checked when they were read.
+std::shared_ptr<const routing::Router> compile(const config::Settings& settings) {
+    auto compiled = routing::Router::compile(settings.routing);
+    auto* router = std::get_if<std::shared_ptr<const routing::Router>>(&compiled);
+    return router == nullptr ? nullptr : *router;
+}
+
+}  // namespace
+
+LiveSettings::LiveSettings(boost::asio::io_context& control, const config::Settings& settings,
+                           Log& log, Told told)
+    : settings_(settings),
+      log_(log),
+      told_(std::move(told)),
+      router_(compile(settings)),
+      access_log_(settings.access_log_file),
+      upstream_lookup_(
+          control,
+          [this](std::vector<net::SocketAddress> found) { found_upstream(std::move(found)); },
+          [this](const std::string& message) {
+              log_.warning("the upstream's name cannot be looked up",
+                           {{"upstream", to_string(settings_.upstream)}, {"reason", message}});
+          }),
+      memory_(control, told_.memory) {}
+
+void LiveSettings::look_up_upstream() { upstream_lookup_.set(settings_.upstream); }
+
+Result<void> LiveSettings::open_access_log() {
+    if (settings_.access_log == config::AccessLogMode::off) {
+        return {};
+    }
+    return access_log_.open();
+}
+
+void LiveSettings::watch_memory() {
+    memory_.set_limit(settings_.limits.memory);
+    // A thousand transfers begin between two looks at the memory in use: their buffers have a
+    // bound of their own.
+    const auto limit = memory_.last().limit;
+    told_.buffer_bytes(limit == 0 ? std::numeric_limits<std::size_t>::max() : limit / 2);
+}
+
+void LiveSettings::take_over(const config::Settings& settings) {
+    const config::LogLevel before = std::exchange(settings_, settings).log.level;
+    if (before != settings_.log.level) {
+        log_.set_level(settings_.log.level);  // else a level set by the admin API stays
+    }
+    if (auto router = compile(settings_)) {
+        router_ = std::move(router);
+    }
+    if (auto opened = open_access_log(); !opened) {
+        log_.error(opened.error().message, {});
+    }
+    told_.snapshot(snapshot());
+    look_up_upstream();
+    watch_memory();
+}
+
+void LiveSettings::stop() {
+    upstream_lookup_.stop();
+    memory_.stop();
+}
+
+std::shared_ptr<const proxy::Snapshot> LiveSettings::snapshot() const {
+    auto snapshot = std::make_shared<proxy::Snapshot>();
+    static_cast<config::ServingSettings&>(*snapshot) =
+        static_cast<const config::ServingSettings&>(settings_);
+    snapshot->router = router_;
+    snapshot->upstream = upstream_;
+    if (settings_.check) {
+        snapshot->check_clients = settings_.check->clients;
+    }
+    return snapshot;
+}
+
+void LiveSettings::found_upstream(std::vector<net::SocketAddress> addresses) {
+    upstream_ = std::move(addresses);
+    told_.snapshot(snapshot());
+}
+
+}  // namespace weir::app

@@ -1,0 +1,94 @@
+#include "app/usage.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include "config/diagnostics.h"
+
+namespace weir::app {
+namespace {
+
+/// Commands of later versions. The error for them says so, and not that they are unknown.
+constexpr std::array<std::string_view, 4> kLater = {"simulate", "top", "inject", "completion"};
+
+std::vector<std::string> commands_of(CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::App* one : command.get_subcommands([](CLI::App*) { return true; })) {
+        names.push_back(one->get_name());
+    }
+    return names;
+}
+
+std::vector<std::string> flags_of(CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options()) {
+        for (const std::string& name : option->get_lnames()) {
+            names.push_back("--" + name);
+        }
+    }
+    return names;
+}
+
+/// The whole name of a command, such as "weir quota set".
+std::string path_of(CLI::App& command) {
+    CLI::App* parent = command.get_parent();
+    return parent == nullptr ? "weir" : path_of(*parent) + " " + command.get_name();
+}
+
+bool looks_like_flag(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
+/// Whether the word is no flag because it comes after `--`.
+bool after_end_of_flags(const std::string& word, const std::vector<std::string>& arguments) {
+    const auto end = std::find(arguments.begin(), arguments.end(), "--");
+    return std::find(end, arguments.end(), word) != arguments.end();
+}
+
+}  // namespace
+
+int complain_usage(const std::string& text) {
+    std::fprintf(stderr, "weir: %s\n", text.c_str());
+    return kExitUsage;
+}
+
+CLI::App& named_command(CLI::App& app) {
+    CLI::App* at = &app;
+    while (!at->get_subcommands().empty()) {
+        at = at->get_subcommands().front();
+    }
+    return *at;
+}
+
+std::string explain_unknown_word(CLI::App& app, const std::vector<std::string>& arguments) {
+    CLI::App& command = named_command(app);
+    const std::string path = path_of(command);
+    const std::vector<std::string> rest = app.remaining(true);
+    const std::string word = rest.empty() ? "" : rest.front();
+    if (std::find(kLater.begin(), kLater.end(), word) != kLater.end()) {
+        return "'" + path + " " + word + "' is not in this version";
+    }
+    const bool is_flag = looks_like_flag(word);
+    if (is_flag && after_end_of_flags(word, arguments)) {
+        return "'" + word + "' comes after '--', which ends the flags: put the flags before it, " +
+               "as in '" + path + " FLAGS -- NAME'";
+    }
+    const std::string name = word.substr(0, word.find('='));
+    const std::vector<std::string> words = is_flag ? flags_of(command) : commands_of(command);
+    const std::vector<std::string_view> candidates(words.begin(), words.end());
+    const std::string_view guess = config::closest(name, candidates);
+    const std::string kind = is_flag ? "flag" : candidates.empty() ? "argument" : "command";
+    std::string text = "unknown " + kind + " '" + name + "' of '" + path + "'";
+    text += guess.empty() ? "" : ", did you mean '" + std::string(guess) + "'?";
+    return text + "\n(see '" + path + " --help')";
+}
+
+std::string explain_failure(CLI::App& app, const CLI::ParseError& failure) {
+    std::string what = failure.what();
+    if (const auto at = what.find(": 1 required"); at != std::string::npos) {
+        what.replace(at, std::string::npos, " needs a value");
+    }
+    return what + "\n(see '" + path_of(named_command(app)) + " --help')";
+}
+
+}  // namespace weir::app

@@ -1,0 +1,26 @@
+#pragma once
+// The texts for wrong command lines. Stateless; internal to app.
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace weir::app {
+
+/// The exit code of a process whose command line is wrong.
+inline constexpr int kExitUsage = 2;
+
+/// Prints the text on standard error; returns kExitUsage.
+int complain_usage(const std::string& text);
+
+/// The innermost command that was named on the parsed command line.
+[[nodiscard]] CLI::App& named_command(CLI::App& app);
+
+/// Names the command, flag or argument that does not exist, and what was probably meant.
+/// `arguments` is the whole command line.
+[[nodiscard]] std::string explain_unknown_word(CLI::App& app,
+                                               const std::vector<std::string>& arguments);
+/// Explains any other failure of parsing.
+[[nodiscard]] std::string explain_failure(CLI::App& app, const CLI::ParseError& failure);
+
+}  // namespace weir::app

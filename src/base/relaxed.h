@@ -1,0 +1,10 @@
+#pragma once
+// The memory order of counters and levels that stand for nothing but themselves.
+
+#include <atomic>
+
+namespace weir {
+
+inline constexpr auto kRelaxed = std::memory_order_relaxed;
+
+}  // namespace weir

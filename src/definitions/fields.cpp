@@ -1,0 +1,252 @@
+#include "definitions/fields.h"
+
+#include <array>
+#include <utility>
+#include "base/assert.h"
+
+namespace weir::definitions {
+namespace {
+
+using limiter::BurstSpec;
+using limiter::QuotaDefinition;
+using limiter::QuotaOptions;
+using limiter::RateLimit;
+
+using Count = CountValue<QuotaDefinition>;
+using Text = TextValue<QuotaDefinition>;
+
+/// The words of units in documents, which have hyphens; the limiter's own words are those of
+/// metrics.
+constexpr std::array<std::string_view, limiter::kUnits> kUnitWordsOfDocuments = {
+    "requests", "request-bytes", "response-bytes", "cost"};
+constexpr std::uint64_t kMostInstances = 16'000'000;
+
+// The class and the member's type of a pointer to a member.
+template <class T, class Member>
+T owner_of(Member T::*);
+template <class T, class Member>
+Member type_of(Member T::*);
+
+/// A field that is an enumeration with the words `words`.
+template <auto member>
+constexpr auto word(std::span<const std::string_view> words) {
+    using T = decltype(owner_of(member));
+    using Enumeration = decltype(type_of(member));
+    return WordValue<T>{
+        words, [](const T& from) { return static_cast<std::size_t>(from.*member); },
+        [](T& to, std::size_t word) { to.*member = static_cast<Enumeration>(word); }};
+}
+
+template <auto member>
+constexpr Count count(std::uint64_t most) {
+    using Number = decltype(type_of(member));
+    return {
+        1, most, [](const QuotaDefinition& from) -> std::uint64_t { return from.*member; },
+        [](QuotaDefinition& to, std::uint64_t count) { to.*member = static_cast<Number>(count); }};
+}
+
+/// Changes an option. Options are shared and never change, so the definition gets new ones.
+template <class Change>
+void change_options(QuotaDefinition& definition, Change change) {
+    QuotaOptions options = *definition.options;
+    change(options);
+    definition.options = std::move(options);
+}
+
+std::optional<std::string_view> unless_empty(std::string_view text) {
+    return text.empty() ? std::nullopt : std::optional(text);
+}
+
+std::optional<std::string_view> view(const std::optional<std::string>& text) {
+    return text ? std::optional<std::string_view>(*text) : std::nullopt;
+}
+
+// --- values that do not lie in a member of their own --------------------------------------------
+
+constexpr Text kName{
+    limiter::kMaxNameBytes, false,
+    [](const QuotaDefinition& from) { return std::optional<std::string_view>(from.name); },
+    [](QuotaDefinition& to, std::optional<std::string> text) {
+        to.name = std::move(text).value_or("");
+    }};
+constexpr Text kParent{
+    limiter::kMaxNameBytes, false, [](const QuotaDefinition& from) { return view(from.parent); },
+    [](QuotaDefinition& to, std::optional<std::string> text) { to.parent = std::move(text); }};
+constexpr ShareValue kShare{[](const QuotaDefinition& from) { return from.enforced_share; },
+                            [](QuotaDefinition& to, double share) { to.enforced_share = share; }};
+constexpr KeyValue kEnforcedBy{
+    [](const QuotaDefinition& from) -> const std::string& { return from.options->enforced_by; },
+    [](QuotaDefinition& to, std::string field) {
+        change_options(to, [&](QuotaOptions& options) { options.enforced_by = std::move(field); });
+    }};
+constexpr Count kStatus{
+    400, 599,
+    [](const QuotaDefinition& from) -> std::uint64_t { return from.options->refusal.status; },
+    [](QuotaDefinition& to, std::uint64_t status) {
+        change_options(to, [&](QuotaOptions& options) {
+            options.refusal.status = static_cast<std::uint16_t>(status);
+        });
+    }};
+constexpr Text kContentType{
+    limiter::kMaxContentType, false,
+    [](const QuotaDefinition& from) { return unless_empty(from.options->refusal.content_type); },
+    [](QuotaDefinition& to, std::optional<std::string> text) {
+        change_options(to, [&](QuotaOptions& options) {
+            options.refusal.content_type = std::move(text).value_or("");
+        });
+    }};
+constexpr Text kBody{
+    limiter::kMaxRefusalBody, true,
+    [](const QuotaDefinition& from) { return view(from.options->refusal.body); },
+    [](QuotaDefinition& to, std::optional<std::string> text) {
+        change_options(to, [&](QuotaOptions& options) { options.refusal.body = std::move(text); });
+    }};
+
+// clang-format off
+constexpr std::array kQuotaFields = {
+    QuotaField{"name", "text", "required",
+        "Unique. With captures, such as `s3/{bucket}`, it is a template.",
+        "", 0, kName, Shown::apart},
+    QuotaField{"parent", "text", "none",
+        "The quota above; its captures must be among the name's.",
+        "The quota above it, or none", 0, kParent, Shown::apart},
+    QuotaField{"mode", "word", "enforce",
+        "`enforce`, `shadow` (decides and counts, refuses nothing) or `off`.",
+        "enforce, shadow or off", 0, word<&QuotaDefinition::mode>(limiter::kModeWords), Shown::apart},
+    QuotaField{"enforce", "percentage", "100%",
+        "With `mode: enforce`: the share of keys for which the quota refuses.",
+        "The share of keys that it refuses, like 25%", 1, kShare, Shown::apart},
+    QuotaField{"enforce_by", "word", "quota",
+        "What a key of `enforce` is: `quota` or `header:<name>`.",
+        "What a key is: quota or header:<name>", 1, kEnforcedBy, Shown::apart},
+    QuotaField{"when_isolated", "word", "safe",
+        "`safe`, `optimistic` or `pessimistic`: what holds while a limit's owners cannot be heard.",
+        "safe, optimistic or pessimistic", 2, word<&QuotaDefinition::when_isolated>(limiter::kIsolationModeWords)},
+    QuotaField{"max_instances", "count", "none",
+        "Live instances of this template, 1 to 16000000.",
+        "Of a template", 0, count<&QuotaDefinition::max_instances>(kMostInstances)},
+    QuotaField{"max_children", "count", "none",
+        "Live children of one instance, 1 to 16000000.",
+        "", 0, count<&QuotaDefinition::max_children>(kMostInstances)},
+    QuotaField{"headers", "word or list", "shown",
+        "`hidden`, or families of fields of its answers: `ietf`, `x-ratelimit`, `none`.",
+        "shown or hidden: whether refusals name it", 4, HeadersValue{}},
+    QuotaField{"refusal.status", "number", "429",
+        "Status of a refusal by this quota, 400 to 599.",
+        "", 5, kStatus},
+    QuotaField{"refusal.content_type", "text", "text/plain",
+        "Type of that body.",
+        "", 5, kContentType},
+    QuotaField{"refusal.body", "text", "problem+json",
+        "Its body, one line of up to 1,024 bytes; may be empty.",
+        "", 5, kBody},
+    QuotaField{"limits", "list", "none",
+        "Its limits. A quota without any refuses nothing by itself.",
+        "", 0, LimitsValue{}, Shown::apart},
+};
+
+constexpr std::array kLimitFields = {
+    LimitField{"rate", "rate", "required",
+        "An amount per time: `100r/s`, `30r/m`, `1500r/10s`, `5MiB/s`, `20c/s`. `0` refuses all.",
+        "An amount per time, like 200r/s or 5MiB/s; 0 refuses all", 0, RateValue{}},
+    LimitField{"of", "word", "requests",
+        "What is counted: `requests`, `request-bytes`, `response-bytes`, `cost`.",
+        "requests, request-bytes, response-bytes or cost", 0, UnitValue{kUnitWordsOfDocuments}},
+    LimitField{"low", "burst", "see below",
+        "Up to this level nothing is shed: an amount (`50r`, `10MiB`, `20c`) or seconds of the rate (`2s`).",
+        "Nothing is shed up to here: 50r, 10MiB, 1s, or default", 0, BurstValue{&RateLimit::low}},
+    LimitField{"high", "burst", "see below",
+        "From this level on everything is.",
+        "Everything is shed from here on, or default", 0, BurstValue{&RateLimit::high}},
+    LimitField{"debt", "burst", "see below",
+        "How far above `high` a level may go.",
+        "How far above it levels may go, or default", 0, BurstValue{&RateLimit::debt}},
+    LimitField{"law", "word", "adaptive",
+        "How shedding grows between them: `adaptive` or `linear`.",
+        "linear or adaptive", 0, word<&RateLimit::law>(limiter::kLawWords)},
+    LimitField{"scope", "word", "fleet",
+        "`fleet`: all sidecars share it; `sidecar`: each has its own.",
+        "fleet or sidecar", 0, word<&RateLimit::scope>(limiter::kScopeWords)},
+    LimitField{"safe", "rate", "none",
+        "What each sidecar admits by itself while it is isolated, with `when_isolated: safe`: `10r/s`.",
+        "What an isolated sidecar admits: a rate, or default", 3, CapacityValue{&RateLimit::safe}},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const QuotaField> quota_fields() { return kQuotaFields; }
+std::span<const LimitField> limit_fields() { return kLimitFields; }
+
+std::string_view group_of(std::string_view key) {
+    const std::size_t dot = key.find('.');
+    return dot == std::string_view::npos ? std::string_view() : key.substr(0, dot);
+}
+
+std::string_view member_of(std::string_view key) {
+    WEIR_ASSERT(!key.empty() && key.back() != '.');
+    return key.substr(key.find('.') + 1);
+}
+
+bool is_set(const QuotaField& field, const QuotaDefinition& definition) {
+    static const QuotaDefinition kDefault;
+    return std::visit(
+        Overloaded{
+            [&](const WordValue<QuotaDefinition>& value) {
+                return value.get(definition) != value.get(kDefault);
+            },
+            [&](const Count& value) { return value.get(definition) != 0; },
+            [&](const Text& value) { return value.get(definition).has_value(); },
+            [&](const ShareValue& value) { return value.get(definition) != value.get(kDefault); },
+            [&](const KeyValue& value) { return !value.get(definition).empty(); },
+            [&](const HeadersValue&) {
+                return definition.hide_headers || definition.options->headers.has_value();
+            },
+            [&](const LimitsValue&) { return !definition.limits.empty(); },
+        },
+        field.value);
+}
+
+bool is_set(const LimitField& field, const RateLimit& limit) {
+    static const RateLimit kDefault;
+    return std::visit(
+        Overloaded{
+            [](const RateValue&) { return true; },
+            [&](const UnitValue&) { return limit.unit != kDefault.unit; },
+            [&](const BurstValue& value) { return (limit.*value.member).has_value(); },
+            [&](const WordValue<RateLimit>& value) {
+                return value.get(limit) != value.get(kDefault);
+            },
+            [&](const CapacityValue& value) { return (limit.*value.member).has_value(); },
+        },
+        field.value);
+}
+
+void set_headers(QuotaDefinition& definition, bool hidden,
+                 std::optional<limiter::HeaderForms> forms) {
+    definition.hide_headers = hidden;
+    if (definition.options->headers != forms) {
+        change_options(definition, [&](QuotaOptions& options) { options.headers = forms; });
+    }
+}
+
+std::vector<std::string_view> header_words(const QuotaDefinition& definition) {
+    std::vector<std::string_view> words;
+    if (definition.hide_headers) {
+        words.emplace_back("hidden");
+    }
+    if (const auto& forms = definition.options->headers) {
+        if (forms->ietf) {
+            words.emplace_back("ietf");
+        }
+        if (forms->x_ratelimit) {
+            words.emplace_back("x-ratelimit");
+        }
+        if (!forms->ietf && !forms->x_ratelimit) {
+            words.emplace_back("none");
+        }
+    }
+    return words;
+}
+
+}  // namespace weir::definitions

@@ -1,0 +1,97 @@
+#pragma once
+// The rules for quota definitions, and the texts that say which rule a definition breaks. All of
+// weir uses them: the parser of documents, the store (by its tree), and tests. The limiter has two
+// checks of its own, for definitions that would make it fail; the texts for these are here, too.
+//
+// Some rules concern one definition by itself (validate_alone). The others concern its place among
+// all definitions. Each of these has a function of its own, so that validate(), which checks a
+// whole set, and DefinitionTree, which follows changes, always agree.
+//
+// Pure functions, thread-safe.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.h"
+#include "definitions/definition_error.h"
+#include "limiter/definition.h"
+
+namespace weir::definitions {
+
+/// All errors of the set at once: definitions that are wrong by themselves, duplicate names,
+/// missing parents, cycles and chains that are too long. Empty = valid.
+[[nodiscard]] std::vector<DefinitionError> validate(
+    std::span<const limiter::QuotaDefinition> definitions);
+/// The errors of one definition by itself: those errors of validate() that do not depend on other
+/// definitions.
+[[nodiscard]] std::vector<DefinitionError> validate_alone(
+    const limiter::QuotaDefinition& definition);
+
+/// The largest number of names that did_you_mean() compares, because a million would take too long.
+inline constexpr std::size_t kMostCandidates = 10'000;
+/// The text "did you mean '…'?"; empty when none of the first kMostCandidates is similar.
+[[nodiscard]] std::string did_you_mean(std::string_view text,
+                                       std::span<const std::string_view> candidates);
+
+// --- rules about a definition's place ------------------------------------------------------------
+
+/// The shape of a template: its name with the captures made anonymous, so that "s3/{bucket}" and
+/// "s3/{b}" have the same shape. Two templates of one shape match the same names and exclude each
+/// other. Nothing for exact names, which match themselves, and for a text that is no well-formed
+/// name.
+[[nodiscard]] std::optional<std::string> template_shape_of(std::string_view name);
+
+/// How the chain of a definition and its ancestors can be wrong.
+enum class ChainFault : std::uint8_t {
+    own_ancestor,    // the definition is met again above itself
+    too_long,        // more than kMaxChainDepth definitions; also below a cycle, which has no end
+    too_many_limits  // more than kMaxChainLimits limits in all of them together
+};
+
+/// A definition and its ancestors, as far as walk_chain() came.
+struct Chain {
+    std::optional<ChainFault> fault;
+    std::size_t ancestors = 0;
+    std::size_t limits = 0;  // in the definition and these ancestors
+};
+
+/// Walks up from `node`. `above(node)` returns the parent's node, or a null one at the end of the
+/// chain; `limits(node)` returns the number of limits of the node's definition.
+template <class Node, class Above, class Limits>
+[[nodiscard]] Chain walk_chain(Node node, Above above, Limits limits) {
+    Chain chain{std::nullopt, 0, limits(node)};
+    for (Node at = above(node); at != Node{}; at = above(at)) {
+        if (at == node) {
+            chain.fault = ChainFault::own_ancestor;
+            return chain;
+        }
+        WEIR_ASSERT(chain.ancestors < limiter::kMaxChainDepth);
+        chain.limits += limits(at);
+        if (++chain.ancestors >= limiter::kMaxChainDepth) {
+            chain.fault = ChainFault::too_long;
+            return chain;
+        }
+    }
+    if (chain.limits > limiter::kMaxChainLimits) {
+        chain.fault = ChainFault::too_many_limits;
+    }
+    return chain;
+}
+
+// --- the words of these rules; `quota` is the name of the definition that breaks one -------------
+
+[[nodiscard]] DefinitionError chain_error(std::string_view quota, ChainFault fault);
+/// Another definition has the same name, or matches the same names.
+[[nodiscard]] DefinitionError same_shape_error(std::string_view quota, std::string_view other);
+[[nodiscard]] DefinitionError missing_parent_error(std::string_view quota, std::string_view parent);
+/// The parent exists, but is not in force.
+[[nodiscard]] DefinitionError idle_parent_error(std::string_view quota, std::string_view parent);
+/// The limiter left a change out.
+[[nodiscard]] DefinitionError refusal_error(const limiter::RefusedChange& refused);
+
+}  // namespace weir::definitions

@@ -1,0 +1,214 @@
+#include <algorithm>
+#include <thread>
+
+#include "base/assert.h"
+#include "base/relaxed.h"
+#include "limiter/bucket.h"
+#include "limiter/bucket_state.h"
+
+// Renews the straight line that a level follows: moves its anchor, settles the counts since the
+// last renewal, and chooses which line is in force, that of the fleet's view or the local one.
+
+namespace weir::limiter {
+namespace {
+
+/// Replaces the level by change(level), also when it is charged at the same time. The new value
+/// always differs from the old one: otherwise a thread that charges by the line it read before
+/// could take the level at the new anchor for that at the old one.
+template <class Change>
+double renew_level(LimitRecord& record, Change change) {
+    constexpr double kNudge = 1e-12;
+    double old = record.level.load(kRelaxed);
+    for (;;) {
+        double level = change(old);
+        if (level == old) {
+            level = old == 0 ? kNudge : old * (1 - 1e-15);
+        }
+        if (record.level.compare_exchange_weak(old, level, kRelaxed)) {
+            return level;
+        }
+    }
+}
+
+/// The share of the weight offered by others that counts as admitted between messages.
+double passing(const Bucket& bucket, double level, double offered_rate) {
+    return reckoned_share(bucket.limit.parameters, law_state(bucket, level, offered_rate));
+}
+
+/// The model of the limit at the record's anchor, with this level.
+ReckonedLimit reckoned_limit(const Bucket& bucket, double level, double offered_rate) {
+    ReckonedLimit result{law_state(bucket, level, offered_rate)};
+    result.level = level;  // may be below 0: the model has a floor of its own
+    result.heaviest = heaviest_of(bucket, 0);
+    return result;
+}
+
+void end_shedding(LimitRecord& record) { record.control.fetch_and(~kShedding, kRelaxed); }
+
+/// Ends the shedding of a hard edge if this level is low enough for that.
+void update_shedding(const Bucket& bucket, double level) {
+    LimitRecord& record = bucket.record;
+    if ((record.control.load(kRelaxed) & kShedding) != 0 &&
+        !next_shedding(bucket.limit.parameters, true, level, typical_of(record))) {
+        end_shedding(record);
+    }
+}
+
+/// Sets the slope from here on. `in_force` says whether the view's level is the larger one and so
+/// in force.
+void choose_line(const Bucket& bucket, bool in_force, double level) {
+    WEIR_ASSERT(is_locked(bucket.record));
+    WEIR_ASSERT(!in_force || view_installed(bucket));
+    ViewRecord& view = *bucket.view;
+    double inflow = 0;
+    if (in_force) {
+        const double offered = view.offered_rate.load(kRelaxed);
+        inflow = view.others_rate.load(kRelaxed) * passing(bucket, level, offered);
+    }
+    view.view_in_force.store(in_force, kRelaxed);
+    view.slope.store(inflow - bucket.limit.parameters.rate, kRelaxed);
+}
+
+/// Adds the counts since the last renewal to the view. Returns the weight that was admitted
+/// meanwhile, less what was refunded.
+double settle_counts(const Bucket& bucket) {
+    ViewRecord& view = *bucket.view;
+    const Pending pending = unpack_pending(bucket.record.pending.exchange(0, kRelaxed));
+    const double admitted = static_cast<double>(pending.admitted);
+    const double refunded = view.refunded.load(kRelaxed);
+    const double net = admitted - (refunded - view.refunded_settled.load(kRelaxed));
+    view.refunded_settled.store(refunded, kRelaxed);
+    view.admitted.store(view.admitted.load(kRelaxed) + admitted, kRelaxed);
+    add(view.offered, static_cast<double>(pending.offered));
+    return net;
+}
+
+/// Renews both levels of a synchronised limit; returns the larger one, which is in force from then
+/// on.
+double renew_view(const Bucket& bucket, double seconds, std::int64_t now) {
+    WEIR_ASSERT(bucket.view != nullptr);
+    ViewRecord& view = *bucket.view;
+    const LimitParameters& limit = bucket.limit.parameters;
+    const double own = settle_counts(bucket);
+    const bool installed = view.installed.load(kRelaxed);
+    const bool was_in_force = view.view_in_force.load(kRelaxed);
+    WEIR_ASSERT(installed || !was_in_force);
+    const double others = view.others_rate.load(kRelaxed);
+    const double offered = law_offered_rate(bucket, now);
+
+    // Weight that this process admitted was added to the record's level, the one in force, when it
+    // was charged. The other level gets it now.
+    ReckonedLimit other;
+    if (installed) {
+        const auto& level = was_in_force ? view.local_level : view.view_level;
+        other = reckoned_limit(bucket, level.load(kRelaxed), offered);
+        (void)other.advance(limit, was_in_force ? 0 : others, seconds);
+        other.add(limit, own);
+    }
+    ReckonedLimit line;
+    double open_time = 0;
+    bool shed = false;
+    const double level = renew_level(bucket.record, [&](double old) {
+        line = reckoned_limit(bucket, old, offered);
+        shed = line.shedding;
+        open_time = line.advance(limit, was_in_force ? others : 0, seconds);
+        return installed ? std::max(line.level, other.level) : line.level;
+    });
+    const ReckonedLimit& local = was_in_force ? other : line;
+    const ReckonedLimit& fleet = was_in_force ? line : other;
+    view.view_level.store(installed ? fleet.level : -1, kRelaxed);
+    view.local_level.store(local.level, kRelaxed);
+    view.open_time.store(view.open_time.load(kRelaxed) + open_time, kRelaxed);
+    if (shed && !line.shedding) {
+        end_shedding(bucket.record);
+    }
+    update_shedding(bucket, level);
+    choose_line(bucket, installed && fleet.level >= local.level, level);
+    return level;
+}
+
+/// Replaces the renewed level by `level` and keeps what has been charged since the renewal.
+double move_line(const Bucket& bucket, double renewed, double level) {
+    WEIR_ASSERT(is_locked(bucket.record));
+    return renew_level(bucket.record, [&](double old) { return level + (old - renewed); });
+}
+
+}  // namespace
+
+double renew(const Bucket& bucket, std::int64_t now) {
+    LimitRecord& record = bucket.record;
+    WEIR_ASSERT(is_locked(record));
+    const std::int64_t anchor = record.anchor.load(kRelaxed);
+    const double seconds = seconds_between(anchor, now);
+    double level = 0;
+    if (bucket.view != nullptr) {
+        level = renew_view(bucket, seconds, now);
+    } else {
+        // Nothing flows in between, so one step is exact, however long it is.
+        const double floor = floor_of(bucket);
+        const double ceiling = ceiling_of(bucket, seconds);
+        level = renew_level(record, [&](double old) {
+            return reckon(bucket.limit.parameters, old, 0, seconds, floor, ceiling);
+        });
+        update_shedding(bucket, level);
+    }
+    if (record.heaviest.load(kRelaxed) > 0) {
+        record.heaviest.store(static_cast<float>(heaviest_of(bucket, seconds)), kRelaxed);
+    }
+    record.anchor.store(std::max(anchor, now), kRelaxed);
+    return level;
+}
+
+void renew_if_free(const Bucket& bucket, std::int64_t now) {
+    if (try_lock(bucket.record)) {
+        (void)renew(bucket, now);
+        unlock(bucket.record);
+    }
+}
+
+void lock_waiting(LimitRecord& record) {
+    while (!try_lock(record)) {
+        std::this_thread::yield();
+    }
+}
+
+void scale_level(const Bucket& bucket, double renewed, double factor) {
+    WEIR_ASSERT(bucket.view != nullptr && factor >= 0);
+    ViewRecord& view = *bucket.view;
+    view.local_level.store(view.local_level.load(kRelaxed) * factor, kRelaxed);
+    (void)move_line(bucket, renewed, renewed * factor);
+}
+
+void install_view(const Bucket& bucket, const FleetView& fleet, double renewed) {
+    WEIR_ASSERT(bucket.view != nullptr && is_locked(bucket.record));
+    ViewRecord& view = *bucket.view;
+    LimitRecord& record = bucket.record;
+    view.offered_rate.store(fleet.offered_rate, kRelaxed);
+    view.others_rate.store(std::max(0.0, fleet.others_rate), kRelaxed);
+    view.tau.store(settle_time(to_seconds(fleet.round_trip)), kRelaxed);
+    view.installed.store(true, kRelaxed);
+    if (fleet.shedding && bucket.limit.parameters.edge()) {
+        record.control.fetch_or(kShedding, kRelaxed);
+    }
+    if (fleet.heaviest > static_cast<double>(record.heaviest.load(kRelaxed))) {
+        record.heaviest.store(static_cast<float>(fleet.heaviest), kRelaxed);
+    }
+    const double net = view.admitted.load(kRelaxed) - view.refunded_settled.load(kRelaxed);
+    const double installed =
+        std::clamp(fleet.level + net - fleet.admitted_at, floor_of(bucket), ceiling_of(bucket, 0));
+    view.view_level.store(installed, kRelaxed);
+    const double local = view.local_level.load(kRelaxed);
+    const double level = move_line(bucket, renewed, std::max(installed, local));
+    update_shedding(bucket, level);
+    choose_line(bucket, installed >= local, level);
+}
+
+void remove_view(const Bucket& bucket, double renewed) {
+    WEIR_ASSERT(bucket.view != nullptr);
+    ViewRecord& view = *bucket.view;
+    view.installed.store(false, kRelaxed);
+    const double level = move_line(bucket, renewed, view.local_level.load(kRelaxed));
+    choose_line(bucket, false, level);
+}
+
+}  // namespace weir::limiter

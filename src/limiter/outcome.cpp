@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <cstddef>
+
+#include "base/assert.h"
+#include "base/relaxed.h"
+#include "limiter/admission.h"
+#include "limiter/levels.h"
+
+// What follows a decision once it is made: the offered weight is counted for the engine and the
+// request for the figures of its quotas, and one limit is described in the answer.
+
+namespace weir::limiter {
+
+namespace {
+
+/// The waiting time that clients are told when the limit is 0.
+constexpr Duration kZeroRetry = std::chrono::seconds(60);
+/// The waiting time that clients are told while a limit is isolated. Isolation ends after the hold
+/// time of ten seconds.
+constexpr Duration kIsolatedRetry = std::chrono::seconds(5);
+
+/// The time as a Duration, but at most a year, so that it fits.
+Duration bounded_seconds(double seconds) {
+    constexpr double kYear = 365.0 * 86400;
+    return from_seconds(std::clamp(seconds, 0.0, kYear));
+}
+
+/// The enforcing level that has the smallest share of its `low` left; kNoLevel if none enforces.
+std::size_t tightest(const Levels& levels) {
+    std::size_t best = kNoLevel;
+    double fullest = -1;
+    for (std::size_t i = 0; i < levels.level.size(); ++i) {
+        const Level& level = levels.level[i];
+        const double fullness = level.judged() * level.limit().inverse_low;
+        if (level.enforce && fullness > fullest) {
+            best = i;
+            fullest = fullness;
+        }
+    }
+    return best;
+}
+
+/// Fills in the fields of the decision that describe one limit.
+void describe_level(const Level& level, Decision& decision) {
+    const LimitParameters& limit = level.limit().parameters;
+    decision.unit = level.limit().unit;
+    decision.amount = level.limit().amount;
+    decision.period = level.limit().period;
+    decision.instance = level.head;
+    decision.hide_headers = level.definition->source.hide_headers;
+    const double judged = level.judged();
+    if (limit.zero()) {
+        decision.retry_after = kZeroRetry;
+        return;
+    }
+    // Clients are told whole units. The conversion is cheaper than floor(), and no `low` reaches
+    // 2^63.
+    decision.remaining = static_cast<double>(
+        static_cast<std::int64_t>(std::max(0.0, limit.low - judged + kLevelSlack)));
+    decision.reset = bounded_seconds((judged - limit.low) / limit.rate);
+    decision.retry_after = std::max<Duration>(std::chrono::seconds(1), decision.reset);
+}
+
+/// The weight with which the request counts in the quota's figures, in the unit of its first limit.
+double figure_weight(const CompiledDefinition& definition, const Levels& levels,
+                     const Weights& weights) {
+    return weight_of(figure_unit(definition), weights, std::max(0.0, levels.response_bytes));
+}
+
+}  // namespace
+
+/// Counts the weight that was offered to each level, and tells the engine how much of it was
+/// admitted. What the other limits of the chain refuse does not count as offered to a level.
+void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t now) {
+    const bool listening = fleet_.is_listening();
+    for (const Level& level : levels.level) {
+        const double offered = level.weight * level.others;
+        if (!level.noted) {
+            note_offered(level.record(), offered, now);
+        }
+        if ((listening && level.limit().fleet) || level.bucket.view != nullptr) {
+            note_pending(level.bucket, offered, admitted && level.charged ? level.weight : 0, now);
+        }
+    }
+}
+
+/// Counts the request in the figures of all quotas of its chain. `named` is the level that refused
+/// it, or kNoLevel: a refusal counts only for the quota of that level.
+void Admission::count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
+                              std::size_t named) {
+    const std::uint32_t refusing = named == kNoLevel ? 0 : levels.level[named].head;
+    for (const Visited& quota : levels.quota) {
+        WEIR_ASSERT(quota.definition->statistics < thread.figures.size());
+        DefinitionFigures& figures = thread.figures[quota.definition->statistics];
+        const double weight = figure_weight(*quota.definition, levels, decision.charge.weights);
+        figures.offered.add(weight);
+        if (decision.admitted) {
+            figures.admitted.add(weight);
+        } else if (quota.head == refusing) {
+            figures.refused.add(weight);
+        }
+        if (quota.shadow_refused) {
+            figures.shadow_refused.add(weight);
+        }
+        if (quota.definition->overflow) {
+            figures.overflowed.add(1);
+            thread.overflowed.add(1);
+        }
+    }
+}
+
+/// Describes the limit that refused the request, which is the level `named`, in the decision. If it
+/// is a hard edge, it sheds from now on.
+void Admission::tell_refused(const Levels& levels, std::size_t named, Decision& decision) const {
+    WEIR_ASSERT(named < levels.level.size());
+    const Level& level = levels.level[named];
+    describe_level(level, decision);
+    decision.quota = store_.name(level.head);
+    decision.reason = level.limit().parameters.zero() ? Reason::zero : Reason::limit;
+    if (refuses_isolated(level.limit(), level.record())) {
+        decision.reason = Reason::isolated;
+        decision.retry_after = kIsolatedRetry;
+    }
+    decision.discard_probability = std::max(decision.discard_probability, level.p);
+    if (level.limit().parameters.edge()) {
+        level.record().control.fetch_or(kShedding, kRelaxed);
+    }
+}
+
+/// Describes in the decision about an admitted request the limit that came nearest to refusing it,
+/// and what was charged.
+void Admission::tell_admitted(const Levels& levels, LeafId leaf, Decision& decision) const {
+    if (const std::size_t shown = tightest(levels); shown != kNoLevel) {
+        describe_level(levels.level[shown], decision);
+    }
+    decision.charge.leaf = leaf;
+    decision.charge.version = definitions_.version();
+    decision.charge.response_bytes = static_cast<float>(std::max(0.0, levels.response_bytes));
+    for (std::size_t i = 0; i < levels.level.size(); ++i) {
+        decision.charge.charged |= levels.level[i].charged ? std::uint32_t{1} << i : 0;
+    }
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,217 @@
+#include "node/host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "admin/figures.h"
+#include "config/settings_reload.h"
+#include "engine/engine.h"
+#include "net/clock.h"
+#include "node/figures.h"
+
+namespace weir::node {
+namespace {
+
+std::vector<std::string> error_lines(const config::Diagnostics& diagnostics) {
+    std::vector<std::string> lines;
+    for (const config::Diagnostic& diagnostic : diagnostics.sorted()) {
+        if (diagnostic.severity == config::Severity::error) {
+            lines.push_back(to_string(diagnostic));
+        }
+    }
+    return lines;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) {
+        text += (text.empty() ? "" : "\n") + line;
+    }
+    return text;
+}
+
+}  // namespace
+
+Host::Host(boost::asio::io_context& control, ConfigSource source, Loaded loaded,
+           HostListener& listener, std::uint64_t seed)
+    : source_(std::move(source)),
+      settings_(std::move(loaded.settings)),
+      first_sets_(std::move(loaded.sets)),
+      listener_(listener),
+      node_(control, settings_, seed),
+      quota_watch_(control, [this] { reload(Reload::quotas); }),
+      key_watch_(control, [this] { static_cast<void>(reload_keys(false)); }),
+      record_(source_.file.value_or(""), loaded.settings_hash),
+      quotas_hash_(loaded.quotas_hash),
+      reloader_(
+          control, [this](Reload what) { return job(what); },
+          [this](Reload what, const Loaded& again) {
+              take_over(what, again, what == Reload::everything);
+          }) {}
+
+Host::~Host() { join(); }
+
+Result<void> Host::open() {
+    node_.on_snapshot([this](const SnapshotNotice& notice) { listener_.snapshot_noted(notice); });
+    if (auto opened = node_.open(settings_); !opened) {
+        return opened;
+    }
+    quotas_ = std::make_unique<admin::EngineQuotas>(cluster().engine(), limiter(), &net::now);
+    return {};
+}
+
+Result<void> Host::apply_first() {
+    if (auto applied = node_.apply_first(std::exchange(first_sets_, {})); !applied) {
+        return applied;
+    }
+    record_.start(net::unix_time());
+    return {};
+}
+
+void Host::start() {
+    node_.on_late_outcome([this](const SetsOutcome& outcome) {
+        listener_.late_outcome(outcome);
+        if (outcome.again) {
+            reload(Reload::quotas);
+        }
+    });
+    node_.start();
+    quota_watch_.watch(settings_.quotas);
+    reload(Reload::quotas);  // what changed between reading and watching
+    watch_keys();
+}
+
+Result<void> Host::reload_now() {
+    if (auto keys = reload_keys(true); !keys) {
+        return keys;
+    }
+    take_over(Reload::quotas, load_quotas(settings_, 0, source_.documents), true);
+    if (record_.errors().empty()) {
+        return {};
+    }
+    return error(ErrorCode::invalid_argument, joined(record_.errors()));
+}
+
+void Host::stop_reloading() {
+    reloader_.stop();
+    quota_watch_.stop();
+    key_watch_.stop();
+}
+
+Reloader::Job Host::job(Reload what) const {
+    return [what, settings = settings_, source = source_, known = quotas_hash_] {
+        return what == Reload::everything ? load(source)
+                                          : load_quotas(settings, known, source.documents);
+    };
+}
+
+void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
+    if (loaded.quotas_unchanged) {
+        return;
+    }
+    if (loaded.unreadable) {
+        quota_watch_.again();
+    }
+    if (!loaded.good()) {
+        std::vector<std::string> errors = error_lines(loaded.diagnostics);
+        if (by_hand || !loaded.unreadable || !record_.told(errors)) {
+            fail(what, std::move(errors));
+        }
+        return;
+    }
+    SetsOutcome outcome = node_.apply(loaded.sets, by_hand);
+    listener_.sets_applied(outcome);
+    quotas_hash_ = loaded.quotas_hash;
+    if (what == Reload::everything) {
+        take_over_settings(loaded);
+        static_cast<void>(reload_keys(true));
+        listener_.read_own_files();
+    }
+    if (!outcome.errors.empty()) {
+        fail(Reload::quotas, std::move(outcome.errors));  // the settings are taken over
+        return;
+    }
+    if (!record_.succeed(net::unix_time())) {
+        return;
+    }
+    listener_.reloaded(loaded.sets.size());
+    if (what == Reload::everything) {
+        reload(Reload::quotas);  // what changed between reading and watching anew
+    }
+}
+
+void Host::take_over_settings(const Loaded& loaded) {
+    after_restart_ = config::changes_after_restart(settings_, loaded.settings);
+    config::take_over(loaded.settings, settings_);
+    listener_.settings_taken_over(settings_, after_restart_);
+    quota_watch_.watch(settings_.quotas);
+    record_.settings_taken_over(loaded.settings_hash);
+}
+
+void Host::fail(Reload what, std::vector<std::string> errors) {
+    quotas_hash_ = 0;
+    listener_.reload_failed(errors);
+    record_.fail(what, std::move(errors));
+}
+
+void Host::watch_keys() {
+    if (!settings_.cluster || settings_.cluster->key_file.empty()) {
+        return;
+    }
+    key_watch_.watch({settings_.cluster->key_file});
+    static_cast<void>(reload_keys(false));  // what changed between reading and watching
+}
+
+Result<void> Host::reload_keys(bool by_hand) {
+    const std::vector<std::string> warnings = cluster().warnings();
+    const auto changed = cluster().reload_keys();
+    if (!changed) {
+        const std::string& reason = changed.error().message;
+        key_watch_.again();
+        if (by_hand || record_.problem(OwnFile::gossip_keys) != reason) {
+            record_.file_is_bad(OwnFile::gossip_keys, reason);
+            listener_.keys_failed(reason);
+        }
+        return changed.error();
+    }
+    tell_new_warnings(by_hand ? std::vector<std::string>{} : warnings);
+    record_.file_is_good(OwnFile::gossip_keys, *changed);
+    if (*changed) {
+        listener_.keys_changed();
+    }
+    return {};
+}
+
+void Host::tell_new_warnings(const std::vector<std::string>& told) {
+    for (const std::string& warning : cluster().warnings()) {
+        if (std::find(told.begin(), told.end(), warning) == told.end()) {
+            listener_.keys_warned(warning);
+        }
+    }
+}
+
+admin::ConfigFigures Host::config_figures() {
+    admin::ConfigFigures figures = with_quota_sets(record_.figures(), cluster());
+    for (admin::QuotaSetFigures& set : figures.quota_sets) {
+        const auto problem = node_.set_problems().find(set.name);
+        if (problem != node_.set_problems().end()) {
+            set.problem = problem->second;
+        }
+    }
+    figures.after_restart = after_restart_;
+    figures.snapshot = node_.snapshot();
+    return figures;
+}
+
+admin::MetricsSources Host::metrics_sources() {
+    admin::MetricsSources sources;
+    sources.limiter = [this] { return admin::to_figures(limiter(), net::now()); };
+    sources.cluster = [this] { return cluster_figures(cluster()); };
+    sources.config = [this] { return config_figures(); };
+    sources.build = build_figures();
+    sources.max_quota_series = settings_.max_quota_series;
+    sources.max_quota_bytes = settings_.max_quota_bytes;
+    return sources;
+}
+
+}  // namespace weir::node

@@ -1,0 +1,141 @@
+#pragma once
+// One running member of a fleet with its files. It has the node and the settings in force. It
+// watches quota files and gossip keys and reads them again when they change; settings are read
+// again only when a reload of everything is requested. A sidecar (app) has a host, a proxy and
+// listeners, an embedding program (embed) only a host. Each reports to its users what it learns
+// through a HostListener.
+//
+// If the files have errors, what was in force stays in force. Settings and quotas are put in force
+// together or not at all, keys independently of them.
+//
+//     Host() ──► open() ──► apply_first() ──► start() ──► stop_reloading() ──► leave() ──► join()
+//
+// Thread-safety: for the control thread; only the limiter is also used by workers. Ownership: owns
+// the node and a helper thread that reads files; listener and io_context must outlive it.
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admin/engine_quotas.h"
+#include "admin/sources.h"
+#include "base/result.h"
+#include "node/file_watch.h"
+#include "node/loader.h"
+#include "node/node.h"
+#include "node/reload_record.h"
+#include "node/reloader.h"
+
+namespace weir::node {
+
+/// Gets the events of a host, on the control thread, and puts them into words for people.
+class HostListener {
+  public:
+    HostListener(const HostListener&) = delete;
+    HostListener& operator=(const HostListener&) = delete;
+
+    /// The key file was read again, and something about it should be corrected.
+    virtual void keys_warned(const std::string& warning) = 0;
+    /// The key file could not be read again. The keys in use stay.
+    virtual void keys_failed(const std::string& reason) = 0;
+    virtual void keys_changed() {}
+    /// Settings or quotas had errors. Nothing of them is put in force, except settings whose quotas
+    /// are only in conflict.
+    virtual void reload_failed(const std::vector<std::string>& errors) = 0;
+    /// Quota sets were given to the fleet. Their errors come with reload_failed().
+    virtual void sets_applied(const SetsOutcome& outcome) = 0;
+    /// Later results of quota sets: of long ones, or of conflicts with a peer that have shown.
+    virtual void late_outcome(const SetsOutcome& outcome) = 0;
+    /// These settings are in force now; `after_restart` has the keys that wait for a restart.
+    virtual void settings_taken_over(const config::Settings& /*in_force*/,
+                                     const std::vector<std::string>& /*after_restart*/) {}
+    /// A reload of everything was requested: the owner of the host reads its own files again.
+    virtual void read_own_files() {}
+    virtual void reloaded(std::size_t /*quota_sets*/) {}
+    virtual void snapshot_noted(const SnapshotNotice& /*notice*/) {}
+
+  protected:
+    HostListener() = default;
+    ~HostListener() = default;
+};
+
+class Host {
+  public:
+    /// `loaded` must have no errors. The seed determines every random choice of all parts.
+    Host(boost::asio::io_context& control, ConfigSource source, Loaded loaded,
+         HostListener& listener, std::uint64_t seed);
+    Host(const Host&) = delete;
+    Host& operator=(const Host&) = delete;
+    ~Host();
+
+    /// Binds the gossip socket.
+    [[nodiscard]] Result<void> open();
+    /// Puts the quota sets of the files in force before it returns. The error is a conflict between
+    /// them.
+    [[nodiscard]] Result<void> apply_first();
+    /// Begins to gossip and to watch files. Files that have changed since they were read are read
+    /// again.
+    void start();
+
+    /// Reads files again on the helper thread, and puts them in force if they have no errors.
+    void reload(Reload what) { reloader_.request(what); }
+    /// Reads keys and quota files again on the calling thread, which it blocks. The error says what
+    /// is wrong.
+    [[nodiscard]] Result<void> reload_now();
+    /// The results of reloads. The owner of the host adds the results for files that it reads
+    /// itself (HostListener::read_own_files()).
+    [[nodiscard]] ReloadRecord& record() { return record_; }
+
+    /// From here on no file is read again and nothing is put in force.
+    void stop_reloading();
+    /// Says goodbye to the peers; limits are only local from here on. Waits until the snapshot is
+    /// written.
+    void leave() { node_.leave(); }
+    /// Waits for files that are being read. To be called before anything is destroyed that the
+    /// listener uses.
+    void join() { reloader_.join(); }
+
+    [[nodiscard]] const config::Settings& settings() const { return settings_; }
+    [[nodiscard]] const std::vector<std::string>& watched_quotas() const {
+        return quota_watch_.watched();
+    }
+    [[nodiscard]] limiter::Limiter& limiter() { return node_.limiter(); }
+    /// Valid after open().
+    [[nodiscard]] cluster::Cluster& cluster() { return node_.cluster(); }
+    /// Valid after open().
+    [[nodiscard]] admin::EngineQuotas& quotas() { return *quotas_; }
+    /// Valid after open(). Without `settings_json`.
+    [[nodiscard]] admin::ConfigFigures config_figures();
+    /// The sources of metrics that every member has; the owner adds its own. Valid after open().
+    [[nodiscard]] admin::MetricsSources metrics_sources();
+
+  private:
+    [[nodiscard]] Reloader::Job job(Reload what) const;
+    void take_over(Reload what, const Loaded& loaded, bool by_hand);
+    void take_over_settings(const Loaded& loaded);
+    void fail(Reload what, std::vector<std::string> errors);
+    void watch_keys();
+    /// Reads the keys again. The same problem is reported once, unless a person asked for the
+    /// reload.
+    Result<void> reload_keys(bool by_hand);
+    void tell_new_warnings(const std::vector<std::string>& told);
+
+    ConfigSource source_;
+    config::Settings settings_;
+    std::vector<config::QuotaSet> first_sets_;
+    HostListener& listener_;
+    Node node_;
+    FileWatch quota_watch_;
+    FileWatch key_watch_;
+    std::unique_ptr<admin::EngineQuotas> quotas_;
+    ReloadRecord record_;
+    std::uint64_t quotas_hash_;               ///< 0: the last reload failed, so read again
+    std::vector<std::string> after_restart_;  ///< keys whose change waits for a restart
+
+    /// The last member, because its thread must end before the others are destroyed.
+    Reloader reloader_;
+};
+
+}  // namespace weir::node

@@ -1,0 +1,36 @@
+#pragma once
+// A ledger of the weight that owners are told of. Only the simulator keeps one, to check that an
+// owner accounts for all of it.
+//
+// Thread-safety: belongs to the control thread. Ownership: who makes the ledger owns it; an owner
+// borrows it.
+// Invariant: for all counts that the cells of a limit hold or have held in one life,
+//     cells + forgotten = counted + first_sight + late + ceiling + refused - drained.
+
+#include <cstdint>
+
+#include "sync/messages.h"
+
+namespace weir::sync {
+
+/// What became of weight that origins told an owner of: the level took it, or one of the three
+/// rules for increases forgave it, or it was refused as a lie.
+enum class WeightFate : std::uint8_t {
+    counted,      // added to the level, also in advance of the report
+    first_sight,  // rule 1: a baseline
+    late,      // rule 2: the part of a late increase that is above its last second's share and the
+               // balance
+    ceiling,   // rule 3: above the ceiling
+    refused,   // more than can have happened
+    drained,   // reckoned in advance, not admitted, and drained before that was known
+    forgotten  // in cells that were dropped or that began a new run
+};
+
+class WeightLedger {
+  public:
+    virtual ~WeightLedger() = default;
+    /// `life` is the owner's life of the limit. When that begins anew, so does the account.
+    virtual void note(const LimitKey& key, std::uint32_t life, WeightFate fate, double weight) = 0;
+};
+
+}  // namespace weir::sync

@@ -1,0 +1,121 @@
+#include "definitions/rules.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "limiter/fixture.h"
+
+using namespace weir;
+using namespace weir::definitions;
+using namespace weir::limiter;
+using namespace weir::limiter::testing;
+
+namespace {
+/// The errors of one definition beside a good one.
+std::vector<DefinitionError> errors_of(const QuotaDefinition& definition) {
+    return validate(std::vector{quota("good", {per_second(1)}), definition});
+}
+void check_error(const std::vector<DefinitionError>& errors, std::string_view field,
+                 std::string_view part) {
+    REQUIRE(errors.size() == 1);
+    CHECK(errors[0].index == 1);
+    CHECK(errors[0].field == field);
+    CAPTURE(errors[0].message);
+    CHECK(errors[0].message.find(part) != std::string::npos);
+}
+}  // namespace
+
+TEST_CASE("a definition alone is held to the same rules of its modes and answers") {
+    QuotaOptions options;
+    std::vector<QuotaDefinition> wrong;
+    const auto add = [&wrong]() -> QuotaDefinition& {
+        wrong.push_back(quota("q", {per_second(10)}));
+        return wrong.back();
+    };
+    options.refusal.body = std::string(kMaxRefusalBody + 1, 'x');
+    add().options = options;
+    options.refusal = {0, std::string(kMaxContentType + 1, 'x'), "x"};
+    add().options = options;
+    options.refusal = {600, "", std::nullopt};
+    add().options = options;
+    options.refusal = {0, "text/html", std::nullopt};
+    add().options = options;
+    options = {};
+    options.enforced_by = "a b";
+    add().options = options;
+    add().enforced_share = 2;
+    add().mode = Mode::off;
+    wrong.back().enforced_share = 0.5;
+    add().limits[0].safe = 5;
+    wrong.back().when_isolated = IsolationMode::pessimistic;
+    add().limits[0].safe = 5;
+    wrong.back().limits[0].scope = Scope::sidecar;
+    for (const QuotaDefinition& each : wrong) {
+        const auto alone = validate_alone(each);
+        const auto together = validate(std::vector{each});
+        REQUIRE(alone.size() == 1);
+        REQUIRE(together.size() == 1);
+        CHECK(alone[0].field == together[0].field);
+        CHECK(alone[0].message == together[0].message);
+        CHECK(alone[0].suggestion == together[0].suggestion);
+    }
+}
+
+TEST_CASE("each thing that can be wrong is named with its place") {
+    check_error(errors_of(quota("", {})), "name", "needs a name");
+    check_error(errors_of(quota(std::string(513, 'x'), {})), "name", "longer than");
+    check_error(errors_of(quota("a\nb", {})), "name", "control");
+    check_error(errors_of(quota("a/{", {})), "name", "braces");
+    check_error(errors_of(quota("good", {})), "name", "defined twice");
+    check_error(errors_of(quota("q", {}, "")), "parent", "empty");
+    check_error(errors_of(quota("q", {}, "q")), "parent", "own ancestor");
+    check_error(errors_of(quota("q", {per_second(std::nan(""))})), "limits[0].rate", "amount");
+    check_error(errors_of(quota("q", {per_second(-1)})), "limits[0].rate", "amount");
+    RateLimit limit = per_second(10);
+    limit.period = Duration(0);
+    check_error(errors_of(quota("q", {limit})), "limits[0].rate", "period");
+    check_error(errors_of(quota("q", {borders(10, 20, 10)})), "limits[0].high", "below low");
+    check_error(errors_of(quota("q", {borders(10, 0, 10)})), "limits[0].low", "above 0");
+    check_error(errors_of(quota("q", {per_second(1), per_second(2)})), "limits[1]", "same unit");
+    limit = per_second(10);
+    limit.debt = BurstSpec{BurstSpec::Kind::amount, INFINITY};
+    check_error(errors_of(quota("q", {limit})), "limits[0].debt", "number");
+    std::vector<RateLimit> many;
+    for (int i = 1; i <= 9; ++i) {
+        many.push_back(per_second(1));
+        many.back().period = std::chrono::seconds(i);
+    }
+    check_error(errors_of(quota("q", many)), "limits", "more than 8");
+}
+
+TEST_CASE("a missing parent comes with a suggestion") {
+    const auto errors = errors_of(quota("q", {}, "goood"));
+    check_error(errors, "parent", "no quota 'goood'");
+    CHECK(errors[0].suggestion == "did you mean 'good'?");
+}
+
+TEST_CASE("captures of the parent must be the child's") {
+    const std::vector set{quota("a/{x}", {}), quota("a/{y}/b", {}, "a/{x}")};
+    const auto errors = validate(set);
+    REQUIRE(errors.size() == 1);
+    CHECK(errors[0].message == "{x} is not a capture of this quota");
+    CHECK(validate(std::vector{quota("a/{x}", {}), quota("a/{y}/b", {}, "a/{y}")}).empty());
+}
+
+TEST_CASE("templates that match the same names collide; cycles and depth are found") {
+    CHECK(validate(std::vector{quota("a/{x}", {}), quota("a/{y}", {})}).size() == 1);
+    CHECK(validate(std::vector{quota("a", {}, "b"), quota("b", {}, "a")}).size() == 2);
+    std::vector<QuotaDefinition> deep{quota("q0", {})};
+    for (int i = 1; i < 16; ++i) {
+        deep.push_back(quota("q" + std::to_string(i), {}, "q" + std::to_string(i - 1)));
+    }
+    CHECK(validate(deep).empty());
+    deep.push_back(quota("q16", {}, "q15"));
+    CHECK(validate(deep).size() == 1);
+}
+
+TEST_CASE("all errors come at once") {
+    CHECK(validate(std::vector{quota("", {}), quota("q", {per_second(-1)}, "x"), quota("q", {})})
+              .size() == 4);
+}

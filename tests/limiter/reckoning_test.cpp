@@ -1,0 +1,211 @@
+// The model that the limiter and the fleet reckon with between messages: each of its parts by
+// itself, and that a limit's record with a view follows it.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+
+#include "one_limit.h"
+#include "tolerance.h"
+
+namespace weir::limiter {
+
+namespace {
+
+using namespace testing;
+using weir::testing::plus_minus;
+
+ReckonedLimit reckoned(double level, double offered) {
+    ReckonedLimit limit;
+    limit.level = level;
+    limit.offered_rate = offered;
+    return limit;
+}
+
+/// The same in so short steps that nothing changes within one. Returns the open time.
+double advance_finely(ReckonedLimit& limit, const LimitParameters& parameters, double inflow,
+                      double seconds) {
+    constexpr int kParts = 10'000;
+    double open = 0;
+    for (int i = 0; i < kParts; ++i) {
+        open += limit.advance(parameters, inflow, seconds / kParts);
+    }
+    return open;
+}
+
+}  // namespace
+
+TEST_CASE("the ceiling sinks with the heaviest weight while time is reckoned") {
+    // A weight of 100 stands above high: it drains like any other, once.
+    ReckonedLimit limit = reckoned(300, 0);
+    limit.heaviest = 100;
+    (void)limit.advance(kSmooth, 0, 1);
+    CHECK(limit.level == doctest::Approx(290));
+    CHECK(limit.heaviest == doctest::Approx(90));
+    // With others that keep it at the ceiling it sinks with that, and stays at high and the debt.
+    const LimitParameters unlimited{.rate = 10, .low = 100, .high = 200, .debt = 5};
+    limit = reckoned(300, 0);
+    limit.heaviest = 100;
+    CHECK(limit.advance(unlimited, 1e6, 5) == 0);
+    CHECK(limit.level == doctest::Approx(250));
+    (void)limit.advance(unlimited, 0, 5);
+    CHECK(limit.level == doctest::Approx(200));
+    CHECK(limit.heaviest == 0);
+}
+
+TEST_CASE("a level that begins above its ceiling is clamped at the end, and drains till then") {
+    // What was charged 100 s after the anchor stands 1000 higher there.
+    ReckonedLimit limit = reckoned(1150, 500);
+    CHECK(limit.advance(kSmooth, 500, 99) <= 99);
+    CHECK(limit.level == doctest::Approx(1150 - 990));
+    limit = reckoned(1150, 500);
+    (void)limit.advance(kSmooth, 500, 50);
+    CHECK(limit.level == doctest::Approx(203));
+}
+
+TEST_CASE("a hard edge ends shedding in the middle of what is reckoned") {
+    // It sheds until the level is two requests below low, which is a second away.
+    const LimitParameters edge{.rate = 1, .low = 10, .high = 10};
+    ReckonedLimit limit = reckoned(9, 2);
+    limit.shedding = true;
+    const double open = limit.advance(edge, 0, 1.28);
+    CHECK_FALSE(limit.shedding);
+    CHECK(limit.level == doctest::Approx(9 - 1.28));
+    // From then on single requests count: nothing is reckoned any more.
+    ReckonedLimit first = reckoned(9, 2);
+    first.shedding = true;
+    CHECK(open == plus_minus(first.advance(edge, 0, 1), 0.03));
+    CHECK(limit.advance(edge, 0, 10) == 0);
+    // A level that others fill again has ended shedding all the same.
+    const LimitParameters large{.rate = 100, .low = 100, .high = 100};
+    ReckonedLimit filled = reckoned(80.5, 2000);
+    filled.shedding = true;
+    (void)filled.advance(large, 50, 0.02);
+    CHECK_FALSE(filled.shedding);
+    (void)filled.advance(large, 2000, 0.02);
+    CHECK(filled.level > 100);
+    CHECK_FALSE(filled.shedding);
+}
+
+TEST_CASE("open time is the integral of what passes, not the last moment's share") {
+    // 1000 a second are offered to a limit of 10, far above low: the level falls from 190 on, and
+    // the share that passes grows from nothing.
+    ReckonedLimit coarse = reckoned(190, 1000);
+    ReckonedLimit fine = coarse;
+    const double last_before = reckoned_share(kSmooth, coarse);
+    const double open = coarse.advance(kSmooth, 0, 1.28);
+    const double exact = advance_finely(fine, kSmooth, 0, 1.28);
+    CHECK(coarse.level == doctest::Approx(fine.level));
+    CHECK(open == plus_minus(exact, 0.02 * 1.28 * reckoned_share(kSmooth, coarse) + 1e-4));
+    CHECK(open >= 1.28 * last_before);
+    CHECK(open <= 1.28 * reckoned_share(kSmooth, coarse) + 1e-12);
+}
+
+TEST_CASE("however long nothing was said, at most so many steps are reckoned") {
+    for (const double seconds : {1e3, 1e9, 1e18}) {
+        ReckonedLimit limit = reckoned(190, 1000);
+        const double open = limit.advance(kSmooth, 0, seconds);
+        CHECK(limit.level == 0);
+        CHECK(open <= seconds);
+        CHECK(std::isfinite(open));
+    }
+    ReckonedLimit none = reckoned(190, 1000);
+    CHECK(none.advance(kSmooth, 1000, 0) == 0);
+    CHECK(none.level == 190);
+}
+
+TEST_CASE("where the share stays what it is, one step is as good as many") {
+    rc::check("one long step and many short ones agree", [] {
+        const auto pick = [](int from, int to) { return *rc::gen::inRange(from, to) * 0.1; };
+        const bool edge = *rc::gen::arbitrary<bool>();
+        LimitParameters limit{.rate = pick(1, 500), .low = pick(1, 1000)};
+        limit.high = edge ? limit.low : 2 * limit.low;
+        ReckonedLimit once = reckoned(pick(0, 1000) * 0.001 * limit.low, pick(0, 500));
+        ReckonedLimit often = once;
+        const double inflow = pick(0, 1000) * 0.01 * limit.rate;
+        const bool stays = counts_singly(limit, once) ||
+                           (reckoned_share(limit, once) == 1 && inflow <= limit.rate);
+        RC_PRE(stays);
+        const double seconds = pick(0, 300);
+        const double open = once.advance(limit, inflow, seconds);
+        double open_often = 0;
+        for (int i = 0; i < 100; ++i) {
+            open_often += often.advance(limit, inflow, seconds / 100);
+        }
+        RC_ASSERT(std::abs(once.level - often.level) <= 1e-6 * limit.low);
+        RC_ASSERT(std::abs(open - open_often) <= 1e-6 * (1 + seconds));
+    });
+}
+
+TEST_CASE("the record of a limit moves as the model does, whichever level is in force") {
+    rc::check("record and model agree", [] {
+        const auto pick = [](int from, int to) { return *rc::gen::inRange(from, to) * 0.1; };
+        const bool edge = *rc::gen::arbitrary<bool>();
+        LimitParameters parameters{.rate = pick(1, 1000), .low = pick(10, 1000)};
+        parameters.high = edge ? parameters.low : parameters.low + pick(1, 1000);
+        OneLimit line(parameters);
+        line.record.typical.store(1);
+        const double local = pick(0, 1000) * 0.01 * parameters.high;
+        line.record.level.store(local);
+        line.view.local_level.store(local);
+        FleetView view;
+        view.level = pick(0, 1500) * 0.01 * parameters.high;
+        view.offered_rate = pick(0, 10'000);
+        view.others_rate = view.offered_rate * *rc::gen::inRange(0, 11) * 0.1;
+        view.heaviest = *rc::gen::inRange(0, 3) * parameters.high;
+        view.shedding = *rc::gen::arbitrary<bool>();
+        line.install(view);
+
+        ReckonedLimit fleet = reckoned(line.view.view_level.load(), view.offered_rate);
+        fleet.heaviest = view.heaviest;
+        fleet.tau = line.view.tau.load();
+        fleet.shedding = (line.flags() & kShedding) != 0;
+        ReckonedLimit own = fleet;
+        own.level = line.view.local_level.load();
+        const bool view_in_force = line.view.view_in_force.load();
+        const bool shed = fleet.shedding;
+
+        line.wait(pick(0, 30));
+        const double seconds = static_cast<double>(line.now - kHour) * 1e-9;
+        line.renew_both();
+        const double fleet_open = fleet.advance(parameters, view.others_rate, seconds);
+        const double own_open = own.advance(parameters, 0, seconds);
+        const double slack = 1e-6 * parameters.high;
+        RC_ASSERT(std::abs(line.view.view_level.load() - fleet.level) <= slack);
+        RC_ASSERT(std::abs(line.view.local_level.load() - own.level) <= slack);
+        RC_ASSERT(std::abs(line.view.open_time.load() - (view_in_force ? fleet_open : own_open)) <=
+                  1e-6 * (1 + seconds));
+        // Shedding ends with the level in force, whatever the level is at the end.
+        const bool sheds = (line.flags() & kShedding) != 0;
+        if (shed && !(view_in_force ? fleet : own).shedding) {
+            RC_ASSERT(!sheds);
+        }
+        RC_ASSERT(!sheds || shed);
+    });
+}
+
+TEST_CASE("the other level of the two gets own weight as the model adds it") {
+    // Room below 0 is for nobody: what is admitted is added to 0.
+    OneLimit line(kTiny);
+    line.record.level.store(0.2);
+    line.view.local_level.store(0.2);
+    line.install({.level = -0.75});
+    CHECK_FALSE(line.view.view_in_force.load());
+    note_pending(line.viewed(), 0.5, 0.5, line.now);
+    line.renew_both();
+    CHECK(line.view.view_level.load() == doctest::Approx(0.5));
+}
+
+TEST_CASE("the chance at a shedding edge is at most 1, however small its rate") {
+    const LimitParameters edge{.rate = 1e-10, .low = 10, .high = 10};
+    for (const double offered : {1e-12, 1e-10, 1e-9, 1.0, 1e9}) {
+        const double p = shedding_edge_probability(edge, edge.low + kLevelSlack, offered, 0.5);
+        CHECK(p == 1);
+        ReckonedLimit limit = reckoned(edge.low - 1 + kLevelSlack, offered);
+        limit.shedding = true;
+        CHECK(reckoned_share(edge, limit) == 0);
+    }
+    CHECK(shedding_edge_probability(edge, edge.low + kLevelSlack, 0, 0.5) == 0);
+}
+
+}  // namespace weir::limiter

@@ -1,0 +1,212 @@
+#include "node/host.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "definitions/store.h"
+#include "engine/engine.h"
+#include "node/folder.h"
+
+namespace weir::node {
+namespace {
+
+using testing::Folder;
+using testing::quota_set;
+using Lines = std::vector<std::string>;
+
+const std::string kFirstKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+const std::string kSecondKey = "202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f";
+const std::string kQuotas = quota_set("s\ngeneration: 1", "[{name: a, limits: [{rate: 5r/s}]}]");
+
+/// A host over files of its own, and what it told. The test is its control thread.
+class Running final : public HostListener {
+  public:
+    explicit Running(const std::string& settings) {
+        folder.write("quotas.yaml", kQuotas);
+        write_settings(settings);
+        ConfigSource source;
+        source.file = folder.path() + "/weir.yaml";
+        Loaded loaded = load(source);
+        REQUIRE_MESSAGE(loaded.good(), loaded.diagnostics.text());
+        host.emplace(control, source, std::move(loaded), *this, 1);
+    }
+    ~Running() {
+        host->stop_reloading();
+        if (opened_) {
+            host->leave();
+        }
+        host->join();
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+    void open() {
+        const auto opened = host->open();
+        REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+        opened_ = true;
+        REQUIRE(host->apply_first().has_value());
+    }
+    void start() {
+        open();
+        host->start();
+    }
+    void write_settings(const std::string& settings) const {
+        folder.write("weir.yaml", "upstream: http://127.0.0.1:3000\nquotas: [" + folder.path() +
+                                      "/quotas.yaml]\n" + settings);
+    }
+    void write_quotas(const std::string& quotas) const { folder.write("quotas.yaml", quotas); }
+    /// Until so many readings came to an end, good or bad.
+    void reload(Reload what) {
+        const std::uint64_t before = endings;
+        host->reload(what);
+        for (int turns = 0; endings == before && turns < 200; ++turns) {
+            control.run_one_for(std::chrono::milliseconds(100));
+        }
+        REQUIRE(endings != before);
+    }
+    [[nodiscard]] bool has_quota(const std::string& name) {
+        return host->quotas().find(name).has_value();
+    }
+
+    Folder folder;
+    boost::asio::io_context control{1};
+    std::optional<Host> host;
+    Lines told;
+    std::uint64_t endings = 0;
+
+  private:
+    void keys_warned(const std::string& warning) override { told.push_back("warned " + warning); }
+    void keys_failed(const std::string& /*reason*/) override { told.emplace_back("keys failed"); }
+    void keys_changed() override { told.emplace_back("keys changed"); }
+    void reload_failed(const std::vector<std::string>& errors) override {
+        ++endings;
+        told.push_back("failed " + std::to_string(errors.size()));
+    }
+    void sets_applied(const SetsOutcome& outcome) override {
+        told.insert(told.end(), outcome.gone.size(), "gone");
+    }
+    void late_outcome(const SetsOutcome& /*outcome*/) override {}
+    void settings_taken_over(const config::Settings& /*in_force*/,
+                             const std::vector<std::string>& after_restart) override {
+        told.emplace_back("settings");
+        told.insert(told.end(), after_restart.begin(), after_restart.end());
+    }
+    void read_own_files() override { told.emplace_back("own files"); }
+    void reloaded(std::size_t quota_sets) override {
+        ++endings;
+        told.push_back("reloaded " + std::to_string(quota_sets));
+    }
+
+    bool opened_ = false;
+};
+
+std::vector<std::uint32_t> key_ids(Running& running) {
+    return running.host->cluster().engine().key_ids();
+}
+
+std::string sealed_with(const std::string& key_file) {
+    return "cluster: {listen: '127.0.0.1:0', key_file: '" + key_file + "'}\n";
+}
+
+}  // namespace
+
+TEST_CASE("good quotas are taken over, of bad ones nothing") {
+    Running running("");
+    running.open();
+    CHECK(running.has_quota("a"));
+    running.write_quotas(quota_set("s", "[{name: a, limits: [{rate: 5r/s}]}, {nmae: b}]"));
+    running.reload(Reload::quotas);
+    CHECK(running.told == Lines{"failed 2"});  // an unknown field, and no name
+    CHECK(running.has_quota("a"));
+    CHECK(running.host->config_figures().errors.size() == 2);
+    CHECK_FALSE(running.host->config_figures().last_reload_successful);
+
+    running.told.clear();
+    running.write_quotas(quota_set("s\ngeneration: 2", "[{name: b, limits: [{rate: 5r/s}]}]"));
+    running.reload(Reload::quotas);
+    CHECK(running.told == Lines{"reloaded 1"});
+    CHECK(running.has_quota("b"));
+    CHECK_FALSE(running.has_quota("a"));
+    CHECK(running.host->config_figures().last_reload_successful);
+}
+
+TEST_CASE("settings are taken over when everything is asked for, but for what needs a restart") {
+    Running running("");
+    running.open();
+    running.write_settings("workers: 3\nlimits: {buffer: 8KiB, connections: 7}\n");
+    running.reload(Reload::everything);
+    CHECK(running.told ==
+          Lines{"settings", "workers", "limits.connections", "own files", "reloaded 1"});
+    CHECK(running.host->settings().limits.buffer == 8 * 1024);
+    CHECK(running.host->settings().workers == 0);
+    CHECK(running.host->config_figures().after_restart == Lines{"workers", "limits.connections"});
+}
+
+TEST_CASE("keys that change between reading and watching are read again") {
+    const Folder keys;
+    const std::string file = keys.write("keys", kFirstKey);
+    Running running(sealed_with(file));
+    running.open();
+    const auto before = key_ids(running);
+    keys.write("keys", kSecondKey);
+    running.host->start();
+    CHECK(key_ids(running) != before);
+    CHECK(running.told == Lines{"keys changed"});
+}
+
+TEST_CASE("a bad key file is told, shown, and leaves the keys in use and the quotas alone") {
+    const Folder keys;
+    const std::string file = keys.write("keys", kFirstKey);
+    Running running(sealed_with(file));
+    running.start();
+    const auto before = key_ids(running);
+    keys.write("keys", "short");
+    running.reload(Reload::everything);
+    CHECK(running.told == Lines{"settings", "keys failed", "own files", "reloaded 1"});
+    CHECK(key_ids(running) == before);
+    REQUIRE(running.host->config_figures().errors.size() == 1);
+    CHECK(running.host->config_figures().errors.front().find(file) != std::string::npos);
+    CHECK_FALSE(running.host->config_figures().last_reload_successful);
+    const auto now = running.host->reload_now();
+    REQUIRE_FALSE(now.has_value());
+    CHECK(now.error().message == running.host->config_figures().errors.front());
+
+    keys.write("keys", kFirstKey);
+    CHECK(running.host->reload_now().has_value());
+    CHECK(running.host->config_figures().last_reload_successful);
+}
+
+TEST_CASE("an error of reading at once says everything that is wrong") {
+    Running running("");
+    running.open();
+    running.write_quotas(quota_set("s", "[{name: a, limits: [{rate: 5r/s}]}, {nmae: b}]"));
+    const auto read = running.host->reload_now();
+    REQUIRE_FALSE(read.has_value());
+    const std::string& message = read.error().message;
+    CHECK(std::count(message.begin(), message.end(), '\n') == 1);
+    CHECK(message.find("did you mean 'name'") != std::string::npos);
+}
+
+TEST_CASE("a set whose file is gone is told to stay in force") {
+    Running running("");
+    running.open();
+    running.write_quotas(quota_set("t", "[]"));
+    CHECK(running.host->reload_now().has_value());
+    CHECK(running.told == Lines{"gone", "reloaded 1"});
+}
+
+TEST_CASE("after stop_reloading() nothing is taken over") {
+    Running running("");
+    running.start();
+    running.host->stop_reloading();
+    running.write_quotas(quota_set("s\ngeneration: 2", "[]"));
+    running.host->reload(Reload::everything);
+    running.host->join();
+    running.control.poll();
+    CHECK(running.told.empty());
+    CHECK(running.has_quota("a"));
+}
+
+}  // namespace weir::node
