@@ -1,4 +1,4 @@
-/* The smallest program: is a member of a fleet, asks for one request, says what it was told.
+/* The smallest program: it joins a fleet, checks one request, and prints the decision.
  *
  *     cc check.c $(pkg-config --cflags --libs weir) -o check
  *     ./check QUOTA [SETTING=VALUE ...] < quotas.yaml

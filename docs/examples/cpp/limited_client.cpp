@@ -1,5 +1,6 @@
-// A program that asks before it calls: several threads send requests to one service, each asking
-// weir first, so that this program and all others of its fleet together keep to the quota.
+// A program that limits the requests that it sends. Several threads send requests to one service,
+// and check each request with weir first. So this program and all others of its fleet together stay
+// within the quota.
 //
 //     limited-client SETTINGS QUOTA HOST PORT REQUESTS_PER_SECOND SECONDS
 //
@@ -31,7 +32,7 @@ struct Counts {
     std::atomic<long> offered{0}, admitted{0}, refused{0}, failed{0};
 };
 
-/// One thread's share of the load, by the clock and not by the answers.
+/// Sends one thread's share of the load at fixed times, whether answers are fast or slow.
 void run(weir::Worker& worker, const Plan& plan, Counts& counts) {
     using Clock = std::chrono::steady_clock;
     Connection service(plan.host, plan.port);
@@ -49,7 +50,7 @@ void run(weir::Worker& worker, const Plan& plan, Counts& counts) {
         }
         ++counts.admitted;
         if (service.get("/" + plan.quota + "/from-cpp") == 0) {
-            worker.refund(decision.charge());  // it never arrived
+            worker.refund(decision.charge());  // the request never arrived
             ++counts.failed;
         }
     }

@@ -19,8 +19,8 @@ import (
 	"example.org/limited/weir"
 )
 
-// limited is a middleware: 429 with Retry-After for what the fleet has no room for, 503 while the
-// fleet cannot be heard and the quota is pessimistic.
+// limited is a middleware. It answers 429 with Retry-After to requests for which there is no room,
+// and 503 while the quota's owners cannot be heard and the quota is pessimistic.
 func limited(fleet *weir.Fleet, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		quota, _, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, "/"), "/")
@@ -32,7 +32,7 @@ func limited(fleet *weir.Fleet, next http.Handler) http.Handler {
 			}
 			status := http.StatusTooManyRequests
 			if decision.Isolated {
-				status = http.StatusServiceUnavailable // nobody has asked for too much
+				status = http.StatusServiceUnavailable // the client has not sent too many requests
 			}
 			writer.WriteHeader(status)
 			return

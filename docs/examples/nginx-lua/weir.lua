@@ -5,7 +5,7 @@
 --     exit_worker_by_lua_block { weir:close() }
 --
 -- Open it in init_worker_by_lua and not earlier: nginx forks its workers after init_by_lua, and a
--- forked child has no thread that would hear the fleet. Nothing here waits: a check is arithmetic.
+-- forked child has no thread that hears the fleet. No call here waits: a check is arithmetic.
 
 local ffi = require("ffi")
 
@@ -103,12 +103,12 @@ function Weir.open(options)
     end
     return setmetatable({
         library = library, fleet = fleet[0], worker = worker[0],
-        -- nginx's worker runs one request at a time up to its next wait: one of each will do.
+        -- nginx's worker runs one request at a time until it waits, so one of each is enough.
         request = sized("weir_request"), decision = sized("weir_decision"),
     }, Weir)
 end
 
--- Decides about one request of this weight; the answer is good until the next call.
+-- Decides about one request of this weight. The result is valid until the next call.
 function Weir:check(quota, weight, mode)
     local request = self.request
     request.mode = mode or CHARGE
@@ -122,7 +122,7 @@ local function refuse(decision)
     if decision.hidden == 0 then
         ngx.header["X-Weir-Quota"] = ffi.string(decision.quota, decision.quota_length)
     end
-    -- A pessimistic quota whose fleet cannot be heard: nobody has asked for too much.
+    -- The quota is pessimistic and its owners are silent: the client has not sent too many requests.
     return ngx.exit(decision.reason == REASON_ISOLATED and 503 or 429)
 end
 
@@ -133,9 +133,9 @@ function Weir:limit(quota, weight)
     if decision.admitted == 0 then return refuse(decision) end
 end
 
--- In access_by_lua, in front of a sidecar that charges: refuses as above what the sidecar would
--- refuse, before it costs a connection; charges nothing. The sidecar, which must have nginx among its
--- judging_proxies, is told not to judge again; what a client says of that is replaced.
+-- In access_by_lua, in front of a sidecar that charges: refuses as above those requests that the
+-- sidecar would refuse, before they take a connection, and charges nothing. A field tells the sidecar,
+-- which must have nginx among its judging_proxies, not to decide again. A client's own field is replaced.
 function Weir:peek(quota, weight)
     local decision = self:check(quota, weight, PEEK)
     if decision.admitted == 0 then return refuse(decision) end
@@ -161,7 +161,7 @@ function Weir:metrics()
     return copy
 end
 
--- In exit_worker_by_lua: says goodbye, so that the fleet need not find out.
+-- In exit_worker_by_lua: says goodbye, so that the fleet knows at once that this member has left.
 function Weir:close()
     self.library.weir_close(self.fleet)
     self.fleet, self.worker = nil, nil

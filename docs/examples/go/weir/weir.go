@@ -1,8 +1,8 @@
 // Package weir makes a Go program a member of a weir fleet (cgo over libweir.so).
 //
-// A Fleet may be used by any goroutine. Behind it are as many of the library's workers as
-// goroutines may check at the same moment; a check takes a free one, which costs far less than
-// what is checked. Nothing on the way waits for the network.
+// A Fleet may be used by any goroutine. It has as many of the library's workers as goroutines can
+// check at the same moment; each check uses a free one, which costs little. No check waits for the
+// network.
 package weir
 
 // #cgo pkg-config: weir
@@ -33,7 +33,7 @@ const (
 	ChargeWithoutJudging Mode = C.WEIR_CHARGE_WITHOUT_JUDGING
 )
 
-// Decision is what came of a check.
+// Decision is the result of a check.
 type Decision struct {
 	Admitted   bool
 	Quota      string // set when refused and not hidden
@@ -88,13 +88,13 @@ func Open(options Options) (*Fleet, error) {
 
 func workerCount() int { return min(runtime.GOMAXPROCS(0), 64) }
 
-// Close says goodbye to the fleet. No check may run any more.
+// Close says goodbye to the fleet. No check may be running.
 func (fleet *Fleet) Close() {
 	C.weir_close(fleet.fleet)
 	fleet.fleet = nil
 }
 
-// Check decides about one request of this weight under the quota and all its ancestors.
+// Check decides about one request of this weight under the quota and all quotas above it.
 func (fleet *Fleet) Check(quota string, weight float64, mode Mode) Decision {
 	worker := <-fleet.workers
 	defer func() { fleet.workers <- worker }()
@@ -118,7 +118,7 @@ func (fleet *Fleet) Check(quota string, weight float64, mode Mode) Decision {
 	return decision
 }
 
-// Refund gives everything back: the request never reached its service.
+// Refund gives the charge back, because the request never reached its service.
 func (fleet *Fleet) Refund(decision *Decision) {
 	worker := <-fleet.workers
 	defer func() { fleet.workers <- worker }()
@@ -128,7 +128,7 @@ func (fleet *Fleet) Refund(decision *Decision) {
 // LivePeers counts the other members that are alive.
 func (fleet *Fleet) LivePeers() int { return int(C.weir_live_peers(fleet.fleet)) }
 
-// Metrics is Prometheus' text format.
+// Metrics returns the metrics in Prometheus' text format.
 func (fleet *Fleet) Metrics() (string, error) {
 	failure := C.weir_error{size: C.sizeof_weir_error}
 	var text *C.char
