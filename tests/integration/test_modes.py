@@ -164,8 +164,12 @@ def test_the_access_log_has_a_line_for_each_request(world, folder):
     log.rename(folder / "access.log.1")
     sidecar.settings["access_log"] = "limited"
     sidecar.config_file.write_text(json.dumps(sidecar.config()))
+    taken_over = sidecar.metric("weir_proxy_events_total", event="reloads")
     sidecar.reload()
     wait_until(log.exists, 20, "the log is opened again")
+    # The log is opened before the settings are read: until a worker has these, it logs everything.
+    wait_until(lambda: sidecar.metric("weir_proxy_events_total", event="reloads") > taken_over, 20,
+               "the settings are in use")
     simple.get(sidecar.address, "/other/1")
     simple.get(sidecar.address, "/few/9")
     wait_until(lambda: log.read_text().count("\n") == 1, 20, "one line")
