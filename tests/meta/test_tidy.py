@@ -66,9 +66,9 @@ def test_a_source_without_a_fault_is_good(tmp_path):
 
 def test_what_is_neither_a_module_nor_a_file_is_told():
     with pytest.raises(SystemExit, match="nowhere is neither a module of src/ nor a file"):
-        TIDY["units_of"](["nowhere"], {})
+        TIDY["unit_of"]("named", ["nowhere"], {})
 
 
 def test_its_modules_are_those_of_src():
     modules = sorted(path.parent.name for path in (ROOT / "src").glob("*/CMakeLists.txt"))
-    assert sorted(TIDY["MODULES"]) == modules
+    assert sorted(module for unit in TIDY["MODULES"].values() for module in unit) == modules
