@@ -1,6 +1,6 @@
 #pragma once
-// A UDP or TCP address as a plain value: an IPv4 or IPv6 address and a port. It needs no socket
-// library.
+// A UDP or TCP address as a plain value: an IPv4 or IPv6 address and a port. This header needs no
+// socket headers.
 
 #include <array>
 #include <compare>
@@ -13,7 +13,8 @@
 namespace weir {
 
 struct Endpoint {
-    /// IPv6 in network order; an IPv4 address is kept as ::ffff:a.b.c.d (RFC 4291, 2.5.5.2).
+    /// An IPv6 address in network order. An IPv4 address is kept as ::ffff:a.b.c.d (RFC 4291,
+    /// 2.5.5.2).
     std::array<std::uint8_t, 16> address{};
     std::uint16_t port = 0;
 

@@ -6,11 +6,11 @@
 // shows (app/quota_edit.cpp, app/quota_text.cpp). A test compares the tables of
 // docs/configuration.md with it.
 //
-// A new field takes three steps: a member in limiter/definition.h, a row here (in fields.cpp) and
-// whatever the limiter or the fleet does with it. Nothing else lists the fields. A row names the
-// kind of its value. Only a new kind needs code in the places above, and the compiler finds them,
-// because each visits a std::variant of all kinds. tests/app/quota_fields_test.cpp takes every row
-// through all of these places.
+// A new field takes four steps: a member in limiter/definition.h or quota_options.h, a row here (in
+// fields.cpp), a row in docs/configuration.md (and docs/protocol.md), and whatever the limiter or
+// the fleet does with it. No other code has to be changed. A row names the kind of its value. Only
+// a new kind needs code in the places above, and the compiler finds them, because each visits a
+// std::variant of all kinds. tests/app/quota_fields_test.cpp takes every row through all of them.
 //
 // Immutable and thread-safe. The functions in a row get and set one value; they keep no state.
 
@@ -58,17 +58,17 @@ struct TextValue {
 };
 
 /// The share of keys for which the quota refuses, such as "25%"
-/// (limiter::QuotaDefinition::enforced_share). A key here is a value of the request by which such a
-/// quota chooses requests (see KeyValue), and not the key of a field in documents.
+/// (limiter::QuotaDefinition::enforced_share). Such a key belongs to a request: all requests with
+/// the same key are treated alike. KeyValue says where it comes from. It is not a field's key.
 struct ShareValue {
     double (*get)(const limiter::QuotaDefinition&);
     void (*set)(limiter::QuotaDefinition&, double share);
 };
 
-/// What such a key is (limiter::QuotaOptions::enforced_by). Documents say kQuotaKey, and then it is
-/// the leaf's name; or they say kHeaderKey and the name of a request field, and then it is that
-/// field's value. get() and set() have an empty text for the leaf's name, otherwise the name of the
-/// field.
+/// What the key of a request is (limiter::QuotaOptions::enforced_by). If a document says kQuotaKey,
+/// it is the leaf's name. If a document says kHeaderKey followed by the name of a request field, it
+/// is the value of that field. get() returns and set() takes the name of that field; it is empty if
+/// the key is the leaf's name.
 inline constexpr std::string_view kQuotaKey = "quota";
 inline constexpr std::string_view kHeaderKey = "header:";
 struct KeyValue {
@@ -115,7 +115,7 @@ using LimitValue =
 
 // --- the table -----------------------------------------------------------------------------------
 
-/// Where `weir quota` shows a field of a quota.
+/// Where `weir quota` shows a field of a quota. Has no meaning for the fields of a limit.
 enum class Shown : std::uint8_t {
     apart,   // in a place of its own: name, parent, limits, and mode with its share and key
     options  // in the list of options, as "key value", unless it is at its default

@@ -6,11 +6,11 @@
 // A snapshot is written block by block while the map may change. Each entry is complete, and a
 // change to a part that has been written is left to the next snapshot. Each block ends in a
 // checksum of its content and of the contents of all blocks before it. So a snapshot that is cut
-// off or altered is refused as a whole, as is one of another cluster or format.
+// off or altered is refused as a whole, as is one of another cluster or format or an old one.
 //
 // The file holds the time of writing by the wall clock, so that lifetimes and tombstones also end
-// while the process is down. If the wall clock was set back meanwhile, the snapshot is taken for
-// one that has just been written.
+// while the process is down. If the wall clock shows an earlier time than that when the file is
+// read, the snapshot is taken for one that has just been written.
 //
 // Writer and reader are state machines without a clock or a file. Thread-safety: none. Bounds: each
 // holds one block at a time.
@@ -35,12 +35,12 @@ inline constexpr std::size_t kMaximumSnapshotBlock = 64 * 1024;
 
 class SnapshotWriter {
   public:
-    /// `map` must outlive the writer and may change between calls. `unix_now` is the wall clock's
-    /// time.
+    /// `map` must outlive the writer and may change between calls. `now` and `unix_now` are one
+    /// instant by the monotonic and by the wall clock, the latter as the time since 1970.
     SnapshotWriter(const DefinitionMap& map, std::string_view cluster, Instant now,
                    Duration unix_now);
-    /// The next piece of the file: a block with its length and checksum, the first one after the
-    /// file's magic and format. Empty after the end of the file.
+    /// The next piece of the file, which is a block with its length and checksum; the first piece
+    /// has the file's magic and format in front of the block. Empty after the end of the file.
     [[nodiscard]] std::vector<std::byte> next();
     /// How many entries have been written so far.
     [[nodiscard]] std::uint64_t entries() const { return entries_; }
@@ -56,8 +56,8 @@ class SnapshotWriter {
     Instant now_;
     Duration unix_now_;
     Phase phase_ = Phase::header;
-    std::size_t leaf_ = 0;  // the leaf of the map that is being written
-    std::string after_;     // the name of the last entry that was written of it; empty: none
+    std::size_t leaf_ = 0;  // the leaf of the map that is being written, of kAllLeaves
+    std::string after_;     // the last name that was written of this leaf; empty: none yet
     std::uint64_t entries_ = 0;
     std::uint64_t sum_ = 0;  // the checksum of all blocks so far
 };
@@ -89,20 +89,20 @@ class SnapshotReader {
     /// whole snapshot is known to be correct.
     explicit SnapshotReader(SnapshotExpectation expected, Take take = {});
     /// Takes the next bytes of the file, in pieces of any length. Returns the fault of the
-    /// snapshot, if one has been found so far.
+    /// snapshot, if one has been found so far; further bytes are then ignored.
     [[nodiscard]] std::optional<SnapshotFault> receive(ByteSpan bytes);
     /// To be called at the end of the file. Returns the fault of the whole snapshot, or nothing.
     [[nodiscard]] std::optional<SnapshotFault> finish() const;
     [[nodiscard]] std::uint64_t entries() const { return entries_; }
-    /// How long ago it was written, by the wall clock, and the cluster that it names. Zero and
-    /// empty until the header has been read; the age is also zero for a snapshot of another
-    /// cluster.
+    /// How long ago the snapshot was written, by the wall clock, and the cluster that it names:
+    /// zero and empty until the header has been read. For another cluster's snapshot the age stays
+    /// zero.
     [[nodiscard]] Duration age() const { return age_; }
     [[nodiscard]] const std::string& cluster() const { return cluster_; }
 
   private:
     enum class Phase : std::uint8_t { magic, header, entries, done };
-    // The file is read in units: first its magic and format, then one block after another.
+    // The file is read in units: first its magic and format, which are one unit, then its blocks.
     [[nodiscard]] std::size_t wanted() const;
     [[nodiscard]] bool begins_otherwise() const;
     [[nodiscard]] std::optional<SnapshotFault> take_unit();

@@ -1,8 +1,8 @@
 #pragma once
 // Counts forks, so that an object can find out whether it was made in this process or in one that
 // this process descends from. A handler (pthread_atfork) runs in each child and adds one, so a look
-// at the count costs one load. Forks are not noticed if they pass the C library by, or if there was
-// no memory to install the handler. Any thread may call every function.
+// at the count costs one load. A fork is not noticed if it was made by a system call without the C
+// library, or if there was no memory to install the handler. Any thread may call every function.
 
 #include <atomic>
 #include <cstdint>
@@ -15,8 +15,8 @@ class ForkCount {
     /// process descends from the one that made the object. The first call installs the handler,
     /// without which nothing is counted.
     [[nodiscard]] static std::uint32_t here();
-    /// How many forks, one after the other, lie between the process that installed the handler and
-    /// this one.
+    /// How many forks lie between the process that installed the handler and this one: 1 in its
+    /// child, 2 in the child's child.
     [[nodiscard]] static std::uint32_t now() { return count_.load(std::memory_order_relaxed); }
 
   private:

@@ -1,9 +1,10 @@
 #pragma once
 // What this process tells the other members about itself: its address, its incarnation, its flags
-// and its counter. The incarnation is a random number that tells this run of the process from all
-// others. What SWIM calls the incarnation number is the counter: by raising it, this process
-// refutes what others say about it. A new incarnation is taken only when refuting is not possible
-// any more, because others have given this process up (renewal.h). Plain value, not thread-safe.
+// and its counter. The incarnation is a random number that tells this run of the process, or this
+// part of the run, from all others. What SWIM calls the incarnation number is the counter: by
+// raising it, this process refutes what others say about it. If others have given this process up,
+// it cannot refute that; only then does it take a new incarnation, in the same run (renewal.h).
+// Plain value, not thread-safe.
 //
 // Invariant: the incarnation is never 0, because 0 means that an incarnation is not known.
 
@@ -24,11 +25,12 @@ class Self {
     /// What this process tells about itself; `state` is `alive`, or `left` for a goodbye.
     [[nodiscard]] MemberUpdate update(MemberState state) const;
 
-    /// Refutes a statement of another member: raises the counter to one above `counter`, which is
-    /// the statement's and must be at least the present one. A lower one is refuted already.
+    /// Refutes what another member states about this process: raises this process's counter to one
+    /// above `counter`, the counter in that statement. `counter` must not be below this process's
+    /// counter, because a statement with a lower one is refuted already.
     void refute(std::uint64_t counter);
-    /// Sets the flag `leaving`: this process is draining. The counter rises as well, so that others
-    /// accept the news.
+    /// Sets the flag `leaving`: this process owns nothing any more and will soon say goodbye. The
+    /// counter rises as well, so that others accept the news.
     void begin_leaving();
     /// Draws another incarnation, whose counter begins at 0 again.
     void renew(Random& random);

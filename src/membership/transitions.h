@@ -1,9 +1,10 @@
 #pragma once
 // The states of a member and every step between them: it joins, is suspected, refutes that, dies,
-// leaves or is replaced by another incarnation at its address. One function makes each step as a
-// whole: it changes the tables, informs prober and search, reports an event and spreads the news.
-// The callers (updates.h, proofs.h and membership.h) decide when a step is due. A member is live
-// until it is removed, also while it is suspected.
+// leaves or is replaced by another incarnation at its address. For each step there is one function,
+// which changes the tables, informs prober and search if they have to know, reports an event and
+// spreads the news (clear() leaves that to its caller). The callers (updates.h, proofs.h and
+// membership.h) decide when a step is due. A member is live until it is removed, also while it is
+// suspected.
 //
 // Suspicions (SWIM, section 4.2) are those of Lifeguard: the more members confirm one
 // independently, the shorter it lasts. A suspicion whose time is over ends in death only if no
@@ -39,8 +40,9 @@ class Transitions {
     /// Removes a live member for good; `cause` is dead, left or replaced.
     void remove(const gossip::MemberId& id, MemberState cause, Instant now);
 
-    /// Begins the suspicion of a live member that is not suspected yet. `by` is the first member
-    /// that suspects it, and `counter` is the suspect's own, to be exceeded by its refutation.
+    /// Begins the suspicion of a live member that is not suspected yet. `by` is the member that
+    /// suspects it, and `counter` is the suspect's counter as that member knows it. The suspect
+    /// refutes the suspicion by a higher counter.
     void suspect(const gossip::MemberId& id, std::uint64_t counter, gossip::Incarnation by,
                  Instant now);
     /// This process's own probe of a live member has failed: begins a suspicion, or confirms the

@@ -1,8 +1,9 @@
 #pragma once
 // The normal form of a path, with which routes are matched: its segments, percent-decoded once.
-// PathRules say whether dot segments and doubled slashes are resolved. A slash at the end makes no
-// difference. An escaped slash ("%2F") does not end its segment: it becomes a '/' in the segment's
-// text. Each such segment is marked, because some applications take that slash for a separator.
+// PathRules say whether dot segments are resolved and doubled slashes merged. A slash at the end
+// makes no difference. An escaped slash ("%2F") does not end its segment: it becomes a '/' in the
+// segment's text. Each such segment is marked, because some applications take that slash for a
+// separator.
 //
 // Not thread-safe. An object can be used for one path after another; it keeps its buffers, so that
 // it soon allocates nothing any more. The views of its segments are valid until the next path.
@@ -21,13 +22,13 @@ struct PathRules {
 };
 
 /// Why two programs could read a path differently. The router answers such a path with 400, unless
-/// a route allows it (docs/routing.md). The segments are built all the same: a malformed escape
-/// stays as it was written, and an escaped dot segment is a segment like any other. Of several
-/// reasons the first one found is kept.
+/// the matching route allows it (docs/routing.md). The segments are built all the same: a malformed
+/// escape stays as it was written, and an escaped dot segment is a segment like any other. Of
+/// several reasons the first one found is kept.
 enum class Ambiguity : std::uint8_t {
     none,
     bad_escape,           ///< '%' without two digits, or an escaped control byte
-    escaped_dot_segment,  ///< "%2e%2e", "a%2F..%2Fb"; whether dot segments are resolved or not
+    escaped_dot_segment,  ///< "%2e%2e", "a%2F..%2Fb", even if dot segments are not resolved
     escaped_backslash,    ///< "%5c", which some programs take for a slash
     above_root,           ///< "/../a", if dot segments are resolved
 };
@@ -71,10 +72,10 @@ class NormalPath {
     void look_for_hidden_dots(std::string_view segment);
     void found(Ambiguity ambiguity);
 
-    /// What the segments are parts of: their decoded texts one after the other, or the whole path
-    /// if nothing is to be decoded.
+    /// Each segment is a piece of this text. It consists of the decoded segments one after the
+    /// other; if build() finds nothing to decode, or after build_decoded_first(), it is the path.
     std::string text_;
-    std::string decoded_;  // of build_decoded_first()
+    std::string decoded_;  // the path as build_decoded_first() has decoded it
     std::vector<Segment> segments_;
     Ambiguity ambiguity_ = Ambiguity::none;
     bool escaped_slash_ = false;

@@ -1,6 +1,7 @@
 #pragma once
-// How a fault is written in a story file: "kill: {sidecar: 3, for: 7s}". The reader, the writer and
-// docs/simulator.md use the same two tables: one of faults and one of their fields. Pure.
+// How a fault is written in a story file: "kill: {sidecar: 3, for: 7s}". The reader and the writer
+// use the same two tables, one of faults and one of their fields; a test compares docs/simulator.md
+// with them. No state.
 
 #include <span>
 #include <string>
@@ -14,14 +15,15 @@
 
 namespace weir::sim {
 
-/// What the fields of a fault may name: a sidecar by its number, from 0 to `sidecars` - 1, and a
-/// quota by a name that one of `quotas` defines. Anything else is an error.
+/// What the fields of a fault may name. The number of a sidecar must be from 0 to `sidecars` - 1.
+/// The name of a quota (also in "owner of q") must be that of one of `quotas`, or that of an
+/// instance of a template among them. Anything else is an error.
 struct FaultContext {
     std::uint32_t sidecars = 0;
     std::span<const limiter::QuotaDefinition> quotas;
 };
 
-/// A field of some faults, such as `for`.
+/// A field of some faults, such as `for`. Every row of the table has both functions.
 struct FaultField {
     std::string_view key;
     std::string_view value;    // an example of its value, for people
@@ -40,7 +42,7 @@ struct FaultForm {
     std::vector<std::string_view> optional;  // fields that may be left out
     std::string_view meaning;                // for people
 };
-/// All faults, in the order of FaultKind.
+/// All kinds of faults, in the order of FaultKind.
 [[nodiscard]] std::span<const FaultForm> fault_forms();
 
 /// The key of a kind of fault: "kill", "cut_one_way" …
@@ -57,7 +59,8 @@ struct FaultForm {
 /// The fault as one step of a story file: "{at: 65.2s, stop: {sidecar: 3, for: 7.1s}}".
 [[nodiscard]] std::string describe(const Fault& fault);
 
-/// These texts read back as the same number: "65.2s", "50%" for 0.5, "12.5r/s".
+/// Numbers as a story file has them: "65.2s", "50%" for 0.5, "12.5r/s". A number that was read from
+/// a story file is the same after it has been written and read again.
 [[nodiscard]] std::string seconds_text(double seconds);
 [[nodiscard]] std::string share_text(double share);
 [[nodiscard]] std::string rate_text(double per_second);

@@ -21,7 +21,8 @@
 
 namespace weir::sim {
 
-/// The key of the fleet with this number: 0 is the first, and each rotation takes the next.
+/// One of the keys that a fleet uses in turn: it begins with key 0, and each rotation of the keys
+/// goes on to the next number.
 [[nodiscard]] gossip::Key key_of_fleet(std::uint32_t number);
 
 struct SidecarSettings {
@@ -29,14 +30,17 @@ struct SidecarSettings {
     sync::SyncSettings sync;
     double clock_drift = 0;  // the largest drift as a share: 1e-4 is 100 ppm
     membership::MembershipSettings membership{};
-    double membership_bytes_share = 1;  // engine::Options says what this and the next one mean
-    bool anchor = false;
+    double membership_bytes_share = 1;                  // as in engine::Options
+    bool anchor = false;                                // as in engine::Options
     std::vector<gossip::Key> keys = {key_of_fleet(0)};  // the first one seals
 };
 
 class SimulatedSidecar {
   public:
+    /// Sidecars have addresses in a row, in the order of their numbers.
     static Endpoint address_of(std::uint32_t number);
+    /// The number may be above those of all sidecars. Nothing for an earlier address or another
+    /// port.
     static std::optional<std::uint32_t> number_of(const Endpoint& address);
 
     explicit SimulatedSidecar(std::uint32_t number) : number_(number) {}
@@ -47,6 +51,7 @@ class SimulatedSidecar {
                Random random);
     /// Ends the process at once, without a goodbye.
     void kill();
+    /// Whether there is a process, even if it is stopped at present (`stopped_until`).
     [[nodiscard]] bool running() const { return engine_ != nullptr; }
     /// The number of the latest process of this sidecar, raised by each start(). Events for earlier
     /// processes have no effect.
@@ -54,7 +59,8 @@ class SimulatedSidecar {
 
     // The functions from offer() to ledger() may be called only while the process is running.
 
-    /// Charges a request of weight 1 to the quota. False if it is refused.
+    /// Decides about a request of weight 1, and charges it to the quota if it is admitted. False if
+    /// it is refused.
     [[nodiscard]] bool offer(std::string_view quota, Instant now);
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
     /// The host at this address answers a datagram of this process with the message that nobody
@@ -73,17 +79,17 @@ class SimulatedSidecar {
 
     // What the World keeps for each sidecar; this class only clears it in start().
 
-    // Has a value while the process does not run although it has not ended. Its socket then keeps
-    // datagrams, up to a bound, which the process receives when it goes on.
+    // Has a value while the process is stopped: it exists, but executes nothing until that instant.
+    // Its socket then keeps datagrams, up to a bound, which the process receives when it goes on.
     std::optional<Instant> stopped_until;
     struct Waiting {
         std::vector<std::byte> bytes;
         Endpoint from;
     };
     std::vector<Waiting> socket;
-    // A throttled process (by the quota of CPU time of its control group) is stopped again and
-    // again, for such short times that its requests wait until it goes on. Requests to other
-    // stopped processes are lost.
+    // Whether the process is throttled because its control group has used up its CPU time. Such a
+    // process is stopped again and again, for such short times that its requests wait until it goes
+    // on (`requests`). Requests to a stopped process that is not throttled are lost.
     bool throttled = false;
     struct Request {
         std::uint32_t quota = 0;

@@ -6,8 +6,8 @@
 // these messages directly, without the network.
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns reporter, owner and their
-// tables; borrows settings, limiter, transport and the ledger (if there is one), which must outlive
-// it.
+// tables; borrows settings, limiter, transport and the ledger (which only the simulator has, else
+// it is nullptr). They must outlive it.
 // Invariant: no call is given an earlier `now` than the calls before it.
 
 #include <cstdint>
@@ -34,27 +34,28 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
                     membership::Transport& transport, Random for_reporter, Random for_owner,
                     WeightLedger* ledger);
 
-    /// After the transport has started.
+    /// To be called once, after the transport has started.
     void start(Instant now);
     /// Takes a message about counters or hot limits in.
     void receive(const membership::Received& message, Instant now);
-    /// A datagram of the member was opened, so the member lives.
+    /// The member lives: a message from it has come that is not one of membership's own.
     void heard(const gossip::MemberId& member, Instant now);
-    /// A value that the member sent was refused. Reports show the member with the number of its
-    /// refusals.
+    /// Counts a refused message about definitions among the refused values of the member that sent
+    /// it, which engine::PeerReport shows.
     void blame(const gossip::MemberId& member, Instant now);
-    /// All messages of a datagram with deltas of this member have been received. Publications that
-    /// waited to share a datagram with the answer are sent now.
+    /// To be called when a datagram in which this member sent deltas has been received as a whole.
+    /// Sends the publications to this member that waited to share a datagram with the answer.
     void answered(const gossip::MemberId& member, Instant now);
-    /// A host says that no process listens at the member's address. True when the member itself is
-    /// to be asked whether it lives.
+    /// Takes a host's answer that no process listens at the member's address, which can be forged.
+    /// When the result is true, the caller has to ping the member.
     [[nodiscard]] bool nobody_there(const gossip::MemberId& member, Instant now);
-    /// `number` counts all ticks of the process; work that is not done at every tick goes by it.
+    /// `number` counts all ticks of the process; some work is done only at every n-th of them.
     void tick(Instant now, std::uint64_t number);
-    /// Follows the changes of membership since the last call. It reads the changes of owners from
-    /// the transport itself.
+    /// Follows the changes of membership since the last call, and the changes of owners, which it
+    /// takes from the transport.
     void follow(std::span<const membership::MembershipEvent> events, Instant now);
-    /// The process was stopped, and the datagrams that waited have been discarded.
+    /// The process runs again after it was stopped (engine/stop_detector.h), and the datagrams that
+    /// had waited have been discarded. Asks owners for totals, and the other owners for their sums.
     void stopped(Instant now);
     /// Definitions changed: parameters of limits in use are read again.
     void definitions_changed(Instant now);
@@ -63,7 +64,8 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     void records_changed(Instant now) { reporter_.drop_changed(now); }
     /// Sends the last deltas. To be called before the transport begins to leave.
     void begin_leaving(Instant now);
-    /// Hands the limits that are owned here over to the owners that remain.
+    /// Hands the limits that are owned here over to the owners that remain. To be called after the
+    /// transport has begun to leave.
     void leave(Instant now);
 
     [[nodiscard]] SyncStatistics& counters() { return counters_; }
@@ -118,7 +120,7 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     Owner owner_;
     HotTable hot_;
     DeltaPackets packets_;
-    AnswerPacket* answering_ = nullptr;  // set while the deltas of one message are received
+    AnswerPacket* answering_ = nullptr;  // answers the deltas being received; else null
     gossip::MemberId self_;
     MemberNumber self_number_ = 0;
     LoadMeter load_;
