@@ -115,7 +115,7 @@ void append_ietf(std::string& out, const LimitView& limit) {
     out += ";r=";
     append_number(out, to_integer(limit.remaining));
     out += ";t=";
-    append_number(out, whole_seconds(limit.reset));
+    append_number(out, reset_seconds(limit));
     out += "\r\n";
 }
 
@@ -125,7 +125,7 @@ void append_x_ratelimit(std::string& out, const LimitView& limit) {
     out += "\r\nX-RateLimit-Remaining: ";
     append_number(out, to_integer(limit.remaining));
     out += "\r\nX-RateLimit-Reset: ";
-    append_number(out, whole_seconds(limit.reset));
+    append_number(out, reset_seconds(limit));
     out += "\r\n";
 }
 
@@ -297,6 +297,14 @@ std::string_view reason_phrase(unsigned status) {
         default:
             return "Error";
     }
+}
+
+std::uint64_t reset_seconds(const LimitView& limit) {
+    if (limit.reset <= Duration::zero()) {
+        return 0;
+    }
+    const auto second = std::chrono::floor<std::chrono::seconds>(limit.wall_clock);
+    return whole_seconds(limit.wall_clock - second + limit.reset);
 }
 
 std::uint64_t retry_after_seconds(Duration retry_after, Random& random) {

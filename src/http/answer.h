@@ -36,7 +36,16 @@ struct LimitView {
     Duration period = std::chrono::seconds(1);
     double remaining = 0;
     Duration reset{};  ///< until the level is back at the `low` border
+    /// The wall clock, as time since 1970, when the decision was made. It decides how `reset` is
+    /// rounded, see reset_seconds().
+    Duration wall_clock{};
 };
+
+/// The whole seconds that clients are told for `reset`: from the second in which they are told to
+/// the one at whose beginning it has passed. So their sum with the second in which they are told is
+/// the same however often a client asks, which it is not if `reset` is rounded by itself. At most a
+/// second more than `reset` rounded up, and never less than it.
+[[nodiscard]] std::uint64_t reset_seconds(const LimitView& limit);
 
 /// Which families of fields about a limit are written.
 struct HeaderSwitches {

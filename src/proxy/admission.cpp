@@ -22,13 +22,15 @@ http::QuotaUnit unit_of(limiter::Unit unit) {
     return http::QuotaUnit::requests;
 }
 
-http::LimitView view_of(const limiter::Decision& decision, std::string_view quota) {
+http::LimitView view_of(const limiter::Decision& decision, std::string_view quota,
+                        Duration wall_clock) {
     return {.quota = quota,
             .unit = unit_of(decision.unit),
             .amount = decision.amount,
             .period = decision.period,
             .remaining = decision.remaining,
-            .reset = decision.reset};
+            .reset = decision.reset,
+            .wall_clock = wall_clock};
 }
 
 /// Which families of fields are written: those of the quota's definition or, if it names none,
@@ -156,7 +158,7 @@ Judgement admit_by_name(ClientSide& client, const http::RequestHead& head,
         if (decision.shadow_refused) {
             worker.mutable_counters().count(Event::shadow_refused);
         }
-        if (leaf.overflow_depth > 0) {
+        if (leaf.overflow_depth > 0 && !leaf.unjudged) {
             worker.mutable_counters().count(Event::template_overflow);
         }
         return judgement;
@@ -189,7 +191,7 @@ unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,
         refusal.status = highest_status >= 503 ? 503 : 429;
     }
     if (!decision.hide_headers) {
-        refusal.limit = view_of(decision, decision.quota);
+        refusal.limit = view_of(decision, decision.quota, worker.wall_clock());
     }
     worker.text().clear();
     http::append_refusal(
@@ -225,7 +227,7 @@ void append_success_fields(std::string& out, ClientSide& client, const ActiveSna
         return;
     }
     const auto* options = client.worker.limiter().options(judgement.decision);
-    http::append_limit_fields(out, view_of(judgement.decision, quota),
+    http::append_limit_fields(out, view_of(judgement.decision, quota, client.worker.wall_clock()),
                               switches_of(headers, options));
 }
 

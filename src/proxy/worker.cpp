@@ -1,10 +1,7 @@
 #include "proxy/worker.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include "limiter/limiter.h"
@@ -16,24 +13,6 @@ namespace {
 
 /// The most free buffers of each size that a worker keeps; of large ones at most 2 MiB.
 constexpr std::size_t kKeptBuffers = 64;
-
-/// A date as of RFC 9110, 5.6.7, in English whatever the locale.
-std::string imf_fixdate(Duration since_1970) {
-    static constexpr std::array<const char*, 7> kDays = {"Sun", "Mon", "Tue", "Wed",
-                                                         "Thu", "Fri", "Sat"};
-    static constexpr std::array<const char*, 12> kMonths = {
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
-    const std::time_t time = static_cast<std::time_t>(seconds);
-    std::tm parts{};
-    ::gmtime_r(&time, &parts);
-    std::array<char, 40> text{};
-    const int size = std::snprintf(text.data(), text.size(), "%s, %02d %s %04d %02d:%02d:%02d GMT",
-                                   kDays[static_cast<std::size_t>(parts.tm_wday)], parts.tm_mday,
-                                   kMonths[static_cast<std::size_t>(parts.tm_mon)],
-                                   parts.tm_year + 1900, parts.tm_hour, parts.tm_min, parts.tm_sec);
-    return {text.data(), static_cast<std::size_t>(size)};
-}
 
 }  // namespace
 
@@ -221,13 +200,8 @@ void Worker::sweep() {
     loop_->timers().arm(*sweep_alarm_, loop_->now() + kSweepInterval);
 }
 
-std::string_view Worker::date() {
-    if (date_.empty() || loop_->now() - date_read_ >= std::chrono::seconds(1)) {
-        date_ = imf_fixdate(net::unix_time());
-        date_read_ = loop_->now();
-    }
-    return date_;
-}
+std::string_view Worker::date() { return wall_clock_.date(loop_->now()); }
+Duration Worker::wall_clock() { return wall_clock_.at(loop_->now()); }
 
 void Worker::finish(Instant accept_until, Duration grace) {
     loop_->post([this, accept_until, grace] {

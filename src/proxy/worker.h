@@ -30,6 +30,7 @@
 #include "proxy/idle_list.h"
 #include "proxy/settings.h"
 #include "proxy/upstream_pool.h"
+#include "proxy/wall_clock.h"
 #include "routing/router.h"
 
 namespace weir::limiter {
@@ -111,8 +112,10 @@ class Worker {
     [[nodiscard]] routing::Scratch& routing_scratch() { return routing_scratch_; }
     [[nodiscard]] CheckReader& check_reader() { return check_reader_; }
     [[nodiscard]] std::string& text() { return text_; }
-    /// The value of Date for weir's own answers, at most a second old.
+    /// The value of Date for weir's own answers.
     [[nodiscard]] std::string_view date();
+    /// The wall clock, as time since 1970.
+    [[nodiscard]] Duration wall_clock();
     /// Whether there are other workers, which may need the upstream connections that are idle here.
     [[nodiscard]] bool shares_upstreams() const { return shared_.workers > 1; }
     /// limits.upstream_connections, or fewer if there are not as many descriptors.
@@ -166,8 +169,7 @@ class Worker {
     routing::Scratch routing_scratch_;
     CheckReader check_reader_;
     std::string text_;
-    std::string date_;
-    Instant date_read_{};
+    WallClock wall_clock_;
     std::vector<std::unique_ptr<net::Listener>> listeners_;
     net::Listener::Counters published_;
     std::vector<ClientConnection*> connections_;

@@ -158,6 +158,17 @@ TEST_CASE("amounts become whole numbers") {
           "RateLimit-Policy: \"q\";q=1024;qu=\"content-bytes\";w=1");
 }
 
+TEST_CASE("however often a client asks, the second in which a limit is free again is the same") {
+    const Duration free_again = 1'700'000'010'500ms;
+    for (Duration now = 1'700'000'000s; now < free_again; now += 37ms) {
+        const LimitView limit{.reset = free_again - now, .wall_clock = now};
+        const auto second = std::chrono::floor<std::chrono::seconds>(now).count();
+        CHECK(static_cast<std::uint64_t>(second) + reset_seconds(limit) == 1'700'000'011U);
+    }
+    CHECK(reset_seconds({.reset = 0s, .wall_clock = free_again}) == 0);
+    CHECK(reset_seconds({.reset = -1s, .wall_clock = free_again}) == 0);
+}
+
 TEST_CASE("Retry-After is at least a second, rounded up, and jitters") {
     Random random(3);
     std::set<std::uint64_t> seen;

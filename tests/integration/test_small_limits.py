@@ -1,5 +1,8 @@
 """Limits of a few requests a minute, shared by three."""
 
+import time
+from email.utils import parsedate_to_datetime
+
 import pytest
 
 from harness import http
@@ -59,3 +62,20 @@ def test_a_refusal_names_its_quota_and_says_when_to_come_back(world):
     assert refused.headers["ratelimit"].startswith('"few";r=0;t=')
     assert refused.headers["ratelimit-policy"].startswith('"few";q=2;w=60')
     assert world.origin.arrivals().total("none") == 0
+
+
+def test_a_spent_limit_is_free_again_in_one_second_however_often_a_client_asks(world):
+    sidecar = world.fleet(1, [quota("few", "6r/m", headers="x-ratelimit")])[0]
+    for _ in range(6):
+        assert http.get(sidecar.address, "/few/1").status == 200
+    until = time.monotonic() + 3
+    free_again, asked_in = set(), set()
+    while time.monotonic() < until:
+        answer = http.get(sidecar.address, "/few/1")
+        assert answer.status == 429
+        told_in = int(parsedate_to_datetime(answer.headers["date"]).timestamp())
+        asked_in.add(told_in)
+        free_again.add(told_in + int(answer.headers["x-ratelimit-reset"]))
+        time.sleep(0.06)
+    assert len(asked_in) >= 3
+    assert len(free_again) == 1, free_again
