@@ -53,6 +53,7 @@ class Admission {
                  Levels& levels);
     void collect_instance(std::uint32_t head, const Weights& weights, std::int64_t now,
                           Levels& levels);
+    void count_instance(std::uint32_t head, Levels& levels) const;
     [[nodiscard]] bool enforces_key(const CompiledDefinition& definition,
                                     const Levels& levels) const;
     void settle_shadow(ThreadContext& thread, Levels& levels, Decision& decision);

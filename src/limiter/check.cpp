@@ -127,6 +127,13 @@ void Admission::collect_instance(std::uint32_t head, const Weights& weights, std
     }
 }
 
+/// Collects the quota of an instance for its figures, and none of its limits.
+void Admission::count_instance(std::uint32_t head, Levels& levels) const {
+    if (const CompiledDefinition* definition = definitions_.of(store_.record(head))) {
+        levels.quota.emplace(definition, head, false, false, true);
+    }
+}
+
 void Admission::collect(ThreadContext& thread, LeafId leaf, const Weights& weights,
                         std::int64_t now, Levels& levels) {
     std::uint32_t head = leaf.instance;
@@ -135,7 +142,11 @@ void Admission::collect(ThreadContext& thread, LeafId leaf, const Weights& weigh
             depth == leaf.overflow_depth ? leaf.resume : store_.record(head).owner.load(kRelaxed);
         __builtin_prefetch(&store_.record(parent), 1, 3);
         const std::size_t before = levels.quota.size();
-        collect_instance(head, weights, now, levels);
+        if (leaf.unjudged && depth <= leaf.overflow_depth) {
+            count_instance(head, levels);
+        } else {
+            collect_instance(head, weights, now, levels);
+        }
         if (levels.quota.size() == before) {
             return;  // the instance has no definition any more
         }

@@ -180,6 +180,9 @@ std::unique_ptr<CompiledDefinition> compile(const QuotaDefinition& definition,
         compiled->limits.push_back(compile_limit(limit, overflow));
         add_isolation(compiled->limits.back(), limit, definition.when_isolated, overflow);
     }
+    compiled->refuses_all =
+        std::any_of(compiled->limits.begin(), compiled->limits.end(),
+                    [](const CompiledLimit& limit) { return limit.parameters.zero(); });
     Numbering(*compiled, before).run();
     compiled->quick = definition.mode == Mode::enforce && definition.enforced_share >= 1 &&
                       !overflow && !compiled->limits.empty() &&

@@ -56,7 +56,7 @@ struct FormerLimit {
     std::uint8_t identity = 0;
 };
 
-/// One definition as check() reads it. It never changes, apart from `overflow_instance`.
+/// One definition as check() reads it. It never changes, apart from `overflow_instance` and `full`.
 struct CompiledDefinition {
     QuotaDefinition source;
     NamePattern pattern;
@@ -66,12 +66,15 @@ struct CompiledDefinition {
     /// Keys whose hash is below this are enforced; the others are shadowed.
     std::uint64_t enforced_below = kAllKeys;
     bool has_captures = false;
-    bool quick = false;     // enforced for all keys, all limits quick: see check_quickly()
+    bool quick = false;        // enforced for all keys, all limits quick: see check_quickly()
+    bool refuses_all = false;  // one of its limits is 0
     bool overflow = false;  // of a template's overflow instances: its limits times kOverflowFactor
     std::uint32_t statistics = 0;  // the slot of its figures (figures.h)
     /// The overflow instance of a template, for workers that cannot wait until another instance is
     /// made.
     mutable std::atomic<std::uint32_t> overflow_instance{0};
+    /// Whether there was no room for its latest new instance.
+    mutable std::atomic<bool> full{false};
     /// Limits that the definition had before, the newest first, at most kMaxFormer; null if there
     /// are none.
     std::unique_ptr<const std::vector<FormerLimit>> former;

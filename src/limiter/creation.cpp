@@ -45,7 +45,9 @@ LeafId Creation::find(ThreadContext& thread, std::string_view name, Instant now)
         return ensure(name, key, now);
     }
     thread.contended.add(1);
-    return overflow_without_lock(name, key, now);
+    const bool first_use = !thread.contended_names.contains(key, version);
+    thread.contended_names.insert(key, version);
+    return overflow_without_lock(name, key, now, first_use);
 }
 
 LeafId Creation::ensure(std::string_view name, Instant now) {
@@ -102,6 +104,9 @@ LeafId Creation::create(const NameChain& chain, Instant now) {
             break;
         }
         leaf = made;
+    }
+    for (std::size_t i = chain.size; i > 0; --i) {
+        definitions_.get(chain.levels[i - 1].definition)->full.store(i <= lowest, kRelaxed);
     }
     for (std::size_t i = lowest; i > 0; --i) {
         leaf = overflow(chain.levels[i - 1].definition, leaf, now);
@@ -177,7 +182,7 @@ LeafId Creation::above_parent(std::uint32_t overflow, LeafId parent) const {
     LeafId leaf;
     leaf.instance = overflow;
     leaf.generation = store_.generation(leaf.instance);
-    leaf.overflow_depth = static_cast<std::uint16_t>(parent.overflow_depth + 1);
+    leaf.overflow_depth = static_cast<std::uint8_t>(parent.overflow_depth + 1);
     const bool above = parent.overflow_depth > 0;
     leaf.resume = above ? parent.resume : parent.instance;
     leaf.resume_generation =
@@ -187,8 +192,11 @@ LeafId Creation::above_parent(std::uint32_t overflow, LeafId parent) const {
 
 /// Finds an instance when another thread holds the lock and may have been preempted. The result is
 /// the template's overflow instance and, above it, the parents that exist or their overflow
-/// instances.
-LeafId Creation::overflow_without_lock(std::string_view name, std::uint64_t hash, Instant now) {
+/// instances. The first request of a name is not judged by overflow instances, unless there is no
+/// room for the name or its limit is 0. Later ones are, so that a thread that never gets the lock
+/// leaves no name without a limit.
+LeafId Creation::overflow_without_lock(std::string_view name, std::uint64_t hash, Instant now,
+                                       bool first_use) {
     if (const auto entry = store_.names.find(hash)) {
         return Instances::leaf_of(*entry);
     }
@@ -204,9 +212,12 @@ LeafId Creation::overflow_without_lock(std::string_view name, std::uint64_t hash
     LeafId parent;
     if (compiled->parent) {
         const std::string above = parent_name(*compiled, name);
-        parent = overflow_without_lock(above, definitions_.hash(above), now);
+        parent = overflow_without_lock(above, definitions_.hash(above), now, first_use);
     }
-    return above_parent(instance, parent);
+    LeafId leaf = above_parent(instance, parent);
+    leaf.unjudged = first_use && !compiled->refuses_all && !compiled->full.load(kRelaxed) &&
+                    (parent.overflow_depth == 0 || parent.unjudged);
+    return leaf;
 }
 
 /// Waits for the lock, for an exact name, which has no overflow instance. This happens once for

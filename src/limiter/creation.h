@@ -60,7 +60,8 @@ class Creation {
                         Instant now);
     LeafId overflow(std::uint32_t definition, LeafId parent, Instant now);
     [[nodiscard]] LeafId above_parent(std::uint32_t overflow, LeafId parent) const;
-    LeafId overflow_without_lock(std::string_view name, std::uint64_t hash, Instant now);
+    LeafId overflow_without_lock(std::string_view name, std::uint64_t hash, Instant now,
+                                 bool first_use);
     LeafId ensure_waiting(std::string_view name, std::uint64_t hash, Instant now);
 
     Instances& instances_;

@@ -29,12 +29,17 @@ struct Weights {
 /// The instances above it are found by going from parent to parent. An overflow instance is shared
 /// by many names, so its record cannot name the parent of each of them: the LeafId itself says
 /// where the chain goes on (`resume`) after its first `overflow_depth` instances.
+///
+/// The first request of a name may come while another thread makes instances. Then overflow
+/// instances stand for the levels that the name has not got yet, and it is `unjudged`: they neither
+/// refuse nor are charged, because new instances would admit the request, too.
 struct LeafId {
     std::uint32_t instance = 0;
     std::uint32_t generation = 0;
     std::uint32_t resume = 0;             // the first ancestor that is not an overflow instance
     std::uint16_t resume_generation = 0;  // the generation of that ancestor
-    std::uint16_t overflow_depth = 0;     // overflow instances at the bottom of the chain
+    std::uint8_t overflow_depth = 0;      // overflow instances at the bottom of the chain
+    bool unjudged = false;                // these instances only count the request
     explicit operator bool() const { return instance != 0; }
     friend bool operator==(const LeafId&, const LeafId&) = default;
 };

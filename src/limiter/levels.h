@@ -47,6 +47,7 @@ struct Visited {
     std::uint32_t head;
     bool shadows;  // refuses nothing (for the key of this request)
     bool shadow_refused;
+    bool only_counted = false;  // stands for a new instance that could not be made yet
 };
 
 /// A vector of bounded size in place. A request touches only as much stack as its chain has levels.

@@ -102,7 +102,7 @@ void Admission::count_figures(ThreadContext& thread, const Levels& levels, const
         if (quota.shadow_refused) {
             figures.shadow_refused.add(weight);
         }
-        if (quota.definition->overflow) {
+        if (quota.definition->overflow && !quota.only_counted) {
             figures.overflowed.add(1);
             thread.overflowed.add(1);
         }

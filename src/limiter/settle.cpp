@@ -43,7 +43,9 @@ void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
             return;
         }
         visit_quota(*definition);
-        for (std::uint32_t id = head; id != 0 && index < kMaxChainLimits;
+        // What was only counted has no limit that was charged.
+        const bool counted = charge.leaf.unjudged && depth <= charge.leaf.overflow_depth;
+        for (std::uint32_t id = counted ? 0 : head; id != 0 && index < kMaxChainLimits;
              id = store_.record(id).next()) {
             LimitRecord& record = store_.record(id);
             const CompiledLimit* limit = definition->find(record.identity(), 0);

@@ -1,29 +1,44 @@
 #include "limiter/template_index.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace weir::limiter {
 
+TemplateIndex::Captures& TemplateIndex::captures_of(Node& node, const Segment& segment) {
+    const auto place =
+        std::find_if(node.captures.begin(), node.captures.end(), [&](const Captures& captures) {
+            return captures.prefix_size == segment.prefix.size() &&
+                   captures.suffix_size == segment.suffix.size();
+        });
+    if (place != node.captures.end()) {
+        return *place;
+    }
+    node.captures.push_back({segment.prefix.size(), segment.suffix.size(), {}});
+    return node.captures.back();
+}
+
 std::uint32_t TemplateIndex::child(std::uint32_t node, const Segment& segment) {
     WEIR_ASSERT(node < nodes_.size());
     const auto next = static_cast<std::uint32_t>(nodes_.size());
+    std::uint32_t found = 0;
+    bool added = false;
     if (segment.literal) {
-        const auto [place, added] = nodes_[node].literals.try_emplace(segment.prefix, next);
-        if (!added) {
-            return place->second;
-        }
+        const auto place = nodes_[node].literals.try_emplace(segment.prefix, next);
+        found = place.first->second;
+        added = place.second;
     } else {
-        for (const Branch& branch : nodes_[node].captures) {
-            // The capture's name does not matter here.
-            if (branch.segment.prefix == segment.prefix &&
-                branch.segment.suffix == segment.suffix) {
-                return branch.node;
-            }
-        }
-        nodes_[node].captures.push_back({segment, next});
+        // The capture's name does not matter here.
+        Captures& captures = captures_of(nodes_[node], segment);
+        const auto place = captures.nodes.try_emplace({segment.prefix, segment.suffix}, next);
+        found = place.first->second;
+        added = place.second;
     }
-    nodes_.emplace_back();
-    return next;
+    if (added) {
+        nodes_.emplace_back();
+    }
+    return found;
 }
 
 void TemplateIndex::add(const NamePattern& pattern, std::uint32_t value) {
@@ -57,9 +72,14 @@ void TemplateIndex::explore(std::uint32_t node, std::string_view rest, bool more
     if (const auto literal = here.literals.find(segment); literal != here.literals.end()) {
         explore(literal->second, rest, more, best);
     }
-    for (const Branch& branch : here.captures) {
-        if (branch.segment.match(segment)) {
-            explore(branch.node, rest, more, best);
+    for (const Captures& captures : here.captures) {
+        if (segment.size() <= captures.prefix_size + captures.suffix_size) {
+            continue;  // a capture matches at least a byte
+        }
+        const EdgesView edges{segment.substr(0, captures.prefix_size),
+                              segment.substr(segment.size() - captures.suffix_size)};
+        if (const auto capture = captures.nodes.find(edges); capture != captures.nodes.end()) {
+            explore(capture->second, rest, more, best);
         }
     }
 }

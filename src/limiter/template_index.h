@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "limiter/name_pattern.h"
@@ -29,13 +30,25 @@ class TemplateIndex {
         std::uint32_t early = 0;  // bit 31 - i: segment i is literal
         friend auto operator<=>(const Literalness&, const Literalness&) = default;
     };
-    struct Branch {
-        Segment segment;
-        std::uint32_t node;
+    /// The text before a capture and the text behind it.
+    using Edges = std::pair<std::string, std::string>;
+    using EdgesView = std::pair<std::string_view, std::string_view>;
+    struct EdgesLess {
+        using is_transparent = void;
+        bool operator()(const EdgesView& left, const EdgesView& right) const {
+            return left < right;
+        }
+    };
+    /// The captures whose edges have these sizes. So a search looks at each pair of sizes, and not
+    /// at each capture.
+    struct Captures {
+        std::size_t prefix_size;
+        std::size_t suffix_size;
+        std::map<Edges, std::uint32_t, EdgesLess> nodes;
     };
     struct Node {
         std::map<std::string, std::uint32_t, std::less<>> literals;
-        std::vector<Branch> captures;
+        std::vector<Captures> captures;
         std::optional<std::uint32_t> value;
         Literalness literalness;
     };
@@ -45,6 +58,7 @@ class TemplateIndex {
     };
 
     std::uint32_t child(std::uint32_t node, const Segment& segment);
+    static Captures& captures_of(Node& node, const Segment& segment);
     void explore(std::uint32_t node, std::string_view rest, bool more, Best& best) const;
 
     std::vector<Node> nodes_ = std::vector<Node>(1);

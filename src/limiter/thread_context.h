@@ -72,9 +72,10 @@ struct DefinitionFigures {
     Figure<std::uint64_t> overflowed;
 };
 
-/// A direct-mapped cache of names that were looked up in vain, by their hash. An entry counts only
-/// for the version of the definitions with which it was made.
-class MissCache {
+/// A direct-mapped cache of names, by their hash: of those that were looked up in vain, and of
+/// those that got no instance of their own because of contention. An entry counts only for the
+/// version of the definitions with which it was made.
+class NameCache {
   public:
     [[nodiscard]] bool contains(std::uint64_t hash, std::uint32_t version) const {
         const Entry& entry = entries_[hash % kEntries];
@@ -100,7 +101,8 @@ class ThreadContext {
     Epochs::Slot epoch;
     Random random;
     ActiveList active;
-    MissCache misses;
+    NameCache misses;
+    NameCache contended_names;
     LazyArray<DefinitionFigures> figures;
     Figure<std::uint64_t> overflowed;
     Figure<std::uint64_t> contended;

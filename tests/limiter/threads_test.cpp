@@ -309,40 +309,89 @@ TEST_CASE("threads that make, replace and drop instances while definitions chang
     CHECK(memory.records <= memory.instances + 1 + moved);
 }
 
-TEST_CASE("a worker that cannot make an instance uses the overflow instance, never nothing") {
-    LimiterOptions options = Fixture::small();
-    options.creation_tries = 0;  // as if another thread always held the lock
-    QuotaDefinition alone = quota("alone/{key}", {per_minute(5)});
-    Fixture fixture({quota("k", {per_second(1000)}), quota("k/{key}", {per_minute(5)}, "k"),
-                     quota("k/{key}/read", {per_minute(2)}, "k/{key}"), alone, quota("e", {})},
-                    options);
-    SUBCASE("without parents: the template's limits times ten, over all names together") {
-        int admitted = 0;
-        for (int i = 0; i < 100; ++i) {
-            const Decision decision = fixture.check("alone/" + std::to_string(i));
-            CHECK(decision.reason != Reason::no_quota);
-            admitted += decision.admitted ? 1 : 0;
-        }
-        CHECK(admitted == 50);
-        CHECK(fixture.limiter.counters().contended == 100);
+/// Checks every name twice in a row; how often the first and the second request were admitted.
+std::pair<int, int> check_twice(Fixture& fixture, const std::string& prefix,
+                                const std::string& suffix = "") {
+    std::pair<int, int> admitted{0, 0};
+    for (int i = 0; i < 100; ++i) {
+        const std::string name = prefix + std::to_string(i) + suffix;
+        admitted.first += fixture.admits(name) ? 1 : 0;
+        admitted.second += fixture.admits(name) ? 1 : 0;
     }
-    SUBCASE("with parents: all levels of the chain, and the exact root is made") {
-        int admitted = 0;
-        for (int i = 0; i < 100; ++i) {
-            const LeafId leaf = fixture.find("k/" + std::to_string(i) + "/read");
-            CHECK(leaf.overflow_depth == 2);
-            admitted +=
-                fixture.limiter.check(fixture.thread, leaf, {}, fixture.now, CheckMode::charge)
-                        .admitted
-                    ? 1
-                    : 0;
+    return admitted;
+}
+
+/// A limiter whose lock another thread always holds, as it seems.
+struct Contended : Fixture {
+    Contended()
+        : Fixture({quota("k", {per_second(1000)}), quota("k/{key}", {per_minute(5)}, "k"),
+                   quota("k/{key}/read", {per_minute(2)}, "k/{key}"),
+                   quota("alone/{key}", {per_minute(5)}), quota("e", {}),
+                   quota("shut/{key}", {per_second(0)}),
+                   quota("shut/{key}/read", {per_minute(2)}, "shut/{key}")},
+                  options()) {}
+    static LimiterOptions options() {
+        LimiterOptions options = small();
+        options.creation_tries = 0;
+        return options;
+    }
+};
+
+TEST_CASE("contention refuses no name's first request; later ones use the overflow instance") {
+    Contended fixture;
+    SUBCASE("without parents: the template's limits times ten, over all names together") {
+        CHECK(check_twice(fixture, "alone/") == std::pair(100, 50));
+        CHECK(fixture.limiter.counters().contended == 200);
+        CHECK(fixture.limiter.counters().overflowed == 100);  // the second requests
+    }
+    SUBCASE("with parents: those that exist judge and are charged, and the exact root is made") {
+        const LeafId leaf = fixture.find("k/1/read");
+        CHECK(leaf.overflow_depth == 2);
+        CHECK(leaf.unjudged);
+        CHECK_FALSE(fixture.find("k/1/read").unjudged);
+        CHECK(check_twice(fixture, "k/x", "/read") == std::pair(100, 20));
+        CHECK(fixture.level("k") == doctest::Approx(120));
+    }
+    SUBCASE("a parent that is full refuses") {
+        for (int i = 0; i < 1000; ++i) {
+            CHECK(fixture.admits("k"));
         }
-        CHECK(admitted == 20);
-        CHECK(fixture.level("k") == doctest::Approx(20));
+        CHECK(fixture.check("k").discard_probability > 0);
+        int refused = 0;
+        for (int i = 0; i < 2000; ++i) {
+            refused += fixture.admits("k/new" + std::to_string(i)) ? 0 : 1;
+        }
+        CHECK(refused > 900);
+    }
+    SUBCASE("a limit of 0 refuses, also as a parent") {
+        CHECK_FALSE(fixture.admits("shut/1"));
+        CHECK_FALSE(fixture.admits("shut/1/read"));
+    }
+}
+
+TEST_CASE("what contention leaves as it is") {
+    Contended fixture;
+    SUBCASE("what was counted and given back leaves no trace in a level") {
+        const LeafId leaf = fixture.find("k/1/read");
+        REQUIRE(leaf.unjudged);
+        const Decision decision =
+            fixture.limiter.check(fixture.thread, leaf, {}, fixture.now, CheckMode::charge);
+        CHECK(decision.admitted);
+        CHECK(fixture.level("k") == doctest::Approx(1));
+        fixture.limiter.refund(fixture.thread, decision.charge, fixture.now);
+        CHECK(fixture.level("k") == doctest::Approx(0));
+        const auto statistics = fixture.limiter.statistics_of("k/{key}/read", fixture.now);
+        REQUIRE(statistics);
+        CHECK(statistics->offered == doctest::Approx(1));
+        CHECK(statistics->admitted == doctest::Approx(1));
+        CHECK(statistics->refunded == doctest::Approx(1));
+        CHECK(statistics->overflowed == 0);
     }
     SUBCASE("an exact name waits and gets its own") {
         CHECK(fixture.find("e").overflow_depth == 0);
         CHECK(fixture.find("k"));
+        CHECK(fixture.limiter.counters().contended == 2);
+        CHECK(fixture.limiter.counters().overflowed == 0);
         CHECK(fixture.find("k/1").overflow_depth == 1);
         CHECK(fixture.admits("k/1"));
         CHECK(fixture.level("k") == doctest::Approx(1));
@@ -350,20 +399,68 @@ TEST_CASE("a worker that cannot make an instance uses the overflow instance, nev
     }
     SUBCASE("edits keep the overflow instance") {
         CHECK(fixture.put(quota("alone/{key}", {per_minute(6)})).empty());
-        int admitted = 0;
-        for (int i = 0; i < 100; ++i) {
-            admitted += fixture.admits("alone/" + std::to_string(i)) ? 1 : 0;
-        }
-        CHECK(admitted == 60);
+        CHECK(check_twice(fixture, "alone/") == std::pair(100, 60));
     }
     SUBCASE("a template that is added later has one, one that is gone has none") {
         CHECK(fixture.put(quota("later/{key}", {per_minute(1)})).empty());
-        int admitted = 0;
-        for (int i = 0; i < 30; ++i) {
-            admitted += fixture.admits("later/" + std::to_string(i)) ? 1 : 0;
-        }
-        CHECK(admitted == 10);
+        CHECK(check_twice(fixture, "later/") == std::pair(100, 10));
         CHECK(fixture.take_away("later/{key}").empty());
         CHECK(!fixture.find("later/1"));
     }
+}
+
+TEST_CASE("a name without room is judged by the overflow instance from the first request") {
+    LimiterOptions options = Fixture::small();
+    options.max_instances_per_template = 10;
+    Fixture fixture({quota("alone/{key}", {per_minute(5)})}, options);
+    for (int i = 0; i < 10; ++i) {
+        for (int times = 0; times < 5; ++times) {
+            CHECK(fixture.admits("alone/" + std::to_string(i)));  // full, so it makes no room
+        }
+    }
+    int admitted = 0;
+    for (int i = 0; i < 100; ++i) {
+        admitted += fixture.admits("alone/new" + std::to_string(i)) ? 1 : 0;
+    }
+    CHECK(admitted == 50);
+}
+
+TEST_CASE("of new names that threads make while the control thread works, none is refused") {
+    constexpr int kThreads = 3;
+    constexpr int kNames = 40'000;  // of each thread
+    LimiterOptions options;
+    options.max_instances = 2 * kThreads * kNames;
+    Fixture fixture({quota("all", {per_second(1e9)}), quota("u/{key}", {per_minute(2)}, "all")},
+                    options);
+    std::atomic<int> refused{0};
+    std::atomic<int> running{kThreads};
+    {
+        std::vector<std::jthread> threads;
+        for (int number = 0; number < kThreads; ++number) {
+            ThreadContext& thread =
+                fixture.limiter.register_thread(static_cast<std::uint64_t>(number));
+            threads.emplace_back([&, number] {
+                for (int i = 0; i < kNames; ++i) {
+                    const std::string name =
+                        "u/" + std::to_string(number) + "-" + std::to_string(i);
+                    const LeafId leaf = fixture.limiter.find(thread, name, fixture.now);
+                    refused +=
+                        fixture.limiter.check(thread, leaf, {}, fixture.now, CheckMode::charge)
+                                .admitted
+                            ? 0
+                            : 1;
+                    fixture.limiter.quiescent(thread);
+                }
+                --running;
+            });
+        }
+        while (running > 0) {
+            fixture.limiter.maintain(fixture.now);
+            CHECK(fixture.limiter.memory().instances <= kThreads * kNames + 1U);
+            std::this_thread::yield();
+        }
+    }
+    CHECK(refused == 0);
+    CHECK(fixture.level("all") == doctest::Approx(kThreads * kNames));
+    MESSAGE(fixture.limiter.counters().contended << " of " << kThreads * kNames << " contended");
 }
