@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include "config/diagnostics.h"
+#include "base/closest.h"
 
 namespace weir::app {
 namespace {
@@ -76,7 +76,7 @@ std::string explain_unknown_word(CLI::App& app, const std::vector<std::string>& 
     const std::string name = word.substr(0, word.find('='));
     const std::vector<std::string> words = is_flag ? flags_of(command) : commands_of(command);
     const std::vector<std::string_view> candidates(words.begin(), words.end());
-    const std::string_view guess = config::closest(name, candidates);
+    const std::string_view guess = closest(name, candidates);
     const std::string kind = is_flag ? "flag" : candidates.empty() ? "argument" : "command";
     std::string text = "unknown " + kind + " '" + name + "' of '" + path + "'";
     text += guess.empty() ? "" : ", did you mean '" + std::string(guess) + "'?";

@@ -1,33 +1,11 @@
 #include "config/diagnostics.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "base/assert.h"
 
 namespace weir::config {
 namespace {
-
-/// Texts longer than this get no suggestion: a search would take quadratic time.
-constexpr std::size_t kLongestGuess = 128;
-
-std::size_t distance(std::string_view left, std::string_view right) {
-    std::vector<std::size_t> before(right.size() + 1);
-    std::vector<std::size_t> above(right.size() + 1);
-    std::vector<std::size_t> row(right.size() + 1);
-    std::iota(above.begin(), above.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= left.size(); ++i) {
-        row[0] = i;
-        for (std::size_t j = 1; j <= right.size(); ++j) {
-            const std::size_t change = left[i - 1] == right[j - 1] ? 0 : 1;
-            row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + change});
-            if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]) {
-                row[j] = std::min(row[j], before[j - 2] + 1);
-            }
-        }
-        before.swap(above);
-        above.swap(row);
-    }
-    return above[right.size()];
-}
 
 std::vector<std::string> files_in_order(const std::vector<Diagnostic>& diagnostics) {
     std::vector<std::string> files;
@@ -62,21 +40,23 @@ std::string to_string(const Diagnostic& diagnostic) {
 }
 
 void Diagnostics::add(Diagnostic diagnostic) {
-    errors_ += diagnostic.severity == Severity::error ? 1 : 0;
-    if (full()) {
-        ++dropped_;
-        return;
+    const bool is_error = diagnostic.severity == Severity::error;
+    std::size_t& count = is_error ? errors_ : warnings_;
+    if (++count <= kMaxKept) {
+        kept_.push_back(std::move(diagnostic));
     }
-    kept_.push_back(std::move(diagnostic));
+}
+
+void Diagnostics::count_errors(std::size_t more) {
+    WEIR_ASSERT(more == 0 || full());
+    errors_ += more;
 }
 
 /// When there are enough diagnostics, further ones are only counted, and their paths need not be
 /// built.
 void Diagnostics::add(NodeRef at, Place place, std::string what, std::string_view suggestion) {
     if (full()) {
-        ++errors_;
-        ++dropped_;
-        return;
+        return count_errors(1);
     }
     add({Severity::error, at.document().file(), place, at.path(), std::move(what),
          std::string(suggestion)});
@@ -116,26 +96,12 @@ std::string Diagnostics::text() const {
     for (const Diagnostic& diagnostic : sorted()) {
         text += to_string(diagnostic) + "\n";
     }
-    if (dropped_ != 0) {
-        text += "and " + std::to_string(dropped_) + " more\n";
+    const std::size_t all = errors_ + warnings_;
+    WEIR_ASSERT(all >= kept_.size());
+    if (all > kept_.size()) {
+        text += "and " + std::to_string(all - kept_.size()) + " more\n";
     }
     return text;
-}
-
-std::string_view closest(std::string_view text, const std::vector<std::string_view>& candidates) {
-    std::string_view best;
-    std::size_t best_distance = std::max<std::size_t>(1, text.size() / 3) + 1;
-    for (const std::string_view candidate : candidates) {
-        if (text.size() > kLongestGuess || candidate.size() > kLongestGuess) {
-            continue;
-        }
-        const std::size_t found = distance(text, candidate);
-        if (found < best_distance) {
-            best = candidate;
-            best_distance = found;
-        }
-    }
-    return best;
 }
 
 }  // namespace weir::config

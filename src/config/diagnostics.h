@@ -33,8 +33,8 @@ struct Diagnostic {
 
 class Diagnostics {
   public:
-    /// Diagnostics beyond this number are only counted: nobody reads a longer list.
-    static constexpr std::size_t kMaxKept = 1000;
+    /// Errors beyond this number are only counted, and so are warnings: nobody reads a longer list.
+    static constexpr std::size_t kMaxKept = 100;
 
     void add(Diagnostic diagnostic);
     void error(NodeRef at, std::string what);
@@ -43,8 +43,11 @@ class Diagnostics {
     void error(NodeRef at, std::string what, std::string_view suggestion);
     void error_at_key(NodeRef member, std::string what, std::string_view suggestion);
 
-    /// Whether further diagnostics are only counted, so that looking for a suggestion is of no use.
-    [[nodiscard]] bool full() const { return kept_.size() >= kMaxKept; }
+    /// Counts errors of which nothing is kept. Only if full().
+    void count_errors(std::size_t more);
+
+    /// Whether further errors are only counted, so that looking for a suggestion is of no use.
+    [[nodiscard]] bool full() const { return errors_ >= kMaxKept; }
     [[nodiscard]] bool has_errors() const { return errors_ != 0; }
     [[nodiscard]] std::size_t error_count() const { return errors_; }
     /// All diagnostics that were kept, ordered by file (in the order in which the files came) and
@@ -59,13 +62,7 @@ class Diagnostics {
 
     std::vector<Diagnostic> kept_;
     std::size_t errors_ = 0;
-    std::size_t dropped_ = 0;
+    std::size_t warnings_ = 0;
 };
-
-/// The candidate that was probably meant by `text`; empty if there is none. At most a third of the
-/// letters (at least one) may differ, where two swapped neighbours count as one difference (Damerau
-/// 1964).
-[[nodiscard]] std::string_view closest(std::string_view text,
-                                       const std::vector<std::string_view>& candidates);
 
 }  // namespace weir::config

@@ -5,7 +5,9 @@
 namespace weir::config {
 namespace {
 
-constexpr std::size_t kBlockBytes = 64 * 1024;
+// A file may have very many small documents, so an arena begins with a small block.
+constexpr std::size_t kFirstBlockBytes = 256;
+constexpr std::size_t kMostBlockBytes = 64 * 1024;
 
 std::string step(const Document& document, NodeIndex index) {
     const DocumentNode& node = document.node(index);
@@ -19,7 +21,8 @@ std::string step(const Document& document, NodeIndex index) {
 
 std::string_view TextArena::keep(std::string_view text) {
     if (text.size() > free_size_) {
-        const std::size_t size = std::max(kBlockBytes, text.size());
+        next_size_ = blocks_.empty() ? kFirstBlockBytes : std::min(2 * next_size_, kMostBlockBytes);
+        const std::size_t size = std::max(next_size_, text.size());
         blocks_.push_back(std::make_unique<char[]>(size));
         free_ = blocks_.back().get();
         free_size_ = size;

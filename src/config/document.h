@@ -56,6 +56,7 @@ class TextArena {
     std::vector<std::unique_ptr<char[]>> blocks_;
     char* free_ = nullptr;
     std::size_t free_size_ = 0;
+    std::size_t next_size_ = 0;  // of a new block, unless a text is larger
 };
 
 class Document;

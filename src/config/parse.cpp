@@ -1,5 +1,6 @@
 #include "config/parse.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "config/parsers.h"
@@ -7,6 +8,10 @@
 namespace weir::config {
 namespace {
 
+// A value of a real document takes more bytes than this. Time and memory go by values, so that a
+// document of nothing but "1,1,1" would take several times those of a real one.
+constexpr std::size_t kBytesOfNode = 4;
+constexpr std::size_t kFewNodes = 10'000;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// The number of bytes of the UTF-8 character at the front; 0 when it is malformed (RFC 3629: no
@@ -96,13 +101,36 @@ bool too_large(std::string_view text, std::size_t limit, const std::string& file
     return true;
 }
 
+/// Refuses a YAML text that begins more values in flow style than `most`: yaml-cpp keeps everything
+/// from a bracket to its end in memory before it tells of the first value.
+bool too_many_values(std::string_view text, std::size_t most, const std::string& file,
+                     Diagnostics& diagnostics) {
+    std::size_t values = 0;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const char c = text[at];
+        values += c == ',' || c == '[' || c == '{' ? 1 : 0;
+        if (values > most) {
+            diagnostics.add({Severity::error,
+                             file,
+                             place_at(text, at),
+                             {},
+                             "more than " + std::to_string(most) + " values in one document",
+                             {}});
+            return true;
+        }
+    }
+    return false;
+}
+
 }  // namespace
 
 std::vector<Document> parse_documents(std::string_view text, const std::string& file,
-                                      const ParseLimits& limits, Diagnostics& diagnostics) {
-    if (too_large(text, limits.json_bytes, file, "", diagnostics)) {
+                                      const ParseLimits& given, Diagnostics& diagnostics) {
+    if (too_large(text, given.json_bytes, file, "", diagnostics)) {
         return {};
     }
+    ParseLimits limits = given;
+    limits.nodes = std::min(given.nodes, kFewNodes + text.size() / kBytesOfNode);
     if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
         text.remove_prefix(kByteOrderMark.size());
     }
@@ -121,7 +149,8 @@ std::vector<Document> parse_documents(std::string_view text, const std::string& 
         }
     }
     if (too_large(text, limits.yaml_bytes, file, " of YAML; write large sets as JSON",
-                  diagnostics)) {
+                  diagnostics) ||
+        too_many_values(text, limits.nodes, file, diagnostics)) {
         return {};
     }
     return parse_yaml(text, file, limits, diagnostics);

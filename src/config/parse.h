@@ -17,7 +17,7 @@ struct ParseLimits {
     std::size_t json_bytes = 256U * 1024 * 1024;
     std::size_t yaml_bytes = 16U * 1024 * 1024;  ///< its parser is the slower one
     std::size_t depth = 32;
-    std::size_t nodes = 32'000'000;
+    std::size_t nodes = 32'000'000;     ///< and of short texts 10,000 and one in four bytes
     std::size_t alias_nodes = 100'000;  ///< values that all aliases together may copy
     std::size_t scalar_bytes = 64U * 1024;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include "config/parse.h"
 #include "config/quota_reader.h"
@@ -18,7 +19,7 @@ struct LocatedSet {
     QuotaSet set;
     NodeRef root;
     std::vector<NodeRef> places;
-    std::vector<bool> read_well;  ///< without an error of its own
+    std::vector<bool> incomplete;  ///< has an error of its own
 };
 
 void check_constant(MapReader& reader, std::string_view key, std::string_view expected,
@@ -61,9 +62,14 @@ LocatedSet read_set(NodeRef root, Diagnostics& diagnostics) {
     if (const auto node = reader.require("quotas")) {
         for (const NodeRef quota : read_list(*node, diagnostics)) {
             const std::size_t errors = diagnostics.error_count();
-            located.set.quotas.push_back(read_quota(quota, diagnostics));
+            limiter::QuotaDefinition definition = read_quota(quota, diagnostics);
+            const bool incomplete = diagnostics.error_count() != errors;
+            if (incomplete && definition.name.empty() && !definition.parent) {
+                continue;  // the rules have nothing to add about it, and there may be very many
+            }
+            located.set.quotas.push_back(std::move(definition));
             located.places.push_back(quota);
-            located.read_well.push_back(diagnostics.error_count() == errors);
+            located.incomplete.push_back(incomplete);
         }
     }
     reader.finish();
@@ -76,20 +82,18 @@ void check_parts(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) 
     const auto generation_text = [](const QuotaSet& set) {
         return set.generation ? "generation " + std::to_string(*set.generation) : "no generation";
     };
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-        for (std::size_t j = 0; j < i; ++j) {
-            const QuotaSet& part = sets[i].set;
-            const QuotaSet& first = sets[j].set;
-            if (part.name != first.name || part.name.empty()) {
-                continue;
-            }
-            if (part.generation != first.generation) {
-                diagnostics.error(sets[i].root,
-                                  "the set '" + part.name + "' has " + generation_text(part) +
-                                      " here and " + generation_text(first) + " in " + first.file,
-                                  "files of one set carry one generation");
-            }
-            break;
+    std::map<std::string_view, const QuotaSet*> first_parts;
+    for (const LocatedSet& located : sets) {
+        const QuotaSet& part = located.set;
+        if (part.name.empty()) {
+            continue;
+        }
+        const QuotaSet& first = *first_parts.try_emplace(part.name, &part).first->second;
+        if (part.generation != first.generation) {
+            diagnostics.error(located.root,
+                              "the set '" + part.name + "' has " + generation_text(part) +
+                                  " here and " + generation_text(first) + " in " + first.file,
+                              "files of one set carry one generation");
         }
     }
 }
@@ -97,17 +101,16 @@ void check_parts(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) 
 /// Joins the parts of each set, in the order of the files.
 std::vector<QuotaSet> join_parts(std::vector<LocatedSet> located) {
     std::vector<QuotaSet> sets;
+    std::map<std::string, std::size_t, std::less<>> places;
     for (LocatedSet& part : located) {
-        const auto first = std::find_if(sets.begin(), sets.end(), [&](const QuotaSet& set) {
-            return set.name == part.set.name;
-        });
-        if (first == sets.end()) {
+        const auto [place, is_first] = places.try_emplace(part.set.name, sets.size());
+        if (is_first) {
             sets.push_back(std::move(part.set));
             continue;
         }
-        first->file += ", " + part.set.file;
-        std::move(part.set.quotas.begin(), part.set.quotas.end(),
-                  std::back_inserter(first->quotas));
+        QuotaSet& first = sets[place->second];
+        first.file += ", " + part.set.file;
+        std::move(part.set.quotas.begin(), part.set.quotas.end(), std::back_inserter(first.quotas));
     }
     return sets;
 }
@@ -116,7 +119,7 @@ std::vector<QuotaSet> join_parts(std::vector<LocatedSet> located) {
 void validate_apart(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) {
     for (const LocatedSet& located : sets) {
         for (std::size_t i = 0; i < located.set.quotas.size(); ++i) {
-            if (!located.read_well[i]) {
+            if (located.incomplete[i]) {
                 continue;
             }
             for (const auto& error : definitions::validate_alone(located.set.quotas[i])) {
@@ -133,18 +136,18 @@ void validate_apart(const std::vector<LocatedSet>& sets, Diagnostics& diagnostic
 void validate_together(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) {
     std::vector<limiter::QuotaDefinition> all;
     std::vector<NodeRef> places;
-    std::vector<bool> read_well;
+    std::vector<bool> incomplete;
     for (const LocatedSet& located : sets) {
         all.insert(all.end(), located.set.quotas.begin(), located.set.quotas.end());
         places.insert(places.end(), located.places.begin(), located.places.end());
-        read_well.insert(read_well.end(), located.read_well.begin(), located.read_well.end());
+        incomplete.insert(incomplete.end(), located.incomplete.begin(), located.incomplete.end());
     }
-    for (const definitions::DefinitionError& error : definitions::validate(all)) {
-        if (error.index < places.size() && (read_well[error.index] || error.field == "parent")) {
-            diagnostics.error(find_field(places[error.index], error.field), error.message,
-                              error.suggestion);
-        }
+    const definitions::DefinitionErrors errors = definitions::validate(all, incomplete);
+    for (const definitions::DefinitionError& error : errors.listed()) {
+        diagnostics.error(find_field(places[error.index], error.field), error.message,
+                          error.suggestion);
     }
+    diagnostics.count_errors(errors.count() - errors.listed().size());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "config/quota_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -198,7 +199,10 @@ void read_quota_value(const QuotaField& field, NodeRef node, QuotaDefinition& qu
             [&](const definitions::KeyValue& value) { read_key(node, value, quota, diagnostics); },
             [&](const definitions::HeadersValue&) { read_headers(node, quota, diagnostics); },
             [&](const definitions::LimitsValue&) {
-                for (const NodeRef limit : read_list(node, diagnostics)) {
+                // The rules refuse one more than a quota may have. Of thousands no more are read.
+                std::vector<NodeRef> limits = read_list(node, diagnostics);
+                limits.resize(std::min(limits.size(), limiter::kMaxLimitsPerQuota + 1), node);
+                for (const NodeRef limit : limits) {
                     quota.limits.push_back(read_limit(limit, diagnostics));
                 }
             },

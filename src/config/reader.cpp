@@ -1,7 +1,9 @@
 #include "config/reader.h"
 
 #include <algorithm>
+#include <charconv>
 
+#include "base/closest.h"
 #include "config/values.h"
 
 namespace weir::config {
@@ -64,17 +66,18 @@ std::string_view cut_step(std::string_view& path) {
 }
 
 std::optional<NodeRef> find_child(NodeRef parent, std::string_view step) {
-    std::size_t position = 0;
-    for (const NodeRef child : parent.children()) {
-        const bool found = parent->kind == NodeKind::list
-                               ? step == "[" + std::to_string(position) + "]"
-                               : step == child->key;
-        if (found) {
-            return child;
-        }
-        ++position;
+    const std::vector<NodeRef> children = parent.children();
+    if (parent->kind == NodeKind::list) {
+        std::size_t position = 0;
+        const bool is_number =
+            step.starts_with('[') &&
+            std::from_chars(step.data() + 1, step.data() + step.size(), position).ec == std::errc();
+        return is_number && position < children.size() ? std::optional(children[position])
+                                                       : std::nullopt;
     }
-    return std::nullopt;
+    const auto child = std::find_if(children.begin(), children.end(),
+                                    [&](NodeRef each) { return each->key == step; });
+    return child == children.end() ? std::nullopt : std::optional(*child);
 }
 
 }  // namespace
@@ -164,10 +167,14 @@ std::optional<std::size_t> read_word(NodeRef node, const std::vector<std::string
 MapReader::MapReader(NodeRef map, Diagnostics& diagnostics)
     : map_(map), diagnostics_(diagnostics), is_map_(map->kind == NodeKind::map) {
     if (is_map_) {
+        constexpr std::size_t kUsualFields = 24;
+        known_.reserve(kUsualFields);
         members_ = map.children();
-        return;
+    } else if (diagnostics.full()) {
+        diagnostics.count_errors(1);
+    } else {
+        diagnostics.error(map, "must be a map, is " + std::string(describe(map->kind)));
     }
-    diagnostics.error(map, "must be a map, is " + std::string(describe(map->kind)));
 }
 
 std::optional<NodeRef> MapReader::take(std::string_view key) {
@@ -183,7 +190,8 @@ std::optional<NodeRef> MapReader::take(std::string_view key) {
 std::optional<NodeRef> MapReader::require(std::string_view key) {
     const auto member = take(key);
     if (!member && is_map_) {
-        diagnostics_.error(map_, "'" + std::string(key) + "' is missing");
+        diagnostics_.full() ? diagnostics_.count_errors(1)
+                            : diagnostics_.error(map_, "'" + std::string(key) + "' is missing");
     }
     return member;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/closest.h"
 #include "config/reader.h"
 #include "config/values.h"
 #include "routing/router.h"
@@ -118,7 +119,7 @@ WeightSettings read_weight(NodeRef node, Diagnostics& diagnostics) {
         diagnostics.error(node,
                           "must be a number, request-bytes, header:<name> or a table like "
                           "{ListObjectsV2: 10, default: 1}",
-                          closest(*text, {"request-bytes"}));
+                          closest(*text, std::array{std::string_view("request-bytes")}));
     }
     return weight;
 }

@@ -1,8 +1,23 @@
 #include "definitions/definition_error.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
 
 namespace weir::definitions {
+
+void DefinitionErrors::add(DefinitionError error) {
+    ++count_;
+    if (!full()) {
+        listed_.push_back(std::move(error));
+    }
+}
+
+void DefinitionErrors::count_one() {
+    WEIR_ASSERT(full());
+    ++count_;
+}
 
 std::string describe(const DefinitionError& error) {
     const std::string text =

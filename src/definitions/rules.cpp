@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/closest.h"
 #include "definitions/rules_of_options.h"
 #include "limiter/name_pattern.h"
 #include "limiter/template_index.h"
@@ -31,13 +33,21 @@ std::string shape(const NamePattern& pattern) {
     return text;
 }
 
+constexpr std::string_view kParentField = "parent";
+/// The largest number of names among which a suggestion is looked for.
+constexpr std::size_t kMostCandidates = 10'000;
+
 class Validator {
   public:
-    explicit Validator(std::span<const QuotaDefinition> definitions) : definitions_(definitions) {}
+    Validator(std::span<const QuotaDefinition> definitions, const std::vector<bool>& incomplete)
+        : definitions_(definitions), incomplete_(incomplete) {
+        WEIR_ASSERT(incomplete_.empty() || incomplete_.size() == definitions_.size());
+    }
 
-    std::vector<DefinitionError> run() {
+    DefinitionErrors run() {
         if (definitions_.size() > kMaxDefinitions) {
-            complain(0, "", "more than " + std::to_string(kMaxDefinitions) + " quotas");
+            errors_.add(
+                {0, "", "", "more than " + std::to_string(kMaxDefinitions) + " quotas", ""});
             return std::move(errors_);
         }
         patterns_.resize(definitions_.size());
@@ -53,7 +63,7 @@ class Validator {
         return std::move(errors_);
     }
 
-    std::vector<DefinitionError> run_alone() {
+    DefinitionErrors run_alone() {
         WEIR_ASSERT(definitions_.size() == 1);
         patterns_.resize(1);
         check_name(0);
@@ -68,15 +78,16 @@ class Validator {
   private:
     void complain(std::size_t index, std::string field, std::string message,
                   std::string suggestion = "") {
-        std::string name = index < definitions_.size() ? definitions_[index].name : "";
-        errors_.push_back(
-            {index, std::move(name), std::move(field), std::move(message), std::move(suggestion)});
+        complain(index, {index, definitions_[index].name, std::move(field), std::move(message),
+                         std::move(suggestion)});
     }
 
     void complain(std::size_t index, DefinitionError error) {
         WEIR_ASSERT(index < definitions_.size() && error.quota == definitions_[index].name);
         error.index = index;
-        errors_.push_back(std::move(error));
+        if (error.field == kParentField || incomplete_.empty() || !incomplete_[index]) {
+            errors_.add(std::move(error));
+        }
     }
 
     void check_name(std::size_t i) {
@@ -115,12 +126,17 @@ class Validator {
         for (std::size_t j = 0; j < limits.size(); ++j) {
             const std::string field = "limits[" + std::to_string(j) + "]";
             check_limit(i, field, limits[j]);
-            for (std::size_t k = 0; k < j; ++k) {
-                if (limits[k].unit == limits[j].unit && limits[k].period == limits[j].period) {
-                    complain(i, field,
-                             "the same unit and period as limits[" + std::to_string(k) + "]",
-                             "one of the two is enough: the lower amount");
-                }
+            // Only those that a quota may have are compared, because there may be thousands.
+            const auto end =
+                limits.begin() + static_cast<std::ptrdiff_t>(std::min(j, kMaxLimitsPerQuota));
+            const auto same = std::find_if(limits.begin(), end, [&](const RateLimit& each) {
+                return each.unit == limits[j].unit && each.period == limits[j].period;
+            });
+            if (same != end) {
+                complain(i, field,
+                         "the same unit and period as limits[" +
+                             std::to_string(same - limits.begin()) + "]",
+                         "one of the two is enough: the lower amount");
             }
         }
     }
@@ -188,14 +204,20 @@ class Validator {
     std::optional<NamePattern> check_parent_text(std::size_t i, const std::string& text) {
         Result<NamePattern> pattern = NamePattern::parse(text);
         if (!pattern || text.empty()) {
-            complain(i, "parent", text.empty() ? "is empty" : pattern.error().message);
+            complain(i, std::string(kParentField),
+                     text.empty() ? "is empty" : pattern.error().message);
             return std::nullopt;
         }
         if (patterns_[i]) {
             const auto own = patterns_[i]->capture_names();
             for (const std::string_view capture : pattern->capture_names()) {
-                if (std::find(own.begin(), own.end(), capture) == own.end()) {
-                    complain(i, "parent",
+                if (std::find(own.begin(), own.end(), capture) != own.end()) {
+                    continue;
+                }
+                if (errors_.full()) {
+                    errors_.count_one();
+                } else {
+                    complain(i, std::string(kParentField),
                              "{" + std::string(capture) + "} is not a capture of this quota");
                 }
             }
@@ -214,20 +236,24 @@ class Validator {
                                                     : templates_.find(text);
         if (!found) {
             DefinitionError error = missing_parent_error(definitions_[i].name, text);
-            error.suggestion = nearest(text);
+            error.suggestion = did_you_mean(nearest(text));
             return complain(i, std::move(error));
         }
         WEIR_ASSERT(*found < definitions_.size());
         parents_[i] = *found + 1;
     }
 
-    [[nodiscard]] std::string nearest(const std::string& text) const {
-        std::vector<std::string_view> names;
-        for (const QuotaDefinition& definition :
-             definitions_.first(std::min(definitions_.size(), kMostCandidates))) {
-            names.emplace_back(definition.name);
+    /// The name that was probably meant; empty when there is none, or no time to look for it.
+    [[nodiscard]] std::string_view nearest(const std::string& text) {
+        if (errors_.full()) {
+            return {};
         }
-        return did_you_mean(text, names);
+        if (names_.empty()) {
+            const auto first = definitions_.first(std::min(definitions_.size(), kMostCandidates));
+            std::transform(first.begin(), first.end(), std::back_inserter(names_),
+                           [](const QuotaDefinition& each) { return std::string_view(each.name); });
+        }
+        return closest(text, names_, letters_left_);
     }
 
     void check_chain(std::size_t i) {
@@ -244,17 +270,21 @@ class Validator {
     std::unordered_map<std::string, std::size_t> by_shape_;
     TemplateIndex templates_;
     std::vector<std::size_t> parents_;  // 1 + the parent's index; 0 = it has none
-    std::vector<DefinitionError> errors_;
+    const std::vector<bool>& incomplete_;
+    std::vector<std::string_view> names_;  // among which suggestions are looked for
+    std::size_t letters_left_ = kLettersForSuggestions;
+    DefinitionErrors errors_;
 };
 
 }  // namespace
 
 std::vector<DefinitionError> validate_alone(const QuotaDefinition& definition) {
-    return Validator({&definition, 1}).run_alone();
+    return Validator({&definition, 1}, {}).run_alone().listed();
 }
 
-std::vector<DefinitionError> validate(std::span<const QuotaDefinition> definitions) {
-    return Validator(definitions).run();
+DefinitionErrors validate(std::span<const QuotaDefinition> definitions,
+                          const std::vector<bool>& incomplete) {
+    return Validator(definitions, incomplete).run();
 }
 
 std::optional<std::string> template_shape_of(std::string_view name) {

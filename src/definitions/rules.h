@@ -24,19 +24,16 @@
 namespace weir::definitions {
 
 /// All errors of the set at once: definitions that are wrong by themselves, duplicate names,
-/// missing parents, cycles and chains that are too long. Empty = valid.
-[[nodiscard]] std::vector<DefinitionError> validate(
-    std::span<const limiter::QuotaDefinition> definitions);
+/// missing parents, cycles and chains that are too long. None = valid. The first parents that are
+/// missing come with a suggestion, as long as looking for it takes no more time than all else.
+/// `incomplete` has one entry for each definition, or none at all: of definitions that could not be
+/// read as a whole only errors of the parent count.
+[[nodiscard]] DefinitionErrors validate(std::span<const limiter::QuotaDefinition> definitions,
+                                        const std::vector<bool>& incomplete = {});
 /// The errors of one definition by itself: those errors of validate() that do not depend on other
 /// definitions.
 [[nodiscard]] std::vector<DefinitionError> validate_alone(
     const limiter::QuotaDefinition& definition);
-
-/// The largest number of names that did_you_mean() compares, because a million would take too long.
-inline constexpr std::size_t kMostCandidates = 10'000;
-/// The text "did you mean '…'?"; empty when none of the first kMostCandidates is similar.
-[[nodiscard]] std::string did_you_mean(std::string_view text,
-                                       std::span<const std::string_view> candidates);
 
 // --- rules about a definition's place ------------------------------------------------------------
 
@@ -86,6 +83,8 @@ template <class Node, class Above, class Limits>
 // --- the words of these rules; `quota` is the name of the definition that breaks one -------------
 
 [[nodiscard]] DefinitionError chain_error(std::string_view quota, ChainFault fault);
+/// The text "did you mean '…'?"; empty without a name.
+[[nodiscard]] std::string did_you_mean(std::string_view name);
 /// Another definition has the same name, or matches the same names.
 [[nodiscard]] DefinitionError same_shape_error(std::string_view quota, std::string_view other);
 [[nodiscard]] DefinitionError missing_parent_error(std::string_view quota, std::string_view parent);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/closest.h"
 #include "definitions/rules.h"
 #include "definitions/tree.h"
 
@@ -16,6 +17,8 @@ namespace {
 constexpr std::size_t kMostLosses = 64;
 /// How many names on both sides of a missing one are compared to find a suggestion.
 constexpr std::size_t kNamesAround = 1000;
+/// The letters of these names that are compared at most.
+constexpr std::size_t kLettersForSuggestion = kLettersForSuggestions / 16;
 
 }  // namespace
 
@@ -131,7 +134,8 @@ DefinitionError DefinitionTree::missing_parent(const Node& node, bool suggest) c
     for (std::size_t i = 0; i < kNamesAround && above != nodes_.end(); ++i, ++above) {
         names.emplace_back(above->first);
     }
-    error.suggestion = did_you_mean(*family.text, names);
+    std::size_t letters_left = kLettersForSuggestion;
+    error.suggestion = did_you_mean(closest(*family.text, names, letters_left));
     return error;
 }
 

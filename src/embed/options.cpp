@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "config/diagnostics.h"
+#include "base/closest.h"
 #include "config/settings_fields.h"
 
 namespace weir::embed {
@@ -29,7 +29,7 @@ std::string unknown_key(std::string_view key) {
     for (const config::SettingField& field : config::setting_fields()) {
         known.push_back(field.key);
     }
-    const std::string_view meant = config::closest(key, known);
+    const std::string_view meant = closest(key, known);
     std::string message = "unknown key '" + std::string(key.substr(0, 64)) + "'";
     if (!meant.empty()) {
         message += ", did you mean '" + std::string(meant) + "'?";

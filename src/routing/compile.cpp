@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "base/closest.h"
 #include "routing/compiled_routes.h"
 #include "routing/s3_operations.h"
-#include "routing/suggestion.h"
 
 namespace weir::routing {
 namespace {
@@ -90,9 +91,8 @@ class RouteCompiler {
 
     void preset_route() {
         if (settings_.preset != "s3") {
-            const std::vector<std::string> presets{"s3"};
             fail("preset", 1, "unknown preset \"" + settings_.preset + "\"",
-                 suggest(settings_.preset, presets));
+                 std::string(closest(settings_.preset, std::array{std::string_view("s3")})));
             return;
         }
         const auto& match = settings_.match;
@@ -163,8 +163,9 @@ class RouteCompiler {
             return {};
         }
         const auto rest = text.substr(column);  // the text behind the brace
-        const auto found = suggest(rest.substr(0, rest.find('}')), names_);
-        return found.empty() ? found : "{" + found + "}";
+        const std::vector<std::string_view> names(names_.begin(), names_.end());
+        const auto found = closest(rest.substr(0, rest.find('}')), names);
+        return found.empty() ? "" : "{" + std::string(found) + "}";
     }
 
     void weight() {
@@ -189,7 +190,7 @@ class RouteCompiler {
     static bool is_weight(double value) { return std::isfinite(value) && value >= 0; }
 
     void known_operation(const std::string& operation) {
-        std::vector<std::string> known;
+        std::vector<std::string_view> known;
         for (const auto& entry : s3_operations()) {
             known.emplace_back(entry.name);
         }
@@ -197,7 +198,7 @@ class RouteCompiler {
             return;
         }
         fail("weight." + operation, 0, "S3 has no operation \"" + operation + "\"",
-             suggest(operation, known));
+             std::string(closest(operation, known)));
     }
 
     const RoutingSettings& all_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/closest.h"
 #include "config/reader.h"
 #include "config/values.h"
 #include "sim/fleet_limits.h"
@@ -47,7 +48,7 @@ void read_quota(NodeRef node, std::string_view name, const FaultContext& context
             names.push_back(each.name);
         }
         diagnostics.error(node, "there is no quota '" + std::string(name) + "'",
-                          config::closest(name, names));
+                          closest(name, names));
     }
     quota = std::string(name);
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/closest.h"
 #include "config/quota_reader.h"
 #include "config/reader.h"
 #include "definitions/rules.h"
@@ -137,7 +138,7 @@ class LoadReader {
             for (const limiter::QuotaDefinition& each : plan_.definitions) {
                 names.push_back(each.name);
             }
-            diagnostics_.error_at_key(node, "there is no such quota", config::closest(leaf, names));
+            diagnostics_.error_at_key(node, "there is no such quota", closest(leaf, names));
         }
     }
 
@@ -227,10 +228,12 @@ QuotaCopies read_quotas(NodeRef node, WorldPlan& plan, Diagnostics& diagnostics)
     if (diagnostics.error_count() != errors) {
         return copies;
     }
-    for (const definitions::DefinitionError& error : definitions::validate(plan.definitions)) {
+    const definitions::DefinitionErrors found = definitions::validate(plan.definitions);
+    for (const definitions::DefinitionError& error : found.listed()) {
         diagnostics.error(config::find_field(places[error.index], error.field), error.message,
                           error.suggestion);
     }
+    diagnostics.count_errors(found.count() - found.listed().size());
     return copies;
 }
 

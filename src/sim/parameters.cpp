@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/closest.h"
 #include "config/parse.h"
 #include "config/tree_builder.h"
 
@@ -80,7 +81,7 @@ class Filler {
         diagnostics_.error(node,
                            "no value is given for the parameter '$" + std::string(name) +
                                "' (a dollar sign is written $$)",
-                           diagnostics_.full() ? "" : config::closest(name, names));
+                           diagnostics_.full() ? "" : closest(name, names));
         return {};
     }
 

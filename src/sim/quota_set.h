@@ -37,7 +37,7 @@ namespace weir::sim {
 /// those that are not in the set any more are taken away.
 [[nodiscard]] inline std::vector<definitions::DefinitionError> replace_quotas(
     limiter::Limiter& limiter, std::span<const limiter::QuotaDefinition> set, Instant now) {
-    std::vector<definitions::DefinitionError> errors = definitions::validate(set);
+    std::vector<definitions::DefinitionError> errors = definitions::validate(set).listed();
     if (!errors.empty()) {
         return errors;
     }
@@ -61,7 +61,7 @@ namespace weir::sim {
     std::vector<limiter::QuotaDefinition> set = limiter.definitions();
     std::erase_if(set, [&](const auto& other) { return other.name == definition.name; });
     set.push_back(definition);
-    std::vector<definitions::DefinitionError> errors = definitions::validate(set);
+    std::vector<definitions::DefinitionError> errors = definitions::validate(set).listed();
     if (errors.empty()) {
         const limiter::DefinitionChange change{definition.name, definition};
         errors = give(limiter, {&change, 1}, now);
@@ -76,7 +76,7 @@ namespace weir::sim {
     if (std::erase_if(rest, [&](const auto& other) { return other.name == name; }) == 0) {
         return {{0, std::string(name), "", "there is no such quota", ""}};
     }
-    std::vector<definitions::DefinitionError> errors = definitions::validate(rest);
+    std::vector<definitions::DefinitionError> errors = definitions::validate(rest).listed();
     if (errors.empty()) {
         const limiter::DefinitionChange change{std::string(name), std::nullopt};
         errors = give(limiter, {&change, 1}, now);

@@ -14,7 +14,7 @@ using namespace weir::limiter::testing;
 namespace {
 /// The errors of one definition beside a good one.
 std::vector<DefinitionError> errors_of(const QuotaDefinition& definition) {
-    return validate(std::vector{quota("good", {per_second(1)}), definition});
+    return validate(std::vector{quota("good", {per_second(1)}), definition}).listed();
 }
 void check_error(const std::vector<DefinitionError>& errors, std::string_view field,
                  std::string_view part) {
@@ -53,7 +53,7 @@ TEST_CASE("a definition alone is held to the same rules of its modes and answers
     wrong.back().limits[0].scope = Scope::sidecar;
     for (const QuotaDefinition& each : wrong) {
         const auto alone = validate_alone(each);
-        const auto together = validate(std::vector{each});
+        const auto together = validate(std::vector{each}).listed();
         REQUIRE(alone.size() == 1);
         REQUIRE(together.size() == 1);
         CHECK(alone[0].field == together[0].field);
@@ -97,25 +97,50 @@ TEST_CASE("a missing parent comes with a suggestion") {
 
 TEST_CASE("captures of the parent must be the child's") {
     const std::vector set{quota("a/{x}", {}), quota("a/{y}/b", {}, "a/{x}")};
-    const auto errors = validate(set);
+    const auto errors = validate(set).listed();
     REQUIRE(errors.size() == 1);
     CHECK(errors[0].message == "{x} is not a capture of this quota");
-    CHECK(validate(std::vector{quota("a/{x}", {}), quota("a/{y}/b", {}, "a/{y}")}).empty());
+    CHECK(validate(std::vector{quota("a/{x}", {}), quota("a/{y}/b", {}, "a/{y}")}).count() == 0);
 }
 
 TEST_CASE("templates that match the same names collide; cycles and depth are found") {
-    CHECK(validate(std::vector{quota("a/{x}", {}), quota("a/{y}", {})}).size() == 1);
-    CHECK(validate(std::vector{quota("a", {}, "b"), quota("b", {}, "a")}).size() == 2);
+    CHECK(validate(std::vector{quota("a/{x}", {}), quota("a/{y}", {})}).count() == 1);
+    CHECK(validate(std::vector{quota("a", {}, "b"), quota("b", {}, "a")}).count() == 2);
     std::vector<QuotaDefinition> deep{quota("q0", {})};
     for (int i = 1; i < 16; ++i) {
         deep.push_back(quota("q" + std::to_string(i), {}, "q" + std::to_string(i - 1)));
     }
-    CHECK(validate(deep).empty());
+    CHECK(validate(deep).count() == 0);
     deep.push_back(quota("q16", {}, "q15"));
-    CHECK(validate(deep).size() == 1);
+    CHECK(validate(deep).count() == 1);
 }
 
 TEST_CASE("all errors come at once") {
     CHECK(validate(std::vector{quota("", {}), quota("q", {per_second(-1)}, "x"), quota("q", {})})
-              .size() == 4);
+              .count() == 4);
+}
+
+TEST_CASE("of very many errors the first are listed, and all are counted") {
+    const QuotaDefinition crowded = quota("crowded", std::vector<RateLimit>(3000, per_second(1)));
+    const auto errors = validate(std::vector{crowded});
+    // Each but the first is as an earlier one, and they are too many for a quota and for a chain.
+    CHECK(errors.count() == 2999 + 2);
+    CHECK(errors.listed().size() == DefinitionErrors::kMostListed);
+    CHECK(errors.full());
+    std::vector<QuotaDefinition> orphans;
+    for (int i = 0; i < 4000; ++i) {
+        orphans.push_back(quota("tenant-" + std::to_string(i), {}, "tenatn-" + std::to_string(i)));
+    }
+    CHECK(validate(orphans).count() == 4000);
+    CHECK(validate(orphans).listed().front().suggestion == "did you mean 'tenant-0'?");
+}
+
+TEST_CASE("of a definition that could not be read as a whole only errors of its parent count") {
+    const std::vector set{quota("a", {per_second(-1)}, "b"), quota("c", {per_second(-1)}, "d")};
+    CHECK(validate(set).count() == 4);
+    const auto errors = validate(set, {true, false});
+    REQUIRE(errors.count() == 3);
+    CHECK(errors.listed()[0].field == "limits[0].rate");
+    CHECK(errors.listed()[0].index == 1);
+    CHECK(errors.listed()[1].field == "parent");
 }

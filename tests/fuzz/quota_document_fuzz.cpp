@@ -1,5 +1,6 @@
 // Quota documents and settings from anywhere: YAML and JSON, never a crash, a hang or an
-// exception; what is accepted survives being written and read again.
+// exception; what is accepted survives being written and read again. No input takes much memory or
+// time, however much is wrong in it.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,9 +9,18 @@
 
 #include "config/load_settings.h"
 #include "config/quota_document.h"
+#include "fuzz/bounded_cost.h"
+
+namespace {
+/// Aliases may copy 100,000 values, whatever the size of the input.
+constexpr std::size_t kBytesForAliases = std::size_t{64} << 20;
+constexpr std::size_t kBytesPerByte = 1000;
+constexpr double kMostSeconds = 2;
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace weir::config;
+    const BoundedCost cost(kBytesForAliases + kBytesPerByte * size, kMostSeconds);
     const std::string text(reinterpret_cast<const char*>(data), size);
     for (const char* file : {"f.yaml", "f.json"}) {
         Diagnostics diagnostics;

@@ -119,12 +119,12 @@ TEST_CASE("hints are words or sentences, each as it should be") {
     const std::string two =
         folder.write("2.yaml",
                      "apiVersion: weir/v1\nkind: QuotaSet\nname: a\ngeneration: 2\n"
-                     "quotas: [{name: good}, {name: b, parent: gud}]\n");
+                     "quotas: [{name: good}, {name: b, parent: goood}]\n");
     const std::string file =
         folder.write("weir.yaml", "upstream: a:1\nquotas: [" + one + ", " + two + "]\n");
     const std::string text = load({file, {}}).diagnostics.text();
     CHECK(text.find(", files of one set carry one generation\n") != std::string::npos);
-    CHECK(text.find("there is no quota 'gud', did you mean 'good'?\n") != std::string::npos);
+    CHECK(text.find("there is no quota 'goood', did you mean 'good'?\n") != std::string::npos);
 }
 
 TEST_CASE("files that cannot be read") {
