@@ -43,14 +43,15 @@ function(weir_module name)
     endif()
 endfunction()
 
-# weir_test(NAME [LABEL unit|sim|integration|meta] SOURCES ... DEPS ... [APART ...] [OPTIMISED]): one doctest
-# program NAME, a CTest test with the label (default: unit). The target LABEL_tests builds all programs of
+# weir_test(NAME [LABEL unit|sim|integration|meta] SOURCES ... DEPS ... [APART ...] [OPTIMISED] [COST ...]): one
+# doctest program NAME, a CTest test with the label (default: unit). The target LABEL_tests builds all programs of
 # a label, so that nobody has to keep a list of them. Except in a debug build, which optimises nothing, the
 # sources of a test are compiled with -O0, because most tests take longer to compile than to run; OPTIMISED is
 # for the others. What they test is optimised. APART names the sources that weir_unite() leaves alone, because
-# their fixtures have names that others have as well.
+# their fixtures have names that others have as well. COST is for tests of many seconds: CTest begins with the
+# largest, so that none of them runs alone at the end.
 function(weir_test name)
-    cmake_parse_arguments(ARG "OPTIMISED" "LABEL;TIMEOUT" "SOURCES;DEPS;APART" ${ARGN})
+    cmake_parse_arguments(ARG "OPTIMISED" "LABEL;TIMEOUT;COST" "SOURCES;DEPS;APART" ${ARGN})
     if(NOT ARG_LABEL)
         set(ARG_LABEL unit)
     endif()
@@ -71,6 +72,9 @@ function(weir_test name)
     weir_precompile(${name} test)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+    if(ARG_COST)
+        set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
+    endif()
     if(NOT TARGET ${ARG_LABEL}_tests)
         add_custom_target(${ARG_LABEL}_tests)
     endif()

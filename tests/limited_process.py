@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ PROGRESS_S = 15
 POLL_S = 0.05
 AUTOGROUP_TRIES = 20
 RUNNING = set()  # the sessions of commands that run
+TIMES = threading.Lock()  # two commands of a stage may end at the same time
 
 
 def run_limited(stage, arguments, log, env):
@@ -46,7 +48,8 @@ def has_ended(process, stage):
     if pid == 0:
         return False
     process.returncode = os.waitstatus_to_exitcode(status)
-    stage.processor_seconds += usage.ru_utime + usage.ru_stime
+    with TIMES:
+        stage.processor_seconds += usage.ru_utime + usage.ru_stime
     return True
 
 

@@ -325,8 +325,6 @@ STAGES = [
     Stage("tsan-bench", "two threads on the same limits under the thread sanitizer", 300,
           without_reports(lambda stage: once(stage, [BUILD / "tsan/bin/limiter_bench", 1, "threads", 2000],
                                        env=tsan)), ["tsan-build"]),
-    Stage("image", "the Dockerfile, built, and a request through the container", 1800,
-          pytest("tests/image", env=RELEASE), ["build"]),
     Stage("tidy", "clang-tidy", 900, lambda stage: once(stage, ["scripts/tidy"])),
     # What waits.
     Stage("format", "clang-format", 120, lambda stage: once(stage, ["scripts/format", "--check"]),
@@ -358,6 +356,9 @@ STAGES = [
           beside=True),
     Stage("tsan-integration", "a sidecar of four workers and a fleet under the thread sanitizer", 300,
           without_reports(integration("races", tsan)), ["tsan-build"],
+          beside=True),
+    Stage("image", "the Dockerfile, built, and a request through the container", 1800,
+          pytest("tests/image", env=RELEASE), ["build"],
           beside=True),
     # Only when they are named.
     Stage("quick-build", "g++ release build of what the next four run", 1800,
