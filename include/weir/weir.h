@@ -186,7 +186,8 @@ typedef struct weir_charge {
 
 /* One decision with the figures that it was made from. The fields from `unit` to
  * `discard_probability` describe one limit: of a refused request the limit that refused, of an
- * admitted one the limit that came nearest to refusing. */
+ * admitted one the limit that came nearest to refusing. If there is no such limit, `quota` is empty
+ * and these fields are 0. */
 typedef struct weir_decision {
     uint32_t size;
     uint8_t admitted;

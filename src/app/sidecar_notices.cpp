@@ -10,8 +10,8 @@
 namespace weir::app {
 namespace {
 
-/// The largest number of errors that are logged; the others are in GET /v1/config and in `weir
-/// validate`.
+/// The largest number of errors that are logged; the others, up to a hundred, are in GET /v1/config
+/// and in `weir validate`.
 constexpr std::size_t kLoggedErrors = 10;
 
 }  // namespace

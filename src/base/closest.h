@@ -10,8 +10,9 @@
 
 namespace weir {
 
-/// How many letters of candidates the suggestions of one text may compare: enough for some dozens
-/// of mistakes, and a few milliseconds of work.
+/// How many letters of candidates the suggestions of one text may compare, which takes a few
+/// milliseconds: enough for dozens of mistakes among a thousand names, and for a few among ten
+/// thousand.
 inline constexpr std::size_t kLettersForSuggestions = std::size_t{1} << 20;
 
 /// The candidate that was probably meant by `text`, the first one of those that are equally near;

@@ -8,10 +8,6 @@
 namespace weir::config {
 namespace {
 
-// A value of a real document takes more bytes than this. Time and memory go by values, so that a
-// document of nothing but "1,1,1" would take several times those of a real one.
-constexpr std::size_t kBytesOfNode = 4;
-constexpr std::size_t kFewNodes = 10'000;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// The number of bytes of the UTF-8 character at the front; 0 when it is malformed (RFC 3629: no
@@ -110,12 +106,8 @@ bool too_many_values(std::string_view text, std::size_t most, const std::string&
         const char c = text[at];
         values += c == ',' || c == '[' || c == '{' ? 1 : 0;
         if (values > most) {
-            diagnostics.add({Severity::error,
-                             file,
-                             place_at(text, at),
-                             {},
-                             "more than " + std::to_string(most) + " values in one document",
-                             {}});
+            diagnostics.add(
+                {Severity::error, file, place_at(text, at), {}, too_many_nodes(most), {}});
             return true;
         }
     }
@@ -123,6 +115,14 @@ bool too_many_values(std::string_view text, std::size_t most, const std::string&
 }
 
 }  // namespace
+
+std::string too_many_nodes(std::size_t most) {
+    const std::string text = "more than " + std::to_string(most) + " values in one document";
+    return most <= kFewNodes || most == ParseLimits{}.nodes
+               ? text
+               : text + " (" + std::to_string(kFewNodes) + ", and one more for every " +
+                     std::to_string(kBytesOfNode) + " bytes, are allowed)";
+}
 
 std::vector<Document> parse_documents(std::string_view text, const std::string& file,
                                       const ParseLimits& given, Diagnostics& diagnostics) {

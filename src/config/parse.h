@@ -13,14 +13,23 @@
 
 namespace weir::config {
 
+/// A text may have so many values, and one more for every kBytesOfNode of its bytes. A value of a
+/// real document takes more bytes, and time and memory go by values: reading nothing but "1,1,1"
+/// would take several times as long as reading a real document of the same size.
+inline constexpr std::size_t kFewNodes = 10'000;
+inline constexpr std::size_t kBytesOfNode = 4;
+
 struct ParseLimits {
     std::size_t json_bytes = 256U * 1024 * 1024;
     std::size_t yaml_bytes = 16U * 1024 * 1024;  ///< its parser is the slower one
     std::size_t depth = 32;
-    std::size_t nodes = 32'000'000;     ///< and of short texts 10,000 and one in four bytes
+    std::size_t nodes = 32'000'000;     ///< at most; of a short text see kFewNodes
     std::size_t alias_nodes = 100'000;  ///< values that all aliases together may copy
     std::size_t scalar_bytes = 64U * 1024;
 };
+
+/// The text of the error about more values than `most`.
+[[nodiscard]] std::string too_many_nodes(std::size_t most);
 
 /// The documents of a text: YAML may have several ("---" stands between them), JSON has one. The
 /// text of a `.json` file is parsed as JSON, and so is other text that looks like JSON. All errors

@@ -9,6 +9,7 @@
 #include "config/reader.h"
 #include "config/values.h"
 #include "definitions/fields.h"
+#include "definitions/rules.h"
 
 namespace weir::config {
 namespace {
@@ -172,6 +173,24 @@ void read_headers(NodeRef node, QuotaDefinition& quota, Diagnostics& diagnostics
                  : std::nullopt);
 }
 
+/// Reads at most a hundred limits, and keeps one more than a quota may have, which the rules
+/// refuse.
+void read_limits(NodeRef node, QuotaDefinition& quota, Diagnostics& diagnostics) {
+    constexpr std::size_t kMostRead = 100;
+    const std::vector<NodeRef> limits = read_list(node, diagnostics);
+    const std::size_t errors = diagnostics.error_count();
+    for (std::size_t i = 0; i < std::min(limits.size(), kMostRead); ++i) {
+        RateLimit limit = read_limit(limits[i], diagnostics);
+        if (quota.limits.size() <= limiter::kMaxLimitsPerQuota) {
+            quota.limits.push_back(std::move(limit));
+        }
+    }
+    // The rules do not look at a quota with errors of its own.
+    if (diagnostics.error_count() != errors && limits.size() > limiter::kMaxLimitsPerQuota) {
+        diagnostics.error(node, definitions::too_many_limits());
+    }
+}
+
 void read_quota_value(const QuotaField& field, NodeRef node, QuotaDefinition& quota,
                       Diagnostics& diagnostics) {
     std::visit(
@@ -198,14 +217,7 @@ void read_quota_value(const QuotaField& field, NodeRef node, QuotaDefinition& qu
             },
             [&](const definitions::KeyValue& value) { read_key(node, value, quota, diagnostics); },
             [&](const definitions::HeadersValue&) { read_headers(node, quota, diagnostics); },
-            [&](const definitions::LimitsValue&) {
-                // The rules refuse one more than a quota may have. Of thousands no more are read.
-                std::vector<NodeRef> limits = read_list(node, diagnostics);
-                limits.resize(std::min(limits.size(), limiter::kMaxLimitsPerQuota + 1), node);
-                for (const NodeRef limit : limits) {
-                    quota.limits.push_back(read_limit(limit, diagnostics));
-                }
-            },
+            [&](const definitions::LimitsValue&) { read_limits(node, quota, diagnostics); },
         },
         field.value);
 }

@@ -190,8 +190,11 @@ std::optional<NodeRef> MapReader::take(std::string_view key) {
 std::optional<NodeRef> MapReader::require(std::string_view key) {
     const auto member = take(key);
     if (!member && is_map_) {
-        diagnostics_.full() ? diagnostics_.count_errors(1)
-                            : diagnostics_.error(map_, "'" + std::string(key) + "' is missing");
+        if (diagnostics_.full()) {
+            diagnostics_.count_errors(1);
+        } else {
+            diagnostics_.error(map_, "'" + std::string(key) + "' is missing");
+        }
     }
     return member;
 }

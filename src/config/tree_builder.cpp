@@ -42,8 +42,7 @@ bool TreeBuilder::wants_key() const {
 bool TreeBuilder::append(DocumentNode node) {
     std::vector<DocumentNode>& nodes = document_.nodes_;
     if (nodes.size() - std::min(copied_, nodes.size()) >= limits_.nodes) {
-        return fail(node.place,
-                    "more than " + std::to_string(limits_.nodes) + " values in one document");
+        return fail(node.place, too_many_nodes(limits_.nodes));
     }
     const auto index = static_cast<NodeIndex>(nodes.size());
     if (!frames_.empty()) {

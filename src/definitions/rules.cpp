@@ -120,8 +120,7 @@ class Validator {
     void check_limits(std::size_t i) {
         const std::vector<RateLimit>& limits = definitions_[i].limits;
         if (limits.size() > kMaxLimitsPerQuota) {
-            complain(i, "limits",
-                     "more than " + std::to_string(kMaxLimitsPerQuota) + " limits in a quota");
+            complain(i, "limits", too_many_limits());
         }
         for (std::size_t j = 0; j < limits.size(); ++j) {
             const std::string field = "limits[" + std::to_string(j) + "]";

@@ -25,7 +25,7 @@ namespace weir::definitions {
 
 /// All errors of the set at once: definitions that are wrong by themselves, duplicate names,
 /// missing parents, cycles and chains that are too long. None = valid. The first parents that are
-/// missing come with a suggestion, as long as looking for it takes no more time than all else.
+/// missing come with a suggestion, until kLettersForSuggestions are used up.
 /// `incomplete` has one entry for each definition, or none at all: of definitions that could not be
 /// read as a whole only errors of the parent count.
 [[nodiscard]] DefinitionErrors validate(std::span<const limiter::QuotaDefinition> definitions,
@@ -83,6 +83,8 @@ template <class Node, class Above, class Limits>
 // --- the words of these rules; `quota` is the name of the definition that breaks one -------------
 
 [[nodiscard]] DefinitionError chain_error(std::string_view quota, ChainFault fault);
+/// A quota has more limits than it may have.
+[[nodiscard]] std::string too_many_limits();
 /// The text "did you mean '…'?"; empty without a name.
 [[nodiscard]] std::string did_you_mean(std::string_view name);
 /// Another definition has the same name, or matches the same names.

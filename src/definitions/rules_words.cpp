@@ -1,4 +1,4 @@
-// The texts of errors, and suggestions of what was meant.
+// The texts of errors.
 
 #include <utility>
 
@@ -61,6 +61,10 @@ DefinitionError refusal_error(const limiter::RefusedChange& refused) {
     }
     error.index = refused.index;
     return error;
+}
+
+std::string too_many_limits() {
+    return "more than " + std::to_string(limiter::kMaxLimitsPerQuota) + " limits in a quota";
 }
 
 std::string did_you_mean(std::string_view name) {

@@ -18,7 +18,7 @@ constexpr std::size_t kMostLosses = 64;
 /// How many names on both sides of a missing one are compared to find a suggestion.
 constexpr std::size_t kNamesAround = 1000;
 /// The letters of these names that are compared at most.
-constexpr std::size_t kLettersForSuggestion = kLettersForSuggestions / 16;
+constexpr std::size_t kLettersForOneSuggestion = kLettersForSuggestions / 16;
 
 }  // namespace
 
@@ -124,17 +124,19 @@ DefinitionError DefinitionTree::missing_parent(const Node& node, bool suggest) c
     if (!suggest) {
         return error;
     }
+    // The nearest ones first, because the search ends when its letters are used up.
     std::vector<std::string_view> names;
-    const auto middle = nodes_.lower_bound(*family.text);
-    auto below = middle;
-    for (std::size_t i = 0; i < kNamesAround && below != nodes_.begin(); ++i) {
-        names.emplace_back((--below)->first);
+    auto above = nodes_.lower_bound(*family.text);
+    auto below = above;
+    for (std::size_t i = 0; i < kNamesAround; ++i) {
+        if (below != nodes_.begin()) {
+            names.emplace_back((--below)->first);
+        }
+        if (above != nodes_.end()) {
+            names.emplace_back((above++)->first);
+        }
     }
-    auto above = middle;
-    for (std::size_t i = 0; i < kNamesAround && above != nodes_.end(); ++i, ++above) {
-        names.emplace_back(above->first);
-    }
-    std::size_t letters_left = kLettersForSuggestion;
+    std::size_t letters_left = kLettersForOneSuggestion;
     error.suggestion = did_you_mean(closest(*family.text, names, letters_left));
     return error;
 }

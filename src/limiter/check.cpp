@@ -142,7 +142,7 @@ void Admission::collect(ThreadContext& thread, LeafId leaf, const Weights& weigh
             depth == leaf.overflow_depth ? leaf.resume : store_.record(head).owner.load(kRelaxed);
         __builtin_prefetch(&store_.record(parent), 1, 3);
         const std::size_t before = levels.quota.size();
-        if (leaf.unjudged && depth <= leaf.overflow_depth) {
+        if (depth <= leaf.unjudged_depth) {
             count_instance(head, levels);
         } else {
             collect_instance(head, weights, now, levels);

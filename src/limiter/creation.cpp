@@ -45,9 +45,7 @@ LeafId Creation::find(ThreadContext& thread, std::string_view name, Instant now)
         return ensure(name, key, now);
     }
     thread.contended.add(1);
-    const bool first_use = !thread.contended_names.contains(key, version);
-    thread.contended_names.insert(key, version);
-    return overflow_without_lock(name, key, now, first_use);
+    return overflow_without_lock(thread, name, key, now);
 }
 
 LeafId Creation::ensure(std::string_view name, Instant now) {
@@ -105,8 +103,11 @@ LeafId Creation::create(const NameChain& chain, Instant now) {
         }
         leaf = made;
     }
-    for (std::size_t i = chain.size; i > 0; --i) {
-        definitions_.get(chain.levels[i - 1].definition)->full.store(i <= lowest, kRelaxed);
+    for (std::size_t i = 0; i < chain.size; ++i) {
+        const NameChain::Level& level = chain.levels[i];
+        if (level.name.size() <= kMaxNameBytes) {  // for longer names there never is room
+            definitions_.get(level.definition)->full.store(i < lowest, kRelaxed);
+        }
     }
     for (std::size_t i = lowest; i > 0; --i) {
         leaf = overflow(chain.levels[i - 1].definition, leaf, now);
@@ -190,13 +191,23 @@ LeafId Creation::above_parent(std::uint32_t overflow, LeafId parent) const {
     return leaf;
 }
 
+/// Whether the request, for which there is no time to make an instance of this name, passes the
+/// name's limits unjudged. The first one does, unless there is no room for the name or its limit is
+/// 0. Later ones do not, so that a thread that never gets the lock leaves no name without a limit.
+bool Creation::passes_unjudged(ThreadContext& thread, const CompiledDefinition& definition,
+                               std::string_view name, std::uint64_t hash) const {
+    const std::uint32_t version = definitions_.version(std::memory_order_acquire);
+    const bool first = !thread.contended_names.contains(hash, version);
+    thread.contended_names.insert(hash, version);
+    return first && !definition.refuses_all && !definition.full.load(kRelaxed) &&
+           name.size() <= kMaxNameBytes;
+}
+
 /// Finds an instance when another thread holds the lock and may have been preempted. The result is
 /// the template's overflow instance and, above it, the parents that exist or their overflow
-/// instances. The first request of a name is not judged by overflow instances, unless there is no
-/// room for the name or its limit is 0. Later ones are, so that a thread that never gets the lock
-/// leaves no name without a limit.
-LeafId Creation::overflow_without_lock(std::string_view name, std::uint64_t hash, Instant now,
-                                       bool first_use) {
+/// instances.
+LeafId Creation::overflow_without_lock(ThreadContext& thread, std::string_view name,
+                                       std::uint64_t hash, Instant now) {
     if (const auto entry = store_.names.find(hash)) {
         return Instances::leaf_of(*entry);
     }
@@ -212,11 +223,12 @@ LeafId Creation::overflow_without_lock(std::string_view name, std::uint64_t hash
     LeafId parent;
     if (compiled->parent) {
         const std::string above = parent_name(*compiled, name);
-        parent = overflow_without_lock(above, definitions_.hash(above), now, first_use);
+        parent = overflow_without_lock(thread, above, definitions_.hash(above), now);
     }
     LeafId leaf = above_parent(instance, parent);
-    leaf.unjudged = first_use && !compiled->refuses_all && !compiled->full.load(kRelaxed) &&
-                    (parent.overflow_depth == 0 || parent.unjudged);
+    if (passes_unjudged(thread, *compiled, name, hash)) {
+        leaf.unjudged_depth = static_cast<std::uint8_t>(parent.unjudged_depth + 1);
+    }
     return leaf;
 }
 

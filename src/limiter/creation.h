@@ -60,8 +60,10 @@ class Creation {
                         Instant now);
     LeafId overflow(std::uint32_t definition, LeafId parent, Instant now);
     [[nodiscard]] LeafId above_parent(std::uint32_t overflow, LeafId parent) const;
-    LeafId overflow_without_lock(std::string_view name, std::uint64_t hash, Instant now,
-                                 bool first_use);
+    LeafId overflow_without_lock(ThreadContext& thread, std::string_view name, std::uint64_t hash,
+                                 Instant now);
+    [[nodiscard]] bool passes_unjudged(ThreadContext& thread, const CompiledDefinition& definition,
+                                       std::string_view name, std::uint64_t hash) const;
     LeafId ensure_waiting(std::string_view name, std::uint64_t hash, Instant now);
 
     Instances& instances_;

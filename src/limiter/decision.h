@@ -31,15 +31,15 @@ struct Weights {
 /// where the chain goes on (`resume`) after its first `overflow_depth` instances.
 ///
 /// The first request of a name may come while another thread makes instances. Then overflow
-/// instances stand for the levels that the name has not got yet, and it is `unjudged`: they neither
-/// refuse nor are charged, because new instances would admit the request, too.
+/// instances stand for those that it has not got yet. The first `unjudged_depth` of them neither
+/// refuse the request nor are charged, because new instances of these names would admit it, too.
 struct LeafId {
     std::uint32_t instance = 0;
     std::uint32_t generation = 0;
     std::uint32_t resume = 0;             // the first ancestor that is not an overflow instance
     std::uint16_t resume_generation = 0;  // the generation of that ancestor
     std::uint8_t overflow_depth = 0;      // overflow instances at the bottom of the chain
-    bool unjudged = false;                // these instances only count the request
+    std::uint8_t unjudged_depth = 0;      // those of them that only count the request
     explicit operator bool() const { return instance != 0; }
     friend bool operator==(const LeafId&, const LeafId&) = default;
 };

@@ -54,6 +54,7 @@ std::unique_ptr<CompiledDefinition> DefinitionEdit::compiled(const QuotaDefiniti
         touched_parents_.push_back(index);
     }
     fresh->overflow_instance.store(old->overflow_instance.load(kRelaxed), kRelaxed);
+    fresh->full.store(old->full.load(kRelaxed), kRelaxed);
     fresh->statistics = old->statistics;
     return fresh;
 }

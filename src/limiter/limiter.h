@@ -19,10 +19,12 @@
 // quiescent at the same time. check() takes no lock, allocates nothing and makes no system call,
 // and neither does find() of a name that has an instance. Making an instance on first use is
 // serialised by a lock, which a worker tries a bounded number of times. A worker that does not get
-// it uses the overflow instance of the template for this request, with the name's own parents as
-// far as they live. The overflow instance is made with its template, so there always is one. The
-// first request of an exact name waits for the lock instead, which happens once in the life of the
-// definition. So no request ever passes without its limits.
+// it uses overflow instances in place of those that the name has not got, and above them the name's
+// own parents as far as they live. The overflow instance is made with its template, so there always
+// is one. It does not judge the first such request of a name (LeafId::unjudged_depth), unless a
+// limit is 0 or there was no room for the template's latest name; it judges later ones. The first
+// request of an exact name waits for the lock instead, which happens once in the life of the
+// definition.
 //
 // Ownership. The limiter owns its ThreadContexts and all names that it returns. A LeafId and the
 // name in a Decision are valid until the thread's next quiescent(). A Charge may be kept for as
@@ -30,10 +32,10 @@
 // does nothing. hold() keeps an instance that must not go in the meantime.
 //
 // Invariants. A refused request is charged to no level. An admitted one is charged to every level
-// that enforces, and to every level that shadows and would have admitted it. Live instances of
-// templates never exceed LimiterOptions::max_instances and the caps of their templates and parents.
-// Those of exact names and of their parents come on top, because the definitions bound their
-// number.
+// that enforces, and to every level that shadows and would have admitted it, except the overflow
+// instances that do not judge it. Live instances of templates never exceed
+// LimiterOptions::max_instances and the caps of their templates and parents. Those of exact names
+// and of their parents come on top, because the definitions bound their number.
 
 #include <cstddef>
 #include <cstdint>

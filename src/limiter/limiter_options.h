@@ -33,9 +33,9 @@ struct LimiterOptions {
     std::uint32_t max_statistics = 4096;
     /// The largest number of limits that are synchronised with the fleet at the same time.
     std::uint32_t max_views = 1'000'000;
-    /// How often a worker tries to take the creation lock before it uses the overflow instance
-    /// instead. Making an instance takes one or two microseconds. With 0, which is for tests, a
-    /// worker never gets the lock.
+    /// How often a worker tries to take the creation lock before it goes on without an instance of
+    /// the name's own (see LeafId). Making an instance takes one or two microseconds. With 0, which
+    /// is for tests, a worker never gets the lock.
     std::uint32_t creation_tries = 4096;
 };
 

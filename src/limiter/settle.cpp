@@ -44,7 +44,7 @@ void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
         }
         visit_quota(*definition);
         // What was only counted has no limit that was charged.
-        const bool counted = charge.leaf.unjudged && depth <= charge.leaf.overflow_depth;
+        const bool counted = depth <= charge.leaf.unjudged_depth;
         for (std::uint32_t id = counted ? 0 : head; id != 0 && index < kMaxChainLimits;
              id = store_.record(id).next()) {
             LimitRecord& record = store_.record(id);

@@ -59,8 +59,9 @@ struct LimiterCounters {
     std::uint64_t swept = 0;         // records that maintain() looked at
     std::uint64_t gauged = 0;        // records whose gauges were read for the figures
     std::uint64_t overflowed = 0;    // requests that used an overflow instance
-    // Requests for which no instance was made because another thread held the creation lock. The
-    // first one of a name passed its own limits unjudged; later ones used an overflow instance.
+    // Look-ups of new names while another thread held the creation lock. Exact names waited for it;
+    // of other names the first request passed its own limits unjudged, and later ones used an
+    // overflow instance.
     std::uint64_t contended = 0;
     std::uint64_t active_dropped = 0;  // entries that did not fit into a full active list
     std::uint64_t clamped_weights = 0;

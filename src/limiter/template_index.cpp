@@ -6,17 +6,17 @@
 
 namespace weir::limiter {
 
-TemplateIndex::Captures& TemplateIndex::captures_of(Node& node, const Segment& segment) {
-    const auto place =
-        std::find_if(node.captures.begin(), node.captures.end(), [&](const Captures& captures) {
-            return captures.prefix_size == segment.prefix.size() &&
-                   captures.suffix_size == segment.suffix.size();
-        });
-    if (place != node.captures.end()) {
+TemplateIndex::CaptureGroup& TemplateIndex::capture_group_of(Node& node, const Segment& segment) {
+    const auto place = std::find_if(node.capture_groups.begin(), node.capture_groups.end(),
+                                    [&](const CaptureGroup& group) {
+                                        return group.prefix_size == segment.prefix.size() &&
+                                               group.suffix_size == segment.suffix.size();
+                                    });
+    if (place != node.capture_groups.end()) {
         return *place;
     }
-    node.captures.push_back({segment.prefix.size(), segment.suffix.size(), {}});
-    return node.captures.back();
+    node.capture_groups.push_back({segment.prefix.size(), segment.suffix.size(), {}});
+    return node.capture_groups.back();
 }
 
 std::uint32_t TemplateIndex::child(std::uint32_t node, const Segment& segment) {
@@ -30,8 +30,8 @@ std::uint32_t TemplateIndex::child(std::uint32_t node, const Segment& segment) {
         added = place.second;
     } else {
         // The capture's name does not matter here.
-        Captures& captures = captures_of(nodes_[node], segment);
-        const auto place = captures.nodes.try_emplace({segment.prefix, segment.suffix}, next);
+        CaptureGroup& group = capture_group_of(nodes_[node], segment);
+        const auto place = group.nodes.try_emplace({segment.prefix, segment.suffix}, next);
         found = place.first->second;
         added = place.second;
     }
@@ -72,13 +72,13 @@ void TemplateIndex::explore(std::uint32_t node, std::string_view rest, bool more
     if (const auto literal = here.literals.find(segment); literal != here.literals.end()) {
         explore(literal->second, rest, more, best);
     }
-    for (const Captures& captures : here.captures) {
-        if (segment.size() <= captures.prefix_size + captures.suffix_size) {
+    for (const CaptureGroup& group : here.capture_groups) {
+        if (segment.size() <= group.prefix_size + group.suffix_size) {
             continue;  // a capture matches at least a byte
         }
-        const EdgesView edges{segment.substr(0, captures.prefix_size),
-                              segment.substr(segment.size() - captures.suffix_size)};
-        if (const auto capture = captures.nodes.find(edges); capture != captures.nodes.end()) {
+        const EdgesView edges{segment.substr(0, group.prefix_size),
+                              segment.substr(segment.size() - group.suffix_size)};
+        if (const auto capture = group.nodes.find(edges); capture != group.nodes.end()) {
             explore(capture->second, rest, more, best);
         }
     }

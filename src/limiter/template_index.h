@@ -39,16 +39,16 @@ class TemplateIndex {
             return left < right;
         }
     };
-    /// The captures whose edges have these sizes. So a search looks at each pair of sizes, and not
-    /// at each capture.
-    struct Captures {
+    /// The branches by captures whose edges have these sizes. So a search looks once for each pair
+    /// of sizes, and not at each branch.
+    struct CaptureGroup {
         std::size_t prefix_size;
         std::size_t suffix_size;
         std::map<Edges, std::uint32_t, EdgesLess> nodes;
     };
     struct Node {
         std::map<std::string, std::uint32_t, std::less<>> literals;
-        std::vector<Captures> captures;
+        std::vector<CaptureGroup> capture_groups;
         std::optional<std::uint32_t> value;
         Literalness literalness;
     };
@@ -58,7 +58,7 @@ class TemplateIndex {
     };
 
     std::uint32_t child(std::uint32_t node, const Segment& segment);
-    static Captures& captures_of(Node& node, const Segment& segment);
+    static CaptureGroup& capture_group_of(Node& node, const Segment& segment);
     void explore(std::uint32_t node, std::string_view rest, bool more, Best& best) const;
 
     std::vector<Node> nodes_ = std::vector<Node>(1);

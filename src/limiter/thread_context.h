@@ -1,7 +1,7 @@
 #pragma once
 // The state that one worker thread has for itself: its random generator, its place in the epochs,
-// its figures, the list of limits that it touched, and the names for which it recently found no
-// definition.
+// its figures, the list of limits that it touched, and the names that it recently looked up in vain
+// or could make no instance for.
 //
 // Thread-safety: only its own thread writes it. The control thread reads the atomics and empties
 // the list of limits.

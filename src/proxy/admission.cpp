@@ -158,7 +158,7 @@ Judgement admit_by_name(ClientSide& client, const http::RequestHead& head,
         if (decision.shadow_refused) {
             worker.mutable_counters().count(Event::shadow_refused);
         }
-        if (leaf.overflow_depth > 0 && !leaf.unjudged) {
+        if (leaf.overflow_depth > leaf.unjudged_depth) {
             worker.mutable_counters().count(Event::template_overflow);
         }
         return judgement;

@@ -326,7 +326,10 @@ struct Contended : Fixture {
     Contended()
         : Fixture({quota("k", {per_second(1000)}), quota("k/{key}", {per_minute(5)}, "k"),
                    quota("k/{key}/read", {per_minute(2)}, "k/{key}"),
+                   quota("k/{key}/write", {per_minute(2)}, "k/{key}"),
                    quota("alone/{key}", {per_minute(5)}), quota("e", {}),
+                   quota("team/{key}", {per_minute(5)}),
+                   quota("team/{key}/{user}", {per_minute(2)}, "team/{key}"),
                    quota("shut/{key}", {per_second(0)}),
                    quota("shut/{key}/read", {per_minute(2)}, "shut/{key}")},
                   options()) {}
@@ -347,8 +350,10 @@ TEST_CASE("contention refuses no name's first request; later ones use the overfl
     SUBCASE("with parents: those that exist judge and are charged, and the exact root is made") {
         const LeafId leaf = fixture.find("k/1/read");
         CHECK(leaf.overflow_depth == 2);
-        CHECK(leaf.unjudged);
-        CHECK_FALSE(fixture.find("k/1/read").unjudged);
+        CHECK(leaf.unjudged_depth == 2);
+        CHECK(fixture.find("k/1/read").unjudged_depth == 0);
+        // Another name below the same parent, which has let its first request pass.
+        CHECK(fixture.find("k/1/write").unjudged_depth == 1);
         CHECK(check_twice(fixture, "k/x", "/read") == std::pair(100, 20));
         CHECK(fixture.level("k") == doctest::Approx(120));
     }
@@ -363,6 +368,13 @@ TEST_CASE("contention refuses no name's first request; later ones use the overfl
         }
         CHECK(refused > 900);
     }
+    SUBCASE("names without number below one new parent do not pass it without number") {
+        int admitted = 0;
+        for (int i = 0; i < 100; ++i) {
+            admitted += fixture.admits("team/1/" + std::to_string(i)) ? 1 : 0;
+        }
+        CHECK(admitted == 1 + 50);  // the first one, and ten times the limit of the parent
+    }
     SUBCASE("a limit of 0 refuses, also as a parent") {
         CHECK_FALSE(fixture.admits("shut/1"));
         CHECK_FALSE(fixture.admits("shut/1/read"));
@@ -373,7 +385,7 @@ TEST_CASE("what contention leaves as it is") {
     Contended fixture;
     SUBCASE("what was counted and given back leaves no trace in a level") {
         const LeafId leaf = fixture.find("k/1/read");
-        REQUIRE(leaf.unjudged);
+        REQUIRE(leaf.unjudged_depth == 2);
         const Decision decision =
             fixture.limiter.check(fixture.thread, leaf, {}, fixture.now, CheckMode::charge);
         CHECK(decision.admitted);
@@ -461,6 +473,7 @@ TEST_CASE("of new names that threads make while the control thread works, none i
         }
     }
     CHECK(refused == 0);
+    CHECK(fixture.limiter.counters().contended > 0);
     CHECK(fixture.level("all") == doctest::Approx(kThreads * kNames));
     MESSAGE(fixture.limiter.counters().contended << " of " << kThreads * kNames << " contended");
 }
