@@ -180,9 +180,9 @@ void read_limits(NodeRef node, QuotaDefinition& quota, Diagnostics& diagnostics)
     const std::vector<NodeRef> limits = read_list(node, diagnostics);
     const std::size_t errors = diagnostics.error_count();
     for (std::size_t i = 0; i < std::min(limits.size(), kMostRead); ++i) {
-        RateLimit limit = read_limit(limits[i], diagnostics);
+        const RateLimit limit = read_limit(limits[i], diagnostics);
         if (quota.limits.size() <= limiter::kMaxLimitsPerQuota) {
-            quota.limits.push_back(std::move(limit));
+            quota.limits.push_back(limit);
         }
     }
     // The rules do not look at a quota with errors of its own.
