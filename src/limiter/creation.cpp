@@ -193,7 +193,7 @@ LeafId Creation::above_parent(std::uint32_t overflow, LeafId parent) const {
 
 /// Whether the request, for which there is no time to make an instance of this name, passes the
 /// name's limits unjudged. The first one does, unless there is no room for the name or its limit is
-/// 0. Later ones do not, so that a thread that never gets the lock leaves no name without a limit.
+/// 0. Later ones do not, so that few names cannot pass again and again while the lock is taken.
 bool Creation::passes_unjudged(ThreadContext& thread, const CompiledDefinition& definition,
                                std::string_view name, std::uint64_t hash) const {
     const std::uint32_t version = definitions_.version(std::memory_order_acquire);
