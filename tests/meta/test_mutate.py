@@ -39,6 +39,16 @@ def test_the_documentation_gives_a_figure_of_each_part():
         assert re.search(rf"^\| `{part}` .* \d+ of \d+", text, re.MULTILINE), part
 
 
+def test_what_cannot_be_noticed_is_a_mutant_of_today():
+    for each in mutate.EQUIVALENT:
+        text = (ROOT / each["file"]).read_text()
+        today = {(text.split("\n")[number].strip(), line.strip()) for number, line in mutate.mutants_of(text)}
+        assert (each["line"], each["mutant"]) in today, each
+        assert len(each["why"].split()) >= 5, each
+        assert mutate.is_equivalent(each["file"], "  " + each["line"], "  " + each["mutant"])
+        assert not mutate.is_equivalent(each["file"], each["line"], each["line"])
+
+
 def test_one_place_is_changed_at_a_time():
     assert changed("if (a < b && c) {") == ["if (a <= b && c) {", "if (a < b || c) {"]
     assert changed("x = a == b ? 1 : 25;") == [
