@@ -252,6 +252,7 @@ class Cluster::Driver {
             receive();
         }
         engine_.tick(now);
+        net::move_forward(engine_.take_clock_lag());
         flush();
         bulk_.poll();
     }

@@ -48,6 +48,7 @@ class Engine::Implementation {
     void goodbye(Instant now);
     void set_keys(const std::vector<gossip::Key>& keys);
     [[nodiscard]] std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
+    [[nodiscard]] Duration take_clock_lag() { return std::exchange(clock_lag_, Duration::zero()); }
     [[nodiscard]] Statistics statistics() const;
 
     [[nodiscard]] ReportSources sources() const {
@@ -85,6 +86,7 @@ class Engine::Implementation {
     std::vector<gossip::MemberId> peers_;  // live ones, for the exchange of definitions
     bool peers_changed_ = true;
     Instant now_{};
+    Duration clock_lag_{};
     bool left_ = false;
     bool refresh_due_ = false;
     std::uint64_t ticks_ = 0;
@@ -132,6 +134,10 @@ void Engine::Implementation::receive(ByteSpan datagram, const Endpoint& from, In
     now_ = now;
     const auto messages = transport_.receive(datagram, from, now);
     follow_membership();
+    if (stops_.lags(transport_.clock_behind(now), now)) {
+        ++counters_.counters().discarded_after_stop;
+        return;
+    }
     const membership::Received* answered = nullptr;
     for (const membership::Received& message : messages) {
         receive_message(message);
@@ -191,6 +197,11 @@ void Engine::Implementation::tick(Instant now) {
         return;
     }
     ++ticks_;
+    if (const Duration lag = stops_.take_lag(now); lag > Duration::zero()) {
+        transport_.caught_up(lag);
+        clock_lag_ = lag;
+        return;
+    }
     const bool late = stops_.tick(now);
     store_.tick(now);
     if (options_.clustered) {
@@ -313,6 +324,7 @@ void Engine::refused(const Endpoint& address, Instant now) {
 }
 void Engine::tick(Instant now) { implementation_->tick(now); }
 Instant Engine::next_tick() const { return implementation_->next_tick(); }
+Duration Engine::take_clock_lag() { return implementation_->take_clock_lag(); }
 std::vector<Outgoing> Engine::take_outgoing() { return implementation_->take_outgoing(); }
 void Engine::set_seeds(std::vector<Endpoint> seeds) {
     implementation_->transport().set_seeds(std::move(seeds));

@@ -97,6 +97,9 @@ class Engine {
     void refused(const Endpoint& address, Instant now);
     void tick(Instant now);
     [[nodiscard]] Instant next_tick() const;
+    /// By how much the clock that gives `now` has to be moved forward, because the machine was
+    /// paused and its clock stood still; zero nearly always. To be called after each tick().
+    [[nodiscard]] Duration take_clock_lag();
     /// The datagrams to be sent that have come up since the last call, oldest first.
     [[nodiscard]] std::vector<Outgoing> take_outgoing();
 

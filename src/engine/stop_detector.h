@@ -2,7 +2,16 @@
 // Notices that the process was stopped (SIGSTOP, a paused container, no processor time): its tick
 // is late by more than a threshold. The datagrams that waited in the socket meanwhile are out of
 // date, so for a moment all datagrams are discarded. Only afterwards are the peers asked, because
-// their answers would be discarded as well. A state machine without a clock; not thread-safe.
+// their answers would be discarded as well.
+//
+// When a whole machine is paused its monotonic clock may stand still, and no tick is late. Then the
+// members' clocks in the datagrams that waited tell how far the own clock is behind. While these
+// are read only their clocks count. Then whoever owns the clock moves it forward, which makes the
+// next tick late. A state machine without a clock; not thread-safe.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/instant.h"
 
@@ -23,6 +32,23 @@ class StopDetector {
         const bool late = is_late(now);
         last_tick_ = now;
         return late;
+    }
+    /// Notes by how much the own clock is behind, as the members say after each datagram; zero if
+    /// they do not say so. True while only the clocks in datagrams count.
+    [[nodiscard]] bool lags(Duration behind, Instant now) {
+        if (behind > Duration::zero() && !lag_read_at_) {
+            lag_read_at_ = now + kDiscardTime;
+        }
+        behind_ = std::max(behind_, behind);
+        return lag_read_at_.has_value();
+    }
+    /// By how much the clock has to be moved forward; zero: not at all, or not yet.
+    [[nodiscard]] Duration take_lag(Instant now) {
+        if (!lag_read_at_ || now < *lag_read_at_) {
+            return {};
+        }
+        lag_read_at_.reset();
+        return std::exchange(behind_, Duration::zero());
     }
     /// From now on datagrams are discarded, for as long as reading those that waited takes.
     void begin_discarding(Instant now) {
@@ -51,6 +77,8 @@ class StopDetector {
     Duration threshold_;
     Instant last_tick_{};
     Instant discard_until_{};
+    std::optional<Instant> lag_read_at_;  // when the datagrams that waited have been read
+    Duration behind_{};
     bool stopped_ = false;
 };
 

@@ -3,6 +3,19 @@
 #include <algorithm>
 
 namespace weir::gossip {
+namespace {
+
+std::int64_t microseconds(Duration duration) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
+}
+
+void add(std::optional<std::int64_t>& difference_us, Duration by) {
+    if (difference_us) {
+        *difference_us += microseconds(by);
+    }
+}
+
+}  // namespace
 
 std::optional<Rejection> SequenceWindow::accept(std::uint64_t sequence) {
     if (!any_ || sequence > highest_) {
@@ -36,9 +49,8 @@ std::optional<Duration> PacketAge::age(std::uint64_t sent_at_us, Instant now) {
         return std::nullopt;
     }
     turn(now);
-    const auto now_us =
-        std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
-    const std::int64_t difference = now_us - static_cast<std::int64_t>(sent_at_us);
+    const std::int64_t difference =
+        microseconds(now.time_since_epoch()) - static_cast<std::int64_t>(sent_at_us);
     smallest_us_ = std::min(smallest_us_.value_or(difference), difference);
     const std::int64_t least = std::min(*smallest_us_, previous_smallest_us_.value_or(difference));
     // A false clock must not overflow nanoseconds. An age of a day has the same effect as one of an
@@ -46,5 +58,30 @@ std::optional<Duration> PacketAge::age(std::uint64_t sent_at_us, Instant now) {
     constexpr std::int64_t longest_us = 86'400'000'000;
     return std::chrono::microseconds(std::min(difference - least, longest_us));
 }
+
+void PacketAge::caught_up(Duration by) {
+    add(smallest_us_, by);
+    add(previous_smallest_us_, by);
+}
+
+void ClockLead::note(std::uint64_t sent_at_us, Instant now) {
+    const std::int64_t difference =
+        microseconds(now.time_since_epoch()) - static_cast<std::int64_t>(sent_at_us);
+    if (!smallest_us_ || now - began_ >= kWindow) {
+        before_us_ = now - began_ < 2 * kWindow ? smallest_us_ : std::nullopt;
+        smallest_us_ = difference;
+        began_ = now;
+    }
+    smallest_us_ = std::min(*smallest_us_, difference);
+}
+
+std::optional<Duration> ClockLead::lead(Instant now) const {
+    if (!before_us_ || now - began_ >= 2 * kWindow) {
+        return std::nullopt;
+    }
+    return std::chrono::microseconds(std::max<std::int64_t>(0, *before_us_ - *smallest_us_));
+}
+
+void ClockLead::caught_up(Duration by) { add(smallest_us_, by); }
 
 }  // namespace weir::gossip

@@ -35,6 +35,8 @@ class PacketAge {
     /// The age of a datagram. Remembers its difference of clocks. Nothing when the sending time is
     /// impossible, which means above 2^62 microseconds.
     [[nodiscard]] std::optional<Duration> age(std::uint64_t sent_at_us, Instant now);
+    /// Our clock was moved forward by `by`.
+    void caught_up(Duration by);
 
   private:
     void turn(Instant now);
@@ -44,10 +46,30 @@ class PacketAge {
     Instant half_began_{};
 };
 
+/// By how much a sender's clock has run ahead of ours of late: that is how long our machine was
+/// paused if our own clock stood still meanwhile. What waited in the socket is read within
+/// milliseconds, so the datagrams of a half-second are compared with those of the one before.
+class ClockLead {
+  public:
+    static constexpr Duration kWindow = std::chrono::milliseconds(500);
+    void note(std::uint64_t sent_at_us, Instant now);
+    /// Nothing when the sender was not heard in both windows, so that nothing can be said.
+    [[nodiscard]] std::optional<Duration> lead(Instant now) const;
+    /// Our clock was moved forward by `by`.
+    void caught_up(Duration by);
+
+  private:
+    // Smallest differences of clocks.
+    std::optional<std::int64_t> before_us_;
+    std::optional<std::int64_t> smallest_us_;
+    Instant began_{};
+};
+
 /// What this process remembers about the datagrams to and from one member.
 struct Session {
     SequenceWindow window;
     PacketAge age;
+    ClockLead lead;
     std::uint64_t last_sequence = 0;  // of the datagrams to the member; 0: none was sent yet
 };
 

@@ -1,5 +1,9 @@
 #include "membership/sessions.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "base/assert.h"
 
 namespace weir::membership {
@@ -18,6 +22,8 @@ Sessions::Admitted Sessions::admit_to(MemberSession& session, const gossip::Enve
     if (!age) {
         return {{}, gossip::Rejection::clock};
     }
+    session.session.lead.note(envelope.sent_at_us, now);
+    lead_seen_ = lead_seen_ || session.session.lead.lead(now) >= kLeastLead;
     return {*age, std::nullopt};
 }
 
@@ -52,6 +58,35 @@ std::uint64_t Sessions::next_sequence(const gossip::MemberId& to, std::uint64_t 
     std::uint64_t& last = sessions_[to].session.last_sequence;
     last = last == 0 ? fresh : last + 1;
     return last;
+}
+
+Duration Sessions::clock_behind(Instant now) {
+    if (!std::exchange(lead_seen_, false)) {
+        return {};
+    }
+    std::vector<Duration> leads;
+    std::size_t heard = 0;
+    for (const auto& [member, session] : sessions_) {
+        const auto lead = session.session.lead.lead(now);
+        heard += lead ? 1U : 0U;
+        if (lead && *lead >= kLeastLead) {
+            leads.push_back(*lead);
+        }
+    }
+    const bool agreed = 2 * leads.size() > heard && (leads.size() > 1 || heard == 1);
+    if (!agreed) {
+        return {};
+    }
+    // Whoever sent last knows best, but one that leaps further than all others does not count.
+    std::sort(leads.begin(), leads.end());
+    return leads[leads.size() / 2];
+}
+
+void Sessions::caught_up(Duration by) {
+    for (auto& [member, session] : sessions_) {
+        session.session.age.caught_up(by);
+        session.session.lead.caught_up(by);
+    }
 }
 
 void Sessions::left(const gossip::MemberId& member, Instant now) {

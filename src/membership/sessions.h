@@ -19,6 +19,9 @@ namespace weir::membership {
 
 class Sessions {
   public:
+    /// More than a stop has to last to be noticed, and more than datagrams are late.
+    static constexpr Duration kLeastLead = std::chrono::milliseconds(600);
+
     /// Either the age of a datagram, or why it was refused: it is a replay (duplicate, too_old), or
     /// its sending time is beyond reason (clock).
     struct Admitted {
@@ -39,6 +42,14 @@ class Sessions {
     /// lower numbers for replays.
     [[nodiscard]] std::uint64_t next_sequence(const gossip::MemberId& to, std::uint64_t fresh);
 
+    /// How long our clock stood still while the machine was paused, as the members say by theirs:
+    /// more than half of those that were heard in the last second, at least two, or the only one.
+    /// So one clock that leaps moves nobody. Zero if they do not say so, if it is less than
+    /// kLeastLead, or if no such datagram has come since the last call.
+    [[nodiscard]] Duration clock_behind(Instant now);
+    /// Our clock was moved forward by `by`.
+    void caught_up(Duration by);
+
     /// Notes that the member said goodbye.
     void left(const gossip::MemberId& member, Instant now);
     void end(const gossip::MemberId& member) { sessions_.erase(member); }
@@ -51,11 +62,12 @@ class Sessions {
         std::optional<Instant> left_at;
         gossip::KeyId key = 0;
     };
-    [[nodiscard]] static Admitted admit_to(MemberSession& session, const gossip::Envelope& envelope,
-                                           Instant now);
+    [[nodiscard]] Admitted admit_to(MemberSession& session, const gossip::Envelope& envelope,
+                                    Instant now);
 
     std::map<gossip::MemberId, MemberSession> sessions_;
     std::deque<std::pair<Instant, gossip::MemberId>> leavers_;  // in the order of their goodbyes
+    bool lead_seen_ = false;  // a member's clock ran ahead of ours
 };
 
 }  // namespace weir::membership

@@ -103,6 +103,10 @@ class Transport final : public gossip::MessageSink {
     /// datagrams. Only flush() looks at the budget and drops what exceeds it.
     bool send(const gossip::MemberId& to, gossip::MessageType type, ByteSpan payload) override;
 
+    /// See Sessions.
+    [[nodiscard]] Duration clock_behind(Instant now) { return sessions_.clock_behind(now); }
+    void caught_up(Duration by) { sessions_.caught_up(by); }
+
     void tick(Instant now);
     /// Pings a live member; the ping goes out with the next flush().
     void question(const gossip::MemberId& member, Instant now) {

@@ -8,8 +8,12 @@
 
 namespace weir::net {
 
-/// The monotonic clock (CLOCK_MONOTONIC). Setting the wall clock does not change it.
+/// The monotonic clock that goes on while the machine sleeps (CLOCK_BOOTTIME), and what was added
+/// to it. Setting the wall clock does not change it.
 [[nodiscard]] Instant now();
+
+/// Adds to the clock of this process, because the machine was paused and its clock stood still.
+void move_forward(Duration by);
 
 /// The wall clock as time since 1970, for what people or other machines read: logs, expiry dates,
 /// header fields. It must not be used to measure durations.

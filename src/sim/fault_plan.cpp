@@ -16,7 +16,7 @@ constexpr double kShortestFault = 0.3;
 /// The longest time in seconds from the beginning of a minute to its fault.
 constexpr double kLatestBegin = 8;
 constexpr double kWholeClock = 3600;
-constexpr double kLongestPause = 1;  // see the header
+constexpr double kLongestPause = 8;
 
 /// All kinds but `throttle`, which has stories of its own.
 constexpr std::size_t kDrawnKinds = static_cast<std::size_t>(FaultKind::throttle);

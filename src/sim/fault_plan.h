@@ -4,10 +4,6 @@
 //
 // Faults that weir does not withstand yet are left out, because a test that always fails would hide
 // everything else:
-// - A machine whose monotonic clock stands still while it is paused is paused for a second at most.
-//   It does not notice a longer pause: as an owner it takes the datagrams that came meanwhile for
-//   load of this moment. Until that has drained, quotas below their limits refuse some of their
-//   requests.
 // - A cloned machine, with the address of a sidecar, gets none of the datagrams that go there: the
 //   network goes on delivering them to the first one. If the clone answered, the first one would be
 //   replaced, and the fleet would refuse its datagrams for an hour or until it is restarted.

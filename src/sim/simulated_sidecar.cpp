@@ -99,6 +99,7 @@ void SimulatedSidecar::tick(Instant now) {
         limiter_->maintain(local(now));
     }
     engine_->tick(local(now));
+    shift_clock(engine_->take_clock_lag());
 }
 
 }  // namespace weir::sim

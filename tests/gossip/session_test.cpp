@@ -81,5 +81,45 @@ TEST_CASE("a liar's clock harms itself for 20 seconds at most") {
     CHECK(*age.age(us(23s), start + 22s) == 0s);
 }
 
+TEST_CASE("a sender's clock that ran on while ours stood still leads by that time") {
+    ClockLead lead;
+    const Instant start{1h};
+    CHECK_FALSE(lead.lead(start));
+    lead.note(us(5h), start);
+    lead.note(us(5h + 400ms), start + 400ms);
+    CHECK_FALSE(lead.lead(start + 400ms));  // nothing to compare with yet
+    lead.note(us(5h + 600ms), start + 600ms);
+    CHECK(lead.lead(start + 600ms) == 0s);
+    // A pause of 4 s: what was sent meanwhile is read at once, in its order.
+    for (int sent = 0; sent <= 40; ++sent) {
+        lead.note(us(5h + 600ms + sent * 100ms), start + 600ms + sent * 10us);
+    }
+    CHECK(lead.lead(start + 601ms) == 4s - 400us);
+    lead.caught_up(4s);
+    lead.note(us(5h + 4700ms), start + 4700ms);
+    lead.note(us(5h + 5200ms), start + 5300ms);
+    CHECK(lead.lead(start + 5300ms) == 0s);
+}
+
+TEST_CASE("of a sender that was not heard in the last second no lead is known") {
+    ClockLead lead;
+    const Instant start{1h};
+    lead.note(us(1s), start);
+    lead.note(us(3s), start + 1s);
+    CHECK_FALSE(lead.lead(start + 1s));
+    lead.note(us(3600ms), start + 1600ms);
+    CHECK(lead.lead(start + 1600ms) == 0s);
+    CHECK_FALSE(lead.lead(start + 2600ms));
+}
+
+TEST_CASE("ages are those before after the clock was moved forward") {
+    PacketAge age;
+    const Instant start{1h};
+    CHECK(age.age(us(5h), start) == 0s);
+    CHECK(age.age(us(5h + 4s), start + 1ms) == 0s);  // our clock stood still
+    age.caught_up(4s - 1ms);
+    CHECK(age.age(us(5h + 5s), start + 5s + 30ms) == 30ms);
+}
+
 }  // namespace
 }  // namespace weir::gossip

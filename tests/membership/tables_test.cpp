@@ -7,6 +7,7 @@
 #include "gossip/strangers.h"
 #include "membership/dead_table.h"
 #include "membership/rumours.h"
+#include "membership/sessions.h"
 #include "membership/suspicion.h"
 #include "membership/virtual_network.h"
 
@@ -206,6 +207,56 @@ TEST_CASE("a budget gives its burst, then its rate") {
     CHECK(budget.take(100, kStart + 100ms));
     CHECK(budget.take(500, kStart + 1h));
     CHECK_FALSE(budget.take(1, kStart + 30min));  // time that ran backwards gives nothing
+}
+
+/// Sessions with so many members, all of which were heard twice in the last second.
+class Heard {
+  public:
+    explicit Heard(std::size_t members) : members_(members), sequence_(members, 0) {
+        for (const Duration at : {0ms, 600ms}) {
+            for (std::size_t i = 0; i < members_; ++i) {
+                hear(i, at, at);
+            }
+        }
+    }
+    /// One datagram of the member, sent and received at these times.
+    void hear(std::size_t member, Duration sent, Duration received) {
+        gossip::Envelope envelope;
+        envelope.sender = {address_of(member), 1};
+        envelope.sequence = ++sequence_[member];
+        envelope.sent_at_us = static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::microseconds>(sent + 5h).count());
+        CHECK_FALSE(sessions.admit(envelope, 1, kStart + received).rejection);
+    }
+    [[nodiscard]] Duration behind() { return sessions.clock_behind(kStart + 700ms); }
+    Sessions sessions;
+
+  private:
+    std::size_t members_;
+    std::vector<std::uint64_t> sequence_;
+};
+
+TEST_CASE("our clock stood still if more than half of those heard lately say so") {
+    Heard three(3);
+    CHECK(three.behind() == 0s);
+    three.hear(0, 4700ms, 700ms);
+    CHECK(three.behind() == 0s);  // one alone, of three
+    three.hear(1, 3700ms, 700ms);
+    CHECK(three.behind() == 4s);
+    CHECK(three.behind() == 0s);  // nothing new has come
+    three.sessions.caught_up(4s);
+    three.hear(2, 5000ms, 5000ms);
+    CHECK(three.sessions.clock_behind(kStart + 5s) == 0s);
+
+    Heard two(2);
+    two.hear(0, 4700ms, 700ms);
+    CHECK(two.behind() == 0s);  // one of two may be wrong
+    Heard one(1);
+    one.hear(0, 4700ms, 700ms);
+    CHECK(one.behind() == 4s);
+    Heard late(1);
+    late.hear(0, 1299ms, 700ms);  // less than a stop has to last
+    CHECK(late.behind() == 0s);
 }
 
 }  // namespace

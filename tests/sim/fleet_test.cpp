@@ -384,6 +384,36 @@ TEST_CASE("a sidecar paused for 20 s suspects nobody wrongly and finds back") {
     }
 }
 
+TEST_CASE("a paused machine whose clock stood still refuses nothing, and neither do the others") {
+    for (const std::uint32_t sidecars : {2u, 3u, 10u}) {
+        for (const double pause : {2.5, 4.0, 8.0}) {
+            for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+                CAPTURE(sidecars);
+                CAPTURE(pause);
+                CAPTURE(seed);
+                World world(plan_of(sidecars, 1000, 900, 35, seed));
+                world.at(10, [pause](World& w) { w.pause(1, pause); });
+                REQUIRE(world.run(kMeeting));
+                CHECK(refused(world, 0, 35) == 0);
+                CHECK(world.sidecar(1).engine().statistics().sync.stops == 1);
+                CHECK(world.sidecar(0).engine().statistics().sync.stops == 0);
+            }
+        }
+    }
+}
+
+TEST_CASE("one clock of three that leaps stops nobody") {
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        CAPTURE(seed);
+        World world(plan_of(3, 1000, 900, 25, seed));
+        world.at(10, [](World& w) { w.leap_clock(1, 5); });
+        REQUIRE(world.run(kMeeting));
+        CHECK(world.sidecar(0).engine().statistics().sync.stops == 0);
+        CHECK(world.sidecar(2).engine().statistics().sync.stops == 0);
+        CHECK(refused(world, 0, 25) == 0);
+    }
+}
+
 TEST_CASE("a goodbye is never silence: the rest carries the limit at once") {
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
         CAPTURE(seed);
