@@ -198,7 +198,7 @@ void Engine::Implementation::tick(Instant now) {
     }
     ++ticks_;
     if (const Duration lag = stops_.take_lag(now); lag > Duration::zero()) {
-        transport_.caught_up(lag);
+        transport_.caught_up(lag, now);
         clock_lag_ = lag;
         return;
     }

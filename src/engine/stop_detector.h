@@ -9,7 +9,6 @@
 // are read only their clocks count. Then whoever owns the clock moves it forward, which makes the
 // next tick late. A state machine without a clock; not thread-safe.
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -39,7 +38,8 @@ class StopDetector {
         if (behind > Duration::zero() && !lag_read_at_) {
             lag_read_at_ = now + kDiscardTime;
         }
-        behind_ = std::max(behind_, behind);
+        // The later datagrams know more of the pause.
+        behind_ = behind > Duration::zero() ? behind : behind_;
         return lag_read_at_.has_value();
     }
     /// By how much the clock has to be moved forward; zero: not at all, or not yet.

@@ -67,21 +67,33 @@ void PacketAge::caught_up(Duration by) {
 void ClockLead::note(std::uint64_t sent_at_us, Instant now) {
     const std::int64_t difference =
         microseconds(now.time_since_epoch()) - static_cast<std::int64_t>(sent_at_us);
-    if (!smallest_us_ || now - began_ >= kWindow) {
-        before_us_ = now - began_ < 2 * kWindow ? smallest_us_ : std::nullopt;
-        smallest_us_ = difference;
-        began_ = now;
+    if (smallest_us_ && now - began_ < kWindow) {
+        smallest_us_ = std::min(*smallest_us_, difference);
+        return;
     }
-    smallest_us_ = std::min(*smallest_us_, difference);
+    if (now - half_began_ >= PacketAge::kHalfWindow) {
+        older_us_ = now - half_began_ < 2 * PacketAge::kHalfWindow ? recent_us_ : std::nullopt;
+        recent_us_.reset();
+        half_began_ = now;
+    }
+    heard_before_ = smallest_us_ && now - began_ < 2 * kWindow;
+    if (smallest_us_) {
+        recent_us_ = std::min(recent_us_.value_or(*smallest_us_), *smallest_us_);
+    }
+    smallest_us_ = difference;
+    began_ = now;
 }
 
 std::optional<Duration> ClockLead::lead(Instant now) const {
-    if (!before_us_ || now - began_ >= 2 * kWindow) {
+    const auto before = recent_us_ && older_us_ ? std::min(recent_us_, older_us_)
+                        : recent_us_            ? recent_us_
+                                                : older_us_;
+    if (!smallest_us_ || !before || !heard_before_ || now - began_ >= 2 * kWindow) {
         return std::nullopt;
     }
-    return std::chrono::microseconds(std::max<std::int64_t>(0, *before_us_ - *smallest_us_));
+    // A false clock must not overflow nanoseconds.
+    const std::int64_t lead_us = std::max<std::int64_t>(0, *before - *smallest_us_);
+    return std::chrono::microseconds(std::min(lead_us, microseconds(kLargest)));
 }
-
-void ClockLead::caught_up(Duration by) { add(smallest_us_, by); }
 
 }  // namespace weir::gossip

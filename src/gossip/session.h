@@ -48,21 +48,28 @@ class PacketAge {
 
 /// By how much a sender's clock has run ahead of ours of late: that is how long our machine was
 /// paused if our own clock stood still meanwhile. What waited in the socket is read within
-/// milliseconds, so the datagrams of a half-second are compared with those of the one before.
+/// milliseconds, so the smallest difference of clocks in the present half-second is compared with
+/// the smallest one of 10 to 20 seconds before it. A delay that ends is not taken for a lead,
+/// unless it lasted for longer.
 class ClockLead {
   public:
     static constexpr Duration kWindow = std::chrono::milliseconds(500);
+    /// No lead is larger.
+    static constexpr Duration kLargest = std::chrono::hours(24);
     void note(std::uint64_t sent_at_us, Instant now);
-    /// Nothing when the sender was not heard in both windows, so that nothing can be said.
+    /// Nothing when the sender was not heard in this window and in the one before.
     [[nodiscard]] std::optional<Duration> lead(Instant now) const;
-    /// Our clock was moved forward by `by`.
-    void caught_up(Duration by);
+    /// Our clock was moved forward: what was noted since the pause counts no more.
+    void caught_up() { smallest_us_.reset(); }
 
   private:
-    // Smallest differences of clocks.
-    std::optional<std::int64_t> before_us_;
+    // Smallest differences of clocks: of this window, and of the half-windows before it.
     std::optional<std::int64_t> smallest_us_;
+    std::optional<std::int64_t> recent_us_;
+    std::optional<std::int64_t> older_us_;
     Instant began_{};
+    Instant half_began_{};
+    bool heard_before_ = false;  // in the window before this one
 };
 
 /// What this process remembers about the datagrams to and from one member.

@@ -60,8 +60,9 @@ std::uint64_t Sessions::next_sequence(const gossip::MemberId& to, std::uint64_t 
     return last;
 }
 
-Duration Sessions::clock_behind(Instant now) {
-    if (!std::exchange(lead_seen_, false)) {
+Duration Sessions::clock_behind(std::size_t members, Instant now) {
+    const bool rests = caught_up_at_ && now - *caught_up_at_ < kRest;
+    if (!std::exchange(lead_seen_, false) || rests) {
         return {};
     }
     std::vector<Duration> leads;
@@ -73,19 +74,20 @@ Duration Sessions::clock_behind(Instant now) {
             leads.push_back(*lead);
         }
     }
-    const bool agreed = 2 * leads.size() > heard && (leads.size() > 1 || heard == 1);
+    const bool agreed = 2 * leads.size() > heard && (leads.size() > 1 || members == 1);
     if (!agreed) {
         return {};
     }
-    // Whoever sent last knows best, but one that leaps further than all others does not count.
+    // One that leaps further than all others does not count.
     std::sort(leads.begin(), leads.end());
-    return leads[leads.size() / 2];
+    return leads[(leads.size() - 1) / 2];
 }
 
-void Sessions::caught_up(Duration by) {
+void Sessions::caught_up(Duration by, Instant now) {
+    caught_up_at_ = now + by;
     for (auto& [member, session] : sessions_) {
         session.session.age.caught_up(by);
-        session.session.lead.caught_up(by);
+        session.session.lead.caught_up();
     }
 }
 

@@ -21,6 +21,8 @@ class Sessions {
   public:
     /// More than a stop has to last to be noticed, and more than datagrams are late.
     static constexpr Duration kLeastLead = std::chrono::milliseconds(600);
+    /// A clock is moved only once in this time. It bounds what false clocks can do.
+    static constexpr Duration kRest = std::chrono::seconds(20);
 
     /// Either the age of a datagram, or why it was refused: it is a replay (duplicate, too_old), or
     /// its sending time is beyond reason (clock).
@@ -43,12 +45,13 @@ class Sessions {
     [[nodiscard]] std::uint64_t next_sequence(const gossip::MemberId& to, std::uint64_t fresh);
 
     /// How long our clock stood still while the machine was paused, as the members say by theirs:
-    /// more than half of those that were heard in the last second, at least two, or the only one.
-    /// So one clock that leaps moves nobody. Zero if they do not say so, if it is less than
-    /// kLeastLead, or if no such datagram has come since the last call.
-    [[nodiscard]] Duration clock_behind(Instant now);
+    /// more than half of those that were heard in the last second, at least two, or the only other
+    /// member there is. So in a fleet of three or more one clock that leaps moves nobody. Zero if
+    /// they do not say so, if it is less than kLeastLead, within kRest of the last time, or if no
+    /// such datagram has come since the last call. `members` counts the other live members.
+    [[nodiscard]] Duration clock_behind(std::size_t members, Instant now);
     /// Our clock was moved forward by `by`.
-    void caught_up(Duration by);
+    void caught_up(Duration by, Instant now);
 
     /// Notes that the member said goodbye.
     void left(const gossip::MemberId& member, Instant now);
@@ -68,6 +71,7 @@ class Sessions {
     std::map<gossip::MemberId, MemberSession> sessions_;
     std::deque<std::pair<Instant, gossip::MemberId>> leavers_;  // in the order of their goodbyes
     bool lead_seen_ = false;  // a member's clock ran ahead of ours
+    std::optional<Instant> caught_up_at_;
 };
 
 }  // namespace weir::membership

@@ -104,8 +104,10 @@ class Transport final : public gossip::MessageSink {
     bool send(const gossip::MemberId& to, gossip::MessageType type, ByteSpan payload) override;
 
     /// See Sessions.
-    [[nodiscard]] Duration clock_behind(Instant now) { return sessions_.clock_behind(now); }
-    void caught_up(Duration by) { sessions_.caught_up(by); }
+    [[nodiscard]] Duration clock_behind(Instant now) {
+        return sessions_.clock_behind(membership_.live_count(), now);
+    }
+    void caught_up(Duration by, Instant now) { sessions_.caught_up(by, now); }
 
     void tick(Instant now);
     /// Pings a live member; the ping goes out with the next flush().

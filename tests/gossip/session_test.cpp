@@ -95,7 +95,7 @@ TEST_CASE("a sender's clock that ran on while ours stood still leads by that tim
         lead.note(us(5h + 600ms + sent * 100ms), start + 600ms + sent * 10us);
     }
     CHECK(lead.lead(start + 601ms) == 4s - 400us);
-    lead.caught_up(4s);
+    lead.caught_up();
     lead.note(us(5h + 4700ms), start + 4700ms);
     lead.note(us(5h + 5200ms), start + 5300ms);
     CHECK(lead.lead(start + 5300ms) == 0s);
@@ -110,6 +110,26 @@ TEST_CASE("of a sender that was not heard in the last second no lead is known") 
     lead.note(us(3600ms), start + 1600ms);
     CHECK(lead.lead(start + 1600ms) == 0s);
     CHECK_FALSE(lead.lead(start + 2600ms));
+}
+
+TEST_CASE("a delay that ends is no lead, and a hostile clock has a bound") {
+    ClockLead lead;
+    const Instant start{1h};
+    const auto at = [&](Duration sent, Duration received) {
+        lead.note(us(5h + sent), start + received);
+    };
+    for (Duration time = 0ms; time < 3s; time += 300ms) {
+        at(time, time);
+    }
+    for (Duration time = 3s; time < 9s; time += 300ms) {
+        at(time, time + 700ms);
+    }
+    for (Duration time = 9900ms; time < 12s; time += 300ms) {
+        at(time, time);
+        CHECK(lead.lead(start + time) == 0s);
+    }
+    lead.note((std::uint64_t{1} << 62) - 1, start + 12s);
+    CHECK(lead.lead(start + 12s) == 24h);
 }
 
 TEST_CASE("ages are those before after the clock was moved forward") {

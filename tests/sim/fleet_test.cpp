@@ -402,6 +402,25 @@ TEST_CASE("a paused machine whose clock stood still refuses nothing, and neither
     }
 }
 
+TEST_CASE("a delay that ends is not taken for a clock that stood still") {
+    for (const std::uint32_t sidecars : {2u, 3u, 10u}) {
+        for (const double delay : {0.7, 1.5, 3.0}) {
+            CAPTURE(sidecars);
+            CAPTURE(delay);
+            World world(plan_of(sidecars, 1000, 500, 30, 1));
+            world.at(10, [delay](World& w) {
+                NetworkFaults faults = w.plan().faults;
+                faults.delay = from_seconds(delay);
+                w.disturb(faults, 5);
+            });
+            REQUIRE(world.run(kMeeting));
+            for (std::uint32_t i = 0; i < sidecars; ++i) {
+                CHECK(world.sidecar(i).engine().statistics().sync.stops == 0);
+            }
+        }
+    }
+}
+
 TEST_CASE("one clock of three that leaps stops nobody") {
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
         CAPTURE(seed);
