@@ -37,6 +37,19 @@ struct Bucket {
     return (record.control.load(std::memory_order_relaxed) & kIsolated) != 0;
 }
 
+/// Whether the engine has given this limit a view of the fleet, by which it is judged.
+[[nodiscard]] inline bool view_installed(const Bucket& bucket) {
+    return bucket.view != nullptr && bucket.view->installed.load(std::memory_order_relaxed);
+}
+
+/// Whether this hard edge hands its free room out by lots now (see next_shedding()), and has credit
+/// below 0. Shedding is for many sidecars that would fill one free place at once: a process alone
+/// keeps the edge hard.
+[[nodiscard]] inline bool sheds(const Bucket& bucket) {
+    return view_installed(bucket) &&
+           (bucket.record.control.load(std::memory_order_relaxed) & kShedding) != 0;
+}
+
 /// The limit itself, or its safe capacity while its owners cannot be heard and it has one.
 [[nodiscard]] inline const CompiledLimit& in_force(const CompiledLimit& limit,
                                                    const LimitRecord& record) {
@@ -92,9 +105,9 @@ void note_pending(const Bucket& bucket, double offered, double admitted, std::in
 /// Adds `weight` to an earlier charge, which is `total` with it. Updates W (the heaviest admitted
 /// weight), but not the running mean.
 void charge_more(const Bucket& bucket, double weight, double total, std::int64_t now);
-/// Takes weight off the level again (not below 0), without counting it as refunded.
+/// Takes weight off the level again (not below its floor), without counting it as refunded.
 void uncharge(const Bucket& bucket, double weight, std::int64_t now);
-/// Takes weight off the level again (not below 0) and counts it as refunded.
+/// Takes weight off the level again (not below its floor) and counts it as refunded.
 void give_back(const Bucket& bucket, double weight, std::int64_t now);
 /// Updates the running mean of admitted weights and W, the heaviest of them.
 void note_weight(const Bucket& bucket, double weight, std::int64_t now);
@@ -198,6 +211,11 @@ inline void note_offered(LimitRecord& record, double offered, std::int64_t now) 
     }
 }
 
+/// Whether a charge may have to be added to a level below 0 (see level_floor()).
+[[nodiscard]] inline bool has_credit(const Bucket& bucket, const Reading& reading) {
+    return reading.level < 0 && (bucket.record.control.load(kRelaxed) & kShedding) != 0;
+}
+
 inline bool charge_and_note(const Bucket& bucket, const Reading& reading, double weight,
                             double offered, std::int64_t now) {
     LimitRecord& record = bucket.record;
@@ -205,7 +223,7 @@ inline bool charge_and_note(const Bucket& bucket, const Reading& reading, double
     const double level = std::max(0.0, reading.raw + reading.drift);
     // A weight equal to the mean moves neither the mean nor, with a default debt, W.
     const bool usual = static_cast<double>(record.typical.load(kRelaxed)) == weight;
-    if (!usual || limit.debt >= 0 || level + weight > limit.high ||
+    if (!usual || limit.debt >= 0 || level + weight > limit.high || has_credit(bucket, reading) ||
         record.control.load(kRelaxed) >> kVersionShift != reading.version >> kVersionShift) {
         return false;
     }
@@ -224,6 +242,7 @@ inline bool charge(const Bucket& bucket, const Reading& reading, double weight, 
     // A weight equal to the mean moves neither the mean nor, with a default debt, W.
     const bool usual = static_cast<double>(record.typical.load(kRelaxed)) == weight;
     if (usual && limit.debt < 0 && !judge && level + weight <= limit.high &&
+        !has_credit(bucket, reading) &&
         record.control.load(kRelaxed) >> kVersionShift == reading.version >> kVersionShift &&
         record.level.compare_exchange_strong(old, charged, kRelaxed)) {
         return true;

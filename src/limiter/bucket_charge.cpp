@@ -41,15 +41,16 @@ bool add_to_level(const Bucket& bucket, double weight, bool judge, std::int64_t 
     for (;;) {
         const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
         const double ceiling = ceiling_of(bucket, seconds);
-        const double level = std::min(ceiling, old + reading.drift);
-        if (judge && judged_level(limit, std::max(0.0, level), weight) > limit.low + kLevelSlack) {
+        const double bounded = std::min(ceiling, old + reading.drift);
+        const double level = level_to_charge(bounded, typical_of(record), sheds(bucket));
+        if (judge && judged_level(limit, level, weight) > limit.low + kLevelSlack) {
             return false;
         }
-        const bool plain = level >= 0 && level + weight <= ceiling && level == old + reading.drift;
-        const double charged = plain ? old + weight
-                                     : std::min(std::max(ceiling, limit.high + weight),
-                                                std::max(0.0, level) + weight) -
-                                           reading.drift;
+        const bool plain = level + weight <= ceiling && level == old + reading.drift;
+        const double charged =
+            plain
+                ? old + weight
+                : std::min(std::max(ceiling, limit.high + weight), level + weight) - reading.drift;
         if (record.level.compare_exchange_weak(old, charged, kRelaxed)) {
             return true;
         }
@@ -145,8 +146,9 @@ void charge_more(const Bucket& bucket, double weight, double total, std::int64_t
 void uncharge(const Bucket& bucket, double weight, std::int64_t now) {
     Reading reading = look_at(bucket, now);
     double old = bucket.record.level.load(kRelaxed);
+    const double floor = floor_of(bucket);
     while (!bucket.record.level.compare_exchange_weak(
-        old, old - std::min(weight, std::max(0.0, old + reading.drift)), kRelaxed)) {
+        old, old - std::min(weight, std::max(0.0, old + reading.drift - floor)), kRelaxed)) {
         reading = look_at(bucket, now);
     }
 }

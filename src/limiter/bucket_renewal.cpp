@@ -45,11 +45,17 @@ ReckonedLimit reckoned_limit(const Bucket& bucket, double level, double offered_
 
 void end_shedding(LimitRecord& record) { record.control.fetch_and(~kShedding, kRelaxed); }
 
-/// Ends the shedding of a hard edge if this level is low enough for that.
-void update_shedding(const Bucket& bucket, double level) {
+/// Whether the owner says that a hard edge sheds. It decides when that ends: if each sidecar did so
+/// for itself, one of many would always be the first, and would lose its credit.
+bool owner_sheds(const Bucket& bucket) {
+    return view_installed(bucket) && bucket.view->owner_sheds.load(kRelaxed);
+}
+
+/// Ends the shedding of a hard edge if this level and this offered rate allow it.
+void update_shedding(const Bucket& bucket, double level, double offered_rate) {
     LimitRecord& record = bucket.record;
-    if ((record.control.load(kRelaxed) & kShedding) != 0 &&
-        !next_shedding(bucket.limit.parameters, true, level, typical_of(record))) {
+    if ((record.control.load(kRelaxed) & kShedding) != 0 && !owner_sheds(bucket) &&
+        !next_shedding(bucket.limit.parameters, true, level, typical_of(record), offered_rate)) {
         end_shedding(record);
     }
 }
@@ -102,7 +108,9 @@ double renew_view(const Bucket& bucket, double seconds, std::int64_t now) {
     if (installed) {
         const auto& level = was_in_force ? view.local_level : view.view_level;
         other = reckoned_limit(bucket, level.load(kRelaxed), offered);
+        const bool sheds = other.shedding;
         (void)other.advance(limit, was_in_force ? 0 : others, seconds);
+        other.shedding = sheds;  // which of the two levels is added to must not matter
         other.add(limit, own);
     }
     ReckonedLimit line;
@@ -119,10 +127,10 @@ double renew_view(const Bucket& bucket, double seconds, std::int64_t now) {
     view.view_level.store(installed ? fleet.level : -1, kRelaxed);
     view.local_level.store(local.level, kRelaxed);
     view.open_time.store(view.open_time.load(kRelaxed) + open_time, kRelaxed);
-    if (shed && !line.shedding) {
+    if (shed && !line.shedding && !owner_sheds(bucket)) {
         end_shedding(bucket.record);
     }
-    update_shedding(bucket, level);
+    update_shedding(bucket, level, offered);
     choose_line(bucket, installed && fleet.level >= local.level, level);
     return level;
 }
@@ -150,7 +158,7 @@ double renew(const Bucket& bucket, std::int64_t now) {
         level = renew_level(record, [&](double old) {
             return reckon(bucket.limit.parameters, old, 0, seconds, floor, ceiling);
         });
-        update_shedding(bucket, level);
+        update_shedding(bucket, level, law_offered_rate(bucket, now));
     }
     if (record.heaviest.load(kRelaxed) > 0) {
         record.heaviest.store(static_cast<float>(heaviest_of(bucket, seconds)), kRelaxed);
@@ -187,7 +195,8 @@ void install_view(const Bucket& bucket, const FleetView& fleet, double renewed) 
     view.others_rate.store(std::max(0.0, fleet.others_rate), kRelaxed);
     view.tau.store(settle_time(to_seconds(fleet.round_trip)), kRelaxed);
     view.installed.store(true, kRelaxed);
-    if (fleet.shedding && bucket.limit.parameters.edge()) {
+    view.owner_sheds.store(fleet.shedding && bucket.limit.parameters.edge(), kRelaxed);
+    if (owner_sheds(bucket)) {
         record.control.fetch_or(kShedding, kRelaxed);
     }
     if (fleet.heaviest > static_cast<double>(record.heaviest.load(kRelaxed))) {
@@ -199,7 +208,7 @@ void install_view(const Bucket& bucket, const FleetView& fleet, double renewed) 
     view.view_level.store(installed, kRelaxed);
     const double local = view.local_level.load(kRelaxed);
     const double level = move_line(bucket, renewed, std::max(installed, local));
-    update_shedding(bucket, level);
+    update_shedding(bucket, level, fleet.offered_rate);
     choose_line(bucket, installed >= local, level);
 }
 

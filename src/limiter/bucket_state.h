@@ -41,27 +41,17 @@ namespace weir::limiter {
     return level_floor(bucket.limit.parameters, typical_of(bucket.record));
 }
 
-/// Whether the engine has given this limit a view of the fleet, by which it is judged.
-[[nodiscard]] inline bool view_installed(const Bucket& bucket) {
-    return bucket.view != nullptr && bucket.view->installed.load(std::memory_order_relaxed);
-}
-
 /// The state by which the law judges the limit when it has this level and this weight per second is
 /// offered to it.
 [[nodiscard]] inline LawState law_state(const Bucket& bucket, double level, double offered_rate) {
     LawState state;
-    state.level = std::max(0.0, level);
     state.offered_rate = offered_rate;
     state.typical = typical_of(bucket.record);
     if (view_installed(bucket)) {
         state.tau = bucket.view->tau.load(std::memory_order_relaxed);
-        // Shedding is for many sidecars that would fill one free place at once. A process alone
-        // keeps the edge hard.
-        state.shedding = (bucket.record.control.load(std::memory_order_relaxed) & kShedding) != 0;
-        if (state.shedding) {
-            state.level = level;  // may be below 0 (see level_floor())
-        }
     }
+    state.shedding = sheds(bucket);
+    state.level = level_to_charge(level, state.typical, state.shedding);
     return state;
 }
 

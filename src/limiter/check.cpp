@@ -22,9 +22,7 @@ constexpr HashKey kShareKey{{std::byte{'w'}, std::byte{'e'}, std::byte{'i'}, std
                              std::byte{'s'}, std::byte{'h'}, std::byte{'r'}, std::byte{'e'}}};
 
 bool hard_edge_now(const Level& level) {
-    return level.limit().parameters.edge() &&
-           !(level.bucket.view != nullptr && level.bucket.view->installed.load(kRelaxed) &&
-             (level.record().control.load(kRelaxed) & kShedding) != 0);
+    return level.limit().parameters.edge() && !sheds(level.bucket);
 }
 
 /// Computes for each level the product of (1 - p) of the other enforcing levels, and in `pass` the

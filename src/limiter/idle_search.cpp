@@ -20,9 +20,13 @@ IdleSearch::Idleness IdleSearch::idleness(std::uint32_t id, std::int64_t now) {
         const CompiledLimit* limit =
             definition == nullptr ? nullptr : definition->find(record.identity(), 0);
         if (limit != nullptr && limit->parameters.low > 0) {
-            const Reading reading = look_at({record, view, *limit}, now);
-            result.fullness =
-                std::max(result.fullness, std::max(0.0, reading.level) * limit->inverse_low);
+            const Bucket bucket{record, view, *limit};
+            const double level = std::max(0.0, look_at(bucket, now).level);
+            result.fullness = std::max(result.fullness, level * limit->inverse_low);
+            // A new instance would not know that the fleet sheds, and would admit a request.
+            if (sheds(bucket)) {
+                result.fullness = std::max(result.fullness, 1.0);
+            }
         }
     }
     return result;

@@ -99,7 +99,7 @@ double ReckonedLimit::advance(const LimitParameters& limit, double inflow, doubl
         heaviest = std::max(0.0, heaviest - limit.rate * step);
         const double bound = std::max(ceiling(limit), level - limit.rate * step);
         level = reckon(limit, level, inflow * share, step, level_floor(limit, typical), bound);
-        shedding = next_shedding(limit, shedding, level, typical);
+        shedding = next_shedding(limit, shedding, level, typical, offered_rate);
         open += share * step;
         if (last) {
             break;

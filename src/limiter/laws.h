@@ -4,6 +4,7 @@
 // limit's unit, rates per second, times in seconds. Thread-safe: there is no state.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace weir::limiter {
@@ -35,6 +36,12 @@ inline constexpr double kReckoningStep = 0.02;
 /// The largest number of steps; a longer time is divided into longer steps. So a limit that was at
 /// rest for a minute does not cost 3,000 steps.
 inline constexpr double kMaximumSteps = 64;
+
+/// The standard deviation of an offered rate that is estimated over kRateWindow, when requests of
+/// this weight arrive at random.
+[[nodiscard]] inline double rate_noise(double typical, double rate) {
+    return std::sqrt(typical * std::max(0.0, rate) / (2 * kRateWindow));
+}
 
 struct LimitParameters {
     double rate = 0;   // weight per second
@@ -104,45 +111,69 @@ struct LawState {
     return std::max({limit.high - limit.low, limit.rate, 2 * typical});
 }
 
-/// How much room below low there must be for a hard edge to stop shedding: two typical requests,
+/// How much room below low there must be for a hard edge to stop shedding: four typical requests,
 /// but at least kSheddingSeconds of the rate. At 1000/s two requests are far less than the noise of
 /// the level around its balance: shedding would end and begin again all the time, and each time
 /// every sidecar would let everything in at once. (With 50 sidecars that were offered ten times the
 /// limit, single seconds admitted 0.31 to 1.62 of the limit; with kSheddingSeconds 0.9 to 1.1.)
 inline constexpr double kSheddingSeconds = 0.2;
+inline constexpr double kSheddingRequests = 4;
 [[nodiscard]] inline double shedding_room(const LimitParameters& limit, double typical) {
-    return std::max(2 * typical, kSheddingSeconds * limit.rate);
+    return std::max(kSheddingRequests * typical, kSheddingSeconds * limit.rate);
 }
 
-/// How far down a level may drain. This is 0, except at a hard edge whose `low` is smaller than
-/// shedding_room(): there the level runs below 0, down to where shedding ends. Weight must
-/// therefore always be added to max(0, level).
+/// The credit of a hard edge, in typical requests: while it sheds, its level may be below 0 by so
+/// much, so that room that nobody took by chance is given to the next requests. Without it a limit
+/// of one request waits twice, until it has drained and then until a request draws its lot; on ten
+/// sidecars `1r/20s` admitted a quarter of its limit. It is a little less than two, so that with a
+/// request that two sidecars admit at the same moment a limit of one admits eight in five periods.
+inline constexpr double kCreditRequests = 1.9;
+/// How far below 0 it may drain, in typical requests; what is below the credit is lost. A limit of
+/// one request stops to shed there: at twice the limit chance seldom leaves it alone for so long.
+inline constexpr double kRestRequests = 3;
+
+/// How far down a level may drain: to 0, and below it at a hard edge, at least to where shedding
+/// ends.
 [[nodiscard]] inline double level_floor(const LimitParameters& limit, double typical) {
-    return limit.edge() ? std::min(0.0, limit.low - shedding_room(limit, typical)) : 0.0;
+    return limit.edge()
+               ? std::min(-kRestRequests * typical, limit.low - shedding_room(limit, typical))
+               : 0.0;
 }
+
+/// The level to which weight is added. A level below 0 is a credit only while the edge sheds.
+[[nodiscard]] inline double level_to_charge(double level, double typical, bool shedding) {
+    return std::max(shedding ? -kCreditRequests * typical : 0.0, level);
+}
+
+/// Shedding goes on for as long as the offered rate is above this many times the limit's rate.
+/// Otherwise a limit of one request would stop before it has used its credit.
+inline constexpr double kSheddingLoad = 1.05;
 
 /// Whether a hard edge goes on shedding. Shedding begins with the first refusal (or when an owner
-/// says so) and ends when the level is shedding_room() below low. Always false for other limits.
+/// says so). It ends when the level is shedding_room() below low and the weight that the fleet
+/// offers, per second, is not above the rate. Always false for other limits.
 [[nodiscard]] inline bool next_shedding(const LimitParameters& limit, bool shedding, double level,
-                                        double typical) {
-    return shedding && limit.edge() &&
-           level > limit.low - shedding_room(limit, typical) + kLevelSlack;
+                                        double typical, double offered_rate) {
+    if (!shedding || !limit.edge()) {
+        return false;
+    }
+    return level > limit.low - shedding_room(limit, typical) + kLevelSlack ||
+           offered_rate > kSheddingLoad * limit.rate;
 }
 
 /// Which part of the weight that others offer counts as admitted in the time between messages. It
-/// is 1 - p; but it is 0 at a hard edge that has not refused yet and counts requests one by one
-/// (see counts_singly()). There an estimated rate is off by whole requests, and one request too
-/// many in the estimate would make the edge refuse, shed, and hand out the rest of its burst over
-/// seconds. At such an edge every admitted request is told to the others at once, so that the known
-/// counts are enough.
+/// is 1 - p; but it is 0 at a hard edge that counts requests one by one (see counts_singly()).
+/// There an estimated rate is off by whole requests: one request too many in the estimate would
+/// make the edge refuse, shed, and hand out the rest of its burst over seconds; and while it sheds,
+/// what is reckoned would use up its credit. At such an edge every admitted request is told to the
+/// others at once, so that the known counts are enough.
 [[nodiscard]] double reckoned_share(const LimitParameters& limit, const LawState& state);
 
 /// Whether the edge counts requests one by one, so that reckoned_share() is 0: it has room for
 /// fewer than kFewRequests, or fewer than that are offered in the window.
 [[nodiscard]] inline bool counts_singly(const LimitParameters& limit, const LawState& state) {
     const double few = kFewRequests * state.typical;
-    return limit.edge() && !state.shedding &&
-           (limit.low < few || state.offered_rate * kRateWindow < few);
+    return limit.edge() && (limit.low < few || state.offered_rate * kRateWindow < few);
 }
 
 /// One step of dead reckoning: drains, then clamps to [floor, ceiling]. inflow = the weight per
@@ -171,7 +202,7 @@ struct ReckonedLimit : LawState {
     }
     /// Adds admitted weight, or takes some away if negative.
     void add(const LimitParameters& limit, double weight) {
-        level = (weight > 0 ? std::max(0.0, level) : level) + weight;
+        level = (weight > 0 ? level_to_charge(level, typical, shedding) : level) + weight;
         clamp(limit);
     }
     /// Advances the model by `seconds`, in which weight is offered at the rate `inflow` by the

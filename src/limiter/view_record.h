@@ -21,6 +21,7 @@ struct alignas(64) ViewRecord {
     std::atomic<float> last_weight{0};          // any thread: weight of the newest arrival
     std::atomic<bool> installed{false};         // the engine has installed a view
     std::atomic<bool> view_in_force{false};     // false: the local level is the larger one
+    std::atomic<bool> owner_sheds{false};       // the owner says that a hard edge sheds
 
     // Brought up to date by each renewal.
     std::atomic<double> admitted{0};

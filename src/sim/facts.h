@@ -52,6 +52,7 @@ struct OwnedFact {
     bool filled = false;  // other members may believe its level
     ToldWeight told;
     std::vector<CellFact> cells;
+    double heaviest = 0;  // W (limiter/laws.h)
 };
 
 /// What an origin knows about one limit from one owner.
@@ -62,6 +63,7 @@ struct ViewFact {
     double acknowledged = 0;        // net weight of the current run that the owner has confirmed
     double silent_seconds = 0;      // time since the owner was last heard
     double level = 0;
+    double heaviest = 0;  // W (limiter/laws.h)
 };
 
 /// One limit as an origin has it.

@@ -34,6 +34,7 @@ UsedFact look_at(const sync::SyncedLimit& limit, Instant local, std::span<const 
         fact.life = view.life();
         fact.acknowledged = view.acknowledged().net();
         fact.level = view.bucket().level;
+        fact.heaviest = view.bucket().heaviest;
         fact.silent_seconds = view.heard_at() ? to_seconds(local - *view.heard_at()) : 0;
     }
     return used;
@@ -54,6 +55,7 @@ OwnedFact look_at(const sync::OwnedLimit& limit, bool owner, const ToldLedger& l
         bucket.advance(*limit.parameters, bucket.offered_rate, to_seconds(local - limit.advanced));
     }
     owned.level = bucket.level;
+    owned.heaviest = bucket.heaviest;
     for (const sync::OwnedCell& cell : limit.cells) {
         owned.cells.push_back(
             {cell.counts.run, cell.counts.admitted, cell.counts.refunded, cell.counts.offered});

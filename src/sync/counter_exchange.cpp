@@ -75,6 +75,7 @@ bool CounterExchange::nobody_there(const gossip::MemberId& member, Instant now) 
 
 void CounterExchange::tick(Instant now, std::uint64_t number) {
     now_ = now;
+    silence_.set_live_others(transport_.membership().live_count());
     report();
     owner_.tick(now_, *this);
     if (number % kHintsEvery == 0) {
@@ -127,6 +128,7 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
             break;
         case Kind::dead:
             packets_.forget(event.member);
+            silence_.died(event.member);
             reporter_.lost(event.member);
             break;
         case Kind::renewed:

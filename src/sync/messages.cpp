@@ -306,7 +306,7 @@ std::optional<TotalEntry> decode_answer(ByteReader& reader, const SaidCounts& sa
 bool plausible(const TotalEntry& entry) {
     return entry.life != 0 &&
            within({entry.admitted, entry.refunded, entry.offered}, kLargestCount) &&
-           within({entry.level, entry.rate, entry.heaviest}, kLargestRate);
+           within({std::abs(entry.level), entry.rate, entry.heaviest}, kLargestRate);
 }
 
 void encode(ByteWriter& writer, const HandoverEntry& entry) {

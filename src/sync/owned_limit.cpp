@@ -16,6 +16,11 @@ constexpr Duration kHandedTime = std::chrono::milliseconds(1200);
 /// How fast the owner's mean of typical weights follows.
 constexpr double kTypicalShare = 0.125;
 
+/// By so many standard deviations a rate must have grown to be more than chance.
+constexpr double kGrownDeviations = 1;
+/// Less than this share of what was held is as good as nothing.
+constexpr double kHardlyHeld = 0.05;
+
 /// More than so many times what can have happened is a lie.
 constexpr double kLeap = 10;
 /// Requests of a limit that was not counted for the engine yet.
@@ -32,6 +37,7 @@ void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
     undrained = 0;
     advanced = now;
     judged = now;
+    ++emptied;
     cells.clear();
     origins = 0;
     oldest_word.reset();
@@ -244,14 +250,40 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
         change = std::min(change, most);
     }
     // Rule 3, the ceiling, is in ReckonedLimit::add.
+    if (bucket.level <= 0.5 * parameters->low) {
+        ++emptied;
+    }
+    make_room_for_crowd(cell, increase, change);
     if (bucket.level + change > bucket.ceiling(*parameters)) {
         ++accounts.statistics.ceiling_hits;
     }
     pour(change, reckoned, accounts.ledger);
 }
 
+/// A crowd that comes to an empty hard edge at many origins at once fills it once at each of them,
+/// before any of them can know of the others. All of it is paid back: it counts like one heavy
+/// weight. Each origin adds at most `low` to it until the limit is half empty again, and all
+/// together no more than others believe.
+void OwnedLimit::make_room_for_crowd(OwnedCell& cell, double increase, double change) {
+    if (!parameters->edge() || parameters->debt >= 0) {
+        return;
+    }
+    if (cell.emptied != emptied) {
+        cell.emptied = emptied;
+        cell.filled = 0;
+    }
+    const double room = std::max(0.0, parameters->low - cell.filled);
+    cell.filled += std::max(0.0, increase);
+    const double above = bucket.level + std::min(change, room) - parameters->high;
+    if (room > 0 && above > debt(*parameters, bucket.typical)) {
+        bucket.heaviest = std::max(bucket.heaviest, std::min(above, largest_crowd(*parameters)));
+    }
+}
+
 void OwnedLimit::pour(double change, double reckoned, WeightLedger* ledger) {
-    const double before = change > 0 ? std::max(0.0, bucket.level) : bucket.level;
+    const double before =
+        change > 0 ? limiter::level_to_charge(bucket.level, bucket.typical, bucket.shedding)
+                   : bucket.level;
     bucket.add(*parameters, change);
     const double taken = bucket.level - before;
     note(ledger, WeightFate::counted, reckoned + taken);
@@ -273,6 +305,7 @@ void OwnedLimit::take_rate(OwnedCell& cell, const DeltaEntry& delta, Instant now
     } else {
         bucket.offered_rate = std::max(0.0, bucket.offered_rate + delta.rate - before);
     }
+    cell.fleet_rate = std::max(0.0, bucket.offered_rate - held_rate);
 }
 
 void OwnedLimit::take_state(const DeltaEntry& delta) {
@@ -285,7 +318,8 @@ void OwnedLimit::take_state(const DeltaEntry& delta) {
     bucket.heaviest = std::max(bucket.heaviest, std::min(delta.heaviest, largest));
     // An origin refused at the edge: all shall hand out free room carefully from now on.
     if (delta.shedding && parameters->edge()) {
-        bucket.shedding = limiter::next_shedding(*parameters, true, bucket.level, bucket.typical);
+        bucket.shedding = limiter::next_shedding(*parameters, true, bucket.level, bucket.typical,
+                                                 bucket.offered_rate);
     }
 }
 
@@ -367,7 +401,8 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
         if (presence == Presence::fading) {
             fade(cell, silence, seconds);
         }
-        if (presence == Presence::held || presence == Presence::heard) {
+        cell.held = presence == Presence::held;
+        if (cell.held || presence == Presence::heard) {
             cell.fade = 1;
         }
         // Its rate goes at once. Its counts stay: another incarnation may go on with the run, and
@@ -390,7 +425,32 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
     for (const OwnedCell& cell : cells) {
         origins += now - cell.heard < lately ? 1u : 0u;
     }
+    hold_by_load();
     add_rates(now);
+}
+
+/// What is held for silent origins is what the fleet offered before, less what is offered here now.
+/// An origin that was cut off takes its load with it, so nothing is more here. The load of one that
+/// died comes here instead, and with it its room. Only more than chance counts as more.
+void OwnedLimit::hold_by_load() {
+    double before = 0;
+    double held = 0;
+    double heard = 0;
+    for (const OwnedCell& cell : cells) {
+        (cell.held ? held : heard) += cell.reckoned_rate();
+        before = std::max(before, cell.held ? cell.fleet_rate : 0);
+    }
+    const double more = heard - (before - held);
+    if (held <= 0 || more <= kGrownDeviations * limiter::rate_noise(bucket.typical, heard)) {
+        return;
+    }
+    const double kept = std::max(0.0, 1 - more / held);
+    for (OwnedCell& cell : cells) {
+        if (cell.held) {
+            cell.fade = kept;
+        }
+    }
+    holding = holding && (kept > kHardlyHeld || held_rate > 0);
 }
 
 bool OwnedLimit::must_publish(const SyncSettings& settings, double publish_error, std::uint8_t pace,
@@ -461,6 +521,10 @@ bool OwnedLimit::is_urgent(const SyncSettings& settings, Duration next_look) con
     if (!parameters) {
         return false;
     }
+    // Where single requests count, two sidecars that see the same room would both fill it.
+    if (bucket.shedding && limiter::counts_singly(*parameters, bucket)) {
+        return bucket.level - published.level > 0.5 * bucket.typical;
+    }
     const double wrong =
         std::abs(published.probability(*parameters) - bucket.probability(*parameters));
     const double width = limiter::threshold_width(*parameters, bucket.typical);
@@ -482,7 +546,7 @@ TotalEntry OwnedLimit::total(const SyncSettings& settings, const OwnedCell* cell
     entry.filled = filled(settings, now);
     entry.shedding = bucket.shedding;
     entry.held = holding;
-    entry.level = std::max(0.0, bucket.level);
+    entry.level = bucket.shedding ? bucket.level : std::max(0.0, bucket.level);
     entry.rate = bucket.offered_rate;
     entry.origins = std::max(1u, origins);
     const bool heavy = parameters && bucket.heaviest > limiter::debt(*parameters, bucket.typical);
@@ -499,7 +563,8 @@ TotalEntry OwnedLimit::total(const SyncSettings& settings, const OwnedCell* cell
     return entry;
 }
 
-HandoverEntry OwnedLimit::handover(const Silence& silence, Instant now) const {
+HandoverEntry OwnedLimit::handover(const gossip::MemberId& to, const Silence& silence,
+                                   Instant now) const {
     HandoverEntry entry;
     entry.key = key;
     entry.level = std::max(0.0, bucket.level);
@@ -510,6 +575,9 @@ HandoverEntry OwnedLimit::handover(const Silence& silence, Instant now) const {
     entry.hold_left = std::max(Duration::zero(), held_until - now);
     for (const OwnedCell& cell : cells) {
         const Duration left = silence.hold_left(cell.member, now);
+        if (left > Duration::zero() && silence.id(cell.member).address == to.address) {
+            continue;
+        }
         (left > Duration::zero() ? entry.held_rate : entry.rate) += cell.reckoned_rate();
         entry.hold_left = std::max(entry.hold_left, left);
     }

@@ -27,12 +27,18 @@ namespace weir::sync {
 struct OwnedCell {
     MemberNumber member = 0;
     CounterCell counts;
-    double rate = 0;       // as told
-    double fade = 1;       // share of the rate that still counts while the origin is silent
-    double reckoned = 0;   // weight reckoned as admitted since its last delta, up to open_time
-    double open_time = 0;  // value of the owner's integral of 1 - p at that time
+    double rate = 0;        // as told
+    double fade = 1;        // share of the rate that still counts while the origin is silent
+    double fleet_rate = 0;  // what the fleet offered when the origin was last heard
+    double reckoned = 0;    // weight reckoned as admitted since its last delta, up to open_time
+    double open_time = 0;   // value of the owner's integral of 1 - p at that time
     Duration keep_alive{};
     Instant heard{};
+    // What the origin has added since the limit was last half empty, and the value of
+    // OwnedLimit::emptied at that time.
+    double filled = 0;
+    std::uint32_t emptied = 0;
+    bool held = false;      // taken for cut off: its share is kept
     bool deferred = false;  // a total for it waits to share a datagram with others
     [[nodiscard]] double reckoned_rate() const { return rate * fade; }
     /// To be called before rate or fade change: adds to `reckoned` what the bucket has received at
@@ -76,6 +82,7 @@ struct OwnedLimit {
     double undrained = 0;
     Instant advanced{};
     Instant judged{};
+    std::uint32_t emptied = 0;  // how often an increase found the limit half empty
     std::vector<OwnedCell> cells;
     std::uint32_t origins = 0;
     /// When the origin was heard that has been silent for longest. Other members count that told a
@@ -135,7 +142,10 @@ struct OwnedLimit {
     [[nodiscard]] OwnedCell* find(MemberNumber member);
     [[nodiscard]] TotalEntry total(const SyncSettings& settings, const OwnedCell* cell,
                                    std::uint8_t pace, Instant now) const;
-    [[nodiscard]] HandoverEntry handover(const Silence& silence, Instant now) const;
+    /// What a new owner is told. That it may have been silent itself does not matter to it: nothing
+    /// is held for a former process at its address.
+    [[nodiscard]] HandoverEntry handover(const gossip::MemberId& to, const Silence& silence,
+                                         Instant now) const;
     /// Whether the limit has no cells and has not been used for so long that it can be forgotten.
     [[nodiscard]] bool unused(const SyncSettings& settings, Instant now) const {
         return cells.empty() && now - last_use > settings.user_memory;
@@ -160,6 +170,7 @@ struct OwnedLimit {
             ledger->note(key, life, fate, weight);
         }
     }
+    void make_room_for_crowd(OwnedCell& cell, double increase, double change);
     void count(const SyncSettings& settings, OwnedCell& cell, const DeltaEntry& delta,
                const CounterCell& counts, Instant now, const Accounts& accounts);
     [[nodiscard]] bool leaps(const OwnedCell& cell, const DeltaEntry& delta,
@@ -170,6 +181,7 @@ struct OwnedLimit {
     void take_rate(OwnedCell& cell, const DeltaEntry& delta, Instant now);
     void take_state(const DeltaEntry& delta);
     void add_rates(Instant now);
+    void hold_by_load();
     void fade(OwnedCell& cell, const Silence& silence, double seconds);
 };
 

@@ -294,7 +294,7 @@ void Owner::hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant 
             continue;
         }
         ++statistics_.handovers_sent;
-        sink.send_handover(to, limit.handover(silence_, now));
+        sink.send_handover(to, limit.handover(to, silence_, now));
     }
 }
 

@@ -62,7 +62,7 @@ void OwnerView::advance(const limiter::LimitParameters& limit, const OriginCount
         }
         bucket_.heaviest = std::max(bucket_.heaviest, own.heaviest);
         // An edge that refused here sheds from now on, whether the owner knows it yet or not.
-        bucket_.shedding = bucket_.shedding || (own.shedding && limit.edge());
+        bucket_.shedding = bucket_.shedding || owner_sheds_ || (own.shedding && limit.edge());
         if (own.net() != net_seen_) {
             bucket_.add(limit, own.net() - net_seen_);
         }
@@ -187,7 +187,8 @@ bool OwnerView::receive(const SyncSettings& settings, const limiter::LimitParame
     bucket_.offered_rate = total.rate;
     bucket_.heaviest = std::max(total.heaviest, own.heaviest);
     bucket_.typical = own.typical;
-    bucket_.shedding = total.shedding || (own.shedding && limit.edge());
+    owner_sheds_ = total.shedding && limit.edge();
+    bucket_.shedding = owner_sheds_ || (own.shedding && limit.edge());
     // What we admitted beyond the acknowledged count, less what the owner has reckoned of it. Of an
     // owner that has acknowledged nothing here, one that was cut off from us, neither is known: it
     // may have gone on reckoning with us or not. Its answer to our question will tell.
@@ -261,22 +262,29 @@ void OwnerView::ask_anew() {
     unanswered_ = 0;
 }
 
-void OwnerView::rumour(const HotEntry& hot, const OriginCounts& own, Instant now) {
+void OwnerView::rumour(const limiter::LimitParameters& limit, const HotEntry& hot,
+                       const OriginCounts& own, Instant now) {
     bucket_.level = hot.level;
     bucket_.offered_rate = hot.rate;
-    bucket_.shedding = hot.shedding;
+    owner_sheds_ = hot.shedding && limit.edge();
+    bucket_.shedding = owner_sheds_;
     bucket_.typical = own.typical;
     net_seen_ = own.net();
     heard_ = now - std::min(hot.age, Duration(1s));
     advanced_ = *heard_;
 }
 
-bool OwnerView::fresh(const SyncSettings& settings, Instant now) const {
-    if (!heard_ || distrusted_) {
-        return false;
+bool OwnerView::asked_in_vain(const SyncSettings& settings, Instant now) const {
+    if (distrusted_ || flights_.empty()) {
+        return distrusted_;
     }
-    // Asked for as long without a word, an owner is gone, whatever it promised.
-    if (!flights_.empty() && now - std::max(flights_.front().at, *heard_) >= settings.view_floor) {
+    const Instant asked = flights_.front().at;
+    return now - std::max(asked, heard_.value_or(asked)) >= settings.view_floor;
+}
+
+bool OwnerView::fresh(const SyncSettings& settings, Instant now) const {
+    // Asked in vain an owner is gone, whatever it promised.
+    if (!heard_ || asked_in_vain(settings, now)) {
         return false;
     }
     Duration keep = keep_alive(settings, 0);

@@ -88,12 +88,16 @@ class OwnerView {
     void ask_anew();
     /// Takes a rumour of membership gossip, which stands for the owner's total until the first one
     /// comes.
-    void rumour(const HotEntry& hot, const OriginCounts& own, Instant now);
+    void rumour(const limiter::LimitParameters& limit, const HotEntry& hot, const OriginCounts& own,
+                Instant now);
 
     /// The owner's host says that no process listens at its address any more. The view is not
     /// believed until the owner is heard again.
     void distrust() { distrusted_ = true; }
     [[nodiscard]] bool heard() const { return heard_.has_value(); }
+    /// Whether the owner was asked so long ago without an answer that it counts as gone, or its
+    /// host says that it is. An owner that was not asked is never missed.
+    [[nodiscard]] bool asked_in_vain(const SyncSettings& settings, Instant now) const;
     /// Whether the owner was heard recently enough to be believed.
     [[nodiscard]] bool fresh(const SyncSettings& settings, Instant now) const;
     /// Whether the view ceased to be fresh less than `hold` ago.
@@ -110,6 +114,8 @@ class OwnerView {
     [[nodiscard]] const OriginCounts& acknowledged() const { return known_; }
     [[nodiscard]] std::uint32_t life() const { return life_; }
     [[nodiscard]] double others_rate() const;
+    /// Whether the owner says that a hard edge sheds.
+    [[nodiscard]] bool owner_sheds() const { return owner_sheds_; }
     [[nodiscard]] std::uint32_t origins() const { return origins_; }
     [[nodiscard]] std::uint8_t pace() const { return pace_; }
     [[nodiscard]] std::optional<Instant> heard_at() const { return heard_; }
@@ -146,6 +152,7 @@ class OwnerView {
     bool filled_ = false;
     bool held_ = false;
     bool distrusted_ = false;
+    bool owner_sheds_ = false;
     std::optional<Instant> heard_;
     std::optional<Instant> sent_at_;
     std::optional<Instant> known_at_;

@@ -21,8 +21,15 @@ inline constexpr double kLongestDebt = 60;
     return std::max(limit.high, kLongestDebt * limit.rate);
 }
 
+/// The most that a crowd at a hard edge counts as W (OwnedLimit::make_room_for_crowd): half of what
+/// level_can_be() lets pass.
+[[nodiscard]] inline double largest_crowd(const limiter::LimitParameters& limit) {
+    constexpr double kCrowd = 5;
+    return kCrowd * largest_weight(limit);
+}
+
 /// Whether an owner can have such a level: none is above the ceiling. A factor of ten allows for
-/// owners that have an older or newer definition for a moment.
+/// owners that have an older or newer definition for a moment, and for crowds.
 [[nodiscard]] inline bool level_can_be(const limiter::LimitParameters& limit, double level,
                                        double typical, double heaviest) {
     constexpr double kLeap = 10;

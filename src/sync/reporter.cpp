@@ -137,7 +137,7 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const membership::Owners
     limit.set_owners(owners.of(membership::shard_of(key.quota)));
     if (const HotEntry* rumour = hot.find(key); rumour != nullptr && can_be(limit, *rumour)) {
         for (OwnerView& view : limit.views) {
-            view.rumour(*rumour, limit.own, now);
+            view.rumour(limit.parameters, *rumour, limit.own, now);
         }
     }
     by_record_[ref.record] = slot + 1;
@@ -537,7 +537,7 @@ Duration Reporter::staleness(const Owner& owner, Instant now) const {
     for (const std::uint32_t slot : awake_) {
         const SyncedLimit& limit = slots_[slot];
         // Without load here nothing is let through on what is known.
-        if (now - limit.touched >= 2 * settings_.keep_alive) {
+        if (now - limit.touched >= 2 * settings_.keep_alive || limit.own.rate <= 0) {
             continue;
         }
         oldest = std::max(oldest, limit.staleness(settings_, self_, now));

@@ -37,6 +37,7 @@ void Silence::heard(MemberNumber number, Instant now) {
     Known& member = members_[number];
     member.last_packet = now;
     member.unreachable = false;
+    member.dead = false;
     member.questioned = {};
     if (!member.silent) {
         return;
@@ -57,6 +58,12 @@ void Silence::gone(const gossip::MemberId& id, Instant now) {
         member.gone_at = now;
     }
     member.gone = true;
+}
+
+void Silence::died(const gossip::MemberId& id) {
+    if (const auto known = numbers_.find(id); known != numbers_.end()) {
+        members_[known->second].dead = true;
+    }
 }
 
 void Silence::joined(const gossip::MemberId& id) {
@@ -102,8 +109,8 @@ Presence Silence::judge(MemberNumber number, Duration age, Duration keep_alive, 
         return Presence::fading;
     }
     if (!member.silent) {
-        fall_silent(member, keep_alive, now);
         silent_.push_back(number);
+        fall_silent(member, keep_alive, now);
     }
     return now < member.hold_until ? Presence::held : Presence::fading;
 }
@@ -112,9 +119,19 @@ void Silence::fall_silent(Known& member, Duration keep_alive, Instant now) {
     member.silent = true;
     member.keep_alive = keep_alive;
     ++statistics_.silent_origins;
+    // A death that the member's host confirms is no split, however many die at once. But a firewall
+    // that rejects everybody's datagrams looks alike: somebody has to be heard still.
+    const bool somebody = anybody_heard();
+    if (somebody && member.unreachable) {
+        return;
+    }
+    // The last one that was heard: we may be the ones who are cut off.
+    if (!somebody) {
+        hold(member, now);
+    }
     for (const MemberNumber number : silent_) {
         Known& other = members_[number];
-        if (other.gone) {
+        if (&other == &member || other.gone || (somebody && other.unreachable)) {
             continue;
         }
         const Duration apart = std::max(member.last_packet, other.last_packet) -
@@ -125,6 +142,15 @@ void Silence::fall_silent(Known& member, Duration keep_alive, Instant now) {
         hold(member, now);
         hold(other, now);
     }
+}
+
+/// Whether a live member is left that is not silent. Members that say nothing about limits are
+/// known to live by membership.
+bool Silence::anybody_heard() const {
+    const auto silent = std::count_if(silent_.begin(), silent_.end(), [this](MemberNumber number) {
+        return !members_[number].gone && !members_[number].dead;
+    });
+    return live_others_ > static_cast<std::size_t>(silent);
 }
 
 void Silence::hold(Known& member, Instant now) {

@@ -3,7 +3,9 @@
 // fades. Two or more whose last packets came within a second of each other are taken for cut off:
 // their rates are kept for the hold time (mode `safe`), so that each side of a split stays with the
 // share that it had. When a second member falls silent in this way, the rate of the first one,
-// which had begun to fade, is restored. A member that said goodbye is not silent.
+// which had begun to fade, is restored. The last live member that falls silent is taken for cut
+// off, too. A death that the member's host confirms is no cut, as long as another member is heard.
+// A member that said goodbye is not silent.
 //
 // Members are known here by small numbers, so that cells stay small. Belongs to the control thread.
 // Bounded: a member that is gone is forgotten after two minutes, when no cell can name it any more.
@@ -55,6 +57,10 @@ class Silence {
     void joined(const gossip::MemberId& member);
     /// A packet of the member was opened.
     void heard(MemberNumber member, Instant now);
+    /// Membership has given the member up.
+    void died(const gossip::MemberId& member);
+    /// Says how many other members membership takes for alive now.
+    void set_live_others(std::size_t count) { live_others_ = count; }
     /// The member said goodbye or was replaced.
     void gone(const gossip::MemberId& member, Instant now);
     /// What a host's answer that no process listens at the member's address means. It can be
@@ -95,6 +101,7 @@ class Silence {
         bool silent = false;
         bool split = false;  // has been held during this silence already
         bool gone = false;
+        bool dead = false;  // membership has given it up
         bool unreachable = false;
         /// Another incarnation is at its address, after it had been given up.
         bool succeeded = false;
@@ -102,11 +109,13 @@ class Silence {
         Instant gone_at{};
     };
     void fall_silent(Known& member, Duration keep_alive, Instant now);
+    [[nodiscard]] bool anybody_heard() const;
     void hold(Known& member, Instant now);
 
     const SyncSettings& settings_;
     SyncStatistics& statistics_;
     Endpoint self_;
+    std::size_t live_others_ = 0;
     std::vector<Known> members_;
     std::vector<MemberNumber> free_;
     std::vector<MemberNumber> silent_;

@@ -41,7 +41,7 @@ void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, 
     own.open_time = counts.open_time;
     own.heaviest = counts.heaviest;
     own.typical = counts.typical;
-    own.rate = rate_now(counts.offered_rate, came, now - std::max(looked, expected_since_));
+    own.rate = rate_now(counts.offered_rate, came, now - std::max(looked, expected_since_), now);
     // A rate that is as good as none is none: its silence is no loss to anybody.
     if (own.rate <= kQuietRate * own.typical) {
         own.rate = 0;
@@ -59,7 +59,7 @@ void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, 
 /// The window's average is late by its length. A quick one takes its place when it differs by more
 /// than chance allows: a rate that has jumped or fallen. Both are linear, so that load which moves
 /// from one sidecar to another keeps its sum.
-double SyncedLimit::rate_now(double slow, double came, Duration time) {
+double SyncedLimit::rate_now(double slow, double came, Duration time, Instant now) {
     const double seconds = std::max(0.0, to_seconds(time));
     const double old = std::exp(-seconds / kQuickWindow);
     quick_rate_ = old * quick_rate_ + came * (seconds > 0 ? (1 - old) / seconds : 1 / kQuickWindow);
@@ -68,6 +68,12 @@ double SyncedLimit::rate_now(double slow, double came, Duration time) {
     // An edge hands out its burst by single requests, not by a law that goes by rates.
     if (parameters.edge()) {
         return slow;
+    }
+    falling_.note(came, now);
+    // Of weights that differ, a few heavy ones that have not come look like a fall.
+    const auto fallen = own.typical == 1 ? falling_.fallen(slow, now) : std::nullopt;
+    if (fallen) {
+        return *fallen;
     }
     return std::abs(quick_rate_ - slow) > kDeviations * noise ? quick_rate_ : slow;
 }
@@ -146,9 +152,15 @@ bool SyncedLimit::is_isolated(const SyncSettings& settings, Instant now) const {
     if (heard > 0) {
         return 2 * held >= heard;
     }
-    return std::any_of(views.begin(), views.end(), [&](const OwnerView& view) {
+    // A limit that is used again after seconds asks before anybody can be missed.
+    const auto missed = [&](const OwnerView& view) {
+        return !view.heard() || view.asked_in_vain(settings, now);
+    };
+    const auto held_on = [&](const OwnerView& view) {
         return view.filled() && view.within_hold(settings, settings.split_hold, now);
-    });
+    };
+    return std::all_of(views.begin(), views.end(), missed) &&
+           std::any_of(views.begin(), views.end(), held_on);
 }
 
 bool SyncedLimit::is_alone_with_its_rate(OwnerView& view, const SyncSettings& settings,
@@ -255,7 +267,7 @@ limiter::FleetView SyncedLimit::fleet_view(const OwnerView& view,
     fleet.offered_rate = view.bucket().offered_rate;
     fleet.others_rate = view.others_rate();
     fleet.heaviest = view.bucket().heaviest;
-    fleet.shedding = view.bucket().shedding;
+    fleet.shedding = view.owner_sheds();
     for (const OwnerView& each : views) {
         fleet.round_trip = std::max(fleet.round_trip, each.round_trip());
     }

@@ -11,6 +11,7 @@
 #include "base/instant.h"
 #include "limiter/sync.h"
 #include "membership/owners.h"
+#include "sync/falling_rate.h"
 #include "sync/messages.h"
 #include "sync/owner_view.h"
 
@@ -57,9 +58,9 @@ struct SyncedLimit {
     /// The view with the largest level among those that may be believed now; nullptr if there is
     /// none and this member is alone.
     [[nodiscard]] const OwnerView* believed(const SyncSettings& settings, Instant now) const;
-    /// Whether the limit is isolated: all owners fell silent within the hold time, or at least half
-    /// of the owners that are heard keep the share of members that are cut off. A member that has
-    /// never heard an owner is alone and not isolated.
+    /// Whether the limit is isolated: all owners fell silent within the hold time, and were asked
+    /// and did not answer; or at least half of the owners that are heard keep the share of members
+    /// that are cut off. A member that has never heard an owner is alone and not isolated.
     [[nodiscard]] bool is_isolated(const SyncSettings& settings, Instant now) const;
     /// Whether an owner keeps reporting a rate that is a hundred times what the limit lets through
     /// and what any other owner reports. It is possible, so it is believed, but people should look
@@ -84,9 +85,10 @@ struct SyncedLimit {
                                    Instant now) const;
 
   private:
-    [[nodiscard]] double rate_now(double slow, double came, Duration time);
+    [[nodiscard]] double rate_now(double slow, double came, Duration time, Instant now);
 
     double quick_rate_ = 0;
+    FallingRate falling_;
     Instant expected_since_{};
 };
 

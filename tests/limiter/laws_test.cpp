@@ -100,21 +100,68 @@ TEST_CASE("a hard edge is hard, and hands out free room while it sheds") {
     // Whatever the number of requests in the window.
     state.offered_rate = 12;
     CHECK(discard_probability(limit, state, 1) == doctest::Approx(1 - 11.0 / 12));
-    CHECK(next_shedding(limit, true, 8.1, 1));
-    CHECK_FALSE(next_shedding(limit, true, 8.0, 1));
-    CHECK_FALSE(next_shedding(limit, false, 10, 1));
+    CHECK(next_shedding(limit, true, 6.1, 1, 10));
+    CHECK_FALSE(next_shedding(limit, true, 6.0, 1, 10));
+    CHECK_FALSE(next_shedding(limit, true, 6.0, 1, 10.5));
+    CHECK(next_shedding(limit, true, 6.0, 1, 10.51));
+    CHECK_FALSE(next_shedding(limit, false, 10, 1, 100));
     LimitParameters soft = limit;
     soft.high = 20;
-    CHECK_FALSE(next_shedding(soft, true, 15, 1));
+    CHECK_FALSE(next_shedding(soft, true, 15, 1, 100));
 }
 
-TEST_CASE("an edge smaller than two requests drains below zero until shedding ends") {
+TEST_CASE("an edge drains below zero, and a part of that is a credit while it sheds") {
     LimitParameters limit{.rate = 1.0 / 60, .low = 1, .high = 1};
-    CHECK(level_floor(limit, 1) == -1);
-    CHECK(next_shedding(limit, true, -0.9, 1));
-    CHECK_FALSE(next_shedding(limit, true, -1, 1));
-    limit.low = limit.high = 5;
+    CHECK(level_floor(limit, 1) == -3);
+    CHECK(level_floor(limit, 3) == -11);  // shedding ends there
+    CHECK(next_shedding(limit, true, -2.9, 1, 0));
+    CHECK_FALSE(next_shedding(limit, true, -3, 1, 0));
+    CHECK(level_to_charge(-1.5, 1, true) == -1.5);
+    CHECK(level_to_charge(-3, 1, true) == -1.9);
+    CHECK(level_to_charge(-9, 3, true) == doctest::Approx(-5.7));
+    CHECK(level_to_charge(-1.5, 1, false) == 0);
+    CHECK(level_to_charge(0.5, 1, false) == 0.5);
+    limit.high = 2;
     CHECK(level_floor(limit, 1) == 0);
+}
+
+TEST_CASE("every edge without load ends shedding") {
+    for (const double rate : {0.001, 0.5, 1.0, 5.0, 100.0, 1e6}) {
+        for (const double low : {0.001, 0.5, 1.0, 10.0, 1e3}) {
+            for (const double typical : {0.01, 1.0, 50.0}) {
+                CAPTURE(rate);
+                CAPTURE(low);
+                CAPTURE(typical);
+                const LimitParameters limit{.rate = rate, .low = low, .high = low};
+                ReckonedLimit model;
+                model.level = low;
+                model.typical = typical;
+                model.shedding = true;
+                model.advance(limit, 0, (low + 10 * typical + rate) / rate);
+                CHECK_FALSE(model.shedding);
+            }
+        }
+    }
+}
+
+TEST_CASE("the model of an edge uses the credit while it sheds, and only then") {
+    const LimitParameters limit{.rate = 1, .low = 1, .high = 1};
+    ReckonedLimit model;
+    model.shedding = true;
+    model.offered_rate = 20;
+    model.advance(limit, 20, 10);  // nothing of what others offer is reckoned to be admitted
+    CHECK(model.level == -3);
+    CHECK(model.shedding);
+    model.add(limit, 1);
+    CHECK(model.level == doctest::Approx(-0.9));
+    model.offered_rate = 1;
+    model.advance(limit, 1, 2);
+    CHECK(model.level == doctest::Approx(-2.9));
+    CHECK(model.shedding);
+    model.advance(limit, 1, 1);
+    CHECK_FALSE(model.shedding);
+    model.add(limit, 1);
+    CHECK(model.level == 1);
 }
 
 TEST_CASE("zero refuses everything before any other rule") {
@@ -192,8 +239,8 @@ TEST_CASE("the laws at their borders") {
     CHECK(shedding_edge_probability(edge, 5, 1, 0.5) == 0);
     CHECK(discard_probability(edge, state_of(slack, 1e6), 0) == 0);
     CHECK(discard_probability(edge, state_of(slack + 1e-9, 1e6), 0) == 1);
-    CHECK_FALSE(next_shedding(edge, true, edge.low - 2 + kLevelSlack, 1));
-    CHECK(next_shedding(edge, true, edge.low - 2 + 2 * kLevelSlack, 1));
+    CHECK_FALSE(next_shedding(edge, true, edge.low - 4 + kLevelSlack, 1, 0));
+    CHECK(next_shedding(edge, true, edge.low - 4 + 2 * kLevelSlack, 1, 0));
     // Exactly three requests in the window are enough for the adaptive law.
     LimitParameters limit{.rate = 5, .low = 5, .high = 10};
     CHECK(discard_probability(limit, state_of(6.5, 10), 1) == doctest::Approx(0.5));
@@ -220,7 +267,7 @@ TEST_CASE("what others offer is reckoned unless an edge counts single requests")
     CHECK(counts_singly(small, state_of(5, 1e6)));
     LawState shedding = state_of(5, 1);
     shedding.shedding = true;
-    CHECK_FALSE(counts_singly(edge, shedding));
+    CHECK(counts_singly(edge, shedding));
     const LimitParameters smooth{.rate = 5, .low = 5, .high = 10};
     CHECK_FALSE(counts_singly(smooth, state_of(3, 1)));
     LawState heavy = state_of(5, 1e6);
@@ -240,7 +287,8 @@ TEST_CASE("what others offer is reckoned unless an edge counts single requests")
 TEST_CASE("room, width and debt where each of their parts is the largest") {
     LimitParameters limit{.rate = 100, .low = 100, .high = 100};
     CHECK(shedding_room(limit, 1) == doctest::Approx(20));
-    CHECK(shedding_room(limit, 11) == doctest::Approx(22));
+    CHECK(shedding_room(limit, 4.9) == doctest::Approx(20));
+    CHECK(shedding_room(limit, 11) == doctest::Approx(44));
     CHECK(threshold_width(limit, 1) == doctest::Approx(100));
     limit.high = 350;
     CHECK(threshold_width(limit, 1) == doctest::Approx(250));

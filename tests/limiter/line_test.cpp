@@ -72,16 +72,16 @@ TEST_CASE("while somebody renews a line its level is taken as of now") {
     CHECK(look_at(line.alone(), line.now).version == kRenewal);
 }
 
-TEST_CASE("a small edge runs below zero to where its shedding ends") {
+TEST_CASE("an edge runs below zero by three requests") {
     OneLimit line(kTiny);
     line.record.level.store(0.5);
     line.wait(10);
     CHECK(line.level() == doctest::Approx(-0.5));
     line.wait(1000);
-    CHECK(line.level() == -1);
+    CHECK(line.level() == -3);
     OneLimit large(kEdge);
-    large.wait(1);
-    CHECK(large.level() == 0);
+    large.wait(1000);
+    CHECK(large.level() == -3);
 }
 
 TEST_CASE("the heaviest weight lifts the ceiling until it has drained") {
@@ -125,7 +125,7 @@ TEST_CASE("renewing moves the anchor, drains and always changes the level") {
 
     OneLimit tiny(kTiny);
     tiny.wait(1000);
-    CHECK(tiny.renew_alone() == -1);
+    CHECK(tiny.renew_alone() == -3);
     OneLimit full(kSmooth);
     full.record.level.store(1e9);
     CHECK(full.renew_alone() == 203);
@@ -137,7 +137,11 @@ TEST_CASE("shedding ends when a renewal finds room enough") {
     line.record.level.store(98.5);
     line.renew_alone();
     CHECK(line.flags() == (kShedding | kQueued));
-    line.record.level.store(97.9);
+    line.record.level.store(95.9);
+    note_offered(line.record, 10, line.now);  // more than the rate is offered still
+    line.renew_alone();
+    CHECK(line.flags() == (kShedding | kQueued));
+    line.wait(3);
     line.renew_alone();
     CHECK(line.flags() == kQueued);
 }
@@ -278,11 +282,12 @@ TEST_CASE("a judged charge fills a hard edge to the brim, and leaves it when it 
     CHECK_FALSE(judged(500));
 }
 
-TEST_CASE("what runs below zero is not a credit") {
+TEST_CASE("what runs below zero is not a credit for a process alone") {
     OneLimit line(kTiny);
     line.record.typical.store(1);
+    line.record.control.fetch_or(kShedding);
     line.wait(100);
-    CHECK(line.level() == -1);
+    CHECK(line.level() == -3);
     CHECK(charge(line.alone(), look_at(line.alone(), line.now), 1, true, line.now));
     CHECK(line.level() == doctest::Approx(1));
     CHECK_FALSE(charge(line.alone(), look_at(line.alone(), line.now), 1, true, line.now));

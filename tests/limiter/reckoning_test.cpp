@@ -64,24 +64,28 @@ TEST_CASE("a level that begins above its ceiling is clamped at the end, and drai
 }
 
 TEST_CASE("a hard edge ends shedding in the middle of what is reckoned") {
-    // It sheds until the level is two requests below low, which is a second away.
+    // It sheds until the level is four requests below low, which is a second away. Single requests
+    // count: nothing is reckoned.
     const LimitParameters edge{.rate = 1, .low = 10, .high = 10};
-    ReckonedLimit limit = reckoned(9, 2);
+    ReckonedLimit limit = reckoned(7, 1);
     limit.shedding = true;
-    const double open = limit.advance(edge, 0, 1.28);
+    CHECK(limit.advance(edge, 1, 0.9) == 0);
+    CHECK(limit.shedding);
+    CHECK(limit.advance(edge, 1, 0.38) == 0);
     CHECK_FALSE(limit.shedding);
-    CHECK(limit.level == doctest::Approx(9 - 1.28));
-    // From then on single requests count: nothing is reckoned any more.
-    ReckonedLimit first = reckoned(9, 2);
-    first.shedding = true;
-    CHECK(open == plus_minus(first.advance(edge, 0, 1), 0.03));
-    CHECK(limit.advance(edge, 0, 10) == 0);
+    CHECK(limit.level == doctest::Approx(7 - 1.28));
+    // While more than the rate is offered it goes on.
+    ReckonedLimit loaded = reckoned(7, 1.06);
+    loaded.shedding = true;
+    (void)loaded.advance(edge, 1.06, 2);
+    CHECK(loaded.shedding);
     // A level that others fill again has ended shedding all the same.
     const LimitParameters large{.rate = 100, .low = 100, .high = 100};
-    ReckonedLimit filled = reckoned(80.5, 2000);
+    ReckonedLimit filled = reckoned(80.5, 105);
     filled.shedding = true;
     (void)filled.advance(large, 50, 0.02);
     CHECK_FALSE(filled.shedding);
+    filled.offered_rate = 2000;
     (void)filled.advance(large, 2000, 0.02);
     CHECK(filled.level > 100);
     CHECK_FALSE(filled.shedding);

@@ -155,6 +155,7 @@ TEST_CASE("a hard edge sheds when an owner says so, and stops two requests below
     CHECK(decision.discard_probability == plus_minus(1 - 11.0 / 1000, 0.001));
     view.level = 5;
     view.shedding = false;
+    view.offered_rate = 10;
     REQUIRE(fixture.limiter.install(limit, view, fixture.now));
     CHECK_FALSE(fixture.limiter.read(limit, fixture.now)->shedding);
     CHECK(fixture.admits("q"));

@@ -178,8 +178,8 @@ TEST_CASE("a local level below zero is no credit for what is admitted, but is ta
     line.install(view_of(0.9, 0, 0));
     line.wait(100);
     line.renew_both();
-    CHECK(line.view.local_level.load() == -1);
-    CHECK(line.view.view_level.load() == -1);
+    CHECK(line.view.local_level.load() == -3);
+    CHECK(line.view.view_level.load() == -3);
     line.install(view_of(0.5, 0, 0));
     CHECK(line.view.view_in_force.load());
     note_pending(line.viewed(), 0.25, 0.25, line.now);

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <string>
+
 #include "sim/fleet.h"
 #include "tolerance.h"
 
@@ -108,6 +111,50 @@ TEST_CASE("pessimistic: nothing passes for the hold time, other quotas do not no
         CHECK(isolated >= 6);
         const Recorder& recorder = world.recorder();
         CHECK(recorder.admitted_between(0, 38, 1) == recorder.offered_between(0, 38, 1));
+    }
+}
+
+TEST_CASE("pessimistic: a healthy fleet refuses nothing, however seldom the limit is used") {
+    constexpr std::uint32_t kNames = 300;
+    constexpr double kShortest = 0.2;
+    constexpr double kLongest = 12;
+    constexpr double kEnd = 60;
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        CAPTURE(seed);
+        WorldPlan plan = plan_of(3, 100, 0, kEnd, seed, "q0");
+        plan.record = false;
+        double sum = 0;
+        for (std::uint32_t i = 0; i < kNames; ++i) {
+            if (i > 0) {
+                plan.load.quotas.push_back("q" + std::to_string(i));
+                plan.definitions.push_back(quota(plan.load.quotas.back(), 100));
+            }
+            // Intervals of use from the shortest to the longest, each as likely as twice it.
+            const double interval = kShortest * std::pow(kLongest / kShortest, i / (kNames - 1.0));
+            plan.load.shares.push_back(1 / interval);
+            sum += 1 / interval;
+            if (i % 2 == 0) {
+                plan.definitions[i].when_isolated = IsolationMode::pessimistic;
+            } else {
+                plan.definitions[i].limits[0].safe = 1;
+            }
+        }
+        plan.load.phases = {{0, sum}};
+        World world(plan);
+        std::uint64_t offered_in_all = 0;
+        std::uint64_t refused_in_all = 0;
+        world.observe([&](double, std::uint32_t, std::uint32_t, bool admitted_one) {
+            ++offered_in_all;
+            refused_in_all += admitted_one ? 0 : 1;
+        });
+        REQUIRE(world.run(kMeeting));
+        std::uint64_t isolations = 0;
+        for (std::uint32_t i = 0; i < world.size(); ++i) {
+            isolations += world.sidecar(i).engine().statistics().sync.isolations;
+        }
+        CHECK(offered_in_all > 0.9 * sum * kEnd);
+        CHECK(refused_in_all == 0);
+        CHECK(isolations == 0);
     }
 }
 

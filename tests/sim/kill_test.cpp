@@ -41,5 +41,50 @@ TEST_CASE("above the limit the rest carries it after a kill: every second around
     }
 }
 
+struct Deaths {
+    std::uint32_t sidecars;
+    std::uint32_t killed;
+    bool refusals;  // their hosts answer that nobody listens
+    double grace;   // seconds after which hardly anything is refused
+};
+
+TEST_CASE("below the limit the rest carries the load of many that die at once") {
+    constexpr double kDeath = 8;
+    constexpr double kEnd = 25;
+    for (const Deaths& deaths : {Deaths{2, 1, false, 1}, Deaths{2, 1, true, 0.5},
+                                 Deaths{3, 2, true, 0.5}, Deaths{10, 5, true, 0.5}}) {
+        for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+            CAPTURE(deaths.sidecars);
+            CAPTURE(deaths.killed);
+            CAPTURE(deaths.refusals);
+            CAPTURE(seed);
+            WorldPlan plan = plan_of(deaths.sidecars, kLimit, 0.9 * kLimit, kEnd, seed);
+            plan.faults.refusals = deaths.refusals;
+            World world(plan);
+            world.at(kDeath, [&deaths](World& w) {
+                for (std::uint32_t i = 0; i < deaths.killed; ++i) {
+                    w.kill(i);
+                }
+            });
+            REQUIRE(world.run(kMeeting));
+            CHECK(refused(world, 0, kDeath) == 0);
+            const double from = kDeath + deaths.grace;
+            MESSAGE(deaths.killed, " of ", deaths.sidecars, " die, refused ",
+                    refused(world, kDeath, from), " at first, later ", refused(world, from, kEnd));
+            CHECK(refused(world, from, kEnd) <= 0.001 * offered(world, from, kEnd));
+        }
+    }
+}
+
+TEST_CASE("one of two that is cut off at twice the limit stays at its share") {
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        CAPTURE(seed);
+        World world(plan_of(2, kLimit, 2 * kLimit, 20, seed));
+        world.at(8, [](World& w) { w.cut({true, false}, 9, false); });
+        REQUIRE(world.run(kMeeting));
+        CHECK(admitted(world, 10, 17) / (7 * kLimit) == plus_minus(1, 0.05));
+    }
+}
+
 }  // namespace
 }  // namespace weir::sim

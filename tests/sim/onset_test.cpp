@@ -93,5 +93,29 @@ TEST_CASE("a flood that ends at once is not taken for a split") {
     }
 }
 
+TEST_CASE("when an overload falls below the limit, hardly anything is refused any more") {
+    constexpr double kLimit = 1000;
+    constexpr double kFall = 8;
+    struct Fall {
+        std::uint32_t sidecars;
+        double most;  // refused, in seconds of the limit
+    };
+    // The smaller the part of each sidecar, the longer a fall is no more than chance to it.
+    for (const auto& [sidecars, most] : {Fall{1, 0.1}, Fall{3, 0.1}, Fall{10, 0.25}}) {
+        double sum = 0;
+        for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+            CAPTURE(sidecars);
+            CAPTURE(seed);
+            WorldPlan plan = plan_of(sidecars, kLimit, 4 * kLimit, 14, seed);
+            plan.load.phases = {{0, 4 * kLimit}, {kFall, 0.9 * kLimit}};
+            World world(plan);
+            REQUIRE(world.run(kMeeting));
+            sum += refused(world, kFall, 14) / kLimit;
+        }
+        MESSAGE(sidecars, " sidecars: refused after the fall ", sum / kSeeds, " s of the limit");
+        CHECK(sum / kSeeds <= most);
+    }
+}
+
 }  // namespace
 }  // namespace weir::sim

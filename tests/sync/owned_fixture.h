@@ -40,8 +40,11 @@ struct OwnedFixture {
     DeltaOutcome receive(MemberNumber from, const DeltaEntry& entry) {
         return limit.receive(settings, from, entry, now, {statistics, ledger});
     }
+    /// There are more live members than those that fall silent here.
+    void hear_another() { silence.set_live_others(99); }
     void pass(Duration time) {
         now += time;
+        hear_another();
         limit.judge_silence(settings, silence, now, ledger);
         limit.advance(now);
     }

@@ -117,6 +117,7 @@ TEST_CASE_FIXTURE(Fixture,
     limit.advance(now);
     REQUIRE(silence.nobody_there(1, now) == Silence::Hint::given_up);
     limit.judged = now;
+    hear_another();
     const double before = limit.bucket.offered_rate;
     limit.judge_silence(settings, silence, now);
     CHECK(limit.bucket.level == doctest::Approx(10));
@@ -131,6 +132,7 @@ TEST_CASE_FIXTURE(Fixture, "a silent origin's rate falls to a third in a tenth o
     receive(1, delta(10, 10, 50));
     now += 2501ms;
     limit.judged = now;
+    hear_another();
     limit.judge_silence(settings, silence, now);
     CHECK(limit.bucket.offered_rate == doctest::Approx(50));
     now += 100ms;

@@ -43,7 +43,10 @@ TEST_CASE_FIXTURE(Fixture, "a total carries the state and the cell of its receiv
     limit.bucket.heaviest = 20.5;
     CHECK(limit.total(settings, nullptr, 0, now).heaviest == 20.5);
     limit.bucket.level = -1;
+    limit.bucket.shedding = false;
     CHECK(limit.total(settings, nullptr, 0, now).level == 0);
+    limit.bucket.shedding = true;  // then it is a credit
+    CHECK(limit.total(settings, nullptr, 0, now).level == -1);
     limit.parameters.reset();
     CHECK(limit.total(settings, nullptr, 0, now).heaviest == 0);
     CHECK_FALSE(limit.total(settings, nullptr, 0, now).filled);
@@ -64,7 +67,7 @@ TEST_CASE_FIXTURE(Fixture, "what is handed over keeps what is heard and what is 
     limit.bucket.typical = 2;
     limit.bucket.shedding = true;
     limit.key.quota = 77;
-    HandoverEntry entry = limit.handover(silence, now);
+    HandoverEntry entry = limit.handover(test::member(7), silence, now);
     CHECK(entry.key.quota == 77);
     CHECK(entry.level == 42);
     CHECK(entry.heaviest == 9);
@@ -74,12 +77,16 @@ TEST_CASE_FIXTURE(Fixture, "what is handed over keeps what is heard and what is 
     CHECK(entry.rate == doctest::Approx(7));
     CHECK(entry.hold_left == silence.hold_left(1, now));
     CHECK(entry.hold_left > 9s);
+    // Nothing is held for the one who is told: it reports itself.
+    const gossip::MemberId back{silence.id(1).address, 4711};
+    CHECK(limit.handover(back, silence, now).held_rate ==
+          doctest::Approx(80 - limit.find(1)->rate));
     // And what was handed over to us goes on, while it holds.
     limit.handed_rate = 500;
     limit.held_rate = 11;
     limit.held_until = now + 12s;
     limit.bucket.level = -1;
-    entry = limit.handover(silence, now);
+    entry = limit.handover(test::member(7), silence, now);
     CHECK(entry.rate == 500);
     CHECK(entry.held_rate == doctest::Approx(91));
     CHECK(entry.hold_left == 12s);

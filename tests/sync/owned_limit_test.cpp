@@ -277,7 +277,7 @@ TEST_CASE_FIXTURE(Fixture, "safe: totals say for how long the share of silent on
     }
     CHECK(limit.bucket.offered_rate == doctest::Approx(600));
     CHECK(limit.total(settings, nullptr, 0, now).held);
-    CHECK(limit.handover(silence, now).hold_left > 5s);
+    CHECK(limit.handover(test::member(7), silence, now).hold_left > 5s);
     CHECK(limit.must_publish(settings, settings.publish_error, 0, 50ms));
     limit.note_published();
     for (int i = 0; i < 240; ++i) {

@@ -24,7 +24,7 @@ TEST_CASE("values that no limit can have are not plausible") {
         delta.admitted = bad;
         CHECK_FALSE(plausible(delta));
         TotalEntry total = some_total();
-        total.level = bad;
+        total.rate = bad;
         CHECK_FALSE(plausible(total));
         HandoverEntry handover = some_handover();
         handover.held_rate = bad;
@@ -87,8 +87,16 @@ TEST_CASE("each number of an entry has its own bounds") {
                               kRate);
     check_numbers<TotalEntry>(
         some_total(), {&TotalEntry::admitted, &TotalEntry::refunded, &TotalEntry::offered}, kCount);
-    check_numbers<TotalEntry>(
-        some_total(), {&TotalEntry::level, &TotalEntry::rate, &TotalEntry::heaviest}, kRate);
+    check_numbers<TotalEntry>(some_total(), {&TotalEntry::rate, &TotalEntry::heaviest}, kRate);
+    TotalEntry credit = some_total();  // its level may be below 0
+    for (const double fine : {kRate, -kRate}) {
+        credit.level = fine;
+        CHECK(plausible(credit));
+    }
+    for (const double bad : {std::nextafter(kRate, 2 * kRate), -1.001 * kRate, std::nan("")}) {
+        credit.level = bad;
+        CHECK_FALSE(plausible(credit));
+    }
     check_numbers<HandoverEntry>(
         some_handover(),
         {&HandoverEntry::level, &HandoverEntry::rate, &HandoverEntry::held_rate,

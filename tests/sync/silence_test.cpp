@@ -15,7 +15,11 @@ struct Fixture {
     Silence silence{settings, statistics};
     Instant now{std::chrono::seconds(100)};
 
+    /// There are more live members than those that fall silent here.
+    void hear_another() { silence.set_live_others(99); }
+
     Presence judge(MemberNumber number, Instant heard, Duration keep_alive) {
+        hear_another();
         return silence.judge(number, now - heard, keep_alive, now);
     }
 };
@@ -63,16 +67,24 @@ TEST_CASE_FIXTURE(
     now += 1ms;
     CHECK(silence.nobody_there(one, now) == Silence::Hint::given_up);
     CHECK(silence.nobody_there(one, now) == Silence::Hint::known);
+    hear_another();
     CHECK(silence.judge(one, 10ms, 200ms, now) == Presence::fading);
     CHECK(statistics.splits == 0);
-    // Two at once are a split even so: whoever cuts a network may answer for both.
+    // Two at once are no split either, while another one is heard.
     const MemberNumber two = silence.number(member(2), now);
     silence.nobody_there(two, now);
     silence.nobody_there(two, now + 1ms);
-    CHECK(silence.judge(two, 10ms, 200ms, now + 1ms) == Presence::held);
-    CHECK(silence.judge(one, 11ms, 200ms, now + 1ms) == Presence::held);
-    silence.heard(one, now + 2ms);
-    CHECK(silence.judge(one, 1ms, 200ms, now + 2ms) == Presence::heard);
+    CHECK(silence.judge(two, 10ms, 200ms, now + 1ms) == Presence::fading);
+    CHECK(statistics.splits == 0);
+    silence.heard(two, now + 1ms);
+    // When nobody is heard they are: whoever cuts a network may answer for all.
+    silence.set_live_others(2);
+    silence.nobody_there(two, now + 1ms);
+    silence.nobody_there(two, now + 2ms);
+    CHECK(silence.judge(two, 10ms, 200ms, now + 2ms) == Presence::held);
+    CHECK(silence.judge(one, 11ms, 200ms, now + 2ms) == Presence::held);
+    silence.heard(one, now + 3ms);
+    CHECK(silence.judge(one, 1ms, 200ms, now + 3ms) == Presence::heard);
 }
 
 TEST_CASE_FIXTURE(Fixture, "two deaths that lie apart are no split") {
@@ -85,6 +97,16 @@ TEST_CASE_FIXTURE(Fixture, "two deaths that lie apart are no split") {
     CHECK(judge(one, first, 200ms) == Presence::fading);
     CHECK(judge(two, second, 200ms) == Presence::fading);
     CHECK(statistics.splits == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the last one that was heard is held: we may be the ones cut off") {
+    const MemberNumber one = silence.number(member(1), now);
+    const Instant heard = now;
+    now += 900ms;
+    CHECK(silence.judge(one, now - heard, 200ms, now) == Presence::held);
+    CHECK(statistics.splits == 1);
+    now += settings.split_hold;
+    CHECK(silence.judge(one, now - heard, 200ms, now) == Presence::fading);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a goodbye is never silence") {

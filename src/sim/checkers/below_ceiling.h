@@ -1,7 +1,8 @@
 #pragma once
 // Checks that no level is above the ceiling, high + max(debt, W), neither the level that an owner
 // has nor the one that a sidecar believes an owner to have. W is the heaviest admitted weight; each
-// simulated request weighs 1, so W is at most 1. A level that a sidecar believes is not checked for
+// simulated request weighs 1, so W is at most 1, and at a hard edge, where a crowd counts as one
+// weight, at most `low` for each process. A level that a sidecar believes is not checked for
 // a limit that was not used recently, because it is brought up to date only when the limit is used
 // again.
 
@@ -17,7 +18,8 @@ class BelowCeiling final : public Checker {
 
   private:
     void check(const Facts& facts, const ProcessFact& process, LimitIndex limit,
-               const limiter::LimitParameters& parameters, double level, Findings& findings) const;
+               const limiter::LimitParameters& parameters, double level, double heaviest,
+               Findings& findings) const;
 };
 
 }  // namespace weir::sim
