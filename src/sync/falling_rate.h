@@ -20,8 +20,8 @@ class FallingRate {
         next_ = (next_ + 1) % notes_.size();
         notes_[next_] = {now, weight};
     }
-    /// The rate of requests of weight 1 in the last 50 or 100 ms, where it is below `mean` by more than chance allows.
-    /// Nothing if it is not, or if it is not known for so long.
+    /// The rate of requests of weight 1 in the last 50 or 100 ms, where it is below `mean` by more
+    /// than chance allows. Nothing if it is not, or if it is not known for so long.
     [[nodiscard]] std::optional<double> fallen(double mean, Instant now) const {
         for (const Duration window : {kShortest, 2 * kShortest}) {
             double weight = 0;

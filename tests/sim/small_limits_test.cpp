@@ -1,5 +1,5 @@
-// Limits of a few requests: in the long run they admit what they say, and a crowd that comes to many
-// sidecars at once is paid back.
+// Limits of a few requests: in the long run they admit what they say, and a crowd that comes to
+// many sidecars at once is paid back.
 
 #include <doctest/doctest.h>
 
@@ -112,7 +112,8 @@ void judge(std::uint32_t sidecars, std::span<const SmallLimit> limits, double lo
         CAPTURE(limit.amount);
         CAPTURE(limit.seconds());
         MESSAGE(sidecars, " sidecars, ", load, "x of ", limit.amount, " in ", limit.seconds(),
-                " s: ", all[i].share, ", most in five periods ", all[i].window, " at ", all[i].window_at);
+                " s: ", all[i].share, ", most in five periods ", all[i].window, " at ",
+                all[i].window_at);
         CHECK(all[i].share <= 1.01);
         CHECK(all[i].share >= (load > 10 ? 0.97 : 0.94));
         if (limit.amount == 1) {
