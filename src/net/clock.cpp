@@ -9,7 +9,7 @@
 namespace weir::net {
 namespace {
 
-std::atomic<Duration::rep> added{0};
+std::atomic<Duration::rep> moved_forward{0};
 
 }  // namespace
 
@@ -18,12 +18,12 @@ Instant now() {
     // It cannot fail: Linux has this clock since 2.6.39.
     (void)clock_gettime(CLOCK_BOOTTIME, &time);
     return Instant(std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec) +
-                   Duration(added.load(std::memory_order_relaxed)));
+                   Duration(moved_forward.load(std::memory_order_relaxed)));
 }
 
 void move_forward(Duration by) {
     WEIR_ASSERT(by >= Duration::zero());
-    added.fetch_add(by.count(), std::memory_order_relaxed);
+    moved_forward.fetch_add(by.count(), std::memory_order_relaxed);
 }
 
 Duration unix_time() {
