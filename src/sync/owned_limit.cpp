@@ -18,8 +18,6 @@ constexpr double kTypicalShare = 0.125;
 
 /// By so many standard deviations a rate must have grown to be more than chance.
 constexpr double kGrownDeviations = 1;
-/// Less than this share of what was held is as good as nothing.
-constexpr double kHardlyHeld = 0.05;
 
 /// More than so many times what can have happened is a lie.
 constexpr double kLeap = 10;
@@ -450,7 +448,6 @@ void OwnedLimit::hold_by_load() {
             cell.fade = kept;
         }
     }
-    holding = holding && (kept > kHardlyHeld || held_rate > 0);
 }
 
 bool OwnedLimit::must_publish(const SyncSettings& settings, double publish_error, std::uint8_t pace,
