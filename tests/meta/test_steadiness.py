@@ -9,7 +9,7 @@ from source_tree import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
 
-from harness.steadiness import fitted_rate, worst_second  # noqa: E402
+from harness.steadiness import fitted_rate, furthest_ahead_s, worst_second  # noqa: E402
 
 RATE, SECONDS = 1000, 10
 
@@ -69,3 +69,30 @@ def test_noise_of_the_arrivals_is_no_excess():
             level += bins[-1] - RATE / 100
         assert fitted_rate(bins) == pytest.approx(RATE, rel=0.005)
         assert worst_second(bins, RATE) < 1.08
+
+
+def behind(bins, first, length, by):
+    """A host that lets each request wait for so many bins more, from one bin on and for some length."""
+    late = bins[:]
+    late[first:first + by] = [0] * by
+    late[first + length] += sum(bins[first:first + by])
+    return late
+
+
+@pytest.mark.parametrize("first", [0, 100, 250, 570])
+@pytest.mark.parametrize("length", [30, 60, 250])
+def test_a_host_that_is_behind_for_seconds_is_not_ahead_of_the_limit(first, length):
+    bins = steady(seconds=6)
+    late = behind(bins, first, min(length, len(bins) - first - 1), 29)
+    assert sum(late) == sum(bins)
+    assert max(late) >= 0.28 * RATE
+    assert furthest_ahead_s(late, RATE) < 0.02
+
+
+@pytest.mark.parametrize("first", [100, 250, 500])
+@pytest.mark.parametrize("width", [1, 50, 100])
+def test_three_tenths_of_a_second_too_many_show_wherever_they_are(first, width):
+    bins = steady(seconds=6)
+    for number in range(310):
+        bins[min(first + number * width // 310, len(bins) - 1)] += 1
+    assert furthest_ahead_s(bins, RATE) > 0.3

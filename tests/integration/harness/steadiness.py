@@ -34,3 +34,11 @@ def worst_second(bins, rate):
     off = distances(bins, rate)
     low = sorted(off)[int(STILL * len(off))]
     return 1 + max(after - max(before, low) for before, after in zip(off, off[BINS_A_SECOND:])) / rate
+
+
+def furthest_ahead_s(bins, rate):
+    """By how many seconds of the rate the running count rises above the highest point, measured against the
+    rate's line, of its first second. What waited behind a host that stood still comes back to that point and
+    not above it, however long it waited."""
+    off = distances(bins, rate)
+    return (max(off) - max(0, *off[:BINS_A_SECOND])) / rate
