@@ -289,7 +289,7 @@ TSAN_SOCKETS = ["net_socket_test", "cluster_driver_test", "admin_server_test",
 TSAN_STORIES = ["5x-3", "moving-3", "loss-3", "restart-5", "split-6"]
 QUICK_STORIES = [*TSAN_STORIES, "flood-3"]
 # What the sanitizers' builds make: no more than their stages run.
-ASAN_TARGETS = ["weir", "weir-load", "weir-origin", "weir-flood", "unit_tests", "integration_tests"]
+ASAN_TARGETS = ["weir", "weir_next", "weir-load", "weir-origin", "weir-flood", "unit_tests", "integration_tests"]
 TSAN_TARGETS = ["weir", "weir-load", "weir-origin", "limiter_bench", "fleet_table", "unit_tests", *TSAN_SOCKETS]
 QUICK_TARGETS = ["weir", "weir-load", "weir-origin", "fleet_table", "unit_tests"]
 # Which target has to find which bug of src/base/planted.h.
@@ -307,7 +307,7 @@ STAGES = [
     Stage("build", "g++ release build of everything", 1800, build("release")),
     Stage("generated", "what the build tree knows of the source: generated files, functions without a caller", 180,
           ctest("release", "meta", only="generated|dead_code"), ["build"]),
-    Stage("unit", "unit tests", 600, ctest("release", "unit"), ["build"]),
+    Stage("unit", "unit tests", 1200, ctest("release", "unit"), ["build"]),
     Stage("asan-build", "clang build with address and undefined behaviour sanitizers", 1800,
           build("asan", *ASAN_TARGETS)),
     Stage("fuzz-build", "libFuzzer targets", 900, build("fuzz", "fuzzers")),

@@ -31,6 +31,7 @@ std::map<std::string, std::uint64_t> sync_events(const sync::SyncStatistics& syn
             {"silent_origins", sync.silent_origins},
             {"unreachable", sync.unreachable},
             {"discarded_after_stop", sync.discarded_after_stop},
+            {"skipped_kinds", sync.skipped_kinds},
             {"refused_values", sync.refused_values},
             {"refused_falling", sync.refused_falling},
             {"refused_leaps", sync.refused_leaps},

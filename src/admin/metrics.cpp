@@ -295,6 +295,10 @@ void add_config(Families& families, const ConfigFigures& config) {
         .gauge("weir_config_last_reload_success_timestamp_seconds",
                "Unix time of the last successful reload.")
         .add(config.last_success_seconds);
+    families
+        .gauge("weir_quotas_incomplete",
+               "Quotas with limits of a later version, which are not held here.")
+        .add(number(config.quotas_incomplete));
     families.counter("weir_config_reloads_total", "Reloads of settings and quota files, by result.")
         .add({{"result", "success"}}, number(config.reloads - config.reload_failures))
         .add({{"result", "failure"}}, number(config.reload_failures));

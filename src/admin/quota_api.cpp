@@ -332,6 +332,11 @@ Response QuotaApi::put(const Request& request, const Target& target, std::string
         if (!row || !row->definition) {
             return problem(404, "no quota of that name to be patched; send it whole");
         }
+        if (row->definition->options->limits_of_later_version > 0) {
+            return problem(409,
+                           "the quota has limits that only a later version of weir knows, which a "
+                           "patch made here would take away; send it whole, or patch it there");
+        }
         parsed = patch_definition(*row->definition, request.body);
     } else if (type == "application/json") {
         parsed = parse_definition(request.body, name);

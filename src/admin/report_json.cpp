@@ -143,6 +143,7 @@ Json to_json(const ConfigFigures& config) {
             {"quotas_hash", config.quotas_hash},
             {"quotas", config.quotas},
             {"quotas_waiting", config.quotas_waiting},
+            {"quotas_incomplete", config.quotas_incomplete},
             {"quota_sets", std::move(sets)},
             {"after_restart", config.after_restart},
             {"snapshot", or_null(config.snapshot)},
@@ -205,9 +206,14 @@ Json to_json(const GossipTrouble& gossip) {
                           {"believed", one.believed},
                           {"isolated", one.isolated}});
     }
+    Json kinds = Json::array();
+    for (const sync::LaterKind& one : gossip.later_kinds) {
+        kinds.push_back({{"address", to_string(one.peer)}, {"kind", one.kind}});
+    }
     return {{"clustered", gossip.clustered},    {"sealed", !gossip.seal.keys.empty()},
             {"keys", std::move(keys)},          {"strangers", std::move(strangers)},
-            {"silent_seeds", std::move(seeds)}, {"limits", std::move(limits)}};
+            {"silent_seeds", std::move(seeds)}, {"limits", std::move(limits)},
+            {"later_kinds", std::move(kinds)}};
 }
 
 Json to_json(const Health& health) {

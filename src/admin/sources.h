@@ -140,6 +140,8 @@ struct GossipTrouble {
     std::vector<Endpoint> silent_seeds;
     /// Limits and when their owners were last heard; the longest silence comes first.
     std::vector<sync::LimitSilence> limits;
+    /// Kinds of limits of later versions that peers told of, so that their entries were skipped.
+    std::vector<sync::LaterKind> later_kinds;
 };
 
 /// The figures of gossip and synchronisation. Counts grow for as long as the process runs.
@@ -227,6 +229,8 @@ struct ConfigFigures {
     /// The number of definitions in force, and of changes that the limiter has not been given yet.
     std::uint64_t quotas = 0;
     std::uint64_t quotas_waiting = 0;
+    /// The number of definitions with limits that only a later version of weir knows.
+    std::uint64_t quotas_incomplete = 0;
     /// A hash of all definitions in force, for comparing peers.
     std::string quotas_hash;
     /// The effective settings with their sources as JSON, without secrets; may be empty.

@@ -58,6 +58,11 @@ std::string sets_text(const Json& config) {
     for (const std::string& line : set_problems(config)) {
         text += "! " + line + "\n";
     }
+    if (const double count = number_of(config, "quotas_incomplete"); count > 0) {
+        text += "! " + short_number(count) +
+                " quotas have limits that only a later version of weir knows; these limits are not "
+                "held here (weir quota list shows which)\n";
+    }
     return text;
 }
 
@@ -114,6 +119,11 @@ std::string trouble_text(const Json& status) {
         text += "  " + text_of(one, "datagrams") + " datagrams from " + text_of(one, "address") +
                 (key.empty() ? "" : " under key " + key) + ", the last " +
                 seconds_text(one, "silent_seconds") + " ago: " + text_of(one, "problem") + "\n";
+    }
+    for (const Json& one : gossip.value("later_kinds", Json::array())) {
+        text += "  " + text_of(one, "address") + " tells of limits of kind " +
+                text_of(one, "kind") +
+                ", which only a later version of weir knows: they are not held here\n";
     }
     for (const Json& seed : gossip.value("silent_seeds", Json::array())) {
         text += "  " + seed.get<std::string>() + " is a seed, but no peer is known there\n";

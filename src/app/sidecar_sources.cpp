@@ -40,6 +40,7 @@ admin::GossipTrouble Sidecar::gossip_trouble() {
     trouble.silent_seeds = host_.cluster().silent_seeds();
     constexpr std::size_t kMostLimits = 16;
     trouble.limits = host_.cluster().engine().silences(kMostLimits, net::now());
+    trouble.later_kinds = host_.cluster().engine().later_kinds(net::now());
     return trouble;
 }
 

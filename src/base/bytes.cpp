@@ -1,6 +1,7 @@
 #include "base/bytes.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace weir {
@@ -62,6 +63,15 @@ std::string_view ByteReader::string(std::size_t limit) {
     return as_text(bytes(static_cast<std::size_t>(length)));
 }
 
+ByteReader ByteReader::record() {
+    const std::uint64_t length = varint();
+    if (!ok_ || length > input_.size()) {
+        fail();
+        return *this;
+    }
+    return ByteReader(bytes(static_cast<std::size_t>(length)));
+}
+
 void ByteWriter::big_endian(std::uint64_t value, std::size_t count) {
     if (!ok_ || remaining() < count) {
         ok_ = false;
@@ -99,6 +109,30 @@ void ByteWriter::bytes(ByteSpan value) {
 void ByteWriter::string(std::string_view value) {
     varint(value.size());
     bytes(as_bytes(value));
+}
+
+std::size_t ByteWriter::begin_length() {
+    u8(0);  // one byte is enough for most
+    return size_;
+}
+
+void ByteWriter::end_length(std::size_t begin) {
+    if (!ok_) {
+        return;
+    }
+    std::array<std::byte, 10> buffer;
+    ByteWriter length(buffer);
+    length.varint(size_ - begin);
+    const std::size_t more = length.size() - 1;
+    if (remaining() < more) {
+        ok_ = false;
+        return;
+    }
+    const auto from = output_.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto end = output_.begin() + static_cast<std::ptrdiff_t>(size_);
+    std::copy_backward(from, end, end + static_cast<std::ptrdiff_t>(more));
+    std::copy(length.written().begin(), length.written().end(), from - 1);
+    size_ += more;
 }
 
 }  // namespace weir

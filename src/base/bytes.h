@@ -37,6 +37,9 @@ class ByteReader {
     ByteSpan bytes(std::size_t count);
     /// A string that follows its length, which is a varint. More than `limit` bytes are a failure.
     std::string_view string(std::size_t limit);
+    /// A reader of the next record (records.h). It has failed if this one has or if the record is
+    /// longer than what remains, which makes this one fail, too.
+    ByteReader record();
 
     [[nodiscard]] bool ok() const { return ok_; }
     [[nodiscard]] std::size_t remaining() const { return input_.size(); }
@@ -62,6 +65,10 @@ class ByteWriter {
     void varint(std::uint64_t value);
     void bytes(ByteSpan value);
     void string(std::string_view value);
+    /// Leaves room for the varint length of what is written from now on. The result is to be given
+    /// to end_length(), which fills it in. Such parts may lie within each other.
+    [[nodiscard]] std::size_t begin_length();
+    void end_length(std::size_t begin);
 
     [[nodiscard]] bool ok() const { return ok_; }
     [[nodiscard]] std::size_t size() const { return size_; }

@@ -1,6 +1,12 @@
 #include "definitions/codec.h"
 
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "base/assert.h"
+#include "base/next_version.h"
+#include "base/records.h"
 #include "definitions/codec_parts.h"
 #include "definitions/fields.h"
 
@@ -15,8 +21,12 @@ constexpr std::uint8_t kHidden = 2;
 constexpr std::uint8_t kHasFields =
     4;  // numbered fields follow (fields.h); unknown ones are skipped
 
+/// The kinds of limits have the numbers that they have in counter messages.
+constexpr std::uint8_t kRate = 0;
+
 void write_limit(ByteWriter& writer, const RateLimit& limit) {
-    writer.u8(0);  // kind of limit: rate
+    const RecordWriter record(writer);
+    writer.u8(is_trial(limit.period) ? kTrialKind : kRate);
     writer.u8(static_cast<std::uint8_t>(limit.unit));
     writer.f64(limit.amount);
     writer.varint(static_cast<std::uint64_t>(limit.period.count()));
@@ -27,11 +37,14 @@ void write_limit(ByteWriter& writer, const RateLimit& limit) {
     writer.u8(static_cast<std::uint8_t>(limit.scope));
 }
 
-RateLimit read_limit(ByteReader& reader) {
+/// Nothing if only a later version knows this kind of limit.
+std::optional<RateLimit> read_limit(ByteReader& outer) {
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
     RateLimit limit;
-    if (reader.u8() != 0) {
-        reader.fail();  // a kind of limit of a later version
-        return limit;
+    const std::uint8_t kind = reader.u8();
+    if (kind != kRate && !(is_next_version() && kind == kTrialKind)) {
+        return std::nullopt;
     }
     limit.unit = read_enum<limiter::Unit>(reader, limiter::kUnits);
     limit.amount = read_amount(reader);
@@ -75,6 +88,19 @@ void write_value(ByteWriter& writer, const QuotaDefinition& definition) {
     }
 }
 
+/// Takes these limits, in ascending order, out of the definition and notes how many they were.
+void leave_out(QuotaDefinition& definition, const std::vector<std::size_t>& limits) {
+    if (limits.empty()) {
+        return;
+    }
+    for (auto index = limits.rbegin(); index != limits.rend(); ++index) {
+        definition.limits.erase(definition.limits.begin() + static_cast<std::ptrdiff_t>(*index));
+    }
+    limiter::QuotaOptions options = *definition.options;
+    options.limits_of_later_version = static_cast<std::uint8_t>(limits.size());
+    definition.options = std::move(options);
+}
+
 void read_value(ByteReader& reader, QuotaDefinition& definition) {
     const std::uint8_t flags = reader.u8();
     definition.hide_headers = (flags & kHidden) != 0;
@@ -89,12 +115,18 @@ void read_value(ByteReader& reader, QuotaDefinition& definition) {
         reader.fail();
         return;
     }
+    std::vector<std::size_t> skipped;  // limits of a later version
     for (std::uint64_t i = 0; i < limits && reader.ok(); ++i) {
-        definition.limits.push_back(read_limit(reader));
+        const auto limit = read_limit(reader);
+        if (!limit) {
+            skipped.push_back(definition.limits.size());
+        }
+        definition.limits.push_back(limit.value_or(RateLimit()));
     }
     if (reader.ok() && (flags & kHasFields) != 0) {
-        read_fields(reader, definition);
+        read_fields(reader, definition);  // which name limits by their index
     }
+    leave_out(definition, skipped);
 }
 
 Error undecodable() { return error(ErrorCode::truncated, "not a well-formed quota definition"); }
@@ -104,7 +136,7 @@ Error undecodable() { return error(ErrorCode::truncated, "not a well-formed quot
 std::size_t most_encoded_bytes(const QuotaDefinition& definition) {
     constexpr std::size_t kFixed = 256;  // flags, counts
     constexpr std::size_t kField = 32;   // number, length, and all but a text
-    constexpr std::size_t kLimit = 64;   // 50 with three borders, 9 of its safe capacity
+    constexpr std::size_t kLimit = 64;   // 51 with three borders, 9 of its safe capacity
     std::size_t size = kFixed + kLimit * definition.limits.size();
     for (const QuotaField& field : quota_fields()) {
         size += kField;

@@ -2,8 +2,10 @@
 // The binary form of quota definitions, for datagrams and documents. Encoding writes the whole
 // definition, however long it is. Decoding refuses definitions that are too large for the limiter
 // and allocates no more memory than the input is long. It does not check whether the definition is
-// valid; validate_alone() of rules.h does. The table of fields (fields.h) has the number of each
-// field. docs/protocol.md describes each byte. Pure functions, thread-safe.
+// valid; validate_alone() of rules.h does. Limits of kinds that only a later version knows are left
+// out and counted (limiter::QuotaOptions). The bytes of peers are kept and passed on as they came,
+// so nothing gets lost on the way to sidecars that know these kinds. The table of fields (fields.h)
+// has the number of each field. docs/protocol.md describes each byte. Pure functions, thread-safe.
 
 #include <cstdint>
 #include <span>

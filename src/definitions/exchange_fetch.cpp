@@ -55,7 +55,7 @@ bool DefinitionExchange::on_bucket_ask(const MemberId& from, ByteReader& reader,
     }
     std::size_t next = 0;
     for (std::size_t page = 0; page < kBucketPages && next < entries.size(); ++page) {
-        std::size_t size = 2;
+        std::size_t size = gossip::kMaximumPayload - kMaximumEntry;  // the head
         std::size_t end = next;
         for (; end < entries.size(); ++end) {
             size += entry_size(*entries[end]);
@@ -65,8 +65,7 @@ bool DefinitionExchange::on_bucket_ask(const MemberId& from, ByteReader& reader,
         }
         const bool more = page + 1 == kBucketPages && end < entries.size();
         Payload payload;
-        payload.writer().u8(ask.bucket);
-        payload.writer().u8(more ? 1 : 0);
+        encode(payload.writer(), BucketHead{ask.bucket, more});
         for (; next < end; ++next) {
             encode(payload.writer(), *entries[next], now);
         }
@@ -78,9 +77,8 @@ bool DefinitionExchange::on_bucket_ask(const MemberId& from, ByteReader& reader,
 
 bool DefinitionExchange::on_bucket(const MemberId& from, ByteReader& reader, Instant now,
                                    MessageSink& sink) {
-    const std::uint8_t bucket = reader.u8();
-    const bool more = reader.u8() != 0;
-    if (bucket >= DefinitionMap::kBuckets) {
+    const BucketHead head = decode_bucket_head(reader);
+    if (!reader.ok()) {
         return false;
     }
     bool any = false;
@@ -91,8 +89,8 @@ bool DefinitionExchange::on_bucket(const MemberId& from, ByteReader& reader, Ins
             any = store_.merge(std::move(entry), now) == MergeOutcome::applied || any;
         }
     }
-    if (more && any) {  // asking again without progress would never end
-        ask_bucket(from, bucket, false, sink);
+    if (head.more && any) {  // asking again without progress would never end
+        ask_bucket(from, head.bucket, false, sink);
     }
     return reader.ok();
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/records.h"
 #include "definitions/exchange.h"
 #include "definitions/messages.h"
 #include "definitions/payload.h"
@@ -93,7 +94,7 @@ void DefinitionExchange::tick_pushes(Instant now, MessageSink& sink) {
         // An edit that a newer change has overtaken is pushed, too, so that every history shows
         // that it lost.
         const std::size_t size = entry_size(push.entry);
-        if (size > gossip::kMaximumPayload) {
+        if (size > kMaximumEntry) {
             // No edit made here is so long, so a peer has forged one in the name of this member.
             push.waiting.clear();
             ++counters_.pushes_given_up;
@@ -105,6 +106,7 @@ void DefinitionExchange::tick_pushes(Instant now, MessageSink& sink) {
                 sink.send(peer, MessageType::definition_push, payload.bytes());
                 payload.restart();
             }
+            payload.begin_entries();
             encode(payload.writer(), push.entry, now);
             WEIR_ASSERT(payload.writer().ok());
             ++counters_.pushes_sent;
@@ -119,6 +121,8 @@ void DefinitionExchange::tick_pushes(Instant now, MessageSink& sink) {
 bool DefinitionExchange::on_push(const MemberId& from, ByteReader& reader, Instant now,
                                  MessageSink& sink) {
     Payload answer;
+    answer.begin_entries();
+    skip_head(reader);
     while (reader.ok() && reader.remaining() > 0) {
         DefinitionEntry entry = decode_entry(reader, now);
         if (!reader.ok()) {
@@ -132,18 +136,19 @@ bool DefinitionExchange::on_push(const MemberId& from, ByteReader& reader, Insta
             remember(name);
         }
         if (outcome != MergeOutcome::epoch && outcome != MergeOutcome::full) {
-            encode(answer.writer(), version);
+            encode_acknowledgement(answer.writer(), version);
         }
     }
-    if (!answer.bytes().empty()) {
+    if (answer.has_entries()) {
         sink.send(from, MessageType::definition_acknowledge, answer.bytes());
     }
     return reader.ok();
 }
 
 bool DefinitionExchange::on_acknowledge(const MemberId& from, ByteReader& reader) {
+    skip_head(reader);
     while (reader.ok() && reader.remaining() > 0) {
-        const Version version = decode_version(reader);
+        const Version version = decode_acknowledgement(reader);
         for (Push& push : pushes_) {
             if (reader.ok() && push.entry.version == version) {
                 push.waiting.erase(from);
@@ -168,6 +173,7 @@ void DefinitionExchange::remember(const std::string& name) {
 void DefinitionExchange::push_recent(const MemberId& to, const std::vector<Version>& known,
                                      Instant now, MessageSink& sink) {
     Payload payload;
+    payload.begin_entries();
     for (const std::string& name : recent_) {
         const DefinitionEntry* const entry = store_.overrides().find(name);
         if (entry == nullptr || !payload.fits(entry_size(*entry))) {
@@ -181,7 +187,7 @@ void DefinitionExchange::push_recent(const MemberId& to, const std::vector<Versi
             WEIR_ASSERT(payload.writer().ok());
         }
     }
-    if (!payload.bytes().empty()) {
+    if (payload.has_entries()) {
         sink.send(to, MessageType::definition_push, payload.bytes());
     }
 }

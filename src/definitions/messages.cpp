@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/planted.h"
+#include "base/records.h"
 #include "limiter/definition.h"
 
 namespace weir::definitions {
@@ -70,7 +71,35 @@ Version decode_version(ByteReader& reader) {
     return version;
 }
 
+void encode_acknowledgement(ByteWriter& writer, const Version& version) {
+    const RecordWriter record(writer);
+    encode(writer, version);
+}
+
+Version decode_acknowledgement(ByteReader& reader) {
+    RecordReader record(reader);
+    return decode_version(record.fields());
+}
+
+void encode(ByteWriter& writer, const BucketHead& head) {
+    const RecordWriter record(writer);
+    writer.u8(head.bucket);
+    writer.u8(head.more ? 1 : 0);
+}
+
+BucketHead decode_bucket_head(ByteReader& reader) {
+    RecordReader record(reader);
+    BucketHead head;
+    head.bucket = record.fields().u8();
+    head.more = record.fields().u8() != 0;
+    if (head.bucket >= DefinitionMap::kBuckets) {
+        record.fields().fail();
+    }
+    return head;
+}
+
 void encode(ByteWriter& writer, const DefinitionEntry& entry, Instant now) {
+    const RecordWriter record(writer);
     writer.string(entry.name);
     encode(writer, entry.version);
     writer.u8(static_cast<std::uint8_t>(static_cast<std::uint8_t>(entry.kind) |
@@ -86,8 +115,10 @@ void encode(ByteWriter& writer, const DefinitionEntry& entry, Instant now) {
     }
 }
 
-DefinitionEntry decode_entry(ByteReader& reader, Instant now) {
+DefinitionEntry decode_entry(ByteReader& outer, Instant now) {
     DefinitionEntry entry;
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
     entry.name = std::string(reader.string(limiter::kMaxNameBytes));
     entry.version = decode_version(reader);
     const std::uint8_t flags = reader.u8();
@@ -118,7 +149,10 @@ std::size_t entry_size(const DefinitionEntry& entry) {
     return writer.ok() ? writer.size() : buffer.size();
 }
 
-void encode(ByteWriter& writer, const DefinitionDigest& digest) {
+namespace {
+
+void write_digest_head(ByteWriter& writer, const DefinitionDigest& digest) {
+    const RecordWriter head(writer);
     writer.u8(digest.buckets ? kHasBuckets : 0);
     writer.u64(digest.root);
     writer.u8(static_cast<std::uint8_t>(std::min(digest.writers.size(), DefinitionMap::kWriters)));
@@ -128,10 +162,44 @@ void encode(ByteWriter& writer, const DefinitionDigest& digest) {
     if (digest.buckets) {
         write_hashes(writer, *digest.buckets);
     }
+}
+
+void read_digest_head(ByteReader& outer, DefinitionDigest& digest) {
+    RecordReader head(outer);
+    ByteReader& reader = head.fields();
+    const std::uint8_t flags = reader.u8();
+    digest.root = reader.u64();
+    const std::uint8_t writers = reader.u8();
+    if (writers > DefinitionMap::kWriters) {
+        reader.fail();
+        return;
+    }
+    for (std::uint8_t i = 0; i < writers && reader.ok(); ++i) {
+        digest.writers.push_back(decode_version(reader));
+    }
+    if ((flags & kHasBuckets) != 0) {
+        digest.buckets = read_hashes(reader);
+    }
+}
+
+SetDigest decode_set(ByteReader& outer) {
+    RecordReader record(outer);
+    SetDigest set;
+    set.set = read_set_name(record.fields());
+    set.generation = record.fields().varint();
+    set.content = record.fields().u64();
+    return set;
+}
+
+}  // namespace
+
+void encode(ByteWriter& writer, const DefinitionDigest& digest) {
+    write_digest_head(writer, digest);
     for (const SetDigest& set : digest.sets) {
-        if (writer.remaining() < kMaximumSetName + 2 + 10 + 8) {
+        if (writer.remaining() < 2 + kMaximumSetName + 2 + 10 + 8) {
             break;
         }
+        const RecordWriter record(writer);
         writer.string(set.set);
         writer.varint(set.generation);
         writer.u64(set.content);
@@ -140,25 +208,9 @@ void encode(ByteWriter& writer, const DefinitionDigest& digest) {
 
 DefinitionDigest decode_digest(ByteReader& reader) {
     DefinitionDigest digest;
-    const std::uint8_t flags = reader.u8();
-    digest.root = reader.u64();
-    const std::uint8_t writers = reader.u8();
-    if (writers > DefinitionMap::kWriters) {
-        reader.fail();
-        return digest;
-    }
-    for (std::uint8_t i = 0; i < writers && reader.ok(); ++i) {
-        digest.writers.push_back(decode_version(reader));
-    }
-    if ((flags & kHasBuckets) != 0) {
-        digest.buckets = read_hashes(reader);
-    }
+    read_digest_head(reader, digest);
     while (reader.ok() && reader.remaining() > 0) {
-        SetDigest set;
-        set.set = read_set_name(reader);
-        set.generation = reader.varint();
-        set.content = reader.u64();
-        digest.sets.push_back(std::move(set));
+        digest.sets.push_back(decode_set(reader));
     }
     return digest;
 }

@@ -19,8 +19,8 @@ namespace weir::definitions {
 
 inline constexpr std::size_t kMaximumWriterName = 64;  // bytes of `who`
 inline constexpr std::size_t kMaximumReason = 256;     // bytes of `why`
-/// The largest entry that fits into one definition_push.
-inline constexpr std::size_t kMaximumEntry = gossip::kMaximumPayload - 2;
+/// The largest entry, with its length, that fits into one message behind the head of a bucket.
+inline constexpr std::size_t kMaximumEntry = gossip::kMaximumPayload - 3;
 
 /// The hashes of the 64 buckets (or of the 64 leaves of one bucket), cut to 32 bits.
 using ShortHashes = std::array<std::uint32_t, DefinitionMap::kBuckets>;
@@ -73,7 +73,7 @@ struct DocumentPage {
     friend bool operator==(const DocumentPage&, const DocumentPage&) = default;
 };
 
-/// Entries travel with their age, so `now` is needed at both ends.
+/// An entry is a record (base/records.h). It travels with its age, so `now` is needed at both ends.
 void encode(ByteWriter& writer, const DefinitionEntry& entry, Instant now);
 [[nodiscard]] DefinitionEntry decode_entry(ByteReader& reader, Instant now);
 /// The largest number of bytes that the entry takes, whatever its age is when it is sent.
@@ -81,6 +81,17 @@ void encode(ByteWriter& writer, const DefinitionEntry& entry, Instant now);
 
 void encode(ByteWriter& writer, const Version& version);
 [[nodiscard]] Version decode_version(ByteReader& reader);
+/// The same as a record: that an entry of this version has arrived.
+void encode_acknowledgement(ByteWriter& writer, const Version& version);
+[[nodiscard]] Version decode_acknowledgement(ByteReader& reader);
+
+/// The head of a message with entries of one bucket.
+struct BucketHead {
+    std::uint8_t bucket = 0;
+    bool more = false;  // the bucket has more entries than were sent
+};
+void encode(ByteWriter& writer, const BucketHead& head);
+[[nodiscard]] BucketHead decode_bucket_head(ByteReader& reader);
 
 /// Writes as many sets of the digest as fit.
 void encode(ByteWriter& writer, const DefinitionDigest& digest);

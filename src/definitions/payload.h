@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/bytes.h"
+#include "base/records.h"
 #include "definitions/messages.h"
 #include "gossip/wire.h"
 
@@ -18,6 +19,14 @@ class Payload {
     Payload& operator=(const Payload&) = delete;
     ByteWriter& writer() { return writer_; }
     [[nodiscard]] ByteSpan bytes() const { return writer_.written(); }
+    /// Writes the empty head of a message of entries, unless something was written already.
+    void begin_entries() {
+        if (writer_.size() == 0) {
+            write_empty_head(writer_);
+        }
+    }
+    /// Whether anything follows that head.
+    [[nodiscard]] bool has_entries() const { return writer_.size() > 1; }
     [[nodiscard]] bool fits(std::size_t size) const { return writer_.remaining() >= size; }
     /// Empties it, for the next message.
     void restart() { writer_ = ByteWriter(buffer_); }

@@ -28,7 +28,7 @@
 
 namespace weir::definitions {
 
-inline constexpr std::uint16_t kSnapshotFormat = 1;
+inline constexpr std::uint16_t kSnapshotFormat = 2;
 /// The largest number of bytes in a block, without its length and checksum. A file with a larger
 /// block is damaged.
 inline constexpr std::size_t kMaximumSnapshotBlock = 64 * 1024;

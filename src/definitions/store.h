@@ -110,6 +110,9 @@ class DefinitionStore {
     [[nodiscard]] std::optional<ListedDefinition> find(std::string_view name, Instant now) const;
     /// How many definitions are in force.
     [[nodiscard]] std::size_t size() const { return tree_.valid(); }
+    /// How many definitions have limits that only a later version of weir knows. These limits are
+    /// not held here.
+    [[nodiscard]] std::size_t incomplete() const { return tree_.incomplete(); }
     /// About how many changes wait for take_changes().
     [[nodiscard]] std::size_t waiting() const { return tree_.waiting(); }
     /// The next changes for the limiter, at most `budget` of them. First come definitions that are

@@ -101,7 +101,8 @@ struct ListedDefinition {
     /// Its origin: "file storage#7", "file storage" (local), "api epoch 12 by 5f0c…".
     std::string source;
     bool in_force = true;
-    std::string problem;  // why it is not in force
+    /// Why it is not in force; or, if it is, which of its limits are not held here.
+    std::string problem;
     std::string who;
     std::string why;
     std::optional<Duration> expires_in;

@@ -251,6 +251,12 @@ ListedDefinition DefinitionStore::listed(std::string_view name, Instant now) con
             result.in_force = false;
             result.problem = refused->second;
         }
+        if (node->incomplete && result.problem.empty()) {
+            result.problem =
+                "it has limits of a kind that only a later version of weir knows; they are not "
+                "held "
+                "here";
+        }
     }
     return result;
 }

@@ -72,6 +72,7 @@ void DefinitionTree::put(const QuotaDefinition& definition, std::uint64_t hash, 
     }
     node.hash = hash;
     node.limits = limits;
+    note_incomplete(node, definition.options->limits_of_later_version > 0);
     auto own = alone.empty() ? nullptr : std::make_unique<DefinitionError>(alone.front());
     node.own_problem = own != nullptr;
     if (node.own_problem) {
@@ -102,6 +103,13 @@ void DefinitionTree::put(const QuotaDefinition& definition, std::uint64_t hash, 
     }
 }
 
+void DefinitionTree::note_incomplete(Node& node, bool incomplete) {
+    WEIR_ASSERT(!node.incomplete || incomplete_ > 0);
+    incomplete_ += incomplete ? 1 : 0;
+    incomplete_ -= node.incomplete ? 1 : 0;
+    node.incomplete = incomplete;
+}
+
 void DefinitionTree::erase(std::string_view name) {
     settle_all();  // as in put()
     const auto found = nodes_.find(name);
@@ -121,6 +129,7 @@ void DefinitionTree::erase(std::string_view name) {
         --valid_;
     }
     node.valid = false;
+    note_incomplete(node, false);
     leave(node);
     const bool pattern = node.pattern;
     const std::string text = found->first;

@@ -56,9 +56,10 @@ class DefinitionTree {
         std::uint64_t given_hash = 0;              // of the content that the limiter was given last
         std::unique_ptr<DefinitionError> problem;  // why it does not count; null = it counts
         std::uint8_t limits = 0;                   // the number of its limits
-        std::uint8_t depth = 0;                    // how many ancestors it has
-        std::uint8_t chain_limits = 0;             // limits of itself and all its ancestors
-        bool valid = false;                        // it counts
+        bool incomplete = false;        // it has limits that only a later version of weir knows
+        std::uint8_t depth = 0;         // how many ancestors it has
+        std::uint8_t chain_limits = 0;  // limits of itself and all its ancestors
+        bool valid = false;             // it counts
         bool given = false;        // the limiter has this definition or an earlier content of it
         bool waiting = false;      // a change for the limiter is queued
         bool dead = false;         // it was erased while such a change was queued
@@ -86,6 +87,8 @@ class DefinitionTree {
     /// How many definitions there are, and how many of them count.
     [[nodiscard]] std::size_t size() const { return nodes_.size(); }
     [[nodiscard]] std::size_t valid() const { return valid_; }
+    /// How many definitions have limits that only a later version of weir knows.
+    [[nodiscard]] std::size_t incomplete() const { return incomplete_; }
     /// A hash over all definitions that count; trees with the same ones have the same hash.
     [[nodiscard]] std::uint64_t content_hash() const { return content_hash_; }
     /// Visits nodes in the order of their names, beginning with the first name that is not less
@@ -124,6 +127,7 @@ class DefinitionTree {
 
     [[nodiscard]] std::pair<Node*, bool> find_or_add(const std::string& name);
     void note_as_lost(const Node& node);
+    void note_incomplete(Node& node, bool incomplete);
     void adopt(Node& node, const std::optional<std::string>& parent);
     void leave(Node& node);
     void add_pattern(Node& node);
@@ -162,6 +166,7 @@ class DefinitionTree {
     std::unordered_map<Node*, Nodes::node_type> removed_nodes_;
     std::size_t waiting_ = 0;
     std::size_t valid_ = 0;
+    std::size_t incomplete_ = 0;
     std::uint64_t content_hash_ = 0;
     std::uint64_t visits_ = 0;
 };

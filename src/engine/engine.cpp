@@ -344,6 +344,9 @@ SealStatus Engine::seal_status(Instant now) const {
 std::vector<sync::LimitSilence> Engine::silences(std::size_t most, Instant now) const {
     return implementation_->counters().reporter().silences(most, now);
 }
+std::vector<sync::LaterKind> Engine::later_kinds(Instant now) const {
+    return implementation_->counters().later_kinds(now);
+}
 std::vector<std::uint32_t> Engine::key_ids() const {
     return implementation_->transport().key_ids();
 }

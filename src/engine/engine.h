@@ -117,6 +117,8 @@ class Engine {
     [[nodiscard]] std::optional<InstanceReport> quota_status(std::string_view name, Instant now);
     [[nodiscard]] Statistics statistics() const;
     [[nodiscard]] SealStatus seal_status(Instant now) const;
+    /// The kinds of limits of later versions that members told of in the last minute.
+    [[nodiscard]] std::vector<sync::LaterKind> later_kinds(Instant now) const;
     /// At most `most` limits in use, those first whose owners have been silent for longest.
     [[nodiscard]] std::vector<sync::LimitSilence> silences(std::size_t most, Instant now) const;
     /// The ids of the keys, first that of the key that seals.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "base/records.h"
 
 namespace weir::gossip {
 namespace {
@@ -135,6 +136,7 @@ void encode(ByteWriter& writer, const Envelope& envelope) {
     writer.u64(envelope.receiver);
     writer.varint(envelope.sequence);
     writer.u64(envelope.sent_at_us);
+    const RecordWriter later(writer);
 }
 
 Envelope decode_envelope(ByteReader& reader) {
@@ -145,6 +147,7 @@ Envelope decode_envelope(ByteReader& reader) {
     envelope.receiver = reader.u64();
     envelope.sequence = reader.varint();
     envelope.sent_at_us = reader.u64();
+    const RecordReader later(reader);
     if (envelope.sender.incarnation == 0) {
         reader.fail();
     }

@@ -18,7 +18,7 @@ namespace weir::gossip {
 /// The largest size of a datagram in bytes: the least size of packets that every IPv6 link carries,
 /// 1,280 bytes, less the IPv6 and UDP headers.
 inline constexpr std::size_t kMaximumDatagram = 1232;
-inline constexpr std::uint8_t kProtocolVersion = 1;
+inline constexpr std::uint8_t kProtocolVersion = 2;
 
 /// Message types. Never renumber; a receiver skips those that it does not know.
 enum class MessageType : std::uint8_t {
@@ -68,13 +68,14 @@ struct Envelope {
     Incarnation receiver = 0;  // 0: the sender does not know it, which only a lone ping may say
     std::uint64_t sequence = 0;
     std::uint64_t sent_at_us = 0;  // the sender's monotonic clock, microseconds
+    // A record for fields of later versions follows, which this one leaves empty.
     friend bool operator==(const Envelope&, const Envelope&) = default;
 };
 
 /// A number that tells clusters apart that share a key. It is not secret.
 [[nodiscard]] std::uint32_t cluster_tag(std::string_view name);
 
-inline constexpr std::size_t kMaximumEnvelope = 4 + 19 + 8 + 8 + 10 + 8;
+inline constexpr std::size_t kMaximumEnvelope = 4 + 19 + 8 + 8 + 10 + 8 + 1;
 /// The numbers of bytes before and after the sealed content, and the number that is left for
 /// messages with the largest envelope.
 inline constexpr std::size_t kClearHeader = 8;

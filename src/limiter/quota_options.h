@@ -34,6 +34,9 @@ struct QuotaOptions {
     std::string enforced_by{};
     std::optional<HeaderForms> headers{};  // nothing = as the sidecar's settings say
     RefusalForm refusal{};
+    /// How many limits were left out because only a later version of weir knows their kind. Only
+    /// definitions of peers have such limits; they are not held here, which people are told.
+    std::uint8_t limits_of_later_version = 0;
     friend bool operator==(const QuotaOptions&, const QuotaOptions&) = default;
 };
 

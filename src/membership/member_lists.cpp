@@ -33,7 +33,7 @@ void MemberLists::ask(const gossip::MemberId& sender, const Endpoint& after) {
 }
 
 void MemberLists::send(const gossip::MemberId& to, const Endpoint& after) {
-    std::size_t room = gossip::kMaximumPayload - 1;
+    std::size_t room = gossip::kMaximumPayload - 2;  // the head of the message
     MemberList list;
     // This member comes first on the first page, then the others by address.
     if (after == Endpoint{}) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/records.h"
+
 namespace weir::membership {
 namespace {
 
@@ -141,6 +143,7 @@ std::optional<gossip::Rejection> Membership::dispatch(const Origin& origin,
 }
 
 void Membership::on_updates(const gossip::MemberId& sender, ByteReader& reader, Instant now) {
+    skip_head(reader);
     while (reader.ok() && reader.remaining() > 0) {
         if (const MemberUpdate update = decode_member_update(reader); reader.ok()) {
             updates_.apply(update, sender, now);
@@ -180,7 +183,8 @@ void Membership::goodbye() {
     for (const gossip::MemberId& id :
          members_.pick(kGoodbyes, context_.self.address(), context_.random)) {
         DatagramBody body;
-        body.add(gossip::MessageType::member_updates, context_.self.update(MemberState::left));
+        const MemberUpdate goodbye = context_.self.update(MemberState::left);
+        body.add(gossip::MessageType::member_updates, std::span(&goodbye, 1));
         context_.outbox.add(id, body);
     }
     gone_ = true;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/assert.h"
+#include "base/records.h"
 
 namespace weir::membership {
 namespace {
@@ -93,12 +94,20 @@ void encode(ByteWriter& writer, const IndirectAnswer& answer) { writer.u64(answe
 IndirectAnswer decode_indirect_answer(ByteReader& reader) { return {reader.u64()}; }
 
 void encode(ByteWriter& writer, const MemberUpdate& update) {
+    const RecordWriter record(writer);
     writer.u8(static_cast<std::uint8_t>(update.state));
     writer.u8(to_bits(update.flags));
     encode_member_id(writer, update.id);
     writer.varint(update.counter);
     if (update.state == MemberState::suspect) {
         writer.u64(update.by);
+    }
+}
+
+void encode(ByteWriter& writer, std::span<const MemberUpdate> updates) {
+    write_empty_head(writer);
+    for (const MemberUpdate& update : updates) {
+        encode(writer, update);
     }
 }
 
@@ -110,8 +119,10 @@ std::size_t encoded_size(const MemberUpdate& update) {
     return writer.size();
 }
 
-MemberUpdate decode_member_update(ByteReader& reader) {
+MemberUpdate decode_member_update(ByteReader& outer) {
     MemberUpdate update;
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
     const std::uint8_t state = reader.u8();
     if (state >= kMemberStates) {
         reader.fail();
@@ -134,7 +145,10 @@ MemberListAsk decode_member_list_ask(ByteReader& reader) {
 }
 
 void encode(ByteWriter& writer, const MemberList& list) {
-    writer.u8(list.more ? 1 : 0);
+    {
+        const RecordWriter head(writer);
+        writer.u8(list.more ? 1 : 0);
+    }
     for (const MemberUpdate& member : list.members) {
         encode(writer, member);
     }
@@ -142,7 +156,7 @@ void encode(ByteWriter& writer, const MemberList& list) {
 
 MemberList decode_member_list(ByteReader& reader) {
     MemberList list;
-    list.more = reader.u8() != 0;
+    list.more = RecordReader(reader).fields().u8() != 0;
     while (reader.ok() && reader.remaining() > 0) {
         list.members.push_back(decode_member_update(reader));
     }

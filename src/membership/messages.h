@@ -3,6 +3,7 @@
 // decoded within bounds. docs/protocol.md describes each byte. Pure functions, thread-safe.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -71,8 +72,8 @@ struct Obituary {
     friend bool operator==(const Obituary&, const Obituary&) = default;
 };
 
-/// The largest size of an encoded update, in bytes.
-inline constexpr std::size_t kMaximumUpdate = 1 + 1 + 19 + 8 + 10 + 8;
+/// The largest size of an encoded update, in bytes, with its length.
+inline constexpr std::size_t kMaximumUpdate = 1 + 1 + 1 + 19 + 8 + 10 + 8;
 /// The size of a ping without padding, with its frame.
 inline constexpr std::size_t kBarePing = gossip::kMessageOverhead + 8 + 8;
 /// The least number of bytes that a datagram has besides a bare ping, as other messages or as
@@ -84,7 +85,10 @@ void encode(ByteWriter& writer, const Ping& ping);
 void encode(ByteWriter& writer, const Answer& answer);
 void encode(ByteWriter& writer, const PingRequest& request);
 void encode(ByteWriter& writer, const IndirectAnswer& answer);
+/// Writes a record, as all entries are.
 void encode(ByteWriter& writer, const MemberUpdate& update);
+/// Writes a message of these updates: its empty head and a record for each.
+void encode(ByteWriter& writer, std::span<const MemberUpdate> updates);
 [[nodiscard]] std::size_t encoded_size(const MemberUpdate& update);
 void encode(ByteWriter& writer, const MemberListAsk& ask);
 void encode(ByteWriter& writer, const MemberList& list);

@@ -108,12 +108,9 @@ void Pings::send_to_member(const gossip::MemberId& to, std::uint64_t nonce) {
     const Peer* const known = members_.find(to);
     if (known != nullptr && known->suspicion) {
         // The suspect is told first, so that it can refute the suspicion.
-        extra.add(gossip::MessageType::member_updates,
-                  MemberUpdate{to,
-                               MemberState::suspect,
-                               {},
-                               known->member.counter,
-                               context_.self.id().incarnation});
+        const MemberUpdate suspicion{
+            to, MemberState::suspect, {}, known->member.counter, context_.self.id().incarnation};
+        extra.add(gossip::MessageType::member_updates, std::span(&suspicion, 1));
     }
     if (!hints_.empty()) {
         extra.add_bytes(gossip::MessageType::hints, hints_);

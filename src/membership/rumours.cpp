@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/records.h"
 
 namespace weir::membership {
 
@@ -38,6 +39,7 @@ std::size_t Rumours::write(ByteWriter& writer, std::size_t room, std::uint32_t l
         return 0;
     }
     ByteWriter payload{std::span(buffer).first(usable - gossip::kMessageOverhead)};
+    write_empty_head(payload);
     std::size_t count = 0;
     for (Entry& entry : entries_) {
         if (payload.remaining() < kMaximumUpdate) {

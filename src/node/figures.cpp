@@ -41,6 +41,7 @@ admin::ConfigFigures with_quota_sets(admin::ConfigFigures figures, cluster::Clus
     }
     figures.quotas = store.size();
     figures.quotas_waiting = store.waiting();
+    figures.quotas_incomplete = store.incomplete();
     figures.quotas_hash = admin::hash_text(store.content_hash());
     return figures;
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
+#include "base/records.h"
 #include "limiter/limiter.h"
 
 namespace weir::sync {
@@ -216,7 +218,12 @@ void CounterExchange::send_entry(const gossip::MemberId& to, gossip::MessageType
                                  const Entry& entry) {
     std::array<std::byte, gossip::kMaximumPayload> buffer;
     ByteWriter writer(buffer);
-    encode(writer, entry);
+    write_empty_head(writer);
+    if constexpr (std::is_same_v<Entry, LimitKey>) {
+        encode_question(writer, entry);
+    } else {
+        encode(writer, entry);
+    }
     if (!writer.ok() || !transport_.send(to, type, writer.written())) {
         ++counters_.dropped_entries;
     }

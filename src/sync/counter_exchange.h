@@ -75,6 +75,9 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     [[nodiscard]] const Silence& silence() const { return silence_; }
     [[nodiscard]] const HotTable& hot() const { return hot_; }
     [[nodiscard]] const gossip::MemberId& self() const { return self_; }
+    /// The kinds of limits of later versions that members told of in the last minute. What they
+    /// tell of such limits is passed over and counted.
+    [[nodiscard]] std::vector<LaterKind> later_kinds(Instant now) const;
 
     // DeltaSink and OwnerSink, for reporter and owner.
     void send_delta(const gossip::MemberId& owner, const DeltaEntry& entry) override;
@@ -95,6 +98,7 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     void receive_name_ask(ByteReader& reader, const gossip::MemberId& from);
     void receive_name_tell(ByteReader& reader, MemberNumber sender);
     void receive_hint(ByteReader& reader, MemberNumber sender);
+    [[nodiscard]] bool skips(const LimitKey& key, const gossip::MemberId& from);
     void refuse_values(MemberNumber sender);
     void refuse_leap(MemberNumber sender);
 
@@ -115,6 +119,8 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     limiter::Limiter& limiter_;
     membership::Transport& transport_;
     SyncStatistics counters_;
+    std::array<LaterKind, kLimitKinds>
+        later_kinds_{};  // by kind; those without an address are none
     Silence silence_;
     Reporter reporter_;
     Owner owner_;

@@ -1,8 +1,12 @@
 // What comes in: each message of the counters is dispatched and understood here. Whatever is wrong
 // with a message is counted and held against its sender; nothing is answered to it.
+#include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
+#include "base/records.h"
 #include "limiter/limiter.h"
 #include "sync/counter_exchange.h"
 
@@ -20,6 +24,8 @@ void CounterExchange::receive(const membership::Received& message, Instant now) 
         receive_deltas(reader, message.sender, sender);
     } else if (message.type == gossip::MessageType::delta_answer) {
         receive_answers(reader, message.sender, sender);
+    } else {
+        skip_head(reader);
     }
     while (reader.ok() && reader.remaining() > 0) {
         if (!receive_entry(message, reader, sender)) {
@@ -54,6 +60,25 @@ bool CounterExchange::receive_entry(const membership::Received& message, ByteRea
     }
 }
 
+bool CounterExchange::skips(const LimitKey& key, const gossip::MemberId& from) {
+    if (!of_later_version(key)) {
+        return false;
+    }
+    ++counters_.skipped_kinds;
+    WEIR_ASSERT(key.kind < later_kinds_.size());
+    later_kinds_[key.kind] = {key.kind, from.address, now_};
+    return true;
+}
+
+std::vector<LaterKind> CounterExchange::later_kinds(Instant now) const {
+    constexpr Duration kShown = std::chrono::minutes(1);
+    std::vector<LaterKind> kinds;
+    std::copy_if(
+        later_kinds_.begin(), later_kinds_.end(), std::back_inserter(kinds),
+        [&](const LaterKind& one) { return one.peer != Endpoint{} && now - one.at <= kShown; });
+    return kinds;
+}
+
 void CounterExchange::refuse_values(MemberNumber sender) {
     ++counters_.refused_values;
     silence_.refused(sender);
@@ -66,7 +91,7 @@ void CounterExchange::refuse_leap(MemberNumber sender) {
 
 void CounterExchange::receive_deltas(ByteReader& reader, const gossip::MemberId& from,
                                      MemberNumber sender) {
-    const std::uint16_t tag = reader.u16();
+    const std::uint16_t tag = read_delta_head(reader);
     if (!reader.ok()) {
         return;
     }
@@ -78,9 +103,11 @@ void CounterExchange::receive_deltas(ByteReader& reader, const gossip::MemberId&
         }
         ++counters_.deltas_received;
         answer.expect(entry);
-        answering_ = &answer;
-        owner_.receive(from, sender, entry, now_, *this);
-        answering_ = nullptr;
+        if (!skips(entry.key, from)) {
+            answering_ = &answer;
+            owner_.receive(from, sender, entry, now_, *this);
+            answering_ = nullptr;
+        }
         answer.next();
     }
     answer.send();
@@ -88,8 +115,7 @@ void CounterExchange::receive_deltas(ByteReader& reader, const gossip::MemberId&
 
 void CounterExchange::receive_answers(ByteReader& reader, const gossip::MemberId& from,
                                       MemberNumber sender) {
-    const std::uint16_t tag = reader.u16();
-    const std::uint64_t first = reader.varint();
+    const auto [tag, first] = read_answer_head(reader);
     const std::vector<SaidCounts>* known = packets_.find(from, tag);
     if (!reader.ok()) {
         return;
@@ -122,7 +148,7 @@ void CounterExchange::receive_answers(ByteReader& reader, const gossip::MemberId
 void CounterExchange::receive_total(ByteReader& reader, const gossip::MemberId& from,
                                     MemberNumber sender) {
     const TotalEntry entry = decode_total(reader);
-    if (reader.ok()) {
+    if (reader.ok() && !skips(entry.key, from)) {
         take_total(entry, from, sender);
     }
 }
@@ -146,7 +172,7 @@ void CounterExchange::take_total(const TotalEntry& entry, const gossip::MemberId
 
 void CounterExchange::receive_handover(ByteReader& reader, MemberNumber sender) {
     const HandoverEntry entry = decode_handover(reader);
-    if (!reader.ok()) {
+    if (!reader.ok() || skips(entry.key, silence_.id(sender))) {
         return;
     }
     if (!plausible(entry)) {
@@ -166,8 +192,8 @@ void CounterExchange::receive_handover(ByteReader& reader, MemberNumber sender) 
 }
 
 void CounterExchange::receive_name_ask(ByteReader& reader, const gossip::MemberId& from) {
-    const LimitKey key = decode_key(reader);
-    if (!reader.ok()) {
+    const LimitKey key = decode_question(reader);
+    if (!reader.ok() || skips(key, from)) {
         return;
     }
     NameEntry entry;
@@ -193,7 +219,7 @@ void CounterExchange::receive_name_ask(ByteReader& reader, const gossip::MemberI
 
 void CounterExchange::receive_name_tell(ByteReader& reader, MemberNumber sender) {
     const NameEntry entry = decode_name(reader);
-    if (!reader.ok()) {
+    if (!reader.ok() || skips(entry.key, silence_.id(sender))) {
         return;
     }
     if (!plausible(entry)) {
@@ -204,7 +230,7 @@ void CounterExchange::receive_name_tell(ByteReader& reader, MemberNumber sender)
 
 void CounterExchange::receive_hint(ByteReader& reader, MemberNumber sender) {
     const HotEntry entry = decode_hot(reader);
-    if (!reader.ok()) {
+    if (!reader.ok() || skips(entry.key, silence_.id(sender))) {
         return;
     }
     if (!plausible(entry)) {

@@ -23,9 +23,9 @@ void DeltaPackets::add(const gossip::MemberId& owner, const DeltaEntry& entry) {
         send(owner, line);
     }
     if (line.open.empty()) {
-        std::array<std::byte, 2> tag;
-        ByteWriter head(tag);
-        head.u16(line.next_tag);
+        std::array<std::byte, 3> buffer_of_head;
+        ByteWriter head(buffer_of_head);
+        write_delta_head(head, line.next_tag);
         append_bytes(line.open, head.written());
     }
     append_bytes(line.open, writer.written());
@@ -73,10 +73,9 @@ AnswerPacket::AnswerPacket(gossip::MessageSink& sink, const gossip::MemberId& to
 }
 
 void AnswerPacket::begin() {
-    std::array<std::byte, 12> head;
+    std::array<std::byte, 13> head;
     ByteWriter writer(head);
-    writer.u16(tag_);
-    writer.varint(index_);
+    write_answer_head(writer, {tag_, index_});
     payload_.clear();
     append_bytes(payload_, writer.written());
     begin_size_ = payload_.size();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/records.h"
+
 namespace weir::sync {
 
 bool HotTable::note(const HotEntry& entry, Instant now) {
@@ -53,8 +55,13 @@ const HotEntry* HotTable::find(const LimitKey& key) const {
 
 std::vector<std::byte> HotTable::encode(Instant now, std::size_t limit, std::size_t offset) const {
     const std::vector<HotEntry> all = entries(now);
+    if (all.empty()) {
+        return {};
+    }
     std::vector<std::byte> body(limit);
-    std::size_t size = 0;
+    ByteWriter head(body);
+    write_empty_head(head);
+    std::size_t size = head.size();
     for (std::size_t i = 0; i < all.size(); ++i) {
         ByteWriter writer(std::span<std::byte>(body).subspan(size));
         sync::encode(writer, all[(offset + i) % all.size()]);
@@ -63,7 +70,7 @@ std::vector<std::byte> HotTable::encode(Instant now, std::size_t limit, std::siz
         }
         size += writer.size();
     }
-    body.resize(size);
+    body.resize(size > head.size() ? size : 0);
     return body;
 }
 

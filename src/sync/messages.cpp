@@ -5,7 +5,10 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "base/assert.h"
 #include "base/hash.h"
+#include "base/next_version.h"
+#include "base/records.h"
 
 namespace weir::sync {
 namespace {
@@ -34,7 +37,7 @@ constexpr std::uint8_t kHasHold = 128;
 // In deltas.
 constexpr std::uint8_t kHasRunAge = 16;
 constexpr std::uint8_t kHasLevel = 32;
-// In answers; together with kHasCell, which then has no meaning: no answer to this entry.
+// In answers.
 constexpr std::uint8_t kAsSaid = 4;
 
 void write_count(ByteWriter& writer, double count) {
@@ -87,6 +90,17 @@ double read_real(ByteReader& reader) {
     return static_cast<double>(std::bit_cast<float>(upper << 24 | lower << 8));
 }
 
+void write_identity(ByteWriter& writer, std::uint32_t identity) {
+    WEIR_ASSERT(identity <= kLargestIdentity);
+    writer.u8(static_cast<std::uint8_t>(identity >> 16));
+    writer.u16(static_cast<std::uint16_t>(identity));
+}
+
+std::uint32_t read_identity(ByteReader& reader) {
+    const std::uint32_t upper = reader.u8();
+    return upper << 16 | reader.u16();
+}
+
 std::uint8_t flag(bool set, std::uint8_t bit) { return set ? bit : std::uint8_t{0}; }
 
 bool within(std::initializer_list<double> values, double largest) {
@@ -121,8 +135,10 @@ void encode(ByteWriter& writer, const LimitKey& key) {
     writer.u64(key.quota);
     constexpr std::uint64_t second_ms = 1000;
     const bool second = key.period_ms == second_ms;
-    writer.u8(static_cast<std::uint8_t>((second ? kSecondPeriod : 0) |
-                                        ((key.kind & kKindBits) << 4) | (key.unit & 0x0f)));
+    const bool trial = is_trial(std::chrono::milliseconds(key.period_ms));
+    const std::uint8_t kind = trial ? kTrialKind : key.kind;
+    writer.u8(static_cast<std::uint8_t>((second ? kSecondPeriod : 0) | ((kind & kKindBits) << 4) |
+                                        (key.unit & 0x0f)));
     if (!second) {
         writer.varint(key.period_ms);
     }
@@ -135,10 +151,28 @@ LimitKey decode_key(ByteReader& reader) {
     key.kind = static_cast<std::uint8_t>((both >> 4) & kKindBits);
     key.unit = static_cast<std::uint8_t>(both & 0x0f);
     key.period_ms = (both & kSecondPeriod) != 0 ? 1000 : reader.varint();
+    if (key.kind == kTrialKind && is_next_version()) {
+        key.kind = static_cast<std::uint8_t>(LimitKind::rate);
+    }
     return key;
 }
 
+bool of_later_version(const LimitKey& key) {
+    return key.kind != static_cast<std::uint8_t>(LimitKind::rate);
+}
+
+void encode_question(ByteWriter& writer, const LimitKey& key) {
+    const RecordWriter record(writer);
+    encode(writer, key);
+}
+
+LimitKey decode_question(ByteReader& outer) {
+    RecordReader record(outer);
+    return decode_key(record.fields());
+}
+
 void encode(ByteWriter& writer, const DeltaEntry& entry) {
+    const RecordWriter record(writer);
     encode(writer, entry.key);
     const bool typical = entry.typical != 1;
     const bool young = entry.run_age < kOldRun;
@@ -147,7 +181,7 @@ void encode(ByteWriter& writer, const DeltaEntry& entry) {
         flag(entry.refunded > 0, kHasRefunded) | flag(entry.heaviest > 0, kHasHeaviest) |
         flag(typical, kHasTypical) | flag(entry.shedding, kShedding) | flag(young, kHasRunAge) |
         flag(level, kHasLevel)));
-    writer.u32(entry.run);
+    write_identity(writer, entry.run);
     if (young) {
         write_duration(writer, entry.run_age);
     }
@@ -170,12 +204,17 @@ void encode(ByteWriter& writer, const DeltaEntry& entry) {
     }
 }
 
-DeltaEntry decode_delta(ByteReader& reader) {
+DeltaEntry decode_delta(ByteReader& outer) {
     DeltaEntry entry;
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
     entry.key = decode_key(reader);
+    if (of_later_version(entry.key)) {
+        return entry;
+    }
     const std::uint8_t flags = reader.u8();
     entry.shedding = (flags & kShedding) != 0;
-    entry.run = reader.u32();
+    entry.run = read_identity(reader);
     entry.run_age = (flags & kHasRunAge) != 0 ? read_duration(reader) : kLongestAge;
     entry.admitted = read_count(reader);
     if ((flags & kHasRefunded) != 0) {
@@ -212,7 +251,7 @@ void encode_state(ByteWriter& writer, const TotalEntry& entry, bool as_said) {
         flag(cell && entry.refunded > 0, kHasRefunded) | flag(entry.heaviest > 0, kHasHeaviest) |
         flag(as_said, kAsSaid) | flag(entry.shedding, kShedding) | flag(entry.filled, kFilled) |
         flag(cell, kHasCell) | flag(entry.pace != 0, kHasPace) | flag(entry.held, kHasHold)));
-    writer.u32(entry.life);
+    write_identity(writer, entry.life);
     write_real(writer, entry.level);
     write_real(writer, entry.rate);
     writer.varint(entry.origins);
@@ -226,7 +265,7 @@ void encode_state(ByteWriter& writer, const TotalEntry& entry, bool as_said) {
     if (!cell) {
         return;
     }
-    writer.u32(entry.run);
+    write_identity(writer, entry.run);
     write_count(writer, entry.admitted);
     if (entry.refunded > 0) {
         write_count(writer, entry.refunded);
@@ -239,7 +278,7 @@ void decode_state(ByteReader& reader, std::uint8_t flags, TotalEntry& entry) {
     entry.shedding = (flags & kShedding) != 0;
     entry.filled = (flags & kFilled) != 0;
     entry.held = (flags & kHasHold) != 0;
-    entry.life = reader.u32();
+    entry.life = read_identity(reader);
     entry.level = read_real(reader);
     entry.rate = read_real(reader);
     entry.origins = static_cast<std::uint32_t>(std::min<std::uint64_t>(reader.varint(), 1u << 20));
@@ -253,7 +292,7 @@ void decode_state(ByteReader& reader, std::uint8_t flags, TotalEntry& entry) {
     if ((flags & kHasCell) == 0) {
         return;
     }
-    entry.run = reader.u32();
+    entry.run = read_identity(reader);
     entry.admitted = read_count(reader);
     if ((flags & kHasRefunded) != 0) {
         entry.refunded = read_count(reader);
@@ -264,21 +303,27 @@ void decode_state(ByteReader& reader, std::uint8_t flags, TotalEntry& entry) {
 }  // namespace
 
 void encode(ByteWriter& writer, const TotalEntry& entry) {
+    const RecordWriter record(writer);
     encode(writer, entry.key);
     encode_state(writer, entry, false);
 }
 
-TotalEntry decode_total(ByteReader& reader) {
+TotalEntry decode_total(ByteReader& outer) {
     TotalEntry entry;
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
     entry.key = decode_key(reader);
+    if (of_later_version(entry.key)) {
+        return entry;
+    }
     decode_state(reader, reader.u8(), entry);
     return entry;
 }
 
 void encode_answer(ByteWriter& writer, const SaidCounts& said,
                    const std::optional<TotalEntry>& entry) {
+    const RecordWriter record(writer);
     if (!entry) {
-        writer.u8(kAsSaid | kHasCell);
         return;
     }
     const bool as_said = SaidCounts{entry->key, entry->run, entry->admitted, entry->refunded,
@@ -286,11 +331,13 @@ void encode_answer(ByteWriter& writer, const SaidCounts& said,
     encode_state(writer, *entry, as_said);
 }
 
-std::optional<TotalEntry> decode_answer(ByteReader& reader, const SaidCounts& said) {
-    const std::uint8_t flags = reader.u8();
-    if ((flags & kAsSaid) != 0 && (flags & kHasCell) != 0) {
+std::optional<TotalEntry> decode_answer(ByteReader& outer, const SaidCounts& said) {
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
+    if (!reader.ok() || reader.remaining() == 0) {
         return std::nullopt;
     }
+    const std::uint8_t flags = reader.u8();
     TotalEntry entry;
     entry.key = said.key;
     decode_state(reader, flags, entry);
@@ -303,6 +350,27 @@ std::optional<TotalEntry> decode_answer(ByteReader& reader, const SaidCounts& sa
     return entry;
 }
 
+void write_delta_head(ByteWriter& writer, std::uint16_t tag) {
+    const RecordWriter record(writer);
+    writer.u16(tag);
+}
+
+std::uint16_t read_delta_head(ByteReader& reader) { return RecordReader(reader).fields().u16(); }
+
+void write_answer_head(ByteWriter& writer, const AnswerHead& head) {
+    const RecordWriter record(writer);
+    writer.u16(head.tag);
+    writer.varint(head.first);
+}
+
+AnswerHead read_answer_head(ByteReader& reader) {
+    RecordReader record(reader);
+    AnswerHead head;
+    head.tag = record.fields().u16();
+    head.first = record.fields().varint();
+    return head;
+}
+
 bool plausible(const TotalEntry& entry) {
     return entry.life != 0 &&
            within({entry.admitted, entry.refunded, entry.offered}, kLargestCount) &&
@@ -310,6 +378,7 @@ bool plausible(const TotalEntry& entry) {
 }
 
 void encode(ByteWriter& writer, const HandoverEntry& entry) {
+    const RecordWriter record(writer);
     encode(writer, entry.key);
     const bool typical = entry.typical != 1;
     const bool hold = entry.held_rate > 0 || entry.hold_left > Duration::zero();
@@ -330,9 +399,14 @@ void encode(ByteWriter& writer, const HandoverEntry& entry) {
     }
 }
 
-HandoverEntry decode_handover(ByteReader& reader) {
+HandoverEntry decode_handover(ByteReader& outer) {
     HandoverEntry entry;
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
     entry.key = decode_key(reader);
+    if (of_later_version(entry.key)) {
+        return entry;
+    }
     const std::uint8_t flags = reader.u8();
     entry.shedding = (flags & kShedding) != 0;
     entry.level = read_real(reader);
@@ -356,6 +430,7 @@ bool plausible(const HandoverEntry& entry) {
 }
 
 void encode(ByteWriter& writer, const NameEntry& entry) {
+    const RecordWriter record(writer);
     encode(writer, entry.key);
     writer.string(std::string_view(entry.name).substr(0, kMaximumNameSize));
     writer.f64(entry.rate);
@@ -365,9 +440,14 @@ void encode(ByteWriter& writer, const NameEntry& entry) {
     writer.u8(entry.law);
 }
 
-NameEntry decode_name(ByteReader& reader) {
+NameEntry decode_name(ByteReader& outer) {
     NameEntry entry;
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
     entry.key = decode_key(reader);
+    if (of_later_version(entry.key)) {
+        return entry;
+    }
     entry.name = std::string(reader.string(kMaximumNameSize));
     entry.rate = reader.f64();
     entry.low = reader.f64();
@@ -384,6 +464,7 @@ bool plausible(const NameEntry& entry) {
 }
 
 void encode(ByteWriter& writer, const HotEntry& entry) {
+    const RecordWriter record(writer);
     encode(writer, entry.key);
     writer.u8(flag(entry.shedding, kShedding));
     write_real(writer, entry.level);
@@ -391,9 +472,14 @@ void encode(ByteWriter& writer, const HotEntry& entry) {
     write_duration(writer, entry.age);
 }
 
-HotEntry decode_hot(ByteReader& reader) {
+HotEntry decode_hot(ByteReader& outer) {
     HotEntry entry;
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
     entry.key = decode_key(reader);
+    if (of_later_version(entry.key)) {
+        return entry;
+    }
     entry.shedding = (reader.u8() & kShedding) != 0;
     entry.level = read_real(reader);
     entry.rate = read_real(reader);

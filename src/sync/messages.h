@@ -1,8 +1,9 @@
 #pragma once
 // The fields of the counter messages and their encoding: deltas (origin to owner), totals (owner to
 // origin), hand-overs (owner to new owner), names (asked and told when a limit is first met) and
-// hot limits (to any member). Each message body is a sequence of entries up to its end; the framing
-// around it belongs to wire.h. docs/protocol.md describes each byte.
+// hot limits (to any member). Each message body is a head and then entries up to its end, all of
+// them records (base/records.h); the framing around it belongs to wire.h. docs/protocol.md
+// describes each byte.
 //
 // Pure functions without state, thread-safe. Decoding trusts nothing: a malformed entry makes the
 // reader fail. Whether well-formed values are plausible is asked separately, so that lying peers
@@ -20,14 +21,23 @@
 
 namespace weir::sync {
 
+/// What a limit is. The numbers are those of the wire, where 7 is the largest; 1 is kept for
+/// windows, 2 for requests in flight and 3 for leases.
+enum class LimitKind : std::uint8_t { rate = 0 };
+inline constexpr std::size_t kLimitKinds = 8;
+
 /// The identity of a limit on the wire. The amount is not part of it: editing it keeps the count.
 struct LimitKey {
     std::uint64_t quota = 0;  // quota_hash() of the instance's name
-    std::uint8_t kind = 0;    // 0: rate
+    std::uint8_t kind = 0;    // a LimitKind; other numbers belong to later versions
     std::uint8_t unit = 0;    // limiter::Unit
     std::uint64_t period_ms = 0;
     friend auto operator<=>(const LimitKey&, const LimitKey&) = default;
 };
+
+/// Whether only a later version knows limits of this kind. Of an entry about such a limit nothing
+/// but the key is read.
+[[nodiscard]] bool of_later_version(const LimitKey& key);
 
 /// The hash by which a quota is known on the wire, a constant of the protocol version.
 [[nodiscard]] std::uint64_t quota_hash(std::string_view name);
@@ -37,6 +47,10 @@ struct LimitKey {
 /// Rounds a count to a multiple of 1/256, the precision of the wire. An origin rounds before it
 /// remembers what it has sent, so that both sides hold the same number, bit for bit.
 [[nodiscard]] double quantise(double count);
+
+/// Runs and lives are random numbers from 1 to this one; 0 means none. They only have to differ
+/// from the ones before at the same place, and each byte of them is in every delta and answer.
+inline constexpr std::uint32_t kLargestIdentity = 0xff'ffff;
 
 /// The counts of an origin since its run began, and the rate that it expects from now on.
 struct DeltaEntry {
@@ -129,24 +143,40 @@ struct HotEntry {
 };
 
 /// The most bytes that an entry without a name can take.
-inline constexpr std::size_t kMaximumEntrySize = 120;
+inline constexpr std::size_t kMaximumEntrySize = 121;
 inline constexpr std::size_t kMaximumNameSize = 512;
 
+/// The key alone is no record. decode_question() reads it as the only field of one.
 void encode(ByteWriter& writer, const LimitKey& key);
+void encode_question(ByteWriter& writer, const LimitKey& key);
 void encode(ByteWriter& writer, const DeltaEntry& entry);
 void encode(ByteWriter& writer, const TotalEntry& entry);
 void encode(ByteWriter& writer, const HandoverEntry& entry);
 void encode(ByteWriter& writer, const NameEntry& entry);
 void encode(ByteWriter& writer, const HotEntry& entry);
 
-/// Answers are in the order of the deltas that they answer, and name no limit. Nothing stands for a
-/// delta that gets no answer.
+/// Answers are in the order of the deltas that they answer, and name no limit. An empty record
+/// stands for a delta that gets no answer.
 void encode_answer(ByteWriter& writer, const SaidCounts& said,
                    const std::optional<TotalEntry>& entry);
 [[nodiscard]] std::optional<TotalEntry> decode_answer(ByteReader& reader, const SaidCounts& said);
 
+/// The head of a message of deltas.
+void write_delta_head(ByteWriter& writer, std::uint16_t tag);
+[[nodiscard]] std::uint16_t read_delta_head(ByteReader& reader);
+
+/// The head of a message of answers: the tag of the deltas that it answers, and which of them the
+/// first entry answers.
+struct AnswerHead {
+    std::uint16_t tag = 0;
+    std::uint64_t first = 0;
+};
+void write_answer_head(ByteWriter& writer, const AnswerHead& head);
+[[nodiscard]] AnswerHead read_answer_head(ByteReader& reader);
+
 /// Each reads one entry; reader.ok() tells whether it was well-formed.
 [[nodiscard]] LimitKey decode_key(ByteReader& reader);
+[[nodiscard]] LimitKey decode_question(ByteReader& reader);
 [[nodiscard]] DeltaEntry decode_delta(ByteReader& reader);
 [[nodiscard]] TotalEntry decode_total(ByteReader& reader);
 [[nodiscard]] HandoverEntry decode_handover(ByteReader& reader);

@@ -47,7 +47,7 @@ Owner::Owner(const SyncSettings& settings, Silence& silence, Random random, Reso
       ledger_(ledger) {}
 
 std::uint32_t Owner::draw_life() {
-    return static_cast<std::uint32_t>(random_.below(0xffff'fffeu)) + 1;  // 0 means: none
+    return static_cast<std::uint32_t>(random_.below(kLargestIdentity)) + 1;
 }
 
 OwnedLimit* Owner::obtain(const LimitKey& key, Instant now) {

@@ -32,7 +32,7 @@ Reporter::Reporter(const SyncSettings& settings, limiter::Limiter& limiter, Rand
     : settings_(settings), limiter_(limiter), random_(random), statistics_(statistics) {}
 
 std::uint32_t Reporter::draw_run() {
-    return static_cast<std::uint32_t>(random_.below(0xffff'fffeu)) + 1;  // 0 means: none
+    return static_cast<std::uint32_t>(random_.below(kLargestIdentity)) + 1;
 }
 
 void Reporter::tick(Instant now, const membership::Owners& owners, const HotTable& hot,

@@ -37,6 +37,7 @@ struct SyncStatistics {
     std::uint64_t discarded_after_stop = 0;
 
     // Values and entries that were refused or dropped, by reason.
+    std::uint64_t skipped_kinds = 0;          // entries about limits that a later version knows
     std::uint64_t refused_values = 0;         // not finite, negative or out of range
     std::uint64_t refused_falling = 0;        // a cumulative count that fell within its run
     std::uint64_t refused_leaps = 0;          // more than can have happened
@@ -52,6 +53,13 @@ struct SyncStatistics {
 struct PeerRefusals {
     Endpoint peer;
     std::uint64_t count = 0;
+};
+
+/// A kind of limit that only a later version knows, and the member that last told of one.
+struct LaterKind {
+    std::uint8_t kind = 0;
+    Endpoint peer;
+    Instant at{};
 };
 
 /// When the owners of a limit were last heard, without this member itself.

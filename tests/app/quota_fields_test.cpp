@@ -196,9 +196,10 @@ TEST_CASE("each member of a definition has a row, and each row is held to the ru
     CHECK(hide_headers != none.hide_headers);
     CHECK(when_isolated != none.when_isolated);
     CHECK(enforced_share != none.enforced_share);
-    const auto& [enforced_by, headers, refusal] = *options;
+    const auto& [enforced_by, headers, refusal, limits_of_later_version] = *options;
     CHECK_FALSE(enforced_by.empty());
     CHECK(headers.has_value());
+    CHECK(limits_of_later_version == 0);  // only decoding sets it
     const auto& [status, content_type, body] = refusal;
     CHECK(status != 0);
     CHECK_FALSE(content_type.empty());

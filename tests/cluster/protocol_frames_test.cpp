@@ -80,10 +80,10 @@ TEST_CASE("a sealed datagram has what the page says at each offset, and opens as
     crypto_generichash(reinterpret_cast<unsigned char*>(id.data()), id.size(),
                        raw(as_bytes(context)), context.size(), raw(keys[0]), keys[0].size());
     CHECK(page().says("the first 4 bytes of BLAKE2b-128 of `weir key id` under the key"));
-    CHECK(hexadecimal(ByteSpan(bytes).first(8)) == "77720101" + hexadecimal(ByteSpan(id).first(4)));
+    CHECK(hexadecimal(ByteSpan(bytes).first(8)) == "77720201" + hexadecimal(ByteSpan(id).first(4)));
     const auto rows = page().table("## Datagram", "offset");
     CHECK(rows[0][2] == "`wr`");
-    CHECK(rows[1][2] == "protocol version, 1");
+    CHECK(rows[1][2] == "protocol version, 2");
     CHECK(rows[2][2].starts_with("mode: 1 sealed, 0 unsealed"));
 
     CHECK(page().says("sealed with XChaCha20-Poly1305; offsets 0–7 are the associated data"));
@@ -96,7 +96,7 @@ TEST_CASE("a sealed datagram has what the page says at each offset, and opens as
     CHECK(opened == content);
 
     gossip::Sealer insecure({}, nonces);
-    CHECK(hexadecimal(insecure.seal(content)) == "7772010000000000ababababab");
+    CHECK(hexadecimal(insecure.seal(content)) == "7772020000000000ababababab");
 }
 
 TEST_CASE("what is inside the seal begins as the page says") {
@@ -228,7 +228,7 @@ Frame frame_of(const Bytes& bytes, std::uint64_t asker, std::uint64_t answerer, 
     REQUIRE(bytes.size() >= 12 + 26);
     ByteReader length{ByteSpan(bytes)};
     CHECK(length.u32() == bytes.size() - 4);
-    CHECK(hexadecimal(ByteSpan(bytes).subspan(4, 8)) == "7772010200000000");
+    CHECK(hexadecimal(ByteSpan(bytes).subspan(4, 8)) == "7772020200000000");
     const ByteSpan content = ByteSpan(bytes).subspan(12);
     Frame frame{std::to_integer<std::uint64_t>(content[25]), {}};
     CHECK(difference(column_layout("### In bulk: TCP"), content.first(26),
@@ -361,7 +361,7 @@ TEST_CASE("the snapshot is what the page says, block by block") {
     CHECK(page().says("the eight bytes `weirsnap`, a 2-byte format (" +
                       std::to_string(definitions::kSnapshotFormat) +
                       "), then blocks up to the end."));
-    CHECK(as_text(ByteSpan(file).first(10)) == std::string_view("weirsnap\0\1", 10));
+    CHECK(as_text(ByteSpan(file).first(10)) == std::string_view("weirsnap\0\2", 10));
 
     const auto rows = page().table("## The snapshot", "type");
     const std::string entries = "entries as in a push";

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <sstream>
 
 namespace weir::test {
@@ -40,12 +41,12 @@ ProtocolPage::Row cells_of(const std::string& line) {
     return row;
 }
 
-/// At the separators that stand outside parentheses.
+/// At the separators that stand outside parentheses and braces.
 std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> parts(1);
     int depth = 0;
     for (const char letter : text) {
-        depth += letter == '(' ? 1 : letter == ')' ? -1 : 0;
+        depth += letter == '(' || letter == '{' ? 1 : letter == ')' || letter == '}' ? -1 : 0;
         if (letter == separator && depth == 0) {
             parts.emplace_back();
         } else {
@@ -64,8 +65,15 @@ struct Item {
 /// colon.
 std::vector<Item> items_of(std::string_view layout) {
     std::vector<Item> items;
+    if (layout.empty()) {
+        return items;
+    }
     int depth = 0;
     for (std::string part : split(layout, ';')) {
+        if (part.find('{') != std::string::npos) {
+            items.push_back({trimmed(part), false});
+            continue;
+        }
         const auto opened = std::count(part.begin(), part.end(), '[');
         const auto closed = std::count(part.begin(), part.end(), ']');
         depth += static_cast<int>(opened);
@@ -201,10 +209,34 @@ std::string shown(const std::variant<std::uint64_t, double, std::string, Records
 
 std::string read_fields(std::string_view layout, ByteReader& reader, const Fields& fields);
 
+/// What stands in the braces, if the layout is that of a record and nothing else.
+std::optional<std::string> in_braces(std::string_view layout) {
+    const std::string text = trimmed(layout);
+    const bool whole = text.starts_with("{") && text.ends_with("}") && split(text, ';').size() == 1;
+    return whole ? std::optional(text.substr(1, text.size() - 2)) : std::nullopt;
+}
+
+/// Reads what the layout describes: a record with its length, or fields.
+std::string read_layout(std::string_view layout, ByteReader& reader, const Fields& fields) {
+    const auto inside = in_braces(layout);
+    if (!inside) {
+        return read_fields(layout, reader, fields);
+    }
+    ByteReader record = reader.record();
+    std::string wrong = reader.ok() ? read_fields(*inside, record, fields) : "no room for a record";
+    if (wrong.empty() && record.remaining() > 0) {
+        wrong = std::to_string(record.remaining()) + " bytes more in the record";
+    }
+    return wrong;
+}
+
 std::string read_field(const Item& item, ByteReader& reader, const Field& field) {
     if (const auto* records = std::get_if<Records>(&field.value)) {
+        const std::string_view own = std::string_view(item.text);
+        const std::string_view form = own.starts_with("each ") ? own.substr(5) : own;
+        const std::string_view layout = records->layout.empty() ? form : records->layout;
         for (const Fields& each : records->each) {
-            if (auto wrong = read_fields(records->layout, reader, each); !wrong.empty()) {
+            if (auto wrong = read_layout(layout, reader, each); !wrong.empty()) {
                 return "in " + field.what + ": " + wrong;
             }
         }
@@ -221,7 +253,11 @@ std::string read_field(const Item& item, ByteReader& reader, const Field& field)
 std::string read_fields(std::string_view layout, ByteReader& reader, const Fields& fields) {
     auto field = fields.begin();
     for (const Item& item : items_of(layout)) {
-        if (field != fields.end() && item.text.starts_with(field->what)) {
+        if (item.text.starts_with("{}")) {
+            if (auto wrong = read_layout("{}", reader, {}); !wrong.empty()) {
+                return "in {}: " + wrong;
+            }
+        } else if (field != fields.end() && item.text.starts_with(field->what)) {
             if (auto wrong = read_field(item, reader, *field); !wrong.empty()) {
                 return wrong;
             }
@@ -316,7 +352,7 @@ std::string ProtocolPage::sentence(std::string_view begin) const {
 
 std::string difference(std::string_view layout, ByteSpan bytes, const Fields& fields) {
     ByteReader reader(bytes);
-    std::string wrong = read_fields(layout, reader, fields);
+    std::string wrong = read_layout(layout, reader, fields);
     if (wrong.empty() && reader.remaining() > 0) {
         wrong = std::to_string(reader.remaining()) + " bytes more";
     }

@@ -20,7 +20,8 @@ namespace weir::test {
 struct Field;
 using Fields = std::vector<Field>;
 
-/// Several values of the same layout, one behind the other.
+/// Several values of the same layout, one behind the other. An empty layout stands for that of the
+/// page's field, such as {2 tag}.
 struct Records {
     std::string layout;
     std::vector<Fields> each;

@@ -50,7 +50,7 @@ TEST_CASE("sizes of datagrams, frames and what they hold are those of the code")
                " bytes");
     CHECK_SAYS("string name (" + std::to_string(sync::kMaximumNameSize) +
                " at most); f64 rate, low, high, debt");
-    CHECK_SAYS("Entry: string name (" + std::to_string(limiter::kMaxNameBytes) + " at most)");
+    CHECK_SAYS("Entry: {string name (" + std::to_string(limiter::kMaxNameBytes) + " at most)");
     CHECK_SAYS("string who (" + std::to_string(definitions::kMaximumWriterName) +
                "); string why (" + std::to_string(definitions::kMaximumReason) + ")");
     CHECK_SAYS("whose entry exceeds one datagram (" + grouped(definitions::kMaximumEntry) +

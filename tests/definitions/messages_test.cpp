@@ -100,8 +100,10 @@ limiter::QuotaDefinition rich_definition() {
 TEST_CASE("the bytes of a definition are those of the protocol") {
     const std::string bytes =
         "0701700"
-        "1ac0205020000"
-        "40590000000000008094ebdc03000000010000033ff800000000000080b09dc2df0101"
+        "1ac02050214"
+        "000040590000000000008094ebdc030000000100"
+        "2d"
+        "00033ff800000000000080b09dc2df0101"
         "4024000000000000023fe000000000000001401c0000000000000001"
         "34010e003fd000000000000004757365720201020309014020000000000000040102"
         "051101f70a746578742f706c61696e01026e6f";
@@ -164,11 +166,13 @@ TEST_CASE("a definition's numbers have ends") {
     const auto limit = [&](const std::string& kind, const std::string& unit,
                            const std::string& period, const std::string& border,
                            const std::string& law, const std::string& scope) {
-        return reads_value("0000000001" + kind + unit + "3ff0000000000000" + period + border +
-                           "0000" + law + scope);
+        const std::string text =
+            kind + unit + "3ff0000000000000" + period + border + "0000" + law + scope;
+        const std::array length{static_cast<std::byte>(text.size() / 2)};
+        return reads_value("0000000001" + hex(length) + text);
     };
     CHECK(limit("00", "03", "01", "00", "01", "01"));
-    CHECK_FALSE(limit("01", "03", "01", "00", "01", "01"));  // a kind of a later version
+    CHECK(limit("01", "04", "00", "03", "02", "02"));        // a kind of a later version
     CHECK_FALSE(limit("00", "04", "01", "00", "01", "01"));  // four units
     CHECK_FALSE(limit("00", "03", "00", "00", "01", "01"));  // no period
     CHECK_FALSE(limit("00", "03", "01", "00", "02", "01"));  // two laws
@@ -184,7 +188,8 @@ TEST_CASE("a definition's numbers have ends") {
 TEST_CASE("the safe capacity of a limit that is not there is skipped") {
     // One limit, then the fields: their length, number 3, its length and entries of nine bytes.
     const auto read = [](const std::string& fields) {
-        return decode_definition("a", unhex("040000000100003ff0000000000000010000000000" + fields));
+        return decode_definition("a",
+                                 unhex("04000000011000003ff0000000000000010000000000" + fields));
     };
     const std::string two = "014000000000000000";
     const std::string three = "004008000000000000";
@@ -213,22 +218,23 @@ TEST_CASE("the bytes of definition messages are those of the protocol") {
     entry.why = "why";
     entry.lifetime = 1min;
     entry.written = kNow - 1500ms;
-    CHECK(hex_of(entry) == "0161ac02000000000000000704dc0be0d40303616e6e037768790176");
+    CHECK(hex_of(entry) == "1c0161ac02000000000000000704dc0be0d40303616e6e037768790176");
     CHECK(reads(hex_of(entry), entry_of));
     const DefinitionEntry tombstone{"a", {1, 7}, EntryKind::removed, "", "", "", {}, kNow};
-    CHECK(hex_of(tombstone) == "016101000000000000000702000000");
-    CHECK_FALSE(reads("016101000000000000000703000000", entry_of));  // three kinds
-    CHECK_FALSE(reads("0001000000000000000702000000", entry_of));    // no name
+    CHECK(hex_of(tombstone) == "0f016101000000000000000702000000");
+    CHECK_FALSE(reads("0f016101000000000000000703000000", entry_of));  // three kinds
+    CHECK_FALSE(reads("0e0001000000000000000702000000", entry_of));    // no name
 
     DefinitionDigest digest{9, {{300, 7}}, {{"set", 300, 4}}, {}};
-    CHECK(hex_of(digest) == "00000000000000000901ac02000000000000000703736574ac020000000000000004");
+    CHECK(hex_of(digest) ==
+          "1400000000000000000901ac0200000000000000070e03736574ac020000000000000004");
     digest.buckets.emplace().fill(1);
     std::string buckets;
     for (int i = 0; i < 64; ++i) {
         buckets += "00000001";
     }
-    CHECK(hex_of(digest) ==
-          "01000000000000000901ac020000000000000007" + buckets + "03736574ac020000000000000004");
+    CHECK(hex_of(digest) == "940201000000000000000901ac020000000000000007" + buckets +
+                                "0e03736574ac020000000000000004");
     BucketAsk ask{63, true, {}};
     ask.leaves.fill(1);
     CHECK(hex_of(ask) == "3f01" + buckets);
@@ -266,6 +272,7 @@ TEST_CASE("an entry's times have ends, and survive at them") {
     CHECK(back(entry).written == kNow);
     // Beyond the end on the wire, too: 2^63 milliseconds.
     const std::string far = unhex(
+        "18"
         "0161010000000000000007018080808080808080800100"
         "00");
     ByteReader reader(as_bytes(far));
@@ -274,7 +281,7 @@ TEST_CASE("an entry's times have ends, and survive at them") {
     // The size that is told is that of the oldest age.
     entry.lifetime.reset();
     entry.written = kNow;
-    CHECK(entry_size(entry) == 1 + 1 + 1 + 8 + 1 + 6 + 1 + 1);
+    CHECK(entry_size(entry) == 1 + 1 + 1 + 1 + 8 + 1 + 6 + 1 + 1);
 }
 
 TEST_CASE("digests tell of sixteen writers, and of as many sets as fit") {
@@ -292,7 +299,10 @@ TEST_CASE("digests tell of sixteen writers, and of as many sets as fit") {
         for (int i = 0; i < count; ++i) {
             digits += "010000000000000001";
         }
-        return digits;
+        const std::size_t size = digits.size() / 2;  // takes two bytes as a varint
+        std::array<std::byte, 2> length{};
+        ByteWriter(length).varint(size);
+        return hex(length) + digits;
     };
     CHECK(reads(with_writers(16, "10"), decode_digest));
     CHECK_FALSE(reads(with_writers(17, "11"), decode_digest));
@@ -305,19 +315,19 @@ TEST_CASE("digests tell of sixteen writers, and of as many sets as fit") {
     encode(writer, digest);
     CHECK(writer.ok());
     ByteReader sets(writer.written());
-    const std::size_t size = 2 + kMaximumSetName + 10 + 8;
-    CHECK(decode_digest(sets).sets.size() == (gossip::kMaximumPayload - 10) / size);
+    const std::size_t size = 2 + 2 + kMaximumSetName + 10 + 8;
+    CHECK(decode_digest(sets).sets.size() == (gossip::kMaximumPayload - 11) / size);
     // One that just fits is told.
-    std::array<std::byte, 10 + size> narrow{};
+    std::array<std::byte, 11 + size> narrow{};
     ByteWriter fits(narrow);
     encode(fits, digest);
     CHECK(fits.ok());
     CHECK(fits.remaining() == 0);
-    std::array<std::byte, 10 + size - 1> short_by_one{};
+    std::array<std::byte, 11 + size - 1> short_by_one{};
     ByteWriter none(short_by_one);
     encode(none, digest);
     CHECK(none.ok());
-    CHECK(none.size() == 10);
+    CHECK(none.size() == 11);
 }
 
 TEST_CASE("a single byte behind the last entry is refused, not left over") {
@@ -328,13 +338,14 @@ TEST_CASE("a single byte behind the last entry is refused, not left over") {
         return !reader.ok();
     };
     const std::string digest =
+        "0a"
         "000000000000000000"
         "00";
     CHECK_FALSE(fails(digest, decode_digest));
     CHECK(fails(digest + "01", decode_digest));
-    CHECK_FALSE(fails("00", membership::decode_member_list));
+    CHECK_FALSE(fails("0100", membership::decode_member_list));
     CHECK(
-        fails("00"
+        fails("0100"
               "00",
               membership::decode_member_list));
 }

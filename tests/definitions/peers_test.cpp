@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/records.h"
 #include "definitions/codec.h"
 #include "definitions/exchange.h"
 #include "definitions/payload.h"
@@ -29,6 +30,7 @@ struct Pushed final : gossip::MessageSink {
     std::vector<Version> versions;
     bool send(const MemberId&, MessageType type, ByteSpan payload) override {
         ByteReader reader(payload);
+        skip_head(reader);
         while (type == MessageType::definition_push && reader.remaining() > 0) {
             versions.push_back(decode_entry(reader, kStart).version);
             REQUIRE(reader.ok());
@@ -59,11 +61,13 @@ DefinitionEntry longest_edit(std::uint64_t writer, Instant written) {
     entry.who = std::string(kMaximumWriterName, 'w');
     entry.why = std::string(kMaximumReason, 'y');
     Payload payload;
+    payload.begin_entries();
     encode(payload.writer(), entry, written);
     REQUIRE(payload.writer().ok());
     while (payload.writer().ok()) {
         entry.name += 'q';
         payload.restart();
+        payload.begin_entries();
         encode(payload.writer(), entry, written);
     }
     entry.name.pop_back();
@@ -170,7 +174,8 @@ TEST_CASE("an edit whose push was thrown out for want of room is told when it is
             one.acknowledge(acknowledged);
             acknowledged.restart();
         }
-        encode(acknowledged.writer(), version);
+        acknowledged.begin_entries();
+        encode_acknowledgement(acknowledged.writer(), version);
     }
     one.acknowledge(acknowledged);
     CHECK(one.sync.settled());
@@ -188,6 +193,7 @@ TEST_CASE("an edit that a peer has made up in our name and that fits no push is 
     one.now += 1s;
     const DefinitionEntry forged = longest_edit(7, one.now);
     Payload message;
+    message.begin_entries();
     encode(message.writer(), forged, one.now);
     REQUIRE(
         one.sync.receive(kFirst, MessageType::definition_push, message.bytes(), one.now, one.sink));

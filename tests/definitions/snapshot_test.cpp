@@ -170,7 +170,7 @@ TEST_CASE("other files, versions and clusters are told apart") {
         CHECK(read(as_bytes(brief), expectation()) == SnapshotFault::foreign);
     }
     Bytes later = good;
-    later[9] = std::byte{2};
+    later[9] = std::byte{3};
     CHECK(read(later, expectation()) == SnapshotFault::format);
     SnapshotExpectation other = expectation();
     other.cluster = "other";

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/records.h"
 #include "definitions/codec.h"
 #include "definitions/document.h"
 #include "definitions/messages.h"
@@ -67,18 +68,23 @@ struct World {
 template <class Decode>
 void read_all(ByteSpan payload, Decode decode) {
     ByteReader reader(payload);
+    skip_head(reader);
     while (reader.ok() && reader.remaining() > 0) {
         (void)decode(reader);
     }
 }
 
+template <class Decode>
+void read_one(ByteSpan payload, Decode decode) {
+    ByteReader reader(payload);
+    (void)decode(reader);
+}
+
 /// A tag and the number of the first delta that is answered, then entries, each by what was said.
 void decode_answers(ByteSpan payload) {
     ByteReader reader(payload);
-    (void)reader.u16();
-    const std::uint64_t first = reader.varint();
     sync::SaidCounts said;
-    said.key.quota = first;
+    said.key.quota = sync::read_answer_head(reader).first;
     while (reader.ok() && reader.remaining() > 0) {
         (void)sync::decode_answer(reader, said);
     }
@@ -86,11 +92,8 @@ void decode_answers(ByteSpan payload) {
 
 void decode_application(const membership::Received& message) {
     switch (message.type) {
-        case gossip::MessageType::delta:  // a tag, then entries
-            if (message.payload.size() < 2) {
-                return;
-            }
-            return read_all(message.payload.subspan(2), sync::decode_delta);
+        case gossip::MessageType::delta:
+            return read_all(message.payload, sync::decode_delta);
         case gossip::MessageType::delta_answer:
             return decode_answers(message.payload);
         case gossip::MessageType::total:
@@ -98,7 +101,7 @@ void decode_application(const membership::Received& message) {
         case gossip::MessageType::handover:
             return read_all(message.payload, sync::decode_handover);
         case gossip::MessageType::name_ask:
-            return read_all(message.payload, sync::decode_key);
+            return read_all(message.payload, sync::decode_question);
         case gossip::MessageType::name_tell:
             return read_all(message.payload, sync::decode_name);
         case gossip::MessageType::hints:
@@ -108,13 +111,13 @@ void decode_application(const membership::Received& message) {
                 return definitions::decode_entry(reader, kStart);
             });
         case gossip::MessageType::definition_digest:
-            return read_all(message.payload, definitions::decode_digest);
+            return read_one(message.payload, definitions::decode_digest);
         case gossip::MessageType::definition_bucket_ask:
-            return read_all(message.payload, definitions::decode_bucket_ask);
+            return read_one(message.payload, definitions::decode_bucket_ask);
         case gossip::MessageType::document_ask:
-            return read_all(message.payload, definitions::decode_document_ask);
+            return read_one(message.payload, definitions::decode_document_ask);
         case gossip::MessageType::document_page:
-            return read_all(message.payload, definitions::decode_document_page);
+            return read_one(message.payload, definitions::decode_document_page);
         default:
             return;
     }

@@ -71,9 +71,9 @@ TEST_CASE("refusals have their reasons") {
         CHECK((reason == Rejection::too_short || reason == Rejection::forged));
     }
     auto later = datagram;
-    later[2] = std::byte{2};
+    later[2] = std::byte{3};
     CHECK(refused(one, later) == Rejection::version);
-    later[2] = std::byte{1};
+    later[2] = std::byte{2};
     later[3] = std::byte{9};
     CHECK(refused(one, later) == Rejection::version);
     auto altered = datagram;

@@ -17,7 +17,7 @@ from harness.paths import program
 from harness.processes import wait_until
 from harness.sidecar import quota
 
-MAGIC, VERSION, SEALED, UNSEALED = b"wr", b"\x01", b"\x01", b"\x00"
+MAGIC, VERSION, SEALED, UNSEALED = b"wr", b"\x02", b"\x01", b"\x00"
 LARGEST = 1232
 
 

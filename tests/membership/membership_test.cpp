@@ -284,7 +284,8 @@ struct Told {
         membership.start(now);
     }
     void tell(MemberState state, const gossip::MemberId& id) {
-        tell(gossip::MessageType::member_updates, MemberUpdate{id, state, {}, 1, 7}, teller);
+        const MemberUpdate update{id, state, {}, 1, 7};
+        tell(gossip::MessageType::member_updates, std::span(&update, 1), teller);
     }
     template <class T>
     void tell(gossip::MessageType type, const T& value, const gossip::MemberId& sender) {

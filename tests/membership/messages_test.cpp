@@ -29,10 +29,10 @@ TEST_CASE("the bytes of membership's messages are those of the protocol") {
     CHECK(hex_of(IndirectAnswer{2}) == two);
     CHECK(hex_of(Obituary{2}) == two);
     CHECK(hex_of(MemberUpdate{member, MemberState::suspect, {true, true}, 300, 2}) ==
-          "0103" + wired + "ac02" + two);
+          "1b0103" + wired + "ac02" + two);
     CHECK(hex_of(MemberListAsk{}) == "06" + std::string(32, '0') + "0000");
     const MemberUpdate left{member, MemberState::left, {false, true}, 0, 0};
-    CHECK(hex_of(MemberList{true, {left}}) == "010302" + wired + "00");
+    CHECK(hex_of(MemberList{true, {left}}) == "0101120302" + wired + "00");
 }
 
 TEST_CASE("membership's messages survive the way over the wire") {
@@ -62,6 +62,18 @@ TEST_CASE("an update without member is refused") {
         std::array<std::byte, kMaximumUpdate> buffer{};
         ByteWriter writer(buffer);
         encode(writer, MemberUpdate{id, MemberState::alive, {}, 0, 0});
+        ByteReader reader(writer.written());
+        (void)decode_member_update(reader);
+        CHECK_FALSE(reader.ok());
+    }
+}
+
+TEST_CASE("an update with a state that there is not is refused") {
+    for (const int state : {5, 6, 255}) {
+        std::array<std::byte, kMaximumUpdate> buffer{};
+        ByteWriter writer(buffer);
+        encode(writer,
+               MemberUpdate{{Endpoint::v4(1, 1), 1}, static_cast<MemberState>(state), {}, 0, 0});
         ByteReader reader(writer.written());
         (void)decode_member_update(reader);
         CHECK_FALSE(reader.ok());

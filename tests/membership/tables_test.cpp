@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "base/records.h"
 #include "gossip/budget.h"
 #include "gossip/strangers.h"
 #include "membership/dead_table.h"
@@ -111,6 +112,7 @@ std::vector<MemberUpdate> told(Rumours& rumours, std::size_t room, std::uint32_t
     ByteReader reader(writer.written());
     while (const auto message = gossip::next_message(reader)) {
         ByteReader payload(message->payload);
+        skip_head(payload);
         while (payload.remaining() > 0) {
             updates.push_back(decode_member_update(payload));
         }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/records.h"
 #include "membership/virtual_network.h"
 
 namespace weir::membership::test {
@@ -65,9 +66,10 @@ class Pair {
 inline void invent_members(Pair& pair, std::size_t count) {
     std::size_t told = 0;
     while (told < count) {
-        std::array<std::byte, 40 * kMaximumUpdate> payload{};
+        std::array<std::byte, 1 + 38 * kMaximumUpdate> payload{};
         ByteWriter writer(payload);
-        for (int i = 0; i < 40 && told < count; ++i, ++told) {
+        write_empty_head(writer);
+        for (int i = 0; i < 38 && told < count; ++i, ++told) {
             encode(writer,
                    MemberUpdate{{address_of(1000 + told), 1 + told}, MemberState::alive, {}, 0, 0});
         }

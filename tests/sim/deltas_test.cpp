@@ -90,7 +90,7 @@ class Watch {
                 continue;
             }
             ByteReader entries(message->payload);
-            entries.u16();
+            static_cast<void>(sync::read_delta_head(entries));
             while (entries.remaining() > 0) {
                 visit(sync::decode_delta(entries));
             }

@@ -79,7 +79,7 @@ TEST_CASE_FIXTURE(Fixture, "the deltas of a tick for one owner share messages, e
             continue;
         }
         ByteReader reader(sent.payload);
-        const auto* said = packets.find(member(1), reader.u16());
+        const auto* said = packets.find(member(1), read_delta_head(reader));
         REQUIRE(said != nullptr);
         for (const SaidCounts& each : *said) {
             CHECK(said_in(decode_delta(reader)) == each);
@@ -132,8 +132,9 @@ TEST_CASE_FIXTURE(Fixture, "answers say nothing twice, say what differs, and may
     answer.send();
     REQUIRE(sink.sent.size() == 1);
     ByteReader reader(sink.sent[0].payload);
-    CHECK(reader.u16() == 77);
-    CHECK(reader.varint() == 0);
+    const AnswerHead head = read_answer_head(reader);
+    CHECK(head.tag == 77);
+    CHECK(head.first == 0);
     CHECK(decode_answer(reader, said_in(first)) == total_for(first));
     CHECK_FALSE(decode_answer(reader, said_in(second)).has_value());
     CHECK(decode_answer(reader, said_in(third)) == other);
@@ -157,8 +158,9 @@ TEST_CASE_FIXTURE(Fixture, "an answer that is too long goes on in another messag
     std::uint32_t next = 0;
     for (const Sink::Sent& sent : sink.sent) {
         ByteReader reader(sent.payload);
-        CHECK(reader.u16() == 5);
-        CHECK(reader.varint() == next);
+        const AnswerHead head = read_answer_head(reader);
+        CHECK(head.tag == 5);
+        CHECK(head.first == next);
         while (reader.remaining() > 0) {
             const auto entry = delta(next++);
             const auto total = decode_answer(reader, said_in(entry));

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "base/records.h"
+
 namespace weir::sync {
 namespace {
 
@@ -53,6 +55,7 @@ TEST_CASE("what is told fits, whole entries only, and takes turns") {
     const auto decode = [](const std::vector<std::byte>& body) {
         std::vector<std::uint64_t> quotas;
         ByteReader reader(body);
+        skip_head(reader);
         while (reader.remaining() > 0) {
             quotas.push_back(decode_hot(reader).key.quota);
         }

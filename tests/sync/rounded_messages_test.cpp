@@ -53,11 +53,13 @@ TEST_CASE("numbers of origins and ages that are too large are cut") {
     // What was not cut by its sender.
     std::array<std::byte, 64> buffer;
     ByteWriter writer(buffer);
+    const std::size_t record = writer.begin_length();
     encode(writer, some_key());
     writer.u8(0);
     writer.u16(0);
     writer.u32(0);
     writer.varint(~0ull);
+    writer.end_length(record);
     ByteReader reader(writer.written());
     CHECK(decode_hot(reader).age == longest);
     CHECK(reader.ok());

@@ -2,6 +2,8 @@
 
 #include <bit>
 #include <limits>
+
+#include "base/records.h"
 namespace weir::tools {
 namespace {
 
@@ -10,7 +12,7 @@ using gossip::MessageType;
 constexpr double kHuge = 1e12;
 /// That a limit of some hundred a second can have.
 constexpr double kPossibleLevel = 300;
-constexpr std::uint32_t kRun = 4711;
+constexpr std::uint16_t kRun = 4711;
 constexpr std::size_t kInventedAtOnce = 50;
 constexpr Duration kForEver = std::chrono::hours(24 * 40);
 
@@ -24,9 +26,11 @@ membership::TransportSettings settings_of(const std::string& cluster, const Endp
 /// A delta as the encoder would never write it: counts and rate as they are.
 void write_raw_delta(ByteWriter& writer, const sync::LimitKey& key, std::uint64_t count,
                      float rate) {
+    const RecordWriter record(writer);
     encode(writer, key);
     writer.u8(0);
-    writer.u32(kRun);
+    writer.u8(0);
+    writer.u16(kRun);
     writer.varint(count);  // admitted
     writer.varint(count);  // offered
     const auto bits = std::bit_cast<std::uint32_t>(rate);
@@ -38,9 +42,9 @@ void write_raw_delta(ByteWriter& writer, const sync::LimitKey& key, std::uint64_
 
 /// Deltas have a tag in front; the liar does not care for answers.
 std::vector<std::byte> tagged(ByteSpan entries) {
-    std::vector<std::byte> bytes(2 + entries.size());
+    std::vector<std::byte> bytes(3 + entries.size());
     ByteWriter writer(bytes);
-    writer.u16(0);
+    sync::write_delta_head(writer, 0);
     writer.bytes(entries);
     return bytes;
 }
@@ -51,6 +55,14 @@ std::vector<std::byte> encoded(const Entry& entry) {
     ByteWriter writer(bytes);
     encode(writer, entry);
     bytes.resize(writer.size());
+    return bytes;
+}
+
+/// A message with this entry alone.
+template <class Entry>
+std::vector<std::byte> message_of(const Entry& entry) {
+    std::vector<std::byte> bytes = encoded(entry);
+    bytes.insert(bytes.begin(), std::byte{0});  // the empty head
     return bytes;
 }
 
@@ -75,6 +87,8 @@ sync::NameEntry next_to_nothing(const std::string& quota) {
 std::vector<std::byte> future_definition(std::string_view quota) {
     std::vector<std::byte> bytes(gossip::kMaximumPayload);
     ByteWriter writer(bytes);
+    write_empty_head(writer);
+    const std::size_t entry = writer.begin_length();
     writer.string(quota);
     writer.varint(std::numeric_limits<std::uint64_t>::max());
     writer.u64(99);    // the writer
@@ -82,6 +96,7 @@ std::vector<std::byte> future_definition(std::string_view quota) {
     writer.varint(0);  // age
     writer.string("");
     writer.string("");
+    writer.end_length(entry);
     bytes.resize(writer.size());
     return bytes;
 }
@@ -178,7 +193,7 @@ void LyingPeer::tell_limits(bool named) {
         entry.keep_alive = std::chrono::seconds(1);
         send_to_all(MessageType::delta, tagged(encoded(entry)));
         if (named) {
-            send_to_all(MessageType::name_tell, encoded(next_to_nothing(quota)));
+            send_to_all(MessageType::name_tell, message_of(next_to_nothing(quota)));
         }
     }
 }
@@ -198,19 +213,20 @@ void LyingPeer::tell(Lie lie, std::string_view quota) {
             entry.origins = 1;
             entry.keep_alive = kForEver;
             entry.pace = 255;
-            send_to_all(MessageType::total, encoded(entry));
+            send_to_all(MessageType::total, message_of(entry));
             break;
         }
         case Lie::huge_handover:
-            send_to_all(MessageType::handover, encoded(sync::HandoverEntry{key, kHuge, kHuge, kHuge,
-                                                                           kForEver, 0, 1, false}));
+            send_to_all(
+                MessageType::handover,
+                message_of(sync::HandoverEntry{key, kHuge, kHuge, kHuge, kForEver, 0, 1, false}));
             break;
         case Lie::huge_hint:
             send_to_all(MessageType::hints,
-                        encoded(sync::HotEntry{key, kHuge, kHuge, Duration::zero(), true}));
+                        message_of(sync::HotEntry{key, kHuge, kHuge, Duration::zero(), true}));
             break;
         case Lie::wrong_parameters:
-            send_to_all(MessageType::name_tell, encoded(next_to_nothing(std::string(quota))));
+            send_to_all(MessageType::name_tell, message_of(next_to_nothing(std::string(quota))));
             break;
         case Lie::future_clock:
             leap_ = std::chrono::hours(24 * 365);

@@ -48,6 +48,7 @@ class Sidecar:
         self.routes = BUCKET_ROUTES if routes is None else routes
         self.settings = settings or {}
         self.launcher = []  # a program and its arguments that run weir
+        self.program = "weir"  # or weir_next, the stand-in for the next version
         self.quota_file = self.folder / "quotas.yaml"
         self.write_quotas(quotas or [])
         self.process = None
@@ -79,7 +80,7 @@ class Sidecar:
     def start(self, wait=True):
         self.config_file = self.folder / "weir.yaml"
         self.config_file.write_text(yaml.safe_dump(self.config(), sort_keys=False))
-        self.process = Process([*self.launcher, program("weir"), "run", "--config", self.config_file],
+        self.process = Process([*self.launcher, program(self.program), "run", "--config", self.config_file],
                                self.folder / "weir.log", cwd=self.folder)
         if wait:
             self.wait_ready()
