@@ -19,6 +19,9 @@ constexpr double kTypicalShare = 0.125;
 /// By so many standard deviations a rate must have grown to be more than chance.
 constexpr double kGrownDeviations = 1;
 
+/// A limit whose low drains within this time forgets by itself what its owners reckoned wrongly.
+constexpr Duration kForgets = std::chrono::seconds(10);
+
 /// More than so many times what can have happened is a lie.
 constexpr double kLeap = 10;
 /// Requests of a limit that was not counted for the engine yet.
@@ -39,7 +42,7 @@ void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
     cells.clear();
     origins = 0;
     oldest_word.reset();
-    handed_rate = held_rate = 0;
+    handed_rate = handed_excess = handed_weight = held_rate = 0;
     holding = false;
     published = {};
     answered.reset();
@@ -55,7 +58,11 @@ void OwnedLimit::advance(Instant now) {
     }
     advanced = now;
     if (parameters) {
-        open_time += bucket.advance(*parameters, bucket.offered_rate, seconds);
+        const double opened = bucket.advance(*parameters, bucket.offered_rate, seconds);
+        open_time += opened;
+        // What is not certain drains before what is.
+        handed_weight =
+            std::max(0.0, handed_weight + handed_excess * opened - parameters->rate * seconds);
     } else {
         undrained = bucket.level > 0 ? undrained + seconds : 0;
     }
@@ -173,10 +180,7 @@ DeltaOutcome OwnedLimit::receive_new_run(const SyncSettings& settings, OwnedCell
     } else {
         ++accounts.statistics.baselines;
         note(accounts.ledger, WeightFate::first_sight, counts.net());
-        if (now - born < settings.refill_time && parameters) {
-            bucket.level = std::max(bucket.level, delta.believed_level);
-            bucket.clamp(*parameters);
-        }
+        take_baseline(settings, delta);
     }
     cell.counts = counts;
     take_rate(cell, delta, now);
@@ -184,6 +188,30 @@ DeltaOutcome OwnedLimit::receive_new_run(const SyncSettings& settings, OwnedCell
         return DeltaOutcome::leaping;
     }
     return young ? DeltaOutcome::counted : DeltaOutcome::baseline;
+}
+
+/// An origin reports for the first time. What it has admitted since the rates were handed over was
+/// reckoned by these.
+void OwnedLimit::take_baseline(const SyncSettings& settings, const DeltaEntry& delta) {
+    if (handed_rate > 0) {
+        const double own = delta.rate * (open_time - handed_open_time);
+        handed_weight = std::max(0.0, handed_weight - own);
+    }
+    if (parameters && advanced - born < settings.refill_time &&
+        delta.believed_level > bucket.level) {
+        bucket.level = delta.believed_level;
+        bucket.clamp(*parameters);
+        handed_weight = 0;
+    }
+}
+
+void OwnedLimit::end_handed_rates() {
+    // A limit that drains quickly has made up for it meanwhile, by what it refused or by being
+    // empty.
+    if (parameters && parameters->low > to_seconds(kForgets) * parameters->rate) {
+        bucket.add(*parameters, -handed_weight);
+    }
+    handed_rate = handed_excess = handed_weight = 0;
 }
 
 /// Even alone an origin lets through no more than its bucket holds and what has drained since.
@@ -326,15 +354,22 @@ void OwnedLimit::receive(const SyncSettings& settings, const HandoverEntry& entr
     // What an owner knows replaces what our own views believed.
     const bool first = !handed_over;
     if (first) {
-        handed_rate = held_rate = 0;
+        end_handed_rates();
+        held_rate = 0;
     }
     handed_over = true;
     if (now - born > settings.refill_time) {
         return;  // we know better by now
     }
-    bucket.level = std::max(bucket.level, entry.level);
+    if (entry.level > bucket.level) {
+        bucket.level = entry.level;
+        handed_weight = 0;
+    }
     bucket.shedding = bucket.shedding || entry.shedding;
     bucket.typical = std::max(1e-6, entry.typical);
+    if (handed_rate <= 0) {
+        handed_open_time = open_time;
+    }
     handed_rate = std::max(handed_rate, entry.rate);
     handed_until = now + kHandedTime;
     // Whoever was an owner as well knows of a split, too: the one who says less is believed.
@@ -351,8 +386,8 @@ void OwnedLimit::receive(const SyncSettings& settings, const HandoverEntry& entr
 }
 
 void OwnedLimit::add_rates(Instant now) {
-    if (now >= handed_until) {
-        handed_rate = 0;
+    if (now >= handed_until && handed_rate > 0) {
+        end_handed_rates();
     }
     if (now >= held_until || when_isolated == limiter::IsolationMode::optimistic) {
         held_rate = 0;
@@ -361,6 +396,7 @@ void OwnedLimit::add_rates(Instant now) {
     for (const OwnedCell& cell : cells) {
         sum += cell.reckoned_rate();
     }
+    handed_excess = std::max(0.0, handed_rate - sum);
     bucket.offered_rate = std::max(sum, handed_rate) + held_rate;
 }
 

@@ -92,6 +92,11 @@ struct OwnedLimit {
     // Rates that a former owner handed over; they count until the origins report themselves.
     double handed_rate = 0;
     Instant handed_until{};
+    double handed_excess = 0;  // of that rate, what no origin has claimed yet
+    /// By how much the level stands higher for the excess. When the rates end it is taken back:
+    /// those who have not reported by then do not exist any more.
+    double handed_weight = 0;
+    double handed_open_time = 0;  // open_time when the rates were handed over
     double held_rate = 0;
     Instant held_until{};
 
@@ -181,6 +186,8 @@ struct OwnedLimit {
     void take_rate(OwnedCell& cell, const DeltaEntry& delta, Instant now);
     void take_state(const DeltaEntry& delta);
     void add_rates(Instant now);
+    void take_baseline(const SyncSettings& settings, const DeltaEntry& delta);
+    void end_handed_rates();
     void hold_by_load();
     void fade(OwnedCell& cell, const Silence& silence, double seconds);
 };

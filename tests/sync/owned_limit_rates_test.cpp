@@ -56,6 +56,71 @@ TEST_CASE_FIXTURE(Fixture, "however small they are, rates that are heard replace
     CHECK(limit.bucket.offered_rate == doctest::Approx(0.6));
 }
 
+TEST_CASE_FIXTURE(Fixture, "what handed rates reckoned for origins that are gone is taken back") {
+    // An hour limit: what is added stays. Of the 120 a second that were handed over, one origin
+    // with 80 reports, and the other one has gone.
+    limit.parameters = limiter::LimitParameters{1, 3600, 7200, -1, limiter::Law::adaptive};
+    HandoverEntry entry;
+    entry.level = 500;
+    entry.rate = 120;
+    limit.receive(settings, entry, now);
+    pass(200ms);
+    DeltaEntry word = delta(300, 300, 80);
+    word.run_age = 60s;
+    word.believed_level = 510;
+    CHECK(receive(1, word) == DeltaOutcome::baseline);
+    CHECK(limit.bucket.level == doctest::Approx(500 + 0.2 * 119));
+    for (int i = 0; i < 9; ++i) {
+        pass(100ms);
+        word.run_age += 100ms;
+        word.admitted = word.offered = word.offered + 8;
+        CHECK(receive(1, word) == DeltaOutcome::counted);
+    }
+    CHECK(limit.bucket.level == doctest::Approx(500 + 1.1 * 119));
+    pass(101ms);
+    CHECK(limit.handed_rate == 0);
+    CHECK(limit.bucket.level == doctest::Approx(500 + 1.2 * 79).epsilon(0.002));
+    CHECK(limit.bucket.offered_rate == doctest::Approx(80));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a level that an origin or an owner knows better holds nothing to take back") {
+    limit.parameters = limiter::LimitParameters{1, 3600, 7200, -1, limiter::Law::adaptive};
+    HandoverEntry entry;
+    entry.level = 500;
+    entry.rate = 120;
+    SUBCASE("an origin") {
+        limit.receive(settings, entry, now);
+        pass(200ms);
+        DeltaEntry word = delta(300, 300, 120);
+        word.run_age = 60s;
+        word.believed_level = 600;
+        CHECK(receive(1, word) == DeltaOutcome::baseline);
+    }
+    SUBCASE("another owner") {
+        limit.receive(settings, entry, now);
+        pass(200ms);
+        entry.level = 600;
+        limit.receive(settings, entry, now);
+        limit.handed_rate = 1e-9;  // all of it has reported
+    }
+    CHECK(limit.bucket.level == 600);
+    limit.bucket.offered_rate = 0;
+    pass(1300ms);
+    CHECK(limit.bucket.level > 597);
+}
+
+TEST_CASE_FIXTURE(Fixture, "of a limit that drains quickly nothing is left to take back") {
+    HandoverEntry entry;  // 100 a second, and 50 a second expected
+    entry.level = 60;
+    entry.rate = 50;
+    limit.receive(settings, entry, now);
+    pass(1199ms);
+    const double before = limit.bucket.level;
+    pass(2ms);
+    CHECK(limit.bucket.level == doctest::Approx(std::max(0.0, before - 0.2)).epsilon(0.01));
+}
+
 TEST_CASE_FIXTURE(Fixture, "a hand-over is believed for the first second") {
     HandoverEntry entry;
     entry.level = 90;
