@@ -206,8 +206,16 @@ void check_costs(const Kinds& kinds, bool read_on) {
             if (kind.between == "---\n" && file == "quotas.json") {
                 continue;  // JSON has one document in a file
             }
-            const Cost valid = cost_of(document(kValid, file), file);
-            const Cost cost = cost_of(document(kind, file), file);
+            const std::string good = document(kValid, file);
+            const std::string bad = document(kind, file);
+            Cost valid = cost_of(good, file);
+            Cost cost = cost_of(bad, file);
+            // A busy machine makes a time longer, by its caches, and none shorter: the least
+            // counts.
+            for (int again = 0; again < 4 && cost.seconds >= kMostTimes * valid.seconds; ++again) {
+                valid.seconds = std::min(valid.seconds, cost_of(good, file).seconds);
+                cost.seconds = std::min(cost.seconds, cost_of(bad, file).seconds);
+            }
             MESSAGE(file << ", " << kind.what << ": " << cost.seconds / valid.seconds
                          << " of the time, " << static_cast<double>(cost.bytes) / 1e6 << " MB, "
                          << cost.errors << " errors");
