@@ -205,11 +205,16 @@ void OwnedLimit::take_baseline(const SyncSettings& settings, const DeltaEntry& d
     }
 }
 
+/// What the level holds for origins that have not reported. A limit that drains quickly has made up
+/// for it meanwhile, by what it refused or by being empty.
+double OwnedLimit::unclaimed() const {
+    const bool remembers = parameters && parameters->low > to_seconds(kForgets) * parameters->rate;
+    return remembers ? std::min(handed_weight, std::max(0.0, bucket.level)) : 0;
+}
+
 void OwnedLimit::end_handed_rates() {
-    // A limit that drains quickly has made up for it meanwhile, by what it refused or by being
-    // empty.
-    if (parameters && parameters->low > to_seconds(kForgets) * parameters->rate) {
-        bucket.add(*parameters, -handed_weight);
+    if (const double weight = unclaimed(); weight > 0) {
+        bucket.add(*parameters, -weight);
     }
     handed_rate = handed_excess = handed_weight = 0;
 }
@@ -600,7 +605,7 @@ HandoverEntry OwnedLimit::handover(const gossip::MemberId& to, const Silence& si
                                    Instant now) const {
     HandoverEntry entry;
     entry.key = key;
-    entry.level = std::max(0.0, bucket.level);
+    entry.level = std::max(0.0, bucket.level - unclaimed());
     entry.heaviest = bucket.heaviest;
     entry.typical = bucket.typical;
     entry.shedding = bucket.shedding;

@@ -187,6 +187,7 @@ struct OwnedLimit {
     void take_state(const DeltaEntry& delta);
     void add_rates(Instant now);
     void take_baseline(const SyncSettings& settings, const DeltaEntry& delta);
+    [[nodiscard]] double unclaimed() const;
     void end_handed_rates();
     void hold_by_load();
     void fade(OwnedCell& cell, const Silence& silence, double seconds);

@@ -83,6 +83,17 @@ TEST_CASE_FIXTURE(Fixture, "what handed rates reckoned for origins that are gone
     CHECK(limit.bucket.offered_rate == doctest::Approx(80));
 }
 
+TEST_CASE_FIXTURE(Fixture, "what no origin has claimed yet is not handed on with the level") {
+    limit.parameters = limiter::LimitParameters{1, 3600, 7200, -1, limiter::Law::adaptive};
+    HandoverEntry entry;
+    entry.level = 500;
+    entry.rate = 120;
+    limit.receive(settings, entry, now);
+    pass(500ms);
+    CHECK(limit.bucket.level == doctest::Approx(500 + 0.5 * 119));
+    CHECK(limit.handover(test::member(2), silence, now).level == doctest::Approx(500));
+}
+
 TEST_CASE_FIXTURE(Fixture,
                   "a level that an origin or an owner knows better holds nothing to take back") {
     limit.parameters = limiter::LimitParameters{1, 3600, 7200, -1, limiter::Law::adaptive};
@@ -92,7 +103,7 @@ TEST_CASE_FIXTURE(Fixture,
     SUBCASE("an origin") {
         limit.receive(settings, entry, now);
         pass(200ms);
-        DeltaEntry word = delta(300, 300, 120);
+        DeltaEntry word = delta(300, 300, 40);
         word.run_age = 60s;
         word.believed_level = 600;
         CHECK(receive(1, word) == DeltaOutcome::baseline);
@@ -111,14 +122,15 @@ TEST_CASE_FIXTURE(Fixture,
 }
 
 TEST_CASE_FIXTURE(Fixture, "of a limit that drains quickly nothing is left to take back") {
-    HandoverEntry entry;  // 100 a second, and 50 a second expected
+    HandoverEntry entry;  // 100 a second, and 150 a second expected
     entry.level = 60;
-    entry.rate = 50;
+    entry.rate = 150;
     limit.receive(settings, entry, now);
     pass(1199ms);
     const double before = limit.bucket.level;
     pass(2ms);
-    CHECK(limit.bucket.level == doctest::Approx(std::max(0.0, before - 0.2)).epsilon(0.01));
+    CHECK(before > 100);
+    CHECK(limit.bucket.level == doctest::Approx(before).epsilon(0.01));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a hand-over is believed for the first second") {
