@@ -241,6 +241,9 @@ Json to_json(const QuotaRow& row) {
         value["etag"] = row.tag;
     }
     value["definition"] = row.definition ? definition_to_json(*row.definition) : Json(nullptr);
+    if (row.definition && row.definition->options->limits_of_later_version > 0) {
+        value["limits_of_later_version"] = row.definition->options->limits_of_later_version;
+    }
     if (row.file_definition) {
         value["file_definition"] = definition_to_json(*row.file_definition);
     }

@@ -19,7 +19,11 @@ std::string source_text(const Json& row) {
         text += " (" + who + ")";
     }
     const bool in_force = !row.contains("in_force") || row["in_force"] == true;
-    return in_force ? text : text + ", not in force: " + text_of(row, "problem");
+    const std::string problem = text_of(row, "problem");
+    if (!in_force) {
+        return text + ", not in force: " + problem;
+    }
+    return problem.empty() ? text : text + ", but " + problem;
 }
 
 std::vector<std::string> table_row(const Json& row) {
@@ -198,6 +202,11 @@ std::optional<int> try_set(RemoteSession& session, const RemoteOptions& options,
     if (needs_parent(command.name, *report, command.edit)) {
         return complain("'" + command.name + "' is an instance of '" + text_of(*report, "name") +
                         "', to become a quota of its own: say its --parent (or none)");
+    }
+    if (number_of(*report, "limits_of_later_version") > 0) {
+        return complain("'" + command.name +
+                        "' has limits that only a later version of weir knows, and that an edit "
+                        "made here would take away: ask a sidecar of that version");
     }
     const auto edited = apply_edit(base_of(command.name, *report), command.edit);
     if (!edited) {

@@ -59,9 +59,9 @@ std::string sets_text(const Json& config) {
         text += "! " + line + "\n";
     }
     if (const double count = number_of(config, "quotas_incomplete"); count > 0) {
-        text += "! " + short_number(count) +
-                " quotas have limits that only a later version of weir knows; these limits are not "
-                "held here (weir quota list shows which)\n";
+        text += "! limits that only a later version of weir knows are not held here: those of " +
+                short_number(count) + (count == 1 ? " quota" : " quotas") +
+                " (weir quota list shows which)\n";
     }
     return text;
 }

@@ -1,10 +1,10 @@
 #pragma once
 // A stand-in for the next version of weir, so that tests can run two versions in one fleet. It
 // differs from this version by one more kind of limit, the *trial kind*: it sends the limits whose
-// period is 11 s as limits of that kind, which this version does not know. Everything else that
-// shows two versions apart has a place in the protocol, and this version passes over it in the same
-// way. The program weir_next of the tests is linked with another definition of is_next_version()
-// (tests/tools/next_version.cpp); no other program is. Pure functions, thread-safe.
+// period is 11 s as limits of that kind, which this version does not know. Fields of later versions
+// are tested codec by codec (later_versions_test). The program weir_next of the tests is linked
+// with another definition of is_next_version() (tests/tools/next_version.cpp); no other program is.
+// Pure functions, thread-safe.
 
 #include <chrono>
 #include <cstdint>

@@ -45,7 +45,10 @@ bool DefinitionExchange::on_bucket_ask(const MemberId& from, ByteReader& reader,
         if (own[leaf] != ask.leaves[leaf]) {
             store_.overrides().for_each_in_leaf(ask.bucket, leaf,
                                                 [&](const DefinitionEntry& entry) {
-                                                    entries.push_back(&entry);
+                                                    // A longer one is told in bulk.
+                                                    if (entry_size(entry) <= kMaximumEntry) {
+                                                        entries.push_back(&entry);
+                                                    }
                                                     return true;
                                                 });
         }

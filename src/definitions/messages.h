@@ -22,6 +22,9 @@ inline constexpr std::size_t kMaximumReason = 256;     // bytes of `why`
 /// The largest entry, with its length, that fits into one message behind the head of a bucket.
 inline constexpr std::size_t kMaximumEntry = gossip::kMaximumPayload - 3;
 
+/// The most that the bytes of an entry that the store has taken can need, whatever its age.
+inline constexpr std::size_t kMaximumStoredEntry = kMaximumEntry + 64;
+
 /// The hashes of the 64 buckets (or of the 64 leaves of one bucket), cut to 32 bits.
 using ShortHashes = std::array<std::uint32_t, DefinitionMap::kBuckets>;
 [[nodiscard]] ShortHashes shorten(const DefinitionMap::Hashes& hashes);

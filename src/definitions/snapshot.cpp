@@ -95,7 +95,7 @@ std::vector<std::byte> SnapshotWriter::some_entries() {
         map_.for_each_in_leaf(
             leaf_ / DefinitionMap::kLeaves, leaf_ % DefinitionMap::kLeaves,
             [&](const DefinitionEntry& entry) {
-                full = content.remaining() < kMaximumEntry;
+                full = content.remaining() < kMaximumStoredEntry;
                 if (!full) {
                     encode(content, entry, now_);
                     after_ = entry.name;

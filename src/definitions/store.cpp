@@ -173,7 +173,11 @@ std::shared_ptr<const std::vector<std::byte>> DefinitionStore::document_bytes(
 // --- API layer ----------------------------------------------------------------------------------
 
 MergeOutcome DefinitionStore::merge(DefinitionEntry entry, Instant now) {
-    if (entry.kind == EntryKind::set && !decode_definition(entry.name, entry.value)) {
+    const std::size_t texts =
+        entry.name.size() + entry.who.size() + entry.why.size() + entry.value.size();
+    // No edit is so long: whoever made it has invented it, and nobody could pass it on.
+    const bool endless = texts > kMaximumEntry;
+    if (endless || (entry.kind == EntryKind::set && !decode_definition(entry.name, entry.value))) {
         ++counters_.refused_entries;
         return MergeOutcome::invalid;
     }

@@ -253,9 +253,8 @@ ListedDefinition DefinitionStore::listed(std::string_view name, Instant now) con
         }
         if (node->incomplete && result.problem.empty()) {
             result.problem =
-                "it has limits of a kind that only a later version of weir knows; they are not "
-                "held "
-                "here";
+                "it has limits of a kind that only a later version of weir knows, which are not "
+                "held here";
         }
     }
     return result;

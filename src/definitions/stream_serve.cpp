@@ -138,7 +138,7 @@ std::optional<DefinitionStream::Type> DefinitionServe::write(ByteWriter& writer,
 
 /// Writes one entry. False when there is no room for it.
 bool DefinitionServe::write_entry(ByteWriter& writer, const DefinitionEntry& entry, Instant now) {
-    if (writer.remaining() < kMaximumEntry + gossip::kMessageOverhead) {
+    if (writer.remaining() < kMaximumStoredEntry) {
         return false;
     }
     after_ = entry.name;

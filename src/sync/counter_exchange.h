@@ -119,8 +119,8 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     limiter::Limiter& limiter_;
     membership::Transport& transport_;
     SyncStatistics counters_;
-    std::array<LaterKind, kLimitKinds>
-        later_kinds_{};  // by kind; those without an address are none
+    /// By kind; those without an address are none.
+    std::array<LaterKind, kLimitKinds> later_kinds_{};
     Silence silence_;
     Reporter reporter_;
     Owner owner_;

@@ -23,8 +23,8 @@ void DeltaPackets::add(const gossip::MemberId& owner, const DeltaEntry& entry) {
         send(owner, line);
     }
     if (line.open.empty()) {
-        std::array<std::byte, 3> buffer_of_head;
-        ByteWriter head(buffer_of_head);
+        std::array<std::byte, 3> bytes;
+        ByteWriter head(bytes);
         write_delta_head(head, line.next_tag);
         append_bytes(line.open, head.written());
     }

@@ -71,9 +71,13 @@ def test_a_kind_of_limit_of_the_next_version_is_skipped_counted_and_listed(world
     wait_until(lambda: old.metric("weir_quotas") == 3, 20, "the document of the next version")
     assert old.metric("weir_quotas_incomplete") == 2
     assert new.metric("weir_quotas_incomplete") == 0
-    listed = old.command("quota", "list", "-o", "json")
-    assert listed.count("a later version of weir knows") == 2
-    assert "2 quotas have limits that only a later version of weir knows" in old.command("status")
+    assert old.command("quota", "list").count("but it has limits of a kind that only a later version") == 2
+    assert "are not held here: those of 2 quotas" in old.command("status")
+    # An edit made here would take those limits away from all.
+    assert old.quota("both")["limits_of_later_version"] == 1
+    with pytest.raises(RuntimeError, match="has limits that only a later version of weir knows"):
+        old.command("quota", "set", "both", "--mode", "shadow")
+    assert new.quota("both")["definition"]["limits"][1]["rate"] == "55r/11s"
 
     # The limits of the new kind hold where they are known, the others everywhere.
     more = Load(folder, plan(fleet.targets([new, other]), [stream("alone", 40), stream("both", 40)], 8, seed=13),

@@ -14,8 +14,8 @@ namespace {
 using namespace test;
 
 constexpr double kLimit = 400;
-constexpr double kAlert =
-    2;  // seconds; the example in docs/metrics.md has more, and so fires later
+/// In seconds. The example in docs/metrics.md has more, and so fires later.
+constexpr double kAlert = 2;
 constexpr double kEvent = 6;
 /// How soon after a cut the alert has to fire.
 constexpr double kFires = 3;
