@@ -7,7 +7,9 @@
 #include <map>
 
 #include "base/random.h"
+#include "definitions/codec.h"
 #include "definitions/map_entries.h"
+#include "definitions/messages.h"
 #include "definitions/quota.h"
 #include "definitions/store.h"
 
@@ -159,6 +161,43 @@ TEST_CASE("every flipped bit is found, before an entry of its block is given awa
             REQUIRE(real != nullptr);
             CHECK(same_content(entry, *real));
         }
+    }
+}
+
+/// An entry of a peer whose texts have so many bytes together.
+DefinitionEntry entry_of_size(std::size_t number, std::size_t texts) {
+    limiter::QuotaDefinition definition = quota("q", 5);
+    limiter::QuotaOptions options;
+    options.refusal.body = std::string(900, 'x');
+    definition.options = options;
+    DefinitionEntry entry;
+    entry.name = "q" + std::to_string(1000 + number);
+    entry.kind = EntryKind::set;
+    entry.value = encode_definition(definition);
+    entry.version = {1 + number, 9};
+    entry.written = kSaved - 23h;
+    entry.why = std::string(texts - entry.name.size() - entry.value.size(), 'y');
+    return entry;
+}
+
+TEST_CASE("the longest entries that are taken survive, and a longer one is not taken") {
+    constexpr std::size_t kEntries = 60;  // more than one block holds
+    // Shorter entries at the beginning, so that a block ends at any place within an entry.
+    for (std::size_t shorter = 0; shorter < kMaximumEntry; shorter += 40) {
+        CAPTURE(shorter);
+        DefinitionStore store(1);
+        for (std::size_t i = 0; i < kEntries; ++i) {
+            const std::size_t less = i < 8 ? shorter / 8 : 0;
+            REQUIRE(store.merge(entry_of_size(i, kMaximumEntry - less), kSaved) ==
+                    MergeOutcome::applied);
+        }
+        CHECK(store.merge(entry_of_size(kEntries, kMaximumEntry + 1), kSaved) ==
+              MergeOutcome::invalid);
+        CHECK(store.counters().refused_entries == 1);
+        const Bytes file = written(store.overrides());
+        Entries entries;
+        CHECK(read(file, expectation(), &entries) == std::nullopt);
+        CHECK(entries.size() == kEntries);
     }
 }
 
