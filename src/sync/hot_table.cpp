@@ -55,9 +55,6 @@ const HotEntry* HotTable::find(const LimitKey& key) const {
 
 std::vector<std::byte> HotTable::encode(Instant now, std::size_t limit, std::size_t offset) const {
     const std::vector<HotEntry> all = entries(now);
-    if (all.empty()) {
-        return {};
-    }
     std::vector<std::byte> body(limit);
     ByteWriter head(body);
     write_empty_head(head);

@@ -12,7 +12,6 @@ from harness.sidecar import quota
 NEXT = "weir_next"
 HOURLY = 20_000
 RATE = 120
-ROUTES = [{"match": {"path": "/{bucket}/**"}, "quota": ["{bucket}"]}]
 
 
 def level_of(sidecar, name):
@@ -32,7 +31,7 @@ def change_version(fleet, sidecar, program, load):
 
 @pytest.mark.slow
 def test_rolling_up_and_back_loses_no_request_and_counts_none_twice(world, folder):
-    fleet = world.fleet(3, [quota("bucket", f"{HOURLY}r/h")], ROUTES)
+    fleet = world.fleet(3, [quota("bucket", f"{HOURLY}r/h")])
     load = Load(folder, plan(fleet.targets(), [stream("bucket", RATE)], 120, seed=11))
     for program in (NEXT, "weir"):
         for sidecar in fleet:
@@ -60,7 +59,7 @@ def apply(sidecar, quotas, generation):
 
 @pytest.mark.smoke
 def test_a_kind_of_limit_of_the_next_version_is_skipped_counted_and_listed(world, folder):
-    fleet = world.fleet(3, [quota("bucket", "100r/s")], ROUTES)
+    fleet = world.fleet(3, [quota("bucket", "100r/s")])
     old, new, other = fleet
     load = Load(folder, plan(fleet.targets(), [stream("bucket", 30)], 120, seed=12))
     for sidecar in (new, other):

@@ -10,7 +10,19 @@ namespace weir::sync {
 namespace {
 
 using test::stop_draining;
-using Fixture = test::OwnedFixture;
+
+struct Fixture : test::OwnedFixture {
+    /// Makes the limit one by the hour, to which what is added stays, and hands 500 of it over,
+    /// with 120 requests a second.
+    HandoverEntry hand_over_hour_limit() {
+        limit.parameters = limiter::LimitParameters{1, 3600, 7200, -1, limiter::Law::adaptive};
+        HandoverEntry entry;
+        entry.level = 500;
+        entry.rate = 120;
+        limit.receive(settings, entry, now);
+        return entry;
+    }
+};
 
 TEST_CASE_FIXTURE(Fixture,
                   "rates of what is handed over end when the origins had the time to speak") {
@@ -57,13 +69,8 @@ TEST_CASE_FIXTURE(Fixture, "however small they are, rates that are heard replace
 }
 
 TEST_CASE_FIXTURE(Fixture, "what handed rates reckoned for origins that are gone is taken back") {
-    // An hour limit: what is added stays. Of the 120 a second that were handed over, one origin
-    // with 80 reports, and the other one has gone.
-    limit.parameters = limiter::LimitParameters{1, 3600, 7200, -1, limiter::Law::adaptive};
-    HandoverEntry entry;
-    entry.level = 500;
-    entry.rate = 120;
-    limit.receive(settings, entry, now);
+    // Of the 120 a second one origin with 80 reports, and the other one has gone.
+    hand_over_hour_limit();
     pass(200ms);
     DeltaEntry word = delta(300, 300, 80);
     word.run_age = 60s;
@@ -84,11 +91,7 @@ TEST_CASE_FIXTURE(Fixture, "what handed rates reckoned for origins that are gone
 }
 
 TEST_CASE_FIXTURE(Fixture, "what no origin has claimed yet is not handed on with the level") {
-    limit.parameters = limiter::LimitParameters{1, 3600, 7200, -1, limiter::Law::adaptive};
-    HandoverEntry entry;
-    entry.level = 500;
-    entry.rate = 120;
-    limit.receive(settings, entry, now);
+    hand_over_hour_limit();
     pass(500ms);
     CHECK(limit.bucket.level == doctest::Approx(500 + 0.5 * 119));
     CHECK(limit.handover(test::member(2), silence, now).level == doctest::Approx(500));
@@ -96,12 +99,8 @@ TEST_CASE_FIXTURE(Fixture, "what no origin has claimed yet is not handed on with
 
 TEST_CASE_FIXTURE(Fixture,
                   "a level that an origin or an owner knows better holds nothing to take back") {
-    limit.parameters = limiter::LimitParameters{1, 3600, 7200, -1, limiter::Law::adaptive};
-    HandoverEntry entry;
-    entry.level = 500;
-    entry.rate = 120;
+    HandoverEntry entry = hand_over_hour_limit();
     SUBCASE("an origin") {
-        limit.receive(settings, entry, now);
         pass(200ms);
         DeltaEntry word = delta(300, 300, 40);
         word.run_age = 60s;
@@ -109,7 +108,6 @@ TEST_CASE_FIXTURE(Fixture,
         CHECK(receive(1, word) == DeltaOutcome::baseline);
     }
     SUBCASE("another owner") {
-        limit.receive(settings, entry, now);
         pass(200ms);
         entry.level = 600;
         limit.receive(settings, entry, now);
