@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "definitions/map_entries.h"
 
@@ -200,6 +201,21 @@ TEST_CASE("only the latest writers are remembered") {
     REQUIRE(writers.size() == DefinitionMap::kWriters);
     CHECK(writers.front() == Version{40, 1040});
     CHECK(writers.back() == Version{25, 1025});
+}
+
+TEST_CASE("of writers at the same epoch those of the highest versions are remembered") {
+    std::vector<std::uint64_t> numbers(DefinitionMap::kWriters + 1);
+    std::iota(numbers.begin(), numbers.end(), 1001);
+    SUBCASE("that came in order") {}
+    SUBCASE("that came in reverse") { std::reverse(numbers.begin(), numbers.end()); }
+    DefinitionMap map(100);
+    for (const std::uint64_t number : numbers) {
+        map.merge(entry("n" + std::to_string(number), 7, number), kNow);
+    }
+    const std::vector<Version> writers = map.writers();
+    REQUIRE(writers.size() == DefinitionMap::kWriters);
+    CHECK(writers.front() == Version{7, 1000 + DefinitionMap::kWriters + 1});
+    CHECK(writers.back() == Version{7, 1002});
 }
 
 TEST_CASE("hashes are what every version of the protocol makes of the content") {

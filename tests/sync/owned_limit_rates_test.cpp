@@ -223,6 +223,65 @@ TEST_CASE_FIXTURE(Fixture, "a silent origin's rate falls to a third in a tenth o
     CHECK(statistics.silent_origins == silent);
 }
 
+/// Origins 1 and 2, of 50 and 30, are cut off, and origin 3, of 20, goes on; `unit` is the weight
+/// of a request. Two of three silent at once are held.
+struct Held : Fixture {
+    explicit Held(double weight) : unit(weight) {
+        now += 5s;
+        tell(3, 20);
+        tell(1, 50);
+        tell(2, 30);
+        for (int i = 0; i < 60; ++i) {
+            pass(50ms);
+            tell(3, 20);
+        }
+        REQUIRE(limit.find(1)->held);
+        REQUIRE(limit.find(2)->held);
+        REQUIRE(sum() == doctest::Approx(100));
+    }
+    void tell(MemberNumber from, double rate) {
+        silence.heard(from, now);
+        DeltaEntry word = delta(0, 0, rate * unit);
+        word.typical = unit;
+        receive(from, word);
+    }
+    /// What is reckoned as offered by all, once origin 3 tells this rate.
+    double sum_with(double rate) {
+        tell(3, rate);
+        pass(1ms);
+        return sum();
+    }
+    [[nodiscard]] double share(MemberNumber of) { return limit.find(of)->reckoned_rate() / unit; }
+    [[nodiscard]] double sum() const { return limit.bucket.offered_rate / unit; }
+    double unit;
+};
+
+TEST_CASE("load of dead origins that moves to the others takes the held shares with it") {
+    // Whatever the limit counts: a rate below 1 a second is a rate as well.
+    for (const double unit : {1.0, 0.001}) {
+        CAPTURE(unit);
+        Held fixture(unit);
+        CHECK(fixture.sum_with(60) == doctest::Approx(100));  // half of the held 80 came here
+        CHECK(fixture.share(1) == doctest::Approx(25));
+        CHECK(fixture.share(2) == doctest::Approx(15));
+        CHECK(fixture.sum_with(100) == doctest::Approx(100));
+        CHECK(fixture.share(1) == doctest::Approx(0));
+        CHECK(fixture.sum_with(130) == doctest::Approx(130));  // and more than what was held
+        CHECK(fixture.share(1) == 0);
+        CHECK(fixture.sum_with(20) == doctest::Approx(100));  // it was another load after all
+        CHECK(fixture.share(1) == doctest::Approx(50));
+        // Less than before is here: what was cut off offers no more for that.
+        CHECK(fixture.sum_with(5) == doctest::Approx(85));
+    }
+}
+
+TEST_CASE("a load that grows by no more than chance takes nothing of the held shares") {
+    // Of 26 requests a second the standard deviation is 6.6, of 27 it is 6.7.
+    Held fixture(1);
+    CHECK(fixture.sum_with(26) == doctest::Approx(106));
+    CHECK(fixture.sum_with(27) == doctest::Approx(100));
+}
+
 TEST_CASE_FIXTURE(Fixture,
                   "origins are those that were heard of lately; cells are kept for longer") {
     now += 5s;

@@ -107,6 +107,21 @@ TEST_CASE_FIXTURE(Fixture, "a limit is idle when it is empty, without origins, f
     CHECK_FALSE(limit.idle(settings, now));
 }
 
+TEST_CASE_FIXTURE(Fixture, "how full a limit is, is its level's share of low") {
+    limit.bucket.level = 50;
+    CHECK(limit.fullness() == 0.5);
+    limit.parameters_told = true;  // whoever told them may have lied
+    CHECK(limit.fullness() == 0);
+    limit.parameters_told = false;
+    limit.parameters.reset();
+    CHECK(limit.fullness() == 0);
+    // One that refuses everything is never full, and is the first that may be forgotten.
+    limit.parameters = limiter::LimitParameters{};
+    CHECK(limit.fullness() == 0);
+    limit.bucket.level = 0;
+    CHECK(limit.fullness() == 0);
+}
+
 // --- when it is told -----------------------------------------------------------------------------
 
 TEST_CASE_FIXTURE(Fixture,
@@ -173,6 +188,17 @@ TEST_CASE_FIXTURE(Fixture, "who holds and who sheds is always told") {
     limit.note_published();
     limit.bucket.shedding = true;
     CHECK(limit.must_publish(settings, settings.publish_error, 0, 0ms));
+}
+
+TEST_CASE_FIXTURE(Fixture, "what was told is not told again at the same instant") {
+    limit.parameters->high = 100;
+    HandoverEntry entry;  // sheds, though there is room enough to stop
+    entry.level = 60;
+    entry.shedding = true;
+    limit.receive(settings, entry, now);
+    CHECK(limit.must_publish(settings, settings.publish_error, 0, 50ms));
+    limit.note_published();
+    CHECK_FALSE(limit.must_publish(settings, settings.publish_error, 0, 0ms));
 }
 
 TEST_CASE_FIXTURE(Fixture, "what others reckon moves on with the time") {
