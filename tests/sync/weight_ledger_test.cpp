@@ -70,6 +70,18 @@ TEST_CASE_FIXTURE(Fixture, "each rule forgives into a sum of its own") {
         CHECK(sum(WeightFate::late) == doctest::Approx(90));
         CHECK(sum(WeightFate::counted) == doctest::Approx(20));
     }
+    SUBCASE("rule 2: what would fill the bucket above its balance, too") {
+        limit.parameters = limiter::LimitParameters{1e-9, 100, 200, -1, limiter::Law::adaptive};
+        now += 5s;
+        receive(1, delta(120, 120, 0));
+        now += 10s;
+        DeltaEntry late = delta(620, 620, 0);
+        late.oldest_age = 10s;
+        receive(1, late);
+        CHECK(limit.bucket.level == doctest::Approx(150));
+        CHECK(sum(WeightFate::late) == doctest::Approx(470));
+        CHECK(sum(WeightFate::counted) == doctest::Approx(150));
+    }
     SUBCASE("rule 2 without parameters") {
         limit.parameters.reset();
         now += 5s;
@@ -103,6 +115,32 @@ TEST_CASE_FIXTURE(Fixture, "what was reckoned, never came and has drained alread
     pass(500ms);
     receive(1, delta(10, 10, 50));
     CHECK(sum(WeightFate::drained) > 5);
+    CHECK(unaccounted() == doctest::Approx(0));
+}
+
+TEST_CASE_FIXTURE(Fixture, "of a limit made smaller what is above the new ceiling is cut") {
+    now += 5s;
+    receive(1, delta(500, 500, 0));
+    limit.parameters = limiter::LimitParameters{1e-9, 100, 200, 0, limiter::Law::adaptive};
+    receive(1, delta(500, 500, 0));  // nothing new was admitted
+    CHECK(limit.bucket.level == 200);
+    CHECK(sum(WeightFate::counted) == doctest::Approx(200));
+    CHECK(sum(WeightFate::ceiling) == doctest::Approx(300));
+    CHECK(unaccounted() == doctest::Approx(0));
+}
+
+TEST_CASE_FIXTURE(Fixture, "what an edge has drained below zero is no part of what is counted") {
+    limit.parameters = limiter::LimitParameters{1, 5, 5, -1, limiter::Law::adaptive};
+    now += 5s;
+    receive(1, delta(1, 1, 0));
+    now += 20s;
+    receive(1, delta(1, 2, 0));
+    REQUIRE(limit.bucket.level == -3);
+    CHECK(sum(WeightFate::counted) == 1);
+    CHECK(sum(WeightFate::ceiling) == 0);
+    receive(1, delta(2, 3, 0));
+    REQUIRE(limit.bucket.level == 1);
+    CHECK(sum(WeightFate::counted) == 2);
     CHECK(unaccounted() == doctest::Approx(0));
 }
 
