@@ -225,6 +225,20 @@ TEST_CASE("what takes more than the bound is not encoded, what takes just so muc
     CHECK(refused.error().code == ErrorCode::too_large);
 }
 
+TEST_CASE("the refusal of a document names its bound in MiB") {
+    limiter::QuotaOptions options;
+    options.refusal.body = std::string(limiter::kMaxRefusalBody, 'x');
+    limiter::QuotaDefinition large;
+    large.options = options;
+    std::vector<limiter::QuotaDefinition> definitions(2100, large);
+    for (std::size_t i = 0; i < definitions.size(); ++i) {
+        definitions[i].name = "quota-" + std::to_string(i);
+    }
+    const auto refused = encode_document(definitions, std::size_t{2} << 20U);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().message == "the document takes more than 2 MiB in binary form");
+}
+
 TEST_CASE("definition messages survive the way over the wire") {
     CHECK(rc::check([] {
         const auto number = [] { return *rc::gen::arbitrary<std::uint64_t>(); };

@@ -251,6 +251,14 @@ TEST_CASE("the laws at their borders") {
     CHECK(discard_probability(limit, state_of(6.5, 10), 1) == doctest::Approx(2.5 / 15));
 }
 
+TEST_CASE("a model that was told of no heavy weight holds no more than the limit and its debt") {
+    const LimitParameters limit{.rate = 10, .low = 100, .high = 200, .debt = 0};
+    ReckonedLimit model;
+    CHECK(model.ceiling(limit) == 200);
+    model.add(limit, 1000);
+    CHECK(model.level == 200);
+}
+
 TEST_CASE("a weight is judged up to low") {
     const LimitParameters limit{.rate = 5, .low = 5, .high = 10};
     CHECK(judged_level(limit, 2, 3) == 5);

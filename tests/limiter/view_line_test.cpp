@@ -190,6 +190,25 @@ TEST_CASE("a local level below zero is no credit for what is admitted, but is ta
     CHECK(line.view.local_level.load() == doctest::Approx(0));
 }
 
+TEST_CASE("while the fleet's edge sheds, what it left unused is a credit for what is admitted") {
+    const auto level_after_request = [](bool shedding) {
+        OneLimit line(kTiny);
+        line.record.typical.store(1);
+        line.record.level.store(-3);
+        line.view.local_level.store(-3);
+        FleetView view = view_of(-1.5, 0, 0);
+        view.shedding = shedding;
+        line.install(view);
+        REQUIRE(line.view.view_in_force.load());
+        const Reading reading = look_at(line.viewed(), line.now);
+        REQUIRE(reading.level == doctest::Approx(-1.5));
+        CHECK(charge(line.viewed(), reading, 1, false, line.now));
+        return line.level_with_view();
+    };
+    CHECK(level_after_request(true) == doctest::Approx(-0.5));
+    CHECK(level_after_request(false) == doctest::Approx(1));
+}
+
 TEST_CASE("others' rate fills as far as the law lets it, in steps") {
     // Offered 40 and drained 10 a second: the adaptive law balances at 150 plus a little.
     OneLimit line(kSmooth);
