@@ -221,6 +221,14 @@ void add_cluster(Families& families, const ClusterFigures& cluster) {
         .add(number(cluster.synced_limits));
     families.gauge("weir_gossip_owned_limits", "Limits that this sidecar adds up for the fleet.")
         .add(number(cluster.owned_limits));
+    families
+        .gauge(
+            "weir_gossip_awake_limits",
+            "Limits that are looked at regularly, because they have load or something is due: of "
+            "those that this sidecar reports, and of those that it adds up. All others rest and "
+            "cost nothing.")
+        .add({{"side", "reported"}}, number(cluster.awake_synced_limits))
+        .add({{"side", "owned"}}, number(cluster.awake_owned_limits));
     families.gauge("weir_gossip_cells", "Counts of single origins kept for the owned limits.")
         .add(number(cluster.cells));
     families

@@ -168,6 +168,8 @@ struct ClusterFigures {
     double pace_followed = 1;
     std::uint64_t synced_limits = 0;
     std::uint64_t owned_limits = 0;
+    std::uint64_t awake_synced_limits = 0;
+    std::uint64_t awake_owned_limits = 0;
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;
     std::uint64_t isolated_limits = 0;

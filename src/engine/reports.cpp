@@ -125,6 +125,8 @@ Statistics report_statistics(const ReportSources& from, Instant now) {
     statistics.sync = from.counters.counters();
     statistics.synced_limits = from.counters.reporter().size();
     statistics.owned_limits = from.counters.owner().size();
+    statistics.awake_synced_limits = from.counters.reporter().awake();
+    statistics.awake_owned_limits = from.counters.owner().awake();
     statistics.cells = from.counters.owner().cells();
     statistics.hot_limits = from.counters.hot().size();
     statistics.isolated_limits = from.counters.reporter().isolated();

@@ -39,6 +39,9 @@ struct Statistics {
 
     std::uint64_t synced_limits = 0;
     std::uint64_t owned_limits = 0;
+    // Those of them that are looked at regularly; the others rest.
+    std::uint64_t awake_synced_limits = 0;
+    std::uint64_t awake_owned_limits = 0;
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;
     /// Limits that are isolated now, so that the quota's `when_isolated` is in force.

@@ -61,6 +61,7 @@ class Admission {
                               std::size_t& failed);
 
     // --- outcome.cpp
+    void tell_engine(ThreadContext& thread, std::uint32_t id, const Bucket& bucket);
     void report_offered(const Levels& levels, bool admitted, std::int64_t now);
     static void count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
                               std::size_t named);

@@ -58,7 +58,7 @@ void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
                 same ? (charge.charged >> index & 1) != 0 : definition->mode == Mode::enforce;
             ++index;
             if (charged) {
-                visit_limit(Bucket{record, store_.view_of(record), *limit});
+                visit_limit(id, Bucket{record, store_.view_of(record), *limit});
             }
         }
         if (depth == charge.leaf.overflow_depth) {
@@ -69,6 +69,13 @@ void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
         } else {
             head = store_.record(head).owner.load(kRelaxed);
         }
+    }
+}
+
+/// The engine may have ceased to look at the limit since the decision.
+void Admission::tell_engine(ThreadContext& thread, std::uint32_t id, const Bucket& bucket) {
+    if (fleet_.is_listening() && bucket.limit.fleet) {
+        FleetPort::note_active(thread, id, bucket.record);
     }
 }
 
@@ -95,8 +102,9 @@ void Admission::refund(ThreadContext& thread, const Charge& charge, Instant when
                 weight_of(figure_unit(definition), charge.weights, response_bytes);
             thread.figures[definition.statistics].refunded.add(weight);
         },
-        [&](const Bucket& bucket) {
+        [&](std::uint32_t id, const Bucket& bucket) {
             give_back(bucket, weight_of(bucket.limit.unit, charge.weights, response_bytes), now);
+            tell_engine(thread, id, bucket);
         });
 }
 
@@ -120,9 +128,10 @@ void Admission::correct(ThreadContext& thread, Charge& charge, Unit unit, double
             DefinitionFigures& figures = thread.figures[definition.statistics];
             (actual > before ? figures.admitted : figures.refunded).add(std::abs(actual - before));
         },
-        [&](const Bucket& bucket) {
+        [&](std::uint32_t id, const Bucket& bucket) {
             if (bucket.limit.unit == unit) {
                 correct_limit(bucket, before, actual, last, now);
+                tell_engine(thread, id, bucket);
             }
         });
     switch (unit) {

@@ -16,6 +16,7 @@ constexpr std::uint64_t kHintsEvery = 25;  // ticks
 constexpr std::size_t kHintBytes = 500;
 constexpr Duration kLoadEvery = std::chrono::seconds(1);
 constexpr std::uint64_t kForgetSilentEvery = 1000;  // ticks
+constexpr std::uint64_t kForgetDepartedEvery = 50;
 
 }  // namespace
 
@@ -86,6 +87,9 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
     if (now_ - load_.noted() >= kLoadEvery) {
         note_load();
     }
+    if (number % kForgetDepartedEvery == 0) {
+        owner_.forget(silence_.take_departed(now_));
+    }
     silence_.heard(self_number_, now_);  // nobody else says that we live
     if (number % kForgetSilentEvery == 0) {
         silence_.forget_old(now_);
@@ -109,7 +113,7 @@ void CounterExchange::leave(Instant now) {
 
 void CounterExchange::definitions_changed(Instant now) {
     reporter_.refresh_parameters(now);
-    owner_.refresh_parameters();
+    owner_.refresh_parameters(now);
 }
 
 void CounterExchange::follow(std::span<const membership::MembershipEvent> events, Instant now) {
@@ -140,7 +144,7 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
             reporter_.set_self(self_);
             owner_.set_self(self_);
             // What is under way to those who had given us up will not be answered.
-            reporter_.ask_anew();
+            reporter_.ask_anew(now_);
             break;
         case Kind::joined:
             silence_.heard(silence_.number(event.member, now_), now_);
@@ -165,7 +169,7 @@ void CounterExchange::follow_owners() {
 /// A shard is ours now: what our own views believe is better than nothing. The others' rates are
 /// those of former owners' knowledge; if all of these are silent, it is a split, and they are held.
 void CounterExchange::fill_from_views(membership::Shard shard) {
-    reporter_.for_each_in_shard(shard, [&](const SyncedLimit& limit) {
+    reporter_.for_each_in_shard(shard, now_, [&](const SyncedLimit& limit) {
         const OwnerView* view = limit.believed(settings_, now_);
         if (view == nullptr || !view->filled()) {
             return;
@@ -187,7 +191,7 @@ void CounterExchange::fill_from_views(membership::Shard shard) {
 void CounterExchange::stopped(Instant now) {
     now_ = now;
     silence_.restart(now_);
-    reporter_.ask_anew();
+    reporter_.ask_anew(now_);
     owner_.stopped(now_, transport_.owners(), *this);
 }
 

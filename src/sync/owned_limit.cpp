@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace weir::sync {
 namespace {
 
@@ -26,6 +28,13 @@ constexpr Duration kForgets = std::chrono::seconds(10);
 constexpr double kLeap = 10;
 /// Requests of a limit that was not counted for the engine yet.
 constexpr double kUncounted = 30;
+
+/// A limit at rest is looked at again after this time, even if its level has not drained by then.
+constexpr Duration kLongestRest = std::chrono::hours(24);
+
+/// How long the cell of an origin that says nothing is kept: for longer than an origin goes on with
+/// its run, and than a run counts as young.
+Duration remembered(const SyncSettings& settings) { return settings.user_memory * 5 / 4; }
 
 }  // namespace
 
@@ -208,8 +217,12 @@ void OwnedLimit::take_baseline(const SyncSettings& settings, const DeltaEntry& d
 /// What the level holds for origins that have not reported. A limit that drains quickly has made up
 /// for it meanwhile, by what it refused or by being empty.
 double OwnedLimit::unclaimed() const {
-    const bool remembers = parameters && parameters->low > to_seconds(kForgets) * parameters->rate;
-    return remembers ? std::min(handed_weight, std::max(0.0, bucket.level)) : 0;
+    return remembers() ? std::min(handed_weight, std::max(0.0, bucket.level)) : 0;
+}
+
+bool OwnedLimit::remembers() const {
+    return parameters && !parameters->zero() &&
+           parameters->low > to_seconds(kForgets) * parameters->rate;
 }
 
 void OwnedLimit::end_handed_rates() {
@@ -449,8 +462,8 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
         if (presence == Presence::gone) {
             cell.rate = 0;
         }
-        // Kept for longer than an origin goes on with its run, and than a run counts as young.
-        const bool forgotten = age > settings.user_memory * 5 / 4;
+        const bool listens_still = presence != Presence::gone && listens(settings, cell, now);
+        const bool forgotten = age > remembered(settings) && !listens_still;
         // A member that speaks, only not of this limit, has left the limit.
         const bool counts = presence == Presence::heard || silence.is_missing(cell.member);
         if (counts && !forgotten && cell.rate > 0 && !silence.is_self(cell.member)) {
@@ -539,9 +552,11 @@ bool OwnedLimit::misleads(const SyncSettings& settings, double publish_error, st
     const double probability_bound =
         2 * std::max(slack * publish_error, noise) * std::max(0.1, 1 - probability);
     // Where nothing is reckoned between messages each single request is news.
+    // Whoever rests with the limit does not ask, and learns of chance, too, only from the owner.
+    const double budget = 2 * slack * settings.error_budget;
     const double level_bound = limiter::counts_singly(limit, bucket)
                                    ? 0.5 * bucket.typical
-                                   : std::max(2 * slack * settings.error_budget, noise) * width;
+                                   : (remembers() ? budget : std::max(budget, noise)) * width;
     return std::abs(told.probability(limit) - probability) > probability_bound ||
            std::abs(told.level - bucket.level) > level_bound;
 }
@@ -621,6 +636,63 @@ HandoverEntry OwnedLimit::handover(const gossip::MemberId& to, const Silence& si
     }
     entry.rate = std::max(entry.rate, handed_rate);
     return entry;
+}
+
+bool OwnedLimit::at_rest() const {
+    const bool offered = bucket.offered_rate > 0 || handed_rate > 0 || held_rate > 0;
+    const bool told = !urgent && holding == published_holding;
+    if (offered || !told || holding || (!parameters && asks_left > 0)) {
+        return false;
+    }
+    return std::all_of(cells.begin(), cells.end(), [](const OwnedCell& cell) {
+        return cell.rate <= 0 && !cell.deferred && !cell.held;
+    });
+}
+
+/// Whoever still reckons with a rate asks until it is told that there is none.
+void OwnedLimit::begin_rest() {
+    WEIR_ASSERT(at_rest());
+    published.offered_rate = 0;
+    answered.reset();
+}
+
+void OwnedLimit::end_rest(Instant now) {
+    if (was_published && parameters && now > looked) {
+        published.advance(*parameters, published.offered_rate, to_seconds(now - looked));
+    }
+    looked = now;
+}
+
+Instant OwnedLimit::rest_ends(const SyncSettings& settings) const {
+    const Instant unheard =
+        last_use + (cells.empty() ? settings.user_memory : remembered(settings));
+    // How fast it drains nobody has said; one of 0 never does.
+    if (!parameters || parameters->zero() || bucket.level <= 0) {
+        return unheard;
+    }
+    const double seconds = std::min(to_seconds(kLongestRest), bucket.level / parameters->rate);
+    const Instant drained = advanced + from_seconds(seconds);
+    const Instant believed = parameters_told ? last_use + settings.told_memory : drained;
+    return std::max(unheard, std::min(drained, believed));
+}
+
+bool OwnedLimit::listens(const SyncSettings& settings, const OwnedCell& cell, Instant now) const {
+    return now - cell.heard < settings.user_memory ||
+           (remembers() && cell.rate <= 0 && bucket.level > 0);
+}
+
+void OwnedLimit::forget_cell(MemberNumber member, WeightLedger* ledger) {
+    if (const OwnedCell* cell = find(member)) {
+        note(ledger, WeightFate::forgotten, cell->counts.net());
+        cells.erase(cells.begin() + (cell - cells.data()));
+    }
+}
+
+void OwnedLimit::forget_cells(WeightLedger* ledger) {
+    for (const OwnedCell& cell : cells) {
+        note(ledger, WeightFate::forgotten, cell.counts.net());
+    }
+    cells.clear();
 }
 
 bool OwnedLimit::idle(const SyncSettings& settings, Instant now) const {

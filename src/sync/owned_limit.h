@@ -155,6 +155,23 @@ struct OwnedLimit {
     [[nodiscard]] bool unused(const SyncSettings& settings, Instant now) const {
         return cells.empty() && now - last_use > settings.user_memory;
     }
+    /// Whether nothing is due: nobody offers anything, all users reckon as this owner does, and
+    /// nobody has to be asked. The level then only drains, which needs no look at the limit.
+    [[nodiscard]] bool at_rest() const;
+    /// To be called when the limit is not looked at any more, because it is at rest.
+    void begin_rest();
+    /// To be called when it is looked at again.
+    void end_rest(Instant now);
+    /// When a limit at rest can be forgotten: its level has drained, and no origin goes on with a
+    /// run that is counted here.
+    [[nodiscard]] Instant rest_ends(const SyncSettings& settings) const;
+    /// Whether the origin is told of changes: it has used the limit lately, or it rests and goes on
+    /// reckoning with what it was told.
+    [[nodiscard]] bool listens(const SyncSettings& settings, const OwnedCell& cell,
+                               Instant now) const;
+    /// Drops the cell of a member, or all of them.
+    void forget_cell(MemberNumber member, WeightLedger* ledger);
+    void forget_cells(WeightLedger* ledger);
     [[nodiscard]] bool idle(const SyncSettings& settings, Instant now) const;
     /// The level as a share of `low`, by the definitions here.
     [[nodiscard]] double fullness() const;
@@ -188,6 +205,7 @@ struct OwnedLimit {
     void add_rates(Instant now);
     void take_baseline(const SyncSettings& settings, const DeltaEntry& delta);
     [[nodiscard]] double unclaimed() const;
+    [[nodiscard]] bool remembers() const;
     void end_handed_rates();
     void hold_by_load();
     void fade(OwnedCell& cell, const Silence& silence, double seconds);

@@ -26,8 +26,12 @@ constexpr std::uint8_t kAsks = 3;
 constexpr Duration kAskAgain = std::chrono::milliseconds(300);
 /// Limits of a shard that was lost are kept for as long, to fill others.
 constexpr Duration kKeepLost = std::chrono::seconds(3);
+/// So many limits whose rest has ended are forgotten in a tick.
+constexpr std::size_t kRestsEachTick = 256;
 /// When the table is full, so many are looked at for one that can make room.
 constexpr std::size_t kLookedAtForRoom = 16;
+/// A limit that somebody may rest with makes room only if it is emptier than this share of low.
+constexpr double kMakesRoom = 0.5;
 
 std::uint16_t bit_of(membership::Shard shard) { return static_cast<std::uint16_t>(1u << shard); }
 
@@ -52,7 +56,7 @@ std::uint32_t Owner::draw_life() {
 
 OwnedLimit* Owner::obtain(const LimitKey& key, Instant now) {
     if (const auto known = by_key_.find(key); known != by_key_.end()) {
-        wake(known->second);
+        wake(known->second, now);
         return &slots_[known->second];
     }
     if (by_key_.size() >= settings_.maximum_owned_limits && !make_room(now)) {
@@ -63,6 +67,7 @@ OwnedLimit* Owner::obtain(const LimitKey& key, Instant now) {
         free_.push_back(static_cast<std::uint32_t>(slots_.size()));
         slots_.emplace_back();
         awake_flag_.push_back(false);
+        rest_ends_.push_back(Instant{});
     }
     const std::uint32_t slot = free_.back();
     free_.pop_back();
@@ -76,18 +81,21 @@ OwnedLimit* Owner::obtain(const LimitKey& key, Instant now) {
     limit.last_use = limit.looked = now;
     by_key_.emplace(key, slot);
     resolve(limit);
-    wake(slot);
+    wake(slot, now);
     return &limit;
 }
 
 /// In a full table each new limit would be every sidecar's own: the emptiest of a few, in turn,
-/// that nobody uses goes. All slots are in use then, and awake.
+/// that nobody uses goes. All slots are in use then.
 bool Owner::make_room(Instant now) {
-    const OwnedLimit* emptiest = nullptr;
+    OwnedLimit* emptiest = nullptr;
     for (std::size_t i = 0; i < std::min(kLookedAtForRoom, slots_.size()); ++i) {
         room_at_ = (room_at_ + 1) % slots_.size();
-        const OwnedLimit& limit = slots_[room_at_];
-        if (!limit.unused(settings_, now)) {
+        OwnedLimit& limit = slots_[room_at_];
+        limit.advance(now);
+        const bool rests = !awake_flag_[room_at_] && limit.fullness() < kMakesRoom &&
+                           now - limit.last_use > settings_.user_memory;
+        if (!rests && !limit.unused(settings_, now)) {
             continue;
         }
         if (emptiest == nullptr || limit.fullness() < emptiest->fullness()) {
@@ -98,6 +106,7 @@ bool Owner::make_room(Instant now) {
         return false;
     }
     ++statistics_.room_made;
+    emptiest->forget_cells(ledger_);
     by_key_.erase(emptiest->key);
     free_.push_back(static_cast<std::uint32_t>(emptiest - slots_.data()));
     return true;
@@ -142,12 +151,82 @@ void Owner::ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     ask_name(limit, limit.asked, now, sink);
 }
 
-void Owner::wake(std::uint32_t slot) {
+void Owner::wake(std::uint32_t slot, Instant now) {
     if (awake_flag_[slot]) {
         return;
     }
+    slots_[slot].end_rest(now);
     awake_flag_[slot] = true;
     awake_.push_back(slot);
+}
+
+/// A limit that refuses requests is told to others as a rumour while it is awake, so that nobody
+/// lets the first request of a new sidecar pass. Only so many can be told.
+bool Owner::may_rest(const OwnedLimit& limit) {
+    if (!limit.at_rest()) {
+        return false;
+    }
+    if (limit.published_probability <= 0) {
+        return true;
+    }
+    if (refusing_idly_ <= settings_.hot_limits) {
+        return false;
+    }
+    --refusing_idly_;
+    return true;
+}
+
+void Owner::rest(std::uint32_t slot) {
+    OwnedLimit& limit = slots_[slot];
+    awake_flag_[slot] = false;
+    limit.begin_rest();
+    end_rest_at(slot, limit.rest_ends(settings_));
+}
+
+/// A later end that waits in the queue already is replaced by this one; a sooner one finds out for
+/// itself that the rest goes on.
+void Owner::end_rest_at(std::uint32_t slot, Instant end) {
+    if (rest_ends_[slot] == Instant{} || end < rest_ends_[slot]) {
+        rest_ends_[slot] = end;
+        rests_.emplace(end, slot);
+    }
+}
+
+/// Forgets limits whose rest is over.
+void Owner::end_rests(Instant now) {
+    for (std::size_t ended = 0; ended < kRestsEachTick && !rests_.empty(); ++ended) {
+        const auto [due, slot] = rests_.top();
+        if (due > now) {
+            return;
+        }
+        rests_.pop();
+        if (rest_ends_[slot] != due) {
+            continue;  // replaced by a sooner end
+        }
+        rest_ends_[slot] = Instant{};
+        OwnedLimit& limit = slots_[slot];
+        if (limit.life == 0 || awake_flag_[slot]) {
+            continue;
+        }
+        limit.advance(now);
+        if (const Instant end = limit.rest_ends(settings_); end > now) {
+            end_rest_at(slot, end);
+            continue;
+        }
+        limit.forget_cells(ledger_);
+        remove(slot);
+    }
+}
+
+void Owner::forget(const std::vector<MemberNumber>& members) {
+    if (members.empty()) {
+        return;
+    }
+    for (const auto& [key, slot] : by_key_) {
+        for (const MemberNumber member : members) {
+            slots_[slot].forget_cell(member, ledger_);
+        }
+    }
 }
 
 void Owner::receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
@@ -271,10 +350,17 @@ void Owner::name_told(MemberNumber from, const NameEntry& entry, Instant now) {
         {entry.rate, entry.low, entry.high, entry.debt, static_cast<limiter::Law>(entry.law)});
 }
 
-void Owner::refresh_parameters() {
+void Owner::refresh_parameters(Instant now) {
     for (const auto& [key, slot] : by_key_) {
-        if (!slots_[slot].name.empty()) {
-            resolve(slots_[slot]);
+        OwnedLimit& limit = slots_[slot];
+        if (limit.name.empty()) {
+            continue;
+        }
+        limit.advance(now);
+        const auto before = limit.parameters;
+        resolve(limit);
+        if (limit.parameters != before) {
+            wake(slot, now);  // its users may reckon wrongly from now on
         }
     }
 }
@@ -317,6 +403,7 @@ void Owner::begin_shard(membership::Shard shard, const membership::OwnerList& ow
         }
         // Kept from an earlier ownership: too old to build upon, but name and parameters hold.
         slots_[slot].restart(draw_life(), now);
+        wake(slot, now);
     }
 }
 
@@ -346,6 +433,11 @@ void Owner::shard_changed(const membership::OwnerChange& change, Instant now, Ow
     if (before && !after) {
         state.owned = false;
         state.lost = now;
+        for (const auto& [key, slot] : by_key_) {
+            if (membership::shard_of(key.quota) == change.shard) {
+                wake(slot, now);  // to be forgotten soon
+            }
+        }
     }
 }
 
@@ -412,6 +504,7 @@ void Owner::tick(Instant now, OwnerSink& sink) {
     for (std::size_t i = 0; i < awake_.size();) {
         const std::uint32_t slot = awake_[i];
         bool stays = true;
+        bool forgotten = false;
         // A shard's limits together, so that what is published shares datagrams.
         const membership::Shard turn = membership::shard_of(slots_[slot].key.quota);
         OwnedLimit& limit = slots_[slot];
@@ -421,11 +514,9 @@ void Owner::tick(Instant now, OwnerSink& sink) {
             (ticks_ + turn) % kLookEvery == kLookPhase || since >= (kLookEvery + 1) * kTick;
         if (due || (limit.urgent && since >= kUrgentAfter)) {
             const ShardState& shard = shards_[membership::shard_of(limit.key.quota)];
-            if (limit.idle(settings_, now) || (!shard.owned && now - shard.lost > kKeepLost)) {
-                stays = false;
-            } else {
-                look_at(limit, now, sink);
-            }
+            forgotten =
+                limit.idle(settings_, now) || (!shard.owned && now - shard.lost > kKeepLost);
+            stays = !forgotten && look_at(limit, now, sink);
         }
         if (stays) {
             ++i;
@@ -433,12 +524,18 @@ void Owner::tick(Instant now, OwnerSink& sink) {
         }
         awake_[i] = awake_.back();
         awake_.pop_back();
-        remove(slot);
+        if (forgotten) {
+            remove(slot);
+        } else {
+            rest(slot);
+        }
     }
+    end_rests(now);
     publish_overdue(now, sink);
 }
 
-void Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
+bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
+    ++statistics_.looks;
     const Duration since = now - limit.looked;
     limit.looked = now;
     const bool at_once = !crowded() || limit.urgent || !limit.was_published;
@@ -446,13 +543,15 @@ void Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     limit.judge_silence(settings_, silence_, now, ledger_);
     limit.advance(now);
     if (!shards_[membership::shard_of(limit.key.quota)].owned) {
-        return;
+        return true;
     }
     ask_name_again(limit, now, sink);
     const double error = settings_.publish_error * (crowded() ? settings_.crowded_error : 1);
     if (limit.must_publish(settings_, error, pace(), since)) {
         publish(limit, at_once, now, sink);
+        return true;
     }
+    return !may_rest(limit);
 }
 
 bool Owner::crowded() const { return awake_.size() >= settings_.crowd_of_limits; }
@@ -470,7 +569,7 @@ void Owner::publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sin
         cell.deferred = false;
     }
     for (const OwnedCell& cell : cells) {
-        if (now - cell.heard >= settings_.user_memory || silence_.is_gone(cell.member)) {
+        if (!limit.listens(settings_, cell, now) || silence_.is_gone(cell.member)) {
             continue;
         }
         sink.send_total(silence_.id(cell.member),
@@ -482,7 +581,7 @@ void Owner::publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sin
 /// a little for the answer to a delta, or for other publications, to share their datagram.
 void Owner::defer_publication(OwnedLimit& limit, Instant now) {
     for (OwnedCell& cell : limit.cells) {
-        if (cell.deferred || now - cell.heard >= settings_.user_memory) {
+        if (cell.deferred || !limit.listens(settings_, cell, now)) {
             continue;
         }
         cell.deferred = true;
@@ -536,12 +635,14 @@ void Owner::remove(std::uint32_t slot) {
     free_.push_back(slot);
 }
 
-void Owner::note_hot(HotTable& hot, Instant now) const {
+void Owner::note_hot(HotTable& hot, Instant now) {
+    refusing_idly_ = 0;
     for (const std::uint32_t slot : awake_) {
         const OwnedLimit& limit = slots_[slot];
         if (limit.published_probability <= 0 && !limit.bucket.shedding) {
             continue;
         }
+        refusing_idly_ += limit.bucket.offered_rate <= 0 ? 1U : 0U;
         hot.note({limit.key, std::max(0.0, limit.bucket.level), limit.bucket.offered_rate,
                   Duration::zero(), limit.bucket.shedding},
                  now);

@@ -2,14 +2,17 @@
 // The owner's side of the counter synchronisation: the limits of the shards that this sidecar owns.
 // It answers deltas with totals, publishes totals when the users' reckoning has become too wrong,
 // hands limits over when owners change, and asks the other owners for their sums when it begins.
-// Its cost depends on the limits in use: idle ones are not looked at, and later they are forgotten.
+// Its cost depends on the limits with load: one that nobody offers anything rests. It is not looked
+// at until it is heard of again, or until its level has drained and it can be forgotten.
 // Belongs to the control thread. Borrows everything that it is given.
 
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <queue>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -66,15 +69,19 @@ class Owner {
     /// Hands all limits over to the owners that remain.
     void leave(const membership::Owners& owners, Instant now, OwnerSink& sink);
     void stopped(Instant now, const membership::Owners& owners, OwnerSink& sink);
-    void refresh_parameters();
+    void refresh_parameters(Instant now);
+    /// These members are gone for so long that their cells are of no use any more.
+    void forget(const std::vector<MemberNumber>& members);
     void tick(Instant now, OwnerSink& sink);
 
     /// The hottest shedding limits, as rumours.
-    void note_hot(HotTable& hot, Instant now) const;
+    void note_hot(HotTable& hot, Instant now);
     [[nodiscard]] const OwnedLimit* find(const LimitKey& key) const;
     /// Every limit that is kept here, in no order.
     void for_each(const std::function<void(const OwnedLimit&)>& visit) const;
     [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    /// The limits that are looked at regularly; the others rest.
+    [[nodiscard]] std::size_t awake() const { return awake_.size(); }
     [[nodiscard]] std::size_t cells() const;
     [[nodiscard]] bool owns(membership::Shard shard) const { return shards_[shard].owned; }
     /// Datagrams with counters that went in or out in the last second.
@@ -100,6 +107,7 @@ class Owner {
     struct KeyHash {
         std::size_t operator()(const LimitKey& key) const { return hash(key); }
     };
+    using RestEnd = std::pair<Instant, std::uint32_t>;  // with the slot
     OwnedLimit* obtain(const LimitKey& key, Instant now);
     [[nodiscard]] bool make_room(Instant now);
     void resolve(OwnedLimit& limit);
@@ -107,8 +115,13 @@ class Owner {
     void ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink);
     [[nodiscard]] Duration bounded_keep_alive(const OwnedLimit& limit,
                                               const DeltaEntry& delta) const;
-    void wake(std::uint32_t slot);
-    void look_at(OwnedLimit& limit, Instant now, OwnerSink& sink);
+    void wake(std::uint32_t slot, Instant now);
+    /// Whether the limit has to be looked at again.
+    [[nodiscard]] bool look_at(OwnedLimit& limit, Instant now, OwnerSink& sink);
+    [[nodiscard]] bool may_rest(const OwnedLimit& limit);
+    void rest(std::uint32_t slot);
+    void end_rest_at(std::uint32_t slot, Instant end);
+    void end_rests(Instant now);
     void publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sink);
     [[nodiscard]] bool crowded() const;
     void defer_publication(OwnedLimit& limit, Instant now);
@@ -137,6 +150,11 @@ class Owner {
     std::uint64_t ticks_ = 0;
     std::size_t names_left_ = 0;  // how many names may still be asked for in this tick
     std::size_t room_at_ = 0;     // the slot that was looked at last
+    /// When limits at rest can be forgotten, soonest first. Of a slot only the entry counts that
+    /// agrees with rest_ends_; it stays in the queue while its limit is awake in between.
+    std::priority_queue<RestEnd, std::vector<RestEnd>, std::greater<>> rests_;
+    std::vector<Instant> rest_ends_;  // by slot
+    std::size_t refusing_idly_ = 0;   // limits awake that refuse requests, although none come
     Instant asked_at_{};
     Pacing pacing_;
 };

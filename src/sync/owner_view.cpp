@@ -95,6 +95,10 @@ bool OwnerView::matters(const limiter::LimitParameters& limit) const {
     return bucket_.shedding || bucket_.level > (small ? 0 : 0.5 * limit.low);
 }
 
+bool OwnerView::may_rest(const SyncSettings& settings, Instant now) const {
+    return filled_ && !held_ && others_rate() <= 0 && fresh(settings, now);
+}
+
 Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameters& limit,
                      const OriginCounts& own, const Thresholds& thresholds, Instant now) const {
     if (!sent_at_) {
@@ -143,6 +147,9 @@ Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameter
 void OwnerView::sent(const OriginCounts& counts, Instant now) {
     if (flights_.size() == kMaximumFlights) {
         flights_.erase(flights_.begin());
+    }
+    if (resting_ && !asked_at_rest_) {
+        asked_at_rest_ = now;
     }
     flights_.push_back({counts, now});
     ++unanswered_;
@@ -204,7 +211,8 @@ bool OwnerView::receive(const SyncSettings& settings, const limiter::LimitParame
     bucket_.clamp(limit);
     net_seen_ = own.net();
     heard_ = now;
-    distrusted_ = false;
+    distrusted_ = resting_ = false;
+    asked_at_rest_.reset();
     advanced_ = now;
     return true;
 }
@@ -287,6 +295,9 @@ bool OwnerView::fresh(const SyncSettings& settings, Instant now) const {
     if (!heard_ || asked_in_vain(settings, now)) {
         return false;
     }
+    if (resting_) {
+        return true;
+    }
     Duration keep = keep_alive(settings, 0);
     if (known_.rate <= 0) {
         keep *= kIdlePollFactor;
@@ -297,7 +308,12 @@ bool OwnerView::fresh(const SyncSettings& settings, Instant now) const {
 }
 
 bool OwnerView::within_hold(const SyncSettings& settings, Duration hold, Instant now) const {
-    return heard_ && !fresh(settings, now) && now - *heard_ < hold + settings.view_floor;
+    if (!heard_ || fresh(settings, now)) {
+        return false;
+    }
+    // Of a limit at rest the silence begins with the first question.
+    const Instant silent_since = std::max(*heard_, asked_at_rest_.value_or(*heard_));
+    return now - silent_since < hold + settings.view_floor;
 }
 
 Duration OwnerView::oldest_age(Instant now) const {

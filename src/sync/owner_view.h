@@ -74,6 +74,12 @@ class OwnerView {
                             Instant now) const;
     /// Whether the owner is to be asked for the level although there is nothing to report.
     [[nodiscard]] bool matters(const limiter::LimitParameters& limit) const;
+    /// Whether the view stays right when the owner is not asked any more: it is believed, and the
+    /// level in it only drains, because no other origin offers anything.
+    [[nodiscard]] bool may_rest(const SyncSettings& settings, Instant now) const;
+    /// To be called when the owner is not asked any more. It is believed until it is asked in vain;
+    /// it tells of changes by itself.
+    void rest() { resting_ = true; }
     /// Remembers a delta that is being sent. `counts` must be quantised.
     void sent(const OriginCounts& counts, Instant now);
 
@@ -152,6 +158,8 @@ class OwnerView {
     bool filled_ = false;
     bool held_ = false;
     bool distrusted_ = false;
+    bool resting_ = false;
+    std::optional<Instant> asked_at_rest_;  // when the owner was first asked after the rest
     bool owner_sheds_ = false;
     std::optional<Instant> heard_;
     std::optional<Instant> sent_at_;

@@ -21,6 +21,14 @@ constexpr Duration kRunIdle = std::chrono::seconds(50);
 constexpr Duration kGiveUp = std::chrono::minutes(10);
 constexpr Duration kGiveUpWhenCrowded = std::chrono::minutes(1);
 constexpr std::size_t kSweptPerTick = 16;
+/// The owners of limits at rest are asked after this share of rest_memory at the soonest, and at
+/// multiples of kAskedTogether, so that questions share datagrams.
+constexpr double kAskedAfter = 0.75;
+constexpr Duration kAskedTogether = std::chrono::seconds(10);
+/// The owners of so many limits at rest are asked in a tick.
+constexpr std::size_t kAskedPerTick = 128;
+/// New owners of limits at rest are told within this time: half of that in which they listen.
+constexpr double kToldWithinSeconds = 0.5;
 /// A rumour that is not renewed in this time ends.
 constexpr Duration kRumourTime = std::chrono::seconds(3);
 constexpr std::size_t kMaximumRumours = 256;
@@ -39,6 +47,7 @@ void Reporter::tick(Instant now, const membership::Owners& owners, const HotTabl
                     DeltaSink& sink) {
     ++ticks_;
     adopt_touched(now, owners, hot);
+    ask_for_rests(now);
     candidates_.clear();
     const std::uint64_t cold_every =
         std::clamp<std::uint64_t>(awake_.size() / kColdEachTick, 1, kColdEvery);
@@ -149,6 +158,8 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const membership::Owners
 void Reporter::add_to_awake(std::uint32_t slot, Instant now) {
     SyncedLimit& limit = slots_[slot];
     limit.awake = true;
+    limit.resting = false;
+    rumoured_.erase(slot);
     limit.woken = now;
     awake_.push_back(slot);
 }
@@ -169,6 +180,7 @@ void Reporter::wake(std::uint32_t slot, Instant now) {
 }
 
 void Reporter::look_at(std::uint32_t slot, Instant now) {
+    ++statistics_.looks;
     SyncedLimit& limit = slots_[slot];
     const auto counts = limiter_.read(limit.ref, now);
     if (!counts) {
@@ -191,12 +203,54 @@ void Reporter::look_at(std::uint32_t slot, Instant now) {
         }
     }
     if (limit.may_sleep(settings_, now)) {
-        limit.awake = false;
-        note_isolation(limit, false, now);
-        if (limit.installed) {
-            limiter_.uninstall(limit.ref, now);
+        fall_asleep(slot, now);
+    }
+}
+
+void Reporter::fall_asleep(std::uint32_t slot, Instant now) {
+    SyncedLimit& limit = slots_[slot];
+    limit.awake = false;
+    note_isolation(limit, false, now);
+    if (limit.installed && limit.matters()) {
+        limit.rest();
+        const double share = kAskedAfter + (1 - kAskedAfter) * random_.unit();
+        const Instant due = now + from_seconds(share * to_seconds(settings_.rest_memory));
+        ask_at(slot, due - due.time_since_epoch() % kAskedTogether);
+        return;
+    }
+    if (limit.installed) {
+        limiter_.uninstall(limit.ref, now);
+    }
+    limit.installed = false;
+}
+
+/// Asks the owners of this limit at rest then, or sooner if that is planned already.
+void Reporter::ask_at(std::uint32_t slot, Instant when) {
+    SyncedLimit& limit = slots_[slot];
+    if (limit.asks_at == Instant{} || when < limit.asks_at) {
+        limit.asks_at = when;
+        questions_.emplace(when, slot);
+    }
+}
+
+/// Limits at rest are asked for every few minutes, because owners may have lost what they tell
+/// whom, and soon after an owner has changed.
+void Reporter::ask_for_rests(Instant now) {
+    for (std::size_t asked = 0; asked < kAskedPerTick && !questions_.empty(); ++asked) {
+        const auto [due, slot] = questions_.top();
+        if (due > now) {
+            return;
         }
-        limit.installed = false;
+        questions_.pop();
+        SyncedLimit& limit = slots_[slot];
+        if (limit.asks_at != due) {
+            continue;  // asked sooner, or another limit has the slot
+        }
+        limit.asks_at = Instant{};
+        if (limit.resting) {
+            limit.looked = Instant{};
+            add_to_awake(slot, now);
+        }
     }
 }
 
@@ -363,6 +417,12 @@ bool Reporter::rumour(const HotEntry& entry, Instant now) {
     if (limit.awake) {
         return true;
     }
+    if (limit.resting) {
+        if (limit.is_news(settings_, entry, now)) {
+            wake(known->second, now);
+        }
+        return true;
+    }
     if (rumoured_.size() >= kMaximumRumours && !rumoured_.contains(known->second)) {
         return true;
     }
@@ -410,8 +470,13 @@ void Reporter::shard_changed(membership::Shard shard, const membership::OwnerLis
         }
         SyncedLimit& limit = slots_[slot];
         const bool lately = now - limit.touched < settings_.user_memory;
-        if (limit.set_owners(owners) && lately && !limit.awake) {
+        if (!limit.set_owners(owners) || limit.awake) {
+            continue;
+        }
+        if (lately) {
             add_to_awake(slot, now);
+        } else if (limit.resting) {
+            ask_at(slot, now + from_seconds(kToldWithinSeconds * random_.unit()));
         }
     }
 }
@@ -441,10 +506,14 @@ void Reporter::distrust(const gossip::MemberId& owner, Instant now) {
     }
 }
 
-void Reporter::ask_anew() {
+void Reporter::ask_anew(Instant now) {
     for (const auto& [key, slot] : by_key_) {
         for (OwnerView& view : slots_[slot].views) {
             view.ask_anew();
+        }
+        if (slots_[slot].resting) {
+            slots_[slot].looked = Instant{};
+            add_to_awake(slot, now);
         }
     }
 }
@@ -453,6 +522,10 @@ void Reporter::refresh_parameters(Instant now) {
     for (const auto& [key, slot] : by_key_) {
         if (const auto identity = limiter_.identity(slots_[slot].ref)) {
             SyncedLimit& limit = slots_[slot];
+            if (limit.resting && limit.parameters != identity->parameters) {
+                reckon_rest(limit, now);
+                wake(slot, now);
+            }
             limit.parameters = identity->parameters;
             if (limit.when_isolated == identity->when_isolated &&
                 limit.safe_capacity == identity->safe_capacity) {
@@ -509,7 +582,10 @@ void Reporter::sweep(Instant now) {
         if (limit.run == 0 || limit.awake) {
             continue;
         }
-        if (now - limit.touched > patience || !limiter_.identity(limit.ref)) {
+        const bool rests = limit.resting && !limit.has_drained(now) &&
+                           (!crowded || now - limit.touched <= kGiveUp);
+        const bool given_up = now - limit.touched > patience && !rests;
+        if (given_up || !limiter_.identity(limit.ref)) {
             remove(static_cast<std::uint32_t>(sweep_at_), now);
         }
     }
@@ -610,12 +686,23 @@ std::vector<LimitSilence> Reporter::silences(std::size_t most, Instant now) cons
     return result;
 }
 
-void Reporter::for_each_in_shard(membership::Shard shard,
-                                 const std::function<void(const SyncedLimit&)>& visit) const {
+/// Advances the views of a limit at rest as if they had been looked at all the time.
+void Reporter::reckon_rest(SyncedLimit& limit, Instant now) {
+    if (const auto counts = limiter_.read(limit.ref, now)) {
+        limit.advance(*counts, earliest(), now);
+    }
+}
+
+void Reporter::for_each_in_shard(membership::Shard shard, Instant now,
+                                 const std::function<void(const SyncedLimit&)>& visit) {
     for (const auto& [key, slot] : by_key_) {
-        if (membership::shard_of(key.quota) == shard) {
-            visit(slots_[slot]);
+        if (membership::shard_of(key.quota) != shard) {
+            continue;
         }
+        if (slots_[slot].resting) {
+            reckon_rest(slots_[slot], now);
+        }
+        visit(slots_[slot]);
     }
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 // The origin's side of the counter synchronisation: which limits are in use here, what is believed
-// of each, and which deltas are due to which owner. Its cost depends on the limits in use: idle
-// ones are not looked at. Belongs to the control thread. Borrows settings, limiter and statistics.
+// of each, and which deltas are due to which owner. Its cost depends on the limits with load: the
+// others sleep and are not looked at. One that sleeps with a level that matters rests: the limiter
+// goes on with what its owners said last. Belongs to the control thread. Borrows settings, limiter
+// and statistics.
 //
 // Invariants: there are at most maximum_synced_limits entries. Rounds of deltas to one owner are on
 // average at least minimum_interval apart; interval_burst more may follow at once. The first delta
@@ -9,8 +11,10 @@
 
 #include <cstdint>
 #include <map>
+#include <queue>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -56,7 +60,7 @@ class Reporter {
     void lost(const gossip::MemberId& owner);
     /// To be called after a stop of the process or with a new incarnation: earlier deltas will not
     /// be answered, so the owners are asked again.
-    void ask_anew();
+    void ask_anew(Instant now);
     /// Definitions have changed: reads all parameters again.
     void refresh_parameters(Instant now);
     /// The limiter has reused records for other limits: drops what is kept for the earlier limits.
@@ -66,6 +70,8 @@ class Reporter {
     /// Every limit that is kept here, in no order.
     void for_each(const std::function<void(const SyncedLimit&)>& visit) const;
     [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    /// The limits that are looked at regularly.
+    [[nodiscard]] std::size_t awake() const { return awake_.size(); }
     /// The number of limits that are isolated now.
     [[nodiscard]] std::size_t isolated() const { return isolated_; }
     /// The staleness: the greatest age of what is known here of the other members' part in a limit
@@ -77,8 +83,9 @@ class Reporter {
     /// At most `most` limits in use that have other owners than this member, first those whose
     /// owners have all been silent for longest.
     [[nodiscard]] std::vector<LimitSilence> silences(std::size_t most, Instant now) const;
-    void for_each_in_shard(membership::Shard shard,
-                           const std::function<void(const SyncedLimit&)>& visit) const;
+    /// Visits the limits of a shard. Those at rest are reckoned up to `now` before.
+    void for_each_in_shard(membership::Shard shard, Instant now,
+                           const std::function<void(const SyncedLimit&)>& visit);
 
   private:
     struct Candidate {
@@ -93,6 +100,7 @@ class Reporter {
         Instant next{};
         std::size_t limits = 0;
     };
+    using Question = std::pair<Instant, std::uint32_t>;  // with the slot
     struct KeyHash {
         std::size_t operator()(const LimitKey& key) const { return hash(key); }
     };
@@ -104,6 +112,10 @@ class Reporter {
     void wake(std::uint32_t slot, Instant now);
     void add_to_awake(std::uint32_t slot, Instant now);
     void look_at(std::uint32_t slot, Instant now);
+    void fall_asleep(std::uint32_t slot, Instant now);
+    void ask_at(std::uint32_t slot, Instant when);
+    void ask_for_rests(Instant now);
+    void reckon_rest(SyncedLimit& limit, Instant now);
     void note_isolation(SyncedLimit& limit, bool isolated, Instant now);
     void install(SyncedLimit& limit, const limiter::LocalCounts& counts, Instant now);
     void send_due(Instant now, DeltaSink& sink);
@@ -129,6 +141,9 @@ class Reporter {
     std::vector<std::uint32_t> by_record_;  // limiter's record -> slot + 1
     std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
     std::vector<Candidate> candidates_;
+    /// When the owners of limits at rest are asked, soonest first. Of a slot only the entry counts
+    /// that agrees with SyncedLimit::asks_at.
+    std::priority_queue<Question, std::vector<Question>, std::greater<>> questions_;
     std::map<gossip::MemberId, Round> rounds_;
     // Slots that are asleep and have a rumour in the limiter's record.
     std::unordered_map<std::uint32_t, Instant> rumoured_;

@@ -26,7 +26,7 @@ struct SyncSettings {
     /// share a datagram, the less each of them costs.
     std::size_t few_limits = 3;
     Duration longest_interval = 400ms;
-    /// An owner of at least crowd_of_limits limits that were used in the last minute is crowded.
+    /// An owner of at least crowd_of_limits limits that do not rest is crowded.
     /// Its publications wait up to publication_wait to share a datagram with the answer to a delta
     /// or with other publications to the same user. It publishes only when the error is
     /// crowded_error times as large, because answers reach most users sooner anyway.
@@ -63,8 +63,11 @@ struct SyncSettings {
     /// The users of a limit are the members that reported it within this time.
     Duration user_memory = 60s;
     /// An owner forgets a limit that it knows only from others after this time without a message,
-    /// even if its level is still high; its origins have forgotten it by then, too.
-    Duration told_memory = 10min;
+    /// even if its level is still high. Whoever rests with it asks sooner.
+    Duration told_memory = 2h;
+    /// The owners of a limit at rest are asked at least so often, which is more often than
+    /// told_memory.
+    Duration rest_memory = 1h;
     /// A run that began less than this ago, and after the owner took the shard over, counts in
     /// full.
     Duration fresh_run = 60s;

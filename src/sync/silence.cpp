@@ -37,7 +37,7 @@ void Silence::heard(MemberNumber number, Instant now) {
     Known& member = members_[number];
     member.last_packet = now;
     member.unreachable = false;
-    member.dead = false;
+    member.dead = member.departed = false;
     member.questioned = {};
     if (!member.silent) {
         return;
@@ -170,8 +170,7 @@ void Silence::forget_old(Instant now) {
     for (auto each = numbers_.begin(); each != numbers_.end();) {
         const Known& member = members_[each->second];
         const bool old = member.gone && now - member.gone_at > kForgetAfter;
-        const bool long_silent = now - member.last_packet > 10 * kForgetAfter;
-        if (!old && !long_silent) {
+        if (!member.departed || (!old && !long_silent(member, now))) {
             ++each;
             continue;
         }
@@ -179,6 +178,25 @@ void Silence::forget_old(Instant now) {
         free_.push_back(each->second);
         each = numbers_.erase(each);
     }
+}
+
+bool Silence::long_silent(const Known& member, Instant now) {
+    return now - member.last_packet > 10 * kForgetAfter;
+}
+
+std::vector<MemberNumber> Silence::take_departed(Instant now) {
+    const Duration kept = settings_.user_memory * 5 / 4;
+    std::vector<MemberNumber> departed;
+    for (const auto& [id, number] : numbers_) {
+        Known& member = members_[number];
+        const bool left = (member.gone && now - member.gone_at > kept) ||
+                          (member.dead && now - member.last_packet > kept);
+        if (!member.departed && (left || long_silent(member, now))) {
+            member.departed = true;
+            departed.push_back(number);
+        }
+    }
+    return departed;
 }
 
 void Silence::restart(Instant now) {

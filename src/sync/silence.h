@@ -82,6 +82,11 @@ class Silence {
     /// How long the rate of a member that is held still counts.
     [[nodiscard]] Duration hold_left(MemberNumber member, Instant now) const;
 
+    /// The members that are gone or given up, and whose last packet came so long ago that no cell
+    /// of theirs is of use any more. Each is returned once.
+    [[nodiscard]] std::vector<MemberNumber> take_departed(Instant now);
+    /// Forgets members that take_departed() has returned, so that their numbers are given to
+    /// others.
     void forget_old(Instant now);
     /// To be called after this process was stopped: the time of the stop counts as nobody's
     /// silence.
@@ -101,7 +106,8 @@ class Silence {
         bool silent = false;
         bool split = false;  // has been held during this silence already
         bool gone = false;
-        bool dead = false;  // membership has given it up
+        bool dead = false;      // membership has given it up
+        bool departed = false;  // returned by take_departed()
         bool unreachable = false;
         /// Another incarnation is at its address, after it had been given up.
         bool succeeded = false;
@@ -111,6 +117,7 @@ class Silence {
     void fall_silent(Known& member, Duration keep_alive, Instant now);
     [[nodiscard]] bool anybody_heard() const;
     void hold(Known& member, Instant now);
+    [[nodiscard]] static bool long_silent(const Known& member, Instant now);
 
     const SyncSettings& settings_;
     SyncStatistics& statistics_;

@@ -23,6 +23,9 @@ struct SyncStatistics {
     std::uint64_t handovers_received = 0;
     std::uint64_t names_asked = 0;
     std::uint64_t names_told = 0;
+    /// How often a tick looked at a limit, as an origin or as an owner. Limits without load are not
+    /// looked at.
+    std::uint64_t looks = 0;
     std::uint64_t room_made = 0;  // unused owned limits that were dropped to make room for others
 
     // How often the three rules for increases and the rules for silence were applied.

@@ -182,8 +182,9 @@ bool SyncedLimit::is_alone_with_its_rate(OwnerView& view, const SyncSettings& se
 Duration SyncedLimit::staleness(const SyncSettings& settings, const gossip::MemberId& self,
                                 Instant now) const {
     const OwnerView* best = believed(settings, now);
+    // While the limit slept nobody was asked.
     if (best != nullptr && best->owner() != self && best->fresh(settings, now)) {
-        return best->staleness(now);
+        return std::min(best->staleness(now), now - woken);
     }
     std::optional<Instant> word;
     if (last_word && now - *last_word < kMissedFor) {
@@ -200,7 +201,6 @@ Duration SyncedLimit::staleness(const SyncSettings& settings, const gossip::Memb
             word = std::max(word.value_or(*view.heard_at()), *view.heard_at());
         }
     }
-    // While the limit slept nobody was asked.
     return word ? now - std::max(*word, woken) : Duration::zero();
 }
 
@@ -253,10 +253,40 @@ bool SyncedLimit::may_sleep(const SyncSettings& settings, Instant now) const {
         return false;
     }
     return std::all_of(views.begin(), views.end(), [&](const OwnerView& view) {
+        const bool settled =
+            !(view.heard() && view.matters(parameters)) || view.may_rest(settings, now);
         // A rate that was told and is no more has to be taken back: silence would count as missed.
-        return view.quiet(own) && !view.awaiting() && !(view.heard() && view.matters(parameters)) &&
+        return view.quiet(own) && !view.awaiting() && settled &&
                view.need(settings, parameters, own, thresholds(settings), now) == Need::none;
     });
+}
+
+bool SyncedLimit::matters() const {
+    return std::any_of(views.begin(), views.end(), [this](const OwnerView& view) {
+        return view.heard() && view.matters(parameters);
+    });
+}
+
+bool SyncedLimit::has_drained(Instant now) const {
+    const double drained = parameters.rate * to_seconds(now - looked);
+    return std::all_of(views.begin(), views.end(),
+                       [&](const OwnerView& view) { return view.bucket().level <= drained; });
+}
+
+bool SyncedLimit::is_news(const SyncSettings& settings, const HotEntry& rumour, Instant now) const {
+    const double drained = parameters.rate * to_seconds(now - looked);
+    const double more = std::max(
+        own.typical, 2 * settings.error_budget * limiter::threshold_width(parameters, own.typical));
+    return std::all_of(views.begin(), views.end(), [&](const OwnerView& view) {
+        return rumour.level > view.bucket().level - drained + more;
+    });
+}
+
+void SyncedLimit::rest() {
+    resting = true;
+    for (OwnerView& view : views) {
+        view.rest();
+    }
 }
 
 limiter::FleetView SyncedLimit::fleet_view(const OwnerView& view,

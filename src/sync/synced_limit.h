@@ -43,6 +43,10 @@ struct SyncedLimit {
     bool awake = false;
     bool installed = false;
     bool isolated = false;
+    /// Asleep, with a level that matters: the limiter goes on reckoning with what the owners said
+    /// last, and they tell of changes.
+    bool resting = false;
+    Instant asks_at{};  // when its owners are asked although it rests
 
     void begin_run(std::uint32_t new_run, const limiter::LocalCounts& counts, Instant now);
     /// Takes the limiter's counts in and advances the views. `earliest` is the earliest time at
@@ -77,8 +81,16 @@ struct SyncedLimit {
     [[nodiscard]] Thresholds thresholds(const SyncSettings& settings) const;
     [[nodiscard]] bool hot() const;
     /// Whether no tick is needed: no delta awaits its answer, there is nothing to report, and the
-    /// level does not matter.
+    /// level does not matter or only drains.
     [[nodiscard]] bool may_sleep(const SyncSettings& settings, Instant now) const;
+    /// Whether a level is known that matters for the next request.
+    [[nodiscard]] bool matters() const;
+    /// Whether the largest level that was known when the limit was last looked at has drained.
+    [[nodiscard]] bool has_drained(Instant now) const;
+    void rest();
+    /// Whether a rumour says that a limit at rest has been used more than is known here.
+    [[nodiscard]] bool is_news(const SyncSettings& settings, const HotEntry& rumour,
+                               Instant now) const;
     [[nodiscard]] limiter::FleetView fleet_view(const OwnerView& view,
                                                 const limiter::LocalCounts& counts) const;
     [[nodiscard]] DeltaEntry delta(const SyncSettings& settings, const OwnerView& view,

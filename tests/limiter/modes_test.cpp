@@ -165,6 +165,23 @@ RateLimit bytes_per_second(double amount) {
     return limit;
 }
 
+TEST_CASE("weight that is corrected or given back after the decision reports the limit again") {
+    Fixture fixture({quota("q", {bytes_per_second(1e6), per_second(10)})});
+    const auto reported = [&fixture] {
+        std::size_t limits = 0;
+        fixture.limiter.drain_active([&](LimitRef) { ++limits; });
+        return limits;
+    };
+    Decision decision = fixture.check("q");
+    CHECK(reported() == 2);
+    CHECK(reported() == 0);
+    fixture.limiter.correct(fixture.thread, decision.charge, Unit::response_bytes, 300, fixture.now,
+                            false);
+    CHECK(reported() == 1);
+    fixture.limiter.refund(fixture.thread, decision.charge, fixture.now);
+    CHECK(reported() == 2);
+}
+
 TEST_CASE("response bytes are charged by the mean of the true weights and corrected as they flow") {
     Fixture fixture({quota("q", {bytes_per_second(1e6)})});
     Decision first = fixture.check("q");

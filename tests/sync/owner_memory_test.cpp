@@ -44,6 +44,7 @@ struct Fixture : OwnerSink {
                 statistics};
 
     Fixture() {
+        settings.told_memory = 10min;
         owners.recompute(std::vector<membership::Candidate>{{member(0), {}}});
         owner.set_self(member(0));
         owner.start(owners, now);
@@ -85,7 +86,11 @@ struct Fixture : OwnerSink {
     }
     [[nodiscard]] double level(std::uint32_t limit) const {
         const OwnedLimit* known = owner.find(key(limit));
-        return known == nullptr ? -1 : known->bucket.level;
+        if (known == nullptr || !known->parameters) {
+            return known == nullptr ? -1 : known->bucket.level;
+        }
+        // What is at rest has drained since it was last looked at.
+        return known->bucket.level - known->parameters->rate * to_seconds(now - known->advanced);
     }
 };
 
@@ -137,7 +142,7 @@ TEST_CASE_FIXTURE(Fixture, "a limit of 0 keeps no level") {
     now += 2s;
     report(1, 90);
     used_here->rate = 0;
-    owner.refresh_parameters();
+    owner.refresh_parameters(now);
     pass(80s);
     CHECK(owner.size() == 0);
 }

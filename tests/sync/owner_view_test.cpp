@@ -294,6 +294,40 @@ TEST_CASE_FIXTURE(
     CHECK_FALSE(view.within_hold(settings, Duration::zero(), now + 2s));
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a view at rest is believed until its owner is asked in vain, then held") {
+    exchange(50, 0);
+    CHECK(view.may_rest(settings, now));
+    view.rest();
+    pass(1h);
+    CHECK(view.fresh(settings, now));
+    view.sent(own, now);
+    pass(900ms);
+    CHECK(view.fresh(settings, now));
+    pass(200ms);
+    CHECK_FALSE(view.fresh(settings, now));
+    CHECK(view.within_hold(settings, 10s, now));
+    pass(10s);
+    CHECK_FALSE(view.within_hold(settings, 10s, now));
+    receive(total(50, 0));
+    pass(3s);
+    CHECK_FALSE(view.fresh(settings, now));  // it does not rest any more
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a view does not rest while others have load, or the owner holds a share") {
+    exchange(50, 20);
+    CHECK_FALSE(view.may_rest(settings, now));
+    TotalEntry held = total(50, 0);
+    held.held = true;
+    receive(held);
+    CHECK_FALSE(view.may_rest(settings, now));
+    receive(total(50, 0));
+    CHECK(view.may_rest(settings, now));
+    pass(3s);
+    CHECK_FALSE(view.may_rest(settings, now));  // not heard for long
+}
+
 TEST_CASE_FIXTURE(Fixture, "an owner's first word acknowledges nothing by itself") {
     admit(100);
     view.begin_run(own, now - 20s);

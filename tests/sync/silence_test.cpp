@@ -152,13 +152,35 @@ TEST_CASE_FIXTURE(Fixture, "a stop of our own forgives all silence; heard again 
 }
 
 TEST_CASE_FIXTURE(Fixture, "whoever is gone is forgotten, the table stays small") {
+    std::size_t departed = 0;
     for (std::uint32_t i = 0; i < 1000; ++i) {
         silence.number(member(i), now);
         silence.gone(member(i), now);
         now += 3s;
+        departed += silence.take_departed(now).size();
         silence.forget_old(now);
     }
     CHECK(silence.size() <= 60);
+    CHECK(departed >= 1000 - 30);
+}
+
+TEST_CASE_FIXTURE(Fixture, "who left is returned once, after a while, and again if it came back") {
+    const MemberNumber one = silence.number(member(1), now);
+    const MemberNumber two = silence.number(member(2), now);
+    const MemberNumber live = silence.number(member(3), now);
+    silence.gone(member(1), now);
+    silence.died(member(2));
+    now += 70s;
+    CHECK(silence.take_departed(now).empty());
+    now += 6s;
+    CHECK(silence.take_departed(now) == std::vector<MemberNumber>{one, two});
+    CHECK(silence.take_departed(now).empty());
+    silence.heard(two, now);
+    silence.died(member(2));
+    now += 76s;
+    CHECK(silence.take_departed(now) == std::vector<MemberNumber>{two});
+    now += 20min;
+    CHECK(silence.take_departed(now) == std::vector<MemberNumber>{live});
 }
 
 TEST_CASE_FIXTURE(Fixture, "the peer whose values were refused is named") {

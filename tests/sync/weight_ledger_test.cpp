@@ -153,6 +153,7 @@ TEST_CASE_FIXTURE(Fixture, "cells that are forgotten: for a new run, and for lon
     receive(1, next);
     CHECK(sum(WeightFate::forgotten) == 10);
     CHECK(unaccounted() == doctest::Approx(0));
+    silence.gone(member(1), now);
     pass(80s);
     REQUIRE(limit.cells.empty());
     CHECK(sum(WeightFate::forgotten) == 14);

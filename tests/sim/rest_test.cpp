@@ -1,0 +1,143 @@
+// Limits at rest: a limit without load costs its fleet nothing, whatever its level, and is as exact
+// as any other when it is used again.
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "sim/fleet.h"
+#include "tolerance.h"
+
+namespace weir::sim {
+namespace {
+
+using namespace test;
+using testing::plus_minus;
+
+constexpr double kNobodyOffers = 0;
+
+/// Quotas of `amount` requests in `period`, all of which get the same load.
+WorldPlan plan_of_slow_limits(std::uint32_t sidecars, std::uint32_t quotas, double amount,
+                              Duration period) {
+    WorldPlan plan;
+    plan.sidecars = sidecars;
+    for (std::uint32_t i = 0; i < quotas; ++i) {
+        plan.definitions.push_back(quota("q" + std::to_string(i), amount));
+        plan.definitions.back().limits[0].period = period;
+        plan.load.quotas.push_back(plan.definitions.back().name);
+    }
+    return plan;
+}
+
+struct Work {
+    std::uint64_t looks = 0;
+    std::uint64_t deltas = 0;
+    std::uint64_t totals = 0;
+    std::uint64_t datagrams = 0;
+};
+
+Work work_so_far(World& world) {
+    Work work;
+    for (std::uint32_t i = 0; i < world.size(); ++i) {
+        const sync::SyncStatistics sync = world.sidecar(i).engine().statistics().sync;
+        work.looks += sync.looks;
+        work.deltas += sync.deltas_sent;
+        work.totals += sync.totals_sent;
+    }
+    work.datagrams = world.datagrams();
+    return work;
+}
+
+TEST_CASE("limits that nobody uses any more cost nothing, although half of them is used up") {
+    constexpr std::uint32_t kQuotas = 300;
+    constexpr double kLoadEnds = 10;
+    constexpr double kFrom = 15;
+    constexpr std::uint64_t kSeconds = 30;
+    constexpr double kEnd = kFrom + kSeconds;
+    constexpr std::uint64_t kRumours = 64;
+    WorldPlan plan = plan_of_slow_limits(3, kQuotas, 12, std::chrono::hours(1));
+    plan.seconds = kEnd;
+    plan.load.phases = {{0, 8.0 * kQuotas / kLoadEnds}, {kLoadEnds, kNobodyOffers}};
+    World world(plan);
+    Work before;
+    world.at(kFrom, [&](World& w) { before = work_so_far(w); });
+    REQUIRE(world.run(kMeeting));
+    const Work after = work_so_far(world);
+    std::uint64_t known = 0;
+    std::uint64_t awake = 0;
+    for (std::uint32_t i = 0; i < world.size(); ++i) {
+        const engine::Statistics statistics = world.sidecar(i).engine().statistics();
+        known += statistics.owned_limits;
+        CHECK(statistics.awake_synced_limits == 0);
+        // Those that refuse everybody stay awake at their owners, which tell others of them.
+        CHECK(statistics.awake_owned_limits <= kRumours);
+        awake += statistics.awake_owned_limits;
+    }
+    CHECK(known == 3 * kQuotas);
+    constexpr std::uint64_t kLooksASecond = 21;
+    CHECK(after.looks - before.looks <= awake * kLooksASecond * kSeconds);
+    CHECK(after.deltas - before.deltas == 0);
+    CHECK(after.totals - before.totals == 0);
+}
+
+TEST_CASE("a limit at rest knows what others have used of it when it is used again") {
+    constexpr double kTurn = 100;  // each sidecar gets all load for this time
+    constexpr double kEnd = 4 * kTurn;
+    WorldPlan plan = plan_of_slow_limits(3, 1, 12, std::chrono::hours(24));
+    plan.seconds = kEnd;
+    plan.load.constant_rate = true;
+    plan.load.move_every = kTurn;
+    // Five requests come to the first sidecar, twenty to the second one, five to the first again.
+    plan.load.phases = {{2, 1},
+                        {7, kNobodyOffers},
+                        {kTurn + 70, 4},
+                        {kTurn + 75, kNobodyOffers},
+                        {3 * kTurn + 50, 1},
+                        {3 * kTurn + 55, kNobodyOffers}};
+    World world(plan);
+    REQUIRE(world.run(kMeeting));
+    CHECK(admitted(world, 0, kTurn) == plus_minus(5, 1));
+    CHECK(admitted(world, 0, 3 * kTurn) == plus_minus(12, 0));
+    CHECK(admitted(world, 3 * kTurn, kEnd) == 0);
+}
+
+TEST_CASE("limits at rest survive that all owners are replaced, by what an origin knows") {
+    constexpr double kEnd = 120;
+    WorldPlan plan = plan_of_slow_limits(4, 20, 12, std::chrono::hours(24));
+    plan.seconds = kEnd;
+    plan.load.move_every = kEnd;  // all load comes to the first sidecar
+    plan.load.phases = {{2, 60}, {5, kNobodyOffers}, {110, 200}, {115, kNobodyOffers}};
+    World world(plan);
+    for (std::uint32_t i = 1; i < world.size(); ++i) {
+        world.at(80, [i](World& w) { w.kill(i); });
+        world.at(90, [i](World& w) { w.restart(i); });
+    }
+    REQUIRE(world.run(kMeeting));
+    // 240 requests are all that may pass.
+    CHECK(admitted(world, 0, 100) == plus_minus(180, 30));
+    CHECK(admitted(world, 0, kEnd) == plus_minus(240, 5));
+}
+
+TEST_CASE("the owners of limits at rest are asked once in the time that is set, together") {
+    constexpr std::uint32_t kQuotas = 100;
+    constexpr double kFrom = 20;
+    constexpr double kAskEvery = 40;
+    WorldPlan plan = plan_of_slow_limits(3, kQuotas, 12, std::chrono::hours(24));
+    plan.sync.rest_memory = from_seconds(kAskEvery);
+    plan.seconds = kFrom + 3 * kAskEvery;
+    plan.load.phases = {{0, 12.0 * kQuotas}, {1, kNobodyOffers}};
+    World world(plan);
+    Work before;
+    world.at(kFrom, [&](World& w) { before = work_so_far(w); });
+    REQUIRE(world.run(kMeeting));
+    const Work after = work_so_far(world);
+    // Each of three sidecars asks the three owners, one of which is itself.
+    const auto asked = static_cast<double>(after.deltas - before.deltas) / (3 * 3 * kQuotas);
+    CHECK(asked >= 2.9);
+    CHECK(asked <= 5.1);
+}
+
+}  // namespace
+}  // namespace weir::sim
