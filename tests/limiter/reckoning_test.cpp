@@ -119,7 +119,7 @@ TEST_CASE("however long nothing was said, at most so many steps are reckoned") {
 }
 
 TEST_CASE("where the share stays what it is, one step is as good as many") {
-    rc::check("one long step and many short ones agree", [] {
+    const bool agree = rc::check("one long step and many short ones agree", [] {
         const auto pick = [](int from, int to) { return *rc::gen::inRange(from, to) * 0.1; };
         const bool edge = *rc::gen::arbitrary<bool>();
         LimitParameters limit{.rate = pick(1, 500), .low = pick(1, 1000)};
@@ -139,10 +139,11 @@ TEST_CASE("where the share stays what it is, one step is as good as many") {
         RC_ASSERT(std::abs(once.level - often.level) <= 1e-6 * limit.low);
         RC_ASSERT(std::abs(open - open_often) <= 1e-6 * (1 + seconds));
     });
+    CHECK(agree);
 }
 
 TEST_CASE("the record of a limit moves as the model does, whichever level is in force") {
-    rc::check("record and model agree", [] {
+    const bool agree = rc::check("record and model agree", [] {
         const auto pick = [](int from, int to) { return *rc::gen::inRange(from, to) * 0.1; };
         const bool edge = *rc::gen::arbitrary<bool>();
         LimitParameters parameters{.rate = pick(1, 1000), .low = pick(10, 1000)};
@@ -179,13 +180,17 @@ TEST_CASE("the record of a limit moves as the model does, whichever level is in 
         RC_ASSERT(std::abs(line.view.local_level.load() - own.level) <= slack);
         RC_ASSERT(std::abs(line.view.open_time.load() - (view_in_force ? fleet_open : own_open)) <=
                   1e-6 * (1 + seconds));
-        // Shedding ends with the level in force, whatever the level is at the end.
+        // Shedding ends with the level in force, whatever the level is at the end, unless the owner
+        // says that the edge sheds: it decides when that ends.
         const bool sheds = (line.flags() & kShedding) != 0;
-        if (shed && !(view_in_force ? fleet : own).shedding) {
+        const bool owner_sheds = view.shedding && parameters.edge();
+        if (shed && !(view_in_force ? fleet : own).shedding && !owner_sheds) {
             RC_ASSERT(!sheds);
         }
+        RC_ASSERT(sheds || !owner_sheds);
         RC_ASSERT(!sheds || shed);
     });
+    CHECK(agree);
 }
 
 TEST_CASE("the other level of the two gets own weight as the model adds it") {
