@@ -33,6 +33,10 @@ LOGS = BUILD / "test-logs"
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-ra"]
 CORES = os.cpu_count() or 1
 FUZZ_SECONDS = 30
+# What computes has the lowest priority, so other processes of the machine may take most of its time. Its
+# limits only end hangs.
+HANG_S = 1800
+BUILD_HANG_S = 3600
 TAIL_LINES = 60
 
 
@@ -304,28 +308,28 @@ RELEASE = {"WEIR_BIN_DIR": str(BUILD / "release" / "bin"),
 
 STAGES = [
     # What computes; builds go before other stages, so that the lane beside waits less for them.
-    Stage("build", "g++ release build of everything", 1800, build("release")),
+    Stage("build", "g++ release build of everything", BUILD_HANG_S, build("release")),
     Stage("generated", "what the build tree knows of the source: generated files, functions without a caller", 180,
           ctest("release", "meta", only="generated|dead_code"), ["build"]),
-    Stage("unit", "unit tests", 1200, ctest("release", "unit"), ["build"]),
-    Stage("asan-build", "clang build with address and undefined behaviour sanitizers", 1800,
+    Stage("unit", "unit tests", HANG_S, ctest("release", "unit"), ["build"]),
+    Stage("asan-build", "clang build with address and undefined behaviour sanitizers", BUILD_HANG_S,
           build("asan", *ASAN_TARGETS)),
-    Stage("fuzz-build", "libFuzzer targets", 900, build("fuzz", "fuzzers")),
-    Stage("tsan-build", "clang build with the thread sanitizer, of what the stages tsan-… run", 1800,
+    Stage("fuzz-build", "libFuzzer targets", BUILD_HANG_S, build("fuzz", "fuzzers")),
+    Stage("tsan-build", "clang build with the thread sanitizer, of what the stages tsan-… run", BUILD_HANG_S,
           build("tsan", *TSAN_TARGETS, options=["-DWEIR_BUILD_BENCH=ON"])),
-    Stage("asan-unit", "unit tests under the sanitizers", 900, ctest("asan", "unit"),
+    Stage("asan-unit", "unit tests under the sanitizers", HANG_S, ctest("asan", "unit"),
           ["asan-build"]),
-    Stage("tsan-unit", "unit tests under the thread sanitizer", 600,
+    Stage("tsan-unit", "unit tests under the thread sanitizer", HANG_S,
           without_reports(ctest("tsan", "unit", env=tsan)), ["tsan-build"]),
-    Stage("sim", "simulator tests", 900, ctest("release", "sim"), ["build"]),
-    Stage("fuzz", f"each fuzz target for {FUZZ_SECONDS} s", 600, fuzz, ["fuzz-build"]),
-    Stage("planted", "each planted bug is found by its fuzz target", 1500, planted, ["fuzz-build"]),
-    Stage("tsan-sim", "a part of the simulator under the thread sanitizer", 600,
+    Stage("sim", "simulator tests", HANG_S, ctest("release", "sim"), ["build"]),
+    Stage("fuzz", f"each fuzz target for {FUZZ_SECONDS} s", HANG_S, fuzz, ["fuzz-build"]),
+    Stage("planted", "each planted bug is found by its fuzz target", HANG_S, planted, ["fuzz-build"]),
+    Stage("tsan-sim", "a part of the simulator under the thread sanitizer", HANG_S,
           without_reports(tsan_stories), ["tsan-build"]),
-    Stage("tsan-bench", "two threads on the same limits under the thread sanitizer", 300,
+    Stage("tsan-bench", "two threads on the same limits under the thread sanitizer", HANG_S,
           without_reports(lambda stage: once(stage, [BUILD / "tsan/bin/limiter_bench", 1, "threads", 2000],
                                        env=tsan)), ["tsan-build"]),
-    Stage("tidy", "clang-tidy", 900, lambda stage: once(stage, ["scripts/tidy"])),
+    Stage("tidy", "clang-tidy", HANG_S, lambda stage: once(stage, ["scripts/tidy"])),
     # What waits.
     Stage("format", "clang-format", 120, lambda stage: once(stage, ["scripts/format", "--check"]),
           beside=True),
