@@ -67,7 +67,6 @@ OwnedLimit* Owner::obtain(const LimitKey& key, Instant now) {
         free_.push_back(static_cast<std::uint32_t>(slots_.size()));
         slots_.emplace_back();
         awake_flag_.push_back(false);
-        rest_ends_.push_back(Instant{});
     }
     const std::uint32_t slot = free_.back();
     free_.pop_back();
@@ -108,7 +107,9 @@ bool Owner::make_room(Instant now) {
     ++statistics_.room_made;
     emptiest->forget_cells(ledger_);
     by_key_.erase(emptiest->key);
-    free_.push_back(static_cast<std::uint32_t>(emptiest - slots_.data()));
+    const auto slot = static_cast<std::uint32_t>(emptiest - slots_.data());
+    rests_.remove(slot);
+    free_.push_back(slot);
     return true;
 }
 
@@ -180,37 +181,24 @@ void Owner::rest(std::uint32_t slot) {
     OwnedLimit& limit = slots_[slot];
     awake_flag_[slot] = false;
     limit.begin_rest();
-    end_rest_at(slot, limit.rest_ends(settings_));
-}
-
-/// A later end that waits in the queue already is replaced by this one; a sooner one finds out for
-/// itself that the rest goes on.
-void Owner::end_rest_at(std::uint32_t slot, Instant end) {
-    if (rest_ends_[slot] == Instant{} || end < rest_ends_[slot]) {
-        rest_ends_[slot] = end;
-        rests_.emplace(end, slot);
-    }
+    rests_.add(slot, limit.rest_ends(settings_));
 }
 
 /// Forgets limits whose rest is over.
 void Owner::end_rests(Instant now) {
-    for (std::size_t ended = 0; ended < kRestsEachTick && !rests_.empty(); ++ended) {
-        const auto [due, slot] = rests_.top();
-        if (due > now) {
+    for (std::size_t ended = 0; ended < kRestsEachTick; ++ended) {
+        const std::optional<std::uint32_t> due = rests_.take(now);
+        if (!due) {
             return;
         }
-        rests_.pop();
-        if (rest_ends_[slot] != due) {
-            continue;  // replaced by a sooner end
-        }
-        rest_ends_[slot] = Instant{};
+        const std::uint32_t slot = *due;
         OwnedLimit& limit = slots_[slot];
-        if (limit.life == 0 || awake_flag_[slot]) {
+        if (awake_flag_[slot]) {
             continue;
         }
         limit.advance(now);
         if (const Instant end = limit.rest_ends(settings_); end > now) {
-            end_rest_at(slot, end);
+            rests_.add(slot, end);
             continue;
         }
         limit.forget_cells(ledger_);
@@ -630,6 +618,7 @@ void Owner::publish_overdue(Instant now, OwnerSink& sink) {
 
 void Owner::remove(std::uint32_t slot) {
     by_key_.erase(slots_[slot].key);
+    rests_.remove(slot);
     awake_flag_[slot] = false;
     slots_[slot] = OwnedLimit{};
     free_.push_back(slot);

@@ -10,13 +10,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <queue>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/random.h"
 #include "membership/owners.h"
+#include "sync/due_queue.h"
 #include "sync/hot_table.h"
 #include "sync/owned_limit.h"
 #include "sync/pacing.h"
@@ -107,7 +106,6 @@ class Owner {
     struct KeyHash {
         std::size_t operator()(const LimitKey& key) const { return hash(key); }
     };
-    using RestEnd = std::pair<Instant, std::uint32_t>;  // with the slot
     OwnedLimit* obtain(const LimitKey& key, Instant now);
     [[nodiscard]] bool make_room(Instant now);
     void resolve(OwnedLimit& limit);
@@ -120,7 +118,6 @@ class Owner {
     [[nodiscard]] bool look_at(OwnedLimit& limit, Instant now, OwnerSink& sink);
     [[nodiscard]] bool may_rest(const OwnedLimit& limit);
     void rest(std::uint32_t slot);
-    void end_rest_at(std::uint32_t slot, Instant end);
     void end_rests(Instant now);
     void publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sink);
     [[nodiscard]] bool crowded() const;
@@ -150,11 +147,8 @@ class Owner {
     std::uint64_t ticks_ = 0;
     std::size_t names_left_ = 0;  // how many names may still be asked for in this tick
     std::size_t room_at_ = 0;     // the slot that was looked at last
-    /// When limits at rest can be forgotten, soonest first. Of a slot only the entry counts that
-    /// agrees with rest_ends_; it stays in the queue while its limit is awake in between.
-    std::priority_queue<RestEnd, std::vector<RestEnd>, std::greater<>> rests_;
-    std::vector<Instant> rest_ends_;  // by slot
-    std::size_t refusing_idly_ = 0;   // limits awake that refuse requests, although none come
+    DueQueue rests_;  // when limits at rest can be forgotten; a limit stays in it while it is awake
+    std::size_t refusing_idly_ = 0;  // limits awake that refuse requests, although none come
     Instant asked_at_{};
     Pacing pacing_;
 };

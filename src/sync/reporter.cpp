@@ -215,7 +215,7 @@ void Reporter::fall_asleep(std::uint32_t slot, Instant now) {
         limit.rest();
         const double share = kAskedAfter + (1 - kAskedAfter) * random_.unit();
         const Instant due = now + from_seconds(share * to_seconds(settings_.rest_memory));
-        ask_at(slot, due - due.time_since_epoch() % kAskedTogether);
+        questions_.add(slot, due - due.time_since_epoch() % kAskedTogether);
         return;
     }
     if (limit.installed) {
@@ -224,32 +224,18 @@ void Reporter::fall_asleep(std::uint32_t slot, Instant now) {
     limit.installed = false;
 }
 
-/// Asks the owners of this limit at rest then, or sooner if that is planned already.
-void Reporter::ask_at(std::uint32_t slot, Instant when) {
-    SyncedLimit& limit = slots_[slot];
-    if (limit.asks_at == Instant{} || when < limit.asks_at) {
-        limit.asks_at = when;
-        questions_.emplace(when, slot);
-    }
-}
-
-/// Limits at rest are asked for every few minutes, because owners may have lost what they tell
-/// whom, and soon after an owner has changed.
+/// The owners of limits at rest are asked once in a long time, because they may have lost whom they
+/// have to tell, and soon after one of them has changed.
 void Reporter::ask_for_rests(Instant now) {
-    for (std::size_t asked = 0; asked < kAskedPerTick && !questions_.empty(); ++asked) {
-        const auto [due, slot] = questions_.top();
-        if (due > now) {
+    for (std::size_t asked = 0; asked < kAskedPerTick; ++asked) {
+        const std::optional<std::uint32_t> slot = questions_.take(now);
+        if (!slot) {
             return;
         }
-        questions_.pop();
-        SyncedLimit& limit = slots_[slot];
-        if (limit.asks_at != due) {
-            continue;  // asked sooner, or another limit has the slot
-        }
-        limit.asks_at = Instant{};
+        SyncedLimit& limit = slots_[*slot];
         if (limit.resting) {
             limit.looked = Instant{};
-            add_to_awake(slot, now);
+            add_to_awake(*slot, now);
         }
     }
 }
@@ -476,7 +462,7 @@ void Reporter::shard_changed(membership::Shard shard, const membership::OwnerLis
         if (lately) {
             add_to_awake(slot, now);
         } else if (limit.resting) {
-            ask_at(slot, now + from_seconds(kToldWithinSeconds * random_.unit()));
+            questions_.add(slot, now + from_seconds(kToldWithinSeconds * random_.unit()));
         }
     }
 }
@@ -563,6 +549,7 @@ void Reporter::remove(std::uint32_t slot, Instant now) {
     limiter_.release(limit.ref, now);
     by_key_.erase(limit.key);
     rumoured_.erase(slot);
+    questions_.remove(slot);
     if (limit.ref.record < by_record_.size() && by_record_[limit.ref.record] == slot + 1) {
         by_record_[limit.ref.record] = 0;
     }

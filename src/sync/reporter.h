@@ -11,15 +11,14 @@
 
 #include <cstdint>
 #include <map>
-#include <queue>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/random.h"
 #include "limiter/limiter.h"
 #include "membership/owners.h"
+#include "sync/due_queue.h"
 #include "sync/hot_table.h"
 #include "sync/owner.h"
 #include "sync/statistics.h"
@@ -100,7 +99,6 @@ class Reporter {
         Instant next{};
         std::size_t limits = 0;
     };
-    using Question = std::pair<Instant, std::uint32_t>;  // with the slot
     struct KeyHash {
         std::size_t operator()(const LimitKey& key) const { return hash(key); }
     };
@@ -113,7 +111,6 @@ class Reporter {
     void add_to_awake(std::uint32_t slot, Instant now);
     void look_at(std::uint32_t slot, Instant now);
     void fall_asleep(std::uint32_t slot, Instant now);
-    void ask_at(std::uint32_t slot, Instant when);
     void ask_for_rests(Instant now);
     void reckon_rest(SyncedLimit& limit, Instant now);
     void note_isolation(SyncedLimit& limit, bool isolated, Instant now);
@@ -141,9 +138,7 @@ class Reporter {
     std::vector<std::uint32_t> by_record_;  // limiter's record -> slot + 1
     std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
     std::vector<Candidate> candidates_;
-    /// When the owners of limits at rest are asked, soonest first. Of a slot only the entry counts
-    /// that agrees with SyncedLimit::asks_at.
-    std::priority_queue<Question, std::vector<Question>, std::greater<>> questions_;
+    DueQueue questions_;  // when the owners of limits at rest are asked
     std::map<gossip::MemberId, Round> rounds_;
     // Slots that are asleep and have a rumour in the limiter's record.
     std::unordered_map<std::uint32_t, Instant> rumoured_;

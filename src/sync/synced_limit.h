@@ -46,7 +46,6 @@ struct SyncedLimit {
     /// Asleep, with a level that matters: the limiter goes on reckoning with what the owners said
     /// last, and they tell of changes.
     bool resting = false;
-    Instant asks_at{};  // when its owners are asked although it rests
 
     void begin_run(std::uint32_t new_run, const limiter::LocalCounts& counts, Instant now);
     /// Takes the limiter's counts in and advances the views. `earliest` is the earliest time at

@@ -1,0 +1,42 @@
+#pragma once
+// Slots of a table by the time at which something is due for them, soonest first. Looking for what
+// is due costs nothing for the slots that are not. Not thread-safe.
+//
+// Invariants: a slot is due once at most; the queue has at most kSpare entries and twice as many as
+// there are slots, however often slots are added and removed.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "base/instant.h"
+
+namespace weir::sync {
+
+class DueQueue {
+  public:
+    static constexpr std::size_t kSpare = 64;
+
+    /// Makes the slot due at this time, unless it is due sooner.
+    void add(std::uint32_t slot, Instant when);
+    /// Nothing is due for the slot any more.
+    void remove(std::uint32_t slot);
+    /// Takes the slot that has been due for longest; nothing when none is due by now.
+    [[nodiscard]] std::optional<std::uint32_t> take(Instant now);
+    /// How many entries there are, with those that were removed or replaced by a sooner time.
+    [[nodiscard]] std::size_t size() const { return queue_.size(); }
+
+  private:
+    using Entry = std::pair<Instant, std::uint32_t>;
+    static constexpr Instant kNever = Instant::max();
+    void drop_outdated();
+
+    std::vector<Instant> due_;  // by slot; kNever for a slot that is not due
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
+};
+
+}  // namespace weir::sync
