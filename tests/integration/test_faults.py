@@ -149,20 +149,37 @@ def test_below_the_limit_nothing_is_refused(world, folder, fault, index):
 
 # From so many seconds before the kill to so many after it; the others have taken its share over by then.
 BEFORE_S, AFTER_S, TAKEN_OVER_S = 3, 9, 2
+# A machine that made the load as late as this stood still for too large a part of the three seconds before the
+# kill: what had waited is in one second of them then. The run shows nothing of the fleet and is made once more.
+LATE_S, ATTEMPTS = 0.1, 3
+
+
+def load_around_a_kill(fleet, folder, victim, name):
+    """When the victim was killed, and what the load has counted."""
+    # It goes on until the last bin is over, however long the kill takes to come.
+    load = Load(folder, plan(fleet.targets(), [stream("bucket", 3 * RATE)], 60, seed=200), name)
+    time.sleep(8)
+    load.pause(victim.name)
+    victim.kill()
+    killed_ns = time.monotonic_ns()
+    time.sleep(AFTER_S + 0.2)
+    result = load.stop()
+    print(result.describe())
+    return killed_ns, result
 
 
 def bins_around_a_kill(world, folder, index):
     """What arrives from the three seconds before to the nine after it."""
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
-    # It goes on until the last bin is over, however long the kill takes to come.
-    load = Load(folder, plan(fleet.targets(), [stream("bucket", 3 * RATE)], 60, seed=200))
-    time.sleep(8)
-    load.pause(fleet[index].name)
-    fleet[index].kill()
-    killed_ns = time.monotonic_ns()
-    time.sleep(AFTER_S + 0.2)
-    result = load.stop()
-    print(result.describe())
+    for attempt in range(ATTEMPTS):
+        if attempt > 0:
+            print("the machine stood still")
+            fleet[index].start()
+            fleet.wait_together()
+            time.sleep(3)  # the bucket empties
+        killed_ns, result = load_around_a_kill(fleet, folder, fleet[index], f"load{attempt}")
+        if result.lag_ms() < LATE_S * 1000:
+            break
     return world.origin.arrivals().bins(killed_ns - BEFORE_S * SECOND, BEFORE_S + AFTER_S, "bucket")
 
 
