@@ -128,7 +128,7 @@ std::size_t most_owned(World& world) {
 /// Limits that an owner has at most, with the last lie and so much later.
 std::pair<std::size_t, std::size_t> owned_after(Lie lie, double seconds) {
     WorldPlan plan = plan_of(kSidecars, kLimit, 20, kStop + seconds, 1);
-    plan.sync.told_memory = std::chrono::seconds(100);  // as ten minutes are, only sooner
+    plan.sync.told_memory = std::chrono::seconds(100);  // as two hours are, only sooner
     World world(plan);
     Liar liar(world, 1);
     std::size_t during = 0;
