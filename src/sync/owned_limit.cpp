@@ -32,10 +32,6 @@ constexpr double kUncounted = 30;
 /// A limit at rest is looked at again after this time, even if its level has not drained by then.
 constexpr Duration kLongestRest = std::chrono::hours(24);
 
-/// How long the cell of an origin that says nothing is kept: for longer than an origin goes on with
-/// its run, and than a run counts as young.
-Duration remembered(const SyncSettings& settings) { return settings.user_memory * 5 / 4; }
-
 }  // namespace
 
 void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
@@ -463,7 +459,7 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
             cell.rate = 0;
         }
         const bool listens_still = presence != Presence::gone && listens(settings, cell, now);
-        const bool forgotten = age > remembered(settings) && !listens_still;
+        const bool forgotten = age > cell_memory(settings) && !listens_still;
         // A member that speaks, only not of this limit, has left the limit.
         const bool counts = presence == Presence::heard || silence.is_missing(cell.member);
         if (counts && !forgotten && cell.rate > 0 && !silence.is_self(cell.member)) {
@@ -665,7 +661,7 @@ void OwnedLimit::end_rest(Instant now) {
 
 Instant OwnedLimit::rest_ends(const SyncSettings& settings) const {
     const Instant unheard =
-        last_use + (cells.empty() ? settings.user_memory : remembered(settings));
+        last_use + (cells.empty() ? settings.user_memory : cell_memory(settings));
     // How fast it drains nobody has said; one of 0 never does.
     if (!parameters || parameters->zero() || bucket.level <= 0) {
         return unheard;

@@ -54,6 +54,12 @@ inline constexpr double kLongestDebt = 60;
     return std::clamp(from_seconds(seconds), settings.keep_alive_floor, settings.keep_alive_limit);
 }
 
+/// How long an owner keeps the counts of an origin that says nothing: for longer than an origin
+/// goes on with its run, and than a run counts as young.
+[[nodiscard]] inline Duration cell_memory(const SyncSettings& settings) {
+    return settings.user_memory * 5 / 4;
+}
+
 /// After how long without a message a member with this keep-alive counts as silent.
 [[nodiscard]] inline Duration silent_after(const SyncSettings& settings, Duration keep_alive) {
     return std::max(settings.silence_floor,

@@ -185,7 +185,7 @@ bool Silence::long_silent(const Known& member, Instant now) {
 }
 
 std::vector<MemberNumber> Silence::take_departed(Instant now) {
-    const Duration kept = settings_.user_memory * 5 / 4;
+    const Duration kept = cell_memory(settings_);
     std::vector<MemberNumber> departed;
     for (const auto& [id, number] : numbers_) {
         Known& member = members_[number];

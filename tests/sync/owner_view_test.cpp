@@ -45,6 +45,15 @@ struct Fixture {
         own.admitted += weight;
         own.offered += weight;
     }
+    /// The owner is asked, and does not answer for a second.
+    void ask_in_vain() {
+        CHECK(view.fresh(settings, now));
+        view.sent(own, now);
+        pass(900ms);
+        CHECK(view.fresh(settings, now));
+        pass(200ms);
+        CHECK_FALSE(view.fresh(settings, now));
+    }
     void exchange(double level, double rate) {
         view.sent(own, now);
         receive(total(level, rate));
@@ -300,12 +309,7 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(view.may_rest(settings, now));
     view.rest();
     pass(1h);
-    CHECK(view.fresh(settings, now));
-    view.sent(own, now);
-    pass(900ms);
-    CHECK(view.fresh(settings, now));
-    pass(200ms);
-    CHECK_FALSE(view.fresh(settings, now));
+    ask_in_vain();
     CHECK(view.within_hold(settings, 10s, now));
     pass(10s);
     CHECK_FALSE(view.within_hold(settings, 10s, now));
@@ -348,12 +352,7 @@ TEST_CASE_FIXTURE(Fixture, "an owner that was asked for a second without a word 
     patient.pace = 255;
     receive(patient);
     pass(900ms);
-    CHECK(view.fresh(settings, now));
-    view.sent(own, now);
-    pass(900ms);
-    CHECK(view.fresh(settings, now));
-    pass(200ms);
-    CHECK_FALSE(view.fresh(settings, now));
+    ask_in_vain();
     receive(total(50, 20));
     CHECK(view.fresh(settings, now));
 }

@@ -37,6 +37,15 @@ struct Fixture : OwnedFixture {
                (sum(WeightFate::counted) + sum(WeightFate::first_sight) + sum(WeightFate::late) +
                 sum(WeightFate::ceiling) + sum(WeightFate::refused) - sum(WeightFate::drained));
     }
+    /// An origin has admitted `first`, and ten seconds of silence later `later` in all.
+    void receive_late(double first, double later) {
+        now += 5s;
+        receive(1, delta(first, first, 0));
+        now += 10s;
+        DeltaEntry late = delta(later, later, 0);
+        late.oldest_age = 10s;
+        receive(1, late);
+    }
     Sums account;
 };
 
@@ -61,23 +70,13 @@ TEST_CASE_FIXTURE(Fixture, "each rule forgives into a sum of its own") {
         CHECK(sum(WeightFate::counted) == 0);
     }
     SUBCASE("rule 2: what is older than its last second") {
-        now += 5s;
-        receive(1, delta(10, 10, 0));
-        now += 10s;
-        DeltaEntry late = delta(110, 110, 0);
-        late.oldest_age = 10s;
-        receive(1, late);
+        receive_late(10, 110);
         CHECK(sum(WeightFate::late) == doctest::Approx(90));
         CHECK(sum(WeightFate::counted) == doctest::Approx(20));
     }
     SUBCASE("rule 2: what would fill the bucket above its balance, too") {
         limit.parameters = limiter::LimitParameters{1e-9, 100, 200, -1, limiter::Law::adaptive};
-        now += 5s;
-        receive(1, delta(120, 120, 0));
-        now += 10s;
-        DeltaEntry late = delta(620, 620, 0);
-        late.oldest_age = 10s;
-        receive(1, late);
+        receive_late(120, 620);
         CHECK(limit.bucket.level == doctest::Approx(150));
         CHECK(sum(WeightFate::late) == doctest::Approx(470));
         CHECK(sum(WeightFate::counted) == doctest::Approx(150));
