@@ -58,4 +58,4 @@ def test_the_peers_do_not_miss_a_sidecar_that_said_goodbye(world):
     for one in (fleet[0], fleet[1]):
         # Gone by its own word; one that is missed would be dead.
         wait_until(lambda: state_of(one, fleet[2]) == "left", 20, f"{one.name} was told")
-        assert fleet.alive_peers(one) == 1
+        assert fleet.live_peers(one) == 1

@@ -117,7 +117,7 @@ def test_clients_never_take_the_descriptors_of_admin_and_gossip(world, sockets):
     assert answers(fleet[0].status, "/livez")
     assert fleet[0].metric("process_open_fds") <= 256 - 32
     time.sleep(3)
-    assert fleet.alive_peers(fleet[0]) == fleet.alive_peers(fleet[1]) == 1
+    assert fleet.live_peers(fleet[0]) == fleet.live_peers(fleet[1]) == 1
     for one in sockets:
         one.close()
     assert http.get(fleet[0].address, "/bucket/x").status == 200
@@ -136,7 +136,7 @@ def test_without_any_descriptor_it_waits_without_spinning_and_recovers(world, so
     began, cpu = time.monotonic(), process.cpu_ns()
     time.sleep(3)
     busy = (process.cpu_ns() - cpu) / (time.monotonic() - began) / SECOND
-    assert fleet.alive_peers(fleet[1]) == 1  # gossip needs no new ones
+    assert fleet.live_peers(fleet[1]) == 1  # gossip needs no new ones
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
     wait_until(lambda: answers(fleet[0].status), 20, "the status listener accepts again")
     assert fleet[0].metric("weir_proxy_events_total", event="accept_paused_descriptors") > 0
@@ -305,7 +305,7 @@ def test_the_wall_clock_jumps_by_an_hour_either_way(world, folder):
         assert [http.get(one.address, "/bucket/x").status for one in fleet] == [200, 200]
         assert http.get(fleet[0].address, "/few/x").status == 429
         time.sleep(2)
-        assert [fleet.alive_peers(one) for one in fleet] == [1, 1]
+        assert [fleet.live_peers(one) for one in fleet] == [1, 1]
         assert int(http.get(fleet[0].address, "/few/x").headers["retry-after"]) < 20 * 60
 
 

@@ -196,7 +196,7 @@ def test_the_old_key_is_refused_after_its_removal(world, folder):
     wait_until(lambda: any(row["key"] == old and row["reason"] == "unknown_key"
                            for row in strangers_of(fleet[0])), 20, "the old key is refused")
     # It still accepts the new key, so its view of the others lives on; theirs of it does not.
-    wait_until(lambda: fleet.alive_peers(fleet[0]) == 1, 30, "it is given up")
+    wait_until(lambda: fleet.live_peers(fleet[0]) == 1, 30, "it is given up")
 
 
 @pytest.mark.quick
@@ -211,7 +211,7 @@ def test_a_bad_key_file_changes_nothing_and_is_told(world, folder):
     assert "FAILED" in text and "line 1" in text and "not a key\n" not in text
     mounts[0].put(master.read_text())
     wait_until(lambda: fleet[0].metric("weir_config_last_reload_successful") == 1, 20, "it is over")
-    assert fleet.alive_peers(fleet[0]) == 2
+    assert fleet.live_peers(fleet[0]) == 2
 
 
 @pytest.mark.parametrize("how", ["hangup", "replaced"])

@@ -103,7 +103,8 @@ def joins(world, count, deadline_s, define=with_document):
     waited = waited_for_cpu(second)
     took = time.monotonic() - began
     # It was never taken for dead.
-    assert fleet.alive_peers(first) == 1 and fleet.alive_peers(second) == 1
+    for one in fleet:
+        assert fleet.live_peers(one) == 1 and fleet.lost_peers(one) == 0
     print(f"{count} definitions after {took:.1f} s, {waited:.1f} s of them without a core, "
           f"{second.process.cpu_ns() / 1e9:.1f} s of processor time; "
           f"slowest request meanwhile {worst * 1000:.0f} ms; "

@@ -186,7 +186,7 @@ def test_a_mistake_that_was_refused_is_not_taken_when_a_sidecar_leaves_but_by_ha
     fleet.wait_together()
     wait_conflicts(fleet, [1, 1, 1])
     assert fleet[2].stop() == 0
-    wait_until(lambda: fleet.alive_peers(fleet[0]) == 1, 20, "one peer is left, with the mistake")
+    wait_until(lambda: fleet.live_peers(fleet[0]) == 1, 20, "one peer is left, with the mistake")
     end = time.monotonic() + 4  # what peers have is counted every second
     while time.monotonic() < end:
         assert http.get(fleet[0].address, "/two/x").status == 200

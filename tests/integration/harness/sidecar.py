@@ -138,6 +138,11 @@ class Sidecar:
         return done.stdout
 
 
+def peer_states(sidecar):
+    """The states of all peers that a sidecar knows; its own row has the state `self`."""
+    return [row["state"] for row in sidecar.api("/v1/peers")["peers"]]
+
+
 class Fleet:
     """N sidecars that gossip, each with an origin listener of its own."""
 
@@ -181,12 +186,24 @@ class Fleet:
 
     @staticmethod
     def alive_peers(sidecar):
+        """How many peers are live and not suspected, to wait for."""
         try:
-            peers = sidecar.api("/v1/peers")
+            return peer_states(sidecar).count("alive")
         except OSError:
             return -1
-        rows = peers.get("peers", peers) if isinstance(peers, dict) else peers
-        return sum(row.get("state") == "alive" and not row.get("self") for row in rows)
+
+    @staticmethod
+    def live_peers(sidecar):
+        """How many peers count as live. A suspect does until the suspicion runs out: one that has no core
+        for some seconds is suspected, and clears itself as soon as it has one."""
+        states = peer_states(sidecar)
+        return states.count("alive") + states.count("suspect")
+
+    @staticmethod
+    def lost_peers(sidecar):
+        """How many processes were taken for dead here, those included that came back."""
+        states = peer_states(sidecar)
+        return states.count("dead") + states.count("replaced")
 
     def stop(self):
         """All at once; their exit codes."""
