@@ -33,8 +33,7 @@ LOGS = BUILD / "test-logs"
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-ra"]
 CORES = os.cpu_count() or 1
 FUZZ_SECONDS = 30
-# What computes has the lowest priority, so other processes of the machine may take most of its time. Its
-# limits only end hangs.
+# The limits of stages only end hangs: other processes of the machine may take most of the time.
 HANG_S = 1800
 BUILD_HANG_S = 3600
 TAIL_LINES = 60
@@ -309,8 +308,8 @@ RELEASE = {"WEIR_BIN_DIR": str(BUILD / "release" / "bin"),
 STAGES = [
     # What computes; builds go before other stages, so that the lane beside waits less for them.
     Stage("build", "g++ release build of everything", BUILD_HANG_S, build("release")),
-    Stage("generated", "what the build tree knows of the source: generated files, functions without a caller", 180,
-          ctest("release", "meta", only="generated|dead_code"), ["build"]),
+    Stage("generated", "what the build tree knows of the source: generated files, functions without a caller",
+          HANG_S, ctest("release", "meta", only="generated|dead_code"), ["build"]),
     Stage("unit", "unit tests", HANG_S, ctest("release", "unit"), ["build"]),
     Stage("asan-build", "clang build with address and undefined behaviour sanitizers", BUILD_HANG_S,
           build("asan", *ASAN_TARGETS)),
@@ -331,37 +330,37 @@ STAGES = [
                                        env=tsan)), ["tsan-build"]),
     Stage("tidy", "clang-tidy", HANG_S, lambda stage: once(stage, ["scripts/tidy"])),
     # What waits.
-    Stage("format", "clang-format", 120, lambda stage: once(stage, ["scripts/format", "--check"]),
+    Stage("format", "clang-format", HANG_S, lambda stage: once(stage, ["scripts/format", "--check"]),
           beside=True),
-    Stage("meta", "arrows, banned calls, listed files, docs", 120, pytest("tests/meta"),
+    Stage("meta", "arrows, banned calls, listed files, docs", HANG_S, pytest("tests/meta"),
           beside=True),
-    Stage("integration", "real processes, the CI subset", 1500,
+    Stage("integration", "real processes, the CI subset", HANG_S,
           integration("not long", RELEASE), ["build"],
           beside=True),
-    Stage("sockets", "module tests over real sockets", 600, ctest("release", "integration", 1),
+    Stage("sockets", "module tests over real sockets", HANG_S, ctest("release", "integration", 1),
           ["build"],
           beside=True),
-    Stage("demo", "the demo of the README, 105 s of load", 240, demo, ["build"],
+    Stage("demo", "the demo of the README, 105 s of load", HANG_S, demo, ["build"],
           beside=True),
-    Stage("embedding", "libweir.so, its examples, one fleet of all kinds of members", 420,
+    Stage("embedding", "libweir.so, its examples, one fleet of all kinds of members", HANG_S,
           pytest("tests/embedding", env=RELEASE), ["build"],
           beside=True),
-    Stage("chart", "the Helm chart", 900, pytest("tests/chart", env=RELEASE), ["build"],
+    Stage("chart", "the Helm chart", HANG_S, pytest("tests/chart", env=RELEASE), ["build"],
           beside=True),
-    Stage("asan-integration", "integration under the sanitizers, less load", 1200,
+    Stage("asan-integration", "integration under the sanitizers, less load", HANG_S,
           without_reports(integration("smoke and not long", asan)),
           ["asan-build"],
           beside=True),
-    Stage("asan-sockets", "module tests over real sockets under the sanitizers", 900,
+    Stage("asan-sockets", "module tests over real sockets under the sanitizers", HANG_S,
           ctest("asan", "integration", 1), ["asan-build"],
           beside=True),
-    Stage("tsan-sockets", "module tests with threads under the thread sanitizer", 600,
+    Stage("tsan-sockets", "module tests with threads under the thread sanitizer", HANG_S,
           without_reports(ctest("tsan", "integration", 1, any_of(TSAN_SOCKETS), tsan)), ["tsan-build"],
           beside=True),
-    Stage("tsan-integration", "a sidecar of four workers and a fleet under the thread sanitizer", 300,
+    Stage("tsan-integration", "a sidecar of four workers and a fleet under the thread sanitizer", HANG_S,
           without_reports(integration("races", tsan)), ["tsan-build"],
           beside=True),
-    Stage("image", "the Dockerfile, built, and a request through the container", 1800,
+    Stage("image", "the Dockerfile, built, and a request through the container", HANG_S,
           pytest("tests/image", env=RELEASE), ["build"],
           beside=True),
     # Only when they are named.
