@@ -12,6 +12,10 @@ from harness.scrape import scrape_cost
 from harness.sidecar import Sidecar
 
 
+# A member that does not answer for this time may be suspected, and given up soon after.
+PROBE_TAKES_S = 1
+
+
 def write_many(sidecar, count, generation=1):
     """A JSON document: the YAML parser takes a minute for a million."""
     path = sidecar.folder / "many.json"
@@ -87,6 +91,7 @@ def joins(world, count, deadline_s, define=with_document):
     first, second = fleet
     define(first, count)
     before = memory_mib(first)
+    waited_before = waited_for_cpu(first)
     second.start(wait=False)
     second.wait_ready()
     began = time.monotonic()
@@ -102,9 +107,10 @@ def joins(world, count, deadline_s, define=with_document):
     wait_until(complete, deadline_s, "the sidecar that joined has all of them")
     waited = waited_for_cpu(second)
     took = time.monotonic() - began
-    # It was never taken for dead.
-    for one in fleet:
-        assert fleet.live_peers(one) == 1 and fleet.lost_peers(one) == 0
+    fleet.wait_together()
+    # Nobody was taken for dead, unless the machine kept a core from it for longer than a probe takes.
+    if max(waited_for_cpu(second), waited_for_cpu(first) - waited_before) < PROBE_TAKES_S:
+        assert [fleet.lost_peers(one) for one in fleet] == [0, 0]
     print(f"{count} definitions after {took:.1f} s, {waited:.1f} s of them without a core, "
           f"{second.process.cpu_ns() / 1e9:.1f} s of processor time; "
           f"slowest request meanwhile {worst * 1000:.0f} ms; "
