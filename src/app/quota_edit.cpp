@@ -292,6 +292,21 @@ Result<void> edit_count(std::string_view flag, const std::string& text,
     return {};
 }
 
+/// Bounds are those of the rules, which name the field.
+Result<void> edit_duration(std::string_view flag, const std::string& text,
+                           const definitions::DurationValue& value, QuotaDefinition& definition) {
+    if (text == kDefault) {
+        value.set(definition, std::nullopt);
+        return {};
+    }
+    const auto time = config::parse_duration(text);
+    if (!time) {
+        return bad(flag, time.error().message);
+    }
+    value.set(definition, *time);
+    return {};
+}
+
 /// Changes whether answers name the quota; the families of fields stay as they are.
 Result<void> edit_headers(std::string_view flag, const std::string& text,
                           QuotaDefinition& definition) {
@@ -318,6 +333,9 @@ Result<void> edit_quota_field(const QuotaField& field, const std::string& text,
             },
             [&](const definitions::CountValue<QuotaDefinition>& value) {
                 return edit_count(flag, text, value, definition);
+            },
+            [&](const definitions::DurationValue& value) {
+                return edit_duration(flag, text, value, definition);
             },
             [&](const definitions::ShareValue& value) {
                 return edit_share(flag, text, value, definition);

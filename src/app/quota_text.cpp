@@ -73,6 +73,9 @@ std::string field_text(const QuotaField& field, const QuotaDefinition& definitio
             [&](const definitions::CountValue<QuotaDefinition>& value) {
                 return std::to_string(value.get(definition));
             },
+            [&](const definitions::DurationValue& value) {
+                return config::format_duration(*value.get(definition));
+            },
             [&](const definitions::ShareValue& value) {
                 return config::format_percentage(value.get(definition));
             },

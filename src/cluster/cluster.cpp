@@ -81,6 +81,8 @@ Result<Prepared> prepare(const Options& options) {
         return prepared;
     }
     prepared.engine.cluster_name = options.settings->name;
+    prepared.engine.sync.hold = options.settings->hold;
+    prepared.engine.sync.hold_alone = options.settings->hold_alone;
     if (auto read = read_keys(*options.settings, prepared); !read) {
         return read.error();
     }
@@ -106,7 +108,9 @@ class Cluster::Driver {
           engine_(std::move(prepared.engine), limiter, seed),
           seeds_(
               control, seeds_options(options_), Random(mix_seed(seed)),
-              [this](std::vector<Endpoint> seeds) { engine_.set_seeds(std::move(seeds)); },
+              [this](std::vector<Endpoint> seeds, bool looked_up) {
+                  engine_.set_seeds(std::move(seeds), looked_up, net::now());
+              },
               [this] { return is_alone(); }),
           bulk_(control, engine_, options_.bulk) {
         if (!socket_) {

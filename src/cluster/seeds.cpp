@@ -36,7 +36,7 @@ Seeds::Seeds(boost::asio::io_context& control, SeedsOptions options, Random rand
 }
 
 void Seeds::start() {
-    changed_(addresses());
+    changed_(addresses(), false);
     if (names_.empty()) {
         return;
     }
@@ -82,7 +82,7 @@ void Seeds::answered(Name& name, Result<Addresses> result) {
         return;
     }
     name.addresses = std::move(*result);
-    changed_(addresses());
+    changed_(addresses(), true);
 }
 
 void Seeds::schedule() {

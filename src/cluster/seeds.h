@@ -45,7 +45,9 @@ class LookupPace {
 
 class Seeds {
   public:
-    using Changed = std::function<void(std::vector<Endpoint>)>;
+    /// `looked_up`: whether a name was looked up for them just now; else they are those that the
+    /// settings name.
+    using Changed = std::function<void(std::vector<Endpoint>, bool looked_up)>;
     using Alone = std::function<bool()>;
 
     Seeds(boost::asio::io_context& control, SeedsOptions options, Random random, Changed changed,

@@ -55,6 +55,9 @@ Json json_of(const QuotaField& field, const QuotaDefinition& definition) {
             [&](const definitions::CountValue<QuotaDefinition>& value) {
                 return Json(value.get(definition));
             },
+            [&](const definitions::DurationValue& value) {
+                return Json(format_duration(*value.get(definition)));
+            },
             [&](const definitions::ShareValue& value) {
                 return Json(format_percentage(value.get(definition)));
             },

@@ -210,6 +210,11 @@ void read_quota_value(const QuotaField& field, NodeRef node, QuotaDefinition& qu
                     value.set(quota, *count);
                 }
             },
+            [&](const definitions::DurationValue& value) {
+                if (const auto time = read_duration(node, value.least, value.most, diagnostics)) {
+                    value.set(quota, *time);
+                }
+            },
             [&](const definitions::ShareValue& value) {
                 if (const auto share = read_parsed(node, &parse_percentage, diagnostics)) {
                     value.set(quota, *share);

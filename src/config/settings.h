@@ -72,6 +72,10 @@ struct ClusterSettings {
     std::vector<Seed> join;
     std::string key_file;   ///< empty only with `insecure`
     bool insecure = false;  ///< gossip is not sealed
+    /// How long the shares of sidecars that cannot be heard are kept; quotas may say otherwise.
+    Duration hold = std::chrono::seconds(10);
+    /// The same while nobody is heard, as long as the seeds name sidecars that lived lately.
+    Duration hold_alone = std::chrono::seconds(60);
 
     friend bool operator==(const ClusterSettings&, const ClusterSettings&) = default;
 };

@@ -5,6 +5,7 @@
 #include "config/reader.h"
 #include "config/setting_readers.h"
 #include "config/values.h"
+#include "limiter/definition.h"
 
 namespace weir::config {
 namespace {
@@ -121,6 +122,12 @@ constexpr std::array kFields = {
     SettingField{"cluster.insecure", "true or false", "false", "",
         "Gossip without a key: whoever reaches the port can change every limit.", false, section_needs_restart,
         WEIR_CLUSTER(insecure, assign(target, read_boolean(node, diagnostics)))},
+    SettingField{"cluster.hold", "duration", "10s", "0s to 1h",
+        "How long the shares of sidecars that cannot be heard are kept; 0s: not at all.", false, section_needs_restart,
+        WEIR_CLUSTER(hold, assign(target, read_duration(node, 0s, limiter::kLongestHold, diagnostics)))},
+    SettingField{"cluster.hold_alone", "duration", "1m", "0s to 1h",
+        "The same for a sidecar that hears nobody, while `cluster.join` names others that lived lately.", false, section_needs_restart,
+        WEIR_CLUSTER(hold_alone, assign(target, read_duration(node, 0s, limiter::kLongestHold, diagnostics)))},
 
     SettingField{"check.listen", "address", "127.0.0.1:9903", "",
         "Where other proxies ask whether a request may pass: `/check`.", false, needs_restart,

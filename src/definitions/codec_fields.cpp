@@ -58,6 +58,11 @@ void write_headers(ByteWriter& field, const QuotaDefinition& definition) {
                                        (forms.x_ratelimit ? kXRateLimit : 0)));
 }
 
+std::uint64_t milliseconds_of(Duration time) {
+    WEIR_ASSERT(time >= Duration::zero());
+    return static_cast<std::uint64_t>(time / std::chrono::milliseconds(1));
+}
+
 /// Writes the value of a field that has a number of its own.
 void write_quota_field(ByteWriter& writer, const QuotaField& row,
                        const QuotaDefinition& definition) {
@@ -73,6 +78,9 @@ void write_quota_field(ByteWriter& writer, const QuotaField& row,
                        },
                        [&](const CountValue<QuotaDefinition>& value) {
                            field.varint(value.get(definition));
+                       },
+                       [&](const DurationValue& value) {
+                           field.varint(milliseconds_of(*value.get(definition)));
                        },
                        [&](const TextValue<QuotaDefinition>& value) {
                            field.string(value.get(definition).value_or(std::string_view()));
@@ -182,6 +190,9 @@ void read_quota_field(ByteReader& reader, const QuotaField& row, QuotaDefinition
                    },
                    [&](const CountValue<QuotaDefinition>& value) {
                        value.set(definition, read_u32(reader));
+                   },
+                   [&](const DurationValue& value) {
+                       value.set(definition, std::chrono::milliseconds(read_u32(reader)));
                    },
                    [&](const TextValue<QuotaDefinition>& value) {
                        value.set(definition, std::string(reader.string(value.most)));

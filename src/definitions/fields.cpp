@@ -79,6 +79,15 @@ constexpr KeyValue kEnforcedBy{
     [](QuotaDefinition& to, std::string field) {
         change_options(to, [&](QuotaOptions& options) { options.enforced_by = std::move(field); });
     }};
+constexpr DurationValue kHold{Duration::zero(), limiter::kLongestHold,
+                              [](const QuotaDefinition& from) { return from.options->hold; },
+                              [](QuotaDefinition& to, std::optional<Duration> time) {
+                                  if (time) {
+                                      *time = std::chrono::floor<std::chrono::milliseconds>(*time);
+                                  }
+                                  change_options(
+                                      to, [&](QuotaOptions& options) { options.hold = time; });
+                              }};
 constexpr Count kStatus{
     400, 599,
     [](const QuotaDefinition& from) -> std::uint64_t { return from.options->refusal.status; },
@@ -122,6 +131,9 @@ constexpr std::array kQuotaFields = {
     QuotaField{"when_isolated", "word", "safe",
         "`safe`, `optimistic` or `pessimistic`: what holds while a limit's owners cannot be heard.",
         "safe, optimistic or pessimistic", 2, word<&QuotaDefinition::when_isolated>(limiter::kIsolationModeWords)},
+    QuotaField{"hold", "duration", "cluster.hold",
+        "How long that holds after they fell silent, 0s to 1h.",
+        "How long that holds, like 30s, or default", 6, kHold},
     QuotaField{"max_instances", "count", "none",
         "Live instances of this template, 1 to 16000000.",
         "Of a template", 0, count<&QuotaDefinition::max_instances>(kMostInstances)},
@@ -197,6 +209,7 @@ bool is_set(const QuotaField& field, const QuotaDefinition& definition) {
             },
             [&](const Count& value) { return value.get(definition) != 0; },
             [&](const Text& value) { return value.get(definition).has_value(); },
+            [&](const DurationValue& value) { return value.get(definition).has_value(); },
             [&](const ShareValue& value) { return value.get(definition) != value.get(kDefault); },
             [&](const KeyValue& value) { return !value.get(definition).empty(); },
             [&](const HeadersValue&) {

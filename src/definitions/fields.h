@@ -22,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/instant.h"
 #include "limiter/definition.h"
 
 namespace weir::definitions {
@@ -44,6 +45,15 @@ struct CountValue {
     std::uint64_t most;
     std::uint64_t (*get)(const T&);
     void (*set)(T&, std::uint64_t count);
+};
+
+/// A time of whole milliseconds from `least` to `most`; nothing = not given. Set to another time,
+/// it leaves out what is less than a millisecond.
+struct DurationValue {
+    Duration least;
+    Duration most;
+    std::optional<Duration> (*get)(const limiter::QuotaDefinition&);
+    void (*set)(limiter::QuotaDefinition&, std::optional<Duration> time);
 };
 
 /// A text of at most `most` bytes; nothing = not given.
@@ -108,8 +118,8 @@ struct CapacityValue {
 
 using QuotaValue =
     std::variant<TextValue<limiter::QuotaDefinition>, WordValue<limiter::QuotaDefinition>,
-                 CountValue<limiter::QuotaDefinition>, ShareValue, KeyValue, HeadersValue,
-                 LimitsValue>;
+                 CountValue<limiter::QuotaDefinition>, DurationValue, ShareValue, KeyValue,
+                 HeadersValue, LimitsValue>;
 using LimitValue =
     std::variant<RateValue, UnitValue, BurstValue, WordValue<limiter::RateLimit>, CapacityValue>;
 

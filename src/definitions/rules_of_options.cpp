@@ -82,11 +82,19 @@ void check_safe(const limiter::QuotaDefinition& definition, const Complain& comp
     }
 }
 
+void check_hold(const limiter::QuotaDefinition& definition, const Complain& complain) {
+    const auto& hold = definition.options->hold;
+    if (hold && (*hold < Duration::zero() || *hold > limiter::kLongestHold)) {
+        complain("hold", "must be from 0s to 1h", "10s is usual; with 0s nothing is held");
+    }
+}
+
 }  // namespace
 
 void check_options(const limiter::QuotaDefinition& definition, const Complain& complain) {
     check_share(definition, complain);
     check_safe(definition, complain);
+    check_hold(definition, complain);
     check_refusal(definition.options->refusal, complain);
 }
 

@@ -13,7 +13,8 @@ namespace weir::definitions {
 using Complain =
     std::function<void(std::string field, std::string message, std::string suggestion)>;
 
-/// Calls `complain` for each error in the share of keys, the safe capacities and the refusal.
+/// Calls `complain` for each error in the share of keys, the safe capacities, the hold
+/// time and the refusal.
 void check_options(const limiter::QuotaDefinition& definition, const Complain& complain);
 
 }  // namespace weir::definitions

@@ -46,6 +46,7 @@ class Engine::Implementation {
     void refused(const Endpoint& address, Instant now);
     void tick(Instant now);
     void goodbye(Instant now);
+    void set_seeds(std::vector<Endpoint> seeds, bool looked_up, Instant now);
     void set_keys(const std::vector<gossip::Key>& keys);
     [[nodiscard]] std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
     [[nodiscard]] Duration take_clock_lag() { return std::exchange(clock_lag_, Duration::zero()); }
@@ -116,6 +117,11 @@ void Engine::Implementation::start(Instant now) {
     if (options_.clustered) {
         flush();
     }
+}
+
+void Engine::Implementation::set_seeds(std::vector<Endpoint> seeds, bool looked_up, Instant now) {
+    transport_.set_seeds(seeds);
+    counters_.set_seeds(std::move(seeds), looked_up, now);
 }
 
 void Engine::Implementation::set_keys(const std::vector<gossip::Key>& keys) {
@@ -326,8 +332,8 @@ void Engine::tick(Instant now) { implementation_->tick(now); }
 Instant Engine::next_tick() const { return implementation_->next_tick(); }
 Duration Engine::take_clock_lag() { return implementation_->take_clock_lag(); }
 std::vector<Outgoing> Engine::take_outgoing() { return implementation_->take_outgoing(); }
-void Engine::set_seeds(std::vector<Endpoint> seeds) {
-    implementation_->transport().set_seeds(std::move(seeds));
+void Engine::set_seeds(std::vector<Endpoint> seeds, bool looked_up, Instant now) {
+    implementation_->set_seeds(std::move(seeds), looked_up, now);
 }
 void Engine::set_keys(const std::vector<gossip::Key>& keys) { implementation_->set_keys(keys); }
 void Engine::goodbye(Instant now) { implementation_->goodbye(now); }

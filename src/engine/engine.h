@@ -103,9 +103,10 @@ class Engine {
     /// The datagrams to be sent that have come up since the last call, oldest first.
     [[nodiscard]] std::vector<Outgoing> take_outgoing();
 
-    /// Sets the addresses that the last look-up of the configured seeds gave. The member's own may
-    /// be among them.
-    void set_seeds(std::vector<Endpoint> seeds);
+    /// Sets the addresses of the configured seeds. The member's own may be among them. `looked_up`:
+    /// names were looked up for them just now. A member that hears nobody goes by them
+    /// (sync/side.h).
+    void set_seeds(std::vector<Endpoint> seeds, bool looked_up, Instant now);
     /// Replaces the keys, for a rotation. The first one seals; at most two are kept.
     void set_keys(const std::vector<gossip::Key>& keys);
     /// Says goodbye and hands over the limits that this member owns. Afterwards only

@@ -62,6 +62,13 @@ struct BurstSpec {
     }
 };
 
+/// What holds while members that own a limit, or share it, cannot be heard, and for how long.
+struct Isolation {
+    IsolationMode mode = IsolationMode::safe;
+    std::optional<Duration> hold{};  // nothing = as the sidecar's settings say
+    friend bool operator==(const Isolation&, const Isolation&) = default;
+};
+
 /// A leaky bucket: `amount` of `unit` per `period`. Borders that are not given take these defaults:
 /// low = amount if the period is longer than a second, else one second of the rate; high = low +
 /// one second of the rate where the unit is not requests or the rate is at least 20/s, else high =
@@ -108,6 +115,7 @@ struct QuotaDefinition {
     /// `options->enforced_by`.
     double enforced_share = 1;
     SharedOptions options{};
+    [[nodiscard]] Isolation isolation() const { return {when_isolated, options->hold}; }
     friend bool operator==(const QuotaDefinition&, const QuotaDefinition&) = default;
 };
 
@@ -122,6 +130,7 @@ inline constexpr std::size_t kMaxChainLimits = 32;  // limits of a leaf and all 
 inline constexpr std::size_t kMaxRefusalBody = 1024;
 inline constexpr std::size_t kMaxContentType = 127;
 inline constexpr std::size_t kMaxFieldName = 127;
+inline constexpr Duration kLongestHold = std::chrono::hours(1);
 inline constexpr std::size_t kMaxDefinitions = 4'000'000;
 
 /// One change of a set that is in force.

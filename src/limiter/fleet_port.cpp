@@ -83,7 +83,7 @@ std::optional<LimitIdentity> FleetPort::identity(LimitRef limit) const {
                          found.limit->unit,
                          found.limit->period,
                          found.limit->parameters,
-                         found.definition->source.when_isolated,
+                         found.definition->source.isolation(),
                          found.limit->safe != nullptr};
 }
 
@@ -255,9 +255,9 @@ void FleetPort::release(LimitRef limit, Instant now) {
 
 // --- what the definitions say --------------------------------------------------------------------
 
-IsolationMode FleetPort::isolation_of(std::string_view quota) const {
+Isolation FleetPort::isolation_of(std::string_view quota) const {
     const CompiledDefinition* definition = definitions_.definition_for(quota);
-    return definition == nullptr ? IsolationMode::safe : definition->source.when_isolated;
+    return definition == nullptr ? Isolation{} : definition->source.isolation();
 }
 
 /// The definition that a name falls under. An overflow instance has the name of its template.

@@ -51,7 +51,7 @@ class FleetPort {
     [[nodiscard]] std::optional<LimitParameters> resolve_parameters(std::string_view quota,
                                                                     Unit unit,
                                                                     Duration period) const;
-    [[nodiscard]] IsolationMode isolation_of(std::string_view quota) const;
+    [[nodiscard]] Isolation isolation_of(std::string_view quota) const;
 
     /// How many views were refused because a value was out of range.
     [[nodiscard]] std::uint64_t bad_views() const { return bad_views_; }

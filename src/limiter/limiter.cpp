@@ -237,7 +237,7 @@ std::optional<LimitParameters> Limiter::resolve_parameters(std::string_view quot
                                                            Duration period) const {
     return parts_->fleet.resolve_parameters(quota, unit, period);
 }
-IsolationMode Limiter::isolation_of(std::string_view quota) const {
+Isolation Limiter::isolation_of(std::string_view quota) const {
     return parts_->fleet.isolation_of(quota);
 }
 

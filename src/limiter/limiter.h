@@ -165,8 +165,9 @@ class Limiter {
     [[nodiscard]] std::optional<LimitParameters> resolve_parameters(std::string_view quota,
                                                                     Unit unit,
                                                                     Duration period) const;
-    /// The IsolationMode of the definition that this name falls under; safe if there is none.
-    [[nodiscard]] IsolationMode isolation_of(std::string_view quota) const;
+    /// What the definition that this name falls under says of isolation; the default if there is
+    /// none.
+    [[nodiscard]] Isolation isolation_of(std::string_view quota) const;
 
   private:
     struct Parts;

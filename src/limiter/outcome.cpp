@@ -15,8 +15,8 @@ namespace {
 
 /// The waiting time that clients are told when the limit is 0.
 constexpr Duration kZeroRetry = std::chrono::seconds(60);
-/// The waiting time that clients are told while a limit is isolated. Isolation ends after the hold
-/// time of ten seconds.
+/// The waiting time that clients are told while a limit is isolated. Most isolations end sooner
+/// than the hold time, when the others are heard again.
 constexpr Duration kIsolatedRetry = std::chrono::seconds(5);
 
 /// The time as a Duration, but at most a year, so that it fits.

@@ -1,14 +1,16 @@
 #pragma once
-// Options that only few quotas have: how their refusals look, and by which key a partly enforced
-// quota chooses requests. Plain values, kept apart from QuotaDefinition so that a million
-// definitions without them stay small. As thread-safe as any value: the options that SharedOptions
-// points to never change.
+// Options that only few quotas have: how their refusals look, by which key a partly enforced quota
+// chooses requests, and how long it keeps the shares of sidecars that cannot be heard. Plain
+// values, kept apart from QuotaDefinition so that a million definitions without them stay small. As
+// thread-safe as any value: the options that SharedOptions points to never change.
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include "base/instant.h"
 
 namespace weir::limiter {
 
@@ -34,6 +36,8 @@ struct QuotaOptions {
     std::string enforced_by{};
     std::optional<HeaderForms> headers{};  // nothing = as the sidecar's settings say
     RefusalForm refusal{};
+    /// How long IsolationMode holds (cluster.hold); nothing = as the sidecar's settings say.
+    std::optional<Duration> hold{};
     /// How many limits were left out because only a later version of weir knows their kind. Only
     /// definitions of peers have such limits; they are not held here, which people are told.
     std::uint8_t limits_of_later_version = 0;

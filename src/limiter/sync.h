@@ -60,7 +60,7 @@ struct LimitIdentity {
     Unit unit = Unit::requests;
     Duration period{};
     LimitParameters parameters;
-    IsolationMode when_isolated = IsolationMode::safe;
+    Isolation isolation;
     bool safe_capacity = false;  // IsolationMode::safe, and the limit has a RateLimit::safe
 };
 

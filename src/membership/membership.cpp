@@ -165,6 +165,7 @@ void Membership::on_list(const gossip::MemberId& sender, const MemberList& list,
 void Membership::heard(const gossip::MemberId& sender, Instant now) {
     if (members_.find(sender) != nullptr) {
         members_.heard(sender, now);
+        last_heard_ = now;
     }
 }
 

@@ -100,6 +100,8 @@ class Membership {
     /// The other members that are live (alive or suspect), ordered by address.
     [[nodiscard]] std::vector<Member> live() const { return members_.all(); }
     [[nodiscard]] std::size_t live_count() const { return members_.size(); }
+    /// When a live member was last heard, whoever it was; nothing if none ever was.
+    [[nodiscard]] std::optional<Instant> last_heard() const { return last_heard_; }
     /// A live member; null when this incarnation is not live. Valid until the next call of a
     /// function that is not const; the same holds for the next function.
     [[nodiscard]] const Member* find(const gossip::MemberId& id) const;
@@ -136,6 +138,7 @@ class Membership {
     Renewal renewal_;
     Proofs proofs_;
     bool gone_ = false;  // this process has said goodbye
+    std::optional<Instant> last_heard_;
     Instant last_tick_{};
     Instant next_tick_{};
 };

@@ -36,7 +36,8 @@ void read_dials(MapReader& reader, sync::SyncSettings& sync, Diagnostics& diagno
         }
     };
     time(reader.take("minimum_interval"), sync.minimum_interval);
-    time(reader.take("split_hold"), sync.split_hold);
+    time(reader.take("hold"), sync.hold);
+    time(reader.take("hold_alone"), sync.hold_alone);
 }
 
 /// Reports limits in other units than requests, because requests of the simulator have no bytes and

@@ -60,7 +60,7 @@ void SimulatedSidecar::start(const SidecarSettings& settings, std::vector<Endpoi
     options.nonces = nonces_.get();
     options.ledger = ledger_.get();
     engine_ = std::make_unique<engine::Engine>(std::move(options), *limiter_, random.next());
-    engine_->set_seeds(std::move(seeds));
+    engine_->set_seeds(std::move(seeds), false, local(now));
     engine_->start(local(now));
 }
 

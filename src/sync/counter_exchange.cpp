@@ -27,12 +27,12 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
       limiter_(limiter),
       transport_(transport),
       silence_(settings, counters_),
-      reporter_(settings, limiter, for_reporter, counters_),
+      reporter_(settings, limiter, silence_.side(), for_reporter, counters_),
       owner_(
           settings, silence_, for_owner,
           [this](const LimitKey& key, std::string& name, limiter::LimitParameters& parameters,
-                 limiter::IsolationMode& when_isolated) {
-              return resolve(key, name, parameters, when_isolated);
+                 limiter::Isolation& isolation) {
+              return resolve(key, name, parameters, isolation);
           },
           counters_, ledger),
       hot_(settings.hot_limits),
@@ -78,7 +78,8 @@ bool CounterExchange::nobody_there(const gossip::MemberId& member, Instant now) 
 
 void CounterExchange::tick(Instant now, std::uint64_t number) {
     now_ = now;
-    silence_.set_live_others(transport_.membership().live_count());
+    const membership::Membership& members = transport_.membership();
+    silence_.set_live_others(members.live_count(), members.last_heard(), now_);
     report();
     owner_.tick(now_, *this);
     if (number % kHintsEvery == 0) {
@@ -134,17 +135,22 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
             break;
         case Kind::dead:
             packets_.forget(event.member);
-            silence_.died(event.member);
+            silence_.died(event.member, now_);
             reporter_.lost(event.member);
             break;
         case Kind::renewed:
-            packets_.clear();  // answers to our former incarnation do not come
+            packets_.clear();            // answers to our former incarnation do not come
+            silence_.gone(self_, now_);  // our former incarnation
             self_ = event.member;
             self_number_ = silence_.number(self_, now_);
             reporter_.set_self(self_);
             owner_.set_self(self_);
             // What is under way to those who had given us up will not be answered.
             reporter_.ask_anew(now_);
+            break;
+        case Kind::suspected:
+        case Kind::cleared:
+            silence_.suspected(event.member, event.kind == Kind::suspected, now_);
             break;
         case Kind::joined:
             silence_.heard(silence_.number(event.member, now_), now_);
@@ -167,10 +173,12 @@ void CounterExchange::follow_owners() {
 }
 
 /// A shard is ours now: what our own views believe is better than nothing. The others' rates are
-/// those of former owners' knowledge; if all of these are silent, it is a split, and they are held.
+/// those of former owners' knowledge; if all of these are silent, it is a split, and they are held,
+/// unless we hear most of the others.
 void CounterExchange::fill_from_views(membership::Shard shard) {
     reporter_.for_each_in_shard(shard, now_, [&](const SyncedLimit& limit) {
-        const OwnerView* view = limit.believed(settings_, now_);
+        const Side& side = silence_.side();
+        const OwnerView* view = limit.believed(settings_, side, now_);
         if (view == nullptr || !view->filled()) {
             return;
         }
@@ -180,10 +188,11 @@ void CounterExchange::fill_from_views(membership::Shard shard) {
         entry.shedding = view->bucket().shedding;
         entry.heaviest = view->bucket().heaviest;
         entry.typical = limit.own.typical;
-        const bool split = !view->fresh(settings_, now_);
-        (split ? entry.held_rate : entry.rate) = view->others_rate();
+        const bool split = !view->fresh(settings_, now_) && !side.majority;
+        entry.rate = split ? view->own_rate() : view->others_rate();
+        entry.held_rate = split ? view->others_rate() : 0;
         entry.hold_left =
-            split ? settings_.split_hold - (now_ - *view->heard_at()) : Duration::zero();
+            split ? limit.hold_time(settings_) - (now_ - *view->heard_at()) : Duration::zero();
         owner_.fill(entry, limit.name, limit.parameters, now_);
     });
 }
@@ -198,11 +207,11 @@ void CounterExchange::stopped(Instant now) {
 /// By name if the limit is used here; else by the name that was told and our own definitions.
 bool CounterExchange::resolve(const LimitKey& key, std::string& name,
                               limiter::LimitParameters& parameters,
-                              limiter::IsolationMode& when_isolated) const {
+                              limiter::Isolation& isolation) const {
     if (const SyncedLimit* synced = reporter_.find(key)) {
         name = synced->name;
         parameters = synced->parameters;
-        when_isolated = synced->when_isolated;
+        isolation = synced->isolation;
         return true;
     }
     if (name.empty() || key.unit >= limiter::kUnits) {
@@ -212,7 +221,7 @@ bool CounterExchange::resolve(const LimitKey& key, std::string& name,
                                                    std::chrono::milliseconds(key.period_ms));
     if (found) {
         parameters = *found;
-        when_isolated = limiter_.isolation_of(name);
+        isolation = limiter_.isolation_of(name);
     }
     return found.has_value();
 }

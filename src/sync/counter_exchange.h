@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/instant.h"
@@ -36,6 +38,10 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
 
     /// To be called once, after the transport has started.
     void start(Instant now);
+    /// Sets the addresses of the seeds. `looked_up`: names were looked up for them just now.
+    void set_seeds(std::vector<Endpoint> seeds, bool looked_up, Instant now) {
+        silence_.set_seeds(std::move(seeds), looked_up, now);
+    }
     /// Takes a message about counters or hot limits in.
     void receive(const membership::Received& message, Instant now);
     /// The member lives: a message from it has come that is not one of membership's own.
@@ -110,7 +116,7 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     void note_load();
     [[nodiscard]] bool resolve(const LimitKey& key, std::string& name,
                                limiter::LimitParameters& parameters,
-                               limiter::IsolationMode& when_isolated) const;
+                               limiter::Isolation& isolation) const;
     void send_name(const gossip::MemberId& to, const NameEntry& entry);
     template <class Entry>
     void send_entry(const gossip::MemberId& to, gossip::MessageType type, const Entry& entry);

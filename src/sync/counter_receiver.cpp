@@ -198,9 +198,9 @@ void CounterExchange::receive_name_ask(ByteReader& reader, const gossip::MemberI
     }
     NameEntry entry;
     limiter::LimitParameters parameters;
-    limiter::IsolationMode when_isolated{};
+    limiter::Isolation isolation;
     entry.key = key;
-    if (!resolve(key, entry.name, parameters, when_isolated)) {
+    if (!resolve(key, entry.name, parameters, isolation)) {
         const OwnedLimit* limit = owner_.find(key);
         if (limit == nullptr || limit->name.empty() || !limit->parameters) {
             return;

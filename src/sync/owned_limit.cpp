@@ -15,6 +15,8 @@ constexpr double kFadeTime = 0.1;
 constexpr Duration kMoved = std::chrono::milliseconds(300);
 /// Handed-over rates end when the origins have had the time to speak.
 constexpr Duration kHandedTime = std::chrono::milliseconds(1200);
+/// For so long a held rate that another owner told counts where nobody is missed.
+constexpr Duration kToldHold = std::chrono::seconds(10);
 /// How fast the owner's mean of typical weights follows.
 constexpr double kTypicalShare = 0.125;
 
@@ -47,7 +49,7 @@ void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
     cells.clear();
     origins = 0;
     oldest_word.reset();
-    handed_rate = handed_excess = handed_weight = held_rate = 0;
+    handed_rate = handed_excess = handed_weight = held_rate = held_now = 0;
     holding = false;
     published = {};
     answered.reset();
@@ -345,7 +347,7 @@ void OwnedLimit::take_rate(OwnedCell& cell, const DeltaEntry& delta, Instant now
     } else {
         bucket.offered_rate = std::max(0.0, bucket.offered_rate + delta.rate - before);
     }
-    cell.fleet_rate = std::max(0.0, bucket.offered_rate - held_rate);
+    cell.fleet_rate = std::max(0.0, bucket.offered_rate - held_now);
 }
 
 void OwnedLimit::take_state(const DeltaEntry& delta) {
@@ -363,7 +365,8 @@ void OwnedLimit::take_state(const DeltaEntry& delta) {
     }
 }
 
-void OwnedLimit::receive(const SyncSettings& settings, const HandoverEntry& entry, Instant now) {
+void OwnedLimit::receive(const SyncSettings& settings, const HandoverEntry& entry, const Side& side,
+                         Instant now) {
     advance(now);
     // What an owner knows replaces what our own views believed.
     const bool first = !handed_over;
@@ -386,17 +389,36 @@ void OwnedLimit::receive(const SyncSettings& settings, const HandoverEntry& entr
     }
     handed_rate = std::max(handed_rate, entry.rate);
     handed_until = now + kHandedTime;
-    // Whoever was an owner as well knows of a split, too: the one who says less is believed.
-    held_rate = first ? entry.held_rate : std::min(held_rate, entry.held_rate);
-    const Instant hold_end =
-        now + std::clamp(entry.hold_left, Duration::zero(), settings.split_hold);
-    held_until = first ? hold_end : std::min(held_until, hold_end);
+    if (first) {
+        held_rate = entry.held_rate;
+        held_until = Instant::max();
+    }
+    take_held_rate(settings, entry, side, now);
     if (parameters) {
         bucket.heaviest =
             std::max(bucket.heaviest, std::min(entry.heaviest, largest_weight(*parameters)));
         bucket.clamp(*parameters);
     }
     add_rates(now);
+}
+
+/// Whoever was an owner as well knows of a split, too: the one who says less is believed.
+void OwnedLimit::take_held_rate(const SyncSettings& settings, const HandoverEntry& entry,
+                                const Side& side, Instant now) {
+    if (entry.held_rate <= held_rate) {
+        held_rate = entry.held_rate;
+        heard_beside = entry.rate;
+    }
+    const Duration hold_of_limit = hold_time(settings);
+    const Instant since = now + std::min(entry.hold_left, hold_of_limit) - hold_of_limit;
+    const bool nothing = entry.held_rate <= 0 && entry.hold_left <= Duration::zero();
+    const Instant end = nothing ? now : since + side.hold_time(settings, hold_of_limit);
+    if (end < held_until) {
+        held_since = since;
+        held_until = end;
+    }
+    held_told = true;
+    held_told_at = now;
 }
 
 void OwnedLimit::add_rates(Instant now) {
@@ -411,7 +433,23 @@ void OwnedLimit::add_rates(Instant now) {
         sum += cell.reckoned_rate();
     }
     handed_excess = std::max(0.0, handed_rate - sum);
-    bucket.offered_rate = std::max(sum, handed_rate) + held_rate;
+    held_now = left_of_held();
+    bucket.offered_rate = std::max(sum, handed_rate) + held_now;
+}
+
+/// What is left of the held rate: what is offered here beyond what those that are heard were
+/// offered before is load of the silent ones that has come here (see hold_by_load()).
+double OwnedLimit::left_of_held() const {
+    if (held_rate <= 0) {
+        return 0;
+    }
+    double heard = 0;
+    for (const OwnedCell& cell : cells) {
+        heard += cell.held ? 0 : cell.reckoned_rate();
+    }
+    const double more = heard - heard_beside;
+    const bool grown = more > kGrownDeviations * limiter::rate_noise(bucket.typical, heard);
+    return grown ? std::max(0.0, held_rate - more) : held_rate;
 }
 
 void OwnedLimit::fade(OwnedCell& cell, const Silence& silence, double seconds) {
@@ -429,22 +467,43 @@ void OwnedLimit::fade(OwnedCell& cell, const Silence& silence, double seconds) {
     cell.fade *= std::exp(-seconds / to_seconds(kMoved));
 }
 
+/// Who hears most of the others holds nothing. But one that has joined lately has not missed
+/// anybody and cannot know: it goes by what another owner told, for a while.
+void OwnedLimit::judge_held_rate(const SyncSettings& settings, const Side& side, Instant now) {
+    if (held_rate > 0) {
+        held_until = held_since + side.hold_time(settings, hold_time(settings));
+    }
+    if (side.majority) {
+        held_until = std::min(held_until, held_told ? held_told_at + kToldHold : now);
+    }
+}
+
+Presence OwnedLimit::presence_of(const SyncSettings& settings, const OwnedCell& cell,
+                                 Silence& silence, Instant now) {
+    // Who promised nothing is not missed.
+    const Duration missed = cell.rate > 0 ? now - cell.heard : Duration::zero();
+    const Presence presence =
+        silence.judge(cell.member, missed, cell.keep_alive, hold_time(settings), now);
+    if (presence != Presence::held) {
+        return presence;
+    }
+    holding = true;
+    return when_isolated == limiter::IsolationMode::optimistic ? Presence::fading : presence;
+}
+
 void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, Instant now,
                                WeightLedger* ledger) {
     const double seconds = std::max(0.0, to_seconds(now - judged));
     judged = now;
-    const bool optimistic = when_isolated == limiter::IsolationMode::optimistic;
+    judge_held_rate(settings, silence.side(), now);
     holding = now < held_until;
+    if (holding && held_rate > 0) {
+        silence.note_held_rate(held_since, now);
+    }
     oldest_word.reset();
     std::erase_if(cells, [&](OwnedCell& cell) {
         const Duration age = now - cell.heard;
-        // Who promised nothing is not missed.
-        const Duration missed = cell.rate > 0 ? age : Duration::zero();
-        Presence presence = silence.judge(cell.member, missed, cell.keep_alive, now);
-        holding = holding || presence == Presence::held;
-        if (optimistic && presence == Presence::held) {
-            presence = Presence::fading;
-        }
+        const Presence presence = presence_of(settings, cell, silence, now);
         cell.settle(open_time);
         if (presence == Presence::fading) {
             fade(cell, silence, seconds);
@@ -459,7 +518,7 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
             cell.rate = 0;
         }
         const bool listens_still = presence != Presence::gone && listens(settings, cell, now);
-        const bool forgotten = age > cell_memory(settings) && !listens_still;
+        const bool forgotten = age > cell_memory(settings) && !cell.held && !listens_still;
         // A member that speaks, only not of this limit, has left the limit.
         const bool counts = presence == Presence::heard || silence.is_missing(cell.member);
         if (counts && !forgotten && cell.rate > 0 && !silence.is_self(cell.member)) {
@@ -612,18 +671,18 @@ TotalEntry OwnedLimit::total(const SyncSettings& settings, const OwnedCell* cell
     return entry;
 }
 
-HandoverEntry OwnedLimit::handover(const gossip::MemberId& to, const Silence& silence,
-                                   Instant now) const {
+HandoverEntry OwnedLimit::handover(const SyncSettings& settings, const gossip::MemberId& to,
+                                   const Silence& silence, Instant now) const {
     HandoverEntry entry;
     entry.key = key;
     entry.level = std::max(0.0, bucket.level - unclaimed());
     entry.heaviest = bucket.heaviest;
     entry.typical = bucket.typical;
     entry.shedding = bucket.shedding;
-    entry.held_rate = held_rate;
+    entry.held_rate = left_of_held();
     entry.hold_left = std::max(Duration::zero(), held_until - now);
     for (const OwnedCell& cell : cells) {
-        const Duration left = silence.hold_left(cell.member, now);
+        const Duration left = silence.hold_left(cell.member, hold_time(settings), now);
         if (left > Duration::zero() && silence.id(cell.member).address == to.address) {
             continue;
         }

@@ -70,7 +70,8 @@ struct OwnedLimit {
     std::string name;  // empty until an origin tells it
     std::optional<limiter::LimitParameters> parameters;
     limiter::IsolationMode when_isolated = limiter::IsolationMode::safe;
-    bool holding = false;  // some origins are taken for cut off
+    std::optional<Duration> hold;  // the quota's own hold time
+    bool holding = false;          // some origins are taken for cut off
     /// An origin told the parameters, because the definitions here lack the limit.
     bool parameters_told = false;
     std::uint32_t life = 0;
@@ -97,7 +98,14 @@ struct OwnedLimit {
     /// those who have not reported by then do not exist any more.
     double handed_weight = 0;
     double handed_open_time = 0;  // open_time when the rates were handed over
+    // Rates of silent members that a former owner handed over, or that our own views believed, and
+    // what was offered then to those that were heard.
     double held_rate = 0;
+    double heard_beside = 0;
+    double held_now = 0;     // what is left of held_rate, as last added up
+    bool held_told = false;  // by another owner, at held_told_at
+    Instant held_told_at{};
+    Instant held_since{};
     Instant held_until{};
 
     ReckonedLimit published;
@@ -127,7 +135,10 @@ struct OwnedLimit {
     /// Takes a delta in. A rate that its counts cannot explain is replaced by one that they can.
     DeltaOutcome receive(const SyncSettings& settings, MemberNumber from, DeltaEntry delta,
                          Instant now, const Accounts& accounts);
-    void receive(const SyncSettings& settings, const HandoverEntry& entry, Instant now);
+    /// Takes a hand-over in. What our own views believed may have been held for longer than the
+    /// hold time already, so that its hold_left is negative.
+    void receive(const SyncSettings& settings, const HandoverEntry& entry, const Side& side,
+                 Instant now);
     /// Fades or holds the rates of silent origins, drops origins that are gone, and adds up the
     /// rates.
     void judge_silence(const SyncSettings& settings, Silence& silence, Instant now,
@@ -149,8 +160,12 @@ struct OwnedLimit {
                                    std::uint8_t pace, Instant now) const;
     /// What a new owner is told. That it may have been silent itself does not matter to it: nothing
     /// is held for a former process at its address.
-    [[nodiscard]] HandoverEntry handover(const gossip::MemberId& to, const Silence& silence,
-                                         Instant now) const;
+    [[nodiscard]] HandoverEntry handover(const SyncSettings& settings, const gossip::MemberId& to,
+                                         const Silence& silence, Instant now) const;
+    /// How long the share of silent origins is held.
+    [[nodiscard]] Duration hold_time(const SyncSettings& settings) const {
+        return hold.value_or(settings.hold);
+    }
     /// Whether the limit has no cells and has not been used for so long that it can be forgotten.
     [[nodiscard]] bool unused(const SyncSettings& settings, Instant now) const {
         return cells.empty() && now - last_use > settings.user_memory;
@@ -203,6 +218,12 @@ struct OwnedLimit {
     void take_rate(OwnedCell& cell, const DeltaEntry& delta, Instant now);
     void take_state(const DeltaEntry& delta);
     void add_rates(Instant now);
+    [[nodiscard]] double left_of_held() const;
+    void judge_held_rate(const SyncSettings& settings, const Side& side, Instant now);
+    void take_held_rate(const SyncSettings& settings, const HandoverEntry& entry, const Side& side,
+                        Instant now);
+    [[nodiscard]] Presence presence_of(const SyncSettings& settings, const OwnedCell& cell,
+                                       Silence& silence, Instant now);
     void take_baseline(const SyncSettings& settings, const DeltaEntry& delta);
     [[nodiscard]] double unclaimed() const;
     [[nodiscard]] bool remembers() const;

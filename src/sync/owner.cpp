@@ -115,9 +115,12 @@ bool Owner::make_room(Instant now) {
 
 void Owner::resolve(OwnedLimit& limit) {
     limiter::LimitParameters parameters;
-    if (!resolver_(limit.key, limit.name, parameters, limit.when_isolated)) {
+    limiter::Isolation isolation;
+    if (!resolver_(limit.key, limit.name, parameters, isolation)) {
         return;
     }
+    limit.when_isolated = isolation.mode;
+    limit.hold = isolation.hold;
     limit.parameters_told = false;
     limit.know(parameters);
 }
@@ -289,7 +292,7 @@ bool Owner::receive(MemberNumber from, const HandoverEntry& entry, Instant now, 
         return false;
     }
     shards_[membership::shard_of(entry.key.quota)].asks_left = 0;
-    limit->receive(settings_, entry, now);
+    limit->receive(settings_, entry, silence_.side(), now);
     if (!limit->parameters) {
         limit->asks_left = kNameAsks;
         ask_name(*limit, from, now, sink);
@@ -309,8 +312,9 @@ void Owner::fill(const HandoverEntry& entry, const std::string& name,
         limit->know(parameters);
     }
     const bool handed_over = limit->handed_over;
-    limit->receive(settings_, entry, now);
+    limit->receive(settings_, entry, silence_.side(), now);
     limit->handed_over = handed_over;  // what we believed ourselves fills nobody
+    limit->held_told = false;
 }
 
 void Owner::name_told(MemberNumber from, const NameEntry& entry, Instant now) {
@@ -368,7 +372,7 @@ void Owner::hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant 
             continue;
         }
         ++statistics_.handovers_sent;
-        sink.send_handover(to, limit.handover(to, silence_, now));
+        sink.send_handover(to, limit.handover(settings_, to, silence_, now));
     }
 }
 
@@ -528,11 +532,13 @@ bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     limit.looked = now;
     const bool at_once = !crowded() || limit.urgent || !limit.was_published;
     limit.urgent = false;
-    limit.judge_silence(settings_, silence_, now, ledger_);
-    limit.advance(now);
+    // The origins of a shard that was lost tell its new owners: their silence here means nothing.
     if (!shards_[membership::shard_of(limit.key.quota)].owned) {
+        limit.advance(now);
         return true;
     }
+    limit.judge_silence(settings_, silence_, now, ledger_);
+    limit.advance(now);
     ask_name_again(limit, now, sink);
     const double error = settings_.publish_error * (crowded() ? settings_.crowded_error : 1);
     if (limit.must_publish(settings_, error, pace(), since)) {

@@ -39,7 +39,7 @@ class OwnerSink {
 /// False if it does not. The argument `name` may be empty, if the name is not known yet.
 using Resolver =
     std::function<bool(const LimitKey& key, std::string& name, limiter::LimitParameters& parameters,
-                       limiter::IsolationMode& when_isolated)>;
+                       limiter::Isolation& isolation)>;
 
 class Owner {
   public:

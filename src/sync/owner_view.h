@@ -125,6 +125,8 @@ class OwnerView {
     [[nodiscard]] std::uint32_t origins() const { return origins_; }
     [[nodiscard]] std::uint8_t pace() const { return pace_; }
     [[nodiscard]] std::optional<Instant> heard_at() const { return heard_; }
+    /// This member's own rate, as the owner last acknowledged it.
+    [[nodiscard]] double own_rate() const { return known_.rate; }
     [[nodiscard]] Duration round_trip() const { return round_trip_; }
     /// How old the owner's knowledge may be: the time since it was heard, plus the longest time
     /// that its answers took lately.

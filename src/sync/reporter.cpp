@@ -35,9 +35,13 @@ constexpr std::size_t kMaximumRumours = 256;
 
 }  // namespace
 
-Reporter::Reporter(const SyncSettings& settings, limiter::Limiter& limiter, Random random,
-                   SyncStatistics& statistics)
-    : settings_(settings), limiter_(limiter), random_(random), statistics_(statistics) {}
+Reporter::Reporter(const SyncSettings& settings, limiter::Limiter& limiter, const Side& side,
+                   Random random, SyncStatistics& statistics)
+    : settings_(settings),
+      limiter_(limiter),
+      side_(side),
+      random_(random),
+      statistics_(statistics) {}
 
 std::uint32_t Reporter::draw_run() {
     return static_cast<std::uint32_t>(random_.below(kLargestIdentity)) + 1;
@@ -131,7 +135,7 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const membership::Owners
     limit.unit = identity->unit;
     limit.period = identity->period;
     limit.parameters = identity->parameters;
-    limit.when_isolated = identity->when_isolated;
+    limit.isolation = identity->isolation;
     limit.safe_capacity = identity->safe_capacity;
     // What was admitted before the limiter counted for us is in the local level. So is what is left
     // of the counts of a limit that waited for a place: the rest of its past has drained.
@@ -251,7 +255,7 @@ void Reporter::note_isolation(SyncedLimit& limit, bool isolated, Instant now) {
         ++statistics_.isolations;
     }
     const bool special =
-        limit.safe_capacity || limit.when_isolated == limiter::IsolationMode::pessimistic;
+        limit.safe_capacity || limit.isolation.mode == limiter::IsolationMode::pessimistic;
     static_cast<void>(limiter_.isolate(limit.ref, isolated && special, now));
     if (isolated && limit.safe_capacity) {
         limit.installed = false;
@@ -259,11 +263,11 @@ void Reporter::note_isolation(SyncedLimit& limit, bool isolated, Instant now) {
 }
 
 void Reporter::install(SyncedLimit& limit, const limiter::LocalCounts& counts, Instant now) {
-    note_isolation(limit, limit.is_isolated(settings_, now), now);
+    note_isolation(limit, limit.is_isolated(settings_, side_, now), now);
     if (limit.isolated && limit.safe_capacity) {
         return;  // each by itself
     }
-    if (const OwnerView* view = limit.believed(settings_, now)) {
+    if (const OwnerView* view = limit.believed(settings_, side_, now)) {
         limit.installed = limiter_.install(limit.ref, limit.fleet_view(*view, counts), now);
     } else if (limit.installed) {
         limiter_.uninstall(limit.ref, now);
@@ -381,7 +385,7 @@ Reporter::Verdict Reporter::receive(const gossip::MemberId& from, const TotalEnt
         return Verdict::taken;
     }
     if (from != self_) {
-        limit.last_word.reset();
+        limit.found();
     }
     install(limit, *counts, now);
     if (!limit.awake && view->matters(limit.parameters)) {
@@ -469,12 +473,7 @@ void Reporter::shard_changed(membership::Shard shard, const membership::OwnerLis
 
 void Reporter::lost(const gossip::MemberId& owner) {
     for (const std::uint32_t slot : awake_) {
-        SyncedLimit& limit = slots_[slot];
-        const OwnerView* view = limit.view_of(owner);
-        if (view == nullptr || !view->heard_at()) {
-            continue;
-        }
-        limit.last_word = std::max(limit.last_word.value_or(*view->heard_at()), *view->heard_at());
+        slots_[slot].lost(owner);
     }
 }
 
@@ -513,12 +512,12 @@ void Reporter::refresh_parameters(Instant now) {
                 wake(slot, now);
             }
             limit.parameters = identity->parameters;
-            if (limit.when_isolated == identity->when_isolated &&
+            if (limit.isolation == identity->isolation &&
                 limit.safe_capacity == identity->safe_capacity) {
                 continue;
             }
             note_isolation(limit, false, now);  // looked at again in the next tick
-            limit.when_isolated = identity->when_isolated;
+            limit.isolation = identity->isolation;
             limit.safe_capacity = identity->safe_capacity;
         }
     }
@@ -603,7 +602,7 @@ Duration Reporter::staleness(const Owner& owner, Instant now) const {
         if (now - limit.touched >= 2 * settings_.keep_alive || limit.own.rate <= 0) {
             continue;
         }
-        oldest = std::max(oldest, limit.staleness(settings_, self_, now));
+        oldest = std::max(oldest, limit.staleness(settings_, side_, self_, now));
         if (!owner.owns(membership::shard_of(limit.key.quota))) {
             continue;
         }

@@ -2,8 +2,8 @@
 // The origin's side of the counter synchronisation: which limits are in use here, what is believed
 // of each, and which deltas are due to which owner. Its cost depends on the limits with load: the
 // others sleep and are not looked at. One that sleeps with a level that matters rests: the limiter
-// goes on with what its owners said last. Belongs to the control thread. Borrows settings, limiter
-// and statistics.
+// goes on with what its owners said last. Belongs to the control thread. Borrows settings, limiter,
+// side and statistics.
 //
 // Invariants: there are at most maximum_synced_limits entries. Rounds of deltas to one owner are on
 // average at least minimum_interval apart; interval_burst more may follow at once. The first delta
@@ -35,8 +35,8 @@ class DeltaSink {
 
 class Reporter {
   public:
-    Reporter(const SyncSettings& settings, limiter::Limiter& limiter, Random random,
-             SyncStatistics& statistics);
+    Reporter(const SyncSettings& settings, limiter::Limiter& limiter, const Side& side,
+             Random random, SyncStatistics& statistics);
 
     /// Says who this member is: as an owner it needs no network and no pacing.
     void set_self(const gossip::MemberId& self) { self_ = self; }
@@ -128,6 +128,7 @@ class Reporter {
 
     const SyncSettings& settings_;
     limiter::Limiter& limiter_;
+    const Side& side_;
     Random random_;
     SyncStatistics& statistics_;
     gossip::MemberId self_;

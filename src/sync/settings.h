@@ -77,8 +77,14 @@ struct SyncSettings {
     /// A tick that is late by more than this means that the process was stopped.
     Duration stop_threshold = 500ms;
     /// The hold time: for how long the rates of members that are cut off still count (mode `safe`).
-    /// With 0 only members that are heard count (mode `optimistic`).
-    Duration split_hold = 10s;
+    /// With 0 only members that are heard count (mode `optimistic`). A quota may have another one.
+    Duration hold = 10s;
+    /// A member that hears nobody holds on for as long as this after the others fell silent, while
+    /// its seeds name members that lived within seeds_memory.
+    Duration hold_alone = 60s;
+    Duration seeds_memory = 10min;
+    /// Which side of a split is the larger one is judged by the largest membership of this time.
+    Duration census_memory = 60s;
     /// Two silent members whose last packets came within this time plus the shorter keep-alive of
     /// each other are taken for cut off.
     Duration split_window = 1s;

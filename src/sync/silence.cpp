@@ -10,8 +10,10 @@ namespace {
 
 /// A second hint is one that comes at least so long after the first.
 constexpr Duration kSecondHint = std::chrono::microseconds(50);
-/// Longer than any cell of a member outlives its last packet.
+/// Longer than any cell of a member outlives its last packet, or the time for which it is held.
 constexpr Duration kForgetAfter = std::chrono::minutes(2);
+/// When so many are silent, each further one is weighed with the next tick.
+constexpr std::size_t kWeighedAtOnce = 64;
 
 }  // namespace
 
@@ -28,13 +30,20 @@ MemberNumber Silence::number(const gossip::MemberId& member, Instant now) {
     free_.pop_back();
     members_[number] = Known{};
     members_[number].id = member;
-    members_[number].last_packet = now;
+    members_[number].last_packet = members_[number].joined = now;
+    // A process that restarts at its address is the member that it was.
+    for (auto each = numbers_.lower_bound({member.address, 0});
+         each != numbers_.end() && each->first.address == member.address; ++each) {
+        members_[number].joined = std::min(members_[number].joined, members_[each->second].joined);
+    }
     numbers_.emplace(member, number);
+    weigh_soon();
     return number;
 }
 
 void Silence::heard(MemberNumber number, Instant now) {
     Known& member = members_[number];
+    outdated_ = outdated_ || member.unreachable || member.dead || member.silent;
     member.last_packet = now;
     member.unreachable = false;
     member.dead = member.departed = false;
@@ -44,7 +53,6 @@ void Silence::heard(MemberNumber number, Instant now) {
     }
     member.silent = false;
     member.split = false;
-    member.hold_until = {};
     std::erase(silent_, number);
 }
 
@@ -58,11 +66,14 @@ void Silence::gone(const gossip::MemberId& id, Instant now) {
         member.gone_at = now;
     }
     member.gone = true;
+    weigh_soon();
 }
 
-void Silence::died(const gossip::MemberId& id) {
+void Silence::died(const gossip::MemberId& id, Instant now) {
     if (const auto known = numbers_.find(id); known != numbers_.end()) {
         members_[known->second].dead = true;
+        members_[known->second].died_at = now;
+        weigh_soon();
     }
 }
 
@@ -70,6 +81,15 @@ void Silence::joined(const gossip::MemberId& id) {
     for (auto each = numbers_.lower_bound({id.address, 0});
          each != numbers_.end() && each->first.address == id.address; ++each) {
         members_[each->second].succeeded = each->first.incarnation != id.incarnation;
+    }
+    weigh_soon();
+}
+
+void Silence::suspected(const gossip::MemberId& id, bool suspected, Instant now) {
+    if (const auto known = numbers_.find(id); known != numbers_.end()) {
+        std::optional<Instant>& at = members_[known->second].suspected_at;
+        at = suspected ? std::optional(now) : std::nullopt;
+        weigh_soon();
     }
 }
 
@@ -88,6 +108,7 @@ Silence::Hint Silence::nobody_there(MemberNumber number, Instant now) {
     }
     member.unreachable = true;
     ++statistics_.unreachable;
+    weigh_soon();
     return Hint::given_up;
 }
 
@@ -95,7 +116,8 @@ Duration Silence::silent_after(Duration keep_alive) const {
     return sync::silent_after(settings_, keep_alive);
 }
 
-Presence Silence::judge(MemberNumber number, Duration age, Duration keep_alive, Instant now) {
+Presence Silence::judge(MemberNumber number, Duration age, Duration keep_alive, Duration hold,
+                        Instant now) {
     Known& member = members_[number];
     if (member.gone) {
         return Presence::gone;
@@ -112,16 +134,24 @@ Presence Silence::judge(MemberNumber number, Duration age, Duration keep_alive, 
         silent_.push_back(number);
         fall_silent(member, keep_alive, now);
     }
-    return now < member.hold_until ? Presence::held : Presence::fading;
+    if (hold_left(number, hold, now) <= Duration::zero()) {
+        return Presence::fading;
+    }
+    member.held_at = now;
+    return Presence::held;
 }
 
 void Silence::fall_silent(Known& member, Duration keep_alive, Instant now) {
     member.silent = true;
     member.keep_alive = keep_alive;
     ++statistics_.silent_origins;
+    weigh_soon();
+    if (silent_.size() <= kWeighedAtOnce) {
+        weigh(now);
+    }
     // A death that the member's host confirms is no split, however many die at once. But a firewall
     // that rejects everybody's datagrams looks alike: somebody has to be heard still.
-    const bool somebody = anybody_heard();
+    const bool somebody = anybody_heard(now);
     if (somebody && member.unreachable) {
         return;
     }
@@ -146,24 +176,42 @@ void Silence::fall_silent(Known& member, Duration keep_alive, Instant now) {
 
 /// Whether a live member is left that is not silent. Members that say nothing about limits are
 /// known to live by membership.
-bool Silence::anybody_heard() const {
+bool Silence::anybody_heard(Instant now) const {
+    const Instant heard = std::max(last_heard_.value_or(now), awake_since_);
+    if (now - heard > silent_after(settings_.keep_alive)) {
+        return false;
+    }
     const auto silent = std::count_if(silent_.begin(), silent_.end(), [this](MemberNumber number) {
-        return !members_[number].gone && !members_[number].dead;
+        const Known& member = members_[number];
+        return !member.gone && !member.dead && !member.succeeded;
     });
     return live_others_ > static_cast<std::size_t>(silent);
 }
 
 void Silence::hold(Known& member, Instant now) {
-    if (member.split || settings_.split_hold == Duration::zero()) {
+    if (member.split) {
         return;
     }
     member.split = true;
-    member.hold_until = now + settings_.split_hold;
-    ++statistics_.splits;
+    member.held_since = now;
+    statistics_.splits += settings_.hold > Duration::zero() ? 1U : 0U;
 }
 
-Duration Silence::hold_left(MemberNumber member, Instant now) const {
-    return std::max(Duration::zero(), members_[member].hold_until - now);
+Duration Silence::hold_left(MemberNumber number, Duration hold, Instant now) const {
+    const Known& member = members_[number];
+    if (!member.split) {
+        return Duration::zero();
+    }
+    // A share that was given back is not taken again when the last of the others falls silent.
+    const Instant usual = member.held_since + hold;
+    const bool over = side_.alone && usual <= alone_since_;
+    Instant end = over ? usual : member.held_since + side_.hold_time(settings_, hold);
+    // Not before all are missed who are to be missed: else a smaller side would take itself for the
+    // larger one. And who was only late is heard again by then.
+    if (side_.majority) {
+        end = std::min(end, member.last_packet + silent_after(settings_.keep_alive));
+    }
+    return std::max(Duration::zero(), end - now);
 }
 
 void Silence::forget_old(Instant now) {
@@ -181,7 +229,8 @@ void Silence::forget_old(Instant now) {
 }
 
 bool Silence::long_silent(const Known& member, Instant now) {
-    return now - member.last_packet > 10 * kForgetAfter;
+    return (member.gone || member.dead || member.succeeded) &&
+           now - member.last_packet > 10 * kForgetAfter && now - member.held_at > kForgetAfter;
 }
 
 std::vector<MemberNumber> Silence::take_departed(Instant now) {
@@ -189,8 +238,9 @@ std::vector<MemberNumber> Silence::take_departed(Instant now) {
     std::vector<MemberNumber> departed;
     for (const auto& [id, number] : numbers_) {
         Known& member = members_[number];
-        const bool left = (member.gone && now - member.gone_at > kept) ||
-                          (member.dead && now - member.last_packet > kept);
+        const bool left =
+            (member.gone && now - member.gone_at > kept) ||
+            (member.dead && now - member.last_packet > kept && now - member.held_at > kHeldLately);
         if (!member.departed && (left || long_silent(member, now))) {
             member.departed = true;
             departed.push_back(number);
@@ -205,11 +255,14 @@ void Silence::restart(Instant now) {
         Known& member = members_[number];
         member.silent = false;
         member.split = false;
-        member.hold_until = {};
         member.unreachable = false;
         member.questioned = {};
+        member.suspected_at.reset();
         member.last_packet = now;
     }
+    awake_since_ = now;
+    minority_at_.reset();
+    weigh_soon();
 }
 
 std::vector<PeerRefusals> Silence::refusals() const {

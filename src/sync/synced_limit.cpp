@@ -26,6 +26,7 @@ void SyncedLimit::begin_run(std::uint32_t new_run, const limiter::LocalCounts& c
     for (OwnerView& view : views) {
         view.begin_run(own, now);
     }
+    last_view.reset();
 }
 
 void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, Instant now) {
@@ -53,6 +54,9 @@ void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, 
     last = counts;
     for (OwnerView& view : views) {
         view.advance(parameters, own, now);
+    }
+    if (last_view) {
+        last_view->advance(parameters, own, now);
     }
 }
 
@@ -87,6 +91,17 @@ OwnerView* SyncedLimit::view_of(const gossip::MemberId& owner) {
     return nullptr;
 }
 
+void SyncedLimit::lost(const gossip::MemberId& owner) {
+    const OwnerView* view = view_of(owner);
+    if (view == nullptr || !view->heard_at()) {
+        return;
+    }
+    last_word = std::max(last_word.value_or(*view->heard_at()), *view->heard_at());
+    if (view->filled() && (!last_view || view->bucket().level > last_view->bucket().level)) {
+        last_view = std::make_unique<OwnerView>(*view);
+    }
+}
+
 bool SyncedLimit::set_owners(const membership::OwnerList& owners) {
     std::vector<OwnerView> next;
     next.reserve(owners.size());
@@ -104,7 +119,15 @@ bool SyncedLimit::set_owners(const membership::OwnerList& owners) {
     return opened;
 }
 
-const OwnerView* SyncedLimit::believed(const SyncSettings& settings, Instant now) const {
+/// Whether the owner is silent, and what it said last still holds.
+bool SyncedLimit::holds(const OwnerView& view, const SyncSettings& settings, const Side& side,
+                        Instant now) const {
+    const Duration hold = side.hold_time(settings, hold_time(settings));
+    return view.filled() && view.within_hold(settings, hold, now);
+}
+
+const OwnerView* SyncedLimit::believed(const SyncSettings& settings, const Side& side,
+                                       Instant now) const {
     const auto largest = [this](const auto& eligible) {
         const OwnerView* best = nullptr;
         for (const OwnerView& view : views) {
@@ -124,10 +147,12 @@ const OwnerView* SyncedLimit::believed(const SyncSettings& settings, Instant now
     }
     // All owners of the shard are silent: a split, an isolation, a stop of our own. Until the hold
     // is over the others are reckoned to go on as they did: each side keeps the share that it had.
-    if (when_isolated != limiter::IsolationMode::optimistic) {
-        best = largest([&](const OwnerView& view) {
-            return view.filled() && view.within_hold(settings, settings.split_hold, now);
-        });
+    // So does the larger side, until there are other owners.
+    if (isolation.mode != limiter::IsolationMode::optimistic) {
+        best = largest([&](const OwnerView& view) { return holds(view, settings, side, now); });
+        if (best == nullptr && last_view && holds(*last_view, settings, side, now)) {
+            return last_view.get();
+        }
         if (best != nullptr) {
             return best;
         }
@@ -135,7 +160,7 @@ const OwnerView* SyncedLimit::believed(const SyncSettings& settings, Instant now
     return largest([&](const OwnerView& view) { return view.fresh(settings, now); });
 }
 
-bool SyncedLimit::is_isolated(const SyncSettings& settings, Instant now) const {
+bool SyncedLimit::is_isolated(const SyncSettings& settings, const Side& side, Instant now) const {
     std::size_t heard = 0;
     std::size_t held = 0;
     for (const OwnerView& view : views) {
@@ -152,15 +177,18 @@ bool SyncedLimit::is_isolated(const SyncSettings& settings, Instant now) const {
     if (heard > 0) {
         return 2 * held >= heard;
     }
+    if (side.majority) {
+        return false;
+    }
     // A limit that is used again after seconds asks before anybody can be missed.
     const auto missed = [&](const OwnerView& view) {
         return !view.heard() || view.asked_in_vain(settings, now);
     };
-    const auto held_on = [&](const OwnerView& view) {
-        return view.filled() && view.within_hold(settings, settings.split_hold, now);
-    };
+    const auto held_on = [&](const OwnerView& view) { return holds(view, settings, side, now); };
+    // Owners that were given up have successors here that were never heard.
+    const bool held_before = last_view && held_on(*last_view);
     return std::all_of(views.begin(), views.end(), missed) &&
-           std::any_of(views.begin(), views.end(), held_on);
+           (held_before || std::any_of(views.begin(), views.end(), held_on));
 }
 
 bool SyncedLimit::is_alone_with_its_rate(OwnerView& view, const SyncSettings& settings,
@@ -179,9 +207,9 @@ bool SyncedLimit::is_alone_with_its_rate(OwnerView& view, const SyncSettings& se
     return view.contradicts(far, now);
 }
 
-Duration SyncedLimit::staleness(const SyncSettings& settings, const gossip::MemberId& self,
-                                Instant now) const {
-    const OwnerView* best = believed(settings, now);
+Duration SyncedLimit::staleness(const SyncSettings& settings, const Side& side,
+                                const gossip::MemberId& self, Instant now) const {
+    const OwnerView* best = believed(settings, side, now);
     // While the limit slept nobody was asked.
     if (best != nullptr && best->owner() != self && best->fresh(settings, now)) {
         return std::min(best->staleness(now), now - woken);

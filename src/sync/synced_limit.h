@@ -4,6 +4,7 @@
 // Belongs to the control thread; owned by the Reporter.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "sync/falling_rate.h"
 #include "sync/messages.h"
 #include "sync/owner_view.h"
+#include "sync/side.h"
 
 namespace weir::sync {
 
@@ -24,7 +26,7 @@ struct SyncedLimit {
     limiter::Unit unit{};
     Duration period{};
     limiter::LimitParameters parameters;
-    limiter::IsolationMode when_isolated = limiter::IsolationMode::safe;
+    limiter::Isolation isolation;
     bool safe_capacity = false;
 
     std::uint32_t run = 0;
@@ -40,6 +42,9 @@ struct SyncedLimit {
     /// When an owner was last heard that has been taken for dead since; kept until another owner is
     /// heard.
     std::optional<Instant> last_word;
+    /// The view of an owner that has been taken for dead since, kept for as long; of several the
+    /// one with the largest level. It holds while none of the owners is heard.
+    std::unique_ptr<OwnerView> last_view;
     bool awake = false;
     bool installed = false;
     bool isolated = false;
@@ -57,14 +62,28 @@ struct SyncedLimit {
     /// one.
     bool set_owners(const membership::OwnerList& owners);
     [[nodiscard]] OwnerView* view_of(const gossip::MemberId& owner);
+    /// This owner has been taken for dead.
+    void lost(const gossip::MemberId& owner);
+    /// Another owner was heard.
+    void found() {
+        last_word.reset();
+        last_view.reset();
+    }
 
     /// The view with the largest level among those that may be believed now; nullptr if there is
     /// none and this member is alone.
-    [[nodiscard]] const OwnerView* believed(const SyncSettings& settings, Instant now) const;
+    [[nodiscard]] const OwnerView* believed(const SyncSettings& settings, const Side& side,
+                                            Instant now) const;
     /// Whether the limit is isolated: all owners fell silent within the hold time, and were asked
-    /// and did not answer; or at least half of the owners that are heard keep the share of members
-    /// that are cut off. A member that has never heard an owner is alone and not isolated.
-    [[nodiscard]] bool is_isolated(const SyncSettings& settings, Instant now) const;
+    /// and did not answer, and most other members cannot be heard either; or at least half of the
+    /// owners that are heard keep the share of members that are cut off. A member that has never
+    /// heard an owner is alone and not isolated.
+    [[nodiscard]] bool is_isolated(const SyncSettings& settings, const Side& side,
+                                   Instant now) const;
+    /// How long the share of silent owners' origins is held.
+    [[nodiscard]] Duration hold_time(const SyncSettings& settings) const {
+        return isolation.hold.value_or(settings.hold);
+    }
     /// Whether an owner keeps reporting a rate that is a hundred times what the limit lets through
     /// and what any other owner reports. It is possible, so it is believed, but people should look
     /// at that owner.
@@ -72,8 +91,8 @@ struct SyncedLimit {
                                               Instant now) const;
     /// The age of what the owners other than this member say. When all of them are silent or given
     /// up, the age of their last message counts.
-    [[nodiscard]] Duration staleness(const SyncSettings& settings, const gossip::MemberId& self,
-                                     Instant now) const;
+    [[nodiscard]] Duration staleness(const SyncSettings& settings, const Side& side,
+                                     const gossip::MemberId& self, Instant now) const;
     [[nodiscard]] std::uint32_t origins() const;
     [[nodiscard]] double fleet_rate() const;
     [[nodiscard]] std::uint8_t pace() const;
@@ -96,6 +115,8 @@ struct SyncedLimit {
                                    Instant now) const;
 
   private:
+    [[nodiscard]] bool holds(const OwnerView& view, const SyncSettings& settings, const Side& side,
+                             Instant now) const;
     [[nodiscard]] double rate_now(double slow, double came, Duration time, Instant now);
 
     double quick_rate_ = 0;

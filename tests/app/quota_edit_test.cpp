@@ -153,6 +153,7 @@ TEST_CASE("errors name the flag") {
     CHECK(error_of("enforce_by", "x") == "--enforce-by: 'x' must be quota or header:<name>");
     CHECK(error_of("when_isolated", "open") ==
           "--when-isolated: 'open' must be safe or optimistic or pessimistic");
+    CHECK(error_of("hold", "long") == "--hold: 'long' is not a duration like 250ms, 10s, 5m or 2h");
     CHECK(error_of("safe", "1MiB/s") == "--safe: '1MiB/s' is in another unit than the limit");
     CHECK(error_of("max_instances", "many") == "--max-instances: 'many' is not a whole number");
 }

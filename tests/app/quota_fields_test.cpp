@@ -48,6 +48,7 @@ Document example_of(const QuotaField& field) {
             [](const definitions::CountValue<QuotaDefinition>& value) {
                 return Document(value.least + 7);
             },
+            [](const definitions::DurationValue&) { return Document("7s"); },
             [](const definitions::ShareValue&) { return Document("25%"); },
             [](const definitions::KeyValue&) { return Document("header:x-client"); },
             [](const definitions::HeadersValue&) {
@@ -196,9 +197,10 @@ TEST_CASE("each member of a definition has a row, and each row is held to the ru
     CHECK(hide_headers != none.hide_headers);
     CHECK(when_isolated != none.when_isolated);
     CHECK(enforced_share != none.enforced_share);
-    const auto& [enforced_by, headers, refusal, limits_of_later_version] = *options;
+    const auto& [enforced_by, headers, refusal, hold, limits_of_later_version] = *options;
     CHECK_FALSE(enforced_by.empty());
     CHECK(headers.has_value());
+    CHECK(hold.has_value());
     CHECK(limits_of_later_version == 0);  // only decoding sets it
     const auto& [status, content_type, body] = refusal;
     CHECK(status != 0);

@@ -246,6 +246,7 @@ TEST_CASE("each field of a definition beyond its first form is what the page say
     options.enforced_by = "X-Tenant";
     options.headers = limiter::HeaderForms{true, true};
     options.refusal = {503, "text/html", "no"};
+    options.hold = std::chrono::milliseconds(2500);
     definition.options = options;
     const std::map<std::string, Fields> expected = {
         {"1", {{"1 mode", 0}, {"f64 share", 0.25}, {"string request field", "X-Tenant"}}},
@@ -256,7 +257,8 @@ TEST_CASE("each field of a definition beyond its first form is what the page say
          {{"2 status (0: 429)", 503},
           {"string content type", "text/html"},
           {"1 flags (1 body)", 1},
-          {"string body", "no"}}}};
+          {"string body", "no"}}},
+        {"6", {{"varint milliseconds", 2500}}}};
     std::map<std::string, std::string> layouts;
     for (const auto& row : page().table("## Definition messages", "number")) {
         const std::string& cell = row[2];

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <future>
@@ -64,7 +65,11 @@ struct World {
                .interval = 8ms,
                .interval_alone = 2ms,
                .lookup = std::move(lookup)},
-              Random(7), [this](auto addresses) { changes.push_back(std::move(addresses)); },
+              Random(7),
+              [this](auto addresses, bool by_name) {
+                  changes.push_back(std::move(addresses));
+                  looked_up.push_back(by_name);
+              },
               [is_alone] { return is_alone; }) {}
 
     /// Runs handlers until the condition holds; false after thirty seconds.
@@ -75,6 +80,7 @@ struct World {
 
     boost::asio::io_context control;
     std::vector<Addresses> changes;
+    std::vector<bool> looked_up;  // of each change, whether a look-up brought it
     Seeds seeds;
 };
 
@@ -105,6 +111,7 @@ TEST_CASE("literal seeds are there at once, sorted and without doubles") {
     world.seeds.start();
     REQUIRE(world.changes.size() == 1);
     CHECK(world.changes.front() == Addresses{at("10.0.0.1:7946"), at("10.0.0.2:7946")});
+    CHECK(world.looked_up == std::vector{false});
     CHECK(world.seeds.lookups() == 0);
 }
 
@@ -116,6 +123,8 @@ TEST_CASE("a name stands for all of its addresses and is looked up for ever") {
     REQUIRE(world.run_until([&] { return world.changes.size() >= 2; }));
     CHECK(world.seeds.addresses() ==
           Addresses{at("10.0.0.1:7946"), at("10.0.0.2:7946"), at("10.0.0.9:1")});
+    CHECK_FALSE(world.looked_up.front());  // the literal one, before any answer
+    CHECK(std::count(world.looked_up.begin() + 1, world.looked_up.end(), false) == 0);
 
     names.set("peers", Addresses{at("10.0.0.3:0")});
     REQUIRE(world.run_until([&] {
@@ -131,7 +140,10 @@ TEST_CASE("a failed look-up is counted and keeps the last addresses; later ones 
     world.seeds.start();
     REQUIRE(world.run_until([&] { return !world.seeds.addresses().empty(); }));
     names.set("peers", error(ErrorCode::not_found, "no such host"));
-    REQUIRE(world.run_until([&] { return world.seeds.failures() >= 3; }));
+    REQUIRE(world.run_until([&] { return world.seeds.failures() >= 1; }));
+    const std::size_t answers = world.looked_up.size();
+    REQUIRE(world.run_until([&] { return world.seeds.failures() >= 4; }));
+    CHECK(world.looked_up.size() == answers);  // a failure is no look-up that says who is there
     CHECK(world.seeds.addresses() == Addresses{at("10.0.0.1:7946")});
     names.set("peers", Addresses{at("10.0.0.5:0")});
     REQUIRE(

@@ -118,12 +118,14 @@ TEST_CASE("kinds that are not in this version say so and are never ignored") {
 TEST_CASE("modes and answers of a quota") {
     const auto quota =
         one("name: a\nenforce: 12.5%\nenforce_by: header:x-client\nwhen_isolated: pessimistic\n"
-            "headers: [x-ratelimit, hidden]\n"
+            "hold: 2500ms\nheaders: [x-ratelimit, hidden]\n"
             "refusal: {status: 503, content_type: text/html, body: \"<p>later</p>\"}\n"
             "limits: [{rate: 100r/s}]");
     CHECK(quota.enforced_share == 0.125);
     CHECK(quota.options->enforced_by == "x-client");
     CHECK(quota.when_isolated == limiter::IsolationMode::pessimistic);
+    CHECK(quota.options->hold == std::chrono::milliseconds(2500));
+    CHECK(one("name: a\nhold: 0s").options->hold == Duration::zero());
     CHECK(quota.hide_headers);
     CHECK(quota.options->headers == limiter::HeaderForms{false, true});
     CHECK(quota.options->refusal == limiter::RefusalForm{503, "text/html", "<p>later</p>"});
@@ -163,6 +165,8 @@ TEST_CASE("modes and answers that contradict themselves") {
     CHECK(errors_with("  - name: a\n    refusal: {content_type: '\xc3\xa4', body: x}\n") ==
           Lines{"q.yaml:7:29: quotas[0].refusal.content_type: must have at most 127 visible "
                 "characters, such as application/json"});
+    CHECK(errors_with("  - name: a\n    hold: 61m\n") ==
+          Lines{"q.yaml:7:11: quotas[0].hold: must be from 0s to 1h"});
     CHECK(
         errors_with("  - name: a\n    when_isolated: optimistic\n"
                     "    limits: [{rate: 9r/s, safe: 1r/s}]\n") ==
@@ -383,6 +387,9 @@ limiter::QuotaOptions arbitrary_options() {
     options.refusal.content_type = text();
     if (*rc::gen::arbitrary<bool>()) {
         options.refusal.body = text();
+    }
+    if (*rc::gen::arbitrary<bool>()) {
+        options.hold = std::chrono::milliseconds(*rc::gen::inRange(0, 3'600'001));
     }
     return options;
 }

@@ -44,6 +44,9 @@ limiter::QuotaOptions arbitrary_options() {
     if (*rc::gen::arbitrary<bool>()) {
         options.refusal.body = text(limiter::kMaxRefusalBody);
     }
+    if (*rc::gen::arbitrary<bool>()) {
+        options.hold = std::chrono::milliseconds(*rc::gen::inRange(0, 3'600'001));
+    }
     return options;
 }
 

@@ -42,6 +42,9 @@ TEST_CASE("a definition alone is held to the same rules of its modes and answers
     options.refusal = {0, "text/html", std::nullopt};
     add().options = options;
     options = {};
+    options.hold = std::chrono::minutes(61);
+    add().options = options;
+    options = {};
     options.enforced_by = "a b";
     add().options = options;
     add().enforced_share = 2;

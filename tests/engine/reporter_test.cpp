@@ -61,7 +61,8 @@ struct Origin : DeltaSink {
     SyncStatistics statistics;
     membership::Owners owners;
     HotTable hot{10};
-    Reporter reporter{settings, limiter, Random(7), statistics};
+    Side side;
+    Reporter reporter{settings, limiter, side, Random(7), statistics};
 };
 
 TEST_CASE_FIXTURE(Origin, "limits whose records were given to others go, the others stay") {

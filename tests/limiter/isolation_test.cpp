@@ -100,8 +100,8 @@ TEST_CASE("isolation ends with the engine's interest, and a stale reference chan
     ++stale.generation;
     CHECK_FALSE(fixture.limiter.isolate(stale, true, fixture.now));
     CHECK(fixture.admits("q"));
-    CHECK(fixture.limiter.isolation_of("q") == IsolationMode::pessimistic);
-    CHECK(fixture.limiter.isolation_of("nobody") == IsolationMode::safe);
+    CHECK(fixture.limiter.isolation_of("q").mode == IsolationMode::pessimistic);
+    CHECK(fixture.limiter.isolation_of("nobody").mode == IsolationMode::safe);
 }
 
 }  // namespace

@@ -478,15 +478,15 @@ TEST_CASE("scope: sidecar: each of N admits the limit, and says nothing of it to
     }
 }
 
-TEST_CASE("nobody can be reached: local limits only") {
-    World world(plan_of(3, 100, 600, 40, 3));
+TEST_CASE("nobody can be reached: each keeps to its share for a minute, then to the limit alone") {
+    World world(plan_of(3, 100, 600, 85, 3));
     world.at(5, [](World& w) {
         w.cut({true, false, false}, 100, false);
         w.cut({false, true, false}, 100, false);
     });
     REQUIRE(world.run(kMeeting));
-    // After the hold each one is alone and lets the whole limit through.
-    CHECK(admitted(world, 30, 40) / (100 * 10) == plus_minus(3, 0.3));
+    CHECK(admitted(world, 8, 63) / (100 * 55) == plus_minus(1, 0.05));
+    CHECK(admitted(world, 75, 85) / (100 * 10) == plus_minus(3, 0.3));
 }
 
 }  // namespace

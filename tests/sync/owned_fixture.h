@@ -41,7 +41,13 @@ struct OwnedFixture {
         return limit.receive(settings, from, entry, now, {statistics, ledger});
     }
     /// There are more live members than those that fall silent here.
-    void hear_another() { silence.set_live_others(99); }
+    void hear_another() { silence.set_live_others(99, now, now); }
+    /// Most of the fleet is lost: this member is on the smaller side of a split.
+    void lose_most() {
+        for (std::uint32_t i = 3; i < 8; ++i) {
+            silence.died(member(i), now);
+        }
+    }
     void pass(Duration time) {
         now += time;
         hear_another();

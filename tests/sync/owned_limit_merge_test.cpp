@@ -17,7 +17,7 @@ TEST_CASE_FIXTURE(Fixture, "an owner that begins anew begins from nothing") {
     entry.rate = 400;
     entry.held_rate = 100;
     entry.hold_left = 5s;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     receive(1, delta(10, 90, 300));
     pass(100ms);
     CHECK(limit.holding);

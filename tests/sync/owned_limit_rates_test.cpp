@@ -19,7 +19,7 @@ struct Fixture : test::OwnedFixture {
         HandoverEntry entry;
         entry.level = 500;
         entry.rate = 120;
-        limit.receive(settings, entry, now);
+        limit.receive(settings, entry, silence.side(), now);
         return entry;
     }
 };
@@ -32,7 +32,7 @@ TEST_CASE_FIXTURE(Fixture,
     entry.hold_left = 5s;
     entry.typical = 2;
     entry.heaviest = 1e9;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     CHECK(limit.bucket.typical == 2);
     CHECK(limit.bucket.heaviest == 6000);
     CHECK(limit.bucket.offered_rate == 500);
@@ -61,7 +61,7 @@ TEST_CASE_FIXTURE(Fixture,
 TEST_CASE_FIXTURE(Fixture, "however small they are, rates that are heard replace handed ones") {
     HandoverEntry entry;
     entry.rate = 0.5;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     receive(1, delta(0, 1, 0.3));
     CHECK(limit.bucket.offered_rate == doctest::Approx(0.5));
     receive(2, delta(0, 1, 0.3));
@@ -94,7 +94,7 @@ TEST_CASE_FIXTURE(Fixture, "what no origin has claimed yet is not handed on with
     hand_over_hour_limit();
     pass(500ms);
     CHECK(limit.bucket.level == doctest::Approx(500 + 0.5 * 119));
-    CHECK(limit.handover(test::member(2), silence, now).level == doctest::Approx(500));
+    CHECK(limit.handover(settings, test::member(2), silence, now).level == doctest::Approx(500));
 }
 
 TEST_CASE_FIXTURE(Fixture,
@@ -110,7 +110,7 @@ TEST_CASE_FIXTURE(Fixture,
     SUBCASE("another owner") {
         pass(200ms);
         entry.level = 600;
-        limit.receive(settings, entry, now);
+        limit.receive(settings, entry, silence.side(), now);
         limit.handed_rate = 1e-9;  // all of it has reported
     }
     CHECK(limit.bucket.level == 600);
@@ -123,7 +123,7 @@ TEST_CASE_FIXTURE(Fixture, "of a limit that drains quickly nothing is left to ta
     HandoverEntry entry;  // 100 a second, and 150 a second expected
     entry.level = 60;
     entry.rate = 150;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     pass(1199ms);
     const double before = limit.bucket.level;
     pass(2ms);
@@ -137,26 +137,26 @@ TEST_CASE_FIXTURE(Fixture, "a hand-over is believed for the first second") {
     entry.rate = 10;
     entry.shedding = true;
     now += 1s;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     CHECK(limit.bucket.level == 90);
     CHECK(limit.bucket.shedding);
     entry.level = 40;
     entry.shedding = false;
     entry.rate = 5;
     entry.typical = 0;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     CHECK(limit.bucket.level == 90);  // the larger one
     CHECK(limit.bucket.shedding);
     CHECK(limit.bucket.offered_rate == 10);
     CHECK(limit.bucket.typical == 1e-6);
     now += 1ms;
     entry.level = 190;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     CHECK(limit.bucket.level < 91);
     CHECK(limit.handed_over);
     entry.level = 1e9;
     limit.restart(2, now);
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     CHECK(limit.bucket.level == 220);
 }
 
@@ -165,18 +165,74 @@ TEST_CASE_FIXTURE(Fixture,
     HandoverEntry entry;
     entry.held_rate = 100;
     entry.hold_left = 100s;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     CHECK(limit.held_until == now + 10s);
     entry.hold_left = 3s;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     CHECK(limit.held_until == now + 3s);
     entry.hold_left = 8s;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     CHECK(limit.held_until == now + 3s);
     CHECK(limit.bucket.offered_rate == 100);
     limit.when_isolated = limiter::IsolationMode::optimistic;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     CHECK(limit.bucket.offered_rate == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the quota's own hold time takes the place of the settings'") {
+    limit.hold = 4s;
+    HandoverEntry entry;
+    entry.held_rate = 100;
+    entry.hold_left = 100s;
+    limit.receive(settings, entry, silence.side(), now);
+    CHECK(limit.held_until == now + 4s);
+    limit.restart(2, now);
+    limit.hold = Duration::zero();
+    limit.receive(settings, entry, silence.side(), now);
+    CHECK(limit.bucket.offered_rate == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "one that hears nobody holds on with what its own views believed") {
+    silence.set_seeds({test::member(1).address}, false, now);
+    silence.set_live_others(0, now - 3s, now);
+    CHECK_FALSE(silence.side().alone);  // nobody is missing: as after a start
+    lose_most();
+    now += 100ms;
+    silence.set_live_others(0, now - 3s, now);
+    CHECK(silence.side().alone);
+    HandoverEntry entry;
+    entry.held_rate = 100;
+    entry.hold_left = -5s;  // the owners were last heard 15 s ago
+    limit.receive(settings, entry, silence.side(), now);
+    CHECK(limit.bucket.offered_rate == 100);
+    CHECK(limit.held_until == now + 45s);
+    silence.set_seeds({Endpoint{}}, true, now);
+    now += 1s;
+    silence.set_live_others(0, now - 4s, now);
+    limit.judge_silence(settings, silence, now);
+    CHECK(limit.held_until < now);
+    CHECK(limit.bucket.offered_rate == 0);
+    CHECK_FALSE(limit.holding);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "of a held rate as much goes as comes here beyond what was heard before") {
+    HandoverEntry entry;
+    entry.rate = 50;
+    entry.held_rate = 100;
+    entry.hold_left = 10s;
+    limit.receive(settings, entry, silence.side(), now);
+    receive(1, delta(1, 20, 50));
+    pass(1300ms);
+    receive(1, delta(2, 40, 50));
+    pass(50ms);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(150));
+    receive(1, delta(3, 60, 130));
+    pass(50ms);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(150));
+    receive(1, delta(4, 80, 300));
+    pass(50ms);
+    CHECK(limit.bucket.offered_rate == doctest::Approx(300));
 }
 
 TEST_CASE_FIXTURE(Fixture,
@@ -223,11 +279,12 @@ TEST_CASE_FIXTURE(Fixture, "a silent origin's rate falls to a third in a tenth o
     CHECK(statistics.silent_origins == silent);
 }
 
-/// Origins 1 and 2, of 50 and 30, are cut off, and origin 3, of 20, goes on; `unit` is the weight
-/// of a request. Two of three silent at once are held.
+/// Origins 1 and 2, of 50 and 30, are cut off with most of the fleet, and origin 3, of 20, goes on;
+/// `unit` is the weight of a request. The smaller side of a split holds what it misses.
 struct Held : Fixture {
     explicit Held(double weight) : unit(weight) {
         now += 5s;
+        lose_most();
         tell(3, 20);
         tell(1, 50);
         tell(2, 30);

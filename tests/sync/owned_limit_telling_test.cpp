@@ -54,6 +54,7 @@ TEST_CASE_FIXTURE(Fixture, "a total carries the state and the cell of its receiv
 
 TEST_CASE_FIXTURE(Fixture, "what is handed over keeps what is heard and what is held apart") {
     now += 5s;
+    lose_most();
     receive(1, delta(1, 20, 50));
     receive(2, delta(1, 20, 30));
     for (int i = 0; i < 60; ++i) {
@@ -67,7 +68,7 @@ TEST_CASE_FIXTURE(Fixture, "what is handed over keeps what is heard and what is 
     limit.bucket.typical = 2;
     limit.bucket.shedding = true;
     limit.key.quota = 77;
-    HandoverEntry entry = limit.handover(test::member(7), silence, now);
+    HandoverEntry entry = limit.handover(settings, test::member(7), silence, now);
     CHECK(entry.key.quota == 77);
     CHECK(entry.level == 42);
     CHECK(entry.heaviest == 9);
@@ -75,18 +76,19 @@ TEST_CASE_FIXTURE(Fixture, "what is handed over keeps what is heard and what is 
     CHECK(entry.shedding);
     CHECK(entry.held_rate == doctest::Approx(80));
     CHECK(entry.rate == doctest::Approx(7));
-    CHECK(entry.hold_left == silence.hold_left(1, now));
+    CHECK(entry.hold_left == silence.hold_left(1, 10s, now));
     CHECK(entry.hold_left > 9s);
     // Nothing is held for the one who is told: it reports itself.
     const gossip::MemberId back{silence.id(1).address, 4711};
-    CHECK(limit.handover(back, silence, now).held_rate ==
+    CHECK(limit.handover(settings, back, silence, now).held_rate ==
           doctest::Approx(80 - limit.find(1)->rate));
     // And what was handed over to us goes on, while it holds.
     limit.handed_rate = 500;
     limit.held_rate = 11;
+    limit.heard_beside = 7;
     limit.held_until = now + 12s;
     limit.bucket.level = -1;
-    entry = limit.handover(test::member(7), silence, now);
+    entry = limit.handover(settings, test::member(7), silence, now);
     CHECK(entry.rate == 500);
     CHECK(entry.held_rate == doctest::Approx(91));
     CHECK(entry.hold_left == 12s);
@@ -195,7 +197,7 @@ TEST_CASE_FIXTURE(Fixture, "what was told is not told again at the same instant"
     HandoverEntry entry;  // sheds, though there is room enough to stop
     entry.level = 60;
     entry.shedding = true;
-    limit.receive(settings, entry, now);
+    limit.receive(settings, entry, silence.side(), now);
     CHECK(limit.must_publish(settings, settings.publish_error, 0, 50ms));
     limit.note_published();
     CHECK_FALSE(limit.must_publish(settings, settings.publish_error, 0, 0ms));

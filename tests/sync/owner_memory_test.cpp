@@ -31,7 +31,7 @@ struct Fixture : OwnerSink {
     gossip::MemberId asked_last;
     Owner owner{settings, silence, Random(3),
                 [this](const LimitKey&, std::string& name, limiter::LimitParameters& parameters,
-                       limiter::IsolationMode&) {
+                       limiter::Isolation&) {
                     const auto& known = !name.empty() && defined_here ? defined_here : used_here;
                     if (known) {
                         parameters = *known;

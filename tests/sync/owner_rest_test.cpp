@@ -31,7 +31,7 @@ struct Fixture : OwnerSink {
     std::vector<std::pair<gossip::MemberId, TotalEntry>> totals;
     Owner owner{settings, silence, Random(3),
                 [this](const LimitKey&, std::string& name, limiter::LimitParameters& found,
-                       limiter::IsolationMode&) {
+                       limiter::Isolation&) {
                     name = "q";
                     found = parameters;
                     return true;

@@ -24,7 +24,7 @@ struct Fixture : OwnerSink {
     std::vector<std::pair<gossip::MemberId, LimitKey>> totals;
     Owner owner{settings, silence, Random(3),
                 [](const LimitKey&, std::string& name, limiter::LimitParameters& parameters,
-                   limiter::IsolationMode&) {
+                   limiter::Isolation&) {
                     name = "q";
                     parameters = {100, 100, 200, -1, limiter::Law::adaptive};
                     return true;

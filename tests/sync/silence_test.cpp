@@ -16,11 +16,11 @@ struct Fixture {
     Instant now{std::chrono::seconds(100)};
 
     /// There are more live members than those that fall silent here.
-    void hear_another() { silence.set_live_others(99); }
+    void hear_another() { silence.set_live_others(99, now, now); }
 
     Presence judge(MemberNumber number, Instant heard, Duration keep_alive) {
         hear_another();
-        return silence.judge(number, now - heard, keep_alive, now);
+        return silence.judge(number, now - heard, keep_alive, settings.hold, now);
     }
 };
 
@@ -48,8 +48,8 @@ TEST_CASE_FIXTURE(Fixture,
     now = second + 900ms;
     CHECK(judge(two, second, 200ms) == Presence::held);
     CHECK(judge(one, first, 200ms) == Presence::held);
-    CHECK(silence.hold_left(one, now) == settings.split_hold);
-    now += settings.split_hold;
+    CHECK(silence.hold_left(one, 10s, now) == settings.hold);
+    now += settings.hold;
     CHECK(judge(one, first, 200ms) == Presence::fading);
     CHECK(judge(two, second, 200ms) == Presence::fading);
 }
@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(
     silence.heard(one, now);
     CHECK(silence.nobody_there(one, now) == Silence::Hint::ask);
     CHECK(silence.nobody_there(one, now) == Silence::Hint::known);  // came together with the first
-    CHECK(silence.judge(one, 10ms, 200ms, now) == Presence::heard);
+    CHECK(silence.judge(one, 10ms, 200ms, settings.hold, now) == Presence::heard);
     silence.heard(one, now);
     now += 1ms;
     CHECK(silence.nobody_there(one, now) == Silence::Hint::ask);
@@ -68,23 +68,23 @@ TEST_CASE_FIXTURE(
     CHECK(silence.nobody_there(one, now) == Silence::Hint::given_up);
     CHECK(silence.nobody_there(one, now) == Silence::Hint::known);
     hear_another();
-    CHECK(silence.judge(one, 10ms, 200ms, now) == Presence::fading);
+    CHECK(silence.judge(one, 10ms, 200ms, settings.hold, now) == Presence::fading);
     CHECK(statistics.splits == 0);
     // Two at once are no split either, while another one is heard.
     const MemberNumber two = silence.number(member(2), now);
     silence.nobody_there(two, now);
     silence.nobody_there(two, now + 1ms);
-    CHECK(silence.judge(two, 10ms, 200ms, now + 1ms) == Presence::fading);
+    CHECK(silence.judge(two, 10ms, 200ms, settings.hold, now + 1ms) == Presence::fading);
     CHECK(statistics.splits == 0);
     silence.heard(two, now + 1ms);
     // When nobody is heard they are: whoever cuts a network may answer for all.
-    silence.set_live_others(2);
+    silence.set_live_others(2, now, now);
     silence.nobody_there(two, now + 1ms);
     silence.nobody_there(two, now + 2ms);
-    CHECK(silence.judge(two, 10ms, 200ms, now + 2ms) == Presence::held);
-    CHECK(silence.judge(one, 11ms, 200ms, now + 2ms) == Presence::held);
+    CHECK(silence.judge(two, 10ms, 200ms, settings.hold, now + 2ms) == Presence::held);
+    CHECK(silence.judge(one, 11ms, 200ms, settings.hold, now + 2ms) == Presence::held);
     silence.heard(one, now + 3ms);
-    CHECK(silence.judge(one, 1ms, 200ms, now + 3ms) == Presence::heard);
+    CHECK(silence.judge(one, 1ms, 200ms, settings.hold, now + 3ms) == Presence::heard);
 }
 
 TEST_CASE_FIXTURE(Fixture, "two deaths that lie apart are no split") {
@@ -103,10 +103,10 @@ TEST_CASE_FIXTURE(Fixture, "the last one that was heard is held: we may be the o
     const MemberNumber one = silence.number(member(1), now);
     const Instant heard = now;
     now += 900ms;
-    CHECK(silence.judge(one, now - heard, 200ms, now) == Presence::held);
+    CHECK(silence.judge(one, now - heard, 200ms, settings.hold, now) == Presence::held);
     CHECK(statistics.splits == 1);
-    now += settings.split_hold;
-    CHECK(silence.judge(one, now - heard, 200ms, now) == Presence::fading);
+    now += settings.hold;
+    CHECK(silence.judge(one, now - heard, 200ms, settings.hold, now) == Presence::fading);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a goodbye is never silence") {
@@ -131,7 +131,7 @@ TEST_CASE_FIXTURE(Fixture, "who speaks of other limits is not cut off") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "mode optimistic holds nobody") {
-    settings.split_hold = Duration::zero();
+    settings.hold = Duration::zero();
     const MemberNumber one = silence.number(member(1), now);
     const MemberNumber two = silence.number(member(2), now);
     const Instant heard = now;
@@ -145,7 +145,7 @@ TEST_CASE_FIXTURE(Fixture, "a stop of our own forgives all silence; heard again 
     const Instant heard = now;
     now += 20s;
     silence.restart(now);
-    CHECK(silence.judge(one, Duration::zero(), 200ms, now) == Presence::heard);
+    CHECK(silence.judge(one, Duration::zero(), 200ms, settings.hold, now) == Presence::heard);
     CHECK(judge(one, heard, 200ms) == Presence::fading);
     silence.heard(one, now);
     CHECK(judge(one, now, 200ms) == Presence::heard);
@@ -169,17 +169,19 @@ TEST_CASE_FIXTURE(Fixture, "who left is returned once, after a while, and again 
     const MemberNumber two = silence.number(member(2), now);
     const MemberNumber live = silence.number(member(3), now);
     silence.gone(member(1), now);
-    silence.died(member(2));
+    silence.died(member(2), now);
     now += 70s;
     CHECK(silence.take_departed(now).empty());
     now += 6s;
     CHECK(silence.take_departed(now) == std::vector<MemberNumber>{one, two});
     CHECK(silence.take_departed(now).empty());
     silence.heard(two, now);
-    silence.died(member(2));
+    silence.died(member(2), now);
     now += 76s;
     CHECK(silence.take_departed(now) == std::vector<MemberNumber>{two});
     now += 20min;
+    CHECK(silence.take_departed(now).empty());  // it says nothing of limits, but it lives
+    silence.died(member(3), now);
     CHECK(silence.take_departed(now) == std::vector<MemberNumber>{live});
 }
 

@@ -139,7 +139,7 @@ struct OriginFixture {
         REQUIRE(limit.view_of(member(owner))
                     ->receive(settings, limit.parameters, entry, 6, limit.own, now));
     }
-    Duration age() { return limit.staleness(settings, member(kSelf), now); }
+    Duration age() { return limit.staleness(settings, Side{}, member(kSelf), now); }
 };
 
 TEST_CASE_FIXTURE(
@@ -156,7 +156,7 @@ TEST_CASE_FIXTURE(
     for (const Duration silent : {1s, 5s, 11s, 12s, 60s, 4000s}) {
         now = Instant(std::chrono::seconds(1000)) + 100ms + silent;
         if (silent > 10s) {
-            limit.when_isolated = limiter::IsolationMode::optimistic;
+            limit.isolation.mode = limiter::IsolationMode::optimistic;
         }
         CHECK(age() >= silent);
         CHECK(age() <= silent + 100ms);
