@@ -154,6 +154,7 @@ ClusterFigures to_figures(const engine::Statistics& statistics) {
                            .cells = statistics.cells,
                            .hot_limits = statistics.hot_limits,
                            .isolated_limits = statistics.isolated_limits,
+                           .hears_most = statistics.hears_most,
                            .sync_events = sync_events(statistics.sync),
                            .definition_events = definition_events(statistics),
                            .driver_events = {}};

@@ -240,6 +240,12 @@ void add_cluster(Families& families, const ClusterFigures& cluster) {
                "Limits whose owners fell silent or hold the share of silent sidecars: their mode "
                "for isolation is in force.")
         .add(number(cluster.isolated_limits));
+    families
+        .gauge(
+            "weir_gossip_hears_most",
+            "1 if this sidecar hears more than half of the sidecars that there were lately, 0 if "
+            "it may be cut off from them.")
+        .add(cluster.hears_most ? 1 : 0);
     add_counts(families.counter("weir_gossip_sync_events_total",
                                 "What happened in the synchronisation of counters: baselines, late "
                                 "lumps, splits, stops, refused values and the like."),

@@ -130,6 +130,7 @@ Statistics report_statistics(const ReportSources& from, Instant now) {
     statistics.cells = from.counters.owner().cells();
     statistics.hot_limits = from.counters.hot().size();
     statistics.isolated_limits = from.counters.reporter().isolated();
+    statistics.hears_most = from.counters.silence().side().majority;
     const membership::TransportCounters& counters = from.transport.counters();
     statistics.datagrams_in = counters.datagrams_in;
     statistics.datagrams_out = counters.datagrams_out;

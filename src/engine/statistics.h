@@ -46,6 +46,8 @@ struct Statistics {
     std::uint64_t hot_limits = 0;
     /// Limits that are isolated now, so that the quota's `when_isolated` is in force.
     std::uint64_t isolated_limits = 0;
+    /// Whether this member hears most of the members that there were lately (sync::Side).
+    bool hears_most = true;
 
     std::uint64_t datagrams_in = 0;
     std::uint64_t datagrams_out = 0;

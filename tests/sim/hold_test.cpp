@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "sim/fleet.h"
@@ -272,6 +273,45 @@ TEST_CASE("a rolling restart of the larger side during a cut changes no side's s
         CHECK(sides.first(kNoticed, kCut + 9) == plus_minus(0.4, 0.05));
         CHECK(sides.rest(kCut + 4, kCut + 9) == plus_minus(1, 0.04));
         CHECK(sides.all(kCut + 12, kCut + 9 + kTail) == plus_minus(1, 0.05));
+    }
+}
+
+/// How often a sidecar that runs says that it does not hear most of the others; all are asked four
+/// times a second.
+std::size_t doubts(World& world, double from, double to) {
+    auto count = std::make_shared<std::size_t>(0);
+    for (double at = from; at < to; at += 0.25) {
+        world.at(at, [count](World& w) {
+            for (std::uint32_t i = 0; i < w.size(); ++i) {
+                SimulatedSidecar& each = w.sidecar(i);
+                *count += each.running() && !each.engine().statistics().hears_most ? 1U : 0U;
+            }
+        });
+    }
+    REQUIRE(world.run(kMeeting));
+    return *count;
+}
+
+TEST_CASE("a rolling restart, scaling down and scaling up leave everybody with most of the fleet") {
+    for (std::uint64_t seed = 1; seed <= kManySeeds; ++seed) {
+        CAPTURE(seed);
+        World restarted(plan_of(5, kLimit, 0.9 * kLimit, 40, seed));
+        World scaled(plan_of(5, kLimit, 0.9 * kLimit, 40, seed));
+        for (std::uint32_t i = 0; i < 5; ++i) {
+            restarted.at(5 + 3 * i, [i](World& w) { w.say_goodbye(i); });
+            restarted.at(6.5 + 3 * i, [i](World& w) { w.restart(i); });
+        }
+        for (std::uint32_t i = 1; i < 5; ++i) {
+            scaled.at(5 + 0.5 * i, [i](World& w) { w.say_goodbye(i); });
+            scaled.at(20 + 0.5 * i, [i](World& w) { w.restart(i); });
+        }
+        CHECK(doubts(restarted, 1, 40) == 0);
+        CHECK(doubts(scaled, 1, 40) == 0);
+        // The same question is answered otherwise in a cut.
+        Cut cut;
+        World apart(plan_of_cut(cut, seed));
+        const Sides sides(apart, cut);
+        CHECK(doubts(apart, kNoticed, kCut + cut.seconds) > 0);
     }
 }
 
