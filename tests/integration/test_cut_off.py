@@ -21,6 +21,14 @@ def sleep_until(load, at_s):
     time.sleep(max(0.0, load.start_ns / SECOND + at_s - time.monotonic()))
 
 
+def fleet_that_opens_after_the_hold_time(world, quotas):
+    """Three that know each other by addresses: alone they would hold on for a minute."""
+    fleet = world.fleet(3, quotas, start=False)
+    for one in fleet:
+        one.cluster["hold_alone"] = "0s"
+    return fleet.start()
+
+
 def rates(world, load, name, from_s, to_s, listeners):
     """Admitted a second by these sidecars' origin listeners, over the limit."""
     arrivals = world.origin.arrivals()
@@ -80,7 +88,8 @@ def test_each_mode_does_what_it_says_while_one_is_cut_off(world, folder):
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_after_the_hold_time_a_pessimistic_quota_has_what_it_hears_of(world, folder):
-    fleet = world.fleet(3, [quota("strict", f"{LIMIT}r/s", when_isolated="pessimistic")])
+    fleet = fleet_that_opens_after_the_hold_time(
+        world, [quota("strict", f"{LIMIT}r/s", when_isolated="pessimistic")])
     victim, others = fleet[2], list(fleet)[:2]
     load = Load(folder, plan(fleet.targets(), [stream("strict", 0.6 * LIMIT)], 40, seed=52))
     time.sleep(3)
@@ -93,6 +102,39 @@ def test_after_the_hold_time_a_pessimistic_quota_has_what_it_hears_of(world, fol
         assert result.total("ok", target=one.name) == result.total("offered", target=one.name)
 
 
+@pytest.mark.slow
+def test_one_that_is_cut_off_keeps_its_share_beyond_the_hold_time(world, folder):
+    """At twice the limit for 30 s: the two that hear each other have the whole limit, and the third, whose seeds
+    name them, its third; a quota that holds nothing opens."""
+    heals_s = CUT_S + 30
+    end_s = heals_s + 12
+    fleet = world.fleet(3, [quota("keeps", f"{LIMIT}r/s"), quota("opens", f"{LIMIT}r/s", hold="0s")])
+    victim, others = fleet[2], list(fleet)[:2]
+    rest = [one.name for one in others]
+    streams = [stream(name, 2 * LIMIT) for name in ("keeps", "opens")]
+    load = Load(folder, plan(fleet.targets(), streams, end_s, seed=56))
+    sleep_until(load, CUT_S)
+    assert [one.metric("weir_gossip_hears_most") for one in fleet] == [1, 1, 1]
+    with Split([victim], others):
+        sleep_until(load, heals_s - 2)
+        assert [one.metric("weir_gossip_hears_most") for one in fleet] == [1, 1, 0]
+        assert victim.quota("keeps")["live"]["limits"][0]["isolated"]
+        assert not victim.quota("opens")["live"]["limits"][0]["isolated"]
+        sleep_until(load, heals_s)
+    result = load.wait()
+    shares = {name: [rates(world, load, name, NOTICED_S, heals_s, part) for part in ([victim.name], rest)]
+              for name in ("keeps", "opens")}
+    after = {name: rates(world, load, name, heals_s + 4, end_s, [*rest, victim.name]) for name in shares}
+    print(result.describe(), f"alone and the others {shares}, healed {after}")
+    assert shares["keeps"][0] == pytest.approx(1 / 3, abs=0.05)
+    assert shares["opens"][0] == pytest.approx(2 / 3, abs=0.07)
+    for name in shares:
+        assert shares[name][1] == pytest.approx(1, abs=0.05), name
+        assert after[name] == pytest.approx(1, abs=0.1), name
+    for what in ("errors", "other", "skipped"):
+        assert result.total(what) == 0, what
+
+
 # The example alert of docs/metrics.md, how long a cut may take to show, and a cut well past the hold time.
 ALERT_S, SHOWS_S, APART_S = 2, 5, 16
 
@@ -101,7 +143,7 @@ ALERT_S, SHOWS_S, APART_S = 2, 5, 16
 def test_a_cut_shows_at_every_sidecar_for_as_long_as_it_lasts(world, folder):
     """Three, all of whom are owners, and nobody hears anybody: also when each of them has given up the
     others and holds nothing of theirs any more."""
-    fleet = world.fleet(3, [quota("bucket", f"{LIMIT}r/s")])
+    fleet = fleet_that_opens_after_the_hold_time(world, [quota("bucket", f"{LIMIT}r/s")])
     first, second, third = fleet
     load = Load(folder, plan(fleet.targets(), [stream("bucket", 2 * LIMIT)], 90, seed=54))
 
