@@ -19,8 +19,9 @@ enum class SeedsSay : std::uint8_t {
 };
 
 struct Side {
-    /// Hears more than half of the members that there were before any of them fell silent, or
-    /// nobody is missing. Then it takes the share of the silent ones, and holds nothing for them.
+    /// Hears more than half of the members that there were before any of them fell silent, and of
+    /// those that it knows now; or nobody is missing. Then it takes the share of the silent ones,
+    /// and holds nothing for them.
     bool majority = true;
     /// Hears nobody at all, though others were there. Never together with `majority`.
     bool alone = false;

@@ -11,9 +11,10 @@
 // membership: whom it suspects or has given up, and when it last heard anybody.
 //
 // After 2.5 s nothing is held by a member that still hears more than half of those that were there
-// before the silence (Side::majority, weighed in silence_side.cpp): the smaller side keeps to its
-// share, so the larger one may take the rest. A member that hears nobody holds on for longer than
-// the hold time (docs/decisions/0140-the-larger-side-of-a-split-goes-on.md).
+// before the silence, and of all that it knows (Side::majority, weighed in silence_side.cpp): the
+// smaller side keeps to its share, so the larger one may take the rest. A member that hears nobody
+// holds on for longer than the hold time
+// (docs/decisions/0140-the-larger-side-of-a-split-goes-on.md).
 //
 // Members are known here by small numbers, so that cells stay small. Belongs to the control thread.
 // Bounded: a member that is gone is forgotten after two minutes, when no cell can name it any more.
@@ -153,7 +154,7 @@ class Silence {
     void weigh(Instant now);
     void weigh_soon() { outdated_ = true; }
     [[nodiscard]] bool is_cut_off(Instant now) const;
-    void note_cut_off(Instant now);
+    void hold_last(Instant now);
     [[nodiscard]] bool is_counted(const Known& member, Instant remembered) const;
     [[nodiscard]] static bool is_lost(const Known& member);
     [[nodiscard]] static Instant lost_at(const Known& member);

@@ -1,5 +1,7 @@
-// Weighs on which side of a split this member is. Who is counted: every member that was there
-// before the first of those that are missing was lost, this one included. Not counted are members
+// Weighs on which side of a split this member is. One that hears nobody, although somebody who did
+// not say goodbye is missing, is cut off. One that hears others is on the larger side if it hears
+// more than half of two groups: of the members that were there before the first of the missing ones
+// was lost, and of all that it knows now, this one included in both. Not counted are members
 // whose hosts confirmed their death, or that were replaced; and those that were given up longer ago
 // than SyncSettings::census_memory, unless shares are still held. Members that said goodbye are not
 // counted either, unless they did so after the last of the missing ones was lost: they were on this
@@ -46,8 +48,12 @@ void Silence::set_seeds(std::vector<Endpoint> seeds, bool looked_up, Instant now
 void Silence::weigh(Instant now) {
     outdated_ = false;
     weighed_ = now;
-    note_cut_off(now);
-    if (!hears_most(now)) {
+    const bool cut_off = is_cut_off(now);
+    if (cut_off) {
+        alone_at_ = now;
+        hold_last(now);
+    }
+    if (cut_off || !hears_most(now)) {
         minority_at_ = now;
     }
     const Duration moment = silent_after(settings_.keep_alive);
@@ -82,11 +88,7 @@ bool Silence::is_cut_off(Instant now) const {
 
 /// When the last one falls silent or is given up, we may be the ones who are cut off, also from
 /// those that had been taken for dead one by one.
-void Silence::note_cut_off(Instant now) {
-    if (!is_cut_off(now)) {
-        return;
-    }
-    alone_at_ = now;
+void Silence::hold_last(Instant now) {
     for (const MemberNumber number : silent_) {
         Known& member = members_[number];
         if (!member.gone && !member.succeeded && now - member.last_packet < kGivenUpWithin) {
@@ -159,12 +161,10 @@ Instant Silence::remembered(Instant now) const {
     return since;
 }
 
-/// Two sides may remember different losses, so those that were there before the first one do not
-/// suffice: it has to be more than half of all that are known now as well.
+/// For a member that is not cut off. Two sides may remember different losses, so those that were
+/// there before the first one do not suffice: it has to be more than half of all that are known now
+/// as well.
 bool Silence::hears_most(Instant now) const {
-    if (is_cut_off(now)) {
-        return false;
-    }
     const Instant since = remembered(now);
     const Losses lost = losses(since);
     if (!lost.any) {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
 #include <vector>
 
 #include "sync/reckoning.h"
@@ -60,6 +61,11 @@ struct Fixture {
     void give_up(std::uint32_t number) {
         silence.died(member(number), now);
         --live;
+    }
+    void give_up_all(std::initializer_list<std::uint32_t> numbers) {
+        for (const std::uint32_t each : numbers) {
+            give_up(each);
+        }
     }
 };
 
@@ -220,8 +226,7 @@ TEST_CASE_FIXTURE(Five, "who restarts at its address has one voice, not that of 
 
 TEST_CASE_FIXTURE(Five, "who was given up more than a minute ago is counted no more") {
     pass(1s, {1, 2});
-    give_up(3);
-    give_up(4);
+    give_up_all({3, 4});
     SUBCASE("before: two of five are too few") {
         pass(50s, {1, 2});
         pass(2s, {1});
@@ -239,9 +244,7 @@ TEST_CASE_FIXTURE(Five,
                   "a long hold is not cut short by time that makes the smaller side a whole") {
     settings.hold = 10min;
     pass(1s, {4});
-    for (std::uint32_t i = 1; i <= 3; ++i) {
-        give_up(i);
-    }
+    give_up_all({1, 2, 3});
     pass(590s, {4});
     CHECK(judge(1) == Presence::held);
     pass(20s, {4});
@@ -255,8 +258,7 @@ TEST_CASE_FIXTURE(Fixture, "deaths of long ago do not count when others die late
     join(1, 3);
     pass(5s, {1, 2, 3});
     pass(10s, {3});
-    give_up(1);
-    give_up(2);
+    give_up_all({1, 2});
     pass(10min, {3});
     heard.resize(10, now);
     join(4, 9);
@@ -295,9 +297,7 @@ TEST_CASE_FIXTURE(Five, "who is held is not forgotten") {
     CHECK(silence.size() == known);
     CHECK(judge(1) == Presence::held);
     pass(1min, {4});
-    for (const std::uint32_t each : {1U, 2U, 3U}) {
-        give_up(each);
-    }
+    give_up_all({1, 2, 3});
     now += 3min;
     CHECK(silence.take_departed(now).size() == 3);
     now += 20min;
@@ -307,9 +307,7 @@ TEST_CASE_FIXTURE(Five, "who is held is not forgotten") {
 
 TEST_CASE_FIXTURE(Five, "who was held for a while is remembered for no longer because of it") {
     pass(1s, {4});
-    for (const std::uint32_t each : {1U, 2U, 3U}) {
-        give_up(each);
-    }
+    give_up_all({1, 2, 3});
     pass(8s, {4});
     CHECK(judge(1) == Presence::held);
     pass(cell_memory(settings) - 9s, {4});
@@ -320,9 +318,7 @@ TEST_CASE_FIXTURE(Five, "who was held for a while is remembered for no longer be
 
 TEST_CASE_FIXTURE(Five, "who hears nobody is the smaller side for as long as that lasts") {
     pass(5s, {});
-    for (const std::uint32_t each : {1U, 2U, 3U, 4U}) {
-        give_up(each);
-    }
+    give_up_all({1, 2, 3, 4});
     pass(3min, {});
     CHECK_FALSE(silence.side().majority);
     CHECK(silence.side().alone);
@@ -351,9 +347,7 @@ TEST_CASE_FIXTURE(Five, "the last one left by goodbyes is not cut off, although 
 TEST_CASE_FIXTURE(Five, "a held rate of members without cells keeps them counted") {
     const Instant cut = now;
     pass(5s, {4});
-    for (const std::uint32_t each : {1U, 2U, 3U}) {
-        give_up(each);
-    }
+    give_up_all({1, 2, 3});
     settings.hold = Duration::zero();  // no cell is held
     while (now < cut + 3min) {
         pass(1s, {4});
@@ -418,9 +412,7 @@ TEST_CASE_FIXTURE(Five, "others count as long as they lived within the last ten 
     settings.hold_alone = 1h;
     silence.set_seeds({address(1)}, true, now);
     pass(1s, {});
-    for (std::uint32_t i = 1; i <= 4; ++i) {
-        give_up(i);
-    }
+    give_up_all({1, 2, 3, 4});
     pass(597s, {});
     CHECK(judge(2) == Presence::held);
     pass(5s, {});
@@ -446,9 +438,7 @@ TEST_CASE_FIXTURE(Five, "members that tell of no limits count when membership gi
     pass(1s, {});
     CHECK(judge(1) == Presence::fading);  // one death of five
     pass(4s, {});
-    for (std::uint32_t i = 1; i <= 4; ++i) {
-        give_up(i);
-    }
+    give_up_all({1, 2, 3, 4});
     pass(200ms, {});
     CHECK(silence.side().alone);
     CHECK(judge(1) == Presence::held);
