@@ -5,7 +5,7 @@ import pytest
 
 from harness.counters import disagreements
 from harness.lateness import ATTEMPTS, Lateness
-from harness.load import LATE_QUEUE, Load, plan, stream
+from harness.load import Load, plan, stream
 from harness.sidecar import quota
 from harness.world import World
 
@@ -24,8 +24,7 @@ def flood(folder):
             quota("quiet", "300r/s", parent="service"),
         ])
         streams = [stream("noisy", [(0, 0), (FLOOD_FROM_S, OFFERED)]), stream("quiet", 100, "poisson")]
-        result = Load(folder, plan(fleet.targets(), streams, DURATION_S, seed=7,
-                                   queue_per_target=LATE_QUEUE)).wait()
+        result = Load(folder, plan(fleet.targets(), streams, DURATION_S, seed=7)).wait()
         lost = [(row["at_s"], row["target"], row["refused"]) for row in result.bins
                 if row["stream"] == "quiet" and row["refused"]]
         by = {name: fleet.metric("weir_quota_refused_total", quota=name) for name in ("service", "noisy", "quiet")}

@@ -1,5 +1,8 @@
 """The tools themselves: what the generator says it sent, the origin counts."""
 
+import signal
+import time
+
 import pytest
 
 from harness import http
@@ -65,6 +68,17 @@ def test_slow_answers_never_slow_the_schedule(folder):
     assert result.total("skipped") > 0
     assert result.total("errors") == 0
     assert result.total("ok") + result.total("skipped") == result.total("offered")
+
+
+def test_what_falls_due_while_a_target_stands_still_is_sent_late(folder, origin):
+    load = Load(folder, plan({"a": origin.address}, [stream("x", 2000)], 2.5))
+    wait_until(lambda: load.result.bins, 20, "the load has begun")
+    origin.process.signal(signal.SIGSTOP)
+    time.sleep(1)
+    origin.process.signal(signal.SIGCONT)
+    result = load.wait()
+    assert max(row["slowest_ms"] for row in result.bins) > 900
+    assert result.total("ok") == result.total("offered") == pytest.approx(5000, abs=1)
 
 
 def test_a_dead_target_costs_errors_not_time(folder):

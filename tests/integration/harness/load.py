@@ -11,8 +11,10 @@ from .paths import program
 from .processes import Process
 
 SECOND = 1_000_000_000
-# For thousands of requests a second: what falls due while a machine stands still for a second.
-LATE_QUEUE = 16_384
+# A core of a machine with others on it may stand still for a second: what falls due meanwhile is late, not
+# left out. The time is twice that, since all streams may go to the target that stands still.
+LATE_S = 2
+LEAST_QUEUE = 1024
 # Rates of tests that also run under sanitizers, where weir is about three times slower.
 SCALE = float(os.environ.get("WEIR_LOAD_SCALE", "1"))
 FIELDS = ("offered", "ok", "refused", "other", "errors", "skipped", "retried")
@@ -161,8 +163,19 @@ def phases(path, rate, steps, arrivals="constant", paths=None):
     return [stream(name, steps_of, arrivals, **more(name)) for name, steps_of in rates.items()]
 
 
+def highest_rate(described):
+    """The most requests a second that the stream ever sends."""
+    rate = described["rate"]
+    return rate if isinstance(rate, (int, float)) else max(step["per_second"] for step in rate)
+
+
+def late_queue(streams):
+    """How many requests may wait for one target: those that fall due within LATE_S."""
+    return max(LEAST_QUEUE, int(LATE_S * sum(map(highest_rate, streams))))
+
+
 def plan(targets, streams, duration_s, seed=1, **more):
     """`targets`: {name: address}."""
     return {"seed": seed, "duration_s": duration_s, "streams": streams,
             "targets": [{"name": name, "address": address} for name, address in targets.items()],
-            **more}
+            "queue_per_target": late_queue(streams), **more}

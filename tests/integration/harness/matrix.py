@@ -7,7 +7,7 @@ from itertools import product
 
 from . import http
 from .counters import disagreements
-from .load import LATE_QUEUE, SECOND, Load, plan, stream
+from .load import SECOND, Load, plan, stream
 from .origin import Origin
 from .processes import wait_until
 from .sidecar import Fleet, names, quota
@@ -208,8 +208,7 @@ def measure(case, folder, fleet, origin, parent, children, loaded, steady_s):
         shares = shares + [0] * (len(targets) - len(shares))
     first_s = case.steady_from_s
     streams = [stream(child, case.child_load, case.arrivals, shares) for child in children]
-    load = Load(folder, plan(targets, streams, first_s + steady_s + 0.5, case.seed,
-                             queue_per_target=LATE_QUEUE))
+    load = Load(folder, plan(targets, streams, first_s + steady_s + 0.5, case.seed))
     result = load.wait()
     arrivals = origin.arrivals()
     begin_ns = load.start_ns + int(first_s * SECOND)
