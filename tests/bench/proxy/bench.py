@@ -3,7 +3,9 @@
 answers) and memory, in interleaved rounds with the same origin and load. Ratios are paired within a
 round; the table shows medians and the spread. Nothing absolute is asserted.
 
-bench.py [--rounds N] [--seconds S] [--rate R] [--only WORKLOAD] [--output FILE]"""
+bench.py [--rounds N] [--seconds S] [--rate R] [--only WORKLOAD] [--other PROGRAM] [--output FILE]
+
+--other PROGRAM: another build of weir, which takes part in each round: what a change costs."""
 
 import argparse
 import os
@@ -31,6 +33,7 @@ HEADERS = {
 }
 BUCKETS = 1024
 NGINX_PLENTY = "100000r/s"
+OTHER = "weir-other"  # the program that --other names
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,14 @@ def pin(pids, core):
             os.sched_setaffinity(int(thread), {core})
 
 
-def start_contenders(workload, folder, origin, unix_path):
+def start_contenders(workload, folder, origin, unix_path, other):
     address = origin.addresses["tcp"]
+    rate = 0 if workload.refused else PLENTY
+    others = [WeirContender(OTHER, folder, address, rate, program=other.resolve())] if other else []
+    return others + usual_contenders(workload, folder, address, unix_path)
+
+
+def usual_contenders(workload, folder, address, unix_path):
     if workload.refused:
         return [WeirContender("weir", folder, address, 0),
                 haproxy("haproxy-http-table", folder, address, rate=0),
@@ -103,7 +112,7 @@ def measure(workload, folder, options):
     origin = Origin(folder, listeners=("tcp",), body_bytes=workload.body_bytes, unix_socket=unix_path)
     contenders = []
     try:
-        contenders = start_contenders(workload, folder, origin, unix_path)
+        contenders = start_contenders(workload, folder, origin, unix_path, options.other)
         pin([origin.process.pid], options.load_core)
         for contender in contenders:
             pin(contender.pids, options.proxy_core)
@@ -148,6 +157,9 @@ def table(workload, figures, kernel):
         lines.append(f"| *weir, unix-socket against TCP upstream* | | {spread(ratios)} | |")
         ratios = [ours / theirs for ours, theirs in zip(figures["weir"], figures["nginx-limit"])]
         lines.append(f"| *weir against nginx-limit* | | {spread(ratios)} | |")
+    if OTHER in figures:
+        ratios = [ours / theirs for ours, theirs in zip(figures["weir"], figures[OTHER])]
+        lines.append(f"| *weir against the other build* | | {spread(ratios)} | |")
     return "\n".join(lines)
 
 
@@ -160,7 +172,7 @@ def memory(folder, options):
     lines = ["| 1,000 busy connections | MiB resident | of them before the load |", "|---|---|---|"]
     contenders = []
     try:
-        contenders = start_contenders(workload, folder, origin, unix_path)
+        contenders = start_contenders(workload, folder, origin, unix_path, options.other)
         for contender in contenders:
             idle = contender.process.resident_bytes()
             load = run_load(folder, contender.address, workload,
@@ -185,6 +197,7 @@ def main():
     parser.add_argument("--proxy-core", type=int, default=0)
     parser.add_argument("--load-core", type=int, default=max(0, (os.cpu_count() or 1) - 1))
     parser.add_argument("--only", default="")
+    parser.add_argument("--other", type=Path)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     folder = RUNS / "bench-proxy"

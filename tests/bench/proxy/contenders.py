@@ -37,7 +37,7 @@ def wait_answering(address):
 
 
 class WeirContender(Contender):
-    def __init__(self, name, folder, upstream, rate, limits=True):
+    def __init__(self, name, folder, upstream, rate, limits=True, program="weir"):
         quotas = [
             quota("service", f"{PLENTY}r/s"),
             quota("service/{bucket}", f"{PLENTY}r/s", parent="service"),
@@ -45,6 +45,7 @@ class WeirContender(Contender):
         ]
         routes = [{"match": {"path": "/{bucket}/**"}, "quota": ["service/{bucket}/read"]}]
         self.sidecar = Sidecar(name, folder, upstream, routes=routes, quotas=quotas if limits else [])
+        self.sidecar.program = program
         self.sidecar.start()
         super().__init__(name, self.sidecar.address, self.sidecar.process)
 
