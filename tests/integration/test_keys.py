@@ -51,7 +51,8 @@ class Mount:
 
 
 class Watch:
-    """Polls how many totals each sidecar has received; the longest time without one."""
+    """Polls how many totals each sidecar has received; the longest time without one, less what the sidecars
+    waited for a core meanwhile."""
 
     def __init__(self, fleet):
         self.fleet = fleet
@@ -65,11 +66,14 @@ class Watch:
         while not self.ended.wait(0.05):
             for one in self.fleet:
                 # A slow answer of a busy machine is no silence: time counts as of the question.
-                asked = time.monotonic()
+                asked = self._running_time()
                 count = one.metric("weir_gossip_packets_total", direction="in", type="delta_answer")
                 if count != counts.get(one.name):
-                    counts[one.name], changed[one.name] = count, time.monotonic()
+                    counts[one.name], changed[one.name] = count, self._running_time()
                 self.longest[one.name] = max(self.longest[one.name], asked - changed[one.name])
+
+    def _running_time(self):
+        return time.monotonic() - sum(one.process.waited_s() for one in self.fleet)
 
     def stop(self):
         self.ended.set()

@@ -31,14 +31,6 @@ def memory_mib(sidecar):
     return sidecar.metric("process_resident_memory_bytes") / 2**20
 
 
-def waited_for_cpu(sidecar):
-    """Seconds in which the control thread could have run and had no core: what else the machine
-    does."""
-    path = f"/proc/{sidecar.process.popen.pid}/schedstat"
-    with open(path) as file:
-        return int(file.read().split()[1]) / 1e9
-
-
 def override_many(sidecar, count, at_once=20):
     """That many quotas by the admin API, on one connection."""
     host, port = sidecar.admin.rsplit(":", 1)
@@ -91,7 +83,7 @@ def joins(world, count, deadline_s, define=with_document):
     first, second = fleet
     define(first, count)
     before = memory_mib(first)
-    waited_before = waited_for_cpu(first)
+    waited_before = first.process.waited_s()
     second.start(wait=False)
     second.wait_ready()
     began = time.monotonic()
@@ -105,11 +97,11 @@ def joins(world, count, deadline_s, define=with_document):
         config = second.api("/v1/config")
         return config["quotas"] >= count and config["quotas_waiting"] == 0
     wait_until(complete, deadline_s, "the sidecar that joined has all of them")
-    waited = waited_for_cpu(second)
+    waited = second.process.waited_s()
     took = time.monotonic() - began
     fleet.wait_together()
     # Nobody was taken for dead, unless the machine kept a core from it for longer than a probe takes.
-    if max(waited_for_cpu(second), waited_for_cpu(first) - waited_before) < PROBE_TAKES_S:
+    if max(second.process.waited_s(), first.process.waited_s() - waited_before) < PROBE_TAKES_S:
         assert [fleet.lost_peers(one) for one in fleet] == [0, 0]
     print(f"{count} definitions after {took:.1f} s, {waited:.1f} s of them without a core, "
           f"{second.process.cpu_ns() / 1e9:.1f} s of processor time; "

@@ -105,6 +105,12 @@ class Process:
         """Run time of all threads, from the scheduler."""
         return cpu_ns(self.pid)
 
+    def waited_s(self):
+        """Seconds in which the first thread, of weir the control thread, could have run and had no core: what
+        else the machine does."""
+        with open(f"/proc/{self.pid}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+
     def resident_bytes(self):
         with open(f"/proc/{self.pid}/status") as status:
             for line in status:
