@@ -11,8 +11,8 @@ from .paths import program
 from .processes import Process
 
 SECOND = 1_000_000_000
-# A core of a machine with others on it may stand still for a second: what falls due meanwhile is late, not
-# left out. The time is twice that, since all streams may go to the target that stands still.
+# A machine with others on it may keep a core from a process for a second. What falls due meanwhile is sent
+# late, not left out, and there is room for twice as much.
 LATE_S = 2
 LEAST_QUEUE = 1024
 # Rates of tests that also run under sanitizers, where weir is about three times slower.
@@ -170,7 +170,7 @@ def highest_rate(described):
 
 
 def late_queue(streams):
-    """How many requests may wait for one target: those that fall due within LATE_S."""
+    """How many requests may wait for one target: what falls due within LATE_S, if all streams go there."""
     return max(LEAST_QUEUE, int(LATE_S * sum(map(highest_rate, streams))))
 
 
