@@ -299,7 +299,7 @@ QUICK_TARGETS = ["weir", "weir-load", "weir-origin", "fleet_table", "unit_tests"
 PLANTED_SECONDS = 300  # a machine to itself needs 15
 PLANTED = {"clear_header": "datagram_fuzz", "safe_index": "datagram_fuzz",
            "entry_age": "datagram_fuzz", "request_version": "head_fuzz", "head_cut": "head_fuzz",
-           "chunk_trailer": "head_fuzz", "yaml_alias": "quota_document_fuzz",
+           "name_blank": "head_fuzz", "chunk_trailer": "head_fuzz", "yaml_alias": "quota_document_fuzz",
            "other_name": "admin_json_fuzz", "frame_replay": "bulk_fuzz",
            "snapshot_sum": "snapshot_fuzz"}
 RELEASE = {"WEIR_BIN_DIR": str(BUILD / "release" / "bin"),
@@ -344,6 +344,9 @@ STAGES = [
           beside=True),
     Stage("embedding", "libweir.so, its examples, one fleet of all kinds of members", HANG_S,
           pytest("tests/embedding", env=RELEASE), ["build"],
+          beside=True),
+    Stage("fleet", "what a small fleet sends and looks at, in counts", HANG_S,
+          pytest("tests/bench/fleet", env=RELEASE), ["build"],
           beside=True),
     Stage("chart", "the Helm chart", HANG_S, pytest("tests/chart", env=RELEASE), ["build"],
           beside=True),

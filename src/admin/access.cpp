@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "admin/answers.h"
-#include "base/endpoint.h"
+#include "base/loopback.h"
 
 namespace weir::admin {
 namespace {
@@ -61,15 +61,6 @@ bool has_token(const AccessRules& rules, std::string_view authorization) {
     const auto given = authorization.substr(kScheme.size());
     return given.size() == rules.token.size() &&
            sodium_memcmp(given.data(), rules.token.data(), given.size()) == 0;
-}
-
-bool is_loopback(const Endpoint& endpoint) {
-    if (endpoint.is_v4()) {
-        return endpoint.address[12] == 127;
-    }
-    Endpoint loopback{};
-    loopback.address[15] = 1;
-    return endpoint.address == loopback.address;
 }
 
 }  // namespace

@@ -49,6 +49,9 @@ Response status(const AdminSources& sources) {
     if (sources.gossip) {
         value["gossip"] = to_json(sources.gossip());
     }
+    if (sources.problems) {
+        value["problems"] = to_json(sources.problems())["problems"];
+    }
     if (sources.config) {
         const auto config = sources.config();
         value["config_hash"] = config.hash;
@@ -128,7 +131,8 @@ Response answer(const AdminSources& sources, const Request& request, const Targe
         return log_level(sources, request);
     }
     const bool is_report = (path == "/v1/config" && sources.config) ||
-                           (path == "/v1/peers" && sources.peers) || path == "/v1/status";
+                           (path == "/v1/peers" && sources.peers) ||
+                           (path == "/v1/problems" && sources.problems) || path == "/v1/status";
     if (!is_report) {
         return problem(404, "no such resource; docs/admin-api.md lists them");
     }
@@ -140,6 +144,9 @@ Response answer(const AdminSources& sources, const Request& request, const Targe
     }
     if (path == "/v1/peers") {
         return peers(sources);
+    }
+    if (path == "/v1/problems") {
+        return json_answer(200, to_json(sources.problems()));
     }
     return status(sources);
 }

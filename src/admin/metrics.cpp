@@ -199,6 +199,27 @@ void add_gossip_traffic(Families& families, const ClusterFigures& cluster) {
     }
 }
 
+void add_gossip_limits(Families& families, const ClusterFigures& cluster) {
+    families.gauge("weir_gossip_synced_limits", "Limits that this sidecar reports to their owners.")
+        .add(number(cluster.synced_limits));
+    families.gauge("weir_gossip_owned_limits", "Limits that this sidecar adds up for the fleet.")
+        .add(number(cluster.owned_limits));
+    families
+        .gauge(
+            "weir_gossip_awake_limits",
+            "Limits that are looked at regularly, because they have load or something is due: of "
+            "those that this sidecar reports, and of those that it adds up. All others rest and "
+            "cost nothing.")
+        .add({{"side", "reported"}}, number(cluster.awake_synced_limits))
+        .add({{"side", "owned"}}, number(cluster.awake_owned_limits));
+    families
+        .gauge("weir_gossip_quiet_limits",
+               "Limits so far below their limit that only their first owners hear of them: those "
+               "that are used here, and those of which this sidecar was told.")
+        .add({{"side", "reported"}}, number(cluster.quiet_synced_limits))
+        .add({{"side", "owned"}}, number(cluster.quiet_owned_limits));
+}
+
 void add_cluster(Families& families, const ClusterFigures& cluster) {
     add_counts(families.gauge("weir_peers", "Known peers by state, this sidecar not counted."),
                "state", cluster.peers);
@@ -217,18 +238,7 @@ void add_cluster(Families& families, const ClusterFigures& cluster) {
             "by this sidecar as an owner, and followed here since owners ask for it.")
         .add({{"side", "asked"}}, cluster.pace_asked)
         .add({{"side", "followed"}}, cluster.pace_followed);
-    families.gauge("weir_gossip_synced_limits", "Limits that this sidecar reports to their owners.")
-        .add(number(cluster.synced_limits));
-    families.gauge("weir_gossip_owned_limits", "Limits that this sidecar adds up for the fleet.")
-        .add(number(cluster.owned_limits));
-    families
-        .gauge(
-            "weir_gossip_awake_limits",
-            "Limits that are looked at regularly, because they have load or something is due: of "
-            "those that this sidecar reports, and of those that it adds up. All others rest and "
-            "cost nothing.")
-        .add({{"side", "reported"}}, number(cluster.awake_synced_limits))
-        .add({{"side", "owned"}}, number(cluster.awake_owned_limits));
+    add_gossip_limits(families, cluster);
     families.gauge("weir_gossip_cells", "Counts of single origins kept for the owned limits.")
         .add(number(cluster.cells));
     families
@@ -333,6 +343,15 @@ void add_memory(Families& families, const MemoryFigures& memory) {
         .add(memory.is_short ? 1 : 0);
 }
 
+void add_problems(Families& families, const ProblemList& list) {
+    auto problems = families.gauge(
+        "weir_problems", "Problems that there are now, by kind; docs/problems.md explains each.");
+    for (const ProblemKindRow& row : problem_kinds()) {
+        problems.add({{"kind", std::string(row.label)}},
+                     number(list.counts.at(static_cast<std::size_t>(row.kind))));
+    }
+}
+
 void add_listeners(Families& families, const std::map<std::string, ListenerFigures>& listeners) {
     auto connections = families.counter(
         "weir_listener_connections_total",
@@ -394,6 +413,9 @@ class Metrics::Collector {
         }
         if (sources_.memory) {
             add_memory(families, sources_.memory());
+        }
+        if (sources_.problems) {
+            add_problems(families, sources_.problems());
         }
         if (sources_.listeners) {
             add_listeners(families, sources_.listeners());

@@ -220,7 +220,24 @@ Json to_json(const Health& health) {
     return {{"ready", health.ready()},
             {"listening", health.listening},
             {"configured", health.configured},
-            {"draining", health.draining}};
+            {"draining", health.draining},
+            {"loading", health.loading}};
+}
+
+Json to_json(const ProblemList& list) {
+    Json problems = Json::array();
+    for (const Problem& one : list.problems) {
+        problems.push_back({{"kind", row_of(one.kind).label},
+                            {"subject", one.subject},
+                            {"problem", one.text},
+                            {"suggestion", one.suggestion},
+                            {"seconds", to_seconds(one.age)}});
+    }
+    Json counts = Json::object();
+    for (const ProblemKindRow& row : problem_kinds()) {
+        counts[std::string(row.label)] = list.counts.at(static_cast<std::size_t>(row.kind));
+    }
+    return {{"problems", std::move(problems)}, {"counts", std::move(counts)}};
 }
 
 Json to_json(const QuotaRow& row) {

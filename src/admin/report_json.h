@@ -16,6 +16,7 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json to_json(const engine::PeerReport& peer);
 [[nodiscard]] Json to_json(const Health& health);
 [[nodiscard]] Json to_json(const GossipTrouble& gossip);
+[[nodiscard]] Json to_json(const ProblemList& list);
 /// Says for people what is wrong with datagrams that were refused for this reason. The text
 /// continues a sentence such as "datagrams of this peer are".
 [[nodiscard]] std::string_view describe_refusal(std::string_view reason);

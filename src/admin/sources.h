@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "admin/problem.h"
 #include "base/result.h"
 #include "definitions/definition_error.h"
 #include "definitions/map.h"
@@ -27,13 +28,14 @@ namespace weir::admin {
 
 // ---- health ----------------------------------------------------------------------------------
 
-/// Whether the sidecar is ready. It is ready when it listens, has its configuration and does not
-/// drain. It need not have peers.
+/// Whether the sidecar is ready. It is ready when it listens, has its configuration with all quotas
+/// of its files, and does not drain. It need not have peers.
 struct Health {
     bool listening = false;
     bool configured = false;
     bool draining = false;
-    [[nodiscard]] bool ready() const { return listening && configured && !draining; }
+    bool loading = false;  ///< the first quotas of the files are not all in force yet
+    [[nodiscard]] bool ready() const { return listening && configured && !draining && !loading; }
 };
 
 // ---- figures for /metrics --------------------------------------------------------------------
@@ -170,6 +172,8 @@ struct ClusterFigures {
     std::uint64_t owned_limits = 0;
     std::uint64_t awake_synced_limits = 0;
     std::uint64_t awake_owned_limits = 0;
+    std::uint64_t quiet_synced_limits = 0;
+    std::uint64_t quiet_owned_limits = 0;
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;
     std::uint64_t isolated_limits = 0;
@@ -274,6 +278,7 @@ struct MetricsSources {
     /// For a program that embeds weir: its decisions by outcome.
     std::function<std::map<std::string, std::uint64_t>()> checks = {};
     std::function<MemoryFigures()> memory = {};
+    std::function<ProblemList()> problems = {};
     /// The figures of the listeners by name: status, admin.
     std::function<std::map<std::string, ListenerFigures>()> listeners = {};
     BuildFigures build = {};
@@ -365,6 +370,7 @@ struct AdminSources {
     std::function<ConfigFigures()> config = {};
     std::function<std::vector<engine::PeerReport>()> peers = {};
     std::function<GossipTrouble()> gossip = {};
+    std::function<ProblemList()> problems = {};
     BuildFigures build = {};
     /// The definitions; must outlive the server. If it is null, /v1/quotas answers 404.
     QuotaDirectory* quotas = nullptr;

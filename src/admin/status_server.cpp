@@ -25,8 +25,9 @@ void add_line(std::string& text, std::string_view name, bool good, std::string_v
 
 }  // namespace
 
-StatusHandler::StatusHandler(std::function<Health()> health, const Metrics& metrics)
-    : health_(std::move(health)), metrics_(&metrics) {}
+StatusHandler::StatusHandler(std::function<Health()> health, const Metrics& metrics,
+                             std::function<ProblemList()> problems)
+    : health_(std::move(health)), metrics_(&metrics), problems_(std::move(problems)) {}
 
 Response StatusHandler::operator()(const Request& request) const {
     if (request.method != "GET" && request.method != "HEAD") {
@@ -55,12 +56,22 @@ Response StatusHandler::ready(bool verbose) const {
     const Health health = health_();
     const unsigned status = health.ready() ? 200 : 503;
     if (!verbose) {
-        return text_answer(status, health.ready() ? "ok\n" : "not ready\n");
+        const bool loads = health.loading && !health.draining;
+        return text_answer(status, health.ready() ? "ok\n"
+                                   : loads        ? "not ready: loading quotas\n"
+                                                  : "not ready\n");
     }
     std::string text;
     add_line(text, "listening", health.listening, "the traffic port is not open");
     add_line(text, "configured", health.configured, "no valid configuration is in force");
+    add_line(text, "loaded", !health.loading, "loading the quotas of the files");
     add_line(text, "serving", !health.draining, "draining");
+    if (problems_) {
+        for (const Problem& problem : problems_().problems) {
+            text +=
+                "[!]" + std::string(row_of(problem.kind).label) + ": " + line_of(problem) + "\n";
+        }
+    }
     text += health.ready() ? "readyz check passed\n" : "readyz check failed\n";
     return text_answer(status, std::move(text));
 }
@@ -82,7 +93,8 @@ Response StatusHandler::metrics(const Request& request) const {
 
 StatusServer::StatusServer(boost::asio::io_context& control, config::ListenAddress address,
                            std::function<Health()> health, const Metrics& metrics,
-                           HttpLimits limits)
-    : server_(control, std::move(address), limits, StatusHandler(std::move(health), metrics)) {}
+                           std::function<ProblemList()> problems, HttpLimits limits)
+    : server_(control, std::move(address), limits,
+              StatusHandler(std::move(health), metrics, std::move(problems))) {}
 
 }  // namespace weir::admin

@@ -12,10 +12,12 @@
 
 namespace weir::admin {
 
-/// Answers requests without sockets; `metrics` and the callback must outlive it.
+/// Answers requests without sockets; `metrics` and the callbacks must outlive it.
 class StatusHandler {
   public:
-    StatusHandler(std::function<Health()> health, const Metrics& metrics);
+    /// `problems` may be empty: then no problems are listed.
+    StatusHandler(std::function<Health()> health, const Metrics& metrics,
+                  std::function<ProblemList()> problems);
     [[nodiscard]] Response operator()(const Request& request) const;
 
   private:
@@ -24,12 +26,14 @@ class StatusHandler {
 
     std::function<Health()> health_;
     const Metrics* metrics_;
+    std::function<ProblemList()> problems_;
 };
 
 class StatusServer {
   public:
     StatusServer(boost::asio::io_context& control, config::ListenAddress address,
-                 std::function<Health()> health, const Metrics& metrics, HttpLimits limits = {});
+                 std::function<Health()> health, const Metrics& metrics,
+                 std::function<ProblemList()> problems, HttpLimits limits = {});
     [[nodiscard]] Result<void> start() { return server_.start(); }
     void stop() { server_.stop(); }
     [[nodiscard]] const config::ListenAddress& bound() const { return server_.bound(); }

@@ -5,6 +5,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
+#include "base/loopback.h"
 #include "net/socket_address.h"
 
 namespace weir::app {
@@ -73,14 +74,13 @@ class Exchange {
 
 /// The address by which to reach the listener: for one on every address, loopback.
 config::ListenAddress reachable(config::ListenAddress address) {
-    constexpr std::uint32_t kLoopback = 0x7f000001;
     if (address.is_unix()) {
         return address;
     }
     const Endpoint any_v4 = Endpoint::v4(0, address.endpoint.port);
     const Endpoint any_v6{{}, address.endpoint.port};
     if (address.endpoint == any_v4 || address.endpoint == any_v6) {
-        address.endpoint = Endpoint::v4(kLoopback, address.endpoint.port);
+        address.endpoint = loopback_address(address.endpoint.port);
     }
     return address;
 }

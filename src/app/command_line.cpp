@@ -75,10 +75,11 @@ class CommandLine {
 
     void add_run() {
         CLI::App& command = add(app_, "run", "Serve: proxy, limit, gossip", [this] {
-            return check_ ? check(config_.source()) : run(config_.source());
+            return check_ ? check(config_.source(), strict_) : run(config_.source(), strict_);
         });
         command.add_flag("--check", check_,
                          "Only tell whether it could start here: files, keys, free ports");
+        command.add_flag("--strict", strict_, "Do not start if there are warnings about the files");
         config_.add_to(command);
         command.footer(kRunExamples);
     }
@@ -91,9 +92,10 @@ class CommandLine {
                     return complain_usage(
                         "say what to validate: --config FILE, or quota documents");
                 }
-                return validate(source, documents_);
+                return validate(source, documents_, strict_);
             });
         command.add_option("documents", documents_, "Quota documents, or directories of them");
+        command.add_flag("--strict", strict_, "Warnings are errors, too");
         validated_.add_to(command);
     }
 
@@ -239,6 +241,7 @@ class CommandLine {
     std::string name_;
     std::vector<std::string> documents_;
     bool check_ = false;
+    bool strict_ = false;
 };
 
 }  // namespace

@@ -10,8 +10,8 @@ inline constexpr const char* kAbout =
 inline constexpr const char* kExamples =
     "Examples:\n"
     "  weir run --config weir.yaml              serve, as the file says\n"
-    "  weir run --upstream http://127.0.0.1:3000 --quotas quotas.yaml\n"
-    "                                           the same without a file of its own\n"
+    "  weir run --config weir.yaml --upstream http://127.0.0.1:3000\n"
+    "                                           the same in front of another service\n"
     "  weir validate --config weir.yaml         every mistake, with its place\n"
     "  weir key gossip.key                      a new key for cluster.key_file\n"
     "  weir quota list                          what is in force, and where it comes from\n"

@@ -32,7 +32,9 @@ LiveSettings::LiveSettings(boost::asio::io_context& control, const config::Setti
               log_.warning("the upstream's name cannot be looked up",
                            {{"upstream", to_string(settings_.upstream)}, {"reason", message}});
           }),
-      memory_(control, told_.memory) {}
+      memory_(control, told_.memory) {
+    memory_.configure(settings.limits.memory);
+}
 
 void LiveSettings::look_up_upstream() { upstream_lookup_.set(settings_.upstream); }
 

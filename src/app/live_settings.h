@@ -10,8 +10,10 @@
 // found last.
 
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "app/access_log_writer.h"
@@ -43,6 +45,8 @@ class LiveSettings {
     void look_up_upstream();
     /// Opens the access log if it is switched on; opens the file again if it was open.
     [[nodiscard]] Result<void> open_access_log();
+    /// How many bytes of memory are left for definitions; nothing if there is no limit.
+    [[nodiscard]] std::optional<std::uint64_t> room_left() const { return memory_.room_left(); }
     /// Begins to watch the memory in use.
     void watch_memory();
     /// Gives each part the settings that have changed.
@@ -53,6 +57,8 @@ class LiveSettings {
     [[nodiscard]] std::shared_ptr<const proxy::Snapshot> snapshot() const;
     /// Whether an address of the upstream is known.
     [[nodiscard]] bool has_upstream() const { return !upstream_.empty(); }
+    /// Why the name of the upstream is not found; empty if it is.
+    [[nodiscard]] const std::string& upstream_failure() const { return upstream_lookup_.failure(); }
     [[nodiscard]] AccessLogWriter& access_log() { return access_log_; }
     [[nodiscard]] const MemoryWatch& memory() const { return memory_; }
 

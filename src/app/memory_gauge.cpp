@@ -125,11 +125,28 @@ std::uint64_t MemoryGauge::resident() const {
            static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-bool MemoryPressure::update(const MemoryGauge::Reading& reading) {
-    // The memory that is taken between two readings must fit into the margin, which under a small
-    // limit is more than 5 %.
+namespace {
+
+/// Memory is short from so many bytes below the limit on. The memory that is taken between two
+/// readings must fit into the margin, which under a small limit is more than 5 %.
+std::uint64_t margin_of(std::uint64_t limit) {
     constexpr std::uint64_t kLeast = 4 << 20;
-    const std::uint64_t margin = std::max(reading.limit / 20, kLeast);
+    return std::max(limit / 20, kLeast);
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> room_left(const MemoryGauge::Reading& reading) {
+    if (reading.limit == 0) {
+        return std::nullopt;
+    }
+    // Below two margins memory is no longer short; a third is left for traffic.
+    const std::uint64_t taken = reading.used + 3 * margin_of(reading.limit);
+    return reading.limit - std::min(reading.limit, taken);
+}
+
+bool MemoryPressure::update(const MemoryGauge::Reading& reading) {
+    const std::uint64_t margin = margin_of(reading.limit);
     high_ = reading.limit != 0 && reading.used + (high_ ? 2 : 1) * margin >= reading.limit;
     return high_;
 }

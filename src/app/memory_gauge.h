@@ -50,6 +50,10 @@ class MemoryGauge {
     std::optional<Group> group_;
 };
 
+/// How many bytes more may be taken for what stays, such as definitions of quotas: so many that
+/// memory does not become short by them, and traffic has room to grow. Nothing without a limit.
+[[nodiscard]] std::optional<std::uint64_t> room_left(const MemoryGauge::Reading& reading);
+
 /// Decides whether memory is short: from 95 % of the limit on, or 4 MiB below it, until the use is
 /// below 90 %, or 8 MiB below the limit.
 class MemoryPressure {

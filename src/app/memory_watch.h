@@ -27,6 +27,12 @@ class MemoryWatch {
 
     MemoryWatch(boost::asio::io_context& control, Changed changed);
 
+    /// The limit, in bytes, without beginning to watch.
+    void configure(std::uint64_t configured) { gauge_.set_limit(configured); }
+    /// How many bytes are left now for what stays (memory_gauge.h).
+    [[nodiscard]] std::optional<std::uint64_t> room_left() const {
+        return app::room_left(gauge_.read());
+    }
     /// Begins to watch. With 0 the limit of the control group counts, if it has one.
     void set_limit(std::uint64_t configured);
     void stop();

@@ -16,6 +16,9 @@ std::string health_text(const Json& status) {
     if (health.value("draining", false)) {
         return "draining";
     }
+    if (health.value("loading", false)) {
+        return "loading quotas";
+    }
     return health.value("ready", false) ? "ready" : "not ready";
 }
 
@@ -131,6 +134,16 @@ std::string trouble_text(const Json& status) {
     return text.empty() ? "" : "\nGOSSIP TROUBLE\n" + text;
 }
 
+/// The problems that the sidecar knows of, the most important ones first.
+std::string problems_text(const Json& status) {
+    std::string text;
+    for (const Json& one : status.value("problems", Json::array())) {
+        text += "  " + text_of(one, "kind") + ": " + text_of(one, "problem") + " - " +
+                text_of(one, "suggestion") + "\n";
+    }
+    return text.empty() ? "" : "\nPROBLEMS\n" + text;
+}
+
 /// The limits whose owners have been silent for longest; only a few of them.
 std::string limits_table(const Json& status) {
     constexpr std::size_t kMost = 10;
@@ -210,10 +223,10 @@ int status(const RemoteOptions& options) {
     if (!waiting.empty()) {
         std::puts("");
     }
-    std::fputs(
-        (trouble_text(*status) + sets_text(*config) + peers_text(*peers) + limits_table(*status))
-            .c_str(),
-        stdout);
+    std::fputs((problems_text(*status) + trouble_text(*status) + sets_text(*config) +
+                peers_text(*peers) + limits_table(*status))
+                   .c_str(),
+               stdout);
     return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "admin/access.h"
 #include "app/sidecar.h"
+#include "app/validate.h"
 #include "cluster/key_file.h"
 #include "net/entropy.h"
 #include "net/file_descriptor.h"
@@ -80,15 +81,15 @@ std::vector<std::string> environment_errors(const config::Settings& settings) {
     return errors;
 }
 
-/// Reads all files and prints their errors. True if there are none.
-bool load_and_tell(const node::ConfigSource& source, node::Loaded& loaded) {
+/// Reads all files and prints their errors and warnings. True if they are good.
+bool load_and_tell(const node::ConfigSource& source, bool strict, node::Loaded& loaded) {
     loaded = node::load(source);
     say(loaded.diagnostics.text());
-    if (!loaded.good()) {
-        say("weir: " + std::to_string(loaded.diagnostics.error_count()) +
-            " error(s), not started\n");
+    if (!tell_if_bad(loaded.diagnostics, strict)) {
+        say("weir: not started\n");
+        return false;
     }
-    return loaded.good();
+    return true;
 }
 
 /// Holds signals back while files are still being read, until there is a handler: a SIGHUP would
@@ -117,10 +118,12 @@ class HeldSignals {
 
 }  // namespace
 
-int run(const node::ConfigSource& source) {
+int run(const node::ConfigSource& given, bool strict) {
     const HeldSignals signals;
+    node::ConfigSource source = given;
+    source.long_quotas_later = !strict;  // warnings about long files are not to be missed
     node::Loaded loaded;
-    if (!load_and_tell(source, loaded)) {
+    if (!load_and_tell(source, strict, loaded)) {
         return 1;
     }
     if (HeldSignals::told_to_end()) {
@@ -143,9 +146,9 @@ int run(const node::ConfigSource& source) {
     return sidecar.run();
 }
 
-int check(const node::ConfigSource& source) {
+int check(const node::ConfigSource& source, bool strict) {
     node::Loaded loaded;
-    if (!load_and_tell(source, loaded)) {
+    if (!load_and_tell(source, strict, loaded)) {
         return 1;
     }
     const std::vector<std::string> errors = environment_errors(loaded.settings);

@@ -11,11 +11,12 @@
 
 namespace weir::app {
 
-/// Returns the exit code of the process: 0, or 1 with the reason on standard error.
-[[nodiscard]] int run(const node::ConfigSource& source);
+/// Returns the exit code of the process: 0, or 1 with the reason on standard error. With `strict`
+/// it does not start if there are warnings about its files.
+[[nodiscard]] int run(const node::ConfigSource& source, bool strict);
 
 /// `weir run --check` finds out whether run() could start here: it reads settings, quotas, key file
 /// and token file, and tries the ports. It prints the errors and starts nothing.
-[[nodiscard]] int check(const node::ConfigSource& source);
+[[nodiscard]] int check(const node::ConfigSource& source, bool strict);
 
 }  // namespace weir::app

@@ -40,7 +40,8 @@ Sidecar::Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t s
                  [this](bool is_short, const MemoryGauge::Reading& reading) {
                      memory_changed(is_short, reading);
                  }}),
-      stranger_timer_(control_) {}
+      stranger_timer_(control_),
+      problems_(control_, host_, live_, log_, [this] { return upstream_failures(); }) {}
 
 Sidecar::~Sidecar() {
     host_.join();
@@ -65,6 +66,7 @@ Result<void> Sidecar::start() {
     live_.watch_memory();
     host_.start();
     tell_strangers();
+    problems_.start();
     for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
         signals_.add(number);
     }
@@ -76,6 +78,7 @@ Result<void> Sidecar::open_host() {
     if (auto opened = host_.open(); !opened) {
         return opened;
     }
+    host_.bound_memory([this] { return live_.room_left(); });
     for (const std::string& warning : host_.cluster().warnings()) {
         log_.warning(warning, {});
     }
@@ -89,7 +92,8 @@ Result<void> Sidecar::open_host() {
 Result<void> Sidecar::open_listeners() {
     metrics_ = std::make_unique<admin::Metrics>(metrics_sources());
     status_server_ = std::make_unique<admin::StatusServer>(
-        control_, host_.settings().status, [this] { return health(); }, *metrics_);
+        control_, host_.settings().status, [this] { return health(); }, *metrics_,
+        [this] { return problems_.list(); });
     if (auto started = status_server_->start(); !started) {
         return error(started.error().code, "status: " + started.error().message);
     }
@@ -143,7 +147,7 @@ int Sidecar::run() {
     proxy_->join();
     live_.access_log().close();
     log_.info("ended", {});
-    return 0;
+    return exit_code_;
 }
 
 void Sidecar::wait_for_signal() {
@@ -214,6 +218,7 @@ void Sidecar::finish() {
     host_.leave();
     live_.stop();
     stranger_timer_.cancel();
+    problems_.stop();
     signals_.cancel();
     admin_server_->stop();
     status_server_->stop();

@@ -17,6 +17,7 @@
 #include "admin/status_server.h"
 #include "app/live_settings.h"
 #include "app/log.h"
+#include "app/problem_reporter.h"
 #include "app/stranger_log.h"
 #include "base/random.h"
 #include "node/host.h"
@@ -46,6 +47,7 @@ class Sidecar final : private node::HostListener {
     [[nodiscard]] admin::Health health() const;
     [[nodiscard]] admin::ConfigFigures config_figures();
     [[nodiscard]] admin::GossipTrouble gossip_trouble();
+    [[nodiscard]] std::uint64_t upstream_failures() const;
 
     void wait_for_signal();
     void on_signal(int number);
@@ -60,6 +62,7 @@ class Sidecar final : private node::HostListener {
     void keys_warned(const std::string& warning) override;
     void keys_failed(const std::string& reason) override;
     void keys_changed() override;
+    void first_quotas_failed(const std::vector<std::string>& errors) override;
     void reload_failed(const std::vector<std::string>& errors) override;
     void sets_applied(const node::SetsOutcome& outcome) override;
     void late_outcome(const node::SetsOutcome& outcome) override;
@@ -79,6 +82,7 @@ class Sidecar final : private node::HostListener {
     std::unique_ptr<proxy::Server> proxy_;
     boost::asio::steady_timer stranger_timer_;
     StrangerLog stranger_log_;
+    ProblemReporter problems_;
     std::unique_ptr<admin::Metrics> metrics_;
     std::unique_ptr<admin::StatusServer> status_server_;
     std::unique_ptr<admin::AdminServer> admin_server_;
@@ -87,6 +91,7 @@ class Sidecar final : private node::HostListener {
     bool listening_ = false;
     bool draining_ = false;
     bool stopping_ = false;
+    int exit_code_ = 0;
 };
 
 }  // namespace weir::app

@@ -30,6 +30,18 @@ void Sidecar::keys_changed() {
     log_.info("gossip keys changed, the first one seals", {{"keys", joined(accepted, ",")}});
 }
 
+void Sidecar::first_quotas_failed(const std::vector<std::string>& errors) {
+    log_.error("the quotas cannot be put in force, ending",
+               {{"errors", std::to_string(errors.size())}});
+    for (std::size_t i = 0; i < std::min(errors.size(), kLoggedErrors); ++i) {
+        log_.error(errors[i], {});
+    }
+    if (!stopping_) {
+        exit_code_ = 1;
+        stop();
+    }
+}
+
 void Sidecar::reload_failed(const std::vector<std::string>& errors) {
     log_.error("reload failed, what was in force stays",
                {{"errors", std::to_string(errors.size())}});
@@ -63,6 +75,7 @@ void Sidecar::settings_taken_over(const config::Settings& in_force,
         log_.warning("some changes take a restart", {{"keys", joined(after_restart, ", ")}});
     }
     live_.take_over(in_force);
+    problems_.routes_changed();
 }
 
 void Sidecar::read_own_files() {

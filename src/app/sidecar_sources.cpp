@@ -21,7 +21,10 @@ admin::ListenerFigures listener_figures(const admin::HttpServerStatistics& stati
 }  // namespace
 
 admin::Health Sidecar::health() const {
-    return {.listening = listening_, .configured = live_.has_upstream(), .draining = draining_};
+    return {.listening = listening_,
+            .configured = live_.has_upstream(),
+            .draining = draining_,
+            .loading = host_.loading()};
 }
 
 admin::ConfigFigures Sidecar::config_figures() {
@@ -37,11 +40,20 @@ admin::GossipTrouble Sidecar::gossip_trouble() {
         return trouble;
     }
     trouble.seal = host_.cluster().engine().seal_status(net::now());
-    trouble.silent_seeds = host_.cluster().silent_seeds();
+    trouble.silent_seeds = host_.cluster().seed_report().silent;
     constexpr std::size_t kMostLimits = 16;
     trouble.limits = host_.cluster().engine().silences(kMostLimits, net::now());
     trouble.later_kinds = host_.cluster().engine().later_kinds(net::now());
     return trouble;
+}
+
+std::uint64_t Sidecar::upstream_failures() const {
+    if (!proxy_) {
+        return 0;
+    }
+    const proxy::Statistics statistics = proxy_->statistics();
+    return statistics[proxy::Ending::upstream_refused] +
+           statistics[proxy::Ending::upstream_connect_timeout];
 }
 
 void Sidecar::tell_strangers() {
@@ -75,6 +87,7 @@ admin::MetricsSources Sidecar::metrics_sources() {
         const MemoryWatch& memory = live_.memory();
         return admin::MemoryFigures{memory.last().used, memory.last().limit, memory.is_short()};
     };
+    sources.problems = [this] { return problems_.list(); };
     sources.listeners = [this] {
         std::map<std::string, admin::ListenerFigures> figures;
         if (status_server_) {
@@ -94,6 +107,7 @@ admin::AdminSources Sidecar::admin_sources() {
     sources.config = [this] { return config_figures(); };
     sources.peers = [this] { return host_.cluster().engine().peers(net::now()); };
     sources.gossip = [this] { return gossip_trouble(); };
+    sources.problems = [this] { return problems_.list(); };
     sources.build = node::build_figures();
     sources.quotas = &host_.quotas();
     sources.drain = [this] { drain(); };

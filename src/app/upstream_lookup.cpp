@@ -28,7 +28,7 @@ void UpstreamLookup::set(const config::UpstreamAddress& upstream) {
     upstream_ = upstream;
     ++round_;
     known_.clear();
-    failing_ = false;
+    failure_.clear();
     timer_.cancel();
     if (upstream.is_unix()) {
         found_({net::to_unix_socket_address(upstream.path)});
@@ -58,13 +58,14 @@ void UpstreamLookup::look_up() {
 
 void UpstreamLookup::answered(Result<cluster::Addresses> result) {
     if (!result || result->empty()) {
-        if (!std::exchange(failing_, true)) {
-            failed_(result ? "the name has no address" : result.error().message);
+        const std::string why = result ? "the name has no address" : result.error().message;
+        if (std::exchange(failure_, why).empty()) {
+            failed_(why);
         }
         again(kRetry);
         return;
     }
-    failing_ = false;
+    failure_.clear();
     if (*result != known_) {
         known_ = *result;
         std::vector<net::SocketAddress> addresses;

@@ -33,6 +33,8 @@ class UpstreamLookup {
 
     void set(const config::UpstreamAddress& upstream);
     void stop();
+    /// Why the last look-up found nothing; empty if it did not fail.
+    [[nodiscard]] const std::string& failure() const { return failure_; }
 
   private:
     void look_up();
@@ -46,7 +48,7 @@ class UpstreamLookup {
     std::optional<config::UpstreamAddress> upstream_;
     cluster::Addresses known_;
     std::uint64_t round_ = 0;  ///< answers to an earlier set() are ignored
-    bool failing_ = false;
+    std::string failure_;
 };
 
 }  // namespace weir::app

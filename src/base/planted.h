@@ -18,6 +18,7 @@ enum class Planted : std::uint8_t {
     entry_age,        // an age of an entry that is above the longest one allowed
     request_version,  // a request line shorter than "HTTP/1.1"
     head_cut,         // a CR that has come without the LF behind it
+    name_blank,       // a blank in the name of a field
     chunk_trailer,    // a trailer's name longer than the room for it
     yaml_alias,       // an alias of an anchor that does not exist
     other_name,       // the name of another quota in the body of a change

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/loopback.h"
 #include "net/socket_address.h"
 
 namespace weir::cluster {
@@ -55,15 +56,6 @@ std::optional<Endpoint> first_interface(const AdvertiseInputs& inputs, bool loop
 bool is_unspecified(const Endpoint& endpoint) {
     const auto begin = endpoint.address.begin() + (endpoint.is_v4() ? 12 : 0);
     return std::all_of(begin, endpoint.address.end(), [](std::uint8_t b) { return b == 0; });
-}
-
-bool is_loopback(const Endpoint& endpoint) {
-    if (endpoint.is_v4()) {
-        return endpoint.address[12] == 127;
-    }
-    Endpoint loopback;
-    loopback.address[15] = 1;
-    return endpoint.address == loopback.address;
 }
 
 Result<Endpoint> choose_advertised(const AdvertiseInputs& inputs) {

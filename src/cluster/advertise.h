@@ -31,6 +31,5 @@ struct AdvertiseInputs {
 [[nodiscard]] std::vector<Endpoint> interface_addresses();
 
 [[nodiscard]] bool is_unspecified(const Endpoint& endpoint);
-[[nodiscard]] bool is_loopback(const Endpoint& endpoint);
 
 }  // namespace weir::cluster

@@ -176,16 +176,21 @@ class Cluster::Driver {
         return engine_.key_ids() != before;
     }
 
-    [[nodiscard]] std::vector<Endpoint> silent_seeds() const {
+    [[nodiscard]] SeedReport seed_report() const {
         std::set<Endpoint> heard{advertised_};
         for (const engine::PeerReport& peer : engine_.peers(net::now())) {
             if (peer.state == "alive" || peer.state == "suspect") {
                 heard.insert(peer.address);
             }
         }
-        std::vector<Endpoint> silent = seeds_.addresses();
-        std::erase_if(silent, [&](const Endpoint& seed) { return heard.contains(seed); });
-        return silent;
+        SeedReport report;
+        report.live_peers = heard.size() - 1;
+        report.silent = seeds_.addresses();
+        std::erase(report.silent, advertised_);
+        report.known = report.silent.size();
+        std::erase_if(report.silent, [&](const Endpoint& seed) { return heard.contains(seed); });
+        report.never_found = seeds_.never_found();
+        return report;
     }
 
     [[nodiscard]] engine::Engine& engine() { return engine_; }
@@ -416,7 +421,7 @@ void Cluster::start() { driver_->start(); }
 void Cluster::leave() { driver_->leave(); }
 void Cluster::stop() { driver_->stop(); }
 Result<bool> Cluster::reload_keys() { return driver_->reload_keys(); }
-std::vector<Endpoint> Cluster::silent_seeds() const { return driver_->silent_seeds(); }
+SeedReport Cluster::seed_report() const { return driver_->seed_report(); }
 engine::Engine& Cluster::engine() { return driver_->engine(); }
 const Statistics& Cluster::statistics() const { return driver_->statistics(); }
 const std::vector<std::string>& Cluster::warnings() const { return driver_->warnings(); }

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,6 +86,14 @@ struct Statistics {
     BulkStatistics bulk;
 };
 
+/// What is known of the seeds that the settings name.
+struct SeedReport {
+    std::size_t live_peers = 0;    ///< not only those at seeds
+    std::size_t known = 0;         ///< different addresses, without this member's own one
+    std::vector<Endpoint> silent;  ///< those of them at which no live peer is known
+    std::map<std::string, std::string> never_found;  ///< names that were never found, and why
+};
+
 class Cluster {
   public:
     /// Reads the keys, binds the socket, works out the address to advertise and makes the engine.
@@ -113,9 +122,7 @@ class Cluster {
     /// Warnings about things that should be corrected, one in each line: permissions of the key
     /// file, a small socket buffer.
     [[nodiscard]] const std::vector<std::string>& warnings() const;
-    /// The addresses of seeds at which no live peer is known: they do not answer, or their answers
-    /// cannot be read.
-    [[nodiscard]] std::vector<Endpoint> silent_seeds() const;
+    [[nodiscard]] SeedReport seed_report() const;
     /// The address that peers send to; all zero when the member is alone.
     [[nodiscard]] const Endpoint& advertised() const;
     /// The address to which the socket is bound. Its port is known even if 0 was asked for.

@@ -59,6 +59,16 @@ std::vector<Endpoint> Seeds::addresses() const {
     return all;
 }
 
+std::map<std::string, std::string> Seeds::never_found() const {
+    std::map<std::string, std::string> names;
+    for (const auto& name : names_) {
+        if (name.addresses.empty() && !name.failure.empty()) {
+            names[name.host + ":" + std::to_string(name.port)] = name.failure;
+        }
+    }
+    return names;
+}
+
 void Seeds::look_up_all() {
     for (auto& name : names_) {
         if (name.asked) {
@@ -79,6 +89,7 @@ void Seeds::answered(Name& name, Result<Addresses> result) {
     name.asked = false;
     if (result.has_error()) {
         ++failures_;
+        name.failure = result.error().message;
         return;
     }
     name.addresses = std::move(*result);

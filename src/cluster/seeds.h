@@ -9,7 +9,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/endpoint.h"
@@ -58,6 +60,8 @@ class Seeds {
     void start();
     void stop();
     [[nodiscard]] std::vector<Endpoint> addresses() const;
+    /// The names, with their ports, that were never found, and why the last look-up failed.
+    [[nodiscard]] std::map<std::string, std::string> never_found() const;
     [[nodiscard]] std::uint64_t lookups() const { return lookups_; }
     [[nodiscard]] std::uint64_t failures() const { return failures_; }
 
@@ -66,6 +70,7 @@ class Seeds {
         std::string host;
         std::uint16_t port = 0;
         Addresses addresses;
+        std::string failure = {};  ///< of the last look-up
         bool asked = false;
     };
 

@@ -50,6 +50,7 @@ class Diagnostics {
     [[nodiscard]] bool full() const { return errors_ >= kMaxKept; }
     [[nodiscard]] bool has_errors() const { return errors_ != 0; }
     [[nodiscard]] std::size_t error_count() const { return errors_; }
+    [[nodiscard]] std::size_t warning_count() const { return warnings_; }
     /// All diagnostics that were kept, ordered by file (in the order in which the files came) and
     /// by place.
     [[nodiscard]] std::vector<Diagnostic> sorted() const;

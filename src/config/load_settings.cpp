@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/loopback.h"
 #include "config/given_settings.h"
 #include "config/parse.h"
 #include "config/reader.h"
@@ -123,16 +124,6 @@ void read_override(SettingsReader& reader, const Override& override_, Diagnostic
     }
 }
 
-bool is_loopback(const Endpoint& endpoint) {
-    constexpr std::size_t kV4 = 12;
-    if (endpoint.is_v4()) {
-        return endpoint.address[kV4] == 127;
-    }
-    const bool zeros = std::all_of(endpoint.address.begin(), endpoint.address.end() - 1,
-                                   [](std::uint8_t byte) { return byte == 0; });
-    return zeros && endpoint.address.back() == 1;
-}
-
 /// Whether the upstream is on this machine.
 bool is_local_upstream(const UpstreamAddress& upstream) {
     if (upstream.is_unix() || upstream.host == "localhost") {
@@ -147,8 +138,7 @@ bool is_local_upstream(const UpstreamAddress& upstream) {
 Settings defaults() {
     Settings settings;
     settings.listen.endpoint = Endpoint::v4(0, 8080);
-    constexpr std::uint32_t kLoopback = 0x7f000001;
-    settings.admin.endpoint = Endpoint::v4(kLoopback, 9901);
+    settings.admin.endpoint = loopback_address(9901);
     settings.status.endpoint = Endpoint::v4(0, 9902);
     return settings;
 }

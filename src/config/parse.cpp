@@ -9,6 +9,7 @@ namespace weir::config {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::size_t kLongestCharacter = 4;  // in bytes of UTF-8
 
 /// The number of bytes of the UTF-8 character at the front; 0 when it is malformed (RFC 3629: no
 /// overlong forms, no surrogates, nothing above U+10FFFF).
@@ -124,13 +125,29 @@ std::string too_many_nodes(std::size_t most) {
                      std::to_string(kBytesOfNode) + " bytes, are allowed)";
 }
 
+std::size_t values_allowed(std::size_t bytes, const ParseLimits& limits) {
+    return std::min(limits.nodes, kFewNodes + bytes / kBytesOfNode);
+}
+
+bool is_json(std::string_view text, const std::string& file) {
+    return ends_with(file, ".json") || looks_like_json(text);
+}
+
+bool has_bad_byte(std::string_view& part) {
+    const auto bad = find_bad_byte(part);
+    part.remove_prefix(bad ? bad->offset : part.size());
+    const auto byte = bad ? static_cast<unsigned char>(part.front()) : 0U;
+    const bool may_be_cut_off = part.size() < kLongestCharacter && byte >= 0xc2;
+    return bad && !may_be_cut_off;
+}
+
 std::vector<Document> parse_documents(std::string_view text, const std::string& file,
                                       const ParseLimits& given, Diagnostics& diagnostics) {
     if (too_large(text, given.json_bytes, file, "", diagnostics)) {
         return {};
     }
     ParseLimits limits = given;
-    limits.nodes = std::min(given.nodes, kFewNodes + text.size() / kBytesOfNode);
+    limits.nodes = values_allowed(text.size(), given);
     if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
         text.remove_prefix(kByteOrderMark.size());
     }

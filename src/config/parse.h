@@ -31,6 +31,18 @@ struct ParseLimits {
 /// The text of the error about more values than `most`.
 [[nodiscard]] std::string too_many_nodes(std::size_t most);
 
+/// How many values a text of so many bytes may have.
+[[nodiscard]] std::size_t values_allowed(std::size_t bytes, const ParseLimits& limits);
+
+/// Whether the text of this file would be parsed as JSON. The text's first bytes are enough, if it
+/// does not begin with very many blanks.
+[[nodiscard]] bool is_json(std::string_view text, const std::string& file);
+
+/// Whether a text of which this is a part has a byte here that no text may have. What may be the
+/// first bytes of a character at its end is not looked at; it is left in `part`, to be put before
+/// the next part.
+[[nodiscard]] bool has_bad_byte(std::string_view& part);
+
 /// The documents of a text: YAML may have several ("---" stands between them), JSON has one. The
 /// text of a `.json` file is parsed as JSON, and so is other text that looks like JSON. All errors
 /// go to `diagnostics`. A document with a syntax error is left out; one with a duplicate key is

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "config/parse.h"
+#include "config/quota_head.h"
 #include "config/quota_reader.h"
 #include "config/reader.h"
 #include "config/values.h"
@@ -45,20 +46,27 @@ std::string read_set_name(MapReader& reader, Diagnostics& diagnostics) {
     return std::string(*text);
 }
 
-LocatedSet read_set(NodeRef root, Diagnostics& diagnostics) {
+/// Reads the members of a set besides its quotas.
+QuotaSet read_head(MapReader& reader, NodeRef root, Diagnostics& diagnostics) {
     constexpr std::uint64_t kMaxGeneration = 9'007'199'254'740'991;  // exact in every JSON reader
+    QuotaSet set;
+    check_constant(reader, "apiVersion", "weir/v1", diagnostics);
+    check_constant(reader, "kind", "QuotaSet", diagnostics);
+    set.file = root.document().file();
+    set.name = read_set_name(reader, diagnostics);
+    if (const auto node = reader.take("generation")) {
+        set.generation = read_unsigned(*node, 1, kMaxGeneration, diagnostics);
+    }
+    return set;
+}
+
+LocatedSet read_set(NodeRef root, Diagnostics& diagnostics) {
     LocatedSet located{{}, root, {}, {}};
     MapReader reader(root, diagnostics);
     if (!reader.is_map()) {
         return located;
     }
-    check_constant(reader, "apiVersion", "weir/v1", diagnostics);
-    check_constant(reader, "kind", "QuotaSet", diagnostics);
-    located.set.file = root.document().file();
-    located.set.name = read_set_name(reader, diagnostics);
-    if (const auto node = reader.take("generation")) {
-        located.set.generation = read_unsigned(*node, 1, kMaxGeneration, diagnostics);
-    }
+    located.set = read_head(reader, root, diagnostics);
     if (const auto node = reader.require("quotas")) {
         for (const NodeRef quota : read_list(*node, diagnostics)) {
             const std::size_t errors = diagnostics.error_count();
@@ -151,6 +159,19 @@ void validate_together(const std::vector<LocatedSet>& sets, Diagnostics& diagnos
 }
 
 }  // namespace
+
+QuotaSet read_set_head(NodeRef root, Diagnostics& diagnostics) {
+    MapReader reader(root, diagnostics);
+    if (!reader.is_map()) {
+        return {};
+    }
+    QuotaSet set = read_head(reader, root, diagnostics);
+    if (const auto quotas = reader.require("quotas")) {
+        static_cast<void>(read_list(*quotas, diagnostics));
+    }
+    reader.finish();
+    return set;
+}
 
 std::vector<QuotaSet> parse_quota_sets(const std::vector<SourceText>& sources,
                                        Diagnostics& diagnostics, Together together) {

@@ -1,5 +1,6 @@
 #include "config/setting_readers.h"
 
+#include "base/loopback.h"
 #include "config/values.h"
 
 namespace weir::config {
@@ -13,9 +14,8 @@ ClusterSettings& cluster_of(Settings& settings) {
 
 CheckSettings& check_of(Settings& settings) {
     if (!settings.check) {
-        constexpr std::uint32_t kLoopback = 0x7f000001;
         settings.check.emplace();
-        settings.check->listen.endpoint = Endpoint::v4(kLoopback, 9903);
+        settings.check->listen.endpoint = loopback_address(9903);
     }
     return *settings.check;
 }

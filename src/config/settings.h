@@ -114,9 +114,10 @@ struct LimitSettings {
     std::size_t response_head = 64 * 1024;
     std::size_t chunk_extension = 4 * 1024;
     std::size_t buffer = 32 * 1024;  ///< for each connection and direction
-    std::size_t refused_body =
-        64 * 1024;                     ///< read away after a refusal, else the connection closes
-    std::size_t connections = 10'000;  ///< of clients, to all workers together
+    /// After a refusal, the largest body that is read and dropped; a longer one closes the
+    /// connection.
+    std::size_t refused_body = 64 * 1024;
+    std::size_t connections = 10'000;             ///< of clients, to all workers together
     std::size_t upstream_connections = 10'000;    ///< of all workers together
     std::size_t upstream_idle_connections = 256;  ///< kept by each worker
     std::size_t pipelined_requests = 100;  ///< served in a row before other connections' turn
@@ -140,7 +141,7 @@ struct HeaderSettings {
     /// The request field in which one of judging_proxies says that it has decided about the
     /// request; empty: none.
     std::string judged = "X-Weir-Judged";
-    /// What becomes of request fields with one in their name.
+    /// What becomes of request fields whose name has an underscore.
     Underscores underscores = Underscores::pass;
 
     friend bool operator==(const HeaderSettings&, const HeaderSettings&) = default;

@@ -6,33 +6,36 @@
 
 namespace weir::definitions {
 
-/// The counts of the exchange by datagrams.
+/// The counts of the exchange by datagrams (exchange.h).
 struct DefinitionExchangeCounters {
     std::uint64_t pushes_sent = 0;
     /// Pushes that were not acknowledged in time; a later digest shows the peer what it lacks.
     std::uint64_t pushes_given_up = 0;
     std::uint64_t entries_received = 0;
     std::uint64_t digests_sent = 0;
-    std::uint64_t digests_differed = 0;
-    std::uint64_t pages_sent = 0;
+    std::uint64_t digests_differed = 0;  // of those received: the peer has other overrides
+    std::uint64_t pages_sent = 0;        // of overrides or of a document, for a peer that asked
     std::uint64_t documents_fetched = 0;
     std::uint64_t documents_refused = 0;  // too large, invalid, or not the announced content
     std::uint64_t bad_messages = 0;
-    std::uint64_t bulk_wishes = 0;
+    std::uint64_t bulk_wishes = 0;    // pulls in bulk that were decided upon
     std::uint64_t bulk_failures = 0;  // failed pulls; for 30 s that peer is asked for pages instead
 };
 
 /// What became of documents, of edits, and of entries that peers sent.
 struct DefinitionStoreCounters {
+    // Documents by their DocumentOutcome (store_reports.h).
     std::uint64_t documents_applied = 0;
     std::uint64_t documents_older = 0;
     std::uint64_t document_conflicts = 0;
     std::uint64_t documents_invalid = 0;
+    std::uint64_t documents_without_room = 0;  // there was not enough memory left for them
     std::uint64_t edits = 0;
     std::uint64_t edits_refused = 0;
+    // Entries of peers by their MergeOutcome (map.h).
     std::uint64_t merged = 0;
     std::uint64_t refused_epochs = 0;
-    std::uint64_t refused_full = 0;
+    std::uint64_t refused_full = 0;     // there were too many, or too little memory was left
     std::uint64_t refused_entries = 0;  // the value was not a well-formed definition
     std::uint64_t refused_stale = 0;    // a tombstone whose 24 hours were over
     std::uint64_t edits_outdated = 0;   // the quota had changed since its editor read it

@@ -35,9 +35,14 @@ Result<void> DefinitionDocument::read(std::size_t budget, std::vector<Definition
                 errors->push_back(std::move(wrong));
             }
         }
+        need_.add(*definition);
         places_.push_back(static_cast<std::uint32_t>(read_));
         read_ = bytes_->size() - reader.remaining();
         WEIR_ASSERT(read_ > places_.back() && read_ <= bytes_->size());
+    }
+    if (complete()) {
+        places_.shrink_to_fit();
+        need_.finish();
     }
     return {};
 }

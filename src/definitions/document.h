@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "definitions/definition_error.h"
+#include "definitions/need.h"
 #include "limiter/definition.h"
 
 namespace weir::definitions {
@@ -46,6 +47,9 @@ class DefinitionDocument {
     /// The number of the first item whose name is not less than this one; size() if there is none.
     [[nodiscard]] std::size_t lower_bound(std::string_view name) const;
     [[nodiscard]] const Bytes& bytes() const { return bytes_; }
+    /// About how much memory the definitions that were read take when they are in force, without
+    /// the document itself.
+    [[nodiscard]] std::uint64_t need() const { return need_.bytes(); }
 
   private:
     [[nodiscard]] bool is_at(std::size_t number, std::string_view name) const;
@@ -54,6 +58,7 @@ class DefinitionDocument {
     std::size_t read_ = 0;
     bool sound_ = true;
     std::vector<std::uint32_t> places_;
+    MemoryNeed need_;
     /// The number after the last one that find() found: callers mostly ask in the order of names.
     mutable std::size_t likely_ = 0;
 };

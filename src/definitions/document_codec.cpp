@@ -39,6 +39,7 @@ Result<std::vector<std::byte>> encode_document(std::span<const QuotaDefinition> 
         }
     }
     WEIR_ASSERT(bytes.size() <= most);
+    bytes.shrink_to_fit();  // it may stay for long
     return bytes;
 }
 

@@ -128,6 +128,9 @@ bool DefinitionExchange::compare_sets(
             refused->second.content == content) {
             continue;
         }
+        if (store_.refused_of_peer(named[i], generation, content)) {
+            continue;
+        }
         const auto under_way = fetches_.find(named[i]);
         const bool better = under_way == fetches_.end() ? fetches_.size() < kMaximumFetches
                                                         : under_way->second.generation < generation;
@@ -287,7 +290,8 @@ void DefinitionExchange::finish(const std::string& set, std::vector<std::byte> b
     if (report.outcome == DocumentOutcome::applied || report.outcome == DocumentOutcome::loading) {
         ++counters_.documents_fetched;
         refused_.erase(set);
-    } else if (report.outcome == DocumentOutcome::invalid) {
+    } else if (report.outcome == DocumentOutcome::invalid ||
+               report.outcome == DocumentOutcome::no_room) {
         ++counters_.documents_refused;
         if (refused_.size() < DefinitionStore::kMaximumSets) {
             refused_[set] = {fetch.generation, fetch.content};

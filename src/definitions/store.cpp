@@ -27,6 +27,7 @@ DocumentReport DefinitionStore::refuse(DocumentReport report) {
     counters_.documents_older += report.outcome == DocumentOutcome::older ? 1 : 0;
     counters_.document_conflicts += report.outcome == DocumentOutcome::conflict ? 1 : 0;
     counters_.documents_invalid += report.outcome == DocumentOutcome::invalid ? 1 : 0;
+    counters_.documents_without_room += report.outcome == DocumentOutcome::no_room ? 1 : 0;
     return report;
 }
 
@@ -181,12 +182,35 @@ MergeOutcome DefinitionStore::merge(DefinitionEntry entry, Instant now) {
         ++counters_.refused_entries;
         return MergeOutcome::invalid;
     }
-    const MergeOutcome outcome = merge_entry(std::move(entry), now);
+    const MergeOutcome outcome =
+        no_room_for_entry(entry) ? MergeOutcome::full : merge_entry(std::move(entry), now);
     counters_.refused_epochs += outcome == MergeOutcome::epoch ? 1 : 0;
     counters_.refused_full += outcome == MergeOutcome::full ? 1 : 0;
     counters_.refused_stale += outcome == MergeOutcome::stale ? 1 : 0;
     counters_.merged += outcome == MergeOutcome::applied ? 1 : 0;
     return outcome;
+}
+
+/// How much memory is left when all that waits for the limiter is there.
+std::optional<std::uint64_t> DefinitionStore::room_left() const {
+    constexpr std::uint64_t kOfWaiting = 256;
+    const auto left = room_left_ ? room_left_() : std::nullopt;
+    return left ? std::optional(*left - std::min(*left, waiting() * kOfWaiting)) : std::nullopt;
+}
+
+/// Whether the entry of a peer would be one more and there is no memory for more. Peers send up to
+/// a million, so the memory is looked at for some of them only.
+bool DefinitionStore::no_room_for_entry(const DefinitionEntry& entry) {
+    constexpr std::size_t kRead = 256;
+    if (!room_left_ || entry.kind != EntryKind::set || overrides_.find(entry.name) != nullptr) {
+        return false;
+    }
+    if (until_room_is_read_ == 0) {
+        room_for_entries_ = room_left() != 0U;
+        until_room_is_read_ = kRead;
+    }
+    --until_room_is_read_;
+    return !room_for_entries_;
 }
 
 /// Merges the entry, adds the entry that lost to the history, and updates the name.

@@ -64,6 +64,13 @@ class DefinitionStore {
     /// number that was never used before.
     explicit DefinitionStore(std::uint64_t writer);
 
+    // --- memory ---------------------------------------------------------------------------------
+    /// How many bytes of memory are left for definitions; nothing if there is no bound.
+    using RoomLeft = std::function<std::optional<std::uint64_t>()>;
+    /// From now on a document that would take more than is left is refused as a whole, and what was
+    /// in force stays; so are new overrides when nothing is left.
+    void bound_memory(RoomLeft left) { room_left_ = std::move(left); }
+
     // --- file layer -----------------------------------------------------------------------------
     /// Installs a document at once. It is refused as a whole if any of its quotas is not valid in
     /// its place.
@@ -108,6 +115,8 @@ class DefinitionStore {
                                                      std::string_view after, std::size_t count,
                                                      Instant now) const;
     [[nodiscard]] std::optional<ListedDefinition> find(std::string_view name, Instant now) const;
+    /// The names of the first `count` definitions that are in force, with their captures, sorted.
+    [[nodiscard]] std::vector<std::string> names_in_force(std::size_t count) const;
     /// How many definitions are in force.
     [[nodiscard]] std::size_t size() const { return tree_.valid(); }
     /// How many definitions have limits that only a later version of weir knows. These limits are
@@ -160,6 +169,11 @@ class DefinitionStore {
         std::string_view set) const;
     /// Notes how many live peers have which content of the generation that is in force here.
     void note_peer_contents(std::string_view set, PeerContents contents);
+    /// Whether this document of a peer was refused here and should not be fetched again: one that
+    /// has errors for good, one without room for kRoomAgain.
+    [[nodiscard]] bool refused_of_peer(std::string_view set, std::uint64_t generation,
+                                       std::uint64_t content) const;
+    static constexpr Duration kRoomAgain = std::chrono::minutes(10);
     /// A number that grows whenever the conflict of a set begins or ends, or the contents that
     /// peers have change.
     [[nodiscard]] std::uint64_t conflict_changes() const { return conflict_changes_; }
@@ -209,6 +223,10 @@ class DefinitionStore {
     [[nodiscard]] bool install(Job& job, std::size_t& budget, Instant now);
     [[nodiscard]] bool invalid_in_place(Job& job, Instant now);
     void finish_job(DocumentReport report);
+    void note_refused_document(const Job& job, const DocumentReport& report);
+    [[nodiscard]] std::optional<std::uint64_t> room_left() const;
+    [[nodiscard]] std::optional<std::string> no_room_for(const Job& job) const;
+    [[nodiscard]] bool no_room_for_entry(const DefinitionEntry& entry);
     [[nodiscard]] const Job* job_of(std::string_view set) const;
     [[nodiscard]] std::optional<DefinitionDocument::Item> in_files(std::string_view name,
                                                                    const SetKey** key) const;
@@ -240,6 +258,12 @@ class DefinitionStore {
     DefinitionMap overrides_{kMaximumOverrides};
     std::map<SetKey, SetState> sets_;
     std::deque<Job> jobs_;
+    struct RefusedDocument {
+        std::optional<std::uint64_t> generation;
+        std::uint64_t content = 0;
+        std::optional<Instant> until{};
+    };
+    std::map<std::string, RefusedDocument, std::less<>> refused_documents_;  // of peers, by set
     std::vector<std::pair<std::string, DocumentReport>> reports_;
     DefinitionTree tree_;
     std::set<std::string, std::less<>> hidden_;                // by overrides of kind absent
@@ -248,6 +272,9 @@ class DefinitionStore {
     DefinitionHistory history_;
     std::vector<DefinitionEntry> edited_;
     std::vector<DefinitionEntry> overtaken_;
+    RoomLeft room_left_;
+    std::size_t until_room_is_read_ = 0;  // new overrides of peers
+    bool room_for_entries_ = true;
     Instant now_{};
     std::uint64_t visits_ = 0;
     std::uint64_t conflict_changes_ = 0;

@@ -186,6 +186,13 @@ Result<void> DefinitionStore::check_room(std::span<const Planned> changes) const
     if (overrides_.size() + static_cast<std::size_t>(fresh) > kMaximumOverrides && fresh > 0) {
         return error(ErrorCode::exhausted, "there are a million overrides already");
     }
+    const bool adds = std::any_of(changes.begin(), changes.end(), [this](const Planned& change) {
+        return change.entry.kind == EntryKind::set && overrides_.find(change.entry.name) == nullptr;
+    });
+    if (adds && room_left() == 0U) {
+        return error(ErrorCode::exhausted,
+                     "no memory is left for more quotas under the memory limit");
+    }
     return {};
 }
 

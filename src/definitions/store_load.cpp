@@ -151,6 +151,10 @@ bool DefinitionStore::read(Job& job, std::size_t& budget, Instant now) {
             {DocumentOutcome::invalid, in_force(), std::move(job.errors), std::move(message)}));
         return true;
     }
+    if (auto reason = no_room_for(job)) {
+        finish_job(refuse({DocumentOutcome::no_room, in_force(), {}, std::move(*reason)}));
+        return true;
+    }
     SetState& place = sets_[job.key];
     conflict_changes_ += place.conflict() ? 1U : 0U;
     std::swap(place, job.state);
@@ -159,6 +163,30 @@ bool DefinitionStore::read(Job& job, std::size_t& budget, Instant now) {
     WEIR_ASSERT(place.document != nullptr && sets_.size() <= kMaximumSets);
     static_cast<void>(now);
     return true;
+}
+
+/// Why the job's document, which has been read, would take more memory than is left; nothing if it
+/// would not. The memory that it takes in place of the one in force is known before any of its
+/// definitions is installed.
+std::optional<std::string> DefinitionStore::no_room_for(const Job& job) const {
+    const auto left = room_left();
+    if (!left) {
+        return std::nullopt;
+    }
+    const auto found = sets_.find(job.key);
+    const std::uint64_t before = found == sets_.end() ? 0 : found->second.document->need();
+    const std::uint64_t need = job.state.document->need();
+    const std::uint64_t more = need - std::min(need, before);
+    if (more <= *left) {
+        return std::nullopt;
+    }
+    const auto mebibytes = [](std::uint64_t bytes) {
+        constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20U;
+        return std::to_string((bytes + kMebibyte - 1) / kMebibyte) + " MiB";
+    };
+    return "its " + std::to_string(job.state.document->size()) + " quotas would take " +
+           mebibytes(more) + " of memory, and " + std::to_string(*left >> 20U) +
+           " MiB are left for them under the memory limit: what was in force stays";
 }
 
 /// Goes through the names of the old and the new document in parallel. A definition that is in both
@@ -230,8 +258,30 @@ bool DefinitionStore::invalid_in_place(Job& job, Instant now) {
     return true;
 }
 
+void DefinitionStore::note_refused_document(const Job& job, const DocumentReport& report) {
+    const bool no_room = report.outcome == DocumentOutcome::no_room;
+    if (!job.of_peer || (!no_room && report.outcome != DocumentOutcome::invalid)) {
+        return;
+    }
+    if (refused_documents_.size() >= kMaximumSets) {
+        refused_documents_.erase(refused_documents_.begin());
+    }
+    refused_documents_[job.key.set] = {job.state.generation, job.state.content_hash,
+                                       no_room ? std::optional(now_ + kRoomAgain) : std::nullopt};
+    WEIR_ASSERT(refused_documents_.size() <= kMaximumSets);
+}
+
+bool DefinitionStore::refused_of_peer(std::string_view set, std::uint64_t generation,
+                                      std::uint64_t content) const {
+    const auto found = refused_documents_.find(set);
+    return found != refused_documents_.end() && found->second.generation == generation &&
+           found->second.content == content &&
+           (!found->second.until || now_ < *found->second.until);
+}
+
 void DefinitionStore::finish_job(DocumentReport report) {
     WEIR_ASSERT(!jobs_.empty() && report.outcome != DocumentOutcome::loading);
+    note_refused_document(jobs_.front(), report);
     reports_.emplace_back(jobs_.front().key.set, std::move(report));
     jobs_.pop_front();
     if (reports_.size() > kMaximumSets) {

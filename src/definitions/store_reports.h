@@ -47,7 +47,8 @@ enum class DocumentOutcome : std::uint8_t {
     unchanged,  // the same generation with the same content was in force already
     older,      // refused: a newer generation is in force
     conflict,   // refused: the same generation with other content is in force
-    invalid     // refused: it or the name of its set has errors, or there is no room for it
+    invalid,    // refused: it or the name of its set has errors, or there are too many sets
+    no_room     // refused: it would take more memory than is left
 };
 
 struct DocumentReport {

@@ -158,15 +158,15 @@ std::optional<std::string> DefinitionStore::for_each_override(
     bool all = true;
     std::string_view done = after;
     tree_.for_each(after, [&](const DefinitionTree::Node& node) {
-        if (*node.name == after) {
+        if (node.name() == after) {
             return true;
         }
-        const DefinitionEntry* const entry = overrides_.find(*node.name);
+        const DefinitionEntry* const entry = overrides_.find(node.name());
         const bool said =
             entry != nullptr && entry->kind == EntryKind::set && entry->in_force(now_);
         all = names-- > 0 && (!said || visit(*entry));
         if (all) {
-            done = *node.name;
+            done = node.name();
         }
         return all;
     });
@@ -181,9 +181,8 @@ std::vector<ListedDefinition> DefinitionStore::page(std::string_view prefix, std
     const auto wanted = [&](std::string_view name) {
         return name.starts_with(prefix) && (after.empty() || name > after);
     };
-    const auto add_hidden = [&](const std::string* up_to) {
-        for (; hidden != hidden_.end() && result.size() < count &&
-               (up_to == nullptr || *hidden < *up_to);
+    const auto add_hidden = [&](std::optional<std::string_view> up_to) {
+        for (; hidden != hidden_.end() && result.size() < count && (!up_to || *hidden < *up_to);
              ++hidden) {
             if (!hidden->starts_with(prefix) && *hidden > prefix) {
                 return;
@@ -194,18 +193,29 @@ std::vector<ListedDefinition> DefinitionStore::page(std::string_view prefix, std
         }
     };
     tree_.for_each(from, [&](const DefinitionTree::Node& node) {
-        add_hidden(node.name);
-        if (result.size() >= count || (!node.name->starts_with(prefix) && *node.name > prefix)) {
+        add_hidden(node.name());
+        if (result.size() >= count || (!node.name().starts_with(prefix) && node.name() > prefix)) {
             return false;
         }
-        if (wanted(*node.name)) {
-            result.push_back(listed(*node.name, now));
+        if (wanted(node.name())) {
+            result.push_back(listed(node.name(), now));
         }
         return true;
     });
-    add_hidden(nullptr);
+    add_hidden(std::nullopt);
     WEIR_ASSERT(result.size() <= count);
     return result;
+}
+
+std::vector<std::string> DefinitionStore::names_in_force(std::size_t count) const {
+    std::vector<std::string> names;
+    tree_.for_each("", [&](const DefinitionTree::Node& node) {
+        if (node.valid && names.size() < count) {
+            names.emplace_back(node.name());
+        }
+        return names.size() < count;
+    });
+    return names;
 }
 
 std::optional<ListedDefinition> DefinitionStore::find(std::string_view name, Instant now) const {

@@ -1,6 +1,7 @@
 #include "definitions/tree.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/assert.h"
@@ -13,17 +14,33 @@ using limiter::QuotaDefinition;
 
 }  // namespace
 
+std::unique_ptr<DefinitionTree::Node> DefinitionTree::Node::make(std::string_view name) {
+    WEIR_ASSERT(name.size() <= std::numeric_limits<std::uint16_t>::max());
+    const Room room{static_cast<std::uint16_t>(name.size())};
+    std::unique_ptr<Node> node(new (room) Node(room));
+    std::copy(name.begin(), name.end(), reinterpret_cast<char*>(node.get() + 1));
+    return node;
+}
+
+DefinitionTree::~DefinitionTree() {
+    nodes_.clear_and_dispose([](Node* node) { delete node; });
+}
+
 const DefinitionTree::Node* DefinitionTree::find(std::string_view name) const {
     const auto found = nodes_.find(name);
-    WEIR_ASSERT(found == nodes_.end() || found->second.name == &found->first);
-    return found == nodes_.end() ? nullptr : &found->second;
+    return found == nodes_.end() ? nullptr : &*found;
+}
+
+DefinitionTree::Node* DefinitionTree::find_node(std::string_view name) {
+    const auto found = nodes_.find(name);
+    return found == nodes_.end() ? nullptr : &*found;
 }
 
 void DefinitionTree::for_each(std::string_view from,
                               const std::function<bool(const Node&)>& visit) const {
     for (auto it = nodes_.lower_bound(from); it != nodes_.end(); ++it) {
-        WEIR_ASSERT(it->second.name == &it->first && !it->second.dead);
-        if (!visit(it->second)) {
+        WEIR_ASSERT(!it->dead);
+        if (!visit(*it)) {
             return;
         }
     }
@@ -34,15 +51,12 @@ void DefinitionTree::for_each(std::string_view from,
 /// The node of that name, and whether it is new.
 std::pair<DefinitionTree::Node*, bool> DefinitionTree::find_or_add(const std::string& name) {
     // Documents are sorted, so the next name usually belongs at the end.
-    const auto hint = nodes_.empty() || std::prev(nodes_.end())->first < name
-                          ? nodes_.end()
-                          : nodes_.lower_bound(name);
-    if (hint != nodes_.end() && hint->first == name) {
-        return {&hint->second, false};
+    const auto hint =
+        nodes_.empty() || nodes_.rbegin()->name() < name ? nodes_.end() : nodes_.lower_bound(name);
+    if (hint != nodes_.end() && hint->name() == name) {
+        return {&*hint, false};
     }
-    const auto place = nodes_.emplace_hint(hint, name, Node{});
-    Node& node = place->second;
-    node.name = &place->first;
+    Node& node = *nodes_.insert(hint, *Node::make(name).release());
     if (const auto gone = gone_.find(name); gone != gone_.end()) {
         WEIR_ASSERT(!node.waiting && gone->second.depth < kDepths);
         node.given = true;
@@ -116,11 +130,12 @@ void DefinitionTree::erase(std::string_view name) {
     if (found == nodes_.end()) {
         return;
     }
-    Node& node = found->second;
+    Node& node = *found;
     WEIR_ASSERT(!node.dead);
+    const std::string text(node.name());
     if (node.given) {
-        gone_[found->first] = {node.given_hash, node.depth};
-        erases_[node.depth].push_back(found->first);
+        gone_[text] = {node.given_hash, node.depth};
+        erases_[node.depth].push_back(text);
         ++waiting_;
     }
     if (node.valid) {
@@ -132,12 +147,12 @@ void DefinitionTree::erase(std::string_view name) {
     note_incomplete(node, false);
     leave(node);
     const bool pattern = node.pattern;
-    const std::string text = found->first;
-    auto handle = nodes_.extract(found);
+    nodes_.erase(found);
+    std::unique_ptr<Node> removed(&node);
     WEIR_ASSERT(valid_ <= nodes_.size());
     if (node.waiting) {
         node.dead = true;
-        removed_nodes_.emplace(&node, std::move(handle));
+        removed_nodes_.emplace(&node, std::move(removed));
     }
     if (pattern) {
         change_pattern(node, *template_shape_of(text), false);

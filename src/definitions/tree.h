@@ -15,11 +15,13 @@
 // The caller bounds the number of definitions.
 
 #include <array>
+#include <boost/intrusive/set.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -46,25 +48,52 @@ class DefinitionTree {
         /// The quota that the text means, in force or not; null = there is none.
         Node* parent = nullptr;
     };
-    /// One definition of the tree.
-    struct Node {
+    /// The place of a node in the order of names. A hook in the node itself takes half of what a
+    /// std::map takes beside each of its values.
+    using Hook =
+        boost::intrusive::set_base_hook<boost::intrusive::optimize_size<true>,
+                                        boost::intrusive::link_mode<boost::intrusive::normal_link>>;
+    /// One definition of the tree. There may be a million, so a node has its name behind it in the
+    /// same block of memory, and make() makes it.
+    struct Node : Hook {
+        [[nodiscard]] static std::unique_ptr<Node> make(std::string_view name);
+        Node(const Node&) = delete;
+        Node& operator=(const Node&) = delete;
+        ~Node() = default;
+        /// Without a size, because the block is longer than sizeof(Node).
+        static void operator delete(void* memory) { ::operator delete(memory); }
+
+        [[nodiscard]] std::string_view name() const {
+            return {reinterpret_cast<const char*>(this + 1), name_size};
+        }
+
         Family* family = nullptr;  // all nodes that name the same parent; null = it has no parent
         Node* before = nullptr;    // the neighbours in the family's list
         Node* after = nullptr;
-        const std::string* name = nullptr;
         std::uint64_t hash = 0;                    // of name and content
         std::uint64_t given_hash = 0;              // of the content that the limiter was given last
         std::unique_ptr<DefinitionError> problem;  // why it does not count; null = it counts
-        std::uint8_t limits = 0;                   // the number of its limits
-        bool incomplete = false;        // it has limits that only a later version of weir knows
+        const std::uint16_t name_size;
+        std::uint8_t limits = 0;        // the number of its limits
         std::uint8_t depth = 0;         // how many ancestors it has
         std::uint8_t chain_limits = 0;  // limits of itself and all its ancestors
-        bool valid = false;             // it counts
-        bool given = false;        // the limiter has this definition or an earlier content of it
-        bool waiting = false;      // a change for the limiter is queued
-        bool dead = false;         // it was erased while such a change was queued
-        bool own_problem = false;  // it is wrong by itself (validate_alone)
-        bool pattern = false;      // its name has captures
+        bool incomplete : 1 = false;    // it has limits that only a later version of weir knows
+        bool valid : 1 = false;         // it counts
+        bool given : 1 = false;    // the limiter has this definition or an earlier content of it
+        bool waiting : 1 = false;  // a change for the limiter is queued
+        bool dead : 1 = false;     // it was erased while such a change was queued
+        bool own_problem : 1 = false;  // it is wrong by itself (validate_alone)
+        bool pattern : 1 = false;      // its name has captures
+
+      private:
+        struct Room {
+            std::uint16_t bytes;  // of the name
+        };
+        explicit Node(Room room) : name_size(room.bytes) {}
+        static void* operator new(std::size_t size, Room room) {
+            return ::operator new(size + room.bytes);
+        }
+        static void operator delete(void* memory, Room) { ::operator delete(memory); }
     };
     /// One change that the limiter has not been given yet.
     struct PendingChange {
@@ -74,6 +103,7 @@ class DefinitionTree {
     };
 
     DefinitionTree() = default;
+    ~DefinitionTree();
     DefinitionTree(const DefinitionTree&) = delete;
     DefinitionTree& operator=(const DefinitionTree&) = delete;
 
@@ -119,12 +149,18 @@ class DefinitionTree {
     [[nodiscard]] std::uint64_t visits() const { return visits_; }
 
   private:
-    using Nodes = std::map<std::string, Node, std::less<>>;
+    /// The name of a node, by which nodes are ordered.
+    struct NameOf {
+        using type = std::string_view;
+        std::string_view operator()(const Node& node) const { return node.name(); }
+    };
+    using Nodes = boost::intrusive::set<Node, boost::intrusive::key_of_value<NameOf>>;
     struct Gone {
         std::uint64_t hash = 0;
         std::uint8_t depth = 0;
     };
 
+    [[nodiscard]] Node* find_node(std::string_view name);
     [[nodiscard]] std::pair<Node*, bool> find_or_add(const std::string& name);
     void note_as_lost(const Node& node);
     void note_incomplete(Node& node, bool incomplete);
@@ -163,7 +199,7 @@ class DefinitionTree {
     std::array<std::deque<Node*>, kDepths> puts_;
     std::array<std::vector<std::string>, kDepths> erases_;
     std::unordered_map<std::string, Gone> gone_;
-    std::unordered_map<Node*, Nodes::node_type> removed_nodes_;
+    std::unordered_map<Node*, std::unique_ptr<Node>> removed_nodes_;  // the dead ones
     std::size_t waiting_ = 0;
     std::size_t valid_ = 0;
     std::size_t incomplete_ = 0;

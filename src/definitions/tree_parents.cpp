@@ -15,11 +15,12 @@ namespace weir::definitions {
 using limiter::NamePattern;
 
 void DefinitionTree::add_pattern(Node& node) {
-    const auto shape = template_shape_of(*node.name);
+    const auto shape = template_shape_of(node.name());
     node.pattern = shape.has_value();
     if (shape) {
         change_pattern(node, *shape, true);
-    } else if (const auto family = families_.find(*node.name); family != families_.end()) {
+    } else if (const auto family = families_.find(std::string(node.name()));
+               family != families_.end()) {
         WEIR_ASSERT(!family->second->shape);  // the same text has captures or has none
         orphan_families_.erase(family->second.get());
         family->second->parent = &node;
@@ -34,18 +35,17 @@ void DefinitionTree::change_pattern(const Node& node, const std::string& shape, 
     if (adding) {
         if (names.empty()) {
             const auto number = static_cast<std::uint32_t>(index_shapes_.size());
-            index_.add(*NamePattern::parse(*node.name), number);
+            index_.add(*NamePattern::parse(node.name()), number);
             index_shapes_.push_back(shape);
         }
-        names.insert(*node.name);
+        names.emplace(node.name());
     } else {
-        names.erase(*node.name);
+        names.erase(std::string(node.name()));
     }
-    WEIR_ASSERT(names.contains(*node.name) == adding);
+    WEIR_ASSERT(names.contains(std::string(node.name())) == adding);
     for (const std::string& name : names) {
-        if (const auto other = nodes_.find(name);
-            other != nodes_.end() && &other->second != &node) {
-            queue_.push_back(&other->second);
+        if (Node* const other = find_node(name); other != nullptr && other != &node) {
+            queue_.push_back(other);
         }
     }
     if (names.empty()) {
@@ -88,14 +88,13 @@ DefinitionTree::Node* DefinitionTree::look_up(Family& family) {
             return nullptr;
         }
         WEIR_ASSERT(!names->second.empty());
-        const auto found = nodes_.find(*names->second.begin());
-        return found == nodes_.end() ? nullptr : &found->second;
+        return find_node(*names->second.begin());
     };
     Node* exact = nullptr;
     if (family.shape) {
         exact = by_shape(*family.shape);
-    } else if (const auto found = nodes_.find(*family.text); found != nodes_.end()) {
-        exact = &found->second;
+    } else {
+        exact = find_node(*family.text);
     }
     if (exact != nullptr) {
         orphan_families_.erase(&family);

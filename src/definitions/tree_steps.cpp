@@ -50,14 +50,17 @@ void DefinitionTree::take_puts(std::size_t budget, std::vector<PendingChange>& s
                 hand_out(*node);
             } else if (node->valid) {
                 if (!node->given || node->given_hash != node->hash) {
-                    gone_.erase(*node->name);
-                    steps.push_back({*node->name, true, node->hash});
+                    std::string name(node->name());
+                    gone_.erase(name);
+                    steps.push_back({std::move(name), true, node->hash});
                 }
                 node->given = true;
                 node->given_hash = node->hash;
-            } else if (std::exchange(node->given, false)) {
-                gone_[*node->name] = {node->given_hash, node->depth};
-                erases_[node->depth].push_back(*node->name);
+            } else if (node->given) {
+                node->given = false;
+                std::string name(node->name());
+                gone_[name] = {node->given_hash, node->depth};
+                erases_[node->depth].push_back(std::move(name));
                 ++waiting_;
             }
         }

@@ -55,7 +55,7 @@ bool DefinitionTree::evaluate(Node& node) {
             losses_->push_back(*problem);
         }
         if (before && lost_ != nullptr) {
-            lost_->push_back(*node.name);
+            lost_->emplace_back(node.name());
         }
     }
     node.valid = !problem;
@@ -79,10 +79,10 @@ std::optional<DefinitionError> DefinitionTree::problem_of(Node& node) {
         return *node.problem;
     }
     if (node.pattern) {
-        const auto names = shapes_.find(*template_shape_of(*node.name));
+        const auto names = shapes_.find(*template_shape_of(node.name()));
         WEIR_ASSERT(names != shapes_.end() && !names->second.empty());
-        if (const std::string& first = *names->second.begin(); first != *node.name) {
-            return same_shape_error(*node.name, first);
+        if (const std::string& first = *names->second.begin(); first != node.name()) {
+            return same_shape_error(node.name(), first);
         }
     }
     if (node.family != nullptr && node.family->parent == nullptr) {
@@ -95,13 +95,13 @@ std::optional<DefinitionError> DefinitionTree::problem_of(Node& node) {
     const Chain chain = walk_chain<const Node*>(&node, above, limits);
     const bool limits_only = chain.fault == ChainFault::too_many_limits;
     if (chain.fault && !limits_only) {
-        return chain_error(*node.name, *chain.fault);
+        return chain_error(node.name(), *chain.fault);
     }
     if (const Node* const parent = above(&node); parent != nullptr && !parent->valid) {
-        return idle_parent_error(*node.name, *parent->name);
+        return idle_parent_error(node.name(), parent->name());
     }
     if (limits_only) {
-        return chain_error(*node.name, ChainFault::too_many_limits);
+        return chain_error(node.name(), ChainFault::too_many_limits);
     }
     WEIR_ASSERT(chain.ancestors < kDepths && chain.limits <= limiter::kMaxChainLimits);
     node.depth = static_cast<std::uint8_t>(chain.ancestors);
@@ -120,7 +120,7 @@ DefinitionError DefinitionTree::explain(const Node& node) const {
 DefinitionError DefinitionTree::missing_parent(const Node& node, bool suggest) const {
     WEIR_ASSERT(node.family != nullptr && node.family->parent == nullptr);
     const Family& family = *node.family;
-    DefinitionError error = missing_parent_error(*node.name, *family.text);
+    DefinitionError error = missing_parent_error(node.name(), *family.text);
     if (!suggest) {
         return error;
     }
@@ -130,10 +130,10 @@ DefinitionError DefinitionTree::missing_parent(const Node& node, bool suggest) c
     auto below = above;
     for (std::size_t i = 0; i < kNamesAround; ++i) {
         if (below != nodes_.begin()) {
-            names.emplace_back((--below)->first);
+            names.push_back((--below)->name());
         }
         if (above != nodes_.end()) {
-            names.emplace_back((above++)->first);
+            names.push_back((above++)->name());
         }
     }
     std::size_t letters_left = kLettersForOneSuggestion;
@@ -143,10 +143,11 @@ DefinitionError DefinitionTree::missing_parent(const Node& node, bool suggest) c
 
 void DefinitionTree::queue_children(const Node& node) {
     if (!node.pattern) {
-        if (const auto family = families_.find(*node.name); family != families_.end()) {
+        if (const auto family = families_.find(std::string(node.name()));
+            family != families_.end()) {
             queue_family(*family->second);
         }
-    } else if (const auto alike = families_by_shape_.find(*template_shape_of(*node.name));
+    } else if (const auto alike = families_by_shape_.find(*template_shape_of(node.name()));
                alike != families_by_shape_.end()) {
         for (Family* family : alike->second) {
             queue_family(*family);

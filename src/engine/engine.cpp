@@ -6,6 +6,8 @@
 #include "definitions/store.h"
 #include "definitions/stream.h"
 #include "engine/bulk_definitions.h"
+#include "engine/definition_feed.h"
+#include "engine/exchange_schedule.h"
 #include "engine/generators.h"
 #include "engine/stop_detector.h"
 #include "limiter/limiter.h"
@@ -17,12 +19,7 @@ namespace {
 
 constexpr Duration kTickInterval = std::chrono::milliseconds(10);
 constexpr std::uint64_t kDefinitionsEvery = 10;  // ticks
-/// In a larger fleet going through all peers is expensive, so it is done less often; only edits are
-/// pushed at once.
-constexpr std::size_t kLargeFleet = 64;
 constexpr std::uint64_t kDefinitionsEveryInLargeFleet = 50;
-/// The most changed definitions that the limiter is given in one tick: a few milliseconds of work.
-constexpr std::size_t kChangesPerTick = 4096;
 
 membership::TransportSettings transport_settings(const Options& options) {
     membership::TransportSettings settings;
@@ -69,8 +66,6 @@ class Engine::Implementation {
     void follow_membership();
     void notice_stop(bool late);
     void tick_cluster();
-    void tick_definitions();
-    void apply_definitions();
     void flush();
 
     Options options_;
@@ -82,17 +77,14 @@ class Engine::Implementation {
     definitions::DefinitionStore store_;
     definitions::DefinitionExchange exchange_;
     BulkDefinitions bulk_;
+    ExchangeSchedule exchanges_;
+    DefinitionFeed feed_;
     StopDetector stops_;
 
-    std::vector<gossip::MemberId> peers_;  // live ones, for the exchange of definitions
-    bool peers_changed_ = true;
     Instant now_{};
     Duration clock_lag_{};
     bool left_ = false;
-    bool refresh_due_ = false;
     std::uint64_t ticks_ = 0;
-    std::uint64_t edits_seen_ = 0;
-    std::uint64_t cleared_seen_ = 0;  // how many records the limiter had reused at the last look
     std::vector<Outgoing> outgoing_;
 };
 
@@ -107,6 +99,8 @@ Engine::Implementation::Implementation(Options options, limiter::Limiter& limite
       store_(generators.store),
       exchange_(store_, generators.exchange),
       bulk_(options_.cluster_name, options_.keys, nonces_, transport_, store_, exchange_),
+      exchanges_(store_, exchange_, transport_),
+      feed_(store_, limiter_, counters_),
       stops_(kTickInterval, options_.sync.stop_threshold) {}
 
 void Engine::Implementation::start(Instant now) {
@@ -177,7 +171,9 @@ void Engine::Implementation::receive_definitions(const membership::Received& mes
 
 void Engine::Implementation::follow_membership() {
     const std::vector<membership::MembershipEvent> events = transport_.take_events();
-    peers_changed_ = peers_changed_ || !events.empty();
+    if (!events.empty()) {
+        exchanges_.members_changed();
+    }
     counters_.follow(events, now_);
 }
 
@@ -220,7 +216,7 @@ void Engine::Implementation::tick(Instant now) {
         (void)store_.take_edited();
         (void)store_.take_overtaken();
     }
-    apply_definitions();
+    feed_.tick(now_, ticks_ % kDefinitionsEvery == 0);
 }
 
 /// The peers are asked only when the datagrams that waited in the socket have been discarded:
@@ -243,51 +239,9 @@ void Engine::Implementation::tick_cluster() {
     follow_membership();
     counters_.tick(now_, ticks_);
     if (ticks_ % kDefinitionsEvery == 0) {
-        tick_definitions();
+        exchanges_.tick(now_, ticks_ % kDefinitionsEveryInLargeFleet == 0);
     }
     flush();
-}
-
-void Engine::Implementation::tick_definitions() {
-    const std::uint64_t edits = store_.counters().edits;
-    const bool large = transport_.membership().live_count() > kLargeFleet;
-    if (large && edits == edits_seen_ && exchange_.settled() &&
-        ticks_ % kDefinitionsEveryInLargeFleet != 0) {
-        return;
-    }
-    edits_seen_ = edits;
-    if (peers_changed_) {
-        peers_.clear();
-        for (const membership::Member& member : transport_.membership().live()) {
-            peers_.push_back(member.id);
-        }
-        peers_changed_ = false;
-    }
-    exchange_.tick(now_, peers_, transport_);
-}
-
-void Engine::Implementation::apply_definitions() {
-    const std::vector<limiter::DefinitionChange> changes = store_.take_changes(kChangesPerTick);
-    if (!changes.empty()) {
-        // The store has validated the changes. What the limiter refuses nevertheless is counted.
-        std::vector<limiter::RefusedChange> refused;
-        limiter_.change(changes, now_, &refused);
-        counters_.counters().refused_definitions += refused.size();
-        store_.note_refused(refused);
-        if (limiter_.counters().cleared != cleared_seen_) {
-            cleared_seen_ = limiter_.counters().cleared;
-            counters_.records_changed(now_);
-        }
-        refresh_due_ = true;
-    }
-    // While very many changes come, the parameters of limits in use are read again only now and
-    // then, and when the last change has come.
-    const bool more = changes.size() == kChangesPerTick && ticks_ % kDefinitionsEvery != 0;
-    if (!refresh_due_ || more) {
-        return;
-    }
-    refresh_due_ = false;
-    counters_.definitions_changed(now_);
 }
 
 void Engine::Implementation::flush() {

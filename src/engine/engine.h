@@ -104,8 +104,8 @@ class Engine {
     [[nodiscard]] std::vector<Outgoing> take_outgoing();
 
     /// Sets the addresses of the configured seeds. The member's own may be among them. `looked_up`:
-    /// names were looked up for them just now. A member that hears nobody goes by them
-    /// (sync/side.h).
+    /// names were looked up for them just now. A member that hears nobody decides by them whether
+    /// it is cut off (sync/side.h).
     void set_seeds(std::vector<Endpoint> seeds, bool looked_up, Instant now);
     /// Replaces the keys, for a rotation. The first one seals; at most two are kept.
     void set_keys(const std::vector<gossip::Key>& keys);

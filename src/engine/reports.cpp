@@ -105,11 +105,17 @@ std::optional<InstanceReport> report_quota(const ReportSources& from, limiter::L
             std::chrono::duration_cast<std::chrono::milliseconds>(each.limit.period).count());
         const sync::SyncedLimit* synced =
             status.fleet_wide ? from.counters.reporter().find(key) : nullptr;
+        status.quiet = status.fleet_wide && from.counters.quiet().find(key) != nullptr;
+        if (status.fleet_wide) {
+            for (const gossip::MemberId& owner :
+                 from.transport.owners().of(membership::shard_of(key.quota))) {
+                status.owners.push_back(owner.address);
+            }
+        }
         if (synced != nullptr) {
             status.origins = synced->origins();
             status.isolated = synced->isolated;
             for (const sync::OwnerView& view : synced->views) {
-                status.owners.push_back(view.owner().address);
                 if (view.fresh(from.settings, now)) {
                     status.heard.push_back(view.owner().address);
                 }
@@ -127,6 +133,8 @@ Statistics report_statistics(const ReportSources& from, Instant now) {
     statistics.owned_limits = from.counters.owner().size();
     statistics.awake_synced_limits = from.counters.reporter().awake();
     statistics.awake_owned_limits = from.counters.owner().awake();
+    statistics.quiet_synced_limits = from.counters.quiet().size();
+    statistics.quiet_owned_limits = from.counters.owner().quiet();
     statistics.cells = from.counters.owner().cells();
     statistics.hot_limits = from.counters.hot().size();
     statistics.isolated_limits = from.counters.reporter().isolated();

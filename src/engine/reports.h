@@ -77,6 +77,8 @@ struct LimitReport {
     bool fleet_wide = false;
     /// The limit is isolated, and the quota's `when_isolated` is in force.
     bool isolated = false;
+    /// The limit is far below its limit, and only its first owner is told of it.
+    bool quiet = false;
     /// How many sidecars report to the owners.
     std::uint32_t origins = 0;
     std::vector<Endpoint> owners;

@@ -63,6 +63,12 @@ std::string_view to_string(MessageType type) {
             return "owner_ask";
         case MessageType::delta_answer:
             return "delta_answer";
+        case MessageType::quiet:
+            return "quiet";
+        case MessageType::quiet_answer:
+            return "quiet_answer";
+        case MessageType::quiet_order:
+            return "quiet_order";
         case MessageType::definition_digest:
             return "definition_digest";
         case MessageType::definition_push:

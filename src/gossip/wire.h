@@ -41,6 +41,9 @@ enum class MessageType : std::uint8_t {
     name_tell = 20,
     owner_ask = 21,     // a process that was stopped, or a new owner, asks to be filled
     delta_answer = 22,  // totals for the limits of a delta message, in its order
+    quiet = 23,         // what origins admitted under quiet limits
+    quiet_answer = 24,  // all entries of a quiet message have been taken in
+    quiet_order = 25,   // an owner wakes a quiet limit, or lets one fall quiet
     // definitions, see definitions/messages.h
     definition_digest = 32,
     definition_push = 33,

@@ -27,38 +27,66 @@ std::uint64_t to_integer(double value) {
     return static_cast<std::uint64_t>(std::min(value, kMaxStructuredInteger));
 }
 
-bool is_printable(char c) { return c >= 0x20 && c < 0x7f; }
+/// What a name may hold when it is shown: printable ASCII, and between quotation marks the same
+/// without those marks and the backslash.
+constexpr CharacterSet kPrintable(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~");
+constexpr CharacterSet kQuotable(" !#$%&'()*+,-./:;<=>?@[]^_`{|}~");
 
-/// Appends a name for a header field: printable ASCII stays, other bytes become %XX.
-template <class Escape>
-void append_name(std::string& out, std::string_view name, Escape escape) {
+/// Appends a character that is not shown as it is: after a backslash, or as %XX.
+void append_escaped(std::string& out, char c) {
     constexpr std::string_view kDigits = "0123456789ABCDEF";
-    for (const char c : name.substr(0, kMaxShownName)) {
-        if (is_printable(c)) {
-            if (escape(c)) {
-                out += '\\';
-            }
-            out += c;
-        } else {
-            const auto byte = static_cast<unsigned char>(c);
-            out += '%';
-            out += kDigits[byte >> 4U];
-            out += kDigits[byte & 15U];
+    if (kPrintable.contains(c)) {
+        out += '\\';
+        out += c;
+        return;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += kDigits[byte >> 4U];
+    out += kDigits[byte & 15U];
+}
+
+/// Appends a name for a header field. What the set holds stays, in as few pieces as possible.
+void append_name(std::string& out, std::string_view name, const CharacterSet& shown) {
+    name = name.substr(0, kMaxShownName);
+    while (!name.empty()) {
+        const std::size_t plain = shown.prefix_of(name);
+        out += name.substr(0, plain);
+        name.remove_prefix(plain);
+        if (!name.empty()) {
+            append_escaped(out, name.front());
+            name.remove_prefix(1);
         }
     }
 }
 
-/// Appends the same between quotation marks, valid both as a structured string (RFC 9651, 3.3.3)
-/// and as JSON.
-void append_quoted(std::string& out, std::string_view name) {
-    out += '"';
-    append_name(out, name, [](char c) { return c == '"' || c == '\\'; });
-    out += '"';
-}
+/// A name that an answer shows several times. Most names need no escaping, which is found out once.
+class ShownName {
+  public:
+    explicit ShownName(std::string_view name)
+        : name_(name), as_it_is_(name.size() <= kMaxShownName && kQuotable.contains_all(name)) {}
+    [[nodiscard]] bool empty() const { return name_.empty(); }
+    void append_plain(std::string& out) const { append(out, kPrintable); }
+    /// Appends it between quotation marks, valid both as a structured string (RFC 9651, 3.3.3) and
+    /// as JSON.
+    void append_quoted(std::string& out) const {
+        out += '"';
+        append(out, kQuotable);
+        out += '"';
+    }
 
-void append_plain(std::string& out, std::string_view name) {
-    append_name(out, name, [](char) { return false; });
-}
+  private:
+    void append(std::string& out, const CharacterSet& shown) const {
+        if (as_it_is_) {
+            out += name_;
+        } else {
+            append_name(out, name_, shown);
+        }
+    }
+
+    std::string_view name_;
+    bool as_it_is_;
+};
 
 std::string_view unit_name(QuotaUnit unit) {
     switch (unit) {
@@ -97,10 +125,10 @@ std::uint64_t whole_seconds(Duration duration) {
     return to_integer(std::ceil(to_seconds(duration)));
 }
 
-void append_ietf(std::string& out, const LimitView& limit) {
+void append_ietf(std::string& out, const LimitView& limit, const ShownName& quota) {
     const auto policy = whole_policy(limit);
     out += "RateLimit-Policy: ";
-    append_quoted(out, limit.quota);
+    quota.append_quoted(out);
     out += ";q=";
     append_number(out, policy.quota);
     if (limit.unit != QuotaUnit::requests) {
@@ -111,7 +139,7 @@ void append_ietf(std::string& out, const LimitView& limit) {
     out += ";w=";
     append_number(out, policy.window);
     out += "\r\nRateLimit: ";
-    append_quoted(out, limit.quota);
+    quota.append_quoted(out);
     out += ";r=";
     append_number(out, to_integer(limit.remaining));
     out += ";t=";
@@ -127,6 +155,16 @@ void append_x_ratelimit(std::string& out, const LimitView& limit) {
     out += "\r\nX-RateLimit-Reset: ";
     append_number(out, reset_seconds(limit));
     out += "\r\n";
+}
+
+void append_families(std::string& out, const LimitView& limit, const ShownName& quota,
+                     const HeaderSwitches& headers) {
+    if (headers.ietf) {
+        append_ietf(out, limit, quota);
+    }
+    if (headers.x_ratelimit) {
+        append_x_ratelimit(out, limit);
+    }
 }
 
 /// The quality value in thousandths (RFC 9110, 12.4.2); 0 if it is malformed.
@@ -149,6 +187,9 @@ int quality_of(std::string_view parameters) {
 
 /// Whether the client names plain text and ranks it above JSON.
 bool prefers_plain_text(std::string_view accept) {
+    if (accept.empty() || accept == "*/*") {
+        return false;
+    }
     int plain = 0;
     int json = 0;
     for_each_element(accept, [&](std::string_view range) {
@@ -168,36 +209,37 @@ bool prefers_plain_text(std::string_view accept) {
     return plain > json;
 }
 
+/// What a refusal or an error says. Type and title are this file's own and need no escaping.
 struct Problem {
     unsigned status;
     std::string_view type;
     std::string_view title;
     std::string_view detail;
-    std::string_view quota;  // empty: the answer names no quota
+    ShownName quota;  // empty: the answer names no quota
 };
 
 void append_problem_json(std::string& out, const Problem& problem) {
-    out += R"({"type":)";
-    append_quoted(out, problem.type);
-    out += R"(,"title":)";
-    append_quoted(out, problem.title);
-    out += R"(,"status":)";
+    out += R"({"type":")";
+    out += problem.type;
+    out += R"(","title":")";
+    out += problem.title;
+    out += R"(","status":)";
     append_number(out, problem.status);
     out += R"(,"detail":)";
-    append_quoted(out, problem.detail);
+    ShownName(problem.detail).append_quoted(out);
     if (!problem.quota.empty()) {
         out += R"(,"violated-policies":[)";
-        append_quoted(out, problem.quota);
+        problem.quota.append_quoted(out);
         out += ']';
     }
     out += "}\n";
 }
 
 void append_problem_text(std::string& out, const Problem& problem) {
-    append_plain(out, problem.detail);
+    out += problem.detail;
     if (!problem.quota.empty()) {
         out += " Quota: ";
-        append_plain(out, problem.quota);
+        problem.quota.append_plain(out);
     }
     out += '\n';
 }
@@ -213,7 +255,7 @@ void begin_answer(std::string& out, unsigned status, const AnswerContext& contex
             return;
         }
         out += name;
-        append_plain(out, value);
+        out += value;
         out += "\r\n";
     };
     field("Date: ", context.date);
@@ -232,7 +274,7 @@ template <class AppendBody>
 void finish_answer(std::string& out, std::string_view content_type, const AnswerContext& context,
                    AppendBody append_body) {
     out += "Content-Type: ";
-    append_plain(out, content_type);
+    append_name(out, content_type, kPrintable);
     out += "\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Length: ";
     const std::size_t place = out.size();
     out += "\r\n\r\n";
@@ -314,12 +356,7 @@ std::uint64_t retry_after_seconds(Duration retry_after, Random& random) {
 }
 
 void append_limit_fields(std::string& out, const LimitView& limit, const HeaderSwitches& headers) {
-    if (headers.ietf) {
-        append_ietf(out, limit);
-    }
-    if (headers.x_ratelimit) {
-        append_x_ratelimit(out, limit);
-    }
+    append_families(out, limit, ShownName(limit.quota), headers);
 }
 
 void append_refusal(std::string& out, const Refusal& refusal, const AnswerContext& context,
@@ -332,11 +369,12 @@ void append_refusal(std::string& out, const Refusal& refusal, const AnswerContex
     if (over_quota) {
         out += "x-envoy-ratelimited: true\r\n";
     }
+    const ShownName quota(refusal.limit ? refusal.limit->quota : std::string_view());
     if (refusal.limit) {
-        append_limit_fields(out, *refusal.limit, refusal.headers);
+        append_families(out, *refusal.limit, quota, refusal.headers);
         if (refusal.headers.quota) {
             out += "X-Weir-Quota: ";
-            append_plain(out, refusal.limit->quota);
+            quota.append_plain(out);
             out += "\r\n";
         }
     }
@@ -346,7 +384,6 @@ void append_refusal(std::string& out, const Refusal& refusal, const AnswerContex
                       [&] { out += body.text; });
         return;
     }
-    const std::string_view quota = refusal.limit ? refusal.limit->quota : std::string_view();
     const Problem problem =
         over_quota
             ? Problem{refusal.status,
@@ -369,7 +406,8 @@ void append_error(std::string& out, unsigned status, std::string_view detail,
     if (status == 405) {
         out += "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
     }
-    finish_answer(out, {status, "about:blank", reason_phrase(status), detail, {}}, context);
+    finish_answer(out, {status, "about:blank", reason_phrase(status), detail, ShownName({})},
+                  context);
 }
 
 void append_rejection(std::string& out, Rejection rejection, const AnswerContext& context) {

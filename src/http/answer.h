@@ -22,7 +22,7 @@ struct AnswerContext {
     unsigned client_minor_version = 1;
     std::string_view accept{};      ///< the request's Accept field
     std::string_view date{};        ///< value of Date, an IMF-fixdate; empty: no Date
-    std::string_view request_id{};  ///< value of X-Request-Id; empty: no such field
+    std::string_view request_id{};  ///< a valid X-Request-Id (request_id.h); empty: no such field
 };
 
 /// What a limit counts, as the parameter "qu" of the RateLimit fields names it.

@@ -1,7 +1,9 @@
 #include "http/fields.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "base/planted.h"
 #include "http/characters.h"
 #include "http/words.h"
 
@@ -146,11 +148,34 @@ std::string_view Fields::first(std::string_view wanted) const {
     return index == kNone ? std::string_view() : value(index);
 }
 
-void Fields::add(std::string_view name, std::string_view value) {
-    Field field{.name_offset = static_cast<std::uint32_t>(name.data() - base_),
-                .value_offset = static_cast<std::uint32_t>(value.data() - base_),
-                .value_length = static_cast<std::uint32_t>(value.size()),
-                .name_length = static_cast<std::uint16_t>(name.size())};
+bool Fields::add_line(std::size_t begin, std::size_t end) {
+    const char* const bytes = base_;
+    std::size_t colon = begin;
+    while (colon < end && (is_token_character(bytes[colon]) ||
+                           (bytes[colon] == ' ' && planted(Planted::name_blank)))) {
+        ++colon;
+    }
+    const std::size_t name = colon - begin;
+    if (colon == end || bytes[colon] != ':' || name == 0 ||
+        name > std::numeric_limits<std::uint16_t>::max()) {
+        return false;
+    }
+    std::size_t value = colon + 1;
+    while (value < end && is_blank(bytes[value])) {
+        ++value;
+    }
+    while (end > value && is_blank(bytes[end - 1])) {
+        --end;
+    }
+    add({.name_offset = static_cast<std::uint32_t>(begin),
+         .value_offset = static_cast<std::uint32_t>(value),
+         .value_length = static_cast<std::uint32_t>(end - value),
+         .name_length = static_cast<std::uint16_t>(name)});
+    return true;
+}
+
+void Fields::add(Field field) {
+    const auto name = text(field.name_offset, field.name_length);
     if (name.size() <= kMaxPacked) {
         const PackedText packed = pack(name);
         field.id = identify_packed(name, packed);

@@ -105,8 +105,11 @@ class Fields {
         any_underscore_ = false;
         any_dropped_ = false;
     }
-    /// Adds a field whose name and value lie in the bytes that begin at `base`.
-    void add(std::string_view name, std::string_view value);
+    /// Says that the bytes, and all fields in them, lie at another address now.
+    void rebase(const char* base) { base_ = base; }
+    /// Adds the field in the line between these offsets, which has no CRLF and no control bytes.
+    /// False, and nothing is added, if it is not a name, a colon and a value (RFC 9112, 5).
+    [[nodiscard]] bool add_line(std::size_t begin, std::size_t end);
     void drop(std::size_t index) {
         fields_[index].dropped = true;
         any_dropped_ = true;
@@ -119,6 +122,8 @@ class Fields {
     void end(std::size_t offset) { end_ = offset; }
 
   private:
+    friend class HeadOracle;  // in tests, which adds what another parser has found
+    void add(Field field);
     [[nodiscard]] std::string_view text(std::size_t offset, std::size_t length) const {
         return {base_ + offset, length};
     }

@@ -104,14 +104,6 @@ void ForwardedHead::original_fields(const Fields& fields, FieldIds left_out) {
     original(lines.substr(kept));
 }
 
-std::size_t ForwardedHead::size() const {
-    std::size_t sum = 0;
-    for (const auto& piece : pieces_) {
-        sum += piece.size();
-    }
-    return sum;
-}
-
 void ForwardedHead::build(const RequestHead& head, const RequestForwarding& forwarding,
                           Random& random) {
     begin();

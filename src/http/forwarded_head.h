@@ -61,7 +61,6 @@ class ForwardedHead {
     void build(const ResponseHead& head, const ResponseForwarding& forwarding);
 
     [[nodiscard]] std::span<const std::string_view> pieces() const { return pieces_; }
-    [[nodiscard]] std::size_t size() const;
     /// The request id that was kept or made; empty when ids are switched off. Valid after build().
     [[nodiscard]] std::string_view request_id() const { return request_id_; }
 

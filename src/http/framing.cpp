@@ -97,6 +97,13 @@ DeclaredFraming declared_framing(const Fields& fields, unsigned minor_version) {
 ConnectionOptions connection_options(Fields& fields) {
     ConnectionOptions options;
     std::size_t count = 0;
+    // What the older field says is ignored, and it is not forwarded; a malformed one is rejected.
+    for (auto i = fields.find(FieldId::proxy_connection); i != Fields::kNone;
+         i = fields.find(FieldId::proxy_connection, i + 1)) {
+        for_each_element(fields.value(i), [&](std::string_view option) {
+            options.valid = options.valid && is_token(option);
+        });
+    }
     for (auto i = fields.find(FieldId::connection); i != Fields::kNone;
          i = fields.find(FieldId::connection, i + 1)) {
         for_each_element(fields.value(i), [&](std::string_view option) {

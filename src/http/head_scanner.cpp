@@ -93,8 +93,9 @@ HeadScanner::State HeadScanner::check_limits(const ScanLimits& limits) {
 }
 
 /// Notes a line whose CR is at position_ - 2. False when the head is rejected.
-bool HeadScanner::line_ended(const ScanLimits& limits) {
-    const bool empty = position_ == line_start_ + 2;
+bool HeadScanner::line_ended(const ScanLimits& limits, Fields& fields) {
+    const std::size_t begin = line_start_;
+    const bool empty = position_ == begin + 2;
     line_start_ = position_;
     if (first_line_end_ == 0) {
         if (!empty) {
@@ -106,16 +107,21 @@ bool HeadScanner::line_ended(const ScanLimits& limits) {
         }
     } else if (empty) {
         complete_ = true;
+        fields.end(begin);
     } else if (++fields_ > limits.max_fields) {
         reject(Rejection::too_many_fields);
+    } else if (!fields.add_line(begin, position_ - 2)) {
+        lines_are_good_ = false;
     }
     return rejection_ == Rejection::none;
 }
 
-HeadScanner::State HeadScanner::scan(std::string_view bytes, const ScanLimits& limits) {
+HeadScanner::State HeadScanner::scan(std::string_view bytes, const ScanLimits& limits,
+                                     Fields& fields) {
     if (rejection_ != Rejection::none) {
         return State::rejected;
     }
+    fields.rebase(bytes.data());
     // Once the first line is known, the bytes before this offset can exceed no limit but that on
     // the number of fields.
     const std::size_t within_limits = std::min(bytes.size(), limits.max_head);
@@ -127,7 +133,7 @@ HeadScanner::State HeadScanner::scan(std::string_view bytes, const ScanLimits& l
         if (first_line_end_ != 0 && special + 2 <= within_limits && bytes[special] == '\r' &&
             bytes[special + 1] == '\n') {
             position_ = special + 2;
-            if (!line_ended(limits)) {
+            if (!line_ended(limits, fields)) {
                 return State::rejected;
             }
             continue;
@@ -160,7 +166,7 @@ HeadScanner::State HeadScanner::scan(std::string_view bytes, const ScanLimits& l
         if (check_limits(limits) == State::rejected) {
             return State::rejected;
         }
-        if (!line_ended(limits)) {
+        if (!line_ended(limits, fields)) {
             return State::rejected;
         }
     }

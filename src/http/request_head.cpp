@@ -1,59 +1,14 @@
 #include "http/request_head.h"
 
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/basic_parser.hpp>
+#include <algorithm>
 
-#include "http/beast_error.h"
+#include "http/characters.h"
 #include "http/request_gate.h"
 
 namespace weir::http {
-
-namespace beast = boost::beast;
-using beast::error_code;
-
-/// Beast's parser, which here keeps nothing but offsets. It is given a whole head at once and so
-/// lives on the stack.
-class RequestParser final : public beast::http::basic_parser<true> {
-  public:
-    RequestParser(RequestHead& head, const char* base) : head_(head), base_(base) {
-        eager(false);
-        skip(true);  // the gate finds the body's framing, not Beast
-    }
-
-  private:
-    void on_request_impl(beast::http::verb, beast::string_view method, beast::string_view target,
-                         int version, error_code&) override {
-        head_.method_offset_ = offset(method);
-        head_.method_size_ = static_cast<std::uint32_t>(method.size());
-        head_.target_offset_ = offset(target);
-        head_.target_size_ = static_cast<std::uint32_t>(target.size());
-        head_.minor_version_ = static_cast<std::uint8_t>(version % 10);
-    }
-    void on_field_impl(beast::http::field, beast::string_view name, beast::string_view value,
-                       error_code& failure) override {
-        if (!add_field(head_.fields_, name, value)) {
-            failure = beast::http::error::bad_field;
-        }
-    }
-    void on_response_impl(int, beast::string_view, int, error_code&) override {}
-    void on_header_impl(error_code&) override {}
-    void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
-    std::size_t on_body_impl(beast::string_view, error_code&) override { return 0; }
-    void on_chunk_header_impl(std::uint64_t, beast::string_view, error_code&) override {}
-    std::size_t on_chunk_body_impl(std::uint64_t, beast::string_view, error_code&) override {
-        return 0;
-    }
-    void on_finish_impl(error_code&) override {}
-
-    [[nodiscard]] std::uint32_t offset(beast::string_view part) const {
-        return static_cast<std::uint32_t>(part.data() - base_);
-    }
-
-    RequestHead& head_;
-    const char* base_;
-};
-
 namespace {
+
+constexpr std::size_t kVersionSize = std::string_view("HTTP/1.1").size();
 
 ScanLimits scan_limits(const GatePolicy& policy) {
     return {.max_head = policy.max_head,
@@ -76,7 +31,7 @@ std::string_view RequestHead::path() const {
 }
 
 ParseState RequestHead::parse(std::string_view buffered, const GatePolicy& policy) {
-    const auto scanned = scanner_.scan(buffered, scan_limits(policy));
+    const auto scanned = scanner_.scan(buffered, scan_limits(policy), fields_);
     base_ = buffered.data();
     if (!version_checked_ && scanner_.first_line_end() != 0) {
         version_checked_ = true;
@@ -90,29 +45,44 @@ ParseState RequestHead::parse(std::string_view buffered, const GatePolicy& polic
     if (scanned == HeadScanner::State::need_more) {
         return ParseState::need_more;
     }
-    rejection_ =
-        scanned == HeadScanner::State::rejected ? scanner_.rejection() : read(buffered, policy);
+    rejection_ = scanned == HeadScanner::State::rejected ? scanner_.rejection() : read(policy);
     return rejection_ == Rejection::none ? ParseState::complete : ParseState::rejected;
 }
 
-Rejection RequestHead::read(std::string_view buffered, const GatePolicy& policy) {
+Rejection RequestHead::read(const GatePolicy& policy) {
     start_ = scanner_.first_line();
     size_ = scanner_.head_size();
     first_line_size_ = scanner_.first_line_end() - start_;
-    fields_.begin(base_);
-    RequestParser parser(*this, base_);
-    parser.header_limit(static_cast<std::uint32_t>(size_));
-    error_code failure;
-    const std::size_t taken =
-        parser.put(boost::asio::buffer(buffered.data() + start_, size_ - start_), failure);
-    if (failure) {
-        return rejection_of(failure, fields_);
+    const Rejection rejection = read_request_line();
+    if (rejection != Rejection::none) {
+        return rejection;
     }
-    if (taken != size_ - start_) {
-        return Rejection::bad_field;
+    return scanner_.lines_are_good() ? RequestGate(*this, policy).judge() : Rejection::bad_field;
+}
+
+/// The line is "method SP target SP version" (RFC 9112, 3), and judge_version() has accepted the
+/// eight bytes at its end.
+Rejection RequestHead::read_request_line() {
+    const std::string_view line(base_ + start_, first_line_size_ - 2);
+    const std::size_t method = std::min(line.find(' '), line.size());
+    if (method == line.size() || method == 0 ||
+        !kTokenCharacters.contains_all(line.substr(0, method))) {
+        return Rejection::bad_method;
     }
-    fields_.end(size_ - 2);
-    return RequestGate(*this, policy).judge();
+    const std::size_t target = method + 1;
+    const std::size_t target_end = std::min(line.find(' ', target), line.size());
+    if (target_end == line.size() || target_end == target) {
+        return Rejection::bad_target;
+    }
+    if (line.size() != target_end + 1 + kVersionSize) {
+        return Rejection::bad_request_line;
+    }
+    method_offset_ = static_cast<std::uint32_t>(start_);
+    method_size_ = static_cast<std::uint32_t>(method);
+    target_offset_ = static_cast<std::uint32_t>(start_ + target);
+    target_size_ = static_cast<std::uint32_t>(target_end - target);
+    minor_version_ = static_cast<std::uint8_t>(line.back() - '0');
+    return Rejection::none;
 }
 
 }  // namespace weir::http

@@ -77,10 +77,11 @@ class RequestHead {
     void drop_imitations(std::string_view name) { fields_.drop_imitations(name); }
 
   private:
-    friend class RequestParser;
     friend class RequestGate;
+    friend class HeadOracle;  // in tests, which fills a head from another parser
 
-    Rejection read(std::string_view buffered, const GatePolicy& policy);
+    Rejection read(const GatePolicy& policy);
+    Rejection read_request_line();
     [[nodiscard]] std::string_view text(std::size_t offset, std::size_t length) const {
         return {base_ + offset, length};
     }

@@ -51,10 +51,11 @@ class ResponseHead {
     void drop(std::string_view name) { fields_.drop(name); }
 
   private:
-    friend class ResponseParser;
     friend class ResponseGate;
+    friend class HeadOracle;  // in tests, which fills a head from another parser
 
-    Rejection read(std::string_view buffered, Method request_method);
+    Rejection read(Method request_method);
+    Rejection read_status_line();
 
     HeadScanner scanner_;
     Fields fields_;

@@ -29,12 +29,11 @@ bool Adoption::adopt(std::uint32_t id, Instant now) {
         adopt_overflow(id, now);
         return true;
     }
-    if (!definition->parent) {
+    if (definition->parent.empty()) {
         instances_.set_parent(id, {});
         return true;
     }
-    const auto captures = definition->pattern.match(store_.name(id));
-    const std::string name = definition->parent->expand(captures ? *captures : NamedCaptures{});
+    const std::string name = definition->parent_of(store_.name(id));
     LeafId parent;
     {
         const Instances::Pin pin(instances_,
@@ -55,9 +54,9 @@ void Adoption::adopt_overflow(std::uint32_t id, Instant now) {
     WEIR_ASSERT(definition != nullptr && definition->overflow);
     const LeafId parent = creation_.overflow_parent(*definition, now);
     const std::uint32_t old = store_.record(id).owner.load(kRelaxed);
-    const bool has_exact_one = !parent && old != 0 && definition->parent &&
+    const bool has_exact_one = !parent && old != 0 && !definition->parent.empty() &&
                                definitions_.of(store_.record(old)) != nullptr &&
-                               store_.name(old) == *definition->source.parent;
+                               store_.name(old) == definition->parent.view();
     if (!has_exact_one) {
         instances_.set_parent(id, parent);
     }
@@ -79,10 +78,10 @@ void Adoption::complete_overflow_chain(std::uint32_t overflow, Instant now) {
         overflow = above;
     }
     const CompiledDefinition* const definition = definitions_.of(store_.record(overflow));
-    if (definition == nullptr || !definition->overflow || !definition->parent) {
+    if (definition == nullptr || !definition->overflow || definition->parent.empty()) {
         return;
     }
-    const std::string& name = *definition->source.parent;
+    const std::string_view name = definition->parent.view();
     const auto parent = definitions_.match(name, definitions_.hash(name));
     if (parent && !definitions_.get(*parent)->has_captures) {
         instances_.set_parent(overflow, creation_.ensure(name, now));

@@ -26,6 +26,18 @@ double clamp_level(const Bucket& bucket, double level, std::int64_t now) {
     return std::min(ceiling_of(bucket, seconds), std::max(floor_of(bucket), level));
 }
 
+Reading read_while_renewed(const Bucket& bucket, std::int64_t now) {
+    constexpr int kLooks = 16;  // a renewal takes a fraction of the time of so many looks
+    Reading reading = read_line(bucket, now);
+    for (int i = 1; i < kLooks && !reading.settled; ++i) {
+        reading = read_line(bucket, now);
+    }
+    if (!reading.settled) {
+        reading.drift = std::min(0.0, reading.drift);
+    }
+    return reading;
+}
+
 double own_offered_rate(const LimitRecord& record, std::int64_t now) {
     const Recent recent = unpack_recent(record.recent.load(kRelaxed));
     const std::uint32_t ticks = ticks_between(recent.tick, tick_of(now));

@@ -15,8 +15,8 @@
 #include "base/relaxed.h"
 #include "limiter/compiled_definition.h"
 #include "limiter/decay.h"
+#include "limiter/fleet_values.h"
 #include "limiter/record.h"
-#include "limiter/sync.h"
 #include "limiter/view_record.h"
 
 namespace weir::limiter {
@@ -65,8 +65,9 @@ struct Bucket {
 struct Reading {
     double level = 0;           // clamped to [floor, ceiling]
     double raw = 0;             // record.level as read
-    double drift = 0;           // level - raw, before clamping
+    double drift = 0;           // level - raw, before clamping; 0 if not settled
     std::uint32_t version = 0;  // of the record's control word when it was read
+    bool settled = true;        // no other thread was renewing the record
 };
 
 /// The running mean of admitted weights; 1 before any was admitted.
@@ -145,8 +146,9 @@ void remove_view(const Bucket& bucket, double renewed);
 [[nodiscard]] bool charge_slowly(const Bucket& bucket, double weight, bool judge, std::int64_t now);
 void renew_if_free(const Bucket& bucket, std::int64_t now);
 
-inline Reading look_at(const Bucket& bucket, std::int64_t now) {
-    LimitRecord& record = bucket.record;
+/// Reads the record once; `level` is left to look_at().
+[[nodiscard]] inline Reading read_line(const Bucket& bucket, std::int64_t now) {
+    const LimitRecord& record = bucket.record;
     const std::uint32_t before = record.control.load(std::memory_order_acquire);
     const double level = record.level.load(kRelaxed);
     const std::int64_t age = now - record.anchor.load(kRelaxed);
@@ -154,13 +156,29 @@ inline Reading look_at(const Bucket& bucket, std::int64_t now) {
         bucket.view != nullptr ? bucket.view->slope.load(kRelaxed) : -bucket.limit.parameters.rate;
     std::atomic_thread_fence(std::memory_order_acquire);
     const std::uint32_t after = record.control.load(kRelaxed);
-    const bool stable = (before & kLocked) == 0 && ((before ^ after) & kVersionMask) == 0;
     Reading reading;
-    reading.version = before & kVersionMask;
-    // While another thread renews the record, `level` counts as the level of now.
-    reading.drift = stable && age > 0 ? slope * (static_cast<double>(age) * 1e-9) : 0;
     reading.raw = level;
-    reading.level = level + reading.drift;
+    reading.drift = age > 0 ? slope * (static_cast<double>(age) * 1e-9) : 0;
+    reading.version = before & kVersionMask;
+    reading.settled = (before & kLocked) == 0 && ((before ^ after) & kVersionMask) == 0;
+    return reading;
+}
+
+/// Reads the record again, a bounded number of times, until no other thread is renewing it. If one
+/// goes on doing so, because the system has stopped it in the middle, nobody knows whether the
+/// level that was read is that of the old anchor or of the new one. The smaller level is believed,
+/// so that nobody is refused for it.
+[[nodiscard]] Reading read_while_renewed(const Bucket& bucket, std::int64_t now);
+
+inline Reading look_at(const Bucket& bucket, std::int64_t now) {
+    Reading reading = read_line(bucket, now);
+    if (!reading.settled) [[unlikely]] {
+        reading = read_while_renewed(bucket, now);
+    }
+    reading.level = reading.raw + reading.drift;
+    if (!reading.settled) [[unlikely]] {
+        reading.drift = 0;
+    }
     const LimitParameters& limit = bucket.limit.parameters;
     if (reading.level < 0 && !limit.edge()) {
         reading.level = 0;

@@ -37,8 +37,20 @@ bool add_to_level(const Bucket& bucket, double weight, bool judge, std::int64_t 
     LimitRecord& record = bucket.record;
     const LimitParameters& limit = bucket.limit.parameters;
     Reading reading = look_at(bucket, now);
-    double old = record.level.load(kRelaxed);
+    double old = reading.raw;
     for (;;) {
+        if (!reading.settled) {
+            // Added as it is, the weight is in the level whichever anchor that has. The renewal
+            // clamps it.
+            if (judge && judged_level(limit, reading.level, weight) > limit.low + kLevelSlack) {
+                return false;
+            }
+            if (record.level.compare_exchange_weak(old, old + weight, kRelaxed)) {
+                return true;
+            }
+            reading = look_at(bucket, now);
+            continue;
+        }
         const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
         const double ceiling = ceiling_of(bucket, seconds);
         const double bounded = std::min(ceiling, old + reading.drift);

@@ -196,7 +196,8 @@ bool Admission::charge_levels(Levels& levels, CheckMode mode, std::int64_t now,
 /// Whether the quota refuses for this request's key. The result for a key is always the same, at
 /// all sidecars; a larger share only adds keys.
 bool Admission::enforces_key(const CompiledDefinition& definition, const Levels& levels) const {
-    if (definition.mode != Mode::enforce || definition.enforced_below == kAllKeys) [[likely]] {
+    if (definition.mode != Mode::enforce || definition.terms->enforced_below == kAllKeys)
+        [[likely]] {
         return definition.mode == Mode::enforce;
     }
     const std::string& field = definition.source.options->enforced_by;
@@ -207,7 +208,7 @@ bool Admission::enforces_key(const CompiledDefinition& definition, const Levels&
     if (key.empty()) {
         key = store_.name(levels.leaf);
     }
-    return keyed_hash(key, kShareKey) < definition.enforced_below;
+    return keyed_hash(key, kShareKey) < definition.terms->enforced_below;
 }
 
 /// Decides for the quotas in shadow mode, each by the product of its own limits. A request that

@@ -1,6 +1,7 @@
 #include "limiter/compiled_definition.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/hash.h"
@@ -8,13 +9,38 @@
 
 namespace weir::limiter {
 
-const CompiledLimit* CompiledDefinition::find(Unit unit, Duration period) const {
+const CompiledLimit* CompiledTerms::find(Unit unit, Duration period) const {
     for (const CompiledLimit& limit : limits) {
         if (limit.unit == unit && limit.period == period) {
             return &limit;
         }
     }
     return nullptr;
+}
+
+bool CompiledTerms::knows(Unit unit, Duration period) const {
+    return find(unit, period) != nullptr ||
+           std::any_of(former.begin(), former.end(), [&](const FormerLimit& limit) {
+               return limit.unit == unit && limit.period == period;
+           });
+}
+
+std::string CompiledDefinition::parent_of(std::string_view instance) const {
+    WEIR_ASSERT(!parent.empty());
+    if (patterns == nullptr) {
+        return std::string(parent.view());
+    }
+    const auto captures = patterns->name.match(instance);
+    return patterns->parent->expand(captures ? *captures : NamedCaptures{});
+}
+
+QuotaDefinition CompiledDefinition::definition() const {
+    QuotaDefinition given = source;
+    given.name = name();
+    if (!parent.empty()) {
+        given.parent = parent.view();
+    }
+    return given;
 }
 
 namespace {
@@ -83,15 +109,17 @@ std::uint64_t share_of_keys(double share) {
 /// Gives each limit of one definition its identity.
 class Numbering {
   public:
-    Numbering(CompiledDefinition& definition, const CompiledDefinition* before)
-        : definition_(definition), before_(before) {}
+    Numbering(CompiledTerms& terms, const CompiledTerms* before) : terms_(terms), before_(before) {}
 
     void run() {
         if (before_ != nullptr) {
             remember();
         }
-        for (CompiledLimit& limit : definition_.limits) {
-            limit.fresh = !take_known(limit);
+        std::vector<CompiledLimit*> fresh;
+        for (CompiledLimit& limit : terms_.limits) {
+            if (!take_known(limit)) {
+                fresh.push_back(&limit);
+            }
         }
         while (former_.size() > kMaxFormer) {
             dropped_.push_back(former_.back().identity);
@@ -101,14 +129,10 @@ class Numbering {
             WEIR_ASSERT(!taken_[limit.identity]);
             taken_[limit.identity] = true;
         }
-        for (CompiledLimit& limit : definition_.limits) {
-            if (limit.fresh) {
-                limit.identity = take_free(limit);
-            }
+        for (CompiledLimit* const limit : fresh) {
+            limit->identity = take_free(*limit);
         }
-        if (!former_.empty()) {
-            definition_.former = std::make_unique<const std::vector<FormerLimit>>(former_);
-        }
+        terms_.former = std::move(former_);
     }
 
   private:
@@ -116,9 +140,7 @@ class Numbering {
         for (const CompiledLimit& limit : before_->limits) {
             former_.push_back({limit.unit, limit.period, limit.identity});
         }
-        if (before_->former != nullptr) {
-            former_.insert(former_.end(), before_->former->begin(), before_->former->end());
-        }
+        former_.insert(former_.end(), before_->former.begin(), before_->former.end());
     }
 
     bool take_known(CompiledLimit& limit) {
@@ -154,8 +176,8 @@ class Numbering {
         return static_cast<std::uint8_t>(number);
     }
 
-    CompiledDefinition& definition_;
-    const CompiledDefinition* before_;
+    CompiledTerms& terms_;
+    const CompiledTerms* before_;
     // Far more than the 8 limits and 8 former limits that there can be.
     std::array<bool, kNoIdentity> taken_{};
     std::vector<FormerLimit> former_;
@@ -164,31 +186,58 @@ class Numbering {
 
 }  // namespace
 
-std::unique_ptr<CompiledDefinition> compile(const QuotaDefinition& definition,
-                                            const CompiledDefinition* before, bool overflow) {
-    auto compiled = std::make_unique<CompiledDefinition>();
-    compiled->source = definition;
-    compiled->pattern = NamePattern::parse(definition.name).value();
-    compiled->has_captures = compiled->pattern.has_captures();
-    if (definition.parent) {
-        compiled->parent = NamePattern::parse(*definition.parent).value();
-    }
-    compiled->mode = definition.mode;
-    compiled->enforced_below = share_of_keys(definition.enforced_share);
-    compiled->overflow = overflow;
+SharedTerms compile_terms(QuotaDefinition definition, const CompiledTerms* before, bool overflow) {
+    const boost::intrusive_ptr<CompiledTerms> terms(new CompiledTerms);
+    definition.name = {};
+    definition.parent.reset();
+    terms->enforced_below = share_of_keys(definition.enforced_share);
+    terms->overflow = overflow;
+    terms->first = before == nullptr;
+    terms->limits.reserve(definition.limits.size());
     for (const RateLimit& limit : definition.limits) {
-        compiled->limits.push_back(compile_limit(limit, overflow));
-        add_isolation(compiled->limits.back(), limit, definition.when_isolated, overflow);
+        terms->limits.push_back(compile_limit(limit, overflow));
+        add_isolation(terms->limits.back(), limit, definition.when_isolated, overflow);
     }
-    compiled->refuses_all =
-        std::any_of(compiled->limits.begin(), compiled->limits.end(),
+    terms->refuses_all =
+        std::any_of(terms->limits.begin(), terms->limits.end(),
                     [](const CompiledLimit& limit) { return limit.parameters.zero(); });
-    Numbering(*compiled, before).run();
-    compiled->quick = definition.mode == Mode::enforce && definition.enforced_share >= 1 &&
-                      !overflow && !compiled->limits.empty() &&
-                      std::all_of(compiled->limits.begin(), compiled->limits.end(),
-                                  [](const CompiledLimit& limit) { return limit.quick; });
-    return compiled;
+    Numbering(*terms, before).run();
+    terms->quick = definition.mode == Mode::enforce && definition.enforced_share >= 1 &&
+                   !overflow && !terms->limits.empty() &&
+                   std::all_of(terms->limits.begin(), terms->limits.end(),
+                               [](const CompiledLimit& limit) { return limit.quick; });
+    terms->source = std::move(definition);
+    return terms;
+}
+
+CompiledDefinition::CompiledDefinition(Room room, bool captures, SharedText parent_text,
+                                       SharedTerms own_terms)
+    : parent(std::move(parent_text)),
+      terms(std::move(own_terms)),
+      source(terms->source),
+      limits(terms->limits),
+      name_size(room.bytes),
+      mode(source.mode),
+      has_captures(captures),
+      quick(terms->quick),
+      refuses_all(terms->refuses_all),
+      overflow(terms->overflow) {}
+
+std::unique_ptr<CompiledDefinition> CompiledDefinition::make(std::string_view name,
+                                                             SharedText parent, SharedTerms terms) {
+    WEIR_ASSERT(name.size() <= kMaxNameBytes && terms != nullptr);
+    const Room room{static_cast<std::uint16_t>(name.size())};
+    std::unique_ptr<CompiledDefinition> made(new (room) CompiledDefinition(
+        room, is_template(name), std::move(parent), std::move(terms)));
+    std::copy(name.begin(), name.end(), reinterpret_cast<char*>(made.get() + 1));
+    if (made->has_captures) {
+        TemplatePatterns patterns{NamePattern::parse(name).value(), {}};
+        if (!made->parent.empty()) {
+            patterns.parent = NamePattern::parse(made->parent.view()).value();
+        }
+        made->patterns = std::make_unique<const TemplatePatterns>(std::move(patterns));
+    }
+    return made;
 }
 
 DefinitionTable::~DefinitionTable() {

@@ -3,28 +3,38 @@
 // CompiledDefinition is immutable. An edit makes a new one, which takes the old one's place in the
 // DefinitionTable. The old one is freed when no thread can see it any more.
 //
+// A set of a million definitions has a few different limits and options. So what is compiled of
+// these, the terms, is shared by all definitions that have the same (terms_pool.h), and a
+// definition itself has little more than its name.
+//
 // Thread-safety: any thread may read a CompiledDefinition. For the table see DefinitionTable.
-// Ownership: the DefinitionTable owns the definitions in it.
+// Ownership: the DefinitionTable owns the definitions in it, and these share their terms.
 // Invariant: no two limits of one definition, former ones included, have the same identity.
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/assert.h"
 #include "limiter/definition.h"
 #include "limiter/name_pattern.h"
+#include "limiter/shared_text.h"
 
 namespace weir::limiter {
 
 /// An overflow instance allows this many times its template's limits.
 inline constexpr double kOverflowFactor = 10;
 
-/// The value of CompiledDefinition::enforced_below with which every key is enforced.
+/// The value of CompiledTerms::enforced_below with which every key is enforced.
 inline constexpr std::uint64_t kAllKeys = ~std::uint64_t{0};
 
 /// One limit with its borders resolved. Amounts are in its unit, rates per second.
@@ -38,8 +48,7 @@ struct CompiledLimit {
     /// check_quickly() may judge this limit: it is not 0, its debt is the default, and weights are
     /// known before the decision (it does not count response bytes).
     bool quick = false;
-    std::uint8_t identity = 0;  // tells the records of one instance apart: see compile()
-    bool fresh = false;         // the identity is new or meant another (unit, period) before
+    std::uint8_t identity = 0;  // tells the records of one instance apart: see compile_terms()
     /// True: while the limit is isolated, `safe` holds instead of it or, if there is no `safe`,
     /// everything is refused.
     bool special_when_isolated = false;
@@ -54,31 +63,85 @@ struct FormerLimit {
     Unit unit = Unit::requests;
     Duration period{};
     std::uint8_t identity = 0;
+    friend bool operator==(const FormerLimit&, const FormerLimit&) = default;
 };
 
-/// One definition as check() reads it. It never changes, apart from `overflow_instance` and `full`.
-struct CompiledDefinition {
+/// What definitions with equal limits and options have in common. It counts the definitions that
+/// share it, so that each needs no more than a pointer to it.
+struct CompiledTerms : boost::intrusive_ref_counter<CompiledTerms, boost::thread_safe_counter> {
+    /// The definition without its name and its parent.
     QuotaDefinition source;
-    NamePattern pattern;
-    std::optional<NamePattern> parent;
     std::vector<CompiledLimit> limits;
-    Mode mode = Mode::enforce;
+    /// Limits that the definition had before, the newest first, at most kMaxFormer.
+    std::vector<FormerLimit> former;
     /// Keys whose hash is below this are enforced; the others are shadowed.
     std::uint64_t enforced_below = kAllKeys;
-    bool has_captures = false;
     bool quick = false;        // enforced for all keys, all limits quick: see check_quickly()
     bool refuses_all = false;  // one of its limits is 0
     bool overflow = false;  // of a template's overflow instances: its limits times kOverflowFactor
+    /// It was numbered without a definition before it.
+    bool first = false;
+
+    /// The limit of this unit and period, or null.
+    [[nodiscard]] const CompiledLimit* find(Unit unit, Duration period) const;
+    /// Whether a limit or a former limit has this unit and period.
+    [[nodiscard]] bool knows(Unit unit, Duration period) const;
+    /// Whether a former limit has this identity.
+    [[nodiscard]] bool was_former(std::uint8_t identity) const {
+        return std::any_of(former.begin(), former.end(), [identity](const FormerLimit& limit) {
+            return limit.identity == identity;
+        });
+    }
+};
+
+using SharedTerms = boost::intrusive_ptr<const CompiledTerms>;
+
+/// The name of a template and the text of its parent, parsed.
+struct TemplatePatterns {
+    NamePattern name;
+    std::optional<NamePattern> parent;
+};
+
+/// One definition as check() reads it. It never changes, apart from `overflow_instance` and `full`.
+/// Its name stands behind it in the same block of memory, and make() makes it.
+struct CompiledDefinition {
+    [[nodiscard]] static std::unique_ptr<CompiledDefinition> make(std::string_view name,
+                                                                  SharedText parent,
+                                                                  SharedTerms terms);
+    CompiledDefinition(const CompiledDefinition&) = delete;
+    CompiledDefinition& operator=(const CompiledDefinition&) = delete;
+    ~CompiledDefinition() = default;
+    /// Without a size, because the block is longer than sizeof(CompiledDefinition).
+    static void operator delete(void* memory) { ::operator delete(memory); }
+
+    [[nodiscard]] std::string_view name() const {
+        return {reinterpret_cast<const char*>(this + 1), name_size};
+    }
+
+    const SharedText parent;                           // its text; empty = it has none
+    std::unique_ptr<const TemplatePatterns> patterns;  // of a template; null for an exact name
+    const SharedTerms terms;
+    // What a decision reads of the terms is here as well, so that it waits for memory once less.
+    const QuotaDefinition& source;                // of the terms: without name and parent
+    const std::span<const CompiledLimit> limits;  // of the terms
+    const std::uint16_t name_size;
+    const Mode mode;
+    const bool has_captures;
+    const bool quick;  // of the terms, as what follows
+    const bool refuses_all;
+    const bool overflow;
+    /// Whether there was no room for its latest new instance.
+    mutable std::atomic<bool> full{false};
     std::uint32_t statistics = 0;  // the slot of its figures (figures.h)
     /// The overflow instance of a template, for workers that cannot wait until another instance is
     /// made.
     mutable std::atomic<std::uint32_t> overflow_instance{0};
-    /// Whether there was no room for its latest new instance.
-    mutable std::atomic<bool> full{false};
-    /// Limits that the definition had before, the newest first, at most kMaxFormer; null if there
-    /// are none.
-    std::unique_ptr<const std::vector<FormerLimit>> former;
 
+    /// The name of the parent of the instance that has this name. The definition must have a
+    /// parent.
+    [[nodiscard]] std::string parent_of(std::string_view instance) const;
+    /// The definition as it was given.
+    [[nodiscard]] QuotaDefinition definition() const;
     /// The limit of this identity, or null. `hint` is the index at which it probably lies: edits of
     /// definitions may have moved it.
     [[nodiscard]] const CompiledLimit* find(std::uint8_t identity, std::size_t hint) const {
@@ -94,29 +157,36 @@ struct CompiledDefinition {
         return nullptr;
     }
     /// The limit of this unit and period, or null.
-    [[nodiscard]] const CompiledLimit* find(Unit unit, Duration period) const;
+    [[nodiscard]] const CompiledLimit* find(Unit unit, Duration period) const {
+        return terms->find(unit, period);
+    }
     /// Whether a former limit has this identity.
     [[nodiscard]] bool was_former(std::uint8_t identity) const {
-        return former != nullptr &&
-               std::any_of(former->begin(), former->end(), [identity](const FormerLimit& limit) {
-                   return limit.identity == identity;
-               });
+        return terms->was_former(identity);
     }
+
+  private:
+    struct Room {
+        std::uint16_t bytes;  // of the name
+    };
+    CompiledDefinition(Room room, bool captures, SharedText parent_text, SharedTerms own_terms);
+    static void* operator new(std::size_t size, Room room) {
+        return ::operator new(size + room.bytes);
+    }
+    static void operator delete(void* memory, Room) { ::operator delete(memory); }
 };
 
 /// Former limits that a definition remembers: at least as many as one edit can take away.
 inline constexpr std::size_t kMaxFormer = kMaxLimitsPerQuota;
 
-/// Compiles a definition, which must be valid. Each limit gets an identity: a number of one byte by
-/// which the instances of this definition know its records. Identities differ within one definition
-/// only. A limit keeps the one that it has in `before`, the definition that this one replaces (or
-/// null), even when an edit took the limit away and another brings it back. The identity of a new
-/// limit is chosen from a hash of (unit, period), so that an instance that moves to another
-/// definition mostly finds the same identities there.
-[[nodiscard]] std::unique_ptr<CompiledDefinition> compile(const QuotaDefinition& definition,
-                                                          const CompiledDefinition* before,
-                                                          bool overflow);
-
+/// Compiles the terms of a definition, which must be valid; its name and parent do not matter. Each
+/// limit gets an identity: a number of one byte by which the instances of this definition know its
+/// records. Identities differ within one definition only. A limit keeps the one that it has in
+/// `before`, the terms that these replace (or null), even when an edit took the limit away and
+/// another brings it back. The identity of a new limit is chosen from a hash of (unit, period), so
+/// that an instance that moves to another definition mostly finds the same identities there.
+[[nodiscard]] SharedTerms compile_terms(QuotaDefinition definition, const CompiledTerms* before,
+                                        bool overflow);
 /// Definitions by index. The index of a name stays the same while the name is defined. Any thread
 /// may call get() inside an Epochs section; everything else is for the control thread.
 class DefinitionTable {

@@ -20,9 +20,14 @@ std::optional<std::uint32_t> CompiledDefinitions::match(std::string_view name,
 }
 
 std::uint32_t CompiledDefinitions::index_of(const std::string& name) const {
-    const auto known = indices_.find(name);
-    WEIR_ASSERT(known == indices_.end() || table_.get(known->second) != nullptr);
-    return known == indices_.end() ? 0 : known->second;
+    if (!is_template(name)) {
+        const auto exact = exact_.find(hash(name));
+        WEIR_ASSERT(!exact || table_.get(exact->value) != nullptr);
+        return exact ? exact->value : 0;
+    }
+    const auto known = template_indices_.find(name);
+    WEIR_ASSERT(known == template_indices_.end() || table_.get(known->second) != nullptr);
+    return known == template_indices_.end() ? 0 : known->second;
 }
 
 const CompiledDefinition* CompiledDefinitions::definition_for(std::string_view name) const {
@@ -33,11 +38,12 @@ const CompiledDefinition* CompiledDefinitions::definition_for(std::string_view n
 
 std::vector<QuotaDefinition> CompiledDefinitions::all() const {
     std::vector<QuotaDefinition> definitions;
-    definitions.reserve(indices_.size());
-    for (const auto& [name, index] : indices_) {
+    definitions.reserve(size_);
+    for (std::uint32_t index = 1; index < table_.size(); ++index) {
         const CompiledDefinition* const definition = table_.get(index);
-        WEIR_ASSERT(definition != nullptr && definition->source.name == name);
-        definitions.push_back(definition->source);
+        if (definition != nullptr && !definition->overflow) {
+            definitions.push_back(definition->definition());
+        }
     }
     std::sort(definitions.begin(), definitions.end(),
               [](const auto& left, const auto& right) { return left.name < right.name; });
@@ -48,7 +54,7 @@ std::vector<QuotaDefinition> CompiledDefinitions::all() const {
 
 std::optional<ChangeObjection> CompiledDefinitions::objection_to(
     const QuotaDefinition& definition) const {
-    if (indices_.size() >= kMaxDefinitions && !indices_.contains(definition.name)) {
+    if (size_ >= kMaxDefinitions && index_of(definition.name) == 0) {
         return ChangeObjection::too_many;
     }
     if (would_be_own_ancestor(definition)) {
@@ -59,21 +65,35 @@ std::optional<ChangeObjection> CompiledDefinitions::objection_to(
 
 /// Whether the definition's parents lead back to it, or go on without an end.
 bool CompiledDefinitions::would_be_own_ancestor(const QuotaDefinition& definition) const {
-    const std::string* parent = definition.parent ? &*definition.parent : nullptr;
-    for (std::size_t depth = 0; parent != nullptr && depth <= kMaxChainDepth; ++depth) {
-        const CompiledDefinition* const above = definition_for(*parent);
+    std::string_view parent = definition.parent ? std::string_view(*definition.parent) : "";
+    for (std::size_t depth = 0; !parent.empty() && depth <= kMaxChainDepth; ++depth) {
+        const CompiledDefinition* const above = definition_for(parent);
         if (above == nullptr) {
             return false;
         }
-        if (above->source.name == definition.name) {
+        if (above->name() == definition.name) {
             return true;
         }
-        parent = above->source.parent ? &*above->source.parent : nullptr;
+        parent = above->parent.view();
     }
-    return parent != nullptr;
+    return !parent.empty();
 }
 
 // --- steps of an edit ----------------------------------------------------------------------------
+
+std::unique_ptr<CompiledDefinition> CompiledDefinitions::compiled(const QuotaDefinition& definition,
+                                                                  const CompiledDefinition* before,
+                                                                  bool overflow) {
+    const std::string_view text = definition.parent ? std::string_view(*definition.parent) : "";
+    // Children mostly come with those of the same few parents.
+    SharedText& parent = parents_[hash(text) % parents_.size()];
+    if (parent.view() != text) {
+        parent = SharedText(text);
+    }
+    return CompiledDefinition::make(
+        definition.name, parent,
+        terms_.terms_of(definition, before == nullptr ? nullptr : before->terms.get(), overflow));
+}
 
 std::uint32_t CompiledDefinitions::allocate() {
     const auto index = table_.allocate();
@@ -98,10 +118,11 @@ Replaced CompiledDefinitions::free(std::uint32_t index) {
 
 Replaced CompiledDefinitions::add_name(const std::string& name, std::uint32_t index) {
     const CompiledDefinition* const definition = table_.get(index);
-    WEIR_ASSERT(definition != nullptr && definition->source.name == name);
-    const bool added = indices_.emplace(name, index).second;
-    WEIR_ASSERT(added);
+    WEIR_ASSERT(definition != nullptr && definition->name() == name);
+    WEIR_ASSERT(index_of(name) == 0);
+    ++size_;
     if (definition->has_captures) {
+        template_indices_.emplace(name, index);
         templates_.insert(index);
         return nullptr;
     }
@@ -114,12 +135,14 @@ Replaced CompiledDefinitions::add_name(const std::string& name, std::uint32_t in
 }
 
 void CompiledDefinitions::remove_name(const std::string& name) {
-    const auto known = indices_.find(name);
-    WEIR_ASSERT(known != indices_.end());
-    if (templates_.erase(known->second) == 0) {
+    const std::uint32_t index = index_of(name);
+    WEIR_ASSERT(index != 0 && size_ > 0);
+    --size_;
+    if (templates_.erase(index) == 0) {
         exact_.erase(hash(name));
+    } else {
+        template_indices_.erase(name);
     }
-    indices_.erase(known);
 }
 
 Replaced CompiledDefinitions::rebuild_templates() {
@@ -127,7 +150,7 @@ Replaced CompiledDefinitions::rebuild_templates() {
     for (const std::uint32_t definition : templates_) {
         const CompiledDefinition* const compiled = table_.get(definition);
         WEIR_ASSERT(compiled != nullptr && compiled->has_captures);
-        index->add(compiled->pattern, definition);
+        index->add(compiled->patterns->name, definition);
     }
     Replaced outdated = std::move(template_index_owner_);
     template_index_.store(index.get(), std::memory_order_release);

@@ -11,6 +11,7 @@
 // definition. Each template has a second definition for its overflow instances, which has an index
 // but no name.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,7 @@
 #include "limiter/name_table.h"
 #include "limiter/record.h"
 #include "limiter/template_index.h"
+#include "limiter/terms_pool.h"
 
 namespace weir::limiter {
 
@@ -61,9 +63,10 @@ class CompiledDefinitions {
     }
 
     // --- control thread: questions ---------------------------------------------------------------
-    /// The index of the definition that has exactly this name or template, or 0.
+    /// The index of the definition that has exactly this name or template, or 0. Exact names are
+    /// told apart by their hashes, as match() does.
     [[nodiscard]] std::uint32_t index_of(const std::string& name) const;
-    [[nodiscard]] std::size_t size() const { return indices_.size(); }
+    [[nodiscard]] std::size_t size() const { return size_; }
     /// The definition that a name falls under, or null.
     [[nodiscard]] const CompiledDefinition* definition_for(std::string_view name) const;
     /// Copies of all definitions, in the order of their names.
@@ -82,6 +85,11 @@ class CompiledDefinitions {
     // that matches a name meanwhile finds what was before or what is now, also a worker that makes
     // an instance under the creation lock. What the two return goes to DefinitionEdit::retire()
     // after that, which takes the creation lock.
+    /// Compiles a definition, which must be valid, with the terms that others have in common with
+    /// it. `before` is the definition that it replaces, or null.
+    [[nodiscard]] std::unique_ptr<CompiledDefinition> compiled(const QuotaDefinition& definition,
+                                                               const CompiledDefinition* before,
+                                                               bool overflow);
     /// Takes a free index.
     [[nodiscard]] std::uint32_t allocate();
     /// Puts a definition at an index and returns the one that was there.
@@ -108,8 +116,11 @@ class CompiledDefinitions {
     std::atomic<const TemplateIndex*> template_index_{nullptr};
     std::shared_ptr<const TemplateIndex> template_index_owner_;
     std::atomic<std::uint32_t> version_{1};
-    std::unordered_map<std::string, std::uint32_t> indices_;  // by name or template
+    std::unordered_map<std::string, std::uint32_t> template_indices_;
     std::unordered_set<std::uint32_t> templates_;
+    std::size_t size_ = 0;
+    TermsPool terms_;
+    std::array<SharedText, 256> parents_;  // of the definitions that were compiled last, by hash
 };
 
 }  // namespace weir::limiter

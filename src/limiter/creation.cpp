@@ -11,19 +11,20 @@ namespace {
 
 void prefetch(const LimitRecord& record) { __builtin_prefetch(&record, 1, 3); }
 
-/// The name of the parent of an instance: what the definition says, with the name's captures.
-std::string parent_name(const CompiledDefinition& definition, std::string_view name) {
-    WEIR_ASSERT(definition.parent.has_value());
-    const auto captures = definition.pattern.match(name);
-    return definition.parent->expand(captures ? *captures : NamedCaptures{});
-}
-
 }  // namespace
 
-LeafId Creation::find(ThreadContext& thread, std::string_view name, Instant now) {
+AskedName Creation::ask(ThreadContext& thread, std::string_view name) const {
+    store_.epochs.enter(thread.epoch);
+    const AskedName asked{name, definitions_.hash(name)};
+    store_.names.prefetch(asked.hash);
+    return asked;
+}
+
+LeafId Creation::find(ThreadContext& thread, const AskedName& asked, Instant now) {
     InstanceStore& store = store_;
     store.epochs.enter(thread.epoch);
-    const std::uint64_t key = definitions_.hash(name);
+    const std::string_view name = asked.name;
+    const std::uint64_t key = asked.hash;
     if (const auto entry = store.names.find(key)) {
         const LeafId leaf = Instances::leaf_of(*entry);
         prefetch(store.record(leaf.instance));
@@ -74,10 +75,10 @@ void Creation::plan(std::string_view name, std::uint64_t hash, NameChain& chain)
         WEIR_ASSERT(compiled != nullptr);
         NameChain::Level& level = chain.levels[chain.size++];
         level = {*definition, hash, name, {}};
-        if (!compiled->parent) {
+        if (compiled->parent.empty()) {
             return;
         }
-        level.parent = parent_name(*compiled, name);
+        level.parent = compiled->parent_of(name);
         name = level.parent;
         hash = definitions_.hash(name);
     }
@@ -140,9 +141,9 @@ std::uint32_t Creation::build(std::uint32_t definition, std::string_view name, L
 
 LeafId Creation::overflow_parent(const CompiledDefinition& definition, Instant now) {
     LeafId parent;
-    if (definition.parent) {
+    if (!definition.parent.empty()) {
         // The text of a template, taken as a name, falls under that template.
-        const std::string& text = *definition.source.parent;
+        const std::string_view text = definition.parent.view();
         const auto above = definitions_.match(text, definitions_.hash(text));
         if (above && definitions_.get(*above)->has_captures) {
             parent.instance = overflow_instance(*above, now);
@@ -160,7 +161,7 @@ std::uint32_t Creation::overflow_instance(std::uint32_t definition, Instant now)
     const CompiledDefinition* const compiled = definitions_.get(overflow_definition);
     WEIR_ASSERT(compiled != nullptr && compiled->overflow);
     const LeafId parent = overflow_parent(*compiled, now);
-    const std::string name = compiled->source.name + std::string(kOverflowSuffix);
+    const std::string name = std::string(compiled->name()) + std::string(kOverflowSuffix);
     const std::uint32_t id = build(overflow_definition, name, parent, now);
     instances_.members(definition).overflow_instance = id;
     if (id != 0) {
@@ -221,8 +222,8 @@ LeafId Creation::overflow_without_lock(ThreadContext& thread, std::string_view n
         return ensure_waiting(name, hash, now);
     }
     LeafId parent;
-    if (compiled->parent) {
-        const std::string above = parent_name(*compiled, name);
+    if (!compiled->parent.empty()) {
+        const std::string above = compiled->parent_of(name);
         parent = overflow_without_lock(thread, above, definitions_.hash(above), now);
     }
     LeafId leaf = above_parent(instance, parent);

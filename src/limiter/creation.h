@@ -37,8 +37,10 @@ class Creation {
           definitions_(definitions),
           options_(options) {}
 
+    /// The first half of find(), see Limiter::ask().
+    [[nodiscard]] AskedName ask(ThreadContext& thread, std::string_view name) const;
     /// The instance of this name; a LeafId that is false if no definition matches the name.
-    [[nodiscard]] LeafId find(ThreadContext& thread, std::string_view name, Instant now);
+    [[nodiscard]] LeafId find(ThreadContext& thread, const AskedName& asked, Instant now);
     /// The same for a caller that holds the creation lock.
     LeafId ensure(std::string_view name, Instant now);
     /// The overflow instance of the template with this index; makes it when it is first needed. 0

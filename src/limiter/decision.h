@@ -23,6 +23,12 @@ struct Weights {
     double cost = 1;
 };
 
+/// A name that Limiter::ask() was given, on its way to Limiter::find().
+struct AskedName {
+    std::string_view name;
+    std::uint64_t hash = 0;  // keyed, of this process
+};
+
 /// The instance of the quota that a request was routed to. False when there is no quota of that
 /// name.
 ///

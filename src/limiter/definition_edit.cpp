@@ -23,7 +23,7 @@ void DefinitionEdit::retire(Replaced object) {
 
 void DefinitionEdit::put(const QuotaDefinition& definition) {
     const std::uint32_t index = parts_.definitions.index_of(definition.name);
-    if (index != 0 && parts_.definitions.get(index)->source == definition) {
+    if (index != 0 && parts_.definitions.get(index)->definition() == definition) {
         return;
     }
     std::unique_ptr<CompiledDefinition> fresh = compiled(definition, index);
@@ -45,12 +45,12 @@ std::unique_ptr<CompiledDefinition> DefinitionEdit::compiled(const QuotaDefiniti
                                                              std::uint32_t index) {
     const CompiledDefinition* const old = index != 0 ? parts_.definitions.get(index) : nullptr;
     WEIR_ASSERT((old != nullptr) == (index != 0));
-    std::unique_ptr<CompiledDefinition> fresh = compile(definition, old, false);
+    std::unique_ptr<CompiledDefinition> fresh = parts_.definitions.compiled(definition, old, false);
     if (old == nullptr) {
         fresh->statistics = parts_.figures.take_slot();
         return fresh;
     }
-    if (old->source.parent != definition.parent) {
+    if (old->parent.view() != definition.parent.value_or("")) {
         touched_parents_.push_back(index);
     }
     fresh->overflow_instance.store(old->overflow_instance.load(kRelaxed), kRelaxed);
@@ -63,8 +63,8 @@ std::unique_ptr<CompiledDefinition> DefinitionEdit::compiled(const QuotaDefiniti
 void DefinitionEdit::place_overflow(std::uint32_t index, const QuotaDefinition& definition,
                                     std::uint32_t slot) {
     const std::uint32_t overflow = parts_.instances.members(index).overflow_definition;
-    auto fresh =
-        compile(definition, overflow != 0 ? parts_.definitions.get(overflow) : nullptr, true);
+    auto fresh = parts_.definitions.compiled(
+        definition, overflow != 0 ? parts_.definitions.get(overflow) : nullptr, true);
     WEIR_ASSERT(fresh->overflow && fresh->has_captures);
     fresh->statistics = slot;
     const std::uint32_t placed = place(overflow, std::move(fresh));
@@ -98,7 +98,7 @@ void DefinitionEdit::prepare_records(std::uint32_t index, const CompiledDefiniti
         if (old != nullptr) {
             parts_.records.bring_to_now(id, *old, now_);
         }
-        parts_.records.clear_reused(id, fresh, now_);
+        parts_.records.clear_reused(id, old, fresh, now_);
         (void)parts_.records.add_missing(id, fresh, now_);
     });
 }
@@ -157,7 +157,7 @@ bool DefinitionEdit::is_removed(std::uint32_t definition) const {
 /// concerned or, if the new identity is that of another limit of the old definition, is judged by
 /// that limit and charged to it. This happens once. No order of stores would prevent it, because a
 /// request reads the definition first and the identities later. Most limits keep their identity
-/// (compile()), and most of the others get one that no other limit had.
+/// (compile_terms()), and most of the others get one that no other limit had.
 bool DefinitionEdit::reassign(std::uint32_t id) {
     const CompiledDefinitions& definitions = parts_.definitions;
     LimitRecord& record = parts_.store.record(id);
@@ -234,7 +234,8 @@ void DefinitionEdit::follow_exact(const std::string& name) {
 void DefinitionEdit::follow_parents(std::uint32_t index) {
     const auto settle = [&](std::uint32_t id) { settle_parent(id); };
     parts_.instances.for_each_member(index, settle);
-    const std::uint32_t overflow = parts_.instances.members(index).overflow_definition;
+    const std::uint32_t overflow =
+        std::as_const(parts_.instances).members(index).overflow_definition;
     if (overflow != 0) {
         parts_.instances.for_each_member(overflow, settle);
     }
@@ -269,7 +270,7 @@ void DefinitionEdit::leave_overflow_instance(std::uint32_t definition) {
     std::uint32_t overflow = 0;
     {
         const std::lock_guard held(parts_.store.lock);
-        overflow = parts_.instances.members(definition).overflow_instance;
+        overflow = std::as_const(parts_.instances).members(definition).overflow_instance;
         if (overflow == 0 || parts_.store.info(overflow).children == 0) {
             return;
         }
@@ -286,7 +287,7 @@ void DefinitionEdit::remove(std::uint32_t index) {
     const std::uint32_t slot = parts_.definitions.get(index)->statistics;
     {
         const std::lock_guard held(parts_.store.lock);
-        const Members& members = parts_.instances.members(index);
+        const Members& members = std::as_const(parts_.instances).members(index);
         const std::uint32_t overflow = members.overflow_definition;
         if (members.overflow_instance != 0) {
             parts_.instances.release_children(members.overflow_instance);

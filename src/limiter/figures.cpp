@@ -240,7 +240,7 @@ std::optional<DefinitionStatistics> Figures::statistics_of(std::string_view defi
         beyond += gauge_members(overflow, now, gauges);
     }
     DefinitionStatistics statistics =
-        to_statistics(compiled->statistics, compiled->source.name, compiled, gauges);
+        to_statistics(compiled->statistics, compiled->name(), compiled, gauges);
     if (compiled->statistics == 0) {  // a shared slot says nothing of this definition
         statistics.offered = statistics.admitted = statistics.refused = 0;
         statistics.shadow_refused = statistics.refunded = 0;
@@ -267,7 +267,7 @@ void Figures::for_each_statistics(Instant now,
         if (owners_[slot] != 0) {
             const CompiledDefinition* const definition = definitions_.get(owners_[slot]);
             WEIR_ASSERT(definition != nullptr && definition->statistics == slot);
-            report(slot, definition->source.name, definition);
+            report(slot, definition->name(), definition);
         }
     }
     if (definitions_.size() > slots_in_use()) {

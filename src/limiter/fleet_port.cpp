@@ -137,17 +137,21 @@ void FleetPort::take_over_pending(LimitRecord& record, ViewRecord& view, std::in
 }
 
 /// Gives the limit a view if it has none; false when there are no more.
-bool FleetPort::ensure_view(std::uint32_t id, Instant now) {
+bool FleetPort::ensure_view(std::uint32_t id, const Found& found, Instant now) {
     WEIR_ASSERT(id != 0 && id <= store_.high_water());
     LimitRecord& record = store_.record(id);
     if (store_.view_of(record) != nullptr) {
         return true;
     }
     const RecordLock locked(record);
+    // Without a view the line holds for ever, so its anchor may be old, and the level at it far
+    // above that of now. It is renewed, so that the line of the view begins at `now`.
+    const Bucket bucket = bucket_of(found);
+    (void)renew(bucket, nanoseconds(now));
     ViewRecord* view = nullptr;
     {
         const std::lock_guard held(store_.lock);
-        view = store_.attach_view(id);
+        view = store_.attach_view(id, -bucket.limit.parameters.rate);
     }
     if (view != nullptr) {
         take_over_pending(record, *view, nanoseconds(now));
@@ -157,7 +161,7 @@ bool FleetPort::ensure_view(std::uint32_t id, Instant now) {
 
 std::optional<LocalCounts> FleetPort::read(LimitRef limit, Instant now) {
     const Found found = resolve(limit);
-    if (found.limit == nullptr || !ensure_view(limit.record, now)) {
+    if (found.limit == nullptr || !ensure_view(limit.record, found, now)) {
         return std::nullopt;
     }
     const Bucket bucket = bucket_of(found);
@@ -169,13 +173,32 @@ std::optional<LocalCounts> FleetPort::read(LimitRef limit, Instant now) {
     return local_counts(bucket, nanoseconds(now));
 }
 
+std::optional<UnviewedCounts> FleetPort::take_unviewed(LimitRef limit, Instant now) {
+    const Found found = resolve(limit);
+    if (found.limit == nullptr || !found.limit->fleet) {
+        return std::nullopt;
+    }
+    const Bucket bucket = bucket_of(found);
+    if (bucket.view != nullptr) {
+        return std::nullopt;
+    }
+    LimitRecord& record = bucket.record;
+    UnviewedCounts counts;
+    counts.admitted =
+        static_cast<double>(unpack_pending(record.pending.exchange(0, kRelaxed)).admitted);
+    counts.offered_rate = own_offered_rate(record, nanoseconds(now));
+    counts.level = std::max(0.0, look_at(bucket, nanoseconds(now)).level);
+    counts.typical = typical_of(record);
+    return counts;
+}
+
 bool FleetPort::install(LimitRef limit, const FleetView& view, Instant now) {
     if (!plausible(view)) {
         ++bad_views_;
         return false;
     }
     const Found found = resolve(limit);
-    if (found.limit == nullptr || !found.limit->fleet || !ensure_view(limit.record, now)) {
+    if (found.limit == nullptr || !found.limit->fleet || !ensure_view(limit.record, found, now)) {
         return false;
     }
     const Bucket bucket = bucket_of(found);
@@ -226,7 +249,7 @@ void FleetPort::set_isolated(const Found& found, const Bucket& bucket, bool isol
 
 bool FleetPort::isolate(LimitRef limit, bool isolated, Instant now) {
     const Found found = resolve(limit);
-    if (found.limit == nullptr || !found.limit->fleet || !ensure_view(limit.record, now)) {
+    if (found.limit == nullptr || !found.limit->fleet || !ensure_view(limit.record, found, now)) {
         return false;
     }
     if (is_isolated(*found.record) == isolated) {

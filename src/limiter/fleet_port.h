@@ -19,9 +19,9 @@
 #include "base/relaxed.h"
 #include "limiter/bucket.h"
 #include "limiter/compiled_definitions.h"
+#include "limiter/fleet_values.h"
 #include "limiter/instance_store.h"
 #include "limiter/instances.h"
-#include "limiter/sync.h"
 #include "limiter/thread_contexts.h"
 
 namespace weir::limiter {
@@ -41,6 +41,7 @@ class FleetPort {
     // --- control thread: as Limiter says it ------------------------------------------------------
     void drain_active(const std::function<void(LimitRef)>& visit);
     [[nodiscard]] std::optional<LocalCounts> read(LimitRef limit, Instant now);
+    [[nodiscard]] std::optional<UnviewedCounts> take_unviewed(LimitRef limit, Instant now);
     bool install(LimitRef limit, const FleetView& view, Instant now);
     void uninstall(LimitRef limit, Instant now);
     bool isolate(LimitRef limit, bool isolated, Instant now);
@@ -68,7 +69,7 @@ class FleetPort {
     [[nodiscard]] Bucket bucket_of(const Found& found) const;
     [[nodiscard]] std::optional<LimitRef> reference(std::uint32_t record) const;
     [[nodiscard]] std::optional<std::uint32_t> definition_of(std::string_view quota) const;
-    bool ensure_view(std::uint32_t id, Instant now);
+    bool ensure_view(std::uint32_t id, const Found& found, Instant now);
     static void take_over_pending(LimitRecord& record, ViewRecord& view, std::int64_t now);
     static void set_isolated(const Found& found, const Bucket& bucket, bool isolated,
                              double renewed);

@@ -89,15 +89,18 @@ void InstanceRecords::clear(std::uint32_t record_id, Instant now) {
     ++cleared_;
 }
 
-void InstanceRecords::clear_reused(std::uint32_t head, const CompiledDefinition& definition,
-                                   Instant now) {
+void InstanceRecords::clear_reused(std::uint32_t head, const CompiledDefinition* before,
+                                   const CompiledDefinition& definition, Instant now) {
     WEIR_ASSERT(store_.live_head(head));
     for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
         const std::uint8_t identity = store_.record(id).identity();
         const CompiledLimit* limit = definition.find(identity, 0);
         const bool unknown =
             limit == nullptr && identity != kNoIdentity && !definition.was_former(identity);
-        if (unknown || (limit != nullptr && limit->fresh)) {
+        // The number is new, or meant another limit until now.
+        const bool fresh = limit != nullptr &&
+                           (before == nullptr || !before->terms->knows(limit->unit, limit->period));
+        if (unknown || fresh) {
             clear(id, now);
         }
     }

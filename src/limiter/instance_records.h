@@ -34,7 +34,8 @@ class InstanceRecords {
     /// Clears the records whose identity means another limit in this definition than before, and
     /// those whose identity this definition does not know. The records that remain belong to limits
     /// of the definition or to its former limits.
-    void clear_reused(std::uint32_t head, const CompiledDefinition& definition, Instant now);
+    void clear_reused(std::uint32_t head, const CompiledDefinition* before,
+                      const CompiledDefinition& definition, Instant now);
     /// For an instance that moves from one definition to another: gives its records the identities
     /// that the other one uses for the same limits. A record whose limit the other definition does
     /// not have is cleared, because nobody would know later what its identity meant.

@@ -174,7 +174,7 @@ void InstanceStore::retire_instance(std::uint32_t id) {
     push(std::move(retired));
 }
 
-ViewRecord* InstanceStore::attach_view(std::uint32_t id) {
+ViewRecord* InstanceStore::attach_view(std::uint32_t id, double slope) {
     std::uint32_t index = view_high_water_ + 1;
     if (!free_views_.empty()) {
         index = free_views_.back();
@@ -188,6 +188,7 @@ ViewRecord* InstanceStore::attach_view(std::uint32_t id) {
     WEIR_ASSERT(records_[id].view.load(kRelaxed) == 0);
     ViewRecord* view = ::new (&views_[index]) ViewRecord();
     view->record.store(id, kRelaxed);
+    view->slope.store(slope, kRelaxed);
     records_[id].view.store(index, std::memory_order_release);
     ++views_in_use_;
     return view;

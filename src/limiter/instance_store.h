@@ -124,8 +124,8 @@ class InstanceStore {
     /// Frees all records and views of the instance as soon as no thread can see them. The caller
     /// has unlinked the instance before, so that it can no longer be found.
     void retire_instance(std::uint32_t id);
-    /// Gives the record a view; null when none is left.
-    ViewRecord* attach_view(std::uint32_t id);
+    /// Gives the record a view whose line has this slope; null when none is left.
+    ViewRecord* attach_view(std::uint32_t id, double slope);
     void detach_view(std::uint32_t id);
     /// Free the object as soon as no thread can see it. The caller has unlinked it before.
     void retire_slots(std::unique_ptr<NameTable::Slots> slots);

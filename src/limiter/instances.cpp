@@ -17,7 +17,9 @@ TableEntry entry_of(std::uint32_t id, std::uint32_t generation, std::uint32_t pa
 }  // namespace
 
 Instances::Instances(InstanceStore& store, const CompiledDefinitions& definitions)
-    : store_(store), definitions_(definitions), members_(1) {}
+    : store_(store), definitions_(definitions) {
+    members_.reach(0);
+}
 
 std::uint32_t Instances::make(std::uint32_t definition, std::string_view name, LeafId parent,
                               Instant now) {
@@ -135,14 +137,17 @@ void Instances::move_to(std::uint32_t id, std::uint32_t definition) {
 
 void Instances::ensure_definition(std::uint32_t definition) {
     const std::lock_guard held(store_.lock);
-    members_.resize(std::max<std::size_t>(members_.size(), std::size_t{definition} + 1));
-    WEIR_ASSERT(members_[definition].live == 0);
+    members_.reach(definition);
+    WEIR_ASSERT(std::as_const(members_)[definition].live == 0);
 }
 
 void Instances::forget_definition(std::uint32_t definition) {
-    WEIR_ASSERT(definition != 0 && members(definition).live == 0);
-    ranks_.move(definition, SizeRanks::kNone);
-    members(definition) = {};
+    const Members& ring = std::as_const(members_)[definition];
+    WEIR_ASSERT(definition != 0 && ring.live == 0);
+    if (ring.rank != SizeRanks::kNone || ring.overflow_definition != 0) {
+        ranks_.move(definition, SizeRanks::kNone);
+        members(definition) = {};
+    }
 }
 
 void Instances::drop_overflow_instance(std::uint32_t id) {

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "limiter/compiled_definitions.h"
@@ -76,12 +77,8 @@ class Instances {
     void move_to(std::uint32_t id, std::uint32_t definition);
 
     // --- the instances of one definition ---------------------------------------------------------
-    [[nodiscard]] Members& members(std::uint32_t definition) {
-        WEIR_ASSERT(definition < members_.size());
-        return members_[definition];
-    }
+    [[nodiscard]] Members& members(std::uint32_t definition) { return members_[definition]; }
     [[nodiscard]] const Members& members(std::uint32_t definition) const {
-        WEIR_ASSERT(definition < members_.size());
         return members_[definition];
     }
     /// Makes place for the instances of a new definition. Takes the lock.
@@ -110,7 +107,7 @@ class Instances {
     template <class Visit>
     void for_each_of(const std::vector<std::uint32_t>& instances, Visit visit);
 
-    [[nodiscard]] std::size_t bytes() const { return members_.capacity() * sizeof(Members); }
+    [[nodiscard]] std::size_t bytes() const { return members_.bytes(); }
 
   private:
     void pin(std::uint32_t id);
@@ -131,7 +128,7 @@ class Instances {
 
     InstanceStore& store_;
     const CompiledDefinitions& definitions_;
-    std::vector<Members> members_;  // by index of the definition
+    MembersTable members_;  // by index of the definition
     SizeRanks ranks_{members_};
     std::uint32_t overflow_instances_ = 0;  // live ones
 };
@@ -142,9 +139,10 @@ void Instances::visit_members_now(std::uint32_t definition, Visit visit) {
     // The ids are noted first, because a visit may make a parent, for which another member may have
     // to be dropped.
     std::array<std::uint32_t, kVisitedAtOnce> ids;
-    const std::uint32_t live = members(definition).live;
+    const Members& ring = std::as_const(members_)[definition];
+    const std::uint32_t live = ring.live;
     WEIR_ASSERT(live <= kVisitedAtOnce);
-    for (std::uint32_t i = 0, id = members(definition).hand; i < live; ++i) {
+    for (std::uint32_t i = 0, id = ring.hand; i < live; ++i) {
         ids[i] = id;
         id = store_.info(id).next;
     }
@@ -159,7 +157,7 @@ template <class Visit>
 void Instances::for_each_member(std::uint32_t definition, Visit visit) {
     {
         const std::lock_guard held(store_.lock);
-        if (members(definition).live <= kVisitedAtOnce) {
+        if (std::as_const(members_)[definition].live <= kVisitedAtOnce) {
             visit_members_now(definition, visit);
             return;
         }

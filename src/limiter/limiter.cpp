@@ -101,7 +101,7 @@ std::vector<QuotaDefinition> Limiter::definitions() const { return parts_->defin
 
 std::optional<QuotaDefinition> Limiter::definition_for(std::string_view name) const {
     const CompiledDefinition* definition = parts_->definitions.definition_for(name);
-    return definition == nullptr ? std::nullopt : std::optional(definition->source);
+    return definition == nullptr ? std::nullopt : std::optional(definition->definition());
 }
 
 // --- upkeep --------------------------------------------------------------------------------------
@@ -181,8 +181,11 @@ ThreadContext& Limiter::register_thread(std::uint64_t seed) {
     return parts_->threads.add(seed, parts_->options.max_statistics + std::size_t{1});
 }
 void Limiter::quiescent(ThreadContext& thread) { Epochs::leave(thread.epoch); }
-LeafId Limiter::find(ThreadContext& thread, std::string_view name, Instant now) {
-    return parts_->creation.find(thread, name, now);
+AskedName Limiter::ask(ThreadContext& thread, std::string_view name) const {
+    return parts_->creation.ask(thread, name);
+}
+LeafId Limiter::find(ThreadContext& thread, const AskedName& asked, Instant now) {
+    return parts_->creation.find(thread, asked, now);
 }
 Decision Limiter::check(ThreadContext& thread, LeafId leaf, const Weights& weights, Instant now,
                         CheckMode mode, const RequestFields* fields) {
@@ -218,6 +221,9 @@ void Limiter::drain_active(const std::function<void(LimitRef)>& visit) {
 }
 std::optional<LocalCounts> Limiter::read(LimitRef limit, Instant now) {
     return parts_->fleet.read(limit, now);
+}
+std::optional<UnviewedCounts> Limiter::take_unviewed(LimitRef limit, Instant now) {
+    return parts_->fleet.take_unviewed(limit, now);
 }
 bool Limiter::install(LimitRef limit, const FleetView& view, Instant now) {
     return parts_->fleet.install(limit, view, now);

@@ -50,10 +50,10 @@
 #include "base/instant.h"
 #include "limiter/decision.h"
 #include "limiter/definition.h"
+#include "limiter/fleet_values.h"
 #include "limiter/laws.h"
 #include "limiter/limiter_options.h"
 #include "limiter/statistics.h"
-#include "limiter/sync.h"
 
 namespace weir::limiter {
 
@@ -109,9 +109,16 @@ class Limiter {
     /// Says that the thread holds no LeafId and no name any more. To be called once in every turn
     /// of the event loop.
     void quiescent(ThreadContext& thread);
+    /// Begins to look a name up: its place in the table of names is being fetched from memory while
+    /// the caller does other work. The name must live until find() has been called, which has to be
+    /// before the thread's next quiescent().
+    [[nodiscard]] AskedName ask(ThreadContext& thread, std::string_view name) const;
     /// The instance of this name, made on first use; a LeafId that is false if no definition
     /// matches the name.
-    [[nodiscard]] LeafId find(ThreadContext& thread, std::string_view name, Instant now);
+    [[nodiscard]] LeafId find(ThreadContext& thread, const AskedName& asked, Instant now);
+    [[nodiscard]] LeafId find(ThreadContext& thread, std::string_view name, Instant now) {
+        return find(thread, ask(thread, name), now);
+    }
     /// Decides about one request. `fields` are for quotas with enforced_by; without them the name
     /// of the leaf is the key.
     [[nodiscard]] Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights,
@@ -144,6 +151,9 @@ class Limiter {
     void drain_active(const std::function<void(LimitRef)>& visit);
     /// Brings the limit to `now` and reads it; nothing if the reference is stale.
     [[nodiscard]] std::optional<LocalCounts> read(LimitRef limit, Instant now);
+    /// Reads the limit without giving it a view, which costs memory, and takes what was counted
+    /// since the last call. Nothing if the reference is stale or the limit has a view.
+    [[nodiscard]] std::optional<UnviewedCounts> take_unviewed(LimitRef limit, Instant now);
     /// Makes the view the one that decisions use. False if the reference is stale or a value is out
     /// of range; the latter is counted.
     bool install(LimitRef limit, const FleetView& view, Instant now);

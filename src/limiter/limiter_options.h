@@ -12,6 +12,10 @@ namespace weir::limiter {
 /// The largest number of worker threads of one limiter.
 inline constexpr std::size_t kMaxThreads = 64;
 
+/// For so long after its last use an instance never makes room for another, unless the options say
+/// otherwise. Who corrects a charge later than that holds it (Limiter::hold()).
+inline constexpr Duration kBusyFor = std::chrono::seconds(1);
+
 struct LimiterOptions {
     /// The largest number of live instances of templates. May be at most 12,000,000.
     std::uint32_t max_instances = 1'000'000;
@@ -22,7 +26,7 @@ struct LimiterOptions {
     /// An instance that has been empty and unused for this time is dropped.
     Duration idle_after = std::chrono::seconds(60);
     /// An instance that was used in this time is never replaced by another.
-    Duration busy_for = std::chrono::seconds(1);
+    Duration busy_for = kBusyFor;
     /// The largest number of live instances of one template, unless its definition has a bound of
     /// its own. 0 stands for max_instances.
     std::uint32_t max_instances_per_template = 0;

@@ -4,9 +4,9 @@
 // two of 1,000,000 names have the same hash is 3e-8, and on the wire a quota is its 64-bit hash as
 // well.
 //
-// Thread-safety: any thread inside an Epochs section may call find(), which never waits. Everything
-// else is for one writer at a time, which the caller's lock ensures. Ownership: grow() gives the
-// old slots to the caller, who frees them when no thread can read them any more.
+// Thread-safety: any thread inside an Epochs section may call find() and prefetch(), which never
+// wait. Everything else is for one writer at a time, which the caller's lock ensures. Ownership:
+// grow() gives the old slots to the caller, who frees them when no thread can read them any more.
 
 #include <atomic>
 #include <bit>
@@ -38,6 +38,8 @@ class NameTable {
     ~NameTable();
 
     [[nodiscard]] std::optional<TableEntry> find(std::uint64_t hash) const;
+    /// Has the processor fetch the slot at which find() will begin.
+    void prefetch(std::uint64_t hash) const;
     /// Adds an entry. The hash must not be in the table yet, and load() must be below 0.9.
     void insert(std::uint64_t hash, TableEntry entry);
     /// Changes an entry in place. Does nothing if there is none with this hash.
@@ -73,6 +75,11 @@ struct NameTable::Slots {
     std::size_t used = 0;  // slots that are not empty: entries and tombstones
     LazyArray<Slot> slots;
 };
+
+inline void NameTable::prefetch(std::uint64_t hash) const {
+    const Slots& table = *slots_.load(std::memory_order_acquire);
+    __builtin_prefetch(&table.slots[key_of(hash) & table.mask], 0, 3);
+}
 
 inline std::optional<TableEntry> NameTable::find(std::uint64_t hash) const {
     const Slots& table = *slots_.load(std::memory_order_acquire);

@@ -7,8 +7,7 @@
 // Requests charge by adding to `level` with compare and swap. Without a view the line holds for
 // ever; with a view it is renewed every 10 ms. Renewing moves the anchor and needs the record's
 // lock bit, which request threads only ever try to take. `control` counts renewals, so that a
-// reader notices one that overlapped its reads. It then uses `level` alone, which is right for the
-// instant of the renewal.
+// reader notices one that overlapped its reads, and reads again (read_while_renewed() in bucket.h).
 
 #include <atomic>
 #include <bit>

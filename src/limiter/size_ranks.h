@@ -7,25 +7,11 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <vector>
 
 #include "base/assert.h"
+#include "limiter/members_table.h"
 
 namespace weir::limiter {
-
-/// The live instances of one definition. They form a ring (InstanceInfo), in which a search for
-/// room goes on where the last one ended.
-struct Members {
-    std::uint32_t hand = 0;  // the instance at which the next search begins; 0 = the ring is empty
-    std::uint32_t live = 0;
-    /// For a template, the index of the definition of its overflow instances.
-    std::uint32_t overflow_definition = 0;
-    std::uint32_t overflow_instance = 0;  // 0 until it is made, when it is first needed
-    /// Its rank in SizeRanks, with its two neighbours in the ring of that rank.
-    std::uint32_t rank = 0;
-    std::uint32_t rank_previous = 0;
-    std::uint32_t rank_next = 0;
-};
 
 class SizeRanks {
   public:
@@ -39,7 +25,7 @@ class SizeRanks {
         return static_cast<std::uint32_t>(std::bit_width(live));
     }
 
-    explicit SizeRanks(std::vector<Members>& members) : members_(members) {}
+    explicit SizeRanks(MembersTable& members) : members_(members) {}
 
     /// Moves the definition into the ring of this rank; kNone takes it out of all rings.
     void move(std::uint32_t definition, std::uint32_t rank) {
@@ -94,7 +80,7 @@ class SizeRanks {
         }
     }
 
-    std::vector<Members>& members_;
+    MembersTable& members_;
     std::array<std::uint32_t, kExact + 1> hands_{};
 };
 

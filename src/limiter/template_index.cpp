@@ -1,6 +1,7 @@
 #include "limiter/template_index.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -22,20 +23,15 @@ TemplateIndex::CaptureGroup& TemplateIndex::capture_group_of(Node& node, const S
 std::uint32_t TemplateIndex::child(std::uint32_t node, const Segment& segment) {
     WEIR_ASSERT(node < nodes_.size());
     const auto next = static_cast<std::uint32_t>(nodes_.size());
-    std::uint32_t found = 0;
-    bool added = false;
-    if (segment.literal) {
-        const auto place = nodes_[node].literals.try_emplace(segment.prefix, next);
-        found = place.first->second;
-        added = place.second;
-    } else {
-        // The capture's name does not matter here.
-        CaptureGroup& group = capture_group_of(nodes_[node], segment);
-        const auto place = group.nodes.try_emplace({segment.prefix, segment.suffix}, next);
-        found = place.first->second;
-        added = place.second;
-    }
-    if (added) {
+    const auto branch = [next](auto& children, auto&& key) {
+        return children.try_emplace(std::forward<decltype(key)>(key), next).first->second;
+    };
+    // The capture's name does not matter here.
+    const std::uint32_t found = segment.literal
+                                    ? branch(nodes_[node].literals, segment.prefix)
+                                    : branch(capture_group_of(nodes_[node], segment).nodes,
+                                             Edges{segment.prefix, segment.suffix});
+    if (found == next) {
         nodes_.emplace_back();
     }
     return found;

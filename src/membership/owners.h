@@ -22,6 +22,10 @@ using Shard = std::uint8_t;
 /// The shard of a quota, from quota_hash() of its name. The same for all members that speak this
 /// version of the protocol.
 [[nodiscard]] Shard shard_of(std::uint64_t quota_hash);
+/// The shard's bit in a set of shards.
+[[nodiscard]] constexpr std::uint16_t bit_of(Shard shard) {
+    return static_cast<std::uint16_t>(1U << shard);
+}
 
 /// A live member that may become an owner.
 struct Candidate {

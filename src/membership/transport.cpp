@@ -162,8 +162,8 @@ void Transport::receive_addressed(const Origin& origin, const gossip::Envelope& 
     }
 }
 
-/// A datagram of a member that said goodbye a moment ago: its hand-overs may come after the
-/// goodbye.
+/// A datagram of a member that said goodbye a moment ago: its hand-overs, and what it says last of
+/// quiet limits, may come after the goodbye.
 void Transport::receive_late(const Origin& origin, const gossip::Envelope& envelope, ByteSpan body,
                              Instant now) {
     const Sessions::Admitted admitted = sessions_.admit_late(envelope, now);
@@ -173,7 +173,9 @@ void Transport::receive_late(const Origin& origin, const gossip::Envelope& envel
     }
     ByteReader reader(body);
     while (const auto message = gossip::next_message(reader)) {
-        if (message->type == gossip::MessageType::handover) {
+        if (message->type == gossip::MessageType::handover ||
+            message->type == gossip::MessageType::quiet ||
+            message->type == gossip::MessageType::quiet_order) {
             deliver(origin, *message, admitted.age, now);
         } else {
             reject(gossip::Rejection::dead_sender);

@@ -9,6 +9,11 @@ namespace {
 /// false.
 constexpr std::uint64_t kCounterLeap = std::uint64_t{1} << 32;
 
+/// The member itself would not refute such a statement.
+bool leaps(const MemberUpdate& update, const Peer& known) {
+    return update.counter > known.member.counter + kCounterLeap;
+}
+
 }  // namespace
 
 void Updates::apply(const MemberUpdate& update, const gossip::MemberId& sender, Instant now) {
@@ -64,7 +69,7 @@ void Updates::apply_live(const MemberUpdate& update, Instant now) {
         pings_.challenge(update.id, now);  // to find out which of the two is there
         return;
     }
-    if (update.counter > known->member.counter + kCounterLeap) {
+    if (leaps(update, *known)) {
         return;
     }
     if (update.state == MemberState::alive) {
@@ -121,7 +126,7 @@ void Updates::apply_death(const MemberUpdate& update, const gossip::MemberId& se
         }
     } else if (update.state != MemberState::dead) {
         transitions_.remove(update.id, update.state, now);
-    } else if (update.counter >= known->member.counter) {
+    } else if (update.counter >= known->member.counter && !leaps(update, *known)) {
         doubt_life(*known, update, sender, now);
     }
 }

@@ -1,14 +1,14 @@
 #pragma once
-// Applies what members tell of each other: news in rumours, and pages of lists of members. Each
-// piece of news is compared with what is known here. Old news changes nothing; new news changes a
-// state (transitions.h) and is passed on. Not thread-safe.
+// Applies what members tell of each other, in rumours and in pages of their lists of members. Each
+// statement is compared with what is known here. An old one changes nothing; a new one changes the
+// member's state here (transitions.h) and is passed on. Not thread-safe.
 //
-// - Of two statements about a member the one with the higher counter wins, as in SWIM, because only
-//   the member itself raises it. A counter that is much higher than refutations can make it is a
-//   lie.
-// - A goodbye and a replacement are final. A death that others tell of counts as much as all
-//   confirmations of a suspicion together, but only ends a suspicion that has lasted its least time
-//   here.
+// - Each member has a counter, which only the member itself raises. Of two statements about a
+//   member the one with the higher counter is the newer one, as in SWIM. A counter that is higher
+//   than refutations can have made it is false, and so is the statement.
+// - Goodbyes and replacements are final. A death that others tell of is not: the member becomes a
+//   suspect here, and nobody else has to confirm that. It has the least time of a suspicion
+//   (suspicion.h) to refute it.
 // - A process that is unknown here becomes a member when a member tells that it lives. If another
 //   incarnation lives at the same address here, a challenge finds out which of the two is there.
 // - A process that hears that it is suspected, dead or gone refutes that by a higher counter.

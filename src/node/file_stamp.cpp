@@ -52,6 +52,12 @@ std::string stamp_of(const std::vector<std::string>& paths) {
     return text;
 }
 
+bool is_read_once(const std::string& path) {
+    std::error_code failure;
+    return fs::exists(path, failure) && !fs::is_regular_file(path, failure) &&
+           !fs::is_directory(path, failure);
+}
+
 void Stamps::note(const std::vector<std::string>& paths) {
     std::vector<std::string> lasting;
     std::copy_if(paths.begin(), paths.end(), std::back_inserter(lasting), [](const auto& path) {

@@ -12,6 +12,9 @@ namespace weir::node {
 /// files in them. It differs after every change, also of permissions.
 [[nodiscard]] std::string stamp_of(const std::vector<std::string>& paths);
 
+/// Whether this is a pipe or a device, which changes by being read.
+[[nodiscard]] bool is_read_once(const std::string& path);
+
 /// The stamps of files that are about to be read. Pipes and devices, which change by being read,
 /// have none.
 class Stamps {

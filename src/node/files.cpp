@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "config/parse.h"
 
@@ -61,6 +62,9 @@ Result<std::string> read_file(const std::string& path) {
     // One byte more than the parser accepts, so that the parser reports files that are too large.
     const std::size_t limit = config::ParseLimits{}.json_bytes + 1;
     std::string text;
+    if (const auto size = fs::file_size(path, failure); !failure) {
+        text.reserve(std::min<std::uintmax_t>(size, limit));
+    }
     std::array<char, 64 * 1024> block{};
     while (stream && text.size() < limit) {
         stream.read(block.data(), static_cast<std::streamsize>(block.size()));
@@ -85,6 +89,15 @@ std::vector<std::string> expand_quota_paths(const std::vector<std::string>& path
         }
     }
     return files;
+}
+
+std::function<std::size_t(std::span<char>)> read_in_pieces(const std::string& path) {
+    // Shared, because a std::function can be copied.
+    auto stream = std::make_shared<std::ifstream>(path, std::ios::binary);
+    return [stream](std::span<char> buffer) {
+        stream->read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+        return static_cast<std::size_t>(stream->gcount());
+    };
 }
 
 std::vector<config::SourceText> read_sources(const std::vector<std::string>& files,

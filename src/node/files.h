@@ -2,6 +2,9 @@
 // Reads files of configuration. The size of a file is bounded, and errors name the file. The
 // functions block on the file system and are not for threads that serve requests.
 
+#include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,10 @@
 namespace weir::node {
 
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
+
+/// Reads the next bytes of a file into the front of a buffer and returns how many; 0 at the end,
+/// and for a file that cannot be read.
+[[nodiscard]] std::function<std::size_t(std::span<char>)> read_in_pieces(const std::string& path);
 
 /// The quota files for these paths. A file stands for itself, a directory for its *.yaml, *.yml and
 /// *.json files in the order of their names. Files whose names begin with a dot are left out,

@@ -5,6 +5,7 @@
 
 #include "admin/figures.h"
 #include "config/settings_reload.h"
+#include "definitions/store.h"
 #include "engine/engine.h"
 #include "net/clock.h"
 #include "node/figures.h"
@@ -37,12 +38,15 @@ Host::Host(boost::asio::io_context& control, ConfigSource source, Loaded loaded,
     : source_(std::move(source)),
       settings_(std::move(loaded.settings)),
       first_sets_(std::move(loaded.sets)),
+      first_(loaded.quotas_later ? First::reading : First::done),
       listener_(listener),
       node_(control, settings_, seed),
       quota_watch_(control, [this] { reload(Reload::quotas); }),
       key_watch_(control, [this] { static_cast<void>(reload_keys(false)); }),
+      settings_watch_(control, [this] { compare_settings(); }),
       record_(source_.file.value_or(""), loaded.settings_hash),
       quotas_hash_(loaded.quotas_hash),
+      settings_hash_(loaded.settings_hash),
       reloader_(
           control, [this](Reload what) { return job(what); },
           [this](Reload what, const Loaded& again) {
@@ -60,6 +64,11 @@ Result<void> Host::open() {
     return {};
 }
 
+void Host::bound_memory(std::function<std::optional<std::uint64_t>()> left) {
+    room_left_ = left;
+    cluster().engine().definitions().bound_memory(std::move(left));
+}
+
 Result<void> Host::apply_first() {
     if (auto applied = node_.apply_first(std::exchange(first_sets_, {})); !applied) {
         return applied;
@@ -69,8 +78,13 @@ Result<void> Host::apply_first() {
 }
 
 void Host::start() {
+    node_.on_upkeep([this] { see_first_quotas(); });
     node_.on_late_outcome([this](const SetsOutcome& outcome) {
         listener_.late_outcome(outcome);
+        if (!outcome.refused.empty()) {
+            quotas_hash_ = 0;
+            record_.fail(Reload::quotas, outcome.refused);
+        }
         if (outcome.again) {
             reload(Reload::quotas);
         }
@@ -79,6 +93,7 @@ void Host::start() {
     quota_watch_.watch(settings_.quotas);
     reload(Reload::quotas);  // what changed between reading and watching
     watch_keys();
+    watch_settings();
 }
 
 Result<void> Host::reload_now() {
@@ -96,30 +111,64 @@ void Host::stop_reloading() {
     reloader_.stop();
     quota_watch_.stop();
     key_watch_.stop();
+    settings_watch_.stop();
 }
 
 Reloader::Job Host::job(Reload what) const {
-    return [what, settings = settings_, source = source_, known = quotas_hash_] {
-        return what == Reload::everything ? load(source)
-                                          : load_quotas(settings, known, source.documents);
+    ConfigSource source = source_;
+    source.long_quotas_later = false;
+    source.without_warnings = true;
+    source.room = room_left_ ? room_left_() : std::nullopt;
+    return [what, settings = settings_, source, known = quotas_hash_] {
+        return what == Reload::everything
+                   ? load(source)
+                   : load_quotas(settings, known, source.documents, source.room);
     };
+}
+
+/// Sees whether the first quotas of the files have come into force, or never will.
+void Host::see_first_quotas() {
+    const definitions::DefinitionStore& store = cluster().engine().definitions();
+    if (first_ != First::installing || store.loading() || store.waiting() > 0) {
+        return;
+    }
+    first_ = First::done;
+    std::vector<std::string> errors;
+    for (const auto& [set, problem] : node_.set_problems()) {
+        const auto sets = store.sets();
+        const bool other = std::any_of(sets.begin(), sets.end(),
+                                       [&name = set](const auto& one) { return one.set == name; });
+        if (!other) {  // and not only another generation or content of it
+            errors.push_back(problem);
+        }
+    }
+    if (!errors.empty()) {
+        listener_.first_quotas_failed(errors);
+    }
 }
 
 void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
     if (loaded.quotas_unchanged) {
         return;
     }
+    if (first_ == First::reading && !loaded.good()) {
+        listener_.first_quotas_failed(error_lines(loaded.diagnostics));
+        return;
+    }
     if (loaded.unreadable) {
         quota_watch_.again();
     }
+    files_too_large_.clear();
     if (!loaded.good()) {
         std::vector<std::string> errors = error_lines(loaded.diagnostics);
+        files_too_large_ = loaded.no_room ? errors.front() : "";
         if (by_hand || !loaded.unreadable || !record_.told(errors)) {
             fail(what, std::move(errors));
         }
         return;
     }
     SetsOutcome outcome = node_.apply(loaded.sets, by_hand);
+    first_ = first_ == First::reading ? First::installing : first_;
     listener_.sets_applied(outcome);
     quotas_hash_ = loaded.quotas_hash;
     if (what == Reload::everything) {
@@ -146,6 +195,8 @@ void Host::take_over_settings(const Loaded& loaded) {
     listener_.settings_taken_over(settings_, after_restart_);
     quota_watch_.watch(settings_.quotas);
     record_.settings_taken_over(loaded.settings_hash);
+    settings_hash_ = loaded.settings_hash;
+    compare_settings();
 }
 
 void Host::fail(Reload what, std::vector<std::string> errors) {
@@ -160,6 +211,21 @@ void Host::watch_keys() {
     }
     key_watch_.watch({settings_.cluster->key_file});
     static_cast<void>(reload_keys(false));  // what changed between reading and watching
+}
+
+void Host::watch_settings() {
+    if (source_.file) {
+        settings_watch_.watch({*source_.file});
+        compare_settings();
+    }
+}
+
+void Host::compare_settings() {
+    if (source_.file && is_read_once(*source_.file)) {
+        return;  // the file is as it was, and opening it could wait for a writer
+    }
+    const auto on_disk = settings_hash_on_disk(source_);
+    settings_differ_ = !on_disk || *on_disk != settings_hash_;
 }
 
 Result<void> Host::reload_keys(bool by_hand) {

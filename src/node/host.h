@@ -1,9 +1,9 @@
 #pragma once
 // One running member of a fleet with its files. It has the node and the settings in force. It
 // watches quota files and gossip keys and reads them again when they change; settings are read
-// again only when a reload of everything is requested. A sidecar (app) has a host, a proxy and
-// listeners, an embedding program (embed) only a host. Each reports to its users what it learns
-// through a HostListener.
+// again only when a reload of everything is requested, but a change of their file is noticed. A
+// sidecar (app) has a host, a proxy and listeners, an embedding program (embed) only a host. Each
+// reports to its users what it learns through a HostListener.
 //
 // If the files have errors, what was in force stays in force. Settings and quotas are put in force
 // together or not at all, keys independently of them.
@@ -15,7 +15,10 @@
 
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +44,9 @@ class HostListener {
     /// The key file could not be read again. The keys in use stay.
     virtual void keys_failed(const std::string& reason) = 0;
     virtual void keys_changed() {}
+    /// The quotas of the files, which were long and so read after start(), cannot be put in force.
+    /// As at a start with short ones, the owner of the host should end.
+    virtual void first_quotas_failed(const std::vector<std::string>& /*errors*/) {}
     /// Settings or quotas had errors. Nothing of them is put in force, except settings whose quotas
     /// are only in conflict.
     virtual void reload_failed(const std::vector<std::string>& errors) = 0;
@@ -72,6 +78,9 @@ class Host {
 
     /// Binds the gossip socket.
     [[nodiscard]] Result<void> open();
+    /// From now on sets of quotas that would take more bytes than `left` says are refused as a
+    /// whole; it says nothing if there is no bound. Valid after open().
+    void bound_memory(std::function<std::optional<std::uint64_t>()> left);
     /// Puts the quota sets of the files in force before it returns. The error is a conflict between
     /// them.
     [[nodiscard]] Result<void> apply_first();
@@ -97,6 +106,8 @@ class Host {
     /// listener uses.
     void join() { reloader_.join(); }
 
+    /// Whether the quotas of the files are still being loaded for the first time.
+    [[nodiscard]] bool loading() const { return first_ != First::done; }
     [[nodiscard]] const config::Settings& settings() const { return settings_; }
     [[nodiscard]] const std::vector<std::string>& watched_quotas() const {
         return quota_watch_.watched();
@@ -108,6 +119,18 @@ class Host {
     [[nodiscard]] admin::EngineQuotas& quotas() { return *quotas_; }
     /// Valid after open(). Without `settings_json`.
     [[nodiscard]] admin::ConfigFigures config_figures();
+    /// By set, why one was refused that does not fit into the memory.
+    [[nodiscard]] const std::map<std::string, std::string>& sets_too_large() const {
+        return node_.sets_too_large();
+    }
+    /// Why quota files were not even read, because there is no memory for that; empty if they were.
+    [[nodiscard]] const std::string& files_too_large() const { return files_too_large_; }
+    /// By set, why the file here is not in force.
+    [[nodiscard]] const std::map<std::string, std::string>& set_problems() const {
+        return node_.set_problems();
+    }
+    /// Whether the settings' file on disk is another one than that in force.
+    [[nodiscard]] bool settings_differ() const { return settings_differ_; }
     /// The sources of metrics that every member has; the owner adds its own. Valid after open().
     [[nodiscard]] admin::MetricsSources metrics_sources();
 
@@ -116,6 +139,9 @@ class Host {
     void take_over(Reload what, const Loaded& loaded, bool by_hand);
     void take_over_settings(const Loaded& loaded);
     void fail(Reload what, std::vector<std::string> errors);
+    void see_first_quotas();
+    void watch_settings();
+    void compare_settings();
     void watch_keys();
     /// Reads the keys again. The same problem is reported once, unless a person asked for the
     /// reload.
@@ -124,14 +150,22 @@ class Host {
 
     ConfigSource source_;
     config::Settings settings_;
+    std::function<std::optional<std::uint64_t>()> room_left_;
     std::vector<config::QuotaSet> first_sets_;
+    /// How far the first quotas of the files are: being read, being installed, or all in force.
+    enum class First : std::uint8_t { reading, installing, done };
+    First first_;
     HostListener& listener_;
     Node node_;
     FileWatch quota_watch_;
     FileWatch key_watch_;
+    FileWatch settings_watch_;
     std::unique_ptr<admin::EngineQuotas> quotas_;
     ReloadRecord record_;
-    std::uint64_t quotas_hash_;               ///< 0: the last reload failed, so read again
+    std::uint64_t quotas_hash_;    ///< 0: the last reload failed, so read again
+    std::uint64_t settings_hash_;  ///< of the settings in force
+    bool settings_differ_ = false;
+    std::string files_too_large_;
     std::vector<std::string> after_restart_;  ///< keys whose change waits for a restart
 
     /// The last member, because its thread must end before the others are destroyed.

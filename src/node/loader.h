@@ -4,6 +4,7 @@
 // while they are read are read again. The functions block on files and have no other side effects;
 // a running member calls them on a helper thread.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +24,18 @@ struct ConfigSource {
     /// Quota documents besides those of the files.
     std::vector<config::SourceText> documents = {};
     config::Reader reader = config::Reader::sidecar;
+    /// Long quota files are left for later, so that requests are served meanwhile.
+    bool long_quotas_later = false;
+    /// Warnings are not needed, so long sets are read without ever having all of their quotas in
+    /// memory but in encoded form.
+    bool without_warnings = false;
+    /// How many bytes may be taken while the files are read; nothing if there is no bound. Files
+    /// that would take more are refused before they are read.
+    std::optional<std::uint64_t> room = std::nullopt;
 };
+
+/// Quota files with more bytes than this together are long. Shorter ones are read within a second.
+inline constexpr std::uint64_t kLongQuotas = std::uint64_t{4} << 20U;
 
 struct Loaded {
     config::Settings settings;
@@ -36,17 +48,25 @@ struct Loaded {
     std::uint64_t quotas_hash = 0;
     /// The quota files have not changed and so were not parsed.
     bool quotas_unchanged = false;
+    /// The quota files are long and were not read (ConfigSource::long_quotas_later).
+    bool quotas_later = false;
     /// The quota files could not be read, so nothing is known about their content.
     bool unreadable = false;
+    /// The quota files were refused, because reading them would take more memory than is left.
+    bool no_room = false;
 
     [[nodiscard]] bool good() const { return !diagnostics.has_errors(); }
 };
 
 [[nodiscard]] Loaded load(const ConfigSource& source);
 
+/// The hash that load() would find for the settings now; nothing if their file cannot be read.
+[[nodiscard]] std::optional<std::uint64_t> settings_hash_on_disk(const ConfigSource& source);
+
 /// Reads only the quota files (and the other documents) of settings that were loaded before. It
 /// stops early, with quotas_unchanged, when their hash is `known_hash`.
 [[nodiscard]] Loaded load_quotas(const config::Settings& settings, std::uint64_t known_hash,
-                                 const std::vector<config::SourceText>& documents = {});
+                                 const std::vector<config::SourceText>& documents = {},
+                                 std::optional<std::uint64_t> room = std::nullopt);
 
 }  // namespace weir::node

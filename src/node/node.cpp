@@ -106,6 +106,9 @@ void Node::work() {
     if (told_ && (news || late.again)) {
         told_(late);
     }
+    if (upkeep_) {
+        upkeep_();
+    }
 }
 
 void Node::schedule_maintenance() {

@@ -48,6 +48,8 @@ class Node {
     /// Sets the callback for later results of long documents, for conflicts with peers, and for
     /// files that were refused and should be read again.
     void on_late_outcome(std::function<void(const SetsOutcome&)> told) { told_ = std::move(told); }
+    /// Sets a callback that is called with each upkeep, after the results are known.
+    void on_upkeep(std::function<void()> upkeep) { upkeep_ = std::move(upkeep); }
     /// Sets the callback for events of the snapshot. To be called before open().
     void on_snapshot(SnapshotKeeper::Tell told) { told_of_snapshot_ = std::move(told); }
     /// The figures of the snapshot; nothing if the key snapshot.file is not set.
@@ -55,6 +57,10 @@ class Node {
     /// By set, why the file of this member is not in force.
     [[nodiscard]] const std::map<std::string, std::string>& set_problems() const {
         return sets_.problems();
+    }
+    /// By set, why one was refused that does not fit into the memory.
+    [[nodiscard]] const std::map<std::string, std::string>& sets_too_large() const {
+        return sets_.too_large();
     }
     /// Says goodbye to the peers; limits are only local from here on. Waits until the snapshot is
     /// written.
@@ -76,6 +82,7 @@ class Node {
     std::unique_ptr<cluster::Cluster> cluster_;
     QuotaSets sets_;
     std::function<void(const SetsOutcome&)> told_;
+    std::function<void()> upkeep_;
     SnapshotKeeper::Tell told_of_snapshot_;
     std::unique_ptr<SnapshotKeeper> snapshot_;  ///< of the cluster's definitions
 };

@@ -12,6 +12,10 @@ void QuotaSets::note(const std::string& set, const definitions::DocumentReport& 
     const std::string message =
         (file == files_.end() ? "set " + set : file->second) + ": " + report.message;
     problems_.erase(set);
+    too_large_.erase(set);
+    if (report.outcome == definitions::DocumentOutcome::no_room) {
+        too_large_[set] = message;
+    }
     switch (report.outcome) {
         case definitions::DocumentOutcome::applied:
         case definitions::DocumentOutcome::unchanged:
@@ -21,8 +25,14 @@ void QuotaSets::note(const std::string& set, const definitions::DocumentReport& 
             outcome.older.push_back(message);
             break;
         case definitions::DocumentOutcome::conflict:
-        case definitions::DocumentOutcome::invalid:
             outcome.errors.push_back(message);
+            break;
+        case definitions::DocumentOutcome::invalid:
+        case definitions::DocumentOutcome::no_room:
+            outcome.errors.push_back(message);
+            if (file != files_.end()) {
+                outcome.refused.push_back(message);
+            }
             break;
     }
     if (file != files_.end()) {
@@ -64,6 +74,7 @@ SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
         }
         const auto stays = store.forget_local_document(name, now);
         problems_.erase(name);
+        too_large_.erase(name);
         if (!stays) {
             continue;
         }
@@ -80,7 +91,8 @@ SetsOutcome QuotaSets::poll(definitions::DefinitionStore& store) {
     for (const auto& [set, report] : store.take_reports()) {
         // Of documents from peers only errors are reported.
         const bool own = files_.contains(set);
-        if (own || report.outcome == definitions::DocumentOutcome::invalid) {
+        if (own || report.outcome == definitions::DocumentOutcome::invalid ||
+            report.outcome == definitions::DocumentOutcome::no_room) {
             note(set, report, outcome);
         }
     }

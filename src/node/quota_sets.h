@@ -23,6 +23,8 @@ namespace weir::node {
 struct SetsOutcome {
     /// Conflicts between documents. Such a set had no effect.
     std::vector<std::string> errors;
+    /// Those of `errors` that are about sets of files here that have errors or no room.
+    std::vector<std::string> refused = {};
     /// Messages about sets of which a newer generation is in force already.
     std::vector<std::string> older;
     /// Messages about sets whose files are gone here, but that stay in force.
@@ -48,12 +50,17 @@ class QuotaSets {
     /// The reasons for all sets whose file here is not in force.
     [[nodiscard]] const std::map<std::string, std::string>& problems() const { return problems_; }
 
+    /// The reasons for all sets, also those of peers, that were refused because there is no memory
+    /// for them.
+    [[nodiscard]] const std::map<std::string, std::string>& too_large() const { return too_large_; }
+
   private:
     void note(const std::string& set, const definitions::DocumentReport& report,
               SetsOutcome& outcome);
 
     std::map<std::string, std::string> files_;  ///< of the sets given here
     std::map<std::string, std::string> problems_;
+    std::map<std::string, std::string> too_large_;
     std::set<std::string> in_conflict_;
     std::uint64_t conflicts_seen_ = 0;
 };

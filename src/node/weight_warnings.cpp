@@ -11,6 +11,7 @@
 
 #include "limiter/name_pattern.h"
 #include "limiter/template_index.h"
+#include "node/name_globs.h"
 #include "routing/s3_operations.h"
 
 namespace weir::node {
@@ -27,59 +28,6 @@ std::string number(double value) {
         std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed)
             .ptr;
     return {buffer.data(), end};
-}
-
-// --- which names two texts with captures have in common -----------------------------------------
-
-constexpr char kAny = '\1';   // one character of a segment; names have no control characters
-constexpr char kMany = '\2';  // any number of them
-
-/// The text with a wildcard for each capture, which matches one or more characters.
-std::string to_glob(std::string_view text) {
-    std::string glob;
-    while (!text.empty()) {
-        const std::size_t open = text.find('{');
-        glob += text.substr(0, open);
-        const std::size_t close = text.find('}', open);
-        if (open == std::string_view::npos || close == std::string_view::npos) {
-            break;
-        }
-        glob += {kAny, kMany};
-        text.remove_prefix(close + 1);
-    }
-    return glob;
-}
-
-bool same_character(char left, char right) {
-    return left == right || (left == kAny && right != '/') || (right == kAny && left != '/');
-}
-
-/// Whether some name matches both patterns. Computes which positions in both can be reached
-/// together.
-bool can_meet(std::string_view left, std::string_view right) {
-    const std::size_t plain = std::min(left.find(kAny), right.find(kAny));
-    if (left.substr(0, plain) != right.substr(0, plain)) {
-        return false;
-    }
-    std::vector<bool> next(right.size() + 1);
-    std::vector<bool> row(right.size() + 1);
-    for (std::size_t i = left.size() + 1; i-- > 0;) {
-        for (std::size_t j = right.size() + 1; j-- > 0;) {
-            const bool more_left = i < left.size();
-            const bool more_right = j < right.size();
-            bool meet = !more_left && !more_right;
-            if (more_left && left[i] == kMany) {
-                meet = next[j] || (more_right && right[j] != '/' && row[j + 1]);
-            } else if (more_right && right[j] == kMany) {
-                meet = row[j + 1] || (more_left && left[i] != '/' && next[j]);
-            } else if (more_left && more_right) {
-                meet = same_character(left[i], right[j]) && next[j + 1];
-            }
-            row[j] = meet;
-        }
-        std::swap(row, next);
-    }
-    return next[0];
 }
 
 // --- quotas with what is above them -------------------------------------------------------------

@@ -80,18 +80,59 @@ limiter::Weights weights_of(const routing::RouteResult& route) {
     return {.requests = route.weight, .request_bytes = bytes, .cost = route.weight};
 }
 
-Judgement decide(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
-                 bool trusted, limiter::CheckMode mode) {
+Routed route_now(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
+                 bool trusted) {
+    auto& worker = client.worker;
+    Routed routed;
     if (!snapshot.settings.router) {
-        return {};  // there are no routes yet, so every request passes
+        return routed;  // there are no routes yet, so every request passes
     }
-    const auto route =
-        snapshot.settings.router->route(head, trusted, client.worker.routing_scratch());
+    routed.route = snapshot.settings.router->route(head, trusted, worker.routing_scratch());
+    if (!routed.route.names.empty()) {
+        routed.first = worker.limiter().ask(worker.limiter_context(), routed.route.names.front());
+    }
+    return routed;
+}
+
+/// Decides by the first of these quotas that exists. `first` is the first name, if it was asked for
+/// already.
+Judgement judge(ClientSide& client, const http::RequestHead& head,
+                std::span<const std::string_view> names, const limiter::AskedName& first,
+                const limiter::Weights& weights, limiter::CheckMode mode) {
+    const HeadFields fields(head.fields(), client.head);
+    auto& worker = client.worker;
+    const auto now = worker.loop().now();
+    auto& limiter = worker.limiter();
+    auto& context = worker.limiter_context();
+    for (const auto name : names) {
+        const bool asked = name.data() == first.name.data() && name.size() == first.name.size();
+        const auto leaf = limiter.find(context, asked ? first : limiter.ask(context, name), now);
+        if (!leaf) {
+            continue;
+        }
+        Judgement judgement{.decision = limiter.check(context, leaf, weights, now, mode, &fields),
+                            .explanation = {}};
+        const auto& decision = judgement.decision;
+        judgement.verdict = decision.admitted ? Verdict::admitted : Verdict::refused;
+        if (decision.shadow_refused) {
+            worker.mutable_counters().count(Event::shadow_refused);
+        }
+        if (leaf.overflow_depth > leaf.unjudged_depth) {
+            worker.mutable_counters().count(Event::template_overflow);
+        }
+        return judgement;
+    }
+    return {};
+}
+
+Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed& routed,
+                 limiter::CheckMode mode) {
+    const auto& route = routed.route;
     if (route.outcome == routing::Outcome::ambiguous) {
         return {.verdict = Verdict::ambiguous, .decision = {}, .explanation = route.explanation};
     }
     count_weight(client.worker.mutable_counters(), route);
-    auto judgement = admit_by_name(client, head, route.names, weights_of(route), mode);
+    auto judgement = judge(client, head, route.names, routed.first, weights_of(route), mode);
     judgement.cost_is_bytes = route.weight_is_request_bytes;
     judgement.route = route.route;
     judgement.weight_field = route.weight_field;
@@ -122,48 +163,32 @@ limiter::CheckMode check_mode(ClientSide& client, const ActiveSnapshot& snapshot
     return believed ? limiter::CheckMode::charge_without_judging : usual;
 }
 
-Judgement admit(ClientSide& client, const ActiveSnapshot& snapshot, bool trusted,
-                limiter::CheckMode mode) {
-    return admit(client, client.head, snapshot, trusted, mode);
-}
-
-Judgement admit(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
-                bool trusted, limiter::CheckMode mode) {
+Routed route(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
+             bool trusted) {
     if (!client.worker.sample_decision()) {
-        return decide(client, head, snapshot, trusted, mode);
+        return route_now(client, head, snapshot, trusted);
     }
     const auto before = net::now();
-    auto judgement = decide(client, head, snapshot, trusted, mode);
-    client.worker.mutable_counters().record_decision(net::now() - before);
+    auto routed = route_now(client, head, snapshot, trusted);
+    routed.sampled = net::now() - before;
+    return routed;
+}
+
+Judgement admit(ClientSide& client, const http::RequestHead& head, const Routed& routed,
+                limiter::CheckMode mode) {
+    if (!routed.sampled) {
+        return decide(client, head, routed, mode);
+    }
+    const auto before = net::now();
+    auto judgement = decide(client, head, routed, mode);
+    client.worker.mutable_counters().record_decision(*routed.sampled + (net::now() - before));
     return judgement;
 }
 
 Judgement admit_by_name(ClientSide& client, const http::RequestHead& head,
                         std::span<const std::string_view> names, const limiter::Weights& weights,
                         limiter::CheckMode mode) {
-    const HeadFields fields(head.fields(), client.head);
-    auto& worker = client.worker;
-    const auto now = worker.loop().now();
-    auto& limiter = worker.limiter();
-    for (const auto name : names) {
-        const auto leaf = limiter.find(worker.limiter_context(), name, now);
-        if (!leaf) {
-            continue;
-        }
-        Judgement judgement{
-            .decision = limiter.check(worker.limiter_context(), leaf, weights, now, mode, &fields),
-            .explanation = {}};
-        const auto& decision = judgement.decision;
-        judgement.verdict = decision.admitted ? Verdict::admitted : Verdict::refused;
-        if (decision.shadow_refused) {
-            worker.mutable_counters().count(Event::shadow_refused);
-        }
-        if (leaf.overflow_depth > leaf.unjudged_depth) {
-            worker.mutable_counters().count(Event::template_overflow);
-        }
-        return judgement;
-    }
-    return {};
+    return judge(client, head, names, {}, weights, mode);
 }
 
 unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,

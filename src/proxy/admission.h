@@ -3,6 +3,7 @@
 // chosen, and the limiter checks it. All functions run on the worker's thread and never wait.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "limiter/limiter.h"
 #include "proxy/active_snapshot.h"
 #include "proxy/client_side.h"
+#include "routing/router.h"
 
 namespace weir::proxy {
 
@@ -31,14 +33,23 @@ struct Judgement {
     std::string_view weight_field{};
 };
 
-/// Decides about the client's request. `trusted`: the client may state weights. The quota's name in
-/// the decision is valid until the loop's turn ends.
-[[nodiscard]] Judgement admit(ClientSide& client, const ActiveSnapshot& snapshot, bool trusted,
-                              limiter::CheckMode mode);
-/// The same for the head of a request about which this client asks.
+/// Where a request goes, before it is decided. The first of its names is being looked up: its place
+/// in the limiter's table, which may be far from the processor, comes while other work is done.
+/// Valid until the worker routes another request.
+struct Routed {
+    routing::RouteResult route;
+    limiter::AskedName first;  // none: the route has no name
+    /// How long routing took, of the requests whose time is taken.
+    std::optional<Duration> sampled;
+};
+
+/// `trusted`: the client may state weights.
+[[nodiscard]] Routed route(ClientSide& client, const http::RequestHead& head,
+                           const ActiveSnapshot& snapshot, bool trusted);
+/// Decides about a request that was routed. The quota's name in the decision is valid until the
+/// loop's turn ends. `head` is the client's own or that of a request about which it asks.
 [[nodiscard]] Judgement admit(ClientSide& client, const http::RequestHead& head,
-                              const ActiveSnapshot& snapshot, bool trusted,
-                              limiter::CheckMode mode);
+                              const Routed& routed, limiter::CheckMode mode);
 /// Decides by the first of these quotas that exists. `head` has the fields for quotas that are
 /// enforced by a field's value.
 [[nodiscard]] Judgement admit_by_name(ClientSide& client, const http::RequestHead& head,

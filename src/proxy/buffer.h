@@ -20,6 +20,10 @@ inline constexpr std::size_t kSmallBuffer = 2 * 1024;
 /// more memory.
 inline constexpr std::size_t kEconomicBuffer = 2 * kSmallBuffer;
 
+/// A large buffer has so much room beside limits.buffer: a head of usual size and a body whose size
+/// is a multiple of that take no read and no write more than the body alone.
+inline constexpr std::size_t kHeadRoom = 1024;
+
 class BufferPool {
   public:
     /// The largest number of bytes of free large buffers that are kept, however many buffers `kept`

@@ -115,10 +115,12 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
                 client_, client_.head, question.names,
                 {.requests = question.weight, .request_bytes = 0, .cost = question.weight}, mode);
             break;
-        case CheckQuestion::Kind::routed:
-            judgement = admit(client_, client_.worker.check_reader().original(), *snapshot_,
-                              client_trusted(), mode);
+        case CheckQuestion::Kind::routed: {
+            const auto& original = client_.worker.check_reader().original();
+            const auto routed = route(client_, original, *snapshot_, client_trusted());
+            judgement = admit(client_, original, routed, mode);
             break;
+        }
     }
     switch (judgement.verdict) {
         case Verdict::ambiguous:

@@ -280,6 +280,8 @@ net::Task<bool> ClientConnection::serve_request() {
     // the next head.
     client_.in.pin(client_.head.size());
     const bool trusted = client_trusted();
+    // Long before the decision, because the limiter's memory takes a while to come.
+    const auto routed = route(client_, client_.head, *snapshot_, trusted);
     Upload upload(client_, *snapshot_, trusted);
     bool stays = false;
     if (!upload.check_what_came()) {
@@ -289,7 +291,7 @@ net::Task<bool> ClientConnection::serve_request() {
     } else {
         const auto mode = check_mode(client_, *snapshot_);
         client_.choose_request_id(snapshot_->settings.headers.request_id, true);
-        auto judgement = admit(client_, *snapshot_, trusted, mode);
+        auto judgement = admit(client_, client_.head, routed, mode);
         if (logs()) {
             quota_ = quota_name(client_, judgement);
         }

@@ -31,6 +31,7 @@ Exchange::Exchange(ClientSide& client, const SnapshotReference& snapshot, Upload
     : client_(client),
       snapshot_(snapshot),
       upload_(upload),
+      settlement_(settlement),
       download_(client, *snapshot_, settlement, extra_fields) {}
 
 bool Exchange::idempotent() const {
@@ -127,6 +128,7 @@ net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address, Instan
     auto status = stream.connect(worker.loop(), address);
     auto ending = Ending::upstream_refused;
     if (status == net::IoStatus::would_block) {
+        settlement_.hold();
         net::Wait wait(worker.loop(), deadline, {&stream, net::Stream::kWrite},
                        {&client_.stream, net::Stream::kFailure});
         client_.waiting = &wait;
@@ -157,6 +159,7 @@ net::Task<void> Exchange::transfer() {
     download_.begin(upstream_->stream);
     last_progress_ = last_from_client_ = loop.now();
     for (int steps = 0; !finished();) {
+        settlement_.hold_if_due(loop.now());
         const bool from_client = upload_.advance();
         if (from_client && upload_.state() == UploadState::client_ended) {
             co_await hear_upstream_out();
@@ -181,7 +184,9 @@ net::Task<void> Exchange::transfer() {
             }
             continue;
         }
-        net::Wait wait(loop, deadline(), client_item(), upstream_item());
+        const auto until = deadline();
+        net::Wait wait(loop, std::min(until, settlement_.hold_at()), client_item(),
+                       upstream_item());
         client_.waiting = &wait;
         const auto waited = co_await wait;
         client_.waiting = nullptr;
@@ -190,7 +195,8 @@ net::Task<void> Exchange::transfer() {
             probing_ = true;
             client_.stream.probe_often();
         }
-        if (waited == net::WaitResult::timed_out) {
+        // Before that it was only time to hold the charge.
+        if (waited == net::WaitResult::timed_out && loop.now() >= until) {
             timed_out();
         }
         if (waited == net::WaitResult::interrupted) {

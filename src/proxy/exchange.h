@@ -67,6 +67,7 @@ class Exchange {
     ClientSide& client_;
     SnapshotReference snapshot_;
     Upload& upload_;
+    Settlement& settlement_;
     Download download_;
     std::unique_ptr<UpstreamConnection> upstream_;
     Instant last_progress_{};

@@ -147,7 +147,6 @@ class Server::Implementation {
         }
     }
 
-    [[nodiscard]] bool draining() const { return shared_.draining; }
     [[nodiscard]] const net::Address& listening() const { return listening_; }
     [[nodiscard]] const net::Address& checking() const { return checking_; }
     [[nodiscard]] unsigned workers() const { return static_cast<unsigned>(workers_.size()); }
@@ -306,7 +305,6 @@ void Server::drain() { implementation_->drain(); }
 void Server::stop(std::function<void()> stopped) { implementation_->stop(std::move(stopped)); }
 void Server::stop_now() { implementation_->stop_now(); }
 void Server::join() { implementation_->join(); }
-bool Server::draining() const { return implementation_->draining(); }
 const net::Address& Server::listening() const { return implementation_->listening(); }
 const net::Address& Server::checking() const { return implementation_->checking(); }
 unsigned Server::workers() const { return implementation_->workers(); }

@@ -65,7 +65,6 @@ class Server {
     /// Waits until all workers have ended.
     void join();
 
-    [[nodiscard]] bool draining() const;
     /// Where clients connect, with the port that the kernel chose if 0 was asked for. Valid after
     /// start().
     [[nodiscard]] const net::Address& listening() const;

@@ -11,19 +11,31 @@ Settlement::Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Judge
     if (!charge) {
         return;
     }
-    // The limiter drops instances that are not used for a while. This one is held, so that it
-    // survives a pause in a long exchange, whose later bytes are charged as well.
+    const auto now = client.worker.loop().now();
     if (may_correct()) {
-        held_ = client.worker.limiter().hold(charge);
+        hold_at_ = now + kHoldAfter;
     }
     if (!(charge.response_bytes > 0)) {
         return;
     }
     charged_bytes_ = static_cast<std::uint64_t>(charge.response_bytes);
-    last_step_ = client.worker.loop().now();
+    last_step_ = now;
 }
 
 Settlement::~Settlement() { client_.worker.limiter().unhold(held_); }
+
+/// The limiter drops instances that are not used for a while. One that is held survives a pause in
+/// a long exchange, whose later bytes are charged as well.
+void Settlement::hold() {
+    if (hold_at_ == Instant::max()) {
+        return;
+    }
+    hold_at_ = Instant::max();
+    held_ = client_.worker.limiter().hold(judgement_.decision.charge);
+    if (held_ != 0) {
+        client_.worker.mutable_counters().count(Event::charges_held);
+    }
+}
 
 /// Whether the request's true weight becomes known only after its head.
 bool Settlement::may_correct() const {

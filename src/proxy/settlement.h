@@ -1,12 +1,15 @@
 #pragma once
 // Settles the charge of one admitted request: corrects it while the response's bytes pass and when
 // the upstream states a cost, and gives it back if the response is free or the upstream was never
-// reached. Not thread-safe; lives as long as its request and borrows everything.
+// reached. A charge that may be corrected later than its instance is safe from being replaced is
+// held; whoever runs the exchange says when that is due. Not thread-safe; lives as long as its
+// request and borrows everything.
 
 #include <cstdint>
 #include <limits>
 
 #include "base/instant.h"
+#include "limiter/limiter_options.h"
 #include "proxy/admission.h"
 
 namespace weir::http {
@@ -22,10 +25,25 @@ class Settlement {
     static constexpr std::uint64_t kStepBytes = 64 * 1024;
     static constexpr Duration kStepTime = std::chrono::milliseconds(250);
 
+    /// How long a charge is not held. Its instance was just used, so it stays for twice as long in
+    /// any case, and few requests last longer.
+    static constexpr Duration kHoldAfter = limiter::kBusyFor / 2;
+
     Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Judgement& judgement);
     ~Settlement();
     Settlement(const Settlement&) = delete;
     Settlement& operator=(const Settlement&) = delete;
+
+    /// When the charge has to be held, if it is not yet and may be corrected; else never.
+    [[nodiscard]] Instant hold_at() const { return hold_at_; }
+    /// Called at least once between hold_at() and twice kHoldAfter behind the decision.
+    void hold_if_due(Instant now) {
+        if (now >= hold_at_) [[unlikely]] {
+            hold();
+        }
+    }
+    /// Holds the charge now, because nobody will come by for a while.
+    void hold();
 
     /// Called with the head of the final response. Its status may be free; the cost that it states
     /// counts, and the field is dropped.
@@ -57,6 +75,7 @@ class Settlement {
     /// The response bytes that are charged; kNever: no limit counts them.
     std::uint64_t charged_bytes_ = kNever;
     Instant last_step_{};
+    Instant hold_at_ = Instant::max();
     std::uint32_t held_ = 0;
 };
 

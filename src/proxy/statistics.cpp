@@ -76,6 +76,7 @@ constexpr std::array<std::string_view, kEvents> kEventNames = {
     "request_pipelined",
     "refunds",
     "corrections",
+    "charges_held",
     "shadow_refused",
     "template_overflow",
     "refunds_by_status",

@@ -88,14 +88,15 @@ enum class Event : std::uint8_t {
     request_pipelined,   ///< a request that came before the answer to the one before it had ended
     refunds,             ///< a charge given back: the request never reached the upstream
     corrections,         ///< a charge corrected to the true bytes or cost
-    shadow_refused,      ///< a quota in shadow mode would have refused the request
-    template_overflow,   ///< checked against a template's overflow instance
-    refunds_by_status,   ///< a charge given back: the response's status is free
-    judged_in_front,     ///< charged without judging, because one of judging_proxies said so
-    judged_ignored,      ///< the same, said by another client and not believed
-    weight_invalid,      ///< a trusted client stated a weight that is not valid
-    weight_clamped,      ///< a trusted client stated a weight above limiter.max_weight
-    cost_invalid,        ///< the upstream stated a cost that is not valid
+    charges_held,  ///< an exchange lasted, so its charge may be corrected after its instance rested
+    shadow_refused,     ///< a quota in shadow mode would have refused the request
+    template_overflow,  ///< checked against a template's overflow instance
+    refunds_by_status,  ///< a charge given back: the response's status is free
+    judged_in_front,    ///< charged without judging, because one of judging_proxies said so
+    judged_ignored,     ///< the same, said by another client and not believed
+    weight_invalid,     ///< a trusted client stated a weight that is not valid
+    weight_clamped,     ///< a trusted client stated a weight above limiter.max_weight
+    cost_invalid,       ///< the upstream stated a cost that is not valid
     buffers_reduced,  ///< a small relay buffer was taken, because memory for large ones is used up
     reloads,          ///< a worker took a new snapshot over
     check_peeked,     ///< a check that charged nothing, because it asked to peek

@@ -107,7 +107,9 @@ bool Upload::read_body() {
     }
     auto room = source_->room();
     if (body_.kind() == http::BodyKind::length && body_.remaining() < room.size()) {
-        room = room.first(static_cast<std::size_t>(body_.remaining()));
+        // With one byte more the read that brings the last one also says that no other has come,
+        // which would else take a read that finds nothing.
+        room = room.first(static_cast<std::size_t>(body_.remaining()) + 1);
     }
     const auto result = client_.stream.read(room);
     switch (result.status) {

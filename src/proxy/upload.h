@@ -1,8 +1,8 @@
 #pragma once
 // Brings one request from the client to the upstream: sends the forwarded head, then the body as it
-// comes, one non-blocking step at a time. When the body's length is known, it reads no byte behind
-// it. While it waits for the client it holds no buffer; while the upstream is slow it reads
-// nothing. Not thread-safe; serves one Exchange and borrows everything that it is given.
+// comes, one non-blocking step at a time. When the body's length is known, it reads at most one
+// byte behind it. While it waits for the client it holds no buffer; while the upstream is slow it
+// reads nothing. Not thread-safe; serves one Exchange and borrows everything that it is given.
 
 #include <cstdint>
 

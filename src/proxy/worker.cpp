@@ -30,7 +30,7 @@ Worker::Worker(SharedState& shared, std::unique_ptr<net::EventLoop> loop, Socket
                const Snapshot& snapshot, std::uint64_t seed)
     : shared_(shared),
       loop_(std::move(loop)),
-      buffers_(snapshot.limits.buffer, kKeptBuffers),
+      buffers_(snapshot.limits.buffer + kHeadRoom, kKeptBuffers),
       upstreams_(counters_, shared.upstream_connections),
       random_(seed),
       snapshot_(std::make_shared<const ActiveSnapshot>(snapshot, 0)),
@@ -88,7 +88,8 @@ void Worker::take_over(const Snapshot& snapshot) {
 }
 
 void Worker::set_buffers() {
-    buffers_.set_large(economising_ ? kEconomicBuffer : snapshot_->settings.limits.buffer);
+    buffers_.set_large(economising_ ? kEconomicBuffer
+                                    : snapshot_->settings.limits.buffer + kHeadRoom);
 }
 
 std::size_t Worker::relay_size() {

@@ -75,6 +75,7 @@ struct UsedFact {
     bool awake = false;
     double idle_seconds = 0;  // time since it was last used
     std::vector<ViewFact> views;
+    double quiet = 0;  // what the process counted while the limit was quiet, and not in a run
 };
 
 /// One process that was started, and the weight that it really admitted under each limit.
@@ -93,6 +94,8 @@ struct ProcessFact {
     std::uint64_t incarnation = 0;
     bool stopped = false;  // it is stopped now, but will go on
     std::vector<UsedFact> used;
+    /// The limits and numbers of runs that it began since the last look.
+    std::vector<std::pair<LimitIndex, std::uint32_t>> begun = {};
     std::vector<OwnedFact> owned;
     std::size_t members = 0;        // number of members in its table of silence
     std::uint64_t definitions = 0;  // a hash of all definitions in force

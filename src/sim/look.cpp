@@ -19,11 +19,13 @@ LimitIndex index_of(const sync::LimitKey& key, std::span<const LimitFact> limits
     return found == limits.end() ? kUnknownLimit : static_cast<LimitIndex>(found - limits.begin());
 }
 
-UsedFact look_at(const sync::SyncedLimit& limit, Instant local, std::span<const LimitFact> limits) {
+UsedFact look_at(const sync::SyncedLimit& limit, const ToldLedger& ledger, Instant local,
+                 std::span<const LimitFact> limits) {
     UsedFact used;
     used.limit = index_of(limit.key, limits);
     used.run = limit.run;
     used.net = limit.own.net();
+    used.quiet = ledger.quiet(limit.key);
     used.parameters = limit.parameters;
     used.awake = limit.awake;
     used.idle_seconds = to_seconds(local - limit.touched);
@@ -75,8 +77,11 @@ ProcessFact look_into(SimulatedSidecar& sidecar, std::uint32_t number, Instant n
     process.stopped = sidecar.stopped_until.has_value();
     process.members = engine.counters().silence().size();
     engine.counters().reporter().for_each([&](const sync::SyncedLimit& limit) {
-        process.used.push_back(look_at(limit, local, limits));
+        process.used.push_back(look_at(limit, sidecar.ledger(), local, limits));
     });
+    for (const auto& [key, run] : sidecar.ledger().take_begun()) {
+        process.begun.emplace_back(index_of(key, limits), run);
+    }
     engine.counters().owner().for_each([&](const sync::OwnedLimit& limit) {
         const bool owner = engine.counters().owner().owns(membership::shard_of(limit.key.quota));
         process.owned.push_back(look_at(limit, owner, sidecar.ledger(), local, limits));

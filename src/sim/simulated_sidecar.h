@@ -71,7 +71,7 @@ class SimulatedSidecar {
     [[nodiscard]] limiter::Limiter& limiter() { return *limiter_; }
     /// What became of the weight that origins told this process of, in its part as an owner. It is
     /// lost when the process ends.
-    [[nodiscard]] const ToldLedger& ledger() const { return *ledger_; }
+    [[nodiscard]] ToldLedger& ledger() { return *ledger_; }
     /// The instant that the process's own monotonic clock shows.
     [[nodiscard]] Instant local(Instant now) const;
     /// From now on that clock shows `by` more. `by` is negative for a machine that was paused.

@@ -1,38 +1,12 @@
 #include "sim/told_weight.h"
 
 namespace weir::sim {
-namespace {
 
-double& sum_of(ToldWeight& told, sync::WeightFate fate) {
-    switch (fate) {
-        case sync::WeightFate::counted:
-            return told.counted;
-        case sync::WeightFate::first_sight:
-            return told.first_sight;
-        case sync::WeightFate::late:
-            return told.late;
-        case sync::WeightFate::ceiling:
-            return told.ceiling;
-        case sync::WeightFate::refused:
-            return told.refused;
-        case sync::WeightFate::drained:
-            return told.drained;
-        case sync::WeightFate::forgotten:
-            break;
+ToldWeight& ToldWeight::operator+=(const ToldWeight& other) {
+    for (std::size_t fate = 0; fate < kFates; ++fate) {
+        by_fate_[fate] += other.by_fate_[fate];
     }
-    return told.forgotten;
-}
-
-}  // namespace
-
-void add(ToldWeight& sum, const ToldWeight& told) {
-    sum.counted += told.counted;
-    sum.first_sight += told.first_sight;
-    sum.late += told.late;
-    sum.ceiling += told.ceiling;
-    sum.refused += told.refused;
-    sum.drained += told.drained;
-    sum.forgotten += told.forgotten;
+    return *this;
 }
 
 std::size_t ToldLedger::AccountHash::operator()(const Account& account) const {
@@ -41,7 +15,7 @@ std::size_t ToldLedger::AccountHash::operator()(const Account& account) const {
 
 void ToldLedger::note(const sync::LimitKey& key, std::uint32_t life, sync::WeightFate fate,
                       double weight) {
-    sum_of(told_[{key, life}], fate) += weight;
+    told_[{key, life}][fate] += weight;
 }
 
 ToldWeight ToldLedger::of(const sync::LimitKey& key, std::uint32_t life) const {

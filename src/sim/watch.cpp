@@ -57,7 +57,7 @@ void Watch::ending(World& world, std::uint32_t sidecar) {
             checker->ending(facts_, process, findings_);
         }
         for (const OwnedFact& owned : process.owned) {
-            add(told_, owned.told);
+            told_ += owned.told;
         }
     }
     facts_.ever[process_of_[sidecar]].ended = world.now();
@@ -100,7 +100,7 @@ void Watch::settle(World& world, double least_seconds, double most_seconds) {
     }
     for (const ProcessFact& process : facts_.running) {
         for (const OwnedFact& owned : process.owned) {
-            add(told_, owned.told);
+            told_ += owned.told;
         }
     }
 }
@@ -130,8 +130,8 @@ void Watch::look(World& world, bool closely) {
 
 /// Records the runs and incarnations of a process.
 void Watch::follow(const ProcessFact& process) {
-    for (const UsedFact& used : process.used) {
-        facts_.runs.try_emplace({used.limit, used.run}, process.process);
+    for (const auto& begun : process.begun) {
+        facts_.runs.try_emplace(begun, process.process);
     }
     incarnations_.resize(facts_.ever.size());
     std::uint64_t& known = incarnations_[process.process];

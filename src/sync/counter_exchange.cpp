@@ -27,7 +27,8 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
       limiter_(limiter),
       transport_(transport),
       silence_(settings, counters_),
-      reporter_(settings, limiter, silence_.side(), for_reporter, counters_),
+      quiet_(settings, limiter, for_owner.fork(), counters_, ledger),
+      reporter_(settings, limiter, silence_.side(), quiet_, for_reporter, counters_, ledger),
       owner_(
           settings, silence_, for_owner,
           [this](const LimitKey& key, std::string& name, limiter::LimitParameters& parameters,
@@ -36,7 +37,8 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
           },
           counters_, ledger),
       hot_(settings.hot_limits),
-      packets_(transport, counters_.dropped_entries) {}
+      packets_(transport, counters_.dropped_entries),
+      quiet_packets_(transport, counters_.dropped_entries) {}
 
 void CounterExchange::start(Instant now) {
     now_ = now;
@@ -80,6 +82,8 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
     now_ = now;
     const membership::Membership& members = transport_.membership();
     silence_.set_live_others(members.live_count(), members.last_heard(), now_);
+    quiet_.set_members(members.live_count() + 1, now_);
+    owner_.set_shares(quiet_.shares());
     report();
     owner_.tick(now_, *this);
     if (number % kHintsEvery == 0) {
@@ -98,13 +102,23 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
 }
 
 void CounterExchange::report() {
-    reporter_.tick(now_, transport_.owners(), hot_, *this);
+    const membership::Owners& owners = transport_.owners();
+    reporter_.adopt_touched(now_, owners, hot_);
+    has_to_wake_.clear();
+    quiet_.tick(owners, now_, *this, has_to_wake_);
+    for (const LimitKey& key : has_to_wake_) {
+        reporter_.wake_quiet(key, 0, 0, now_, owners);
+    }
+    reporter_.tick(now_, *this);
     packets_.send_all();
+    quiet_packets_.send_all();
 }
 
 void CounterExchange::begin_leaving(Instant now) {
     now_ = now;
     report();
+    quiet_.tell_all(transport_.owners(), now, *this);
+    quiet_packets_.send_all();
 }
 
 void CounterExchange::leave(Instant now) {
@@ -114,6 +128,7 @@ void CounterExchange::leave(Instant now) {
 
 void CounterExchange::definitions_changed(Instant now) {
     reporter_.refresh_parameters(now);
+    quiet_.refresh_parameters(now);
     owner_.refresh_parameters(now);
 }
 
@@ -132,14 +147,17 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
         case Kind::replaced:
             silence_.gone(event.member, now_);
             packets_.forget(event.member);
+            quiet_packets_.forget(event.member);
             break;
         case Kind::dead:
             packets_.forget(event.member);
+            quiet_packets_.forget(event.member);
             silence_.died(event.member, now_);
             reporter_.lost(event.member);
             break;
         case Kind::renewed:
-            packets_.clear();            // answers to our former incarnation do not come
+            packets_.clear();  // answers to our former incarnation do not come
+            quiet_packets_.clear();
             silence_.gone(self_, now_);  // our former incarnation
             self_ = event.member;
             self_number_ = silence_.number(self_, now_);
@@ -162,6 +180,7 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
 }
 
 void CounterExchange::follow_owners() {
+    unsigned first_changed = 0;  // one bit for each shard
     for (const membership::OwnerChange& change : transport_.take_owner_changes()) {
         const bool owned = owner_.owns(change.shard);
         owner_.shard_changed(change, now_, *this);
@@ -169,6 +188,12 @@ void CounterExchange::follow_owners() {
             fill_from_views(change.shard);
         }
         reporter_.shard_changed(change.shard, change.after, now_);
+        const bool same = !change.before.empty() && !change.after.empty() &&
+                          change.before.front() == change.after.front();
+        first_changed |= same ? 0U : membership::bit_of(change.shard);
+    }
+    if (first_changed != 0) {
+        quiet_.owners_changed(static_cast<std::uint16_t>(first_changed), now_);
     }
 }
 
@@ -214,6 +239,14 @@ bool CounterExchange::resolve(const LimitKey& key, std::string& name,
         isolation = synced->isolation;
         return true;
     }
+    if (const QuietLimit* quiet = quiet_.find(key)) {
+        if (const auto identity = limiter_.identity(quiet->ref)) {
+            name = identity->quota;
+            parameters = identity->parameters;
+            isolation = identity->isolation;
+            return true;
+        }
+    }
     if (name.empty() || key.unit >= limiter::kUnits) {
         return false;
     }
@@ -247,6 +280,22 @@ void CounterExchange::send_delta(const gossip::MemberId& owner, const DeltaEntry
         owner_.receive(self_, self_number_, entry, now_, *this);
     } else {
         packets_.add(owner, entry);
+    }
+}
+
+void CounterExchange::send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) {
+    if (owner != self_) {
+        quiet_packets_.add(owner, entry);
+    } else if (owner_.receive_quiet(self_, self_number_, entry, now_, *this)) {
+        quiet_.acknowledge(entry.key, entry.run, entry.admitted, now_);
+    }
+}
+
+void CounterExchange::send_order(const gossip::MemberId& to, const QuietOrder& order) {
+    if (to == self_) {
+        take_order(order, self_);
+    } else {
+        send_entry(to, gossip::MessageType::quiet_order, order);
     }
 }
 

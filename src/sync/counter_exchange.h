@@ -24,13 +24,15 @@
 #include "sync/hot_table.h"
 #include "sync/load_meter.h"
 #include "sync/owner.h"
+#include "sync/quiet_limits.h"
+#include "sync/quiet_packets.h"
 #include "sync/reporter.h"
 #include "sync/silence.h"
 #include "sync/statistics.h"
 
 namespace weir::sync {
 
-class CounterExchange final : public DeltaSink, public OwnerSink {
+class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSink {
   public:
     CounterExchange(const SyncSettings& settings, limiter::Limiter& limiter,
                     membership::Transport& transport, Random for_reporter, Random for_owner,
@@ -67,7 +69,10 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     void definitions_changed(Instant now);
     /// The limiter has reused records for other limits: what is kept for the earlier limits is
     /// dropped.
-    void records_changed(Instant now) { reporter_.drop_changed(now); }
+    void records_changed(Instant now) {
+        reporter_.drop_changed(now);
+        quiet_.drop_changed();
+    }
     /// Sends the last deltas. To be called before the transport begins to leave.
     void begin_leaving(Instant now);
     /// Hands the limits that are owned here over to the owners that remain. To be called after the
@@ -77,6 +82,7 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     [[nodiscard]] SyncStatistics& counters() { return counters_; }
     [[nodiscard]] const SyncStatistics& counters() const { return counters_; }
     [[nodiscard]] const Reporter& reporter() const { return reporter_; }
+    [[nodiscard]] const QuietLimits& quiet() const { return quiet_; }
     [[nodiscard]] const Owner& owner() const { return owner_; }
     [[nodiscard]] const Silence& silence() const { return silence_; }
     [[nodiscard]] const HotTable& hot() const { return hot_; }
@@ -85,7 +91,9 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     /// tell of such limits is passed over and counted.
     [[nodiscard]] std::vector<LaterKind> later_kinds(Instant now) const;
 
-    // DeltaSink and OwnerSink, for reporter and owner.
+    // DeltaSink, QuietSink and OwnerSink, for reporter, quiet limits and owner.
+    void send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) override;
+    void send_order(const gossip::MemberId& to, const QuietOrder& order) override;
     void send_delta(const gossip::MemberId& owner, const DeltaEntry& entry) override;
     void send_total(const gossip::MemberId& to, const TotalEntry& entry) override;
     void send_handover(const gossip::MemberId& to, const HandoverEntry& entry) override;
@@ -98,6 +106,10 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
                                      MemberNumber sender);
     void receive_deltas(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
     void receive_answers(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
+    void receive_quiet(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
+    void receive_quiet_answer(ByteReader& reader, const gossip::MemberId& from);
+    void receive_order(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
+    void take_order(const QuietOrder& order, const gossip::MemberId& from);
     void receive_total(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
     void take_total(const TotalEntry& entry, const gossip::MemberId& from, MemberNumber sender);
     void receive_handover(ByteReader& reader, MemberNumber sender);
@@ -128,10 +140,13 @@ class CounterExchange final : public DeltaSink, public OwnerSink {
     /// By kind; those without an address are none.
     std::array<LaterKind, kLimitKinds> later_kinds_{};
     Silence silence_;
+    QuietLimits quiet_;
     Reporter reporter_;
     Owner owner_;
     HotTable hot_;
     DeltaPackets packets_;
+    QuietPackets quiet_packets_;
+    std::vector<LimitKey> has_to_wake_;  // only used within report()
     AnswerPacket* answering_ = nullptr;  // answers the deltas being received; else null
     gossip::MemberId self_;
     MemberNumber self_number_ = 0;

@@ -1,6 +1,7 @@
 // What comes in: each message of the counters is dispatched and understood here. Whatever is wrong
 // with a message is counted and held against its sender; nothing is answered to it.
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -24,6 +25,14 @@ void CounterExchange::receive(const membership::Received& message, Instant now) 
         receive_deltas(reader, message.sender, sender);
     } else if (message.type == gossip::MessageType::delta_answer) {
         receive_answers(reader, message.sender, sender);
+    } else if (message.type == gossip::MessageType::quiet) {
+        receive_quiet(reader, message.sender, sender);
+    } else if (message.type == gossip::MessageType::quiet_answer) {
+        receive_quiet_answer(reader, message.sender);
+        if (!reader.ok()) {
+            refuse_values(sender);
+        }
+        return;
     } else {
         skip_head(reader);
     }
@@ -31,6 +40,11 @@ void CounterExchange::receive(const membership::Received& message, Instant now) 
         if (!receive_entry(message, reader, sender)) {
             return;
         }
+    }
+    if (message.type == gossip::MessageType::quiet_order ||
+        message.type == gossip::MessageType::quiet) {
+        reporter_.tell_woken(now_, *this);
+        packets_.send_all();
     }
     if (!reader.ok()) {
         refuse_values(sender);
@@ -45,6 +59,9 @@ bool CounterExchange::receive_entry(const membership::Received& message, ByteRea
             return true;
         case gossip::MessageType::handover:
             receive_handover(reader, sender);
+            return true;
+        case gossip::MessageType::quiet_order:
+            receive_order(reader, message.sender, sender);
             return true;
         case gossip::MessageType::name_ask:
             receive_name_ask(reader, message.sender);
@@ -145,6 +162,82 @@ void CounterExchange::receive_answers(ByteReader& reader, const gossip::MemberId
     }
 }
 
+void CounterExchange::receive_quiet(ByteReader& reader, const gossip::MemberId& from,
+                                    MemberNumber sender) {
+    QuietAnswer answer;
+    answer.tag = read_delta_head(reader);
+    for (std::uint64_t index = 0; reader.ok() && reader.remaining() > 0; ++index) {
+        const QuietEntry entry = decode_quiet(reader);
+        if (!reader.ok()) {
+            return;
+        }
+        if (!skips(entry.key, from) && !owner_.receive_quiet(from, sender, entry, now_, *this)) {
+            answer.left.push_back(index);
+        }
+    }
+    if (!reader.ok() || silence_.is_gone(sender)) {
+        return;  // who has said goodbye waits for no answer
+    }
+    std::array<std::byte, gossip::kMaximumPayload> buffer;
+    ByteWriter writer(buffer);
+    encode(writer, answer);
+    if (!writer.ok() ||
+        !transport_.send(from, gossip::MessageType::quiet_answer, writer.written())) {
+        ++counters_.dropped_entries;
+    }
+}
+
+void CounterExchange::receive_quiet_answer(ByteReader& reader, const gossip::MemberId& from) {
+    const QuietAnswer answer = decode_quiet_answer(reader);
+    if (!reader.ok()) {
+        return;
+    }
+    const std::vector<QuietPackets::Told> told = quiet_packets_.take(from, answer.tag);
+    for (std::size_t i = 0; i < told.size(); ++i) {
+        // What a former first owner confirms is not known to the present one.
+        const membership::OwnerList& owners =
+            transport_.owners().of(membership::shard_of(told[i].key.quota));
+        const bool first = !owners.empty() && owners.front() == from;
+        if (first && std::find(answer.left.begin(), answer.left.end(), i) == answer.left.end()) {
+            quiet_.acknowledge(told[i].key, told[i].run, told[i].admitted, now_);
+        }
+    }
+}
+
+void CounterExchange::receive_order(ByteReader& reader, const gossip::MemberId& from,
+                                    MemberNumber sender) {
+    const QuietOrder order = decode_order(reader);
+    if (!reader.ok() || skips(order.key, from)) {
+        return;
+    }
+    if (!plausible(order)) {
+        return refuse_values(sender);
+    }
+    const membership::Shard shard = membership::shard_of(order.key.quota);
+    if (!transport_.owners().owns(from, shard) && !owner_.was_owner(from, shard)) {
+        ++counters_.refused_not_owner;
+        return;
+    }
+    take_order(order, from);
+}
+
+void CounterExchange::take_order(const QuietOrder& order, const gossip::MemberId& from) {
+    switch (order.kind) {
+        case OrderKind::wake:
+            reporter_.wake_quiet(order.key, order.run, order.admitted, now_, transport_.owners());
+            break;
+        case OrderKind::level:
+            owner_.take_level(order, now_);
+            break;
+        case OrderKind::hand_over:
+            owner_.take_over(order, now_, *this);
+            break;
+        case OrderKind::fall_quiet:
+            reporter_.let_fall_quiet(from, order, now_);
+            break;
+    }
+}
+
 void CounterExchange::receive_total(ByteReader& reader, const gossip::MemberId& from,
                                     MemberNumber sender) {
     const TotalEntry entry = decode_total(reader);
@@ -237,7 +330,7 @@ void CounterExchange::receive_hint(ByteReader& reader, MemberNumber sender) {
         return refuse_values(sender);
     }
     // It may tell on what others told it: nobody is to blame.
-    if (hot_.note(entry, now_) && !reporter_.rumour(entry, now_)) {
+    if (hot_.note(entry, now_) && !reporter_.rumour(entry, now_, transport_.owners())) {
         ++counters_.refused_leaps;
     }
 }

@@ -13,6 +13,9 @@
 
 namespace weir::sync {
 
+/// The window of the quick estimate of an offered rate, in seconds.
+inline constexpr double kQuickWindow = 0.1;
+
 class FallingRate {
   public:
     /// Notes the weight that has come since the last call.

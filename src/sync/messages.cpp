@@ -1,23 +1,17 @@
 #include "sync/messages.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <initializer_list>
 
 #include "base/assert.h"
 #include "base/hash.h"
 #include "base/next_version.h"
 #include "base/records.h"
+#include "sync/wire_numbers.h"
 
 namespace weir::sync {
 namespace {
 
-constexpr double kCountSteps = 256;
-/// Beyond it a count no longer keeps single steps in a double, and no bucket is that big.
-constexpr double kLargestCount = 35'184'372'088'832.0 * 1024;  // 2^55
-constexpr double kLargestRate = 1e15;
-constexpr Duration kLongestAge = std::chrono::hours(24 * 40);
 /// Whether a run is older than this nobody asks.
 constexpr Duration kOldRun = std::chrono::seconds(64);
 /// Keep-alives and ages of weight travel in hundredths of a second: two digits of a varint.
@@ -39,75 +33,6 @@ constexpr std::uint8_t kHasRunAge = 16;
 constexpr std::uint8_t kHasLevel = 32;
 // In answers.
 constexpr std::uint8_t kAsSaid = 4;
-
-void write_count(ByteWriter& writer, double count) {
-    // Nearly all counts are whole: these travel without their 256ths.
-    const auto steps =
-        static_cast<std::uint64_t>(std::llround(std::clamp(count, 0.0, kLargestCount) * 256));
-    constexpr std::uint64_t whole = 256;
-    writer.varint(steps % whole == 0 ? 2 * (steps / whole) : 2 * steps + 1);
-}
-
-double read_count(ByteReader& reader) {
-    const std::uint64_t value = reader.varint();
-    const std::uint64_t number = value / 2;
-    const auto count = static_cast<double>(number);
-    return value % 2 == 0 ? count : count / kCountSteps;
-}
-
-void write_duration(ByteWriter& writer, Duration duration, Duration step) {
-    const auto clamped = std::clamp(duration, Duration::zero(), kLongestAge);
-    writer.varint(static_cast<std::uint64_t>((clamped + step / 2) / step));
-}
-
-Duration read_duration(ByteReader& reader, Duration step) {
-    const auto longest = static_cast<std::uint64_t>(kLongestAge / step);
-    return step * static_cast<Duration::rep>(std::min(reader.varint(), longest));
-}
-
-void write_duration(ByteWriter& writer, Duration duration) {
-    write_duration(writer, duration, std::chrono::milliseconds(1));
-}
-Duration read_duration(ByteReader& reader) {
-    return read_duration(reader, std::chrono::milliseconds(1));
-}
-
-/// The upper three bytes of an IEEE 754 single, rounded: 1 in 65,536, whole numbers up to that.
-void write_real(ByteWriter& writer, double value) {
-    const auto single = static_cast<float>(value);
-    auto bits = std::bit_cast<std::uint32_t>(single);
-    constexpr std::uint32_t half = 0x80;
-    if (std::isfinite(single)) {
-        bits += half;
-    }
-    writer.u8(static_cast<std::uint8_t>(bits >> 24));
-    writer.u16(static_cast<std::uint16_t>(bits >> 8));
-}
-
-double read_real(ByteReader& reader) {
-    const std::uint32_t upper = reader.u8();
-    const std::uint32_t lower = reader.u16();
-    return static_cast<double>(std::bit_cast<float>(upper << 24 | lower << 8));
-}
-
-void write_identity(ByteWriter& writer, std::uint32_t identity) {
-    WEIR_ASSERT(identity <= kLargestIdentity);
-    writer.u8(static_cast<std::uint8_t>(identity >> 16));
-    writer.u16(static_cast<std::uint16_t>(identity));
-}
-
-std::uint32_t read_identity(ByteReader& reader) {
-    const std::uint32_t upper = reader.u8();
-    return upper << 16 | reader.u16();
-}
-
-std::uint8_t flag(bool set, std::uint8_t bit) { return set ? bit : std::uint8_t{0}; }
-
-bool within(std::initializer_list<double> values, double largest) {
-    return std::all_of(values.begin(), values.end(), [largest](double value) {
-        return std::isfinite(value) && value >= 0 && value <= largest;
-    });
-}
 
 }  // namespace
 

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/instant.h"
@@ -120,6 +121,52 @@ struct HandoverEntry {
     friend bool operator==(const HandoverEntry&, const HandoverEntry&) = default;
 };
 
+/// What an origin admitted under a quiet limit (quiet_share.h).
+struct QuietEntry {
+    LimitKey key;
+    std::uint32_t run = 0;
+    double admitted = 0;     // less refunded, since the run began; only grows
+    double untold = 0;       // the origin's share that no owner has confirmed
+    double untold_full = 0;  // the same, drained at the full rate
+    double fresh = 0;        // of `untold`, what no former owner has confirmed either
+    double rate = 0;         // offered here, weight per second, without the newest request
+    /// The limit's own rate and `low`, for an owner that has not confirmed anything yet; 0 for
+    /// others.
+    double limit_rate = 0;
+    double low = 0;
+    /// The origin has no room for one more awake limit: its owner counts the entry all the same.
+    bool no_room = false;
+    friend bool operator==(const QuietEntry&, const QuietEntry&) = default;
+};
+
+/// What an order about a quiet limit is for. The numbers are those of the wire; a receiver passes
+/// over others, which belong to later versions.
+enum class OrderKind : std::uint8_t {
+    /// To an origin: the limit is to be told of as an awake one from now on. `run` is its run as
+    /// far as it was told, or 0, and `admitted` what the owner has of it.
+    wake = 0,
+    /// To the other owners of a limit that wakes, or that some origin cannot wake: `level` was told
+    /// of it while it was quiet.
+    level = 1,
+    /// To a new first owner: `sum` is what the former one was told and has not drained, and `level`
+    /// what the limit would begin with.
+    hand_over = 2,
+    /// To an origin: the limit may fall quiet. `run` is that of its deltas.
+    fall_quiet = 3
+};
+
+/// What an owner orders of a limit that is quiet or may be so. Each kind has its own fields; the
+/// others are 0.
+struct QuietOrder {
+    LimitKey key;
+    OrderKind kind = OrderKind::wake;
+    std::uint32_t run = 0;
+    double admitted = 0;
+    double level = 0;
+    double sum = 0;
+    friend bool operator==(const QuietOrder&, const QuietOrder&) = default;
+};
+
 /// The name behind a key, and the limit's parameters for an owner whose definitions lack it.
 struct NameEntry {
     LimitKey key;
@@ -152,6 +199,8 @@ void encode_question(ByteWriter& writer, const LimitKey& key);
 void encode(ByteWriter& writer, const DeltaEntry& entry);
 void encode(ByteWriter& writer, const TotalEntry& entry);
 void encode(ByteWriter& writer, const HandoverEntry& entry);
+void encode(ByteWriter& writer, const QuietEntry& entry);
+void encode(ByteWriter& writer, const QuietOrder& entry);
 void encode(ByteWriter& writer, const NameEntry& entry);
 void encode(ByteWriter& writer, const HotEntry& entry);
 
@@ -174,12 +223,23 @@ struct AnswerHead {
 void write_answer_head(ByteWriter& writer, const AnswerHead& head);
 [[nodiscard]] AnswerHead read_answer_head(ByteReader& reader);
 
+/// What an owner answers to a message of quiet entries: its tag, and which of its entries were not
+/// taken in, by their index.
+struct QuietAnswer {
+    std::uint16_t tag = 0;
+    std::vector<std::uint64_t> left;
+};
+void encode(ByteWriter& writer, const QuietAnswer& answer);
+[[nodiscard]] QuietAnswer decode_quiet_answer(ByteReader& reader);
+
 /// Each reads one entry; reader.ok() tells whether it was well-formed.
 [[nodiscard]] LimitKey decode_key(ByteReader& reader);
 [[nodiscard]] LimitKey decode_question(ByteReader& reader);
 [[nodiscard]] DeltaEntry decode_delta(ByteReader& reader);
 [[nodiscard]] TotalEntry decode_total(ByteReader& reader);
 [[nodiscard]] HandoverEntry decode_handover(ByteReader& reader);
+[[nodiscard]] QuietEntry decode_quiet(ByteReader& reader);
+[[nodiscard]] QuietOrder decode_order(ByteReader& reader);
 [[nodiscard]] NameEntry decode_name(ByteReader& reader);
 [[nodiscard]] HotEntry decode_hot(ByteReader& reader);
 
@@ -187,6 +247,8 @@ void write_answer_head(ByteWriter& writer, const AnswerHead& head);
 [[nodiscard]] bool plausible(const DeltaEntry& entry);
 [[nodiscard]] bool plausible(const TotalEntry& entry);
 [[nodiscard]] bool plausible(const HandoverEntry& entry);
+[[nodiscard]] bool plausible(const QuietEntry& entry);
+[[nodiscard]] bool plausible(const QuietOrder& entry);
 [[nodiscard]] bool plausible(const NameEntry& entry);
 [[nodiscard]] bool plausible(const HotEntry& entry);
 

@@ -31,6 +31,14 @@ constexpr double kLeap = 10;
 /// Requests of a limit that was not counted for the engine yet.
 constexpr double kUncounted = 30;
 
+/// Over this time the offered rate is averaged that decides whether a limit may fall quiet, and for
+/// so long it is awake at least.
+constexpr Duration kCalmTime = std::chrono::seconds(5);
+/// Up to these shares of rate and `low` a limit may fall quiet; it is woken again at a half.
+constexpr double kCalmShareOfRate = 0.25;
+constexpr double kCalmShareOfLow = 0.25;
+constexpr double kCalmRequests = 2;
+
 /// A limit at rest is looked at again after this time, even if its level has not drained by then.
 constexpr Duration kLongestRest = std::chrono::hours(24);
 
@@ -50,6 +58,7 @@ void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
     origins = 0;
     oldest_word.reset();
     handed_rate = handed_excess = handed_weight = held_rate = held_now = 0;
+    begin_awake(now);
     holding = false;
     published = {};
     answered.reset();
@@ -124,6 +133,46 @@ bool OwnedLimit::adopt_run(MemberNumber from, std::uint32_t run, const Silence& 
     cells.erase(known);
     *place(from) = moved;
     return true;
+}
+
+void OwnedLimit::begin_awake(Instant now) {
+    awake_since = offered_at = now;
+    offered_lately = 0;
+}
+
+void OwnedLimit::add_told(double weight) {
+    if (!parameters) {
+        bucket.level += weight;
+        return;
+    }
+    // One heavy weight may be all of it, and is paid back whole.
+    const double above =
+        std::min(bucket.level + weight - parameters->high, largest_weight(*parameters));
+    bucket.heaviest = std::max(bucket.heaviest, above);
+    bucket.add(*parameters, weight);
+}
+
+void OwnedLimit::note_offered(Instant now) {
+    const double old =
+        std::exp(-std::max(0.0, to_seconds(now - offered_at)) / to_seconds(kCalmTime));
+    offered_lately = bucket.offered_rate + (offered_lately - bucket.offered_rate) * old;
+    offered_at = std::max(offered_at, now);
+}
+
+bool OwnedLimit::is_calm(Instant now) const {
+    if (!parameters || parameters->zero() || bucket.shedding || holding ||
+        now - awake_since < kCalmTime) {
+        return false;
+    }
+    // The average begins at 0, so that it is too low at first.
+    const double known =
+        1 - std::exp(-to_seconds(offered_at - awake_since) / to_seconds(kCalmTime));
+    const double most =
+        std::max(bucket.typical / to_seconds(kCalmTime), kCalmShareOfRate * parameters->rate);
+    const double level =
+        std::max(kCalmShareOfLow * parameters->low, kCalmRequests * bucket.typical);
+    const bool small = level >= parameters->low / 2;
+    return offered_lately <= most * known && bucket.level <= (small ? 0 : level);
 }
 
 DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from, DeltaEntry delta,

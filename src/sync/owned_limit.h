@@ -117,6 +117,9 @@ struct OwnedLimit {
     bool published_holding = false;
     bool urgent = false;  // to be looked at before its turn comes
     Instant looked{};     // when this limit was last looked at
+    Instant awake_since{};
+    double offered_lately = 0;  // offered rate, averaged over seconds since awake_since
+    Instant offered_at{};       // when that was last brought up to date
     Instant last_use{};
     Instant asked_name{};
     MemberNumber asked = 0;  // the member that was last asked for the name
@@ -166,6 +169,14 @@ struct OwnedLimit {
     [[nodiscard]] Duration hold_time(const SyncSettings& settings) const {
         return hold.value_or(settings.hold);
     }
+    /// To be called when the limit begins to be awake.
+    void begin_awake(Instant now);
+    /// Adds weight that was told of the limit while it was quiet.
+    void add_told(double weight);
+    /// Averages the offered rate. To be called in every look at the limit.
+    void note_offered(Instant now);
+    /// Whether the limit may fall quiet: it has been far below its limit for seconds.
+    [[nodiscard]] bool is_calm(Instant now) const;
     /// Whether the limit has no cells and has not been used for so long that it can be forgotten.
     [[nodiscard]] bool unused(const SyncSettings& settings, Instant now) const {
         return cells.empty() && now - last_use > settings.user_memory;

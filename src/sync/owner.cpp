@@ -14,9 +14,8 @@ constexpr Duration kTick = std::chrono::milliseconds(10);
 /// ... or after two, when that is too late.
 constexpr Duration kUrgentAfter = std::chrono::milliseconds(18);
 /// A name that was not told is asked for again after this, when the limit is heard of; when it is
-/// not, so many times more, each after twice as long.
+/// not, kNameAsks times more, each after twice as long.
 constexpr Duration kAskNameAgain = std::chrono::milliseconds(100);
-constexpr std::uint8_t kNameAsks = 6;
 /// Of all limits in a tick; an inventor of limits must not make us ask for ever.
 constexpr std::size_t kNamesEachTick = 32;
 /// What others told us a limit is: they may have been wrong.
@@ -33,8 +32,6 @@ constexpr std::size_t kLookedAtForRoom = 16;
 /// A limit that somebody may rest with makes room only if it is emptier than this share of low.
 constexpr double kMakesRoom = 0.5;
 
-std::uint16_t bit_of(membership::Shard shard) { return static_cast<std::uint16_t>(1u << shard); }
-
 bool holds(const membership::OwnerList& list, const gossip::MemberId& member) {
     return std::find(list.begin(), list.end(), member) != list.end();
 }
@@ -48,7 +45,8 @@ Owner::Owner(const SyncSettings& settings, Silence& silence, Random random, Reso
       random_(random),
       resolver_(std::move(resolver)),
       statistics_(statistics),
-      ledger_(ledger) {}
+      ledger_(ledger),
+      quiet_(settings, statistics) {}
 
 std::uint32_t Owner::draw_life() {
     return static_cast<std::uint32_t>(random_.below(kLargestIdentity)) + 1;
@@ -160,6 +158,7 @@ void Owner::wake(std::uint32_t slot, Instant now) {
         return;
     }
     slots_[slot].end_rest(now);
+    slots_[slot].begin_awake(now);
     awake_flag_[slot] = true;
     awake_.push_back(slot);
 }
@@ -167,7 +166,7 @@ void Owner::wake(std::uint32_t slot, Instant now) {
 /// A limit that refuses requests is told to others as a rumour while it is awake, so that nobody
 /// lets the first request of a new sidecar pass. Only so many can be told.
 bool Owner::may_rest(const OwnedLimit& limit) {
-    if (!limit.at_rest()) {
+    if (!limit.at_rest() || quiet_.is_asleep(limit.key)) {
         return false;
     }
     if (limit.published_probability <= 0) {
@@ -213,6 +212,7 @@ void Owner::forget(const std::vector<MemberNumber>& members) {
     if (members.empty()) {
         return;
     }
+    quiet_.forget(members);
     for (const auto& [key, slot] : by_key_) {
         for (const MemberNumber member : members) {
             slots_[slot].forget_cell(member, ledger_);
@@ -269,6 +269,8 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
         cell->deferred = false;
     }
     sink.send_total(from, limit->total(settings_, cell, pacing_.tenths(), now));
+    note_awake(delta.key, number, now, sink);
+    let_fall_quiet(from, *find_owned(delta.key), delta, now, sink);
 }
 
 /// A big share promises to be heard often: whoever claims one may not be silent for long.
@@ -361,7 +363,7 @@ void Owner::hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant 
                       OwnerSink& sink) {
     for (const auto& [key, slot] : by_key_) {
         OwnedLimit& limit = slots_[slot];
-        if ((shards & bit_of(membership::shard_of(key.quota))) == 0) {
+        if ((shards & membership::bit_of(membership::shard_of(key.quota))) == 0) {
             continue;
         }
         if (!limit.filled(settings_, now)) {
@@ -379,6 +381,7 @@ void Owner::hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant 
 void Owner::owner_asked(const gossip::MemberId& from, std::uint16_t shards, Instant now,
                         OwnerSink& sink) {
     hand_over(from, shards, now, sink);
+    hand_quiet_over_again(from, shards, now, sink);
 }
 
 void Owner::begin_shard(membership::Shard shard, const membership::OwnerList& owners, Instant now) {
@@ -386,6 +389,7 @@ void Owner::begin_shard(membership::Shard shard, const membership::OwnerList& ow
     state.owned = true;
     state.filled = false;
     state.born = now;
+    state.owners = owners;
     state.others = owners;
     std::erase(state.others, self_);
     state.asks_left = state.others.empty() ? std::uint8_t{0} : kAsks;
@@ -405,10 +409,15 @@ void Owner::shard_changed(const membership::OwnerChange& change, Instant now, Ow
     const bool before = state.owned;
     const bool after = holds(change.after, self_);
     state.former = change.before;
+    const bool was_first = is_first(change.shard);
+    state.owners = change.after;
+    if (was_first && !change.after.empty() && change.after.front() != self_) {
+        hand_quiet_over(change.shard, change.after.front(), now, sink);
+    }
     if (before) {
         for (const gossip::MemberId& owner : change.after) {
             if (owner != self_ && !holds(change.before, owner)) {
-                hand_over(owner, bit_of(change.shard), now, sink);
+                hand_over(owner, membership::bit_of(change.shard), now, sink);
             }
         }
     }
@@ -425,6 +434,7 @@ void Owner::shard_changed(const membership::OwnerChange& change, Instant now, Ow
     if (before && !after) {
         state.owned = false;
         state.lost = now;
+        quiet_.drop_shard(change.shard);
         for (const auto& [key, slot] : by_key_) {
             if (membership::shard_of(key.quota) == change.shard) {
                 wake(slot, now);  // to be forgotten soon
@@ -446,10 +456,14 @@ void Owner::leave(const membership::Owners& owners, Instant now, OwnerSink& sink
         if (!shards_[shard].owned) {
             continue;
         }
-        for (const gossip::MemberId& owner : owners.of(shard)) {
+        const membership::OwnerList& list = owners.of(shard);
+        for (const gossip::MemberId& owner : list) {
             if (owner != self_) {
-                hand_over(owner, bit_of(shard), now, sink);
+                hand_over(owner, membership::bit_of(shard), now, sink);
             }
+        }
+        if (is_first(shard) && !list.empty() && list.front() != self_) {
+            hand_quiet_over(shard, list.front(), now, sink);
         }
     }
 }
@@ -477,7 +491,7 @@ void Owner::ask_again(Instant now, OwnerSink& sink) {
         --state.asks_left;
         for (const gossip::MemberId& other : state.others) {
             std::uint16_t& bits = asks[other];
-            bits = static_cast<std::uint16_t>(bits | bit_of(shard));
+            bits = static_cast<std::uint16_t>(bits | membership::bit_of(shard));
         }
     }
     if (asks.empty()) {
@@ -523,6 +537,7 @@ void Owner::tick(Instant now, OwnerSink& sink) {
         }
     }
     end_rests(now);
+    quiet_.sweep(now);
     publish_overdue(now, sink);
 }
 
@@ -539,6 +554,10 @@ bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     }
     limit.judge_silence(settings_, silence_, now, ledger_);
     limit.advance(now);
+    limit.note_offered(now);
+    if (!limit.is_calm(now)) {
+        order_to_wake(limit.key, !limit.at_rest(), sink);
+    }
     ask_name_again(limit, now, sink);
     const double error = settings_.publish_error * (crowded() ? settings_.crowded_error : 1);
     if (limit.must_publish(settings_, error, pace(), since)) {

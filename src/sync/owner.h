@@ -19,6 +19,7 @@
 #include "sync/hot_table.h"
 #include "sync/owned_limit.h"
 #include "sync/pacing.h"
+#include "sync/quiet_sums.h"
 #include "sync/silence.h"
 #include "sync/statistics.h"
 
@@ -30,6 +31,7 @@ class OwnerSink {
     virtual ~OwnerSink() = default;
     virtual void send_total(const gossip::MemberId& to, const TotalEntry& entry) = 0;
     virtual void send_handover(const gossip::MemberId& to, const HandoverEntry& entry) = 0;
+    virtual void send_order(const gossip::MemberId& to, const QuietOrder& order) = 0;
     virtual void ask_name(const gossip::MemberId& to, const LimitKey& key) = 0;
     /// Asks another owner for its sums of these shards (one bit for each).
     virtual void ask_owner(const gossip::MemberId& to, std::uint16_t shards) = 0;
@@ -50,6 +52,15 @@ class Owner {
     void start(const membership::Owners& owners, Instant now);
     void receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
                  Instant now, OwnerSink& sink);
+    /// Takes in what an origin tells of a quiet limit. False when it is not taken in, because this
+    /// member does not own the limit or the limit is awake; then it must not be confirmed.
+    [[nodiscard]] bool receive_quiet(const gossip::MemberId& from, MemberNumber number,
+                                     const QuietEntry& entry, Instant now, OwnerSink& sink);
+    void set_shares(double shares) { quiet_.set_shares(shares); }
+    /// The first owner of a limit says what it was told of it while it was quiet.
+    void take_level(const QuietOrder& order, Instant now);
+    /// The former first owner of a quiet limit hands over what it was told.
+    void take_over(const QuietOrder& order, Instant now, OwnerSink& sink);
     /// Sends the publications that wait for a datagram to this user. To be called when one is sent
     /// to it anyway.
     void publish_deferred(MemberNumber user, Instant now, OwnerSink& sink);
@@ -82,6 +93,8 @@ class Owner {
     /// The limits that are looked at regularly; the others rest.
     [[nodiscard]] std::size_t awake() const { return awake_.size(); }
     [[nodiscard]] std::size_t cells() const;
+    /// The quiet limits of which this owner was told.
+    [[nodiscard]] std::size_t quiet() const { return quiet_.size(); }
     [[nodiscard]] bool owns(membership::Shard shard) const { return shards_[shard].owned; }
     /// Datagrams with counters that went in or out in the last second.
     void note_load(std::uint64_t datagrams_per_second) {
@@ -90,13 +103,18 @@ class Owner {
     [[nodiscard]] std::uint8_t pace() const { return pacing_.tenths(); }
 
   private:
+    /// A name is asked for so many times more while nobody speaks of the limit.
+    static constexpr std::uint8_t kNameAsks = 6;
+
     struct ShardState {
         bool owned = false;
         bool filled = false;  // another owner has handed its sums over
         std::uint8_t asks_left = 0;
         Instant born{};
         Instant lost{};
-        membership::OwnerList others;
+        Instant quiet_given{};         // when quiet sums were handed over to another first owner
+        membership::OwnerList owners;  // now, best first; with ourselves
+        membership::OwnerList others;  // those that are asked for their sums
         membership::OwnerList former;
     };
     struct DeferredPublications {
@@ -107,6 +125,25 @@ class Owner {
         std::size_t operator()(const LimitKey& key) const { return hash(key); }
     };
     OwnedLimit* obtain(const LimitKey& key, Instant now);
+    // In owner_quiet.cpp.
+    [[nodiscard]] bool is_first(membership::Shard shard) const;
+    [[nodiscard]] OwnedLimit* find_owned(const LimitKey& key);
+    [[nodiscard]] bool is_awake(const OwnedLimit& limit, Instant now) const;
+    bool order_one(const gossip::MemberId& origin, MemberNumber number, const QuietEntry& entry,
+                   Instant now, OwnerSink& sink);
+    bool count_beside(OwnedLimit& limit, const gossip::MemberId& origin, MemberNumber number,
+                      const QuietEntry& entry, Instant now, OwnerSink& sink);
+    void tell_level(const LimitKey& key, double level, OwnerSink& sink);
+    void wake_quiet(const LimitKey& key, Instant now, OwnerSink& sink);
+    void hand_quiet_over(membership::Shard shard, const gossip::MemberId& to, Instant now,
+                         OwnerSink& sink);
+    void hand_quiet_over_again(const gossip::MemberId& to, std::uint16_t shards, Instant now,
+                               OwnerSink& sink);
+    void send_given(const QuietTold& told, const gossip::MemberId& to, OwnerSink& sink);
+    void order_to_wake(const LimitKey& key, bool all, OwnerSink& sink);
+    void note_awake(const LimitKey& key, MemberNumber origin, Instant now, OwnerSink& sink);
+    void let_fall_quiet(const gossip::MemberId& origin, const OwnedLimit& limit,
+                        const DeltaEntry& delta, Instant now, OwnerSink& sink);
     [[nodiscard]] bool make_room(Instant now);
     void resolve(OwnedLimit& limit);
     void ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink);
@@ -143,6 +180,7 @@ class Owner {
     std::vector<std::uint32_t> free_;
     std::vector<std::uint32_t> awake_;
     std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
+    QuietSums quiet_;
     std::map<MemberNumber, DeferredPublications> deferred_;  // publications that wait, by user
     std::uint64_t ticks_ = 0;
     std::size_t names_left_ = 0;  // how many names may still be asked for in this tick

@@ -29,29 +29,36 @@ constexpr Duration kAskedTogether = std::chrono::seconds(10);
 constexpr std::size_t kAskedPerTick = 128;
 /// New owners of limits at rest are told within this time: half of that in which they listen.
 constexpr double kToldWithinSeconds = 0.5;
-/// A rumour that is not renewed in this time ends.
-constexpr Duration kRumourTime = std::chrono::seconds(3);
-constexpr std::size_t kMaximumRumours = 256;
 
 }  // namespace
 
 Reporter::Reporter(const SyncSettings& settings, limiter::Limiter& limiter, const Side& side,
-                   Random random, SyncStatistics& statistics)
+                   QuietLimits& quiet, Random random, SyncStatistics& statistics,
+                   WeightLedger* ledger)
     : settings_(settings),
       limiter_(limiter),
       side_(side),
+      quiet_(quiet),
       random_(random),
-      statistics_(statistics) {}
+      statistics_(statistics),
+      ledger_(ledger) {}
 
 std::uint32_t Reporter::draw_run() {
     return static_cast<std::uint32_t>(random_.below(kLargestIdentity)) + 1;
 }
 
-void Reporter::tick(Instant now, const membership::Owners& owners, const HotTable& hot,
-                    DeltaSink& sink) {
+void Reporter::begin_run(SyncedLimit& limit, const limiter::LocalCounts& base, Instant now) {
+    limit.begin_run(draw_run(), base, now);
+    if (ledger_ != nullptr) {
+        ledger_->run_began(limit.key, limit.run);
+    }
+}
+
+void Reporter::tick(Instant now, DeltaSink& sink) {
     ++ticks_;
-    adopt_touched(now, owners, hot);
+    woken_.clear();
     ask_for_rests(now);
+    fall_quiet(now, sink);
     candidates_.clear();
     const std::uint64_t cold_every =
         std::clamp<std::uint64_t>(awake_.size() / kColdEachTick, 1, kColdEvery);
@@ -72,7 +79,6 @@ void Reporter::tick(Instant now, const membership::Owners& owners, const HotTabl
         }
     }
     send_due(now, sink);
-    end_rumours(now);
     sweep(now);
     previous_tick_ = now;
 }
@@ -96,7 +102,9 @@ void Reporter::touched(limiter::LimitRef ref, Instant now, const membership::Own
     if (known != 0) {
         remove(known - 1, now);
     }
-    meet(ref, now, owners, hot);
+    if (!quiet_.touch(ref, now)) {
+        meet(ref, now, owners, hot);
+    }
 }
 
 void Reporter::meet(limiter::LimitRef ref, Instant now, const membership::Owners& owners,
@@ -113,6 +121,17 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const membership::Owners
     if (const auto other = by_key_.find(key); other != by_key_.end()) {
         remove(other->second, now);
     }
+    const HotEntry* rumour = hot.find(key);
+    if (rumour == nullptr) {
+        if (!quiet_.meet(ref, key, identity->parameters, now)) {
+            ++statistics_.dropped_synced_limits;
+        }
+        return;
+    }
+    if (quiet_.find(key) != nullptr && quiet_.meet(ref, key, identity->parameters, now)) {
+        wake_quiet(key, 0, 0, now, owners);  // another instance of the same name was quiet
+        return;
+    }
     if (by_key_.size() >= settings_.maximum_synced_limits) {
         ++statistics_.dropped_synced_limits;
         return;
@@ -120,6 +139,31 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const membership::Owners
     const auto counts = limiter_.read(ref, now);
     if (!counts) {
         return;
+    }
+    // What was admitted before the limiter counted for us is in the local level. So is what is left
+    // of the counts of a limit that waited for a place: the rest of its past has drained.
+    limiter::LocalCounts base;
+    const double before = std::max(0.0, counts->local_level);
+    const bool long_past = counts->admitted > before + identity->parameters.rate + counts->typical;
+    base.admitted = counts->admitted - (long_past ? before : std::max(counts->admitted, before));
+    base.offered = counts->offered - (long_past ? before : std::max(counts->offered, before));
+    base.open_time = counts->open_time;
+    SyncedLimit* limit = begin(ref, key, *identity, base, now, owners);
+    if (limit != nullptr && can_be(*limit, *rumour)) {
+        for (OwnerView& view : limit->views) {
+            view.rumour(limit->parameters, *rumour, limit->own, now);
+        }
+    }
+}
+
+/// Begins to tell all owners of a limit. `base` are the limiter's counts before the run.
+SyncedLimit* Reporter::begin(limiter::LimitRef ref, const LimitKey& key,
+                             const limiter::LimitIdentity& identity,
+                             const limiter::LocalCounts& base, Instant now,
+                             const membership::Owners& owners) {
+    if (by_key_.size() >= settings_.maximum_synced_limits) {
+        ++statistics_.dropped_synced_limits;
+        return nullptr;
     }
     if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(slots_.size()));
@@ -131,39 +175,30 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const membership::Owners
     limit = SyncedLimit{};
     limit.key = key;
     limit.ref = ref;
-    limit.name = std::string(identity->quota);
-    limit.unit = identity->unit;
-    limit.period = identity->period;
-    limit.parameters = identity->parameters;
-    limit.isolation = identity->isolation;
-    limit.safe_capacity = identity->safe_capacity;
-    // What was admitted before the limiter counted for us is in the local level. So is what is left
-    // of the counts of a limit that waited for a place: the rest of its past has drained.
-    limiter::LocalCounts base;
-    const double before = std::max(0.0, counts->local_level);
-    const bool long_past = counts->admitted > before + limit.parameters.rate + counts->typical;
-    base.admitted = counts->admitted - (long_past ? before : std::max(counts->admitted, before));
-    base.offered = counts->offered - (long_past ? before : std::max(counts->offered, before));
-    limit.begin_run(draw_run(), base, now);
-    limit.own.open_time = counts->open_time;
+    limit.name = std::string(identity.quota);
+    limit.unit = identity.unit;
+    limit.period = identity.period;
+    limit.parameters = identity.parameters;
+    limit.isolation = identity.isolation;
+    limit.safe_capacity = identity.safe_capacity;
+    begin_run(limit, base, now);
+    limit.own.open_time = base.open_time;
     limit.expect_since(previous_tick_);
     limit.set_owners(owners.of(membership::shard_of(key.quota)));
-    if (const HotEntry* rumour = hot.find(key); rumour != nullptr && can_be(limit, *rumour)) {
-        for (OwnerView& view : limit.views) {
-            view.rumour(limit.parameters, *rumour, limit.own, now);
-        }
+    if (ref.record >= by_record_.size()) {
+        by_record_.resize(ref.record + std::size_t{1}, 0);
     }
     by_record_[ref.record] = slot + 1;
     by_key_.emplace(key, slot);
     limit.touched = now;
     add_to_awake(slot, now);
+    return &limit;
 }
 
 void Reporter::add_to_awake(std::uint32_t slot, Instant now) {
     SyncedLimit& limit = slots_[slot];
     limit.awake = true;
     limit.resting = false;
-    rumoured_.erase(slot);
     limit.woken = now;
     awake_.push_back(slot);
 }
@@ -175,11 +210,10 @@ void Reporter::wake(std::uint32_t slot, Instant now) {
     }
     limit.looked = Instant{};  // looked at in this very tick
     if (now - limit.touched > kRunIdle) {
-        limit.begin_run(draw_run(), limit.last, now);
+        begin_run(limit, limit.last, now);
     }
     limit.expect_since(previous_tick_);
     limit.touched = now;
-    rumoured_.erase(slot);
     add_to_awake(slot, now);
 }
 
@@ -194,7 +228,7 @@ void Reporter::look_at(std::uint32_t slot, Instant now) {
     }
     // Counts travel up to 2^55, and a limit that never rests goes on for years.
     if (limit.own.offered > kLongestRun) {
-        limit.begin_run(draw_run(), limit.last, now);
+        begin_run(limit, limit.last, now);
     }
     limit.advance(*counts, earliest(), now);
     install(limit, *counts, now);
@@ -222,10 +256,7 @@ void Reporter::fall_asleep(std::uint32_t slot, Instant now) {
         questions_.add(slot, due - due.time_since_epoch() % kAskedTogether);
         return;
     }
-    if (limit.installed) {
-        limiter_.uninstall(limit.ref, now);
-    }
-    limit.installed = false;
+    make_quiet(slot, now);
 }
 
 /// The owners of limits at rest are asked once in a long time, because they may have lost whom they
@@ -367,7 +398,8 @@ Reporter::Verdict Reporter::receive(const gossip::MemberId& from, const TotalEnt
     const auto known = by_key_.find(total.key);
     OwnerView* view = known == by_key_.end() ? nullptr : slots_[known->second].view_of(from);
     if (view == nullptr) {
-        ++statistics_.refused_unknown;
+        // The last answer to a limit that has just fallen quiet is of no use.
+        statistics_.refused_unknown += quiet_.find(total.key) == nullptr ? 1U : 0U;
         return Verdict::taken;
     }
     SyncedLimit& limit = slots_[known->second];
@@ -390,44 +422,25 @@ Reporter::Verdict Reporter::receive(const gossip::MemberId& from, const TotalEnt
     install(limit, *counts, now);
     if (!limit.awake && view->matters(limit.parameters)) {
         add_to_awake(known->second, now);
-        rumoured_.erase(known->second);
     }
     return limit.is_alone_with_its_rate(*view, settings_, now) ? Verdict::doubted : Verdict::taken;
 }
 
-bool Reporter::rumour(const HotEntry& entry, Instant now) {
+bool Reporter::rumour(const HotEntry& entry, Instant now, const membership::Owners& owners) {
     const auto known = by_key_.find(entry.key);
     if (known == by_key_.end()) {
+        if (quiet_.find(entry.key) != nullptr) {
+            wake_quiet(entry.key, 0, 0, now, owners);
+        }
         return true;
     }
     SyncedLimit& limit = slots_[known->second];
     if (!can_be(limit, entry)) {
         return false;
     }
-    if (limit.awake) {
-        return true;
+    if (limit.resting && limit.is_news(settings_, entry, now)) {
+        wake(known->second, now);
     }
-    if (limit.resting) {
-        if (limit.is_news(settings_, entry, now)) {
-            wake(known->second, now);
-        }
-        return true;
-    }
-    if (rumoured_.size() >= kMaximumRumours && !rumoured_.contains(known->second)) {
-        return true;
-    }
-    const auto counts = limiter_.read(limit.ref, now);
-    if (!counts) {
-        return true;
-    }
-    limiter::FleetView fleet;
-    fleet.level = entry.level;
-    fleet.admitted_at = counts->admitted - counts->refunded;
-    fleet.offered_rate = entry.rate;
-    fleet.others_rate = entry.rate;
-    fleet.shedding = entry.shedding;
-    limit.installed = limiter_.install(limit.ref, fleet, now);
-    rumoured_[known->second] = now;
     return true;
 }
 
@@ -435,21 +448,6 @@ bool Reporter::rumour(const HotEntry& entry, Instant now) {
 bool Reporter::can_be(const SyncedLimit& limit, const HotEntry& entry) {
     return level_can_be(limit.parameters, entry.level, limit.own.typical,
                         largest_weight(limit.parameters));
-}
-
-void Reporter::end_rumours(Instant now) {
-    for (auto each = rumoured_.begin(); each != rumoured_.end();) {
-        SyncedLimit& limit = slots_[each->first];
-        if (now - each->second < kRumourTime) {
-            ++each;
-            continue;
-        }
-        if (!limit.awake && limit.installed) {
-            limiter_.uninstall(limit.ref, now);
-            limit.installed = false;
-        }
-        each = rumoured_.erase(each);
-    }
 }
 
 void Reporter::shard_changed(membership::Shard shard, const membership::OwnerList& owners,
@@ -547,7 +545,6 @@ void Reporter::remove(std::uint32_t slot, Instant now) {
     note_isolation(limit, false, now);
     limiter_.release(limit.ref, now);
     by_key_.erase(limit.key);
-    rumoured_.erase(slot);
     questions_.remove(slot);
     if (limit.ref.record < by_record_.size() && by_record_[limit.ref.record] == slot + 1) {
         by_record_[limit.ref.record] = 0;

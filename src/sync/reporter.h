@@ -21,6 +21,7 @@
 #include "sync/due_queue.h"
 #include "sync/hot_table.h"
 #include "sync/owner.h"
+#include "sync/quiet_limits.h"
 #include "sync/statistics.h"
 #include "sync/synced_limit.h"
 
@@ -36,22 +37,33 @@ class DeltaSink {
 class Reporter {
   public:
     Reporter(const SyncSettings& settings, limiter::Limiter& limiter, const Side& side,
-             Random random, SyncStatistics& statistics);
+             QuietLimits& quiet, Random random, SyncStatistics& statistics,
+             WeightLedger* ledger = nullptr);
 
     /// Says who this member is: as an owner it needs no network and no pacing.
     void set_self(const gossip::MemberId& self) { self_ = self; }
-    /// Looks at the limits that were touched, advances their views, writes what is believed into
-    /// the limiter's records, and sends the deltas that are due.
-    void tick(Instant now, const membership::Owners& owners, const HotTable& hot, DeltaSink& sink);
+    /// Takes in which limits were touched since the last call. To be called before each tick().
+    void adopt_touched(Instant now, const membership::Owners& owners, const HotTable& hot);
+    /// Looks at the limits that are awake, advances their views, writes what is believed into the
+    /// limiter's records, and sends the deltas that are due.
+    void tick(Instant now, DeltaSink& sink);
+    /// Makes an awake limit of a quiet one. `known` is what its first owner has of `run`.
+    void wake_quiet(const LimitKey& key, std::uint32_t run, double known, Instant now,
+                    const membership::Owners& owners);
+    /// Looks at the limits that have become awake since the last tick, and tells their owners at
+    /// once: the tick may be too late for a load that has leapt.
+    void tell_woken(Instant now, DeltaSink& sink);
+    /// The first owner says that the limit is far below its limit: it falls quiet in the next tick.
+    void let_fall_quiet(const gossip::MemberId& from, const QuietOrder& order, Instant now);
     enum class Verdict : std::uint8_t {
         taken,
         doubted,  // taken, although it has been far from what all other owners tell for seconds
         refused   // refused, because the limit cannot have such a level
     };
     Verdict receive(const gossip::MemberId& from, const TotalEntry& total, Instant now);
-    /// Takes a rumour about a limit that has not been used here lately. False when the limit cannot
-    /// have such a level.
-    bool rumour(const HotEntry& entry, Instant now);
+    /// Takes a rumour about a limit that is quiet here or rests. False when the limit cannot have
+    /// such a level.
+    bool rumour(const HotEntry& entry, Instant now, const membership::Owners& owners);
     void shard_changed(membership::Shard shard, const membership::OwnerList& owners, Instant now);
     /// The owner's host says that no process listens at its address.
     void distrust(const gossip::MemberId& owner, Instant now);
@@ -102,11 +114,16 @@ class Reporter {
     struct KeyHash {
         std::size_t operator()(const LimitKey& key) const { return hash(key); }
     };
-    void adopt_touched(Instant now, const membership::Owners& owners, const HotTable& hot);
     void touched(limiter::LimitRef ref, Instant now, const membership::Owners& owners,
                  const HotTable& hot);
     void meet(limiter::LimitRef ref, Instant now, const membership::Owners& owners,
               const HotTable& hot);
+    SyncedLimit* begin(limiter::LimitRef ref, const LimitKey& key,
+                       const limiter::LimitIdentity& identity, const limiter::LocalCounts& base,
+                       Instant now, const membership::Owners& owners);
+    void begin_run(SyncedLimit& limit, const limiter::LocalCounts& base, Instant now);
+    void fall_quiet(Instant now, DeltaSink& sink);
+    void make_quiet(std::uint32_t slot, Instant now);
     void wake(std::uint32_t slot, Instant now);
     void add_to_awake(std::uint32_t slot, Instant now);
     void look_at(std::uint32_t slot, Instant now);
@@ -123,14 +140,15 @@ class Reporter {
     void sweep(Instant now);
     [[nodiscard]] static bool can_be(const SyncedLimit& limit, const HotEntry& entry);
     [[nodiscard]] Instant earliest() const;
-    void end_rumours(Instant now);
     [[nodiscard]] std::uint32_t draw_run();
 
     const SyncSettings& settings_;
     limiter::Limiter& limiter_;
     const Side& side_;
+    QuietLimits& quiet_;
     Random random_;
     SyncStatistics& statistics_;
+    WeightLedger* ledger_;
     gossip::MemberId self_;
 
     std::vector<SyncedLimit> slots_;
@@ -141,8 +159,8 @@ class Reporter {
     std::vector<Candidate> candidates_;
     DueQueue questions_;  // when the owners of limits at rest are asked
     std::map<gossip::MemberId, Round> rounds_;
-    // Slots that are asleep and have a rumour in the limiter's record.
-    std::unordered_map<std::uint32_t, Instant> rumoured_;
+    std::vector<std::uint32_t> woken_;  // slots that have become awake since the last tick
+    std::vector<LimitKey> dismissed_;   // limits that fall quiet in the next tick
     std::size_t isolated_ = 0;
     Instant previous_tick_{};
     std::uint64_t ticks_ = 0;

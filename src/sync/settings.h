@@ -91,6 +91,7 @@ struct SyncSettings {
 
     std::size_t maximum_synced_limits = 65'536;
     std::size_t maximum_owned_limits = 262'144;
+    std::size_t maximum_quiet_limits = 262'144;
     std::size_t maximum_cells_per_limit = 16'384;
     std::size_t hot_limits = 64;
     /// The datagrams with counters a second, in each direction, above which an owner asks its

@@ -19,6 +19,12 @@ struct SyncStatistics {
     std::uint64_t totals_sent = 0;
     std::uint64_t totals_received = 0;
     std::uint64_t publications = 0;
+    std::uint64_t quiet_sent = 0;  // entries of quiet limits
+    std::uint64_t quiet_received = 0;
+    std::uint64_t quiet_resent = 0;
+    std::uint64_t quiet_given_up = 0;  // how often an entry was sent no more, as nobody answered
+    std::uint64_t woken = 0;           // limits that this member, as their owner, woke
+    std::uint64_t fallen_quiet = 0;    // limits that fell quiet here
     std::uint64_t handovers_sent = 0;
     std::uint64_t handovers_received = 0;
     std::uint64_t names_asked = 0;

@@ -7,8 +7,6 @@
 namespace weir::sync {
 namespace {
 
-/// Of the quick estimate of a rate.
-constexpr double kQuickWindow = 0.1;
 constexpr double kDeviations = 3;
 /// So long membership looks for members that were given up.
 constexpr Duration kMissedFor = std::chrono::hours(1);
@@ -27,6 +25,12 @@ void SyncedLimit::begin_run(std::uint32_t new_run, const limiter::LocalCounts& c
         view.begin_run(own, now);
     }
     last_view.reset();
+}
+
+void SyncedLimit::begin_awake(double admitted, double offered, double rate) {
+    own.admitted = quantise(admitted);
+    own.offered = quantise(offered);
+    quick_rate_ = rate;
 }
 
 void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, Instant now) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/instant.h"
-#include "limiter/sync.h"
+#include "limiter/fleet_values.h"
 #include "membership/owners.h"
 #include "sync/falling_rate.h"
 #include "sync/messages.h"
@@ -53,6 +53,9 @@ struct SyncedLimit {
     bool resting = false;
 
     void begin_run(std::uint32_t new_run, const limiter::LocalCounts& counts, Instant now);
+    /// To be called after begin_run() for a limit that was quiet: what the run begins with, and the
+    /// quick estimate of the rate at which weight is offered here.
+    void begin_awake(double admitted, double offered, double rate);
     /// Takes the limiter's counts in and advances the views. `earliest` is the earliest time at
     /// which a limit that is new here can have been touched.
     void advance(const limiter::LocalCounts& counts, Instant earliest, Instant now);

@@ -31,6 +31,11 @@ class WeightLedger {
     virtual ~WeightLedger() = default;
     /// `life` is the owner's life of the limit. When that begins anew, so does the account.
     virtual void note(const LimitKey& key, std::uint32_t life, WeightFate fate, double weight) = 0;
+    /// This member has counted weight under a quiet limit, as an origin. A negative weight has
+    /// become a part of a run.
+    virtual void counted_quietly(const LimitKey& key, double weight) = 0;
+    /// This member has begun a run of the limit, as an origin.
+    virtual void run_began(const LimitKey& key, std::uint32_t run) = 0;
 };
 
 }  // namespace weir::sync

@@ -42,6 +42,19 @@ TEST_CASE("config, peers and status are shown") {
         "period": "1m", "silent_seconds": 1.5, "owners": 2, "believed": 1, "isolated": true}])"));
 }
 
+TEST_CASE("problems are shown with their numbers, and with the status") {
+    World world;
+    const Json all = world.get("/v1/problems");
+    const Json expected = Json::parse(R"([{"kind": "unknown_quota", "subject": "routes[0]",
+        "problem": "routes[0]: there is no quota 'al'", "suggestion": "did you mean 'all'?",
+        "seconds": 1.5}])");
+    CHECK(all["problems"] == expected);
+    CHECK(all["counts"].size() == kProblemKinds);
+    CHECK(all["counts"]["unknown_quota"] == 1);
+    CHECK(all["counts"]["no_routes"] == 0);
+    CHECK(world.get("/v1/status")["problems"] == expected);
+}
+
 TEST_CASE("bodies of other types, unknown and bad parameters are refused") {
     World world;
     CHECK(world.send("PUT", "/v1/quotas/s3", kTen, "").status == 415);
@@ -115,7 +128,7 @@ TEST_CASE("access is checked before anything else") {
 TEST_CASE("without sources the resources are not there") {
     const AdminHandler bare(AdminSources{}, {});
     for (const auto* path :
-         {"/v1/config", "/v1/peers", "/v1/quotas", "/v1/drain", "/v1/log-level"}) {
+         {"/v1/config", "/v1/peers", "/v1/problems", "/v1/quotas", "/v1/drain", "/v1/log-level"}) {
         Request request;
         request.method = "GET";
         request.target = path;

@@ -168,6 +168,7 @@ struct World {
         AdminSources result;
         result.health = [this] { return health; };
         result.config = sample_config;
+        result.problems = sample_problems;
         result.peers = [] {
             return std::vector<engine::PeerReport>{
                 {.address = parse_endpoint("10.0.0.1:7946").value(),

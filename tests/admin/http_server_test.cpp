@@ -391,7 +391,7 @@ TEST_CASE("the status listener answers over its socket") {
     const auto address = control.run([&] {
         server.emplace(
             control.io, loopback(), [] { return Health{.listening = true, .configured = true}; },
-            metrics);
+            metrics, nullptr);
         REQUIRE(server->start().has_value());
         return server->bound();
     });

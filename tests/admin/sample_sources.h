@@ -81,6 +81,14 @@ inline ConfigFigures sample_config() {
     return config;
 }
 
+inline ProblemList sample_problems() {
+    ProblemList list;
+    list.problems = {{ProblemKind::unknown_quota, "routes[0]", "routes[0]: there is no quota 'al'",
+                      "did you mean 'all'?", std::chrono::milliseconds(1500)}};
+    list.counts.at(static_cast<std::size_t>(ProblemKind::unknown_quota)) = 1;
+    return list;
+}
+
 inline MetricsSources sample_sources() {
     return {.proxy = sample_proxy,
             .limiter = sample_limiter,
@@ -91,6 +99,7 @@ inline MetricsSources sample_sources() {
                     return std::map<std::string, std::uint64_t>{{"admitted", 6}};
                 },
             .memory = [] { return MemoryFigures{.used_bytes = 5, .limit_bytes = 10}; },
+            .problems = sample_problems,
             .listeners =
                 [] {
                     return std::map<std::string, ListenerFigures>{

@@ -12,7 +12,8 @@ namespace {
 struct World {
     Health health{.listening = true, .configured = true, .draining = false};
     Metrics metrics{sample_sources(), [] { return Instant{}; }};
-    StatusHandler handler{[this] { return health; }, metrics};
+    ProblemList problems;
+    StatusHandler handler{[this] { return health; }, metrics, [this] { return problems; }};
 
     Response get(std::string target, std::string method = "GET", std::string encoding = "") {
         Request request;
@@ -58,13 +59,39 @@ TEST_CASE("ready = listening and configured and not draining") {
 TEST_CASE("verbose readiness names what is missing") {
     World world;
     CHECK(world.get("/readyz?verbose").body ==
-          "[+]listening ok\n[+]configured ok\n[+]serving ok\nreadyz check passed\n");
+          "[+]listening ok\n[+]configured ok\n[+]loaded ok\n[+]serving ok\nreadyz check passed\n");
     world.health.draining = true;
     const auto answer = world.get("/readyz?verbose");
     CHECK(answer.status == 503);
     CHECK(answer.body.find("[-]serving failed: draining\n") != std::string::npos);
     CHECK(answer.body.find("[+]listening ok\n") != std::string::npos);
     CHECK(answer.body.ends_with("readyz check failed\n"));
+}
+
+TEST_CASE("verbose readiness lists problems, which do not change it") {
+    World world;
+    world.problems = sample_problems();
+    const auto answer = world.get("/readyz?verbose");
+    CHECK(answer.status == 200);
+    CHECK(
+        answer.body.ends_with("[+]serving ok\n[!]unknown_quota: routes[0]: there is no quota "
+                              "'al' - did you mean 'all'?\nreadyz check passed\n"));
+    CHECK(world.get("/readyz").body == "ok\n");
+}
+
+TEST_CASE("while the first quotas are loaded it is not ready, and says so") {
+    World world;
+    world.health.loading = true;
+    CHECK(world.get("/readyz").status == 503);
+    CHECK(world.get("/readyz").body == "not ready: loading quotas\n");
+    const auto answer = world.get("/readyz?verbose");
+    CHECK(answer.status == 503);
+    CHECK(answer.body.find("[-]loaded failed: loading the quotas of the files\n") !=
+          std::string::npos);
+    world.health.draining = true;
+    CHECK(world.get("/readyz").body == "not ready\n");
+    world.health = {.listening = true, .configured = true};
+    CHECK(world.get("/readyz").status == 200);
 }
 
 TEST_CASE("metrics come as Prometheus wants them, packed when asked") {

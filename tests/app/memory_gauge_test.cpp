@@ -132,4 +132,16 @@ TEST_CASE("short from 95 % on until below 90 %") {
     CHECK(MemoryPressure::is_near({.used = 70 * kMiB, .limit = limit}));
 }
 
+TEST_CASE("what stays may take memory until three margins are left") {
+    CHECK(!room_left({.used = 10 * kMiB, .limit = 0}));
+    CHECK(room_left({.used = 10 * kMiB, .limit = 1000 * kMiB}) == 840 * kMiB);
+    CHECK(room_left({.used = 10 * kMiB, .limit = 64 * kMiB}) == 42 * kMiB);
+    CHECK(room_left({.used = 60 * kMiB, .limit = 64 * kMiB}) == 0U);
+    CHECK(room_left({.used = 99 * kMiB, .limit = 64 * kMiB}) == 0U);
+    // All of it may be taken without memory becoming short.
+    MemoryPressure pressure;
+    CHECK(pressure.update({.used = 950 * kMiB, .limit = 1000 * kMiB}));
+    CHECK(!pressure.update({.used = 850 * kMiB, .limit = 1000 * kMiB}));
+}
+
 }  // namespace weir::app

@@ -162,7 +162,7 @@ def test_version():
 def test_the_examples_are_valid():
     done = weir("validate", "--config", "config/weir.yaml", cwd=ROOT)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "valid: 1 quota set(s), 5 quota(s)\n"
+    assert done.stdout == "valid: 1 quota set(s), 6 quota(s)\n"
     assert weir("validate", "config/quotas.yaml", cwd=ROOT).returncode == 0
 
 
@@ -181,6 +181,19 @@ def test_validate_maps_what_the_router_finds_to_places(config):
     done = weir("validate", "--config", config)
     assert done.returncode == 1
     assert f"{config}:3:" in done.stderr and "routes[0].match.path: " in done.stderr
+
+
+def test_a_route_whose_quota_exists_nowhere_is_warned_of_and_an_error_if_strict(config):
+    config.write_text(config.read_text().replace('quota: "b/{bucket}"', "quota: al"))
+    warned = weir("validate", "--config", config)
+    assert warned.returncode == 0 and warned.stdout.startswith("valid: ")
+    assert "routes[0].quota: there is no quota 'al'" in warned.stderr
+    assert "did you mean 'all'?" in warned.stderr
+    for command in (["validate"], ["run"], ["run", "--check"]):
+        done = weir(*command, "--strict", "--config", config)
+        assert done.returncode == 1, command
+        assert "1 warning(s), which are errors because of --strict" in done.stderr
+    assert weir("run", "--check", "--config", config).returncode == 0
 
 
 def test_validate_names_flags_and_variables():

@@ -83,6 +83,12 @@ TEST_CASE("records of counters may have fields of a later version") {
     total.pace = 3;
     check_record(total, sync::decode_total);
     check_record(sync::HandoverEntry{kKey, 40, 2, 1, 5s, 12, 0.75, true}, sync::decode_handover);
+    check_record(sync::QuietEntry{kKey, 7, 40, 6, 2, 4, 1.5, 100, 200, true}, sync::decode_quiet);
+    using sync::OrderKind;
+    check_record(sync::QuietOrder{kKey, OrderKind::wake, 7, 40}, sync::decode_order);
+    check_record(sync::QuietOrder{kKey, OrderKind::level, 0, 0, 48}, sync::decode_order);
+    check_record(sync::QuietOrder{kKey, OrderKind::hand_over, 0, 0, 48, 96}, sync::decode_order);
+    check_record(sync::QuietOrder{kKey, OrderKind::fall_quiet, 7}, sync::decode_order);
     check_record(sync::NameEntry{kKey, "s3/b1", 10, 20, 30, 40, 1}, sync::decode_name);
     check_record(sync::HotEntry{kKey, 40, 1.5, 300ms, true}, sync::decode_hot);
     check_records(kKey, written([](ByteWriter& writer) { encode_question(writer, kKey); }),
@@ -209,6 +215,8 @@ TEST_CASE("what is said of a limit of an unknown kind is passed over, up to the 
         [](ByteReader& reader) { return sync::decode_total(reader).key; },
         [](ByteReader& reader) { return sync::decode_handover(reader).key; },
         [](ByteReader& reader) { return sync::decode_name(reader).key; },
+        [](ByteReader& reader) { return sync::decode_quiet(reader).key; },
+        [](ByteReader& reader) { return sync::decode_order(reader).key; },
         [](ByteReader& reader) { return sync::decode_hot(reader).key; }};
     for (const auto& decode : decoders) {
         ByteReader reader(bytes);

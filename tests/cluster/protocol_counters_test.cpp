@@ -258,5 +258,66 @@ TEST_CASE("hand-overs, names and hot limits are what the page says") {
                       {"ms age", 321}}) == "");
 }
 
+TEST_CASE("what is told and ordered of quiet limits is what the page says") {
+    const std::string layout = entry_layout("quiet");
+    QuietEntry entry;
+    entry.key = kOfASecond;
+    entry.run = 0x010203;
+    entry.admitted = 70;
+    entry.untold = entry.untold_full = entry.fresh = 2.5;
+    CHECK(difference(layout, encoded(entry),
+                     {{"limit", kOfASecondBytes},
+                      {"1 flags", 0},
+                      {"3 run", 0x010203},
+                      {"count admitted", 70.0},
+                      {"count untold", 2.5}}) == "");
+    entry.untold_full = 1;
+    entry.fresh = 2;
+    entry.rate = 1.5;
+    entry.limit_rate = 40;
+    entry.low = 48;
+    entry.no_room = true;
+    CHECK(difference(layout, encoded(entry),
+                     {{"limit", kOfASecondBytes},
+                      {"1 flags", 1 + 2 + 4 + 8 + 16},
+                      {"3 run", 0x010203},
+                      {"count admitted", 70.0},
+                      {"count untold", 2.5},
+                      {"count untold at the full rate", 1.0},
+                      {"count fresh", 2.0},
+                      {"f24 rate", 1.5},
+                      {"f24 the limit's rate", 40.0},
+                      {"f24 low", 48.0}}) == "");
+    const std::string order = entry_layout("quiet_order");
+    CHECK(
+        difference(
+            order, encoded(QuietOrder{kOfAMinute, OrderKind::wake, 7, 70}),
+            {{"limit", kOfAMinuteBytes}, {"1 kind", 0}, {"3 run", 7}, {"count admitted", 70.0}}) ==
+        "");
+    CHECK(difference(order, encoded(QuietOrder{kOfAMinute, OrderKind::level, 0, 0, 40}),
+                     {{"limit", kOfAMinuteBytes}, {"1 kind", 1}, {"f24 level", 40.0}}) == "");
+    CHECK(
+        difference(
+            order, encoded(QuietOrder{kOfAMinute, OrderKind::hand_over, 0, 0, 40, 48}),
+            {{"limit", kOfAMinuteBytes}, {"1 kind", 2}, {"f24 level", 40.0}, {"f24 sum", 48.0}}) ==
+        "");
+    CHECK(difference(order, encoded(QuietOrder{kOfAMinute, OrderKind::fall_quiet, 7}),
+                     {{"limit", kOfAMinuteBytes}, {"1 kind", 3}, {"3 run", 7}}) == "");
+    const Bytes answer = written([](ByteWriter& writer) {
+        encode(writer, QuietAnswer{.tag = 0x0102, .left = {3, 300}});
+    });
+    CHECK(answer == Bytes{std::byte{6}, std::byte{1}, std::byte{2}, std::byte{2}, std::byte{3},
+                          std::byte{0xac}, std::byte{2}});
+    CHECK(page().layout("quiet_answer") ==
+          "{2 tag of the quiet message; varint number; so many varints}");
+    CHECK(
+        page().says("Flags of an entry: 1 untold at the full rate, 2 rate, 4 the limit's rate and "
+                    "`low`, 8 fresh: the field is there. 16: no room."));
+    CHECK(page().says("| 0 wake | run, admitted |"));
+    CHECK(page().says("| 1 level | level |"));
+    CHECK(page().says("| 2 hand over | level, sum |"));
+    CHECK(page().says("| 3 fall quiet | run |"));
+}
+
 }  // namespace
 }  // namespace weir::sync

@@ -38,8 +38,14 @@ LimitKey key_of(std::string_view name, Duration period) {
 /// More edits than a quota remembers former limits: the first one's record is given away.
 constexpr int kEdits = 20;
 
-struct Origin : DeltaSink {
+struct Origin : DeltaSink, QuietSink {
     void send_delta(const gossip::MemberId&, const DeltaEntry&) override {}
+    void send_quiet(const gossip::MemberId&, const QuietEntry& entry) override {
+        told.push_back(entry);
+        if (answers) {
+            quiet.acknowledge(entry.key, entry.run, entry.admitted, now);
+        }
+    }
 
     void edit(const limiter::QuotaDefinition& definition) {
         REQUIRE(sim::put_quota(limiter, definition, now).empty());
@@ -51,7 +57,16 @@ struct Origin : DeltaSink {
     }
     void tick() {
         now += 10ms;
-        reporter.tick(now, owners, hot, *this);
+        reporter.adopt_touched(now, owners, hot);
+        std::vector<LimitKey> stuck;
+        quiet.tick(owners, now, *this, stuck);
+        reporter.tick(now, *this);
+    }
+    /// Uses the limit of the quota, and wakes it as its owner would.
+    void wake(std::string_view name, Duration period = 1s) {
+        use(name);
+        tick();
+        reporter.wake_quiet(key_of(name, period), 0, 0, now, owners);
     }
 
     Instant now{1h};
@@ -62,15 +77,18 @@ struct Origin : DeltaSink {
     membership::Owners owners;
     HotTable hot{10};
     Side side;
-    Reporter reporter{settings, limiter, side, Random(7), statistics};
+    std::vector<QuietEntry> told;
+    bool answers = true;
+    QuietLimits quiet{settings, limiter, Random(8), statistics};
+    Reporter reporter{settings, limiter, side, quiet, Random(7), statistics};
 };
 
 TEST_CASE_FIXTURE(Origin, "limits whose records were given to others go, the others stay") {
     edit(every("a", 1s));
     edit(every("b", 1s));
     tick();
-    use("a");
-    use("b");
+    wake("a");
+    wake("b");
     tick();
     REQUIRE(reporter.size() == 2);
     for (int i = 2; i <= kEdits; ++i) {
@@ -84,28 +102,90 @@ TEST_CASE_FIXTURE(Origin, "limits whose records were given to others go, the oth
 
     use("a");
     tick();
-    const SyncedLimit* const limit = reporter.find(key_of("a", kEdits * 1s));
+    const QuietLimit* const limit = quiet.find(key_of("a", kEdits * 1s));
     REQUIRE(limit != nullptr);
-    CHECK(limit->own.admitted == 1);
-    CHECK(reporter.size() == 2);
+    CHECK(limit->share.admitted == 1);
+    CHECK(reporter.size() == 1);
 }
 
-TEST_CASE_FIXTURE(Origin, "very many are dropped in one go, awake or asleep") {
+TEST_CASE_FIXTURE(Origin, "a limit without room to wake is told of with a word about that") {
+    settings.maximum_synced_limits = 1;
+    owners.recompute(std::vector<membership::Candidate>{{{Endpoint::v4(0x0a000001, 7946), 1}, {}}});
+    edit(every("a", 1s));
+    edit(every("b", 1s));
+    tick();
+    wake("a");
+    tick();
+    told.clear();
+    answers = false;  // as an owner does that orders to wake
+    for (int i = 0; i < 60; ++i) {
+        use("b");
+    }
+    tick();
+    REQUIRE(told.size() == 1);
+    CHECK_FALSE(told[0].no_room);
+    answers = true;
+    reporter.wake_quiet(key_of("b", 1s), told[0].run, 0, now, owners);
+    CHECK(reporter.find(key_of("b", 1s)) == nullptr);
+    tick();
+    REQUIRE(told.size() == 2);  // at once, and it is confirmed
+    CHECK(told[1].no_room);
+    CHECK(told[1].admitted == 60);
+    for (int i = 0; i < 30; ++i) {
+        tick();
+    }
+    CHECK(told.size() == 2);
+    // There is room.
+    settings.maximum_synced_limits = 2;
+    reporter.wake_quiet(key_of("b", 1s), told[1].run, told[1].admitted, now, owners);
+    CHECK(reporter.find(key_of("b", 1s)) != nullptr);
+    CHECK(quiet.find(key_of("b", 1s)) == nullptr);
+}
+
+TEST_CASE_FIXTURE(Origin, "a limit that falls quiet where there is no room sleeps on") {
+    edit(every("a", 24h));
+    edit(every("b", 1s));
+    tick();
+    use("a");
+    wake("b");
+    settings.maximum_quiet_limits = 1;
+    for (int i = 0; i < 1000; ++i) {
+        tick();
+    }
+    CHECK(reporter.awake() == 0);
+    CHECK(statistics.fallen_quiet == 0);
+    CHECK(quiet.find(key_of("a", 24h)) != nullptr);
+    REQUIRE(reporter.find(key_of("b", 1s)) != nullptr);
+    use("b");
+    tick();
+    CHECK(reporter.awake() == 1);
+}
+
+TEST_CASE_FIXTURE(Origin, "very many are dropped in one go, awake or quiet") {
     constexpr int kNames = 500;
     edit(every("k/{key}", 1s));
     edit(every("b", 1s));
     tick();
-    use("b");
+    wake("b");
     for (int i = 0; i < kNames; ++i) {
-        use("k/" + std::to_string(i));
+        const std::string name = "k/" + std::to_string(i);
+        use(name);
     }
     tick();
-    REQUIRE(reporter.size() == kNames + 1);
+    for (int i = 0; i < kNames; i += 2) {
+        const LimitKey key = key_of("k/" + std::to_string(i), 1s);
+        reporter.wake_quiet(key, 0, 0, now, owners);
+    }
+    tick();
+    REQUIRE(reporter.size() == kNames / 2 + 1);
+    REQUIRE(quiet.size() == kNames / 2);
     for (int i = 2; i <= kEdits; ++i) {
         edit(every("k/{key}", i * 1s));
     }
     reporter.drop_changed(now);
+    quiet.drop_changed();
     CHECK(reporter.size() == 1);
+    CHECK(quiet.size() == 0);
     for (int i = 0; i < 10; ++i) {
         tick();
     }
@@ -117,24 +197,24 @@ TEST_CASE_FIXTURE(Origin, "a limit that waited for a place does not tell its who
     edit(quota("first", 100));
     edit(quota("second", 100));
     tick();
-    use("first");
+    wake("first");
     tick();
     REQUIRE(reporter.size() == 1);
     const SyncedLimit* limit = nullptr;
     int waited = 0;
-    for (; waited < 10'000 && limit == nullptr; ++waited) {  // 30/s until the first is given up
+    for (; waited < 10'000 && limit == nullptr; ++waited) {  // 43/s until the first falls quiet
         CHECK(limiter.memory().views <= 1);
-        use("second");
-        now += 23ms;
-        tick();
+        wake("second");
+        now += 13ms;
         limit = reporter.find(key_of("second", 1s));
     }
     REQUIRE(limit != nullptr);
-    CHECK(waited > 1000);
+    CHECK(waited > 50);
     CHECK(statistics.dropped_synced_limits > 0);
+    tick();
     CHECK(limit->own.admitted <= 2);
-    CHECK(limit->own.offered <= 2);
-    CHECK(limit->own.rate <= 40);
+    CHECK(limit->own.offered <= 50 * limiter::kRateWindow);
+    CHECK(limit->own.rate <= 50);
 }
 
 TEST_CASE("the load is that of the busier direction now, whichever was ahead before") {
@@ -153,6 +233,7 @@ TEST_CASE_FIXTURE(Origin, "a run ends long before its counts are more than can b
     limiter::QuotaDefinition heavy = quota("heavy", 1e13);
     edit(heavy);
     tick();
+    const LimitKey key = key_of("heavy", 1s);
     const auto take = [&](double weight) {
         const auto leaf = limiter.find(thread, "heavy", now);
         limiter::Weights weights;
@@ -165,6 +246,12 @@ TEST_CASE_FIXTURE(Origin, "a run ends long before its counts are more than can b
     double counted = 0;
     std::uint32_t run = 0;
     int runs = 0;
+    take(1);
+    tick();
+    reporter.wake_quiet(key, 0, 0, now, owners);
+    tick();
+    counted = reporter.find(key)->own.admitted;
+    run = reporter.find(key)->run;
     for (int i = 0; i < 40'000; ++i) {
         take(kWeight);
         now += 90ms;
@@ -214,13 +301,14 @@ TEST_CASE(
     }
     now += 10ms;
     engine.tick(now);
-    REQUIRE(engine.statistics().synced_limits == 2 * kNames);
+    REQUIRE(engine.statistics().quiet_synced_limits == 2 * kNames);
     const std::uint64_t cleared = limiter.counters().cleared;
     edit(3h, 4h);
     REQUIRE(limiter.counters().cleared > cleared);
     now += 10ms;
     engine.tick(now);
     CHECK(engine.statistics().synced_limits == 0);
+    CHECK(engine.statistics().quiet_synced_limits == 0);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 // Head, gate, forwarding and chunked bodies under arbitrary bytes: nothing crashes, a cut changes
-// no verdict, and what was let through and rewritten would be let through again.
+// no verdict, the verdict and the fields are those of the oracle (another parser), and what was let
+// through and rewritten would be let through again.
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -10,6 +13,7 @@
 #include "base/random.h"
 #include "http/chunked_scanner.h"
 #include "http/forwarded_head.h"
+#include "http/oracle.h"
 #include "http/request_head.h"
 #include "http/response_head.h"
 #include "routing/router.h"
@@ -48,6 +52,13 @@ void check_route(const http::RequestHead& head) {
     }
 }
 
+void check_oracle(const std::string& difference) {
+    if (!difference.empty()) {
+        std::fprintf(stderr, "%s\n", difference.c_str());
+        std::abort();
+    }
+}
+
 void check_request(std::string_view text, std::size_t cut) {
     http::GatePolicy policy;
     policy.max_head = 2000;
@@ -60,6 +71,8 @@ void check_request(std::string_view text, std::size_t cut) {
         other = pieces.parse(text, policy);
     }
     WEIR_ASSERT(other == state && pieces.rejection() == whole.rejection());
+    check_oracle(http::HeadOracle::difference(text, policy, whole, state));
+    check_oracle(http::HeadOracle::difference(text, policy, pieces, other));
     if (state != ParseState::complete) {
         return;
     }
@@ -83,7 +96,9 @@ void check_request(std::string_view text, std::size_t cut) {
 
 void check_response(std::string_view text) {
     http::ResponseHead head;
-    if (head.parse(text, http::Method::get, {}) != ParseState::complete) {
+    const auto state = head.parse(text, http::Method::get, {});
+    check_oracle(http::HeadOracle::difference(text, http::Method::get, {}, head, state));
+    if (state != ParseState::complete) {
         return;
     }
     http::ForwardedHead forwarded;

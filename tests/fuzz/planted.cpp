@@ -12,12 +12,13 @@ namespace {
 
 using weir::Planted;
 
-constexpr std::array<std::pair<std::string_view, Planted>, 10> kBugs{{
+constexpr std::array<std::pair<std::string_view, Planted>, 11> kBugs{{
     {"clear_header", Planted::clear_header},
     {"safe_index", Planted::safe_index},
     {"entry_age", Planted::entry_age},
     {"request_version", Planted::request_version},
     {"head_cut", Planted::head_cut},
+    {"name_blank", Planted::name_blank},
     {"chunk_trailer", Planted::chunk_trailer},
     {"yaml_alias", Planted::yaml_alias},
     {"other_name", Planted::other_name},

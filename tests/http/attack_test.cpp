@@ -321,6 +321,9 @@ TEST_CASE("attack: Connection takes away what frames or routes") {
     }
     for (const auto* value : {"a b", "a;b", "\"close\"", "close\\", "a=b", "(close)"}) {
         attacks.add(kStart + kHost + "Connection: " + value + "\r\n" + kEnd);
+        attacks.add(kStart + kHost + "Proxy-Connection: " + value + "\r\n" + kEnd);
+        attacks.add(kStart + "Proxy-Connection: close\r\nProxy-Connection: " + value + "\r\n" +
+                    kHost + kEnd);
     }
     attacks.finish(90);
 }

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "http/characters.h"
+
 namespace weir::http {
 namespace {
 
@@ -47,12 +49,42 @@ TEST_CASE("an underscore is seen wherever it stands") {
                 name[at] = '_';
             }
             Fields fields;
+            name += ':';
             fields.begin(name.data());
-            fields.add(name, std::string_view(name).substr(size));
+            REQUIRE(fields.add_line(0, name.size()));
             if (fields[0].holds_underscore != (at < size)) {
                 FAIL_CHECK(size << ", " << at);
             }
         }
+    }
+}
+
+TEST_CASE("a line is a name, a colon and a value without the blanks around it") {
+    for (const std::string_view line :
+         {"a:b", "a: b", "a:\tb \t", "a:  b", "a:b:", "a:", "a: ", "a:b c", "a:\x80"}) {
+        Fields fields;
+        fields.begin(line.data());
+        REQUIRE(fields.add_line(0, line.size()));
+        fields.end(line.size());
+        CHECK(fields.name(0) == "a");
+        CHECK(fields.value(0) == trim(line.substr(2)));
+        CHECK(fields.lines() == line);
+    }
+    for (const std::string_view line :
+         {"", ":", ":b", "a", "a b:c", "a :b", " a:b", "a\x80:b", "a;b", "(a):b", "a\t:b"}) {
+        Fields fields;
+        fields.begin(line.data());
+        CHECK_FALSE(fields.add_line(0, line.size()));
+        CHECK(fields.size() == 0);
+    }
+}
+
+TEST_CASE("a name that is too long for the table is no field") {
+    for (const std::size_t size : {65535U, 65536U}) {
+        const std::string line = std::string(size, 'a') + ":b";
+        Fields fields;
+        fields.begin(line.data());
+        CHECK(fields.add_line(0, line.size()) == (size == 65535));
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Parses texts for tests: in one piece and divided at every byte, which must give the same result.
+// Parses texts for tests: in one piece and divided at every byte, which must give the same result;
+// and so must the oracle.
 
 #include <doctest/doctest.h>
 
@@ -8,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "http/oracle.h"
 #include "http/request_head.h"
 #include "http/response_head.h"
 
@@ -39,7 +41,12 @@ Ending ending_of(const Head& head, ParseState state) {
 
 inline Ending parse_whole(RequestHead& head, std::string_view text, const GatePolicy& policy = {}) {
     head.reset();
-    return ending_of(head, head.parse(text, policy));
+    const auto state = head.parse(text, policy);
+    const auto difference = HeadOracle::difference(text, policy, head, state);
+    if (!difference.empty()) {
+        FAIL(difference << ": " << std::string(text.substr(0, 200)));
+    }
+    return ending_of(head, state);
 }
 
 /// Gives the parser one byte more at each call, each time at another address, as a growing buffer
@@ -83,7 +90,12 @@ inline Ending parse_response_all_ways(ResponseHead& head, std::string_view text,
                                       Method method = Method::get,
                                       const ResponsePolicy& policy = {}) {
     head.reset();
-    const Ending whole = ending_of(head, head.parse(text, method, policy));
+    const auto parsed = head.parse(text, method, policy);
+    const auto difference = HeadOracle::difference(text, method, policy, head, parsed);
+    if (!difference.empty()) {
+        FAIL(difference << ": " << std::string(text.substr(0, 200)));
+    }
+    const Ending whole = ending_of(head, parsed);
     for (std::size_t cut = 0; cut <= text.size(); ++cut) {
         ResponseHead other;
         const std::string first(text.substr(0, cut));

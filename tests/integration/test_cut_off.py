@@ -9,7 +9,7 @@ from harness import http
 from harness.load import SECOND, Load, plan, scaled, stream
 from harness.network import Split
 from harness.processes import wait_until
-from harness.sidecar import quota
+from harness.sidecar import awake, quota
 
 LIMIT = scaled(120)
 SAFE = LIMIT // 6
@@ -89,7 +89,7 @@ def test_each_mode_does_what_it_says_while_one_is_cut_off(world, folder):
 @pytest.mark.smoke
 def test_after_the_hold_time_a_pessimistic_quota_has_what_it_hears_of(world, folder):
     fleet = fleet_that_opens_after_the_hold_time(
-        world, [quota("strict", f"{LIMIT}r/s", when_isolated="pessimistic")])
+        world, [quota("strict", awake(f"{LIMIT}r/s"), when_isolated="pessimistic")])
     victim, others = fleet[2], list(fleet)[:2]
     load = Load(folder, plan(fleet.targets(), [stream("strict", 0.6 * LIMIT)], 40, seed=52))
     time.sleep(3)

@@ -15,7 +15,7 @@ from harness.load import Load, plan, scaled, stream
 from harness.network import capture, udp_drops
 from harness.paths import program
 from harness.processes import wait_until
-from harness.sidecar import quota
+from harness.sidecar import awake, quota
 
 MAGIC, VERSION, SEALED, UNSEALED = b"wr", b"\x02", b"\x01", b"\x00"
 LARGEST = 1232
@@ -167,7 +167,7 @@ def level(sidecar):
 def test_replayed_traffic_moves_nothing_and_is_not_amplified(world, folder):
     """46, 49: from another source, to the same process and to the one after it."""
     rate = scaled(300)
-    fleet = world.fleet(3, [quota("bucket", f"{rate}r/s")])
+    fleet = world.fleet(3, [quota("bucket", awake(f"{rate}r/s"))])
     target = fleet[0]
     load = Load(folder, plan(fleet.targets(), [stream("bucket", 0.6 * rate)], 40, seed=46))
     real = [one.data for one in capture(4, target)]

@@ -9,7 +9,7 @@ import yaml
 from harness.load import Load, plan, stream
 from harness.network import Split
 from harness.processes import wait_until
-from harness.sidecar import quota
+from harness.sidecar import awake, quota
 
 pytestmark = pytest.mark.smoke
 
@@ -77,7 +77,7 @@ def test_the_config_hash_is_that_of_what_is_written(world):
 
 
 def test_limits_are_shown_by_staleness(world, folder):
-    fleet = world.fleet(3, [quota("bucket", "100r/s"), quota("other", "5r/s")])
+    fleet = world.fleet(3, [quota("bucket", awake("100r/s", "100ms")), quota("other", awake("5r/s", "1r"))])
     victim, others = fleet[2], list(fleet)[:2]
     load = Load(folder, plan(fleet.targets(), [stream("bucket", 60), stream("other", 3)], 60, seed=7))
 

@@ -14,6 +14,7 @@
 #include "limiter/compiled_definition.h"
 #include "limiter/fixture.h"
 #include "limiter/record.h"
+#include "limiter/terms_pool.h"
 
 namespace weir::limiter {
 namespace {
@@ -176,8 +177,8 @@ TEST_CASE("any edits: a limit has its own record, of a number of its own") {
         // Each edit: some of 40 periods, in any order.
         const auto edits = *rc::gen::container<std::vector<std::vector<int>>>(
             rc::gen::container<std::vector<int>>(rc::gen::inRange(1, 41)));
-        std::unique_ptr<CompiledDefinition> before;
-        std::map<int, Duration> meant;  // by number, of what the last compile() knew
+        SharedTerms before;
+        std::map<int, Duration> meant;  // by number, of what the last compile_terms() knew
         for (const std::vector<int>& chosen : edits) {
             std::vector<RateLimit> limits;
             std::set<int> known_periods;
@@ -186,24 +187,66 @@ TEST_CASE("any edits: a limit has its own record, of a number of its own") {
                     limits.push_back(every(period * 1s));
                 }
             }
-            auto compiled = compile(quota("a", limits), before.get(), false);
+            const auto compiled = compile_terms(quota("a", limits), before.get(), false);
             std::map<int, Duration> now;
             for (const CompiledLimit& limit : compiled->limits) {
                 RC_ASSERT(limit.identity != kNoIdentity);
                 RC_ASSERT(now.emplace(limit.identity, limit.period).second);
                 const auto known = meant.find(limit.identity);
-                RC_ASSERT(limit.fresh == (known == meant.end() || known->second != limit.period));
+                const bool fresh = before == nullptr || !before->knows(limit.unit, limit.period);
+                RC_ASSERT(fresh == (known == meant.end() || known->second != limit.period));
             }
-            if (compiled->former != nullptr) {
-                RC_ASSERT(compiled->former->size() <= kMaxFormer);
-                for (const FormerLimit& limit : *compiled->former) {
-                    RC_ASSERT(now.emplace(limit.identity, limit.period).second);
-                }
+            RC_ASSERT(compiled->former.size() <= kMaxFormer);
+            for (const FormerLimit& limit : compiled->former) {
+                RC_ASSERT(now.emplace(limit.identity, limit.period).second);
             }
             meant = now;
-            before = std::move(compiled);
+            before = compiled;
         }
     }));
+}
+
+TEST_CASE("definitions with equal limits and options share what is compiled of them") {
+    TermsPool pool;
+    const QuotaDefinition first = quota("a", {every(1s), every(1min, 5)});
+    QuotaDefinition second = first;
+    second.name = "b";
+    second.parent = "a";
+    const auto terms = pool.terms_of(first, nullptr, false);
+    CHECK(pool.terms_of(second, nullptr, false) == terms);
+    CHECK(pool.terms_of(second, terms.get(), false) == terms);  // an edit of the parent alone
+    CHECK(pool.terms_of(second, nullptr, true) != terms);
+    for (const auto& change : std::initializer_list<void (*)(QuotaDefinition&)>{
+             [](QuotaDefinition& changed) { changed.limits[0].amount = 2; },
+             [](QuotaDefinition& changed) { changed.limits[1].law = Law::linear; },
+             [](QuotaDefinition& changed) { changed.limits.pop_back(); },
+             [](QuotaDefinition& changed) { changed.mode = Mode::shadow; },
+             [](QuotaDefinition& changed) { changed.max_children = 3; },
+             [](QuotaDefinition& changed) {
+                 changed.options = QuotaOptions{.enforced_by = "k"};
+             }}) {
+        QuotaDefinition changed = first;
+        change(changed);
+        const auto other = pool.terms_of(changed, nullptr, false);
+        CHECK(other != terms);
+        CHECK(other->source.limits == changed.limits);
+    }
+    // Limits that were taken away are remembered, so these are other terms than those of a new
+    // quota.
+    QuotaDefinition less = first;
+    less.limits.pop_back();
+    const auto edited = pool.terms_of(less, terms.get(), false);
+    CHECK(edited->former.size() == 1);
+    CHECK(edited != pool.terms_of(less, nullptr, false));
+    CHECK(edited == pool.terms_of(less, terms.get(), false));
+}
+
+TEST_CASE("terms that no definition has any more are forgotten") {
+    TermsPool pool;
+    for (int i = 0; i < 100'000; ++i) {
+        static_cast<void>(pool.terms_of(quota("a", {every(1s, i)}), nullptr, false));
+    }
+    CHECK(pool.size() <= 2048);
 }
 
 TEST_CASE("the engine's reference to a record means nothing once its limit is gone for good") {

@@ -52,15 +52,16 @@ TEST_CASE("a line is read without being written") {
     CHECK(line.level() == 202);  // high and 0.2 s of the rate
 }
 
-TEST_CASE("while somebody renews a line its level is taken as of now") {
+TEST_CASE("while somebody renews a line the smaller level is believed") {
     OneLimit line(kSmooth);
     line.record.level.store(50);
     REQUIRE(try_lock(line.record));
     CHECK_FALSE(try_lock(line.record));
     line.wait(2);
     const Reading during = look_at(line.alone(), line.now);
-    CHECK(during.level == 50);
+    CHECK(during.level == doctest::Approx(30));
     CHECK(during.drift == 0);
+    CHECK_FALSE(during.settled);
     CHECK(during.version == kLocked);
     unlock(line.record);
     CHECK(line.record.control.load() == kRenewal);
@@ -412,6 +413,35 @@ TEST_CASE("the rate of what is offered decays with its window") {
     CHECK(line.now - touched_at(line.record, line.now) ==
           doctest::Approx(2 * kSecond).epsilon(0.001));
     CHECK(touched_at(line.record, line.now - 5 * kSecond) == line.now - 5 * kSecond);
+}
+
+TEST_CASE("a thread that stops while it renews a line refuses nobody") {
+    // At its old anchor the level has grown to five times `high`; at any moment it was 5 at most.
+    OneLimit one(kSmooth);
+    for (int second = 0; second < 200; ++second) {
+        CHECK(charge(one.alone(), look_at(one.alone(), one.now), 5, false, one.now));
+        one.wait(1);
+    }
+    CHECK(one.record.level.load() > 5 * kSmooth.high);
+    SUBCASE("before it has moved the anchor") {
+        REQUIRE(try_lock(one.record));
+        const Reading reading = look_at(one.alone(), one.now);
+        CHECK(reading.level == 0);
+        CHECK(discard_probability(one.alone(), reading, 1, one.now) == 0);
+        CHECK(charge(one.alone(), reading, 50, false, one.now));
+        (void)renew(one.alone(), one.now);
+        unlock(one.record);
+        CHECK(one.level() == doctest::Approx(45));  // the last 5 and the 50, less a second's rate
+    }
+    SUBCASE("after it has moved the anchor") {
+        REQUIRE(try_lock(one.record));
+        (void)renew(one.alone(), one.now);
+        const Reading reading = look_at(one.alone(), one.now);
+        CHECK(charge(one.alone(), reading, 50, false, one.now));
+        CHECK(look_at(one.alone(), one.now).level == doctest::Approx(50));
+        unlock(one.record);
+        CHECK(one.level() == doctest::Approx(50));
+    }
 }
 
 TEST_CASE("counts for the engine wait in the record, or go where there is room for digits") {

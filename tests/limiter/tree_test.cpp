@@ -474,3 +474,25 @@ TEST_CASE("a template over its cap after an edit comes back to it") {
     fill();
     CHECK(fixture.limiter.memory().instances == 3);
 }
+
+TEST_CASE("a name that was asked for is found as any other, though the table has grown since") {
+    Fixture fixture({quota("d/{k}", {per_second(1)})});
+    auto& other = fixture.limiter.register_thread(2);
+    const AskedName early = fixture.limiter.ask(fixture.thread, "d/1999");
+    const AskedName unknown = fixture.limiter.ask(fixture.thread, "x");
+    for (int i = 0; i < 2000; ++i) {
+        REQUIRE(fixture.limiter.find(other, "d/" + std::to_string(i), fixture.now));
+        if (i % 100 == 0) {
+            fixture.limiter.quiescent(other);
+            fixture.limiter.maintain(fixture.now);
+        }
+    }
+    const LeafId leaf = fixture.limiter.find(fixture.thread, early, fixture.now);
+    CHECK(leaf);
+    CHECK(leaf == fixture.find("d/1999"));
+    CHECK_FALSE(fixture.limiter.find(fixture.thread, unknown, fixture.now));
+    // A name that nobody has used yet is made, as without asking.
+    const AskedName fresh = fixture.limiter.ask(fixture.thread, "d/fresh");
+    CHECK(fixture.limiter.find(fixture.thread, fresh, fixture.now) == fixture.find("d/fresh"));
+    fixture.limiter.quiescent(fixture.thread);
+}

@@ -283,8 +283,8 @@ struct Told {
     Told() : membership(MembershipSettings{}, address_of(0), {}, Random(1)) {
         membership.start(now);
     }
-    void tell(MemberState state, const gossip::MemberId& id) {
-        const MemberUpdate update{id, state, {}, 1, 7};
+    void tell(MemberState state, const gossip::MemberId& id, std::uint64_t counter = 1) {
+        const MemberUpdate update{id, state, {}, counter, 7};
         tell(gossip::MessageType::member_updates, std::span(&update, 1), teller);
     }
     template <class T>
@@ -328,6 +328,19 @@ TEST_CASE("a restarted process is taken for what it is, though its former self i
     told.tell(gossip::MessageType::answer, Answer{nonce, 0, {}, 1}, told.restarted);
     CHECK(told.membership.find(told.restarted) != nullptr);
     CHECK(told.membership.find(told.former) == nullptr);
+}
+
+TEST_CASE(
+    "robustness 47: a death with a counter beyond reason could not be refuted, and is no news") {
+    Told told;
+    told.tell(MemberState::alive, told.former);
+    told.tell(MemberState::dead, told.former, ~std::uint64_t{0});
+    REQUIRE(told.membership.find(told.former) != nullptr);
+    CHECK(told.membership.find(told.former)->state == MemberState::alive);
+    CHECK(told.membership.find(told.former)->counter == 1);
+    told.tell(MemberState::dead, told.former, 2);
+    REQUIRE(told.membership.find(told.former) != nullptr);
+    CHECK(told.membership.find(told.former)->state == MemberState::suspect);
 }
 
 TEST_CASE("who answers a question older than the member that is there is asked again") {

@@ -40,6 +40,19 @@ def test_a_machine_that_stands_still_for_a_tenth_of_a_second_changes_nothing(at)
     assert worst_second(bins, RATE) < 1.02
 
 
+@pytest.mark.parametrize("at", [150, 500, 850])
+def test_a_machine_that_stands_still_for_longer_than_the_low_line_covers_changes_nothing(at):
+    assert worst_second(stalled(at, 80), RATE) < 1.02
+
+
+def test_one_that_stands_still_again_and_again_changes_nothing():
+    bins = steady()
+    for first in range(120, 900, 60):
+        bins[first + 15] += sum(bins[first:first + 15])
+        bins[first:first + 15] = [0] * 15
+    assert worst_second(bins, RATE) < 1.02
+
+
 def test_seconds_by_the_clock_show_such_a_machine():
     assert max(clock_seconds(stalled(295, 10))) == pytest.approx(1.05 * RATE, rel=0.01)
     assert max(clock_seconds(stalled(290, 10))) == pytest.approx(1.1 * RATE, rel=0.01)

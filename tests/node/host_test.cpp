@@ -1,8 +1,10 @@
 #include "node/host.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "definitions/store.h"
@@ -142,6 +144,35 @@ TEST_CASE("settings are taken over when everything is asked for, but for what ne
     CHECK(running.host->settings().limits.buffer == 8 * 1024);
     CHECK(running.host->settings().workers == 0);
     CHECK(running.host->config_figures().after_restart == Lines{"workers", "limits.connections"});
+}
+
+TEST_CASE("a change of the settings' file is noticed until it is read") {
+    Running running("");
+    running.start();
+    const auto wait_for = [&running](bool differ) {
+        for (int turns = 0; running.host->settings_differ() != differ && turns < 2000; ++turns) {
+            running.control.run_one_for(std::chrono::milliseconds(10));
+        }
+        CHECK(running.host->settings_differ() == differ);
+    };
+    CHECK_FALSE(running.host->settings_differ());
+    running.write_settings("workers: 3\n");
+    wait_for(true);
+    running.write_settings("");
+    wait_for(false);
+    running.write_settings("timeouts: {body_idle: 7s}\n");
+    wait_for(true);
+    running.reload(Reload::everything);
+    wait_for(false);
+}
+
+TEST_CASE("settings from a pipe are not compared, which would wait for a writer") {
+    Running running("");
+    const std::string file = running.folder.path() + "/weir.yaml";
+    REQUIRE(std::filesystem::remove(file));
+    REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
+    running.start();
+    CHECK_FALSE(running.host->settings_differ());
 }
 
 TEST_CASE("keys that change between reading and watching are read again") {

@@ -57,7 +57,8 @@ TEST_CASE("files that cannot be read are told apart from wrong ones") {
 TEST_CASE("settings and quota files are read together") {
     const Folder folder;
     const std::string quotas = folder.write("q.yaml", quota_set("a", "[{name: x}]"));
-    const std::string file = folder.write("weir.yaml", "upstream: a:1\nquotas: [" + quotas + "]\n");
+    const std::string file = folder.write(
+        "weir.yaml", "upstream: a:1\nquotas: [" + quotas + "]\nroutes: [{quota: x}]\n");
     const Loaded loaded = load({file, {}});
     CHECK(loaded.diagnostics.text() == "");
     CHECK(loaded.good());
@@ -85,15 +86,30 @@ TEST_CASE("errors of both files are told at once") {
 
 TEST_CASE("the limiter takes as many instances as the settings may say, and no more") {
     const Folder folder;
-    const auto text_of = [&folder](std::size_t instances) {
+    const auto loaded_with = [&folder](std::size_t instances) {
         const std::string file = folder.write(
             "weir.yaml",
             "upstream: a:1\nlimiter: {max_instances: " + std::to_string(instances) + "}\n");
-        return load({file, {}}).diagnostics.text();
+        return load({file, {}});
     };
-    CHECK(text_of(12'000'000) == "");  // as limiter.cpp bounds it
-    CHECK(
-        text_of(12'000'001).ends_with(": limiter.max_instances: must be from 1000 to 12000000\n"));
+    CHECK(loaded_with(12'000'000).good());  // as limiter.cpp bounds it
+    CHECK(loaded_with(12'000'001)
+              .diagnostics.text()
+              .ends_with(": limiter.max_instances: must be from 1000 to 12000000\n"));
+}
+
+TEST_CASE("routes that limit nothing are warned of, but not those of an embedding program") {
+    const Folder folder;
+    const std::string quotas = folder.write("q.yaml", quota_set("a", "[{name: all}]"));
+    const std::string file = folder.write(
+        "weir.yaml", "upstream: a:1\nquotas: [" + quotas + "]\nroutes: [{quota: al}]\n");
+    ConfigSource source{file, {}};
+    const Loaded loaded = load(source);
+    CHECK(loaded.good());
+    CHECK(loaded.diagnostics.warning_count() == 1);
+    CHECK(loaded.diagnostics.text().ends_with("pass without a limit, did you mean 'all'?\n"));
+    source.reader = config::Reader::embedding;
+    CHECK(load(source).diagnostics.text().empty());
 }
 
 TEST_CASE("fixed weights above low are warned of") {
@@ -172,6 +188,44 @@ TEST_CASE("the hash of settings follows text and overrides") {
     const auto hash = load({file, {}}).settings_hash;
     CHECK(load({file, {}}).settings_hash == hash);
     CHECK(load({file, {{"workers", "--workers", "2"}}}).settings_hash != hash);
+}
+
+/// A set in JSON with more bytes than a short one has.
+std::string long_set(const std::string& last) {
+    std::string text =
+        R"({"apiVersion": "weir/v1", "kind": "QuotaSet", "name": "long", "quotas": [)";
+    for (int i = 0; text.size() <= kLongQuotas; ++i) {
+        text += R"({"name": "quota-)" + std::to_string(i) + R"("}, )";
+    }
+    return text + last + "]}";
+}
+
+TEST_CASE("long files are read quota by quota, and not parsed again when they have not changed") {
+    const Folder folder;
+    config::Settings settings;
+    settings.quotas = {folder.write("q.json", long_set(R"({"name": "last"})"))};
+    const Loaded first = load_quotas(settings, 0);
+    REQUIRE(first.good());
+    REQUIRE(first.sets.size() == 1);
+    CHECK(first.sets[0].encoded != nullptr);
+    CHECK(load_quotas(settings, first.quotas_hash).quotas_unchanged);
+    folder.write("q.json", long_set(R"({"name": "lest"})"));
+    const Loaded second = load_quotas(settings, first.quotas_hash);
+    CHECK_FALSE(second.quotas_unchanged);
+    REQUIRE(second.sets.size() == 1);
+    CHECK(second.sets[0].encoded_hash != first.sets[0].encoded_hash);
+}
+
+TEST_CASE("errors of long files have places") {
+    const Folder folder;
+    config::Settings settings;
+    settings.quotas = {folder.write("q.json", long_set(R"({"name": "last", "colour": "red"})"))};
+    const Loaded wrong = load_quotas(settings, 0);
+    REQUIRE(wrong.diagnostics.error_count() == 1);
+    CHECK(wrong.diagnostics.text().find("q.json:1:") != std::string::npos);
+    CHECK(wrong.diagnostics.text().find("colour") != std::string::npos);
+    settings.quotas.push_back(folder.path() + "/none.json");
+    CHECK(load_quotas(settings, 0).unreadable);
 }
 
 }  // namespace

@@ -45,6 +45,23 @@ TEST_CASE("an older generation is told, a conflict is an error, both name the fi
     CHECK(definitions::test::in_force(store, Instant{}).front().name == "b");
 }
 
+TEST_CASE("a set without room is remembered until it fits or its file is gone") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets;
+    std::uint64_t room = 0;
+    store.bound_memory([&room] { return std::optional(room); });
+    const auto large = set_of("large", 1, "a");
+    CHECK(sets.apply({large}, store, kNow, true).errors.size() == 1);
+    REQUIRE(sets.too_large().size() == 1);
+    CHECK(sets.too_large().at("large").starts_with("large.yaml: "));
+    SUBCASE("it fits") {
+        room = std::uint64_t{1} << 30U;
+        CHECK(sets.apply({large}, store, kNow, true, true).errors.empty());
+    }
+    SUBCASE("its file is gone") { CHECK(sets.apply({}, store, kNow, true).errors.empty()); }
+    CHECK(sets.too_large().empty());
+}
+
 TEST_CASE("a conflict that ends is told, and one that begins again is told again") {
     definitions::DefinitionStore store(1);
     QuotaSets sets;

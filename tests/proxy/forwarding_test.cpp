@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "proxy/bodies.h"
+#include "proxy/buffer.h"
 
 using namespace weir::proxy;
 using namespace weir::proxy::testing;
@@ -295,13 +296,39 @@ TEST_CASE("a response without framing ends with the connection, on both sides") 
     CHECK(client.closing() == Closing::orderly);
 }
 
-TEST_CASE("a head that fills the buffer to its last byte, and a body behind it") {
+TEST_CASE("what comes behind a body of known length is the next request, however it is cut") {
     Fixture proxy;
+    proxy.upstream.set_script(echo);
+    auto client = proxy.connect();
+    const auto body = pattern(100'000);  // more than comes with the head
+    const auto put = request("PUT /a", "Content-Length: 100000\r\n") + body;
+    const auto next = request("PUT /b", "Content-Length: 3\r\n") + "abc";
+    for (const std::size_t with_body :
+         {std::size_t{0}, std::size_t{1}, std::size_t{2}, next.size() - 1, next.size()}) {
+        CAPTURE(with_body);
+        std::thread sender([&] { client.send(put + next.substr(0, with_body)); });
+        const auto first = read_response(client);
+        sender.join();
+        REQUIRE(first);
+        const bool same = first->body == body;  // too long to be printed
+        CHECK(same);
+        client.send(next.substr(with_body));
+        const auto second = read_response(client);
+        REQUIRE(second);
+        CHECK(second->body == "abc");
+    }
+}
+
+TEST_CASE("a head that fills the buffer to its last byte, and a body behind it") {
+    constexpr std::size_t kBuffer = 8 * 1024;
+    Fixture::Options options;
+    options.snapshot.limits.buffer = kBuffer;
+    Fixture proxy(options);
     proxy.upstream.set_script(echo);
     for (const std::size_t left : {0U, 1U, 100U}) {
         CAPTURE(left);
         auto head = request("PUT /x", "Content-Length: 1000\r\nFill: \r\n");
-        const auto room = 32 * 1024 - left - head.size();
+        const auto room = kBuffer + kHeadRoom - left - head.size();
         head.insert(head.find("Fill: ") + 6, std::string(room, 'f'));
         const auto before = proxy.upstream.requests();
         auto client = proxy.connect();

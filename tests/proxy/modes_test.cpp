@@ -321,6 +321,7 @@ TEST_CASE("a response that paused for minutes is still counted when it goes on")
     client.send(get());
     auto answer = read_head(client);
     REQUIRE(answer);
+    REQUIRE(eventually([&] { return proxy[Event::charges_held] == 1; }));
     const auto lives = [&](weir::Duration later) {
         const auto then = weir::net::now() + later;
         proxy.limiter.maintain(then);
@@ -335,6 +336,16 @@ TEST_CASE("a response that paused for minutes is still counted when it goes on")
     CHECK(proxy.admitted("t/{k}") == 1'000'000);
     CHECK(proxy.admitted("q") == 1'000'000);
     CHECK_FALSE(lives(20min));
+}
+
+TEST_CASE("an exchange that is soon over holds nothing, though its charge is corrected") {
+    Fixture proxy(limited(1e9, 1s, Unit::response_bytes));
+    constexpr std::uint64_t kRequests = 30;  // a busy machine may make some of them long
+    for (std::uint64_t i = 0; i < kRequests; ++i) {
+        CHECK(proxy.get("/x").status() == 200);
+    }
+    REQUIRE(proxy.finished(kRequests));
+    CHECK(proxy[Event::charges_held] < kRequests);
 }
 
 TEST_CASE("a refusal as its quota has it") {

@@ -12,12 +12,17 @@ namespace {
 
 using namespace test;
 
-constexpr std::uint64_t kSeeds = 1;
+constexpr std::uint64_t kOneSeed = 1;
 
 /// So many quotas of `limit` each, each with the same part of the load.
 WorldPlan plan_of_many(std::uint32_t sidecars, std::uint32_t quotas, double limit, double seconds,
                        std::uint64_t seed) {
-    WorldPlan plan = plan_of(sidecars, limit, 0, seconds, seed, "q0");
+    WorldPlan plan = plan_of({.sidecars = sidecars,
+                              .limit = limit,
+                              .offered = 0,
+                              .seconds = seconds,
+                              .seed = seed,
+                              .name = "q0"});
     for (std::uint32_t i = 1; i < quotas; ++i) {
         plan.load.quotas.push_back("q" + std::to_string(i));
         plan.definitions.push_back(quota(plan.load.quotas.back(), limit));
@@ -27,13 +32,16 @@ WorldPlan plan_of_many(std::uint32_t sidecars, std::uint32_t quotas, double limi
 
 struct Sent {
     double deltas = 0;
+    double quiet = 0;
     double datagrams = 0;
 };
 
 Sent sent_so_far(World& world) {
     Sent sent;
     for (std::uint32_t i = 0; i < world.size(); ++i) {
-        sent.deltas += static_cast<double>(world.sidecar(i).engine().statistics().sync.deltas_sent);
+        const sync::SyncStatistics sync = world.sidecar(i).engine().statistics().sync;
+        sent.deltas += static_cast<double>(sync.deltas_sent);
+        sent.quiet += static_cast<double>(sync.quiet_sent);
     }
     sent.datagrams = static_cast<double>(world.datagrams());
     return sent;
@@ -41,14 +49,15 @@ Sent sent_so_far(World& world) {
 
 TEST_CASE("limits that are not hot: a word a keep-alive, those of one owner in one datagram") {
     constexpr std::uint32_t kSidecars = 30;
-    constexpr std::uint32_t kQuotas = 60;
-    constexpr double kLimit = 600;
+    constexpr std::uint32_t kQuotas = 20;
+    constexpr double kLimit = 6000;
     constexpr double kFrom = 6;
     constexpr double kEnd = 12;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
         CAPTURE(seed);
         WorldPlan plan = plan_of_many(kSidecars, kQuotas, kLimit, kEnd, seed);
         plan.load.phases = {{0, 0.9 * kLimit * kQuotas}};
+        keep_awake(plan, 0.3);
         World world(plan);
         Sent before;
         world.at(kFrom, [&](World& w) { before = sent_so_far(w); });
@@ -62,6 +71,31 @@ TEST_CASE("limits that are not hot: a word a keep-alive, those of one owner in o
         CHECK(deltas >= 0.9);
         CHECK(deltas < 1.6);
         CHECK(datagrams < 1);
+        CHECK(refused(world, 0, kEnd) == 0);
+    }
+}
+
+TEST_CASE(
+    "limits that a steady load does not fill are quiet: their first owners hear of them alone") {
+    constexpr std::uint32_t kSidecars = 30;
+    constexpr std::uint32_t kQuotas = 60;
+    constexpr double kLimit = 600;
+    constexpr double kFrom = 6;
+    constexpr double kEnd = 12;
+    for (std::uint64_t seed = 1; seed <= kOneSeed; ++seed) {
+        CAPTURE(seed);
+        WorldPlan plan = plan_of_many(kSidecars, kQuotas, kLimit, kEnd, seed);
+        plan.load.phases = {{0, 0.9 * kLimit * kQuotas}};
+        World world(plan);
+        Sent before;
+        world.at(kFrom, [&](World& w) { before = sent_so_far(w); });
+        REQUIRE(world.run(kMeeting));
+        const Sent after = sent_so_far(world);
+        CHECK(after.deltas - before.deltas < 0.01 * 3 * kQuotas * kSidecars * (kEnd - kFrom));
+        // A sidecar's share of a limit is 9.4, half of what it is offered in a second.
+        const double entries = (after.quiet - before.quiet) / (kQuotas * kSidecars);
+        CHECK(entries / (kEnd - kFrom) < 1.2);
+        CHECK(entries / (kEnd - kFrom) > 0.5);
         CHECK(refused(world, 0, kEnd) == 0);
     }
 }

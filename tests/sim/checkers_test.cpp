@@ -25,6 +25,7 @@ namespace weir::sim {
 namespace {
 
 using namespace test;
+using sync::WeightFate;
 using tools::Lie;
 
 constexpr std::uint32_t kRun = 7;
@@ -47,7 +48,7 @@ Facts sound_facts() {
         process.live = 1;
         process.members = 2;
         OwnedFact owned{0, 3, facts.limits[0].parameters, 20, true, true, {}, {}};
-        owned.told.counted = kAdmitted;
+        owned.told[WeightFate::counted] = kAdmitted;
         owned.cells = {{kRun, kAdmitted, 0, kAdmitted}};
         process.owned = {owned};
         facts.running.push_back(process);
@@ -80,12 +81,13 @@ TEST_CASE("nothing counted twice: a cell above the truth, an invented run, a lev
                      [](Facts& facts) { facts.running[1].owned[0].cells[0].admitted += 1; }) > 0);
     CHECK(objections(CountedOnce{},
                      [](Facts& facts) { facts.running[1].owned[0].cells[0].run += 1; }) > 0);
-    CHECK(objections(CountedOnce{},
-                     [](Facts& facts) { facts.running[1].owned[0].told.counted += 1; }) > 0);
+    CHECK(objections(CountedOnce{}, [](Facts& facts) {
+              facts.running[1].owned[0].told[WeightFate::counted] += 1;
+          }) > 0);
     // What drained before it was known not to have come does not count.
     CHECK(objections(CountedOnce{}, [](Facts& facts) {
-              facts.running[1].owned[0].told.counted += 1;
-              facts.running[1].owned[0].told.drained += 1;
+              facts.running[1].owned[0].told[WeightFate::counted] += 1;
+              facts.running[1].owned[0].told[WeightFate::drained] += 1;
           }) == 0);
 }
 
@@ -94,13 +96,13 @@ TEST_CASE("nothing lost: a cell below what was acknowledged, or told, or let thr
     const auto cell_falls_by = [](double weight) {
         return [weight](Facts& facts) {
             facts.running[1].owned[0].cells[0].admitted -= weight;
-            facts.running[1].owned[0].told.counted -= weight;
+            facts.running[1].owned[0].told[WeightFate::counted] -= weight;
         };
     };
     CHECK(objections(NothingLost{}, cell_falls_by(1)) > 0);
     CHECK(objections(NothingLost{}, [](Facts& facts) {
               facts.running[1].owned[0].cells.clear();
-              facts.running[1].owned[0].told.forgotten += kAdmitted;
+              facts.running[1].owned[0].told[WeightFate::forgotten] += kAdmitted;
           }) > 0);
     // Let through and in no count: more than can drain before a limit is met.
     CHECK(objections(NothingLost{}, [](Facts& facts) { facts.ever[0].admitted[0] += 5; }) > 0);
@@ -109,19 +111,19 @@ TEST_CASE("nothing lost: a cell below what was acknowledged, or told, or let thr
 }
 
 TEST_CASE("nothing lost: what was told is in the level or forgiven by a rule, each by itself") {
-    const auto told_by = [](double ToldWeight::*kind, double weight) {
+    const auto told_by = [](WeightFate fate, double weight) {
         return objections(NothingLost{}, [&](Facts& facts) {
-            facts.running[1].owned[0].told.counted -= 10;
-            facts.running[1].owned[0].told.*kind += weight;
+            facts.running[1].owned[0].told[WeightFate::counted] -= 10;
+            facts.running[1].owned[0].told[fate] += weight;
         });
     };
-    for (const auto kind : {&ToldWeight::first_sight, &ToldWeight::late, &ToldWeight::ceiling,
-                            &ToldWeight::refused}) {
-        CHECK(told_by(kind, 10) == 0);
-        CHECK(told_by(kind, 9) > 0);
-        CHECK(told_by(kind, 11) > 0);
+    for (const WeightFate fate :
+         {WeightFate::first_sight, WeightFate::late, WeightFate::ceiling, WeightFate::refused}) {
+        CHECK(told_by(fate, 10) == 0);
+        CHECK(told_by(fate, 9) > 0);
+        CHECK(told_by(fate, 11) > 0);
     }
-    CHECK(told_by(&ToldWeight::forgotten, 0) > 0);
+    CHECK(told_by(WeightFate::forgotten, 0) > 0);
 }
 
 TEST_CASE("nothing lost: at a kill what was acknowledged stays, what was not told may go") {
@@ -129,7 +131,7 @@ TEST_CASE("nothing lost: at a kill what was acknowledged stays, what was not tol
         Facts facts = sound_facts();
         for (ProcessFact& process : facts.running) {
             process.owned[0].cells[0].admitted = 40;
-            process.owned[0].told.counted = 40;
+            process.owned[0].told[WeightFate::counted] = 40;
         }
         for (ViewFact& view : facts.running[0].used[0].views) {
             view.acknowledged = acknowledged;
@@ -299,7 +301,9 @@ TEST_CASE("the promise is for leaves whose whole chain is below its limits in ev
 std::set<std::string> objectors(Lie lie) {
     constexpr double kEnd = 20;
     constexpr double kRate = 200;
-    WorldPlan plan = plan_of(3, kRate, 0.6 * kRate, kEnd, 1);
+    WorldPlan plan = plan_of(
+        {.sidecars = 3, .limit = kRate, .offered = 0.6 * kRate, .seconds = kEnd, .seed = 1});
+    keep_awake(plan, 0.2);
     World world(plan);
     Watch watch(plan);
     world.watch(&watch);

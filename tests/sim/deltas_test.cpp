@@ -149,7 +149,11 @@ TEST_CASE("0.99 of all deltas are at their owners within a second, whatever is l
                 CAPTURE(sidecars);
                 CAPTURE(loss);
                 CAPTURE(seed);
-                WorldPlan plan = plan_of(sidecars, kLimit, 2 * kLimit, kEnd, seed);
+                WorldPlan plan = plan_of({.sidecars = sidecars,
+                                          .limit = kLimit,
+                                          .offered = 2 * kLimit,
+                                          .seconds = kEnd,
+                                          .seed = seed});
                 plan.faults.loss = loss;
                 World world(plan);
                 Watch watch(world);

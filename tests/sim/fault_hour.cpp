@@ -51,11 +51,12 @@ bool parse(int count, char** values, Arguments& arguments) {
 }
 
 void print_ledger(const Watch& watch) {
+    using enum weir::sync::WeightFate;
     const weir::sim::ToldWeight& told = watch.told();
     std::printf(
         "owners were told of weight that they counted: %.0f; forgave at first sight: %.0f, as late "
         "lumps: %.0f, above the ceiling: %.0f; refused: %.0f\n",
-        told.counted - told.drained, told.first_sight, told.late, told.ceiling, told.refused);
+        told[counted] - told[drained], told[first_sight], told[late], told[ceiling], told[refused]);
 }
 
 }  // namespace

@@ -20,17 +20,35 @@ inline constexpr std::uint64_t kSeeds = 1;
 
 using definitions::test::quota;
 
-/// A plan with one quota of `limit` requests a second, and the load that is offered to it.
-inline WorldPlan plan_of(std::uint32_t sidecars, double limit, double offered, double seconds,
-                         std::uint64_t seed, const std::string& name = "q") {
+/// A fleet with one quota.
+struct OneQuota {
+    std::uint32_t sidecars = 0;
+    double limit = 0;    // requests a second
+    double offered = 0;  // requests a second, by all sidecars together
+    double seconds = 0;
+    std::uint64_t seed = 0;
+    std::string name = "q";
+};
+
+inline WorldPlan plan_of(const OneQuota& of) {
     WorldPlan plan;
-    plan.sidecars = sidecars;
-    plan.definitions = {quota(name, limit)};
-    plan.load.quotas = {name};
-    plan.load.phases = {{0, offered}};
-    plan.seconds = seconds;
-    plan.seed = seed;
+    plan.sidecars = of.sidecars;
+    plan.definitions = {quota(of.name, of.limit)};
+    plan.load.quotas = {of.name};
+    plan.load.phases = {{0, of.offered}};
+    plan.seconds = of.seconds;
+    plan.seed = of.seed;
     return plan;
+}
+
+/// Gives each limit a low burst of so many seconds of its rate, so that the rates that are told
+/// wake it: a limit is quiet while its low burst has room for more than 0.4 s of what is offered.
+inline void keep_awake(WorldPlan& plan, double seconds) {
+    for (limiter::QuotaDefinition& definition : plan.definitions) {
+        for (limiter::RateLimit& limit : definition.limits) {
+            limit.low = limiter::BurstSpec{limiter::BurstSpec::Kind::seconds, seconds};
+        }
+    }
 }
 
 inline double admitted(const World& world, double from, double to) {

@@ -10,8 +10,6 @@
 // A story that is further from the reference than docs/cluster.md allows is marked OFF. Exits with
 // 1 when there is one.
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -256,8 +254,7 @@ int main(int count, char** values) {
     if (!parse(count, values, arguments)) {
         return 2;
     }
-    // Thousands of limiters live in this process, and each would touch a page of 2 MiB.
-    static_cast<void>(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+    weir::sim::test::use_small_pages();
     if (!arguments.list && !arguments.fingerprints) {
         std::printf("| story | what | N, limit | reference | weir | deltas, totals | KB/s | |\n");
         std::printf("|---|---|---|---|---|---|---|---|\n");

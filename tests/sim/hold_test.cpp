@@ -67,7 +67,11 @@ class Sides {
 
 WorldPlan plan_of_cut(const Cut& cut, std::uint64_t seed) {
     const double end = kCut + cut.seconds + kTail;
-    return plan_of(cut.sidecars, kLimit, cut.load * kLimit, end, seed);
+    return plan_of({.sidecars = cut.sidecars,
+                    .limit = kLimit,
+                    .offered = cut.load * kLimit,
+                    .seconds = end,
+                    .seed = seed});
 }
 
 constexpr std::uint64_t kManySeeds = kSeeds == 1 ? 1 : 6;
@@ -75,6 +79,7 @@ constexpr std::uint64_t kManySeeds = kSeeds == 1 ? 1 : 6;
 TEST_CASE("one of three cut off for 30 s: 1.33 of the limit, the two 1.00, the one its third") {
     const Cut cut;
     const double end = kCut + cut.seconds;
+    double mean = 0;
     for (std::uint64_t seed = 1; seed <= kManySeeds; ++seed) {
         CAPTURE(seed);
         World world(plan_of_cut(cut, seed));
@@ -86,9 +91,12 @@ TEST_CASE("one of three cut off for 30 s: 1.33 of the limit, the two 1.00, the o
                 sides.all(end + 3, end + kTail));
         CHECK(sides.all(kNoticed, end) == plus_minus(4.0 / 3, 0.03));
         CHECK(sides.rest(kNoticed, end) == plus_minus(1, 0.02));
-        CHECK(sides.first(kNoticed, end) <= 1.0 / 3 + 0.01);
+        // In 20 s its arrivals alone differ by 1.5 % from run to run.
+        CHECK(sides.first(kNoticed, end) <= 1.0 / 3 + 0.015);
+        mean += sides.first(kNoticed, end) / kManySeeds;
         CHECK(sides.all(end + 2, end + kTail) == plus_minus(1, 0.03));
     }
+    CHECK(mean <= 1.0 / 3 + 0.008);
 }
 
 TEST_CASE("below the limit nothing is refused because of it, and nothing is lost when it heals") {
@@ -241,7 +249,11 @@ TEST_CASE("larger fleets: the side that hears more than half has the whole limit
 TEST_CASE("the last of eight gets the room of the others, when their load comes to it") {
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
         CAPTURE(seed);
-        World world(plan_of(8, kLimit, 0.9 * kLimit, 40, seed));
+        World world(plan_of({.sidecars = 8,
+                             .limit = kLimit,
+                             .offered = 0.9 * kLimit,
+                             .seconds = 40,
+                             .seed = seed}));
         for (std::uint32_t i = 0; i < 7; ++i) {
             world.at(kCut, [i](World& w) { w.kill(i); });
         }
@@ -295,8 +307,16 @@ std::size_t doubts(World& world, double from, double to) {
 TEST_CASE("a rolling restart, scaling down and scaling up leave everybody with most of the fleet") {
     for (std::uint64_t seed = 1; seed <= kManySeeds; ++seed) {
         CAPTURE(seed);
-        World restarted(plan_of(5, kLimit, 0.9 * kLimit, 40, seed));
-        World scaled(plan_of(5, kLimit, 0.9 * kLimit, 40, seed));
+        World restarted(plan_of({.sidecars = 5,
+                                 .limit = kLimit,
+                                 .offered = 0.9 * kLimit,
+                                 .seconds = 40,
+                                 .seed = seed}));
+        World scaled(plan_of({.sidecars = 5,
+                              .limit = kLimit,
+                              .offered = 0.9 * kLimit,
+                              .seconds = 40,
+                              .seed = seed}));
         for (std::uint32_t i = 0; i < 5; ++i) {
             restarted.at(5 + 3 * i, [i](World& w) { w.say_goodbye(i); });
             restarted.at(6.5 + 3 * i, [i](World& w) { w.restart(i); });
@@ -319,8 +339,10 @@ TEST_CASE("pessimistic: two of three owners die, and nothing is refused after fi
     for (std::uint64_t seed = 1; seed <= kManySeeds; ++seed) {
         CAPTURE(seed);
         const double load = 0.9 * kLimit;
-        WorldPlan plan = plan_of(20, kLimit, load, 40, seed);
+        WorldPlan plan = plan_of(
+            {.sidecars = 20, .limit = kLimit, .offered = load, .seconds = 40, .seed = seed});
         plan.definitions[0].when_isolated = limiter::IsolationMode::pessimistic;
+        keep_awake(plan, 0.3);
         World world(plan);
         world.at(kCut, [](World& w) {
             const std::vector<std::uint32_t> owners = w.owners_of("q");

@@ -39,7 +39,11 @@ World& run_split(World& world, const Split& split) {
 }
 
 WorldPlan plan_of_split(const Split& split, std::uint64_t seed) {
-    WorldPlan plan = plan_of(6, kLimit, split.load * kLimit, kSplit + split.seconds + 10, seed);
+    WorldPlan plan = plan_of({.sidecars = 6,
+                              .limit = kLimit,
+                              .offered = split.load * kLimit,
+                              .seconds = kSplit + split.seconds + 10,
+                              .seed = seed});
     plan.definitions[0].when_isolated = split.mode;
     plan.definitions[0].limits[0].safe = split.safe;
     // Another quota of the same sidecars goes on whatever becomes of the first.
@@ -97,7 +101,9 @@ TEST_CASE("pessimistic: nothing passes for the hold time, other quotas do not no
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
         CAPTURE(seed);
         const Split split{.mode = IsolationMode::pessimistic, .safe = {}, .load = 0.6};
-        World world(plan_of_split(split, seed));
+        WorldPlan plan = plan_of_split(split, seed);
+        keep_awake(plan, 0.15);
+        World world(plan);
         std::uint64_t isolated = 0;
         world.at(kSplit + 6, [&isolated](World& w) {
             for (std::uint32_t i = 0; i < w.size(); ++i) {
@@ -121,7 +127,12 @@ TEST_CASE("pessimistic: a healthy fleet refuses nothing, however seldom the limi
     constexpr double kEnd = 60;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
         CAPTURE(seed);
-        WorldPlan plan = plan_of(3, 100, 0, kEnd, seed, "q0");
+        WorldPlan plan = plan_of({.sidecars = 3,
+                                  .limit = 100,
+                                  .offered = 0,
+                                  .seconds = kEnd,
+                                  .seed = seed,
+                                  .name = "q0"});
         plan.record = false;
         double sum = 0;
         for (std::uint32_t i = 0; i < kNames; ++i) {
@@ -164,7 +175,9 @@ TEST_CASE("one that is cut off alone keeps its share, and in mode pessimistic re
             CAPTURE(limiter::kIsolationModeWords[static_cast<std::size_t>(mode)]);
             CAPTURE(seed);
             const Split split{.mode = mode, .safe = {}, .load = 0.9, .left = 1};
-            World world(plan_of_split(split, seed));
+            WorldPlan plan = plan_of_split(split, seed);
+            keep_awake(plan, 0.2);
+            World world(plan);
             double refused_by_others = 0;
             double refused_alone = 0;
             world.observe([&](double at, std::uint32_t sidecar, std::uint32_t quota_number,
@@ -186,7 +199,11 @@ TEST_CASE("one of three that was cut off is heard again: the others never refuse
         for (std::uint64_t seed = 1; seed <= 10; ++seed) {
             CAPTURE(length);
             CAPTURE(seed);
-            WorldPlan plan = plan_of(3, kLimit, 0.9 * kLimit, 25, seed);
+            WorldPlan plan = plan_of({.sidecars = 3,
+                                      .limit = kLimit,
+                                      .offered = 0.9 * kLimit,
+                                      .seconds = 25,
+                                      .seed = seed});
             plan.definitions[0].when_isolated = IsolationMode::pessimistic;
             World world(plan);
             double refused_by_others = 0;
@@ -203,12 +220,14 @@ TEST_CASE("one of three that was cut off is heard again: the others never refuse
 }
 
 TEST_CASE("limits are told by the silence of their owners, the longest first") {
-    WorldPlan plan = plan_of(4, kLimit, 0.5 * kLimit, 15, 1);
+    WorldPlan plan = plan_of(
+        {.sidecars = 4, .limit = kLimit, .offered = 0.5 * kLimit, .seconds = 15, .seed = 1});
     for (const char* name : {"b", "c", "d"}) {
         plan.definitions.push_back(quota(name, kLimit));
     }
     plan.load.quotas = {"q", "b", "c", "d"};
     plan.load.shares = {1, 1, 1, 1};
+    keep_awake(plan, 0.03);
     World world(plan);
     std::vector<sync::LimitSilence> before;
     std::vector<sync::LimitSilence> during;
@@ -238,7 +257,8 @@ TEST_CASE("alone from the start is not isolated: the whole limit holds at once, 
     for (const IsolationMode mode :
          {IsolationMode::safe, IsolationMode::optimistic, IsolationMode::pessimistic}) {
         CAPTURE(limiter::kIsolationModeWords[static_cast<std::size_t>(mode)]);
-        WorldPlan plan = plan_of(1, kLimit, 0.9 * kLimit, 15, 1);
+        WorldPlan plan = plan_of(
+            {.sidecars = 1, .limit = kLimit, .offered = 0.9 * kLimit, .seconds = 15, .seed = 1});
         plan.definitions[0].when_isolated = mode;
         World world(plan);
         REQUIRE(world.run(kMeeting));
@@ -250,7 +270,8 @@ TEST_CASE("alone from the start is not isolated: the whole limit holds at once, 
 TEST_CASE("a restart of one, a goodbye and a death are no isolation") {
     for (const int what : {0, 1, 2}) {
         CAPTURE(what);
-        WorldPlan plan = plan_of(5, kLimit, 0.7 * kLimit, 20, 1);
+        WorldPlan plan = plan_of(
+            {.sidecars = 5, .limit = kLimit, .offered = 0.7 * kLimit, .seconds = 20, .seed = 1});
         plan.definitions[0].when_isolated = IsolationMode::pessimistic;
         World world(plan);
         world.at(8, [what](World& w) {

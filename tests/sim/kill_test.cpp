@@ -15,15 +15,19 @@ namespace {
 using namespace test;
 using testing::plus_minus;
 
-constexpr std::uint64_t kSeeds = 10;
+constexpr std::uint64_t kManySeeds = 10;
 constexpr double kLimit = 1000;
 
 TEST_CASE("above the limit the rest carries it after a kill: every second around it") {
     for (const std::uint32_t killed : {0U, 2U}) {
-        for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        for (std::uint64_t seed = 1; seed <= kManySeeds; ++seed) {
             CAPTURE(killed);
             CAPTURE(seed);
-            WorldPlan plan = plan_of(3, kLimit, 3 * kLimit, 18, seed);
+            WorldPlan plan = plan_of({.sidecars = 3,
+                                      .limit = kLimit,
+                                      .offered = 3 * kLimit,
+                                      .seconds = 18,
+                                      .seed = seed});
             plan.load.constant_rate = true;
             plan.faults.refusals = true;
             World world(plan);
@@ -53,12 +57,16 @@ TEST_CASE("below the limit the rest carries the load of many that die at once") 
     constexpr double kEnd = 25;
     for (const Deaths& deaths : {Deaths{2, 1, false, 1}, Deaths{2, 1, true, 0.5},
                                  Deaths{3, 2, true, 0.5}, Deaths{10, 5, true, 0.5}}) {
-        for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+        for (std::uint64_t seed = 1; seed <= kManySeeds; ++seed) {
             CAPTURE(deaths.sidecars);
             CAPTURE(deaths.killed);
             CAPTURE(deaths.refusals);
             CAPTURE(seed);
-            WorldPlan plan = plan_of(deaths.sidecars, kLimit, 0.9 * kLimit, kEnd, seed);
+            WorldPlan plan = plan_of({.sidecars = deaths.sidecars,
+                                      .limit = kLimit,
+                                      .offered = 0.9 * kLimit,
+                                      .seconds = kEnd,
+                                      .seed = seed});
             plan.faults.refusals = deaths.refusals;
             World world(plan);
             world.at(kDeath, [&deaths](World& w) {
@@ -77,9 +85,10 @@ TEST_CASE("below the limit the rest carries the load of many that die at once") 
 }
 
 TEST_CASE("one of two that is cut off at twice the limit stays at its share") {
-    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    for (std::uint64_t seed = 1; seed <= kManySeeds; ++seed) {
         CAPTURE(seed);
-        World world(plan_of(2, kLimit, 2 * kLimit, 20, seed));
+        World world(plan_of(
+            {.sidecars = 2, .limit = kLimit, .offered = 2 * kLimit, .seconds = 20, .seed = seed}));
         world.at(8, [](World& w) { w.cut({true, false}, 9, false); });
         REQUIRE(world.run(kMeeting));
         CHECK(admitted(world, 10, 17) / (7 * kLimit) == plus_minus(1, 0.05));

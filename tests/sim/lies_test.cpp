@@ -41,7 +41,14 @@ struct Outcome {
 
 /// At 0.6x: four seconds of lies, ten a second. `vanishes`: the liar dies with its last lie.
 Outcome run_lie(Lie lie, const std::string& quota_name, bool vanishes, std::uint64_t seed) {
-    World world(plan_of(kSidecars, kLimit, 0.6 * kLimit, kEnd, seed, quota_name));
+    WorldPlan plan = plan_of({.sidecars = kSidecars,
+                              .limit = kLimit,
+                              .offered = 0.6 * kLimit,
+                              .seconds = kEnd,
+                              .seed = seed,
+                              .name = quota_name});
+    keep_awake(plan, 0.2);
+    World world(plan);
     Liar liar(world, seed);
     Outcome outcome;
     for (double at = kBegin; at < kStop; at += 0.1) {
@@ -127,7 +134,11 @@ std::size_t most_owned(World& world) {
 
 /// Limits that an owner has at most, with the last lie and so much later.
 std::pair<std::size_t, std::size_t> owned_after(Lie lie, double seconds) {
-    WorldPlan plan = plan_of(kSidecars, kLimit, 20, kStop + seconds, 1);
+    WorldPlan plan = plan_of({.sidecars = kSidecars,
+                              .limit = kLimit,
+                              .offered = 20,
+                              .seconds = kStop + seconds,
+                              .seed = 1});
     plan.sync.told_memory = std::chrono::seconds(100);  // as two hours are, only sooner
     World world(plan);
     Liar liar(world, 1);
@@ -144,11 +155,11 @@ std::pair<std::size_t, std::size_t> owned_after(Lie lie, double seconds) {
 TEST_CASE("robustness 47: owners forget the limits that a lying peer invented") {
     const auto [nameless, later] = owned_after(Lie::invented_limits, 80);
     CHECK(nameless > 1000);
-    CHECK(later == 1);
+    CHECK(later == 0);  // the one in use is quiet
     // Whoever tells what they are may be honest: these are kept while origins remember theirs.
     const auto [named, much_later] = owned_after(Lie::named_limits, 105);
     CHECK(named > 1000);
-    CHECK(much_later == 1);
+    CHECK(much_later == 0);
 }
 
 TEST_CASE("robustness 47: a table full of invented limits has room again for those in use") {
@@ -156,7 +167,11 @@ TEST_CASE("robustness 47: a table full of invented limits has room again for tho
     constexpr double kPerSidecar = 3 * kLimit / kSidecars;
     for (const Lie lie : {Lie::invented_limits, Lie::named_limits}) {
         CAPTURE(to_string(lie));
-        WorldPlan plan = plan_of(kSidecars, kLimit, 20, kAfter + 15, 1);
+        WorldPlan plan = plan_of({.sidecars = kSidecars,
+                                  .limit = kLimit,
+                                  .offered = 20,
+                                  .seconds = kAfter + 15,
+                                  .seed = 1});
         plan.sync.maximum_owned_limits = 1000;
         plan.definitions.push_back(quota("late", kLimit));
         World world(plan);
@@ -185,7 +200,8 @@ TEST_CASE("no load, no loss and no silence makes an honest owner a liar") {
         for (std::uint64_t seed = 1; seed <= 3; ++seed) {
             CAPTURE(skew);
             CAPTURE(seed);
-            WorldPlan plan = plan_of(6, 20, 10, 40, seed);
+            WorldPlan plan =
+                plan_of({.sidecars = 6, .limit = 20, .offered = 10, .seconds = 40, .seed = seed});
             plan.load.phases = {{0, 10}, {5, 5000}, {25, 1}};
             plan.load.skew = skew;
             plan.faults.loss = 0.3;

@@ -18,7 +18,8 @@ TEST_CASE("who restarts after twenty minutes is counted as itself, below the lim
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         CAPTURE(seed);
         constexpr double kEnd = kForgotten + 120;
-        World world(plan_of(3, 100, 50, kEnd, seed));
+        World world(
+            plan_of({.sidecars = 3, .limit = 100, .offered = 50, .seconds = kEnd, .seed = seed}));
         for (double at = kForgotten + 30; at < kEnd - 30; at += 20) {
             world.at(at, [](World& w) { w.restart(2); });
         }
@@ -38,7 +39,8 @@ TEST_CASE("who restarts after twenty minutes is counted as itself, above the lim
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         CAPTURE(seed);
         constexpr double kEnd = kForgotten + 240;
-        World world(plan_of(3, 50, 150, kEnd, seed));
+        World world(
+            plan_of({.sidecars = 3, .limit = 50, .offered = 150, .seconds = kEnd, .seed = seed}));
         world.at(kForgotten + 30, [](World& w) { w.restart(2); });
         REQUIRE(world.run(kMeeting));
         // After its first minute as well, from which on a run is not young any more.

@@ -46,7 +46,11 @@ TEST_CASE("robustness 51: split for five minutes below the limit, nothing is eve
         for (std::uint64_t seed = 1; seed <= 3; ++seed) {
             CAPTURE(load);
             CAPTURE(seed);
-            World world(plan_of(6, kLimit, load * kLimit, kEnd, seed));
+            World world(plan_of({.sidecars = 6,
+                                 .limit = kLimit,
+                                 .offered = load * kLimit,
+                                 .seconds = kEnd,
+                                 .seed = seed}));
             split_in_halves(world);
             REQUIRE(world.run(kMeeting));
             CHECK(refused(world, 0, kEnd) == 0);
@@ -62,7 +66,11 @@ TEST_CASE("robustness 51: split for five minutes at twice the limit, each side b
         for (std::uint64_t seed = 1; seed <= 3; ++seed) {
             CAPTURE(limiter::kIsolationModeWords[static_cast<std::size_t>(mode)]);
             CAPTURE(seed);
-            WorldPlan plan = plan_of(6, kLimit, 2 * kLimit, kEnd, seed);
+            WorldPlan plan = plan_of({.sidecars = 6,
+                                      .limit = kLimit,
+                                      .offered = 2 * kLimit,
+                                      .seconds = kEnd,
+                                      .seed = seed});
             plan.definitions[0].when_isolated = mode;
             World world(plan);
             split_in_halves(world);

@@ -79,7 +79,8 @@ struct SharedOwners {
 };
 
 SharedOwners find_shared_owners(std::uint32_t sidecars) {
-    WorldPlan plan = plan_of(sidecars, kChildRate, 0, 2, 1);
+    WorldPlan plan =
+        plan_of({.sidecars = sidecars, .limit = kChildRate, .offered = 0, .seconds = 2, .seed = 1});
     plan.definitions.clear();
     for (char letter = 'a'; letter <= 'z'; ++letter) {
         plan.definitions.push_back(quota(std::string("q") + letter, kChildRate));
@@ -192,7 +193,11 @@ void check_seconds(const Case& of, const std::array<double, kSteadySeconds>& sec
 void run_case(const Case& of, const SharedOwners& shared, std::uint64_t seed) {
     CAPTURE(of.text());
     CAPTURE(seed);
-    WorldPlan plan = plan_of(of.sidecars, 1, 0, of.steady_from() + kSteadySeconds, seed);
+    WorldPlan plan = plan_of({.sidecars = of.sidecars,
+                              .limit = 1,
+                              .offered = 0,
+                              .seconds = of.steady_from() + kSteadySeconds,
+                              .seed = seed});
     plan.definitions = {quota(shared.names[0], of.parent_rate)};
     for (std::size_t i = 0; i < kChildren; ++i) {
         plan.definitions.push_back(quota(shared.names[i + 1], kChildRate));

@@ -12,12 +12,17 @@ namespace {
 
 using namespace test;
 
-constexpr std::uint64_t kSeeds = 10;
+constexpr std::uint64_t kManySeeds = 10;
 constexpr double kFloodFrom = 2;
 
 /// A parent over a noisy child of 300/s and a quiet one, that is offered 100/s.
 WorldPlan plan_of_flood(std::uint32_t sidecars, double parent, double flood, std::uint64_t seed) {
-    WorldPlan plan = plan_of(sidecars, parent, flood, 6, seed, "service");
+    WorldPlan plan = plan_of({.sidecars = sidecars,
+                              .limit = parent,
+                              .offered = flood,
+                              .seconds = 6,
+                              .seed = seed,
+                              .name = "service"});
     for (const char* name : {"noisy", "quiet"}) {
         plan.definitions.push_back(quota(name, 300));
         plan.definitions.back().parent = "service";
@@ -36,7 +41,7 @@ struct Outcome {
 Outcome worst_of(std::uint32_t sidecars, double parent, double flood) {
     constexpr double kOnset = kFloodFrom + 1;
     Outcome worst;
-    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    for (std::uint64_t seed = 1; seed <= kManySeeds; ++seed) {
         World world(plan_of_flood(sidecars, parent, flood, seed));
         double early = 0;
         double late = 0;
@@ -83,7 +88,8 @@ TEST_CASE("under a parent without that room it costs some of the first second") 
 TEST_CASE("a flood that ends at once is not taken for a split") {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         CAPTURE(seed);
-        WorldPlan plan = plan_of(3, 300, 0, 12, seed);
+        WorldPlan plan =
+            plan_of({.sidecars = 3, .limit = 300, .offered = 0, .seconds = 12, .seed = seed});
         plan.load.phases = {{1, 90'000}, {2.5, 0}};
         World world(plan);
         REQUIRE(world.run(kMeeting));
@@ -101,19 +107,24 @@ TEST_CASE("when an overload falls below the limit, hardly anything is refused an
         double most;  // refused, in seconds of the limit
     };
     // The smaller the part of each sidecar, the longer a fall is no more than chance to it.
-    for (const auto& [sidecars, most] : {Fall{1, 0.1}, Fall{3, 0.1}, Fall{10, 0.25}}) {
+    for (const Fall& fall : {Fall{1, 0.1}, Fall{3, 0.1}, Fall{10, 0.25}}) {
         double sum = 0;
-        for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-            CAPTURE(sidecars);
+        for (std::uint64_t seed = 1; seed <= kManySeeds; ++seed) {
+            CAPTURE(fall.sidecars);
             CAPTURE(seed);
-            WorldPlan plan = plan_of(sidecars, kLimit, 4 * kLimit, 14, seed);
+            WorldPlan plan = plan_of({.sidecars = fall.sidecars,
+                                      .limit = kLimit,
+                                      .offered = 4 * kLimit,
+                                      .seconds = 14,
+                                      .seed = seed});
             plan.load.phases = {{0, 4 * kLimit}, {kFall, 0.9 * kLimit}};
             World world(plan);
             REQUIRE(world.run(kMeeting));
             sum += refused(world, kFall, 14) / kLimit;
         }
-        MESSAGE(sidecars, " sidecars: refused after the fall ", sum / kSeeds, " s of the limit");
-        CHECK(sum / kSeeds <= most);
+        MESSAGE(fall.sidecars, " sidecars: refused after the fall ", sum / kManySeeds,
+                " s of the limit");
+        CHECK(sum / kManySeeds <= fall.most);
     }
 }
 

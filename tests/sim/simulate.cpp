@@ -1,8 +1,6 @@
 // weir-simulate: runs the stories of files and says what came of them. docs/simulator.md has the
 // format. Exits with 1 when something is not as expected, and with 2 when a file is wrong.
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -129,8 +127,7 @@ int main(int count, char** values) {
         std::fputs(kHelp, stdout);
         return 0;
     }
-    // Thousands of limiters live in this process, and each would touch a page of 2 MiB.
-    static_cast<void>(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+    weir::sim::test::use_small_pages();
     weir::config::Diagnostics diagnostics;
     std::vector<Story> stories;
     for (const std::string& file : arguments.files) {

@@ -2,6 +2,8 @@
 // Story files for the programs and tests of the simulator. Plain functions; errors go to the
 // diagnostics, a file that cannot be read too.
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -46,5 +48,9 @@ inline std::vector<Story> stories_in(const std::filesystem::path& folder,
     }
     return stories;
 }
+
+/// To be called at the start of a program that simulates fleets: thousands of limiters live in its
+/// process, and each would touch a page of 2 MiB.
+inline void use_small_pages() { static_cast<void>(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)); }
 
 }  // namespace weir::sim::test

@@ -43,7 +43,13 @@ struct Outcome {
 
 Outcome run_with(std::uint32_t sidecars, double load, const Throttle& throttle,
                  std::uint64_t seed) {
-    World world(plan_of(sidecars, kLimit, load * kLimit, kEnd, seed));
+    WorldPlan plan = plan_of({.sidecars = sidecars,
+                              .limit = kLimit,
+                              .offered = load * kLimit,
+                              .seconds = kEnd,
+                              .seed = seed});
+    keep_awake(plan, 0.3);
+    World world(plan);
     std::vector<std::uint32_t> slow;
     world.at(0.5, [&](World& w) {
         slow = w.owners_of("q");
@@ -125,7 +131,8 @@ struct Crowd {
 Crowd run_crowd(std::uint32_t budget, std::uint64_t seed) {
     constexpr double kPaced = 20;  // by then
     constexpr double kUntil = 40;
-    WorldPlan plan = plan_of(60, kLimit, 5 * kLimit, kUntil, seed);
+    WorldPlan plan = plan_of(
+        {.sidecars = 60, .limit = kLimit, .offered = 5 * kLimit, .seconds = kUntil, .seed = seed});
     plan.sync.datagrams_per_second = budget;
     World world(plan);
     Crowd crowd;

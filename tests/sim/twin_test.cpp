@@ -89,9 +89,11 @@ void check_members(World& world, std::uint32_t number) {
 
 /// `reason`: under which its being there is counted.
 void check_twin(const Endpoint& source, const std::string& reason, std::uint64_t seed) {
-    WorldPlan plan = plan_of(kSidecars, 1, kTwinOffers, kEnd, seed);
+    WorldPlan plan = plan_of(
+        {.sidecars = kSidecars, .limit = 1, .offered = kTwinOffers, .seconds = kEnd, .seed = seed});
     plan.definitions[0].limits[0].amount = kRate * to_seconds(kPeriod);
     plan.definitions[0].limits[0].period = kPeriod;
+    keep_awake(plan, 60);  // more than half of it fills
     World world(plan);
     Twin twin(world, source, plan.definitions, seed);
     REQUIRE(world.run(kMeeting));

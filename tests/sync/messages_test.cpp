@@ -19,6 +19,29 @@ TEST_CASE("each counter message is read as it was written, and no prefix of it")
     check_codec(some_handover(), decode_handover);
     check_codec(some_name(), decode_name);
     check_codec(some_hot(), decode_hot);
+    check_codec(some_quiet(), decode_quiet);
+    check_codec(some_order(), decode_order);
+}
+
+TEST_CASE("an answer to quiet entries names those that were not taken in, and no prefix is one") {
+    const QuietAnswer answer{0x0102, {0, 5, 300}};
+    std::array<std::byte, 64> buffer;
+    ByteWriter writer(buffer);
+    encode(writer, answer);
+    ByteReader reader(writer.written());
+    const QuietAnswer read = decode_quiet_answer(reader);
+    CHECK(reader.ok());
+    CHECK(read.tag == answer.tag);
+    CHECK(read.left == answer.left);
+    for (std::size_t size = 0; size < writer.size(); ++size) {
+        ByteReader prefix(writer.written().first(size));
+        static_cast<void>(decode_quiet_answer(prefix));
+        CHECK_FALSE(prefix.ok());
+    }
+    std::array<std::byte, 4> lie{std::byte{3}, std::byte{0}, std::byte{1}, std::byte{200}};
+    ByteReader more(lie);  // 200 places, and not one of them
+    static_cast<void>(decode_quiet_answer(more));
+    CHECK_FALSE(more.ok());
 }
 
 // Put together by hand from docs/protocol.md: what reads what it has itself written may have
@@ -126,6 +149,51 @@ TEST_CASE("a field that is there alone is read as that field") {
     check_codec(hot, decode_hot);
 }
 
+TEST_CASE("a field of a quiet limit that is there alone is read as that field") {
+    const auto quiet = [&](const auto& change) {
+        QuietEntry entry;
+        entry.key = some_key();
+        entry.run = 7;
+        change(entry);
+        check_codec(entry, decode_quiet);
+    };
+    quiet([](QuietEntry&) {});
+    quiet([](QuietEntry& entry) { entry.untold = 2; });
+    quiet([](QuietEntry& entry) { entry.untold = entry.untold_full = entry.fresh = 2; });
+    quiet([](QuietEntry& entry) { entry.untold = entry.fresh = 2; });
+    quiet([](QuietEntry& entry) { entry.rate = 0.5; });
+    quiet([](QuietEntry& entry) { entry.low = 0.5; });
+    quiet([](QuietEntry& entry) { entry.no_room = true; });
+    const auto order = [&](const auto& change) {
+        QuietOrder entry;
+        entry.key = some_key();
+        change(entry);
+        check_codec(entry, decode_order);
+    };
+    order([](QuietOrder&) {});
+    order([](QuietOrder& entry) { entry.run = 7; });
+    order([](QuietOrder& entry) { entry.admitted = 0.5; });
+    order([](QuietOrder& entry) { entry.kind = OrderKind::level; });
+    order([](QuietOrder& entry) { entry.kind = OrderKind::level, entry.level = 0.5; });
+    order([](QuietOrder& entry) { entry.kind = OrderKind::hand_over, entry.level = 0.5; });
+    order([](QuietOrder& entry) { entry.kind = OrderKind::hand_over, entry.sum = 0.5; });
+    order([](QuietOrder& entry) { entry.kind = OrderKind::fall_quiet, entry.run = 7; });
+}
+
+TEST_CASE("an order of a kind that only a later version knows is read as one that says nothing") {
+    QuietOrder order = some_order();
+    std::array<std::byte, 64> buffer;
+    ByteWriter writer(buffer);
+    order.kind = OrderKind{77};
+    encode(writer, order);
+    ByteReader reader(writer.written());
+    order.run = 0;
+    order.admitted = 0;
+    CHECK(decode_order(reader) == order);
+    CHECK(reader.ok());
+    CHECK(plausible(order));
+}
+
 TEST_CASE("an answer gives back what the delta said, or that there is none") {
     const TotalEntry entry = some_total();
     const SaidCounts said{entry.key, entry.run, entry.admitted, entry.refunded, entry.offered};
@@ -213,7 +281,7 @@ TEST_CASE("what has its default value takes no bytes") {
 TEST_CASE("random bytes never do harm") {
     CHECK(rc::check("decoders survive", [](const std::vector<std::uint8_t>& noise) {
         const ByteSpan bytes = std::as_bytes(std::span(noise));
-        for (int kind = 0; kind < 6; ++kind) {
+        for (int kind = 0; kind < 9; ++kind) {
             ByteReader reader(bytes);
             if (kind == 0) {
                 static_cast<void>(decode_delta(reader));
@@ -232,6 +300,15 @@ TEST_CASE("random bytes never do harm") {
             }
             if (kind == 5) {
                 static_cast<void>(decode_answer(reader, SaidCounts{}));
+            }
+            if (kind == 6) {
+                static_cast<void>(decode_quiet(reader));
+            }
+            if (kind == 7) {
+                static_cast<void>(decode_order(reader));
+            }
+            if (kind == 8) {
+                static_cast<void>(decode_quiet_answer(reader));
             }
         }
     }));

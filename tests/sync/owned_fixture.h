@@ -1,10 +1,12 @@
 #pragma once
 // An owned limit with a virtual clock and the silence of its origins, and functions that make
-// deltas of origins. For tests.
+// deltas of origins; and an owner that knows what all limits are. For tests.
 
 #include <cstdint>
+#include <string>
 
 #include "sync/owned_limit.h"
+#include "sync/owner.h"
 
 namespace weir::sync::test {
 
@@ -53,6 +55,39 @@ struct OwnedFixture {
         hear_another();
         limit.judge_silence(settings, silence, now, ledger);
         limit.advance(now);
+    }
+};
+
+/// An owner with a virtual clock, for which all limits have the same name and parameters. What it
+/// sends is lost, unless a test overrides it.
+struct OwnerFixture : OwnerSink {
+    SyncSettings settings;
+    SyncStatistics statistics;
+    Silence silence{settings, statistics};
+    membership::Owners owners;
+    Instant now{std::chrono::seconds(100'000)};
+    limiter::LimitParameters parameters;
+    sync::Owner owner{settings, silence, Random(3),
+                      [this](const LimitKey&, std::string& name, limiter::LimitParameters& found,
+                             limiter::Isolation&) {
+                          name = "q";
+                          found = parameters;
+                          return true;
+                      },
+                      statistics};
+
+    explicit OwnerFixture(const limiter::LimitParameters& limit) : parameters(limit) {}
+    void send_total(const gossip::MemberId&, const TotalEntry&) override {}
+    void send_handover(const gossip::MemberId&, const HandoverEntry&) override {}
+    void send_order(const gossip::MemberId&, const QuietOrder&) override {}
+    void ask_name(const gossip::MemberId&, const LimitKey&) override {}
+    void ask_owner(const gossip::MemberId&, std::uint16_t) override {}
+
+    void pass(Duration time, Duration step = 10ms) {
+        for (const Instant end = now + time; now < end;) {
+            now += step;
+            owner.tick(now, *this);
+        }
     }
 };
 

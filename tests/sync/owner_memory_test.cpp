@@ -51,6 +51,7 @@ struct Fixture : OwnerSink {
     }
     void send_total(const gossip::MemberId&, const TotalEntry&) override {}
     void send_handover(const gossip::MemberId&, const HandoverEntry&) override {}
+    void send_order(const gossip::MemberId&, const QuietOrder&) override {}
     void ask_name(const gossip::MemberId& to, const LimitKey&) override {
         asked.push_back(now);
         asked_last = to;

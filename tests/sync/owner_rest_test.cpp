@@ -21,24 +21,10 @@ constexpr std::uint32_t kOrigin = 1;
 constexpr std::uint32_t kOther = 2;
 constexpr double kLow = 12;
 
-struct Fixture : OwnerSink {
-    SyncSettings settings;
-    SyncStatistics statistics;
-    Silence silence{settings, statistics};
-    membership::Owners owners;
-    Instant now{std::chrono::seconds(100'000)};
-    limiter::LimitParameters parameters{kLow / 3600, kLow, 2 * kLow, -1, limiter::Law::adaptive};
+struct Fixture : test::OwnerFixture {
     std::vector<std::pair<gossip::MemberId, TotalEntry>> totals;
-    Owner owner{settings, silence, Random(3),
-                [this](const LimitKey&, std::string& name, limiter::LimitParameters& found,
-                       limiter::Isolation&) {
-                    name = "q";
-                    found = parameters;
-                    return true;
-                },
-                statistics};
 
-    Fixture() {
+    Fixture() : OwnerFixture({kLow / 3600, kLow, 2 * kLow, -1, limiter::Law::adaptive}) {
         owners.recompute(std::vector<membership::Candidate>{{member(0), {}}});
         owner.set_self(member(0));
         owner.start(owners, now);
@@ -47,9 +33,6 @@ struct Fixture : OwnerSink {
     void send_total(const gossip::MemberId& to, const TotalEntry& entry) override {
         totals.emplace_back(to, entry);
     }
-    void send_handover(const gossip::MemberId&, const HandoverEntry&) override {}
-    void ask_name(const gossip::MemberId&, const LimitKey&) override {}
-    void ask_owner(const gossip::MemberId&, std::uint16_t) override {}
 
     static LimitKey key(std::uint32_t limit) { return {limit, 0, 0, 3'600'000}; }
     void tell(std::uint32_t from, std::uint32_t limit, double admitted, double rate = 0) {
@@ -61,12 +44,6 @@ struct Fixture : OwnerSink {
         entry.rate = rate;
         entry.keep_alive = 1s;
         owner.receive(member(from), silence.number(member(from), now), entry, now, *this);
-    }
-    void pass(Duration time, Duration step = 10ms) {
-        for (const Instant end = now + time; now < end;) {
-            now += step;
-            owner.tick(now, *this);
-        }
     }
     [[nodiscard]] double level(std::uint32_t limit) { return owner.find(key(limit))->bucket.level; }
     [[nodiscard]] std::size_t told(std::uint32_t user) const {

@@ -43,6 +43,7 @@ struct Fixture : OwnerSink {
         totals.emplace_back(to, entry.key);
     }
     void send_handover(const gossip::MemberId&, const HandoverEntry&) override {}
+    void send_order(const gossip::MemberId&, const QuietOrder&) override {}
     void ask_name(const gossip::MemberId&, const LimitKey&) override {}
     void ask_owner(const gossip::MemberId&, std::uint16_t) override {}
 

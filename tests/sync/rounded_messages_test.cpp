@@ -35,6 +35,29 @@ TEST_CASE("keep-alives are rounded to hundredths of a second") {
     }
 }
 
+TEST_CASE("what is sent of a very large limit is no more than a receiver takes") {
+    for (const double large : {1e15, 3e15, 1e30}) {
+        CAPTURE(large);
+        QuietEntry entry = some_quiet();
+        entry.rate = entry.limit_rate = entry.low = large;
+        const QuietEntry told = received(entry, decode_quiet);
+        CHECK(plausible(told));
+        CHECK(told.low > 0.9999 * 1e15);
+        QuietOrder order = some_order();
+        order.level = order.sum = large;
+        for (const OrderKind kind : {OrderKind::level, OrderKind::hand_over}) {
+            order.kind = kind;
+            CHECK(plausible(received(order, decode_order)));
+        }
+        DeltaEntry delta = some_delta();
+        delta.rate = delta.heaviest = large;
+        CHECK(plausible(received(delta, decode_delta)));
+        TotalEntry total = some_total();
+        total.level = -large;
+        CHECK(plausible(received(total, decode_total)));
+    }
+}
+
 TEST_CASE("numbers of origins and ages that are too large are cut") {
     constexpr std::uint32_t kMost = 1u << 20;
     for (const std::uint32_t told : {kMost - 1, kMost, kMost + 1, ~0u}) {

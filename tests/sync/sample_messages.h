@@ -55,6 +55,12 @@ inline HandoverEntry some_handover() {
     return {some_key(), 500, 1000, 250, std::chrono::seconds(8), 32, 1.5, true};
 }
 
+inline QuietEntry some_quiet() {
+    return {some_key(), 7, 1234.5, 6.25, 2, 3.5, 12.5, 100, 300, true};
+}
+inline QuietOrder some_order() {
+    return {.key = some_key(), .kind = OrderKind::wake, .run = 7, .admitted = 1234.5};
+}
 inline NameEntry some_name() { return {some_key(), "s3/b1/write", 100, 100, 200, 20, 1}; }
 inline HotEntry some_hot() {
     return {some_key(), 1500, 9000, std::chrono::milliseconds(700), true};

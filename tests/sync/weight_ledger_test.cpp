@@ -17,6 +17,8 @@ struct Sums final : WeightLedger {
     void note(const LimitKey& key, std::uint32_t life, WeightFate fate, double weight) override {
         sums[{key, life}][fate] += weight;
     }
+    void counted_quietly(const LimitKey&, double) override {}
+    void run_began(const LimitKey&, std::uint32_t) override {}
     std::map<std::pair<LimitKey, std::uint32_t>, std::map<WeightFate, double>> sums;
 };
 

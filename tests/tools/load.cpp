@@ -113,6 +113,7 @@ bool Load::turn() {
     while (now_ns_ >= bin_end_ns_) {
         end_bin();
     }
+    begin_closed_loops();
     send_due();
     tell_idle();
     if (!over()) {
@@ -121,6 +122,27 @@ bool Load::turn() {
     end_bin();
     print_summary();
     return false;
+}
+
+void Load::begin_closed_loops() {
+    if (std::exchange(begun_, true)) {
+        return;
+    }
+    for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+        const std::size_t loops = streams_[stream].plan.closed ? plan_.connections_per_target : 0;
+        for (std::size_t target = 0; target < targets_.size(); ++target) {
+            for (std::size_t i = 0; i < loops; ++i) {
+                send_again(target, stream, now_ns_);
+            }
+        }
+    }
+}
+
+void Load::send_again(std::size_t target, std::size_t stream, std::int64_t now_ns) {
+    if (now_ns < end_ns_) {
+        ++cell(target, stream).bin.offered;
+        dispatch(target, {stream, now_ns, false});
+    }
 }
 
 void Load::send_due() {
@@ -199,6 +221,9 @@ void Load::ended(Connection& connection, Outcome outcome) {
         targets_[target].idle.push_back(&connection);
     } else {
         discard(connection);
+    }
+    if (outcome == Outcome::answered && streams_[request.stream].plan.closed) {
+        send_again(target, request.stream, monotonic_ns());
     }
     if (outcome == Outcome::stale && !request.retry) {
         ++counted.bin.retried;

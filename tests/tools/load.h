@@ -1,10 +1,11 @@
 #pragma once
-// The open-loop load generator. It sends each request of the plan when it is due, whatever happened
-// to earlier ones, over connections that are kept alive and carry one request at a time. When all
-// connections of a target are busy, arrivals wait in a bounded queue; when that is full, they are
-// skipped and counted. Latency counts from the time at which a request was due.
-// It prints JSON lines: a start, one for every 100 ms of each target and stream, one for each
-// command, one for each paused target that has no request under way any more, and a summary.
+// The load generator, an open loop. It sends each request of the plan when it is due, whatever
+// happened to earlier ones, over connections that are kept alive and carry one request at a time.
+// When all connections of a target are busy, arrivals wait in a bounded queue; when that is full,
+// they are skipped and counted. Latency counts from the time at which a request was due. A stream
+// may be a closed loop instead, for what a saturated target costs: a connection sends again when
+// answered. It prints JSON lines: a start, one for every 100 ms of each target and stream, one for
+// each command, one for each paused target that has no request under way any more, and a summary.
 // Single-threaded; borrows the poller, which must outlive it.
 
 #include <cstdint>
@@ -65,6 +66,8 @@ class Load {
     [[nodiscard]] std::int64_t next_event_ns() const;
     [[nodiscard]] bool over() const;
     LoadCell& cell(std::size_t target, std::size_t stream);
+    void begin_closed_loops();
+    void send_again(std::size_t target, std::size_t stream, std::int64_t now_ns);
     void send_due();
     void arrive(Stream& stream, std::size_t index, double at_s);
     void dispatch(std::size_t target, const Request& request);
@@ -94,6 +97,7 @@ class Load {
     std::vector<bool> paused_;
     std::vector<LoadCell> cells_;
     std::size_t in_flight_ = 0;
+    bool begun_ = false;
     std::vector<char> input_;
 };
 

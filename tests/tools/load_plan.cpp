@@ -62,10 +62,11 @@ LoadStream parse_stream(const Json& json, std::size_t targets) {
     for (const auto& [name, value] : headers.items()) {
         stream.headers.emplace_back(name, value);
     }
-    stream.rate = parse_rate(json.at("rate"));
-    stream.shares = parse_shares(json, targets);
     const std::string arrivals = json.value("arrivals", "constant");
-    if (arrivals != "constant" && arrivals != "poisson") {
+    stream.closed = arrivals == "closed";
+    stream.rate = stream.closed ? std::vector<RateStep>{{0, 0}} : parse_rate(json.at("rate"));
+    stream.shares = parse_shares(json, targets);
+    if (!stream.closed && arrivals != "constant" && arrivals != "poisson") {
         throw std::runtime_error("stream " + stream.name + ": unknown arrivals " + arrivals);
     }
     const bool poisson = arrivals == "poisson";

@@ -25,6 +25,9 @@ struct LoadStream {
     std::string host = "app";
     std::vector<std::pair<std::string, std::string>> headers;
     std::size_t body_bytes = 0;
+    /// A closed loop: as many requests as each target has connections, and for each answer another
+    /// one. It has no rate and no arrivals.
+    bool closed = false;
     Arrivals::Kind arrivals = Arrivals::Kind::constant;
     std::vector<RateStep> rate;
     Spread::Kind spread = Spread::Kind::turns;

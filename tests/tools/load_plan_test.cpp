@@ -25,6 +25,15 @@ TEST_CASE("a plan with steps of rate and of shares") {
     CHECK(plan.streams[1].shares[1].shares == std::vector<double>{0, 1});
 }
 
+TEST_CASE("a closed loop has no rate") {
+    const LoadPlan plan = parse_plan(R"({
+        "targets": [{"name": "a", "address": "127.0.0.1:1"}],
+        "streams": [{"name": "s", "arrivals": "closed"}, {"name": "t", "rate": 1}]})");
+    CHECK(plan.streams[0].closed);
+    CHECK(plan.streams[0].rate[0].per_second == 0);
+    CHECK_FALSE(plan.streams[1].closed);
+}
+
 TEST_CASE("a bad plan says what is wrong") {
     CHECK_THROWS_AS(static_cast<void>(parse_plan("{")), std::runtime_error);
     CHECK_THROWS_AS(static_cast<void>(parse_plan(R"({"targets": []})")), std::runtime_error);

@@ -50,7 +50,8 @@ void CountedOnce::sample(const Facts& facts, Findings& findings) {
         for (const OwnedFact& owned : process.owned) {
             check_cells(facts, process, owned, findings);
             const double truth = owned.limit < admitted.size() ? admitted[owned.limit] : 0;
-            const double counted = owned.told.counted - owned.told.drained;
+            const double counted =
+                owned.told[sync::WeightFate::counted] - owned.told[sync::WeightFate::drained];
             if (counted > truth * (1 + 1e-9) + kSumRounding) {
                 findings.add(name(), facts.at,
                              facts.name(process.process) + ", " + facts.quota(owned.limit) +

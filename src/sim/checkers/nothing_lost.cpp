@@ -65,7 +65,7 @@ void NothingLost::check_truth(const Facts& facts, const ProcessFact& process, bo
         }
         const Origin& origin = origins_.at({process.process, used.limit});
         const double truth = facts.ever[process.process].admitted[used.limit];
-        const double told = origin.earlier + used.net;
+        const double told = origin.earlier + used.net + used.quiet;
         const double before = origin.met * (used.parameters.rate * kTickSeconds + 1);
         const bool more = told > truth + kRounding;
         if (more || (all_told && told < truth - before - kRounding)) {
@@ -80,14 +80,15 @@ void NothingLost::check_truth(const Facts& facts, const ProcessFact& process, bo
 
 void NothingLost::check_ledger(const Facts& facts, const ProcessFact& process,
                                Findings& findings) const {
+    using enum sync::WeightFate;
     for (const OwnedFact& owned : process.owned) {
-        double cells = owned.told.forgotten;
+        double cells = owned.told[forgotten];
         for (const CellFact& cell : owned.cells) {
             cells += cell.net();
         }
         const ToldWeight& told = owned.told;
-        const double known = told.counted + told.first_sight + told.late + told.ceiling +
-                             told.refused - told.drained;
+        const double known = told[counted] + told[first_sight] + told[late] + told[ceiling] +
+                             told[refused] - told[drained];
         if (std::abs(cells - known) > kRounding + 1e-9 * cells) {
             findings.add(name(), facts.at,
                          facts.name(process.process) + ", " + facts.quota(owned.limit) +

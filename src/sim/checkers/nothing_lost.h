@@ -3,12 +3,14 @@
 // owners, or has not been told yet. Weight that was told is in an owner's level, or one of the
 // three rules for increases forgave it. For each live owner of a limit and each origin:
 //
-//     lost = admitted - before - cell - untold = 0
+//     lost = admitted - before - quiet - cell - untold = 0
 //     cells + forgotten = counted + forgiven + refused - drained
 //
 // - `before` is what earlier runs of the process told, and what was admitted between the first
 //   request under a limit and the next tick, when the engine first sees the limit. Weight that has
 //   drained by that tick is never told; it is at most the rate times that time.
+// - `quiet` is what the process counted while the limit was quiet: that is told to the first owner
+//   alone, and becomes a part of no cell unless it is untold when the limit wakes.
 // - `untold` is the process's own count less what the owner has acknowledged. During a fault only
 //   this can be said: what an owner has acknowledged in this life of its limit is in its cell. When
 //   everything has settled, nothing is untold, and the cell holds all of the run.

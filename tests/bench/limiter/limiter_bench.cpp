@@ -11,6 +11,9 @@
 //     limiter_bench [rounds]                        all figures
 //     limiter_bench [rounds] weir [n] [seconds]     only ours at n instances, one request every so
 //                                                   many virtual seconds, for profilers
+//     limiter_bench [rounds] fenced [n]             both at n instances, with a fence before each
+//                                                   request, and between routing and check what the
+//                                                   proxy does there (between.h)
 //     limiter_bench [rounds] threads                two threads against one
 //     limiter_bench [rounds] upkeep [n]             an idle sidecar with n live instances
 //     limiter_bench [rounds] many [n]               n instances (5,000,000): memory, time, upkeep
@@ -23,6 +26,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "between.h"
 #include "limiter/limiter.h"
 #include "measure.h"
 #include "memory.h"
@@ -37,7 +41,8 @@ namespace {
 
 class Theirs {
   public:
-    explicit Theirs(const Case& setting) : limiter_(1000), step_(setting.step) {
+    explicit Theirs(const Case& setting)
+        : limiter_(1000), step_(setting.step), fenced_(setting.fenced) {
         limiter_.reserve(setting.instances + 1);
         for (std::size_t i = 0; i < std::max<std::size_t>(1, setting.instances / 2); ++i) {
             const Name name = name_of(i, setting.prefix);
@@ -48,6 +53,10 @@ class Theirs {
         std::size_t admitted = 0;
         for (const Name& name : names) {
             now_ += step_;
+            if (fenced_) {
+                fence();
+                sink.fetch_add(between_.work(), std::memory_order_relaxed);
+            }
             admitted += limiter_.check(name.leaf(), name.parent(), "s3", now_) ? 1U : 0U;
         }
         return admitted;
@@ -55,7 +64,9 @@ class Theirs {
 
   private:
     StringMapLimiter limiter_;
+    Between between_;
     double step_;
+    bool fenced_;
     double now_ = 10;
 };
 
@@ -65,6 +76,7 @@ void compare(const char* title, const Case& setting, int rounds, bool tracked = 
     ThreadContext& thread = ours.thread(3);
     weir::Random random(7);
     Instant now = instant(10);
+    Between between;
     std::vector<Name> names;
     std::vector<double> weir_times;
     std::vector<double> map_times;
@@ -75,11 +87,15 @@ void compare(const char* title, const Case& setting, int rounds, bool tracked = 
     for (int round = -1; round < rounds; ++round) {
         double mine = 0;
         double other = 0;
+        double apart = 0;  // what lies between, which both do
         for (std::size_t batch = 0; batch < kBatchesPerRound; ++batch) {
             draw(names, setting, random);
             timed(mine, [&] { return ours.run(thread, names, now); });
             draw(names, setting, random);
             timed(other, [&] { return theirs.run(names); });
+            if (setting.fenced) {
+                timed(apart, [&] { return between.alone(kBatch); });
+            }
             if (tracked) {
                 ours.track();
             }
@@ -88,9 +104,9 @@ void compare(const char* title, const Case& setting, int rounds, bool tracked = 
             continue;  // warms up
         }
         constexpr double kRequests = double{kBatch} * kBatchesPerRound;
-        weir_times.push_back(mine / kRequests);
-        map_times.push_back(other / kRequests);
-        ratios.push_back(mine / other);
+        weir_times.push_back((mine - apart) / kRequests);
+        map_times.push_back((other - apart) / kRequests);
+        ratios.push_back((mine - apart) / (other - apart));
     }
     const Quartiles a = quartiles(weir_times);
     const Quartiles b = quartiles(map_times);
@@ -153,6 +169,7 @@ void all(int rounds) {
     compare("10,000 instances", {10'000, kLongPrefix, 1e-4}, rounds);
     compare("1,000,000 instances", {1'000'000, kLongPrefix, 1e-4}, rounds);
     compare("1,000,000, counted for an engine", {1'000'000, kLongPrefix, 1e-4}, rounds, true);
+    compare("1,000,000, a fence before each", {1'000'000, kLongPrefix, 1e-4, true}, rounds);
     compare("1,000,000, names of 21 bytes", {1'000'000, kShortPrefix, 1e-4}, rounds);
     without_quota(rounds);
     print_threads(rounds, 500'000);
@@ -170,6 +187,9 @@ int main(int argc, char** argv) {
     if (what == "weir") {
         const double step = argc > 4 ? std::strtod(argv[4], nullptr) : 1e-4;
         profile({instances(1'000'000), kLongPrefix, step}, rounds);
+    } else if (what == "fenced") {
+        compare("a fence before each request", {instances(1'000'000), kLongPrefix, 1e-4, true},
+                rounds);
     } else if (what == "threads") {
         print_threads(rounds, instances(500'000));
     } else if (what == "upkeep") {

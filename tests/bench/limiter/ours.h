@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/random.h"
+#include "between.h"
 #include "limiter/limiter.h"
+#include "measure.h"
 #include "names.h"
 #include "quotas.h"
 #include "sim/quota_set.h"
@@ -23,7 +25,8 @@ inline constexpr std::size_t kTurn = 4;
 struct Case {
     std::size_t instances;
     std::string_view prefix;
-    double step;  // virtual seconds between two requests
+    double step;          // virtual seconds between two requests
+    bool fenced = false;  // a fence before each request, and what lies between (between.h)
 };
 
 using weir::Instant;
@@ -37,7 +40,8 @@ class Ours {
   public:
     explicit Ours(const Case& setting)
         : limiter_(std::make_unique<Limiter>(options_for(setting.instances))),
-          step_(weir::from_seconds(setting.step)) {
+          step_(weir::from_seconds(setting.step)),
+          fenced_(setting.fenced) {
         if (!weir::sim::replace_quotas(*limiter_, definitions(), instant(1)).empty()) {
             std::abort();
         }
@@ -64,7 +68,7 @@ class Ours {
         std::size_t admitted = 0;
         for (std::size_t i = 0; i < names.size(); ++i) {
             now += step_;
-            const LeafId leaf = limiter_->find(thread, names[i].leaf(), now);
+            const LeafId leaf = find(thread, names[i].leaf(), now);
             admitted +=
                 limiter_->check(thread, leaf, {}, now, CheckMode::charge).admitted ? 1U : 0U;
             if (i % kTurn == 0) {
@@ -75,8 +79,20 @@ class Ours {
     }
 
   private:
+    LeafId find(ThreadContext& thread, std::string_view name, Instant now) {
+        if (!fenced_) {
+            return limiter_->find(thread, name, now);
+        }
+        fence();
+        const weir::limiter::AskedName asked = limiter_->ask(thread, name);
+        sink.fetch_add(between_.work(), std::memory_order_relaxed);
+        return limiter_->find(thread, asked, now);
+    }
+
     std::unique_ptr<Limiter> limiter_;
+    Between between_;
     weir::Duration step_;
+    bool fenced_;
 };
 
 inline void draw(std::vector<Name>& names, const Case& setting, weir::Random& random) {

@@ -1,6 +1,7 @@
 // What weir itself does with the bytes of one request: parse and judge the head, route it, make the
-// head that is forwarded; and the same for a response's head. Every case runs kIterations times,
-// so instructions can be counted too, which does not depend on how busy the machine is:
+// head that is forwarded; the same for a response's head; and write a refusal. Every case runs
+// kIterations times, so instructions can be counted too, which does not depend on how busy the
+// machine is:
 //
 //   valgrind --tool=callgrind --toggle-collect='message::parse*' message_bench
 //       --benchmark_filter=parse/small
@@ -9,12 +10,14 @@
 
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/random.h"
+#include "http/answer.h"
 #include "http/forwarded_head.h"
 #include "http/request_head.h"
 #include "http/response_head.h"
@@ -152,6 +155,23 @@ std::shared_ptr<const routing::Router> host_router(std::size_t count) {
     benchmark::DoNotOptimize(forwarded.pieces().data());
 }
 
+[[gnu::noinline]] void refuse_once(std::string& text, Random& random) {
+    text.clear();
+    http::append_refusal(text,
+                         {.body = {},
+                          .limit = http::LimitView{.quota = "service/bucket-123/read",
+                                                   .amount = 6,
+                                                   .period = std::chrono::minutes(1),
+                                                   .reset = std::chrono::milliseconds(1500),
+                                                   .wall_clock = std::chrono::hours(500'000)},
+                          .retry_after = std::chrono::milliseconds(1500),
+                          .headers = {}},
+                         {.accept = "*/*",
+                          .date = "Wed, 01 May 2024 12:00:00 GMT",
+                          .request_id = "01234567-89ab-4cde-8f01-23456789abcd"},
+                         random);
+}
+
 void parse(benchmark::State& state, const char* name) {
     http::RequestHead head;
     const http::GatePolicy policy;
@@ -196,6 +216,15 @@ void forward_answer(benchmark::State& state) {
     }
 }
 
+void refuse(benchmark::State& state) {
+    std::string text;
+    Random random(1);
+    for (auto _ : state) {
+        refuse_once(text, random);
+        benchmark::DoNotOptimize(text.data());
+    }
+}
+
 BENCHMARK_CAPTURE(parse, small, "small")->Iterations(kIterations);
 BENCHMARK_CAPTURE(parse, signed, "signed")->Iterations(kIterations);
 BENCHMARK_CAPTURE(route, s3_part, "signed", s3_router())->Iterations(kIterations);
@@ -207,6 +236,7 @@ BENCHMARK_CAPTURE(forward, small, "small")->Iterations(kIterations);
 BENCHMARK_CAPTURE(forward, signed, "signed")->Iterations(kIterations);
 BENCHMARK(parse_answer)->Iterations(kIterations);
 BENCHMARK(forward_answer)->Iterations(kIterations);
+BENCHMARK(refuse)->Iterations(kIterations);
 
 }  // namespace
 }  // namespace message

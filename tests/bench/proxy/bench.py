@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""weir, HAProxy and nginx side by side: CPU time per request (scheduler run time of the proxy over
+"""weir, HAProxy, nginx and a floor side by side: CPU time per request (scheduler run time of the proxy over
 answers) and memory, in interleaved rounds with the same origin and load. Ratios are paired within a
-round; the table shows medians and the spread. Nothing absolute is asserted.
+round; the table shows medians and the spread. Nothing absolute is asserted. The floor is the least that a proxy
+can do (floor.cpp). In the closed loop every connection sends its next request as soon as it is answered.
 
 bench.py [--rounds N] [--seconds S] [--rate R] [--only WORKLOAD] [--other PROGRAM] [--output FILE]
 
@@ -17,7 +18,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from contenders import PLENTY, WeirContender, haproxy, nginx  # first: it sets the path
+from contenders import PLENTY, WeirContender, floor, haproxy, nginx, nginx_refusing  # first: it sets the path
 
 from harness.load import Load, plan, stream
 from harness.origin import Origin
@@ -45,13 +46,17 @@ class Workload:
     request_bytes: int = 0
     refused: bool = False
     baseline: str = "haproxy-http-table"
+    closed_loop: int = 0  # so many connections, each of which sends as soon as it is answered; 0: at a set rate
 
 
 WORKLOADS = [
     Workload("small-get", "small GET, forwarded"),
+    Workload("saturated", "small GET, forwarded, closed loop of 32 connections", closed_loop=32),
     Workload("get-64k", "GET of 64 KiB", rate_share=0.25, body_bytes=65536),
     Workload("put-64k", "PUT of 64 KiB", rate_share=0.25, request_bytes=65536),
-    Workload("refused", "GET refused with 429", refused=True, baseline="haproxy-http-table"),
+    Workload("refused", "GET refused with 429", refused=True),
+    Workload("refused-saturated", "GET refused with 429, closed loop of 32 connections", refused=True,
+             closed_loop=32),
 ]
 
 
@@ -64,7 +69,7 @@ def pin(pids, core):
 def start_contenders(workload, folder, origin, unix_path, other):
     address = origin.addresses["tcp"]
     rate = 0 if workload.refused else PLENTY
-    others = [WeirContender(OTHER, folder, address, rate, program=other.resolve())] if other else []
+    others = [WeirContender(OTHER, folder, address, rate, binary=other.resolve())] if other else []
     return others + usual_contenders(workload, folder, address, unix_path)
 
 
@@ -72,7 +77,8 @@ def usual_contenders(workload, folder, address, unix_path):
     if workload.refused:
         return [WeirContender("weir", folder, address, 0),
                 haproxy("haproxy-http-table", folder, address, rate=0),
-                nginx("nginx-limit", folder, address, "1r/m", 0)]
+                nginx("nginx-limit", folder, address, "1r/m", 0),
+                nginx_refusing("nginx-return", folder, address)]
     return [
         WeirContender("weir", folder, address, PLENTY),
         WeirContender("weir-no-quotas", folder, address, PLENTY, limits=False),
@@ -81,15 +87,17 @@ def usual_contenders(workload, folder, address, unix_path):
         haproxy("haproxy-http", folder, address),
         haproxy("haproxy-tcp", folder, address, tcp=True),
         nginx("nginx-limit", folder, address, NGINX_PLENTY, 10000),
+        floor("floor", folder, address),
     ]
 
 
-def run_load(folder, address, workload, options, seconds, **more):
+def run_load(folder, address, workload, options, seconds):
     method = "PUT" if workload.request_bytes else "GET"
     requests = stream("b", options.rate * workload.rate_share, path="/b{}/object", method=method,
+                      arrivals="closed" if workload.closed_loop else "constant",
                       variants=BUCKETS, headers=HEADERS, body_bytes=workload.request_bytes)
     load = Load(folder, plan({"proxy": address}, [requests], seconds, linger_s=1,
-                             connections_per_target=options.connections, **more))
+                             connections_per_target=workload.closed_loop or options.connections))
     pin([load.process.pid], options.load_core)
     return load
 
@@ -102,11 +110,12 @@ def microseconds_per_answer(contender, folder, workload, options):
     other = result.total("offered") - answers
     if other > 0.005 * result.total("offered"):
         print(f"    {contender.name}: {result.describe()}", file=sys.stderr)
+    contender.busy.append(used / 1e9 / options.seconds)
     return used / 1e3 / max(1, answers)
 
 
 def measure(workload, folder, options):
-    """({contender: [µs of each round]}, {contender: kernel's share})"""
+    """({contender: [µs of each round]}, {contender: (kernel's share, share of its core in use)})"""
     folder.mkdir(parents=True)
     unix_path = folder / "origin.sock"
     origin = Origin(folder, listeners=("tcp",), body_bytes=workload.body_bytes, unix_socket=unix_path)
@@ -123,7 +132,7 @@ def measure(workload, folder, options):
                 cost = microseconds_per_answer(contender, folder, workload, options)
                 if number > 0:  # round 0 warms up
                     figures[contender.name].append(cost)
-        return figures, {contender.name: kernel_share(contender) for contender in contenders}
+        return figures, {contender.name: shares(contender) for contender in contenders}
     finally:
         for contender in contenders:
             contender.stop()
@@ -139,27 +148,38 @@ def kernel_share(contender):
     return kernel / max(1, user + kernel)
 
 
+def shares(contender):
+    return kernel_share(contender), statistics.median(contender.busy[1:])
+
+
 def spread(values):
     return f"{statistics.median(values):.2f} ({min(values):.2f}–{max(values):.2f})"
 
 
-def table(workload, figures, kernel):
+# Rows beside those of the contenders: what is divided by what, within each round.
+PAIRS = [
+    ("weir, quotas on against off", "weir", "weir-no-quotas"),
+    ("weir, unix-socket against TCP upstream", "weir-unix-upstream", "weir"),
+    ("weir against nginx-limit", "weir", "nginx-limit"),
+    ("weir against nginx's own 429", "weir", "nginx-return"),
+    ("weir against the floor", "weir", "floor"),
+    ("weir without quotas against the floor", "weir-no-quotas", "floor"),
+    ("weir against the other build", "weir", OTHER),
+]
+
+
+def table(workload, figures, share):
     baseline = figures[workload.baseline]
     lines = [f"| {workload.what} | CPU µs per request | ratio to {workload.baseline} "
-             "| kernel's share |", "|---|---|---|---|"]
+             "| kernel's share | core in use |", "|---|---|---|---|---|"]
     for name, values in figures.items():
         ratios = [value / base for value, base in zip(values, baseline)]
-        lines.append(f"| {name} | {spread(values)} | {spread(ratios)} | {kernel[name]:.0%} |")
-    if "weir-no-quotas" in figures:
-        ratios = [on / off for on, off in zip(figures["weir"], figures["weir-no-quotas"])]
-        lines.append(f"| *weir, quotas on against off* | | {spread(ratios)} | |")
-        ratios = [unix / tcp for unix, tcp in zip(figures["weir-unix-upstream"], figures["weir"])]
-        lines.append(f"| *weir, unix-socket against TCP upstream* | | {spread(ratios)} | |")
-        ratios = [ours / theirs for ours, theirs in zip(figures["weir"], figures["nginx-limit"])]
-        lines.append(f"| *weir against nginx-limit* | | {spread(ratios)} | |")
-    if OTHER in figures:
-        ratios = [ours / theirs for ours, theirs in zip(figures["weir"], figures[OTHER])]
-        lines.append(f"| *weir against the other build* | | {spread(ratios)} | |")
+        kernel, busy = share[name]
+        lines.append(f"| {name} | {spread(values)} | {spread(ratios)} | {kernel:.0%} | {busy:.0%} |")
+    for what, ours, theirs in PAIRS:
+        if ours in figures and theirs in figures:
+            ratios = [mine / other for mine, other in zip(figures[ours], figures[theirs])]
+            lines.append(f"| *{what}* | | {spread(ratios)} | | |")
     return "\n".join(lines)
 
 

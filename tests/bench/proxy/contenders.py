@@ -7,6 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "integration"))
 
 from harness import http  # noqa: E402
+from harness.paths import program  # noqa: E402
 from harness.ports import free_port  # noqa: E402
 from harness.processes import Process, wait_until  # noqa: E402
 from harness.sidecar import Sidecar, quota  # noqa: E402
@@ -22,6 +23,7 @@ class Contender:
         self.address = address
         self.process = process
         self.pids = [process.pid, *children]
+        self.busy = []  # its share of a core in each round
 
     def stop(self):
         self.process.terminate()
@@ -37,7 +39,7 @@ def wait_answering(address):
 
 
 class WeirContender(Contender):
-    def __init__(self, name, folder, upstream, rate, limits=True, program="weir"):
+    def __init__(self, name, folder, upstream, rate, limits=True, binary="weir"):
         quotas = [
             quota("service", f"{PLENTY}r/s"),
             quota("service/{bucket}", f"{PLENTY}r/s", parent="service"),
@@ -45,7 +47,7 @@ class WeirContender(Contender):
         ]
         routes = [{"match": {"path": "/{bucket}/**"}, "quota": ["service/{bucket}/read"]}]
         self.sidecar = Sidecar(name, folder, upstream, routes=routes, quotas=quotas if limits else [])
-        self.sidecar.program = program
+        self.sidecar.program = binary
         self.sidecar.start()
         super().__init__(name, self.sidecar.address, self.sidecar.process)
 
@@ -103,16 +105,14 @@ http {{
     uwsgi_temp_path {folder}/{name}-uwsgi;
     scgi_temp_path {folder}/{name}-scgi;
     map $uri $bucket {{ "~^/(?<first>[^/]+)" $first; }}
-    limit_req_zone $bucket zone=buckets:64m rate={rate};
-    limit_req_status 429;
-    limit_req_log_level info;
+    {zone}
     upstream app {{ server {upstream}; keepalive 2048; keepalive_requests 1000000000; }}
     server {{
         listen 127.0.0.1:{port} backlog=4096;
         keepalive_requests 1000000000;
         client_max_body_size 0;
         location / {{
-            {limit}
+            {location}
             proxy_pass http://app;
             proxy_http_version 1.1;
             proxy_set_header Connection "";
@@ -123,13 +123,35 @@ http {{
 """
 
 
+NGINX_ZONE = """limit_req_zone $bucket zone=buckets:64m rate={rate};
+    limit_req_status 429;
+    limit_req_log_level info;"""
+
+
 def nginx(name, folder, upstream, rate, burst):
+    limit = f"limit_req zone=buckets burst={burst} nodelay;" if burst else "limit_req zone=buckets;"
+    return start_nginx(name, folder, upstream, NGINX_ZONE.format(rate=rate), limit)
+
+
+def nginx_refusing(name, folder, upstream):
+    """nginx that answers every request with its own 429 and decides nothing: what its answer alone costs."""
+    return start_nginx(name, folder, upstream, "", "return 429;")
+
+
+def start_nginx(name, folder, upstream, zone, location):
     port = free_port()
     config = folder / f"{name}.conf"
-    limit = f"limit_req zone=buckets burst={burst} nodelay;" if burst else "limit_req zone=buckets;"
-    config.write_text(NGINX.format(folder=folder, name=name, port=port, upstream=upstream, rate=rate,
-                                   limit=limit))
+    config.write_text(NGINX.format(folder=folder, name=name, port=port, upstream=upstream, zone=zone,
+                                   location=location))
     process = Process(["/usr/sbin/nginx", "-c", config, "-p", folder], folder / f"{name}.out")
     address = f"127.0.0.1:{port}"
+    wait_answering(address)
+    return Contender(name, address, process)
+
+
+def floor(name, folder, upstream):
+    """Bare epoll and Beast's parser (floor.cpp)."""
+    address = f"127.0.0.1:{free_port()}"
+    process = Process([program("proxy_floor"), address, upstream], folder / f"{name}.log")
     wait_answering(address)
     return Contender(name, address, process)

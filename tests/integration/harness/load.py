@@ -133,7 +133,8 @@ class Load:
 
 
 def stream(name, rate, arrivals="constant", shares=None, **more):
-    """`rate`: a number or [(at_s, per_second)]; `shares`: numbers or [(at_s, [numbers])]."""
+    """`rate`: a number or [(at_s, per_second)]; `shares`: numbers or [(at_s, [numbers])]. With the arrivals
+    "closed" every connection sends as soon as it is answered, and the rate counts for nothing."""
     described = {"name": name, "path": f"/{name}/object", "arrivals": arrivals, **more}
     if isinstance(rate, (int, float)):
         described["rate"] = rate

@@ -23,6 +23,11 @@ def quota(name, *limits, parent=None, **more):
     return described
 
 
+def awake(rate, low="200ms"):
+    """A limit with so small a low burst that six tenths of its rate keep it from being quiet."""
+    return {"rate": rate, "low": low}
+
+
 def quota_set(quotas, generation=1, name="test"):
     return {"apiVersion": "weir/v1", "kind": "QuotaSet", "name": name, "generation": generation,
             "quotas": quotas}

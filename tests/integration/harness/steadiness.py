@@ -5,8 +5,8 @@ What a limit has admitted since some instant is its rate times the time, give or
 has moved. A machine that stands still lets the running count fall behind that line, and what waited meanwhile
 brings it back to the line, not above it: the bucket has drained in between. So the rate is the slope of the
 straight line that fits the running count best, on which such a moment hardly weighs wherever it lies. And of
-a second that begins in such a moment, only what is above the line counts: by the clock, all that had waited
-would be in it.
+a second that begins in such a moment, only that counts by which the running count rises above where it had
+been before: by the clock, all that had waited would be in it.
 """
 
 import itertools
@@ -29,11 +29,15 @@ def distances(bins, rate):
 
 
 def worst_second(bins, rate):
-    """The most that came in any second, of all that begin with a bin, over the rate. Where the running count
-    stood lower than in nearly all of the time, the second is counted from that low line on."""
+    """The most that came in any second, of all that begin with a bin, over the rate. A second is counted from
+    the highest point on that the running count, measured against the rate's line, had reached before it: what
+    is below may have waited. Where the run begins in a moment in which the machine stands still, there is no
+    such point, and the low line that it stood above in nearly all of the time takes its place."""
     off = distances(bins, rate)
     low = sorted(off)[int(STILL * len(off))]
-    return 1 + max(after - max(before, low) for before, after in zip(off, off[BINS_A_SECOND:])) / rate
+    highest = itertools.accumulate(off, max, initial=low)
+    next(highest)  # the low line itself
+    return 1 + max(after - before for before, after in zip(highest, off[BINS_A_SECOND:])) / rate
 
 
 def furthest_ahead_s(bins, rate):

@@ -21,8 +21,8 @@ struct LimitRef {
 };
 
 /// What this process did with a limit, in its unit. Counts that only grow begin at 0 when the
-/// engine first sees the limit, and again when it sees it after release(): that is a new run of the
-/// cell.
+/// engine first sees the limit, and again when it sees the limit after a call of
+/// Limiter::release(). For the owners of the limit the counts then begin a new run.
 struct LocalCounts {
     double admitted = 0;      // only grows
     double refunded = 0;      // only grows
@@ -39,6 +39,14 @@ struct LocalCounts {
     Instant last_offered{};          // when the newest request arrived
 };
 
+/// What this process did with a limit that has no view, since the last such reading.
+struct UnviewedCounts {
+    double admitted = 0;      // less what was refunded, so it can be negative
+    double offered_rate = 0;  // per second
+    double level = 0;         // of own admissions only, draining at the full rate
+    double typical = 1;       // the running mean of admitted weights
+};
+
 /// What the fleet is believed to be doing with a limit, as the engine learnt it from totals. After
 /// install(), check() advances the level: each second it grows by others_rate*(1 - p) - rate, and
 /// by the weight that this process admits.
@@ -51,7 +59,6 @@ struct FleetView {
     bool shedding = false;    // whether the owner says that a hard edge sheds
     /// The largest seen; the time constant of the law is at least four times this.
     Duration round_trip{};
-    // A fair rate for the children of a shedding parent is planned as a further field.
 };
 
 /// What a limit is called on the wire, and its parameters now.

@@ -1,9 +1,11 @@
-#include "limiter/sync.h"
+#include "limiter/fleet_values.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <thread>
 #include <vector>
 
 #include "fixture.h"
@@ -247,4 +249,38 @@ TEST_CASE("counts for the engine lose nothing beside much larger sums") {
     REQUIRE(counts);
     CHECK(counts->admitted == heavy.requests + 1001);
     CHECK(counts->offered == heavy.requests + 1001);
+}
+
+TEST_CASE("a limit far below its rate refuses nobody while its view comes and goes") {
+    Fixture fixture({quota("q", {borders(2000, 2000, 4000)})});
+    std::atomic<std::int64_t> clock{fixture.now.time_since_epoch().count()};
+    CHECK(fixture.admits("q", 1));
+    const LimitRef limit = fixture.reference("q");
+    ThreadContext& thread = fixture.limiter.register_thread(0);
+    std::atomic<bool> ends{false};
+    std::atomic<int> views{0};
+    int refused = 0;
+    std::jthread worker([&] {
+        Weights weights;
+        weights.requests = 1;
+        // A request each second of the clock: at an old anchor the level is soon above `high`.
+        for (int i = 0; i < 100'000 || (views < 100 && i < 20'000'000); ++i) {
+            const Instant now{Duration(clock += 1'000'000'000)};
+            const LeafId leaf = fixture.limiter.find(thread, "q", now);
+            refused += fixture.limiter.check(thread, leaf, weights, now, CheckMode::charge).admitted
+                           ? 0
+                           : 1;
+            fixture.limiter.quiescent(thread);
+        }
+        ends = true;
+    });
+    while (!ends) {
+        std::this_thread::yield();  // the anchor gets old in between
+        const Instant now{Duration(clock.load())};
+        views += fixture.limiter.read(limit, now) ? 1 : 0;
+        fixture.limiter.release(limit, now);
+    }
+    worker.join();
+    CHECK(views >= 100);
+    CHECK(refused == 0);
 }

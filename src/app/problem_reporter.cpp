@@ -1,0 +1,133 @@
+#include "app/problem_reporter.h"
+
+#include <utility>
+
+#include "admin/report_json.h"
+#include "config/values.h"
+#include "definitions/store.h"
+#include "engine/engine.h"
+#include "net/clock.h"
+
+namespace weir::app {
+
+ProblemReporter::ProblemReporter(boost::asio::io_context& control, node::Host& host,
+                                 const LiveSettings& live, Log& log,
+                                 std::function<std::uint64_t()> upstream_failures)
+    : host_(host),
+      live_(live),
+      log_(log),
+      upstream_failures_(std::move(upstream_failures)),
+      timer_(control) {}
+
+void ProblemReporter::stop() {
+    stopped_ = true;
+    timer_.cancel();
+}
+
+void ProblemReporter::look() {
+    if (stopped_) {
+        return;
+    }
+    for (const node::ProblemLine& line : watch_.look(facts(), net::now())) {
+        write(line);
+    }
+    look_after(kLook);
+}
+
+void ProblemReporter::look_after(std::chrono::seconds wait) {
+    timer_.expires_after(wait);
+    timer_.async_wait([this](const boost::system::error_code& failure) {
+        if (!failure) {
+            look();
+        }
+    });
+}
+
+void ProblemReporter::write(const node::ProblemLine& line) {
+    LogFields fields;
+    if (line.problem) {
+        fields = {{"kind", std::string(admin::row_of(line.problem->kind).label)},
+                  {"subject", line.problem->subject},
+                  {"seconds", std::to_string(static_cast<long>(to_seconds(line.problem->age)))}};
+        if (line.is_warning) {
+            fields.emplace_back("suggestion", line.problem->suggestion);
+        }
+    }
+    line.is_warning ? log_.warning(line.message, fields) : log_.info(line.message, fields);
+}
+
+node::ProblemFacts ProblemReporter::facts() {
+    const config::Settings& settings = host_.settings();
+    node::ProblemFacts facts;
+    facts.answers_checks = settings.check.has_value();
+    facts.loading = host_.loading();
+    add_routes(facts);
+    if (settings.cluster) {
+        add_gossip(facts);
+    }
+    add_files(facts);
+    facts.upstream = to_string(settings.upstream);
+    facts.upstream_unresolved = live_.upstream_failure();
+    facts.upstream_failures = upstream_failures_();
+    return facts;
+}
+
+void ProblemReporter::add_routes(node::ProblemFacts& facts) {
+    const routing::RoutingSettings& routing = host_.settings().routing;
+    const definitions::DefinitionStore& store = host_.cluster().engine().definitions();
+    facts.routes = routing.routes.size();
+    facts.quotas = store.size();
+    if (!std::exchange(routes_known_, true)) {
+        without_requests_ = node::routes_without_requests(routing);
+        definitions_hash_ = ~store.content_hash();
+    }
+    if (store.content_hash() != definitions_hash_) {
+        definitions_hash_ = store.content_hash();
+        without_quota_.clear();
+        if (store.size() <= kMostDefinitions) {
+            const std::vector<std::string> names = store.names_in_force(kMostDefinitions);
+            without_quota_ =
+                node::routes_without_quota(routing.routes, {names.begin(), names.end()});
+        }
+    }
+    facts.without_quota = without_quota_;
+    facts.without_requests = without_requests_;
+}
+
+void ProblemReporter::add_gossip(node::ProblemFacts& facts) {
+    const engine::Engine& engine = host_.cluster().engine();
+    const cluster::SeedReport seeds = host_.cluster().seed_report();
+    facts.has_seeds = !host_.settings().cluster->join.empty();
+    facts.seeds = seeds.known;
+    facts.unresolved = seeds.never_found;
+    for (const Endpoint& seed : seeds.silent) {
+        facts.silent.push_back(to_string(seed));
+    }
+    facts.live_peers = seeds.live_peers;
+    for (const engine::StrangerStatus& one : engine.seal_status(net::now()).strangers) {
+        facts.unreadable.push_back(
+            {to_string(one.from), std::string(admin::describe_refusal(one.reason))});
+    }
+}
+
+void ProblemReporter::add_files(node::ProblemFacts& facts) {
+    const admin::ConfigFigures config = host_.config_figures();
+    facts.set_problems = host_.set_problems();
+    facts.too_large = host_.sets_too_large();
+    if (!host_.files_too_large().empty()) {
+        facts.too_large["files"] = host_.files_too_large();
+    }
+    for (const admin::QuotaSetFigures& set : config.quota_sets) {
+        if (set.conflict && set.problem.empty()) {
+            facts.set_problems[set.name] =
+                "set " + set.name + ": generation " + std::to_string(set.generation) +
+                " is in force here and with other content elsewhere in the fleet";
+        }
+    }
+    facts.reload_errors = config.errors;
+    facts.settings_differ = host_.settings_differ();
+    facts.settings_file = config.file;
+    facts.after_restart = config.after_restart;
+}
+
+}  // namespace weir::app

@@ -1,0 +1,65 @@
+#pragma once
+// Looks once a second at what the parts of a sidecar know, has the list of problems computed from
+// it (node/problem_watch.h), and writes to the log what begins and ends. All listeners show the
+// list of the last look.
+//
+// Thread-safety: for the control thread. It reads counters and states that are there anyway, so the
+// request path does nothing for it. Ownership: what the constructor is given must outlive it.
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "app/live_settings.h"
+#include "app/log.h"
+#include "node/host.h"
+#include "node/problem_watch.h"
+
+namespace weir::app {
+
+class ProblemReporter {
+  public:
+    static constexpr std::chrono::seconds kLook{1};
+    /// With more definitions than this in force, looking for the quotas of routes would hold up the
+    /// control thread, so it is left to `weir validate`.
+    static constexpr std::size_t kMostDefinitions = 10'000;
+
+    /// `upstream_failures` says how many requests found no connection to the upstream so far.
+    ProblemReporter(boost::asio::io_context& control, node::Host& host, const LiveSettings& live,
+                    Log& log, std::function<std::uint64_t()> upstream_failures);
+
+    /// Begins to look as soon as the control thread runs. The host must be open.
+    void start() { look_after(std::chrono::seconds(0)); }
+    void stop();
+    /// Says that there are new routes.
+    void routes_changed() { routes_known_ = false; }
+
+    [[nodiscard]] const admin::ProblemList& list() const { return watch_.list(); }
+
+  private:
+    void look();
+    void look_after(std::chrono::seconds wait);
+    [[nodiscard]] node::ProblemFacts facts();
+    void add_routes(node::ProblemFacts& facts);
+    void add_gossip(node::ProblemFacts& facts);
+    void add_files(node::ProblemFacts& facts);
+    void write(const node::ProblemLine& line);
+
+    node::Host& host_;
+    const LiveSettings& live_;
+    Log& log_;
+    std::function<std::uint64_t()> upstream_failures_;
+    boost::asio::steady_timer timer_;
+    node::ProblemWatch watch_;
+    /// What was found about the routes, for these definitions.
+    bool routes_known_ = false;
+    std::uint64_t definitions_hash_ = 0;
+    std::vector<node::RouteFinding> without_quota_;
+    std::vector<node::RouteFinding> without_requests_;
+    bool stopped_ = false;
+};
+
+}  // namespace weir::app

@@ -1,0 +1,108 @@
+#pragma once
+// Computes the list of problems: takes what is known at a moment (ProblemFacts), remembers since
+// when each state lasts, and says which problems there are and what the log should get. A problem
+// is logged when it begins, each hour while it lasts, and when it ends. Once after the start there
+// is a line about what is limited.
+//
+// Pure but for what it remembers; the time is an argument. Thread-safety: none.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "admin/problem.h"
+#include "base/instant.h"
+#include "node/route_findings.h"
+
+namespace weir::node {
+
+/// Gossip from one sender that cannot be read.
+struct UnreadableSender {
+    std::string address;
+    std::string why;  ///< such as "sealed with a key that this sidecar does not have"
+};
+
+/// What is known at one moment.
+struct ProblemFacts {
+    std::size_t routes = 0;
+    bool answers_checks = false;  ///< other hosts may ask, and may name the quota themselves
+    std::size_t quotas = 0;       ///< definitions in force
+    bool loading = false;         ///< the first quotas of the files are not all in force yet
+    std::vector<RouteFinding> without_quota = {};
+    std::vector<RouteFinding> without_requests = {};
+
+    bool has_seeds = false;
+    std::size_t seeds = 0;  ///< known addresses of seeds, this sidecar's own one not counted
+    std::size_t live_peers = 0;
+    std::map<std::string, std::string> unresolved = {};  ///< names of seeds: why
+    std::vector<std::string> silent = {};                ///< addresses of seeds without a live peer
+    std::vector<UnreadableSender> unreadable = {};
+
+    std::map<std::string, std::string> set_problems = {};  ///< by set: why it is not in force
+    std::map<std::string, std::string> too_large = {};     ///< by set: why it was refused
+    std::vector<std::string> reload_errors = {};
+    bool settings_differ = false;  ///< the file on disk is not the one that is in force
+    std::string settings_file = {};
+    std::vector<std::string> after_restart = {};  ///< keys
+
+    std::string upstream = {};
+    std::string upstream_unresolved = {};  ///< why its name was not found; empty: it was
+    std::uint64_t upstream_failures = 0;   ///< requests so far that found no connection
+};
+
+/// A line for the log.
+struct ProblemLine {
+    bool is_warning = true;
+    std::string message;
+    std::optional<admin::Problem> problem = std::nullopt;  ///< nothing: the line after the start
+};
+
+class ProblemWatch {
+  public:
+    static constexpr Duration kAgain = std::chrono::hours(1);
+    /// For so long after the last failed request the upstream counts as refusing.
+    static constexpr Duration kUpstreamQuiet = std::chrono::seconds(10);
+    /// After so long the line about what is limited does not wait for seeds any more, and quotas
+    /// of peers would be here.
+    static constexpr Duration kSettled = std::chrono::seconds(5);
+
+    /// Takes the facts of a moment, and returns the lines for the log. Times must not go back.
+    [[nodiscard]] std::vector<ProblemLine> look(const ProblemFacts& facts, Instant now);
+    /// The problems as of the last look().
+    [[nodiscard]] const admin::ProblemList& list() const { return list_; }
+
+  private:
+    using Key = std::pair<admin::ProblemKind, std::string>;  // kind and subject
+    struct State {
+        Instant since{};
+        std::optional<Instant> told = std::nullopt;
+        admin::Problem problem;
+        bool seen = false;
+    };
+
+    void add(admin::ProblemKind kind, std::string subject, std::string text,
+             std::string suggestion = {});
+    void add_limits(const ProblemFacts& facts);
+    void add_gossip(const ProblemFacts& facts);
+    void add_files(const ProblemFacts& facts);
+    void add_upstream(const ProblemFacts& facts);
+    void settle(const ProblemFacts& facts);
+    [[nodiscard]] std::vector<std::string> never_answered(const ProblemFacts& facts);
+    [[nodiscard]] static ProblemLine first_line(const ProblemFacts& facts);
+
+    std::map<Key, State> states_;
+    admin::ProblemList list_;
+    Instant now_{};
+    std::optional<Instant> first_look_;
+    bool settled_ = false;
+    std::set<std::string> silent_before_;
+    std::set<std::string> answered_;  // seeds at which a peer was known once
+    std::uint64_t failures_ = 0;      // of the upstream, at the last look
+    std::optional<Instant> last_failure_;
+};
+
+}  // namespace weir::node

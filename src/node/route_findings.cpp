@@ -1,0 +1,128 @@
+#include "node/route_findings.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include "base/closest.h"
+#include "node/name_globs.h"
+#include "routing/hidden_routes.h"
+
+namespace weir::node {
+namespace {
+
+constexpr std::array<std::string_view, 4> kPresetQuotas{
+    "s3/{bucket}/{operation}", "s3/{bucket}/{access}", "s3/{bucket}", "s3"};
+
+/// The names that a route asks for; a preset has names of its own.
+std::vector<std::string_view> wanted_quotas(const routing::RouteSettings& route) {
+    if (route.quotas.empty() && !route.preset.empty()) {
+        return {kPresetQuotas.begin(), kPresetQuotas.end()};
+    }
+    return {route.quotas.begin(), route.quotas.end()};
+}
+
+/// The quotas by their names in which captures are wildcards.
+class QuotaGlobs {
+  public:
+    explicit QuotaGlobs(const std::vector<std::string_view>& quotas) {
+        for (const std::string_view name : quotas) {
+            globs_.insert(to_glob(name));
+        }
+    }
+    /// Whether this name of a route can be that of a quota.
+    [[nodiscard]] bool has(std::string_view name) const {
+        const std::string wanted = to_glob(name);
+        return globs_.contains(wanted) ||
+               std::any_of(globs_.begin(), globs_.end(),
+                           [&wanted](const std::string& glob) { return can_meet(wanted, glob); });
+    }
+
+  private:
+    std::unordered_set<std::string> globs_;
+};
+
+std::string quoted_names(const std::vector<std::string_view>& names) {
+    std::string text;
+    for (const std::string_view name : names) {
+        text += (text.empty() ? "'" : ", '") + std::string(name) + "'";
+    }
+    return text;
+}
+
+config::Diagnostic route_warning(const std::string& file, std::string path, std::string what,
+                                 std::string suggestion) {
+    return {config::Severity::warning, file, {}, std::move(path), std::move(what),
+            std::move(suggestion)};
+}
+
+}  // namespace
+
+std::string route_place(std::size_t route) { return "routes[" + std::to_string(route) + "]"; }
+
+std::vector<RouteFinding> routes_without_quota(const std::vector<routing::RouteSettings>& routes,
+                                               const std::vector<std::string_view>& quotas) {
+    const QuotaGlobs globs(quotas);
+    std::size_t letters_left = kLettersForSuggestions;
+    std::vector<RouteFinding> found;
+    for (std::size_t i = 0; i < routes.size(); ++i) {
+        const std::vector<std::string_view> wanted = wanted_quotas(routes[i]);
+        if (wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                          [&](std::string_view name) { return globs.has(name); })) {
+            continue;
+        }
+        std::string_view meant;
+        for (const std::string_view name : wanted) {
+            meant = meant.empty() ? closest(name, quotas, letters_left) : meant;
+        }
+        found.push_back({i,
+                         "there is no quota " + quoted_names(wanted) +
+                             ", so requests of this route pass without a limit",
+                         std::string(meant)});
+    }
+    return found;
+}
+
+std::vector<RouteFinding> routes_without_requests(const routing::RoutingSettings& routing) {
+    std::vector<RouteFinding> found;
+    for (const routing::HiddenRoute& hidden : routing::hidden_routes(routing)) {
+        found.push_back({hidden.route,
+                         "gets no request, because " + route_place(hidden.by) +
+                             " comes earlier and takes all that it matches",
+                         "put the narrower route first"});
+    }
+    return found;
+}
+
+void warn_about_routes(const config::Settings& settings, const std::vector<config::QuotaSet>& sets,
+                       const std::string& file, config::Diagnostics& diagnostics) {
+    const auto warn = [&](std::string path, std::string what, std::string suggestion) {
+        diagnostics.add(
+            route_warning(file, std::move(path), std::move(what), std::move(suggestion)));
+    };
+    const auto& routes = settings.routing.routes;
+    if (routes.empty() && !settings.check) {
+        warn("routes", "there are no routes, so nothing is limited",
+             "say which requests are charged to which quota, as docs/routing.md shows");
+    }
+    std::vector<std::string_view> quotas;
+    for (const config::QuotaSet& set : sets) {
+        for (const limiter::QuotaDefinition& quota : set.quotas) {
+            quotas.push_back(quota.name);
+        }
+    }
+    const bool from_peers = settings.quotas.empty() && settings.cluster;
+    if (quotas.empty() && !from_peers) {
+        warn("quotas", "there are no quotas, so nothing is limited",
+             "name a file with quotas, as docs/configuration.md shows");
+    } else if (!from_peers) {
+        for (RouteFinding& one : routes_without_quota(routes, quotas)) {
+            warn(route_place(one.route) + ".quota", std::move(one.what), std::move(one.suggestion));
+        }
+    }
+    for (RouteFinding& one : routes_without_requests(settings.routing)) {
+        warn(route_place(one.route), std::move(one.what), std::move(one.suggestion));
+    }
+}
+
+}  // namespace weir::node

@@ -1,0 +1,266 @@
+// What an owner does for quiet limits: it takes in what origins tell of them, wakes those that come
+// near their limit, and lets those fall quiet that have been far from it for seconds.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "sync/owner.h"
+
+namespace weir::sync {
+namespace {
+
+/// An origin that goes on with quiet entries, or says nothing, is ordered to wake so many times.
+constexpr std::uint8_t kOrders = 5;
+/// For so long a limit that was woken waits for its origins to tell of it.
+constexpr Duration kOriginsAnswer = std::chrono::seconds(1);
+/// Within this time after a hand-over its receiver may ask for it again.
+constexpr Duration kGiveAgain = std::chrono::seconds(5);
+
+QuietOrder wake_order(const LimitKey& key, std::uint32_t run, double admitted) {
+    return {.key = key, .kind = OrderKind::wake, .run = run, .admitted = admitted};
+}
+
+}  // namespace
+
+bool Owner::receive_quiet(const gossip::MemberId& from, MemberNumber number,
+                          const QuietEntry& entry, Instant now, OwnerSink& sink) {
+    if (!shards_[membership::shard_of(entry.key.quota)].owned) {
+        ++statistics_.refused_not_owner;
+        return false;
+    }
+    if (!plausible(entry)) {
+        ++statistics_.refused_values;
+        silence_.refused(number);
+        return true;
+    }
+    ++statistics_.quiet_received;
+    OwnedLimit* limit = find_owned(entry.key);
+    if (limit != nullptr) {
+        limit->advance(now);
+        if (is_awake(*limit, now)) {
+            return entry.no_room ? count_beside(*limit, from, number, entry, now, sink)
+                                 : order_one(from, number, entry, now, sink);
+        }
+    }
+    const QuietTold* told = quiet_.receive(number, entry, now);
+    if (told == nullptr) {
+        return false;  // no room: who is not answered makes the limit an awake one
+    }
+    const double level = limit == nullptr ? 0 : std::max(0.0, limit->bucket.level);
+    if (told->rate > 0 && has_to_wake(told->low, told->bound() + level, told->rates(now))) {
+        wake_quiet(entry.key, now, sink);
+    }
+    return true;
+}
+
+bool Owner::is_first(membership::Shard shard) const {
+    const ShardState& state = shards_[shard];
+    return state.owned && !state.owners.empty() && state.owners.front() == self_;
+}
+
+/// An origin tells of an awake limit as of a quiet one. It is to begin a run with all that no owner
+/// has taken in, so that every owner learns of it.
+bool Owner::order_one(const gossip::MemberId& origin, MemberNumber number, const QuietEntry& entry,
+                      Instant now, OwnerSink& sink) {
+    const QuietCell* cell = quiet_.note_asleep(number, entry, now);
+    if (cell != nullptr) {
+        // What a former first owner had confirmed is in the level that it handed over.
+        const double known = std::max(cell->admitted, entry.admitted - entry.fresh);
+        sink.send_order(origin, wake_order(entry.key, cell->run, known));
+    }
+    return false;
+}
+
+/// The origin has no room for the limit among those that are awake there: what it tells is counted
+/// here, and the other owners are told of it. When it has room again, it begins a run.
+bool Owner::count_beside(OwnedLimit& limit, const gossip::MemberId& origin, MemberNumber number,
+                         const QuietEntry& entry, Instant now, OwnerSink& sink) {
+    const std::optional<double> weight = quiet_.receive_beside(number, entry, now);
+    if (!weight) {
+        return false;
+    }
+    limit.add_told(*weight);
+    limit.last_use = now;
+    tell_level(entry.key, *weight, sink);
+    sink.send_order(origin, wake_order(entry.key, entry.run, entry.admitted));
+    return true;
+}
+
+/// The other owners count what was told here of a limit that is awake.
+void Owner::tell_level(const LimitKey& key, double level, OwnerSink& sink) {
+    for (const gossip::MemberId& owner : shards_[membership::shard_of(key.quota)].owners) {
+        if (owner != self_ && level > 0) {
+            sink.send_order(owner, {.key = key, .kind = OrderKind::level, .level = level});
+        }
+    }
+}
+
+OwnedLimit* Owner::find_owned(const LimitKey& key) {
+    const auto known = by_key_.find(key);
+    return known == by_key_.end() ? nullptr : &slots_[known->second];
+}
+
+/// Whether every origin has to tell of the limit as an awake one.
+bool Owner::is_awake(const OwnedLimit& limit, Instant now) const {
+    const auto known = by_key_.find(limit.key);
+    const bool looked_at = known != by_key_.end() && awake_flag_[known->second];
+    if (limit.parameters && limit.bucket.level > limit.parameters->low / 2) {
+        return true;
+    }
+    const bool just_woken = now - limit.awake_since < kOriginsAnswer;
+    return looked_at && (just_woken || !limit.at_rest()) && !limit.is_calm(now);
+}
+
+/// Makes a limit an awake one, with what was told of it so far, and tells its origins and the other
+/// owners.
+void Owner::wake_quiet(const LimitKey& key, Instant now, OwnerSink& sink) {
+    QuietTold* told = quiet_.find(key);
+    if (told == nullptr) {
+        return;
+    }
+    OwnedLimit* limit = obtain(key, now);
+    if (limit == nullptr) {
+        return;
+    }
+    ++statistics_.woken;
+    limit->advance(now);
+    limit->begin_awake(now);
+    told->advance(quiet_.shares(), now);
+    const double level = told->level();
+    limit->add_told(level);
+    limit->last_use = now;
+    tell_level(key, level, sink);
+    told->clear();
+    if (!limit->parameters && !told->cells.empty()) {
+        limit->asks_left = kNameAsks;
+        ask_name(*limit, told->cells.front().member, now, sink);
+    }
+    order_to_wake(key, true, sink);
+}
+
+/// Orders origins to wake that told of the limit as a quiet one. With `all` these are all that have
+/// not answered yet, else those that were ordered before. Who has no room is not asked again and
+/// again: each entry that it tells is answered with an order.
+void Owner::order_to_wake(const LimitKey& key, bool all, OwnerSink& sink) {
+    QuietTold* told = quiet_.find(key);
+    if (told == nullptr) {
+        return;
+    }
+    // Copied: an order to ourselves may come back as a delta at once.
+    std::vector<QuietCell> cells;
+    for (QuietCell& cell : told->cells) {
+        const bool asked = cell.orders > 0 || all;
+        if (!silence_.is_gone(cell.member) && !cell.no_room && asked) {
+            cells.push_back(cell);
+            ++cell.orders;
+        }
+    }
+    std::erase_if(told->cells, [this](const QuietCell& cell) {
+        return cell.orders > kOrders || silence_.is_gone(cell.member);
+    });
+    for (const QuietCell& cell : cells) {
+        sink.send_order(silence_.id(cell.member), wake_order(key, cell.run, cell.admitted));
+    }
+}
+
+/// The origin tells of the limit as an awake one.
+void Owner::note_awake(const LimitKey& key, MemberNumber origin, Instant now, OwnerSink& sink) {
+    QuietTold* told = quiet_.find(key);
+    if (told == nullptr) {
+        return;
+    }
+    told->advance(quiet_.shares(), now);
+    std::erase_if(told->cells, [&](const QuietCell& cell) { return cell.member == origin; });
+    if (told->cells.empty() && told->bound() <= 0) {
+        quiet_.remove(key);
+        return;
+    }
+    const OwnedLimit* limit = find_owned(key);
+    // One that was let fall quiet and has not heard of it yet wakes nobody.
+    if (told->bound() > 0 && (limit == nullptr || !limit->is_calm(now))) {
+        wake_quiet(key, now, sink);
+    }
+}
+
+void Owner::let_fall_quiet(const gossip::MemberId& origin, const OwnedLimit& limit,
+                           const DeltaEntry& delta, Instant now, OwnerSink& sink) {
+    if (delta.rate > 0 && is_first(membership::shard_of(limit.key.quota)) && limit.is_calm(now)) {
+        sink.send_order(origin,
+                        {.key = limit.key, .kind = OrderKind::fall_quiet, .run = delta.run});
+    }
+}
+
+void Owner::take_level(const QuietOrder& order, Instant now) {
+    if (!shards_[membership::shard_of(order.key.quota)].owned) {
+        return;
+    }
+    if (OwnedLimit* limit = obtain(order.key, now)) {
+        limit->advance(now);
+        limit->add_told(order.level);
+        limit->last_use = now;
+    }
+}
+
+void Owner::take_over(const QuietOrder& order, Instant now, OwnerSink& sink) {
+    if (!shards_[membership::shard_of(order.key.quota)].owned) {
+        return;
+    }
+    OwnedLimit* limit = find_owned(order.key);
+    if (limit != nullptr) {
+        limit->advance(now);
+        if (is_awake(*limit, now)) {
+            // What woke it may be a part of what is handed over, or this may come a second time.
+            limit->add_told(std::max(0.0, order.level - limit->bucket.level));
+            return;
+        }
+    }
+    const QuietTold* told = quiet_.take_over(order, now);
+    if (told == nullptr) {
+        return;
+    }
+    const double level = limit == nullptr ? 0 : std::max(0.0, limit->bucket.level);
+    if (told->low > 0 && has_to_wake(told->low, told->bound() + level, 0)) {
+        wake_quiet(order.key, now, sink);
+    }
+}
+
+/// Another member is the first owner now, or will be when we have left: it is told what only the
+/// first owner knows, as some of it was told by origins that are gone.
+void Owner::hand_quiet_over(membership::Shard shard, const gossip::MemberId& to, Instant now,
+                            OwnerSink& sink) {
+    quiet_.for_each_in_shards(membership::bit_of(shard), now, [&](QuietTold& told) {
+        told.give();
+        send_given(told, to, sink);
+    });
+    shards_[shard].quiet_given = now;
+}
+
+/// A new first owner asks: it may have been told before it could know who we are.
+void Owner::hand_quiet_over_again(const gossip::MemberId& to, std::uint16_t shards, Instant now,
+                                  OwnerSink& sink) {
+    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
+        const ShardState& state = shards_[shard];
+        const bool lately = now - state.quiet_given < kGiveAgain;
+        if (!lately || state.owners.empty() || state.owners.front() != to) {
+            shards = static_cast<std::uint16_t>(shards & ~membership::bit_of(shard));
+        }
+    }
+    if (shards == 0) {
+        return;
+    }
+    quiet_.for_each_in_shards(shards, now,
+                              [&](const QuietTold& told) { send_given(told, to, sink); });
+}
+
+void Owner::send_given(const QuietTold& told, const gossip::MemberId& to, OwnerSink& sink) {
+    if (told.given.sum <= 0) {
+        return;
+    }
+    ++statistics_.handovers_sent;
+    sink.send_order(to, {.key = told.key,
+                         .kind = OrderKind::hand_over,
+                         .level = told.given.full,
+                         .sum = told.given.sum});
+}
+
+}  // namespace weir::sync

@@ -1,0 +1,149 @@
+#pragma once
+// The origin's side of quiet limits: which limits in use here are so far below their limit that
+// nobody has to know of them in detail, and what of them is told to their first owners when
+// (quiet_share.h has the laws). A limit that must not be quiet any more is taken out and becomes a
+// SyncedLimit. Nothing here ticks for a limit for which nothing is due. Belongs to the control
+// thread. Borrows settings, limiter and statistics.
+//
+// Invariants: there are at most maximum_quiet_limits entries; of one limit the Reporter has a
+// SyncedLimit, or this table has an entry, never both.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/random.h"
+#include "limiter/limiter.h"
+#include "membership/owners.h"
+#include "sync/due_queue.h"
+#include "sync/falling_rate.h"
+#include "sync/messages.h"
+#include "sync/quiet_share.h"
+#include "sync/settings.h"
+#include "sync/statistics.h"
+#include "sync/weight_ledger.h"
+
+namespace weir::sync {
+
+/// One limit that is quiet here.
+struct QuietLimit {
+    LimitKey key;
+    limiter::LimitRef ref;
+    std::uint32_t run = 0;  // 0: the place is free
+    double rate = 0;        // the limit's parameters, as far as they are needed here
+    double low = 0;
+    QuietShare share;
+    double offered_rate = 0;
+    double typical = 1;     // the running mean of admitted weights
+    double quick_rate = 0;  // admitted weight per second, over kQuickWindow
+    double sent = 0;        // what the last entry told of `share.admitted`
+    Instant touched{};
+    Instant counted{};       // when the limiter's counts were last taken in
+    Instant told_at{};       // when the owner's last confirmation came
+    Instant sent_at{};       // when the last entry was sent
+    std::uint8_t tries = 0;  // entries in a row that were not confirmed
+    bool known = false;      // the present owner has confirmed an entry
+    bool leaves = false;     // its place is wanted: what the owner does not know is told first
+    bool no_room = false;    // it was to wake, and there was no room for it among those awake
+};
+
+/// Sends entries to owners, one of which may be this member itself.
+class QuietSink {
+  public:
+    virtual ~QuietSink() = default;
+    virtual void send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) = 0;
+};
+
+class QuietLimits {
+  public:
+    QuietLimits(const SyncSettings& settings, limiter::Limiter& limiter, Random random,
+                SyncStatistics& statistics, WeightLedger* ledger = nullptr);
+
+    /// How many members there are, this one included. The largest number of the last minute counts.
+    void set_members(std::size_t count, Instant now);
+
+    /// Whether this limit is quiet here; if so, takes in what was counted since the last call.
+    bool touch(limiter::LimitRef ref, Instant now);
+    /// Begins with a limit that was not used here lately. False when there is no room for it.
+    bool meet(limiter::LimitRef ref, const LimitKey& key,
+              const limiter::LimitParameters& parameters, Instant now);
+    /// Whether there is room for one limit more, which may have been made just now.
+    [[nodiscard]] bool has_room(Instant now);
+    /// Begins with a limit that has been awake here; its owners know all that was counted. To be
+    /// called when there is room for it.
+    void fall_quiet(limiter::LimitRef ref, const LimitKey& key,
+                    const limiter::LimitParameters& parameters, Instant now);
+    /// Takes a limit out, because it is quiet no more, with what was counted up to now. Nothing if
+    /// there is none.
+    [[nodiscard]] std::optional<QuietLimit> take(const LimitKey& key, Instant now);
+
+    /// Sends what is due. `has_to_wake` receives the limits whose first owner does not answer and
+    /// whose share is full: all owners have to be asked.
+    void tick(const membership::Owners& owners, Instant now, QuietSink& sink,
+              std::vector<LimitKey>& has_to_wake);
+    /// The limit was to be taken out, and there was no room for it among those that are awake. It
+    /// stays, and from now on its owner is told so: else it would take nothing in.
+    void stay(const LimitKey& key, Instant now);
+    /// The owner has taken in what was told of this run.
+    void acknowledge(const LimitKey& key, std::uint32_t run, double admitted, Instant now);
+    /// These shards (one bit for each) have other first owners: they are told within half a second
+    /// what has not drained.
+    void owners_changed(std::uint16_t shards, Instant now);
+    /// Tells all that has not drained and no owner has confirmed. To be called on leaving.
+    void tell_all(const membership::Owners& owners, Instant now, QuietSink& sink);
+    /// Definitions have changed: reads all parameters again.
+    void refresh_parameters(Instant now);
+    /// The limiter has reused records for other limits: drops what is kept for the earlier limits.
+    void drop_changed();
+
+    [[nodiscard]] const QuietLimit* find(const LimitKey& key) const;
+    [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    [[nodiscard]] double shares() const { return shares_among(members_); }
+
+  private:
+    /// A limit that made room for another one: its owner knows what it had admitted.
+    static constexpr std::uint32_t kAllTold = ~std::uint32_t{0};
+    /// So many requests between two looks are a leap of the load.
+    static constexpr double kLeapRequests = 4;
+    struct KeyHash {
+        std::size_t operator()(const LimitKey& key) const { return hash(key); }
+    };
+    // In quiet_telling.cpp.
+    void plan(std::uint32_t slot, double before, Instant now);
+    void tell(std::uint32_t slot, const membership::Owners& owners, Instant now, QuietSink& sink);
+    [[nodiscard]] QuietEntry entry_of(const QuietLimit& limit) const;
+    // In quiet_limits.cpp.
+    [[nodiscard]] QuietLimit* slot_of(limiter::LimitRef ref);
+    [[nodiscard]] std::uint32_t* slot_place(std::uint32_t record);
+    [[nodiscard]] std::optional<std::uint32_t> place(const LimitKey& key, Instant now);
+    [[nodiscard]] bool make_room(Instant now);
+    void count(QuietLimit& limit, const limiter::UnviewedCounts& counts, Instant now);
+    void begin_run(QuietLimit& limit);
+    [[nodiscard]] bool may_go(const QuietLimit& limit, Instant now) const;
+    void remove(std::uint32_t slot);
+    void sweep(Instant now);
+    [[nodiscard]] std::uint32_t draw_run();
+
+    const SyncSettings& settings_;
+    limiter::Limiter& limiter_;
+    Random random_;
+    SyncStatistics& statistics_;
+    WeightLedger* ledger_;
+
+    std::vector<QuietLimit> slots_;
+    std::vector<std::uint32_t> free_;
+    /// By the limiter's record: slot + 1, or kAllTold.
+    std::vector<std::uint32_t> by_record_;
+    std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
+    DueQueue due_;  // when something may have to be told of a limit
+    std::size_t members_ = 1;
+    std::size_t members_before_ = 1;  // the largest number in the half minute before
+    std::size_t members_now_ = 1;     // and in the present one
+    Instant half_minute_{};
+    Instant previous_tick_{};
+    std::size_t sweep_at_ = 0;
+};
+
+}  // namespace weir::sync

@@ -1,0 +1,163 @@
+// The messages of quiet limits: what origins tell, and what owners order.
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+#include "base/records.h"
+#include "sync/messages.h"
+#include "sync/wire_numbers.h"
+
+namespace weir::sync {
+namespace {
+
+// Fields that usually have their default value are announced by a bit and left out otherwise.
+constexpr std::uint8_t kQuietHasFull = 1;
+constexpr std::uint8_t kQuietHasRate = 2;
+constexpr std::uint8_t kQuietHasLimit = 4;
+constexpr std::uint8_t kQuietHasFresh = 8;
+constexpr std::uint8_t kQuietNoRoom = 16;
+
+}  // namespace
+
+void encode(ByteWriter& writer, const QuietEntry& entry) {
+    const RecordWriter record(writer);
+    encode(writer, entry.key);
+    const bool full = entry.untold_full != entry.untold;
+    const bool limit = entry.limit_rate > 0 || entry.low > 0;
+    writer.u8(static_cast<std::uint8_t>(
+        flag(full, kQuietHasFull) | flag(entry.rate > 0, kQuietHasRate) |
+        flag(limit, kQuietHasLimit) | flag(entry.fresh != entry.untold, kQuietHasFresh) |
+        flag(entry.no_room, kQuietNoRoom)));
+    write_identity(writer, entry.run);
+    write_count(writer, entry.admitted);
+    write_count(writer, entry.untold);
+    if (full) {
+        write_count(writer, entry.untold_full);
+    }
+    if (entry.fresh != entry.untold) {
+        write_count(writer, entry.fresh);
+    }
+    if (entry.rate > 0) {
+        write_real(writer, entry.rate);
+    }
+    if (limit) {
+        write_real(writer, entry.limit_rate);
+        write_real(writer, entry.low);
+    }
+}
+
+QuietEntry decode_quiet(ByteReader& outer) {
+    QuietEntry entry;
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
+    entry.key = decode_key(reader);
+    if (of_later_version(entry.key)) {
+        return entry;
+    }
+    const std::uint8_t flags = reader.u8();
+    entry.no_room = (flags & kQuietNoRoom) != 0;
+    entry.run = read_identity(reader);
+    entry.admitted = read_count(reader);
+    entry.untold = entry.untold_full = entry.fresh = read_count(reader);
+    if ((flags & kQuietHasFull) != 0) {
+        entry.untold_full = read_count(reader);
+    }
+    if ((flags & kQuietHasFresh) != 0) {
+        entry.fresh = read_count(reader);
+    }
+    if ((flags & kQuietHasRate) != 0) {
+        entry.rate = read_real(reader);
+    }
+    if ((flags & kQuietHasLimit) != 0) {
+        entry.limit_rate = read_real(reader);
+        entry.low = read_real(reader);
+    }
+    return entry;
+}
+
+bool plausible(const QuietEntry& entry) {
+    return entry.run != 0 && entry.untold_full <= entry.untold && entry.fresh <= entry.untold &&
+           within({entry.admitted, entry.untold, entry.untold_full}, kLargestCount) &&
+           within({entry.rate, entry.limit_rate, entry.low}, kLargestRate);
+}
+
+void encode(ByteWriter& writer, const QuietOrder& entry) {
+    const RecordWriter record(writer);
+    encode(writer, entry.key);
+    writer.u8(static_cast<std::uint8_t>(entry.kind));
+    switch (entry.kind) {
+        case OrderKind::wake:
+            write_identity(writer, entry.run);
+            write_count(writer, entry.admitted);
+            break;
+        case OrderKind::level:
+            write_real(writer, entry.level);
+            break;
+        case OrderKind::hand_over:
+            write_real(writer, entry.level);
+            write_real(writer, entry.sum);
+            break;
+        case OrderKind::fall_quiet:
+            write_identity(writer, entry.run);
+            break;
+    }
+}
+
+QuietOrder decode_order(ByteReader& outer) {
+    QuietOrder entry;
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
+    entry.key = decode_key(reader);
+    if (of_later_version(entry.key)) {
+        return entry;
+    }
+    entry.kind = static_cast<OrderKind>(reader.u8());
+    switch (entry.kind) {
+        case OrderKind::wake:
+            entry.run = read_identity(reader);
+            entry.admitted = read_count(reader);
+            break;
+        case OrderKind::level:
+            entry.level = read_real(reader);
+            break;
+        case OrderKind::hand_over:
+            entry.level = read_real(reader);
+            entry.sum = read_real(reader);
+            break;
+        case OrderKind::fall_quiet:
+            entry.run = read_identity(reader);
+            break;
+    }
+    return entry;
+}
+
+void encode(ByteWriter& writer, const QuietAnswer& answer) {
+    const RecordWriter record(writer);
+    writer.u16(answer.tag);
+    writer.varint(answer.left.size());
+    for (const std::uint64_t index : answer.left) {
+        writer.varint(index);
+    }
+}
+
+QuietAnswer decode_quiet_answer(ByteReader& outer) {
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
+    QuietAnswer answer;
+    answer.tag = reader.u16();
+    std::uint64_t left = reader.varint();
+    for (; reader.ok() && left > 0 && reader.remaining() > 0; --left) {
+        answer.left.push_back(reader.varint());
+    }
+    if (left > 0) {
+        reader.fail();
+    }
+    return answer;
+}
+
+bool plausible(const QuietOrder& entry) {
+    return within({entry.admitted}, kLargestCount) &&
+           within({entry.level, entry.sum}, kLargestRate);
+}
+
+}  // namespace weir::sync

@@ -1,0 +1,299 @@
+#include "sync/quiet_sums.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sync/reckoning.h"
+
+namespace weir::sync {
+namespace {
+
+/// Rates that were told longer ago do not count any more.
+constexpr Duration kRatesLast = std::chrono::seconds(1);
+/// Within this time after a hand-over origins tell again what the former first owner was told.
+constexpr Duration kTellAgain = std::chrono::seconds(1);
+/// Over this time the load is averaged that an origin's entries show.
+constexpr double kSteadySeconds = 5;
+constexpr double kUncertainRequests = 1.5;
+constexpr double kUncertainDeviations = 2;
+/// The table is swept in about this many ticks.
+constexpr std::size_t kSumSweepTicks = 6000;
+
+}  // namespace
+
+QuietCell* QuietTold::find(MemberNumber member) {
+    const auto cell = std::find_if(cells.begin(), cells.end(),
+                                   [&](const QuietCell& each) { return each.member == member; });
+    return cell == cells.end() ? nullptr : &*cell;
+}
+
+void QuietTold::take_parameters(MemberNumber teller, Duration memory, Instant now) {
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    double least_rate = kNone;
+    double least_low = kNone;
+    for (const QuietCell& cell : cells) {
+        const bool lately = cell.member == teller || now - cell.told_at <= memory;
+        if (lately && (cell.limit_rate > 0 || cell.low > 0)) {
+            least_rate = std::min(least_rate, cell.limit_rate);
+            least_low = std::min(least_low, cell.low);
+        }
+    }
+    if (least_rate < kNone) {
+        rate = least_rate;
+        low = least_low;
+    }
+}
+
+void QuietTold::advance(double shares, Instant now) {
+    const double seconds = std::max(0.0, to_seconds(now - sum.at));
+    double expected = 0;
+    for (QuietCell& cell : cells) {
+        // Who had admitted more than this would have told.
+        const double most = silent_share(low, shares) +
+                            rate / (2 * shares) * to_seconds(now - cell.told_at) - cell.expected;
+        const double more = std::clamp(cell.steady * seconds, 0.0, std::max(0.0, most));
+        cell.expected += more;
+        expected += more;
+    }
+    sum.advance(rate, expected, now);
+    handed.advance(rate, expected, now);
+    given.advance(rate, 0, now);
+}
+
+void QuietTold::give() {
+    given = {.sum = bound(), .full = level(), .reckoned = 0, .at = sum.at};
+    clear();
+}
+
+double QuietTold::level() const {
+    double untold = 0;
+    for (const QuietCell& cell : cells) {
+        // What does not drain at the full rate meanwhile, the origin begins its run with.
+        const double drains = rate * to_seconds(sum.at - cell.told_at);
+        const double counts = std::min(cell.expected, drains);
+        const double chance = kUncertainRequests + kUncertainDeviations * std::sqrt(counts);
+        untold += cell.expected - counts + std::min(counts, chance);
+    }
+    return std::max({sum.full, handed.full, std::max(sum.reckoned, handed.reckoned) - untold});
+}
+
+double QuietTold::rates(Instant now) const {
+    double result = 0;
+    for (const QuietCell& cell : cells) {
+        result += now - cell.told_at < kRatesLast ? cell.rate : 0;
+    }
+    return result;
+}
+
+QuietTold* QuietSums::obtain(const LimitKey& key, Instant now) {
+    if (const auto known = by_key_.find(key); known != by_key_.end()) {
+        return &slots_[known->second];
+    }
+    if (by_key_.size() >= settings_.maximum_owned_limits) {
+        ++statistics_.dropped_owned_limits;
+        return nullptr;
+    }
+    if (free_.empty()) {
+        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+        slots_.emplace_back();
+        used_.push_back(false);
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    slots_[slot] = QuietTold{};
+    slots_[slot].key = key;
+    slots_[slot].sum.at = slots_[slot].handed.at = slots_[slot].given.at = now;
+    used_[slot] = true;
+    by_key_.emplace(key, slot);
+    return &slots_[slot];
+}
+
+QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instant now) {
+    QuietTold* told = obtain(entry.key, now);
+    if (told == nullptr) {
+        return nullptr;
+    }
+    QuietCell* cell = obtain_cell(*told, from, now);
+    if (cell != nullptr && (entry.limit_rate > 0 || entry.low > 0)) {
+        cell->limit_rate = entry.limit_rate;
+        cell->low = entry.low;
+    }
+    told->take_parameters(from, cell_memory(settings_), now);
+    told->advance(shares_, now);
+    told->told_at = now;
+    if (cell == nullptr) {
+        return nullptr;
+    }
+    const bool known = cell->run == entry.run;
+    if (known && entry.admitted < cell->admitted) {
+        return told;  // older than what is known
+    }
+    // At first sight all that no owner has confirmed is new.
+    const double increase = known ? entry.admitted - cell->admitted : entry.untold;
+    told->sum.sum += std::min(increase, entry.untold);
+    told->sum.full += std::min(increase, entry.untold_full);
+    // What was told before to a former owner may have come over a long time, and have drained.
+    const double counted = known ? increase : std::max(entry.fresh, entry.untold_full);
+    told->sum.reckoned = std::max(0.0, told->sum.reckoned + counted - cell->expected);
+    // What is told again to a new first owner is in what was handed over, apart from what is fresh.
+    const bool again = !known && now - told->handed_at <= kTellAgain;
+    const double more = again ? entry.fresh : increase;
+    told->handed.sum += std::min(more, entry.untold);
+    told->handed.full += std::min(more, entry.untold_full);
+    told->handed.reckoned =
+        std::max(0.0, told->handed.reckoned +
+                          (known ? increase : std::min(more, entry.untold_full)) - cell->expected);
+    if (known) {
+        const double seconds = std::max(1e-3, to_seconds(now - cell->told_at));
+        cell->steady +=
+            (increase / seconds - cell->steady) * (1 - std::exp(-seconds / kSteadySeconds));
+    } else {
+        cell->steady = entry.rate;
+    }
+    cell->run = entry.run;
+    cell->admitted = entry.admitted;
+    cell->rate = entry.rate;
+    cell->expected = 0;
+    cell->told_at = now;
+    cell->no_room = entry.no_room;
+    cell->orders = 0;
+    return told;
+}
+
+QuietTold* QuietSums::take_over(const QuietOrder& order, Instant now) {
+    QuietTold* told = obtain(order.key, now);
+    if (told == nullptr) {
+        return nullptr;
+    }
+    told->advance(shares_, now);
+    if (now - told->handed_at > kTellAgain) {
+        told->handed_at = now;
+    }
+    told->told_at = now;
+    told->handed.sum = std::max(told->handed.sum, order.sum);
+    told->handed.full = std::max(told->handed.full, order.level);
+    told->handed.reckoned = std::max(told->handed.reckoned, order.level);
+    return told;
+}
+
+QuietCell* QuietSums::obtain_cell(QuietTold& told, MemberNumber from, Instant now) {
+    if (QuietCell* known = told.find(from)) {
+        return known;
+    }
+    if (told.cells.size() >= settings_.maximum_cells_per_limit) {
+        ++statistics_.dropped_cells;
+        return nullptr;
+    }
+    QuietCell& cell = told.cells.emplace_back();
+    cell.member = from;
+    cell.told_at = now;
+    return &cell;
+}
+
+const QuietCell* QuietSums::note_asleep(MemberNumber from, const QuietEntry& entry, Instant now) {
+    QuietTold* told = obtain(entry.key, now);
+    QuietCell* cell = told == nullptr ? nullptr : obtain_cell(*told, from, now);
+    if (cell == nullptr) {
+        return nullptr;
+    }
+    if (cell->run != entry.run) {
+        *cell = {};
+        cell->member = from;
+        cell->run = entry.run;
+        cell->told_at = now;
+    }
+    cell->orders = 1;
+    told->told_at = now;
+    return cell;
+}
+
+std::optional<double> QuietSums::receive_beside(MemberNumber from, const QuietEntry& entry,
+                                                Instant now) {
+    QuietTold* told = obtain(entry.key, now);
+    QuietCell* cell = told == nullptr ? nullptr : obtain_cell(*told, from, now);
+    if (cell == nullptr) {
+        return std::nullopt;
+    }
+    if (cell->run != entry.run) {
+        *cell = {};
+        cell->member = from;
+        cell->run = entry.run;
+        // What a former first owner had confirmed is in the level that it handed over.
+        cell->admitted = std::max(0.0, entry.admitted - entry.fresh);
+    }
+    const double increase = std::max(0.0, entry.admitted - cell->admitted);
+    cell->admitted += increase;
+    cell->rate = entry.rate;
+    cell->expected = 0;
+    cell->told_at = told->told_at = now;
+    cell->no_room = true;
+    cell->orders = 0;
+    return std::min(increase, entry.untold_full);
+}
+
+QuietTold* QuietSums::find(const LimitKey& key) {
+    const auto known = by_key_.find(key);
+    return known == by_key_.end() ? nullptr : &slots_[known->second];
+}
+
+bool QuietSums::is_asleep(const LimitKey& key) {
+    const QuietTold* told = find(key);
+    return told != nullptr && std::any_of(told->cells.begin(), told->cells.end(),
+                                          [](const QuietCell& cell) { return cell.orders > 0; });
+}
+
+void QuietSums::remove(const LimitKey& key) {
+    if (const auto known = by_key_.find(key); known != by_key_.end()) {
+        remove_slot(known->second);
+    }
+}
+
+void QuietSums::remove_slot(std::uint32_t slot) {
+    by_key_.erase(slots_[slot].key);
+    slots_[slot] = QuietTold{};
+    used_[slot] = false;
+    free_.push_back(slot);
+}
+
+void QuietSums::drop_shard(membership::Shard shard) {
+    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+        if (used_[slot] && membership::shard_of(slots_[slot].key.quota) == shard) {
+            remove_slot(slot);
+        }
+    }
+}
+
+void QuietSums::forget(const std::vector<MemberNumber>& members) {
+    if (members.empty()) {
+        return;
+    }
+    for (QuietTold& told : slots_) {
+        std::erase_if(told.cells, [&](const QuietCell& cell) {
+            return std::find(members.begin(), members.end(), cell.member) != members.end();
+        });
+    }
+}
+
+/// A cell is of use for as long as its origin may go on with the run.
+bool QuietSums::may_go(const QuietTold& told, Instant now) const {
+    return (told.bound() <= 0 && now - told.told_at > cell_memory(settings_)) ||
+           now - told.told_at > settings_.told_memory;
+}
+
+void QuietSums::sweep(Instant now) {
+    const std::size_t looks = slots_.empty() ? 0 : slots_.size() / kSumSweepTicks + 1;
+    for (std::size_t i = 0; i < looks; ++i) {
+        sweep_at_ = (sweep_at_ + 1) % slots_.size();
+        if (!used_[sweep_at_]) {
+            continue;
+        }
+        QuietTold& told = slots_[sweep_at_];
+        told.advance(shares_, now);
+        if (may_go(told, now)) {
+            remove_slot(static_cast<std::uint32_t>(sweep_at_));
+        }
+    }
+}
+
+}  // namespace weir::sync

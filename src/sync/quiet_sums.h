@@ -1,0 +1,146 @@
+#pragma once
+// The owner's side of quiet limits: what the first owner of a shard was told of limits that are far
+// below their limit, as one sum a limit (quiet_share.h has the laws), and by whom, so that it can
+// wake them. Belongs to the control thread; owned by the Owner.
+//
+// Invariants: there are at most maximum_owned_limits sums, and of one limit at most
+// maximum_cells_per_limit origins. Within a run what an origin has told never falls.
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/instant.h"
+#include "membership/owners.h"
+#include "sync/messages.h"
+#include "sync/quiet_share.h"
+#include "sync/settings.h"
+#include "sync/silence.h"
+#include "sync/statistics.h"
+
+namespace weir::sync {
+
+/// What one origin has told of a quiet limit.
+struct QuietCell {
+    MemberNumber member = 0;
+    std::uint32_t run = 0;
+    double admitted = 0;
+    double limit_rate = 0;  // the limit's parameters as it told them; both 0: not yet
+    double low = 0;
+    double rate = 0;      // as told
+    double steady = 0;    // the weight per second that its entries show, averaged over seconds
+    double expected = 0;  // weight that it is expected to have admitted since its last entry
+    Instant told_at{};
+    bool no_room = false;     // it was ordered to wake and has no room for the limit
+    std::uint8_t orders = 0;  // how often it was ordered to wake in vain
+};
+
+struct QuietTold {
+    LimitKey key;
+    /// The limit's parameters: the smallest that its origins told. These may have different
+    /// definitions for a moment, and who is right cannot be known here. To wake too soon costs some
+    /// messages. 0: not told yet.
+    double rate = 0;
+    double low = 0;
+    QuietSum sum;
+    /// What the former first owner handed over. It contains what origins told that are gone, and
+    /// what those tell again that are not: the larger of the two sums counts.
+    QuietSum handed;
+    Instant handed_at{};
+    /// What was handed over from here last, for a new first owner that asks for it: `sum` and, as
+    /// `full`, the level. Both 0: nothing.
+    QuietSum given;
+    Instant told_at{};
+    std::vector<QuietCell> cells;
+
+    [[nodiscard]] QuietCell* find(MemberNumber member);
+    /// Takes rate and low from the cell that is told of now, and from those that were told of
+    /// within `memory`.
+    void take_parameters(MemberNumber teller, Duration memory, Instant now);
+    /// Brings the sum to `now`. `shares` is shares_among().
+    void advance(double shares, Instant now);
+    /// The level that the limit has when it is woken now, at the time of the last advance(). What
+    /// an origin is only expected to have admitted counts as far as the origin will not tell it
+    /// itself. Some of it is chance: that much does not count, so that nothing is refused that has
+    /// room.
+    [[nodiscard]] double level() const;
+    /// What bounds the fleet's bucket, beside the shares of origins.
+    [[nodiscard]] double bound() const { return std::max(sum.sum, handed.sum); }
+    void clear() {
+        sum.clear();
+        handed.clear();
+    }
+    /// The sums go to another first owner. They are not added here when the limit wakes.
+    void give();
+    /// The rates that were told lately, added up.
+    [[nodiscard]] double rates(Instant now) const;
+};
+
+class QuietSums {
+  public:
+    QuietSums(const SyncSettings& settings, SyncStatistics& statistics)
+        : settings_(settings), statistics_(statistics) {}
+
+    /// Says among how many members the limits are divided (quiet_share.h).
+    void set_shares(double shares) { shares_ = shares; }
+    [[nodiscard]] double shares() const { return shares_; }
+    /// Takes the entry into its origin's cell and into the sum. nullptr when there is no room for
+    /// it.
+    [[nodiscard]] QuietTold* receive(MemberNumber from, const QuietEntry& entry, Instant now);
+    /// Takes what the former first owner of a limit hands over. To take it twice changes nothing.
+    /// nullptr when there is no room.
+    QuietTold* take_over(const QuietOrder& order, Instant now);
+    /// Visits the limits of some shards, a bit each, brought to `now`.
+    template <class Visit>
+    void for_each_in_shards(std::uint16_t shards, Instant now, Visit visit) {
+        for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+            const membership::Shard shard = membership::shard_of(slots_[slot].key.quota);
+            if (used_[slot] && (shards & membership::bit_of(shard)) != 0) {
+                slots_[slot].advance(shares_, now);
+                visit(slots_[slot]);
+            }
+        }
+    }
+    /// Makes a cell for the origin of an entry that is not taken in, because the limit is awake.
+    /// nullptr when there is no room for it.
+    [[nodiscard]] const QuietCell* note_asleep(MemberNumber from, const QuietEntry& entry,
+                                               Instant now);
+    /// Takes the entry of an origin that cannot wake the limit into its cell. Returns the weight
+    /// that is new, drained at the full rate; nothing when there is no room for the cell.
+    [[nodiscard]] std::optional<double> receive_beside(MemberNumber from, const QuietEntry& entry,
+                                                       Instant now);
+    [[nodiscard]] QuietTold* find(const LimitKey& key);
+    /// Whether some origins told of this limit as a quiet one, and not yet as an awake one,
+    /// although it was woken.
+    [[nodiscard]] bool is_asleep(const LimitKey& key);
+    void remove(const LimitKey& key);
+    /// The shard is not owned here any more.
+    void drop_shard(membership::Shard shard);
+    /// These members are gone for good.
+    void forget(const std::vector<MemberNumber>& members);
+    /// Forgets what has drained and was not told of for long, a bounded part in each call.
+    void sweep(Instant now);
+    [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+
+  private:
+    struct KeyHash {
+        std::size_t operator()(const LimitKey& key) const { return hash(key); }
+    };
+    [[nodiscard]] QuietTold* obtain(const LimitKey& key, Instant now);
+    [[nodiscard]] QuietCell* obtain_cell(QuietTold& told, MemberNumber from, Instant now);
+    [[nodiscard]] bool may_go(const QuietTold& told, Instant now) const;
+    void remove_slot(std::uint32_t slot);
+
+    const SyncSettings& settings_;
+    SyncStatistics& statistics_;
+    double shares_ = 1;
+    std::vector<QuietTold> slots_;
+    std::vector<bool> used_;
+    std::vector<std::uint32_t> free_;
+    std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
+    std::size_t sweep_at_ = 0;
+};
+
+}  // namespace weir::sync

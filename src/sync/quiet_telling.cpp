@@ -1,0 +1,208 @@
+// When quiet limits are told of, and what is told (the origin's side).
+#include <algorithm>
+#include <cmath>
+
+#include "sync/quiet_limits.h"
+#include "sync/wire_numbers.h"
+
+namespace weir::sync {
+namespace {
+
+/// What has to be told soon waits for others up to the next multiple of this time.
+constexpr Duration kTellingRound = std::chrono::milliseconds(50);
+/// First use is told within this time at the latest, and sooner where the limit could fill by then.
+constexpr Duration kFirstUse = std::chrono::seconds(1);
+constexpr double kFirstUseShare = 0.25;  // of the time in which the rate fills `low`
+/// An origin that goes on using a limit says so at least so often, so that the owner can wake it.
+constexpr Duration kSayAgain = std::chrono::seconds(30);
+/// An entry without a confirmation is sent again after this time; after the second one each waits
+/// twice as long as the one before.
+constexpr Duration kSendAgain = std::chrono::milliseconds(60);
+constexpr int kLongestBackOff = 9;  // doublings, to half a minute
+/// After so many entries in vain, which takes a minute, it waits until the limit is used again.
+constexpr std::uint8_t kMostTries = 11;
+/// After so many entries in vain, within a second, a full share is told to all owners. With 30 % of
+/// all packets lost that happens to one entry of sixty.
+constexpr std::uint8_t kTriesBeforeWaking = 6;
+/// In a tick so many are told: about 45 messages, where the last 64 to each owner are remembered
+/// for its answers. More would be answered in vain, and told again.
+constexpr std::size_t kToldPerTick = 2000;
+/// Before all others that are due.
+constexpr Instant kAtOnce{};
+/// A share so many times above the border is told at once.
+constexpr double kUrgent = 2;
+/// A leap of the load is told at once where the share would be full in so many ticks like the last
+/// one.
+constexpr double kTicksAhead = 8;
+/// New first owners are told within this time.
+constexpr double kNewOwnerToldWithin = 0.5;
+
+/// How long an entry waits for its confirmation that is the n-th in a row.
+Duration wait_after(std::uint8_t tries) {
+    return kSendAgain * (1 << std::clamp(tries - 2, 0, kLongestBackOff));
+}
+
+Instant next_round(Instant when) {
+    const auto since = when.time_since_epoch() % kTellingRound;
+    return since == Duration::zero() ? when : when + (kTellingRound - since);
+}
+
+}  // namespace
+
+/// Decides by when something has to be told. `before` is the share before the newest weight.
+void QuietLimits::plan(std::uint32_t slot, double before, Instant now) {
+    QuietLimit& limit = slots_[slot];
+    const double border = silent_share(limit.low, shares());
+    const double increase = limit.share.untold - before;
+    const bool leaps = increase >= kLeapRequests * limit.typical &&
+                       limit.share.untold + kTicksAhead * increase > kUrgent * border;
+    if (limit.share.untold > kUrgent * border || leaps) {
+        due_.add(slot, kAtOnce);
+    } else if (limit.share.untold > border) {
+        due_.add(slot, next_round(now));
+    } else if (!limit.known || now - limit.told_at >= kSayAgain) {
+        const double fills = limit.rate > 0 ? limit.low / limit.rate : 0;
+        due_.add(slot, next_round(now + std::min(kFirstUse, from_seconds(kFirstUseShare * fills))));
+    }
+}
+
+void QuietLimits::tick(const membership::Owners& owners, Instant now, QuietSink& sink,
+                       std::vector<LimitKey>& has_to_wake) {
+    for (std::size_t taken = 0; taken < kToldPerTick; ++taken) {
+        const std::optional<std::uint32_t> slot = due_.take(now);
+        if (!slot) {
+            break;
+        }
+        QuietLimit& limit = slots_[*slot];
+        limit.share.advance(limit.rate, shares(), now);
+        const double border = silent_share(limit.low, shares());
+        if (limit.tries >= kTriesBeforeWaking && limit.share.untold > border) {
+            has_to_wake.push_back(limit.key);
+            if (!limit.no_room) {
+                continue;
+            }
+        }
+        const bool news = !limit.known || limit.leaves || limit.share.untold > border ||
+                          limit.share.acknowledged < limit.sent || now - limit.told_at >= kSayAgain;
+        if (news) {
+            tell(*slot, owners, now, sink);
+        }
+    }
+    sweep(now);
+    previous_tick_ = now;
+}
+
+void QuietLimits::tell(std::uint32_t slot, const membership::Owners& owners, Instant now,
+                       QuietSink& sink) {
+    QuietLimit& limit = slots_[slot];
+    if (limit.tries >= kMostTries && limit.touched <= limit.sent_at) {
+        ++statistics_.quiet_given_up;
+        return;
+    }
+    const Duration wait = wait_after(limit.tries);
+    if (limit.tries > 0 && now - limit.sent_at < wait) {
+        due_.add(slot, limit.sent_at + wait);
+        return;
+    }
+    const membership::OwnerList& list = owners.of(membership::shard_of(limit.key.quota));
+    if (list.empty()) {
+        return;
+    }
+    ++statistics_.quiet_sent;
+    statistics_.quiet_resent += limit.tries > 0 ? 1U : 0U;
+    limit.leaves = false;
+    limit.sent = limit.share.admitted;
+    limit.sent_at = now;
+    limit.tries = static_cast<std::uint8_t>(std::min(255, limit.tries + 1));
+    const QuietEntry entry = entry_of(limit);
+    due_.add(slot, now + wait_after(limit.tries));
+    sink.send_quiet(list.front(), entry);
+}
+
+QuietEntry QuietLimits::entry_of(const QuietLimit& limit) const {
+    QuietEntry entry;
+    entry.key = limit.key;
+    entry.run = limit.run;
+    entry.admitted = limit.share.admitted;
+    entry.untold = limit.share.untold;
+    entry.untold_full = std::min(limit.share.untold, limit.share.untold_full);
+    entry.fresh = std::min(limit.share.untold, limit.share.fresh);
+    entry.rate = std::min(limit.offered_rate, kLargestRate);
+    // Owners forget what was not told for long, and with it what the limit is.
+    if (!limit.known || limit.sent_at - limit.told_at >= kSayAgain) {
+        entry.limit_rate = std::min(limit.rate, kLargestRate);
+        entry.low = std::min(limit.low, kLargestRate);
+    }
+    entry.no_room = limit.no_room;
+    return entry;
+}
+
+void QuietLimits::stay(const LimitKey& key, Instant now) {
+    const auto known = by_key_.find(key);
+    if (known == by_key_.end() || slots_[known->second].no_room) {
+        return;
+    }
+    QuietLimit& limit = slots_[known->second];
+    limit.no_room = true;
+    limit.tries = 0;
+    due_.add(known->second, now);
+}
+
+void QuietLimits::acknowledge(const LimitKey& key, std::uint32_t run, double admitted,
+                              Instant now) {
+    const auto known = by_key_.find(key);
+    if (known == by_key_.end() || slots_[known->second].run != run) {
+        return;
+    }
+    QuietLimit& limit = slots_[known->second];
+    limit.share.advance(limit.rate, shares(), now);
+    limit.share.acknowledge(admitted);
+    limit.known = true;
+    limit.told_at = now;
+    if (limit.share.acknowledged >= limit.sent) {
+        limit.tries = 0;
+        due_.remove(known->second);
+        plan(known->second, limit.share.untold, now);
+    }
+}
+
+void QuietLimits::owners_changed(std::uint16_t shards, Instant now) {
+    for (const auto& [key, slot] : by_key_) {
+        if ((shards & membership::bit_of(membership::shard_of(key.quota))) == 0) {
+            continue;
+        }
+        QuietLimit& limit = slots_[slot];
+        limit.share.advance(limit.rate, shares(), now);
+        limit.share.begin_anew();
+        limit.known = false;
+        limit.tries = 0;
+        limit.sent = 0;
+        due_.remove(slot);
+        // What may matter by now is told at once, and the rest so that not all comes together.
+        if (limit.share.own > silent_share(limit.low, this->shares())) {
+            due_.add(slot, now);
+        } else if (limit.share.own > 0) {
+            due_.add(slot, next_round(now + from_seconds(kNewOwnerToldWithin * random_.unit())));
+        }
+    }
+}
+
+void QuietLimits::tell_all(const membership::Owners& owners, Instant now, QuietSink& sink) {
+    // By index: who is told may be this member itself, and what it answers may take a limit out.
+    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+        QuietLimit& limit = slots_[slot];
+        if (limit.run == 0) {
+            continue;
+        }
+        if (const auto counts = limiter_.take_unviewed(limit.ref, now)) {
+            count(limit, *counts, now);
+        }
+        const bool rest = limit.share.admitted > limit.share.acknowledged;
+        if (rest && limit.share.untold > 0) {
+            limit.tries = 0;
+            tell(slot, owners, now, sink);
+        }
+    }
+}
+
+}  // namespace weir::sync

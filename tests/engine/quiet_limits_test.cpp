@@ -1,0 +1,354 @@
+// When an origin tells of quiet limits, and to whom; with a real limiter.
+#include "sync/quiet_limits.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "definitions/quota.h"
+
+#include "sim/quota_set.h"
+#include "sync/owned_fixture.h"
+
+namespace weir::sync {
+namespace {
+
+using definitions::test::quota;
+using test::member;
+
+LimitKey key_of(std::string_view name) {
+    return {quota_hash(name), 0, static_cast<std::uint8_t>(limiter::Unit::requests), 1000};
+}
+
+/// An origin among four members, one of which owns everything.
+struct Origin : QuietSink {
+    void send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) override {
+        sent.emplace_back(owner, entry);
+        if (answers) {
+            quiet.acknowledge(entry.key, entry.run, entry.admitted, now);
+        }
+    }
+    Origin() {
+        owners.recompute(std::vector<membership::Candidate>{{member(0), {}}});
+        quiet.set_members(4, now);
+        pass(10ms);  // the limiter counts from the first look on
+    }
+    void define(std::string name, double rate) {
+        REQUIRE(sim::put_quota(limiter, quota(std::move(name), rate), now).empty());
+    }
+    /// A limit of 12 in a day, which drains for a day.
+    void define_slow(std::string name) {
+        limiter::QuotaDefinition slow = quota(std::move(name), 12);
+        slow.limits[0].period = 24h;
+        REQUIRE(sim::put_quota(limiter, slow, now).empty());
+    }
+    void use(std::string_view name, int times = 1) {
+        const auto leaf = limiter.find(thread, name, now);
+        for (int i = 0; i < times; ++i) {
+            REQUIRE(limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge).admitted);
+        }
+        limiter.quiescent(thread);
+    }
+    void pass(Duration time) {
+        for (const Instant end = now + time; now < end;) {
+            now += 10ms;
+            limiter.drain_active([&](limiter::LimitRef ref) {
+                if (quiet.touch(ref, now)) {
+                    return;
+                }
+                const auto identity = limiter.identity(ref);
+                REQUIRE(identity);
+                met += quiet.meet(ref, key_of(identity->quota), identity->parameters, now) ? 1 : 0;
+            });
+            quiet.tick(owners, now, *this, stuck);
+        }
+    }
+
+    Instant now{1h};
+    limiter::Limiter limiter{{.seed = 5}};
+    limiter::ThreadContext& thread = limiter.register_thread(6);
+    SyncSettings settings;
+    SyncStatistics statistics;
+    membership::Owners owners;
+    std::vector<std::pair<gossip::MemberId, QuietEntry>> sent;
+    std::vector<LimitKey> stuck;
+    bool answers = true;
+    int met = 0;
+    QuietLimits quiet{settings, limiter, Random(7), statistics};
+};
+
+TEST_CASE_FIXTURE(Origin, "first use is told within a quarter of the time that fills the limit") {
+    define("q", 100);
+    use("q");
+    pass(200ms);
+    CHECK(sent.empty());
+    pass(100ms);
+    REQUIRE(sent.size() == 1);
+    CHECK(sent[0].first == member(0));
+    const QuietEntry& entry = sent[0].second;
+    CHECK(entry.key == key_of("q"));
+    CHECK(entry.admitted == 1);
+    CHECK(entry.limit_rate == 100);
+    CHECK(entry.low == 100);
+}
+
+TEST_CASE_FIXTURE(Origin,
+                  "below its share an origin says nothing more for 30 s, then that it is there") {
+    define("q", 100);
+    use("q");
+    pass(1s);
+    REQUIRE(sent.size() == 1);
+    for (int second = 0; second < 27; ++second) {  // a share is 12.5, and drains by that in 1 s
+        use("q", 10);
+        pass(1s);
+    }
+    CHECK(sent.size() == 1);
+    for (int second = 0; second < 5; ++second) {
+        use("q", 10);
+        pass(1s);
+    }
+    REQUIRE(sent.size() == 2);
+    CHECK(sent[1].second.limit_rate == 100);  // the owner may have forgotten it by now
+    CHECK(sent[1].second.admitted > 250);
+    CHECK(sent[1].second.untold <= 12.5);
+}
+
+TEST_CASE_FIXTURE(Origin,
+                  "a share that is full is told within 50 ms, one that is full twice at once") {
+    define("q", 100);
+    use("q");
+    pass(1s);
+    sent.clear();
+    use("q", 5);
+    pass(50ms);
+    CHECK(sent.empty());
+    use("q", 3);
+    pass(10ms);
+    use("q", 3);
+    pass(10ms);
+    use("q", 3);
+    pass(50ms);
+    REQUIRE(sent.size() == 1);
+    CHECK(sent[0].second.untold > 12.5 - 100 / 8.0 * 0.05);
+    pass(1s);
+    sent.clear();
+    use("q", 26);
+    pass(10ms);
+    REQUIRE(sent.size() == 1);
+    CHECK(sent[0].second.untold > 25);
+    CHECK(sent[0].second.admitted == 1 + 5 + 9 + 26);
+}
+
+TEST_CASE_FIXTURE(
+    Origin,
+    "what is not confirmed is sent again with pauses that grow, and at last all owners are asked") {
+    answers = false;
+    define("q", 100);
+    use("q", 60);
+    pass(10ms);
+    REQUIRE(sent.size() == 1);
+    pass(50ms);
+    CHECK(sent.size() == 1);
+    pass(10ms);
+    CHECK(sent.size() == 2);
+    pass(60ms);
+    CHECK(sent.size() == 3);
+    pass(110ms);
+    CHECK(sent.size() == 3);
+    pass(10ms);
+    CHECK(sent.size() == 4);
+    CHECK(sent[3].second.limit_rate == 100);
+    pass(750ms);
+    CHECK(sent.size() == 6);
+    CHECK(stuck.empty());
+    pass(1s);
+    REQUIRE(stuck.size() >= 1);
+    CHECK(stuck[0] == key_of("q"));
+    CHECK(sent.size() == 6);
+    CHECK(statistics.quiet_resent == 5);
+    const auto taken = quiet.take(key_of("q"), now);
+    REQUIRE(taken);
+    CHECK(taken->share.admitted == 60);
+    CHECK(quiet.size() == 0);
+}
+
+TEST_CASE_FIXTURE(Origin,
+                  "what nobody confirms is given up after a minute, until it is used again") {
+    answers = false;
+    define_slow("q");
+    use("q");
+    pass(50s);
+    CHECK(sent.size() == 11);
+    CHECK(statistics.quiet_given_up == 0);
+    pass(600s);
+    CHECK(sent.size() == 11);
+    CHECK(statistics.quiet_given_up == 1);
+    REQUIRE(quiet.find(key_of("q")) != nullptr);
+    for (int i = 0; i < 60; ++i) {  // asks in each second, and is not counted
+        const auto leaf = limiter.find(thread, "q", now);
+        static_cast<void>(limiter.check(thread, leaf, {}, now, limiter::CheckMode::peek));
+        limiter.quiescent(thread);
+        pass(1s);
+    }
+    CHECK(sent.size() >= 12);
+    CHECK(sent.size() <= 13);
+    answers = true;
+    pass(60s);
+    CHECK(quiet.find(key_of("q"))->known);
+}
+
+TEST_CASE_FIXTURE(Origin, "a new first owner is told what has not drained") {
+    define("q", 100);
+    use("q", 60);
+    pass(100ms);
+    const std::size_t before = sent.size();
+    quiet.owners_changed(0xffff, now);
+    pass(600ms);
+    REQUIRE(sent.size() == before + 1);
+    // 60 less what drains at a quarter of the rate in up to 0.7 s.
+    CHECK(sent.back().second.untold > 60 - 25 * 0.75);
+    CHECK(sent.back().second.untold < 60);
+    CHECK(sent.back().second.low == 100);
+}
+
+TEST_CASE_FIXTURE(Origin,
+                  "a tick tells of two thousand limits, first of those that are full twice") {
+    constexpr int kNames = 5000;
+    define("k/{key}", 100);
+    for (int i = 0; i < kNames; ++i) {
+        use("k/" + std::to_string(i));
+    }
+    while (sent.empty()) {
+        pass(10ms);
+    }
+    CHECK(sent.size() == 2000);
+    int full = 0;
+    while (quiet.find(key_of("k/" + std::to_string(full)))->known) {
+        ++full;
+    }
+    use("k/" + std::to_string(full), 30);
+    pass(10ms);
+    REQUIRE(sent.size() == 4000);
+    CHECK(sent[2000].second.key == key_of("k/" + std::to_string(full)));
+    pass(10ms);
+    CHECK(sent.size() == kNames);
+}
+
+TEST_CASE_FIXTURE(Origin,
+                  "limits that nobody uses go when they have drained, and cost nothing before") {
+    for (int i = 0; i < 50; ++i) {
+        define("q" + std::to_string(i), 100);
+        use("q" + std::to_string(i));
+    }
+    pass(1s);
+    CHECK(quiet.size() == 50);
+    CHECK(sent.size() == 50);
+    sent.clear();
+    pass(130s);
+    CHECK(sent.empty());
+    CHECK(quiet.size() == 0);
+}
+
+TEST_CASE_FIXTURE(Origin, "a full table makes room for what is used by dropping what has drained") {
+    settings.maximum_quiet_limits = 8;
+    define("k/{key}", 100);
+    for (int i = 0; i < 8; ++i) {
+        use("k/" + std::to_string(i));
+    }
+    pass(10ms);
+    use("k/new");
+    pass(10ms);
+    CHECK(quiet.size() == 8);
+    CHECK(quiet.find(key_of("k/new")) == nullptr);  // all others are still counted
+    pass(1s);
+    use("k/new");
+    pass(10ms);
+    CHECK(quiet.find(key_of("k/new")) != nullptr);
+    CHECK(quiet.size() == 8);
+    CHECK(statistics.room_made == 1);
+}
+
+TEST_CASE_FIXTURE(Origin,
+                  "in a table that is full of slow limits, those that nobody uses make room") {
+    settings.maximum_quiet_limits = 8;
+    define_slow("k/{key}");
+    for (int i = 0; i < 8; ++i) {
+        use("k/" + std::to_string(i));
+    }
+    pass(30s);
+    use("k/new");
+    pass(10ms);
+    CHECK(quiet.find(key_of("k/new")) == nullptr);  // all others were used in the last minute
+    pass(40s);
+    sent.clear();
+    use("k/new");
+    pass(10ms);
+    REQUIRE(quiet.find(key_of("k/new")) != nullptr);
+    CHECK(quiet.size() == 8);
+    CHECK(statistics.room_made == 1);
+    // The one that went is told of with its new weight only: the owner knows the rest.
+    int gone = 0;
+    while (gone < 8 && quiet.find(key_of("k/" + std::to_string(gone))) != nullptr) {
+        ++gone;
+    }
+    REQUIRE(gone < 8);
+    use("k/" + std::to_string(gone));
+    pass(2s);
+    const QuietLimit* again = quiet.find(key_of("k/" + std::to_string(gone)));
+    REQUIRE(again != nullptr);
+    CHECK(again->share.admitted == 1);
+    CHECK(again->share.own > 1);  // a new first owner is told all of it
+}
+
+TEST_CASE_FIXTURE(Origin,
+                  "what the owner of a limit does not know is told before the limit makes room") {
+    settings.maximum_quiet_limits = 1;
+    define_slow("k/{key}");
+    use("k/a");
+    pass(2s);
+    use("k/a");  // nothing is due for it
+    pass(90s);
+    REQUIRE(sent.size() >= 1);
+    CHECK(sent.back().second.admitted == 1);
+    sent.clear();
+    use("k/b");
+    pass(10ms);
+    CHECK(quiet.find(key_of("k/b")) == nullptr);
+    REQUIRE(sent.size() == 1);
+    CHECK(sent[0].second.key == key_of("k/a"));
+    CHECK(sent[0].second.admitted == 2);
+    use("k/b");
+    pass(10ms);
+    CHECK(quiet.find(key_of("k/b")) != nullptr);
+    CHECK(quiet.find(key_of("k/a")) == nullptr);
+}
+
+TEST_CASE_FIXTURE(Origin, "an origin that only asks is told of, too") {
+    define("q", 100);
+    const auto leaf = limiter.find(thread, "q", now);
+    static_cast<void>(limiter.check(thread, leaf, {}, now, limiter::CheckMode::peek));
+    limiter.quiescent(thread);
+    pass(300ms);
+    REQUIRE(sent.size() == 1);
+    CHECK(sent[0].second.admitted == 0);
+    CHECK(sent[0].second.untold == 0);
+}
+
+TEST_CASE_FIXTURE(Origin, "the largest number of members of the last minute counts") {
+    CHECK(quiet.shares() == 4);
+    quiet.set_members(2, now);
+    CHECK(quiet.shares() == 4);
+    for (int second = 0; second < 70; ++second) {
+        now += 1s;
+        quiet.set_members(2, now);
+    }
+    CHECK(quiet.shares() == 2);
+    quiet.set_members(9, now);
+    CHECK(quiet.shares() == 16);
+}
+
+}  // namespace
+}  // namespace weir::sync

@@ -1,0 +1,94 @@
+// Which routes are found to limit nothing, and what is said of them.
+#include "node/route_findings.h"
+
+#include <doctest/doctest.h>
+
+#include <ostream>
+
+namespace weir::node {
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+routing::RouteSettings charging(std::vector<std::string> quotas, std::string path = "/**") {
+    routing::RouteSettings settings;
+    settings.match.path = std::move(path);
+    settings.quotas = std::move(quotas);
+    return settings;
+}
+
+bool exists(std::vector<std::string> wanted, const Names& quotas) {
+    return routes_without_quota({charging(std::move(wanted))}, quotas).empty();
+}
+
+config::QuotaSet set_with(std::vector<std::string> names) {
+    config::QuotaSet set;
+    for (std::string& name : names) {
+        set.quotas.emplace_back().name = std::move(name);
+    }
+    return set;
+}
+
+std::string warnings_of(const config::Settings& settings, std::vector<std::string> quotas) {
+    config::Diagnostics diagnostics;
+    warn_about_routes(settings, {set_with(std::move(quotas))}, "weir.yaml", diagnostics);
+    CHECK_FALSE(diagnostics.has_errors());
+    return diagnostics.text();
+}
+
+TEST_CASE("a route is charged to a quota that its names can stand for") {
+    CHECK(exists({"all"}, {"all"}));
+    CHECK(exists({"b/{bucket}"}, {"b/{name}"}));
+    CHECK(exists({"{bucket}"}, {"photos"}));
+    CHECK(exists({"b/x"}, {"b/{bucket}"}));
+    CHECK(exists({"nowhere", "all"}, {"all"}));
+    CHECK_FALSE(exists({"al"}, {"all"}));
+    CHECK_FALSE(exists({"b/{bucket}"}, {"all", "b"}));
+    CHECK_FALSE(exists({"all"}, {}));
+}
+
+TEST_CASE("the preset has names of its own") {
+    routing::RouteSettings s3;
+    s3.preset = "s3";
+    CHECK(routes_without_quota({s3}, {"s3/{bucket}/write"}).empty());
+    CHECK(routes_without_quota({s3}, {"s3"}).empty());
+    CHECK(routes_without_quota({s3}, {"s4"}).size() == 1);
+}
+
+TEST_CASE("what is said of a route without quota names what was probably meant") {
+    const auto found = routes_without_quota({charging({"all"}), charging({"al"})}, {"all", "b"});
+    REQUIRE(found.size() == 1);
+    CHECK(found[0] == RouteFinding{1,
+                                   "there is no quota 'al', so requests of this route pass without "
+                                   "a limit",
+                                   "all"});
+}
+
+TEST_CASE("warnings about routes and quotas") {
+    config::Settings settings;
+    settings.quotas = {"quotas.yaml"};
+    settings.routing.routes = {charging({"al"}), charging({"all"}, "/x")};
+    CHECK(warnings_of(settings, {"all"}) ==
+          "weir.yaml: warning: routes[0].quota: there is no quota 'al', so requests of this route "
+          "pass without a limit, did you mean 'all'?\n"
+          "weir.yaml: warning: routes[1]: gets no request, because routes[0] comes earlier and "
+          "takes all that it matches, put the narrower route first\n");
+    settings.routing.routes = {charging({"all"})};
+    CHECK(warnings_of(settings, {"all"}).empty());
+    CHECK(warnings_of(settings, {}).find("there are no quotas") != std::string::npos);
+    settings.routing.routes.clear();
+    CHECK(warnings_of(settings, {"all"}).find("there are no routes") != std::string::npos);
+    // Questions of other hosts may name their quota themselves.
+    settings.check.emplace();
+    CHECK(warnings_of(settings, {"all"}).empty());
+}
+
+TEST_CASE("nothing is said of quotas that only peers have") {
+    config::Settings settings;
+    settings.cluster.emplace();
+    settings.routing.routes = {charging({"al"})};
+    CHECK(warnings_of(settings, {}).empty());
+}
+
+}  // namespace
+}  // namespace weir::node

@@ -1,0 +1,198 @@
+// What an owner does with entries about quiet limits: what it counts, whom it wakes, and what it
+// tells the other owners.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "owned_fixture.h"
+#include "sync/owner.h"
+#include "tolerance.h"
+
+namespace weir::sync {
+namespace {
+
+using test::member;
+using testing::plus_minus;
+
+constexpr double kLow = 100;
+constexpr std::uint32_t kOrigin = 5;
+constexpr std::uint32_t kOther = 6;
+
+/// The first one of three owners.
+struct Fixture : test::OwnerFixture {
+    std::vector<std::pair<gossip::MemberId, QuietOrder>> orders;
+    LimitKey key{0, 0, 0, 1000};
+
+    Fixture() : OwnerFixture({1e-6, kLow, 2 * kLow, -1, limiter::Law::adaptive}) {
+        owners.recompute(
+            std::vector<membership::Candidate>{{member(0), {}}, {member(1), {}}, {member(2), {}}});
+        while (owners.of(membership::shard_of(key.quota)).front() != member(0)) {
+            ++key.quota;
+        }
+        owner.set_self(member(0));
+        owner.set_shares(4);
+        owner.start(owners, now);
+        pass(2s);
+    }
+    void send_order(const gossip::MemberId& to, const QuietOrder& order) override {
+        orders.emplace_back(to, order);
+    }
+
+    MemberNumber number(std::uint32_t of) { return silence.number(member(of), now); }
+    [[nodiscard]] QuietEntry entry(double admitted, double untold) const {
+        QuietEntry result;
+        result.key = key;
+        result.run = 7;
+        result.admitted = admitted;
+        result.untold = result.untold_full = result.fresh = untold;
+        result.limit_rate = parameters.rate;
+        result.low = parameters.low;
+        return result;
+    }
+    /// Whether the entry was taken in.
+    bool tell(std::uint32_t from, const QuietEntry& told) {
+        return owner.receive_quiet(member(from), number(from), told, now, *this);
+    }
+    void report(std::uint32_t from, double admitted, double rate) {
+        DeltaEntry delta;
+        delta.key = key;
+        delta.run = 9;
+        delta.run_age = 100ms;
+        delta.admitted = delta.offered = admitted;
+        delta.rate = rate;
+        delta.keep_alive = 1s;
+        owner.receive(member(from), number(from), delta, now, *this);
+    }
+    [[nodiscard]] double level() const { return owner.find(key)->bucket.level; }
+    [[nodiscard]] std::vector<QuietOrder> ordered(std::uint32_t whom, OrderKind kind) const {
+        std::vector<QuietOrder> result;
+        for (const auto& [to, order] : orders) {
+            if (to == member(whom) && order.kind == kind) {
+                result.push_back(order);
+            }
+        }
+        return result;
+    }
+};
+
+TEST_CASE_FIXTURE(Fixture, "a limit wakes above half of low: origins and owners are told so") {
+    CHECK(tell(kOrigin, entry(40, 40)));
+    CHECK(orders.empty());
+    CHECK(owner.find(key) == nullptr);
+    CHECK(tell(kOther, entry(20, 20)));
+    REQUIRE(owner.find(key) != nullptr);
+    CHECK(level() == plus_minus(60, 0.01));
+    for (const std::uint32_t origin : {kOrigin, kOther}) {
+        REQUIRE(ordered(origin, OrderKind::wake).size() == 1);
+        CHECK(ordered(origin, OrderKind::wake)[0].run == 7);
+    }
+    CHECK(ordered(kOrigin, OrderKind::wake)[0].admitted == 40);
+    for (const std::uint32_t other : {1U, 2U}) {
+        REQUIRE(ordered(other, OrderKind::level).size() == 1);
+        CHECK(ordered(other, OrderKind::level)[0].level == plus_minus(60, 0.01));
+    }
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "of two definitions of a limit the smaller one counts, whoever tells last") {
+    QuietEntry small = entry(0, 0);
+    QuietEntry large = entry(0, 0);
+    large.low = 10 * kLow;
+    CHECK(tell(kOrigin, small));
+    CHECK(tell(kOther, large));
+    large.admitted = large.untold = large.untold_full = large.fresh = 60;
+    CHECK(tell(kOther, large));
+    CHECK(owner.find(key) != nullptr);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the definition of who is silent for long does not count any more") {
+    CHECK(tell(kOrigin, entry(0, 0)));
+    QuietEntry large = entry(0, 0);
+    large.low = 10 * kLow;
+    CHECK(tell(kOther, large));
+    now += 80s;
+    large.admitted = large.untold = large.untold_full = large.fresh = 60;
+    CHECK(tell(kOther, large));
+    CHECK(owner.find(key) == nullptr);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what is told quietly of an awake limit is not taken in") {
+    CHECK(tell(kOrigin, entry(60, 60)));
+    orders.clear();
+    CHECK_FALSE(tell(kOrigin, entry(70, 10)));
+    CHECK(level() == plus_minus(60, 0.01));
+    REQUIRE(ordered(kOrigin, OrderKind::wake).size() == 1);
+    CHECK(ordered(kOrigin, OrderKind::wake)[0].admitted == 60);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "what an origin tells that has no room to wake is counted by all owners") {
+    CHECK(tell(kOrigin, entry(60, 60)));
+    orders.clear();
+    QuietEntry stuck = entry(75, 15);
+    stuck.untold_full = 12;  // the rest has drained
+    stuck.no_room = true;
+    CHECK(tell(kOrigin, stuck));
+    CHECK(level() == plus_minus(72, 0.01));
+    CHECK(tell(kOrigin, stuck));  // the answer was lost
+    CHECK(level() == plus_minus(72, 0.01));
+    for (const std::uint32_t other : {1U, 2U}) {
+        REQUIRE(ordered(other, OrderKind::level).size() == 1);
+        CHECK(ordered(other, OrderKind::level)[0].level == plus_minus(12, 0.01));
+    }
+    // It is to wake as soon as it can, with what is not counted yet.
+    REQUIRE(!ordered(kOrigin, OrderKind::wake).empty());
+    CHECK(ordered(kOrigin, OrderKind::wake)[0].run == 7);
+    CHECK(ordered(kOrigin, OrderKind::wake)[0].admitted == 75);
+}
+
+TEST_CASE_FIXTURE(Fixture, "who has no room to wake is not asked again and again") {
+    CHECK(tell(kOrigin, entry(60, 60)));
+    report(kOther, 1, 200);  // the limit is in use
+    QuietEntry stuck = entry(75, 15);
+    stuck.no_room = true;
+    CHECK(tell(kOrigin, stuck));
+    orders.clear();
+    pass(2s);
+    CHECK(ordered(kOrigin, OrderKind::wake).empty());
+    CHECK(tell(kOrigin, stuck));
+    CHECK(ordered(kOrigin, OrderKind::wake).size() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an order is repeated to those that do not answer, six times in all") {
+    CHECK(tell(kOther, entry(30, 30)));
+    CHECK(tell(kOrigin, entry(30, 30)));
+    report(kOther, 1, 10);
+    pass(2s);
+    CHECK(ordered(kOrigin, OrderKind::wake).size() == 6);
+    CHECK(ordered(kOther, OrderKind::wake).size() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "origins of a quiet limit are left alone when it is known to be in no use") {
+    CHECK(tell(kOrigin, entry(20, 20)));
+    HandoverEntry handed;
+    handed.key = key;
+    handed.level = 1;
+    CHECK(owner.receive(number(1), handed, now, *this));
+    pass(2s);
+    CHECK(ordered(kOrigin, OrderKind::wake).empty());
+    CHECK(owner.awake() == 0);
+    report(kOther, 1, 10);  // somebody has load
+    CHECK_FALSE(ordered(kOrigin, OrderKind::wake).empty());
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "of an origin without room that is new here, what others know is left out") {
+    CHECK(tell(kOther, entry(60, 60)));
+    QuietEntry stuck = entry(75, 30);
+    stuck.fresh = 10;  // the rest is known to a former first owner
+    stuck.no_room = true;
+    CHECK(tell(kOrigin, stuck));
+    CHECK(level() == plus_minus(70, 0.01));
+}
+
+}  // namespace
+}  // namespace weir::sync
