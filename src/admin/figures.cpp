@@ -16,10 +16,13 @@ QuotaLimitFigures limit_figures(const limiter::RateLimit& limit) {
 
 std::map<std::string, std::uint64_t> sync_events(const sync::SyncStatistics& sync) {
     return {{"deltas_resent", sync.deltas_resent},
+            {"deltas_put_off", sync.deltas_put_off},
             {"publications", sync.publications},
+            {"publications_put_off", sync.publications_put_off},
             {"quiet_sent", sync.quiet_sent},
             {"quiet_received", sync.quiet_received},
             {"quiet_resent", sync.quiet_resent},
+            {"quiet_put_off", sync.quiet_put_off},
             {"quiet_given_up", sync.quiet_given_up},
             {"woken", sync.woken},
             {"fallen_quiet", sync.fallen_quiet},
@@ -147,6 +150,7 @@ ClusterFigures to_figures(const engine::Statistics& statistics) {
                            .datagrams_out = statistics.datagrams_out,
                            .bytes_in = statistics.bytes_in,
                            .bytes_out = statistics.bytes_out,
+                           .counter_bytes_out = statistics.counter_bytes_out,
                            .rejected_packets = statistics.rejected,
                            .refused_values = {},
                            .second_key_packets = statistics.opened_with_second_key,

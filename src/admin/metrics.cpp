@@ -180,6 +180,11 @@ void add_gossip_traffic(Families& families, const ClusterFigures& cluster) {
                  "Bytes of gossip datagrams, without the IP and UDP headers.")
         .add({{"direction", "in"}}, number(cluster.bytes_in))
         .add({{"direction", "out"}}, number(cluster.bytes_out));
+    families
+        .counter("weir_gossip_sync_bytes_total",
+                 "Bytes of the datagrams with counters that were sent: cluster.counter_bytes "
+                 "bounds them.")
+        .add({}, number(cluster.counter_bytes_out));
     add_counts(families.counter("weir_gossip_rejected_packets_total",
                                 "Datagrams that were dropped unread, by reason."),
                "reason", cluster.rejected_packets);

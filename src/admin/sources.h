@@ -154,6 +154,7 @@ struct ClusterFigures {
     std::uint64_t datagrams_out = 0;
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
+    std::uint64_t counter_bytes_out = 0;
     std::map<std::string, std::uint64_t> rejected_packets;  // by reason
     /// Values from peers that were refused as impossible, by the peer's address; of the 16 peers
     /// with the most of them.

@@ -76,6 +76,7 @@ struct ClusterSettings {
     Duration hold = std::chrono::seconds(10);
     /// The same while nobody is heard, as long as the seeds name sidecars that lived lately.
     Duration hold_alone = std::chrono::seconds(60);
+    std::uint64_t counter_bytes = 1'000'000;  ///< of counters, sent in a second at most
 
     friend bool operator==(const ClusterSettings&, const ClusterSettings&) = default;
 };

@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kKiB = 1024;
 constexpr std::uint64_t kMiB = 1024 * kKiB;
+constexpr std::uint64_t kGiB = 1024 * kMiB;
 
 /// The key headers.rate_limit, which stands for two members.
 constexpr SettingValue kRateLimitHeaders = {[](const Settings& one, const Settings& other) {
@@ -128,6 +129,9 @@ constexpr std::array kFields = {
     SettingField{"cluster.hold_alone", "duration", "1m", "0s to 1h",
         "The same for a sidecar that hears nobody, while `cluster.join` names others that lived lately.", false, section_needs_restart,
         WEIR_CLUSTER(hold_alone, assign(target, read_duration(node, 0s, limiter::kLongestHold, diagnostics)))},
+    SettingField{"cluster.counter_bytes", "size", "1000000B", "64KiB to 1GiB",
+        "How many bytes of counters this sidecar sends to others in a second at most.", false, section_needs_restart,
+        WEIR_CLUSTER(counter_bytes, assign(target, read_size(node, 64 * kKiB, kGiB, diagnostics)))},
 
     SettingField{"check.listen", "address", "127.0.0.1:9903", "",
         "Where other proxies ask whether a request may pass: `/check`.", false, needs_restart,

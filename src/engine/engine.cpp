@@ -27,6 +27,7 @@ membership::TransportSettings transport_settings(const Options& options) {
     settings.self = options.advertise;
     settings.flags.anchor = options.anchor;
     settings.membership = options.membership;
+    settings.counter_budget = membership::counter_budget_of(options.sync.counter_bytes);
     settings.membership_budget.bytes_per_second *= options.membership_bytes_share;
     settings.membership_budget.burst *= options.membership_bytes_share;
     return settings;

@@ -144,6 +144,8 @@ Statistics report_statistics(const ReportSources& from, Instant now) {
     statistics.datagrams_out = counters.datagrams_out;
     statistics.bytes_in = counters.bytes_in;
     statistics.bytes_out = counters.bytes_out;
+    statistics.counter_bytes_out =
+        counters.lane_bytes_out.at(static_cast<std::size_t>(gossip::Lane::counters));
     for (std::size_t i = 0; i < counters.messages_in.size(); ++i) {
         const std::string type(gossip::to_string(static_cast<gossip::MessageType>(i)));
         if (counters.messages_in[i] > 0) {

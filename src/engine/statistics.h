@@ -55,6 +55,7 @@ struct Statistics {
     std::uint64_t datagrams_out = 0;
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
+    std::uint64_t counter_bytes_out = 0;  // of those, what the budget of counters bounds
     /// Messages by type ("delta", "total", "ping", ...).
     std::map<std::string, std::uint64_t> messages_in;
     std::map<std::string, std::uint64_t> messages_out;

@@ -21,6 +21,13 @@ class Budget {
     [[nodiscard]] bool take(std::size_t bytes, Instant now) { return take(bytes, now, 0); }
     /// Sets another rate and burst from now on. The bytes in the bucket stay.
     void resize(const BudgetSettings& settings) { settings_ = settings; }
+    /// Adds bytes, and room for them, once.
+    void grant(double bytes) {
+        settings_.burst += bytes;
+        left_ += bytes;
+    }
+    /// How many bytes could be taken now.
+    [[nodiscard]] double left(Instant now) const;
     [[nodiscard]] double burst() const { return settings_.burst; }
 
   private:

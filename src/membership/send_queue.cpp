@@ -18,6 +18,7 @@ bool SendQueue::add(const gossip::MemberId& to, gossip::MessageType type, ByteSp
     ByteWriter writer{std::span(body).subspan(before)};
     gossip::write_message(writer, type, payload);
     WEIR_ASSERT(writer.ok() && writer.remaining() == 0);
+    lane.bytes += size;
     bytes_ += size;
     WEIR_ASSERT(bytes_ <= maximum_bytes_);
     return true;
@@ -41,6 +42,12 @@ const std::vector<SendQueue::Body>& SendQueue::bodies(gossip::Lane lane) const {
     return lanes_[index].bodies;
 }
 
+std::size_t SendQueue::bytes(gossip::Lane lane) const {
+    const auto index = static_cast<std::size_t>(lane);
+    WEIR_ASSERT(index < lanes_.size());
+    return lanes_[index].bytes;
+}
+
 void SendQueue::clear() {
     for (Lane& lane : lanes_) {
         for (const Body& body : lane.bodies) {
@@ -48,6 +55,7 @@ void SendQueue::clear() {
             bytes_ -= body.bytes.size();
         }
         lane.bodies.clear();
+        lane.bytes = 0;
         lane.open.clear();
     }
     WEIR_ASSERT(bytes_ == 0);

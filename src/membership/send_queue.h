@@ -27,11 +27,14 @@ class SendQueue {
     /// copied.
     bool add(const gossip::MemberId& to, gossip::MessageType type, ByteSpan payload);
     [[nodiscard]] const std::vector<Body>& bodies(gossip::Lane lane) const;
+    /// The bytes of all bodies that wait in this lane.
+    [[nodiscard]] std::size_t bytes(gossip::Lane lane) const;
     void clear();
 
   private:
     struct Lane {
         std::vector<Body> bodies;
+        std::size_t bytes = 0;
         std::map<gossip::MemberId, std::size_t> open;  // the index of the last body for each member
     };
     [[nodiscard]] std::vector<std::byte>& body_with_room(Lane& lane, const gossip::MemberId& to,

@@ -7,6 +7,10 @@
 namespace weir::membership {
 namespace {
 
+/// Bytes beyond the budget that a member may send about counters when it leaves: a thousand full
+/// datagrams.
+constexpr double kLastWords = 1'232'000;
+
 using Kind = MembershipEvent::Kind;
 
 /// The share of membership's burst that each urgency must leave to more urgent messages.
@@ -233,7 +237,15 @@ void Transport::tick(Instant now) {
 
 Instant Transport::next_tick() const { return membership_.next_tick(); }
 
+double Transport::counter_room(std::size_t to_come, Instant now) const {
+    const gossip::Budget& budget = budgets_[static_cast<std::size_t>(gossip::Lane::counters)];
+    const auto waiting = static_cast<double>(queue_.bytes(gossip::Lane::counters) + to_come);
+    return (budget.left(now) - waiting) / budget.burst();
+}
+
 void Transport::begin_leaving() {
+    // What is handed over on leaving is said once.
+    budgets_[static_cast<std::size_t>(gossip::Lane::counters)].grant(kLastWords);
     membership_.begin_leaving();
     owners_.recompute(membership_);
 }

@@ -36,6 +36,12 @@
 
 namespace weir::membership {
 
+/// The lane of counters sends no more than so many bytes in any second: its rate, and what may come
+/// at once after a pause.
+[[nodiscard]] constexpr gossip::BudgetSettings counter_budget_of(double bytes_a_second) {
+    return {0.8 * bytes_a_second, 0.2 * bytes_a_second};
+}
+
 struct TransportSettings {
     std::string cluster_name;
     Endpoint self;
@@ -43,7 +49,7 @@ struct TransportSettings {
     MembershipSettings membership;
     /// Bytes a second (without the headers of IP and UDP) and the largest burst of each lane.
     gossip::BudgetSettings membership_budget{131'072, 131'072};
-    gossip::BudgetSettings counter_budget{6'160'000, 1'232'000};  // 5,000 full datagrams a second
+    gossip::BudgetSettings counter_budget = counter_budget_of(1'000'000);
     gossip::BudgetSettings definition_budget{2'097'152, 1'048'576};
     /// A total of an owner that is older than this when it arrives is refused.
     Duration oldest_total = std::chrono::seconds(1);
@@ -103,6 +109,10 @@ class Transport final : public gossip::MessageSink {
     /// Queues a message for a live member. Messages for one member in the same lane share
     /// datagrams. Only flush() looks at the budget and drops what exceeds it.
     bool send(const gossip::MemberId& to, gossip::MessageType type, ByteSpan payload) override;
+
+    /// How much of the burst of the counters' lane is left beside what waits for the next flush and
+    /// so many bytes that are to come: 1 is all, 0 and less nothing.
+    [[nodiscard]] double counter_room(std::size_t to_come, Instant now) const;
 
     /// See Sessions.
     [[nodiscard]] Duration clock_behind(Instant now) {

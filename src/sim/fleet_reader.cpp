@@ -24,6 +24,8 @@ constexpr std::uint64_t kMostCopies = 10'000;
 constexpr std::size_t kMostSteps = 100'000;
 constexpr double kShortestStay = 0.1;
 constexpr Duration kLongest = std::chrono::hours(1);
+constexpr std::uint64_t kLeastCounterBytes = 65'536;  // as cluster.counter_bytes has it
+constexpr std::uint64_t kMostCounterBytes = 1'073'741'824;
 
 void read_dials(MapReader& reader, sync::SyncSettings& sync, Diagnostics& diagnostics) {
     if (const auto budget = reader.take("error_budget")) {
@@ -35,6 +37,11 @@ void read_dials(MapReader& reader, sync::SyncSettings& sync, Diagnostics& diagno
                        .value_or(dial);
         }
     };
+    if (const auto bytes = reader.take("counter_bytes")) {
+        sync.counter_bytes = static_cast<double>(
+            config::read_size(*bytes, kLeastCounterBytes, kMostCounterBytes, diagnostics)
+                .value_or(kLeastCounterBytes));
+    }
     time(reader.take("minimum_interval"), sync.minimum_interval);
     time(reader.take("hold"), sync.hold);
     time(reader.take("hold_alone"), sync.hold_alone);

@@ -12,6 +12,10 @@ namespace weir::sync {
 namespace {
 
 constexpr std::uint64_t kHintsEvery = 25;  // ticks
+/// The shares of the budget's burst that are left for what is more urgent: answers, which end what
+/// is said again and again, and before them nothing; then what has leapt.
+constexpr double kForAnswers = 0.2;
+constexpr double kForUrgent = 0.5;
 /// Of hot limits in a ping: half of the 64 that are known; the other half is in the next.
 constexpr std::size_t kHintBytes = 500;
 constexpr Duration kLoadEvery = std::chrono::seconds(1);
@@ -37,12 +41,13 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
           },
           counters_, ledger),
       hot_(settings.hot_limits),
-      packets_(transport, counters_.dropped_entries),
-      quiet_packets_(transport, counters_.dropped_entries) {}
+      delta_messages_(transport, counters_.dropped_entries),
+      quiet_messages_(transport, counters_.dropped_entries) {}
 
 void CounterExchange::start(Instant now) {
     now_ = now;
     load_.start(now);
+    bytes_load_.start(now);
     self_ = transport_.self();
     self_number_ = silence_.number(self_, now);
     silence_.set_self(self_.address);
@@ -110,15 +115,19 @@ void CounterExchange::report() {
         reporter_.wake_quiet(key, 0, 0, now_, owners);
     }
     reporter_.tick(now_, *this);
-    packets_.send_all();
-    quiet_packets_.send_all();
+    send_messages();
+}
+
+void CounterExchange::send_messages() {
+    delta_messages_.send_all(now_);
+    quiet_messages_.send_all(now_);
 }
 
 void CounterExchange::begin_leaving(Instant now) {
     now_ = now;
     report();
     quiet_.tell_all(transport_.owners(), now, *this);
-    quiet_packets_.send_all();
+    send_messages();
 }
 
 void CounterExchange::leave(Instant now) {
@@ -146,18 +155,18 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
         case Kind::left:
         case Kind::replaced:
             silence_.gone(event.member, now_);
-            packets_.forget(event.member);
-            quiet_packets_.forget(event.member);
+            delta_messages_.forget(event.member);
+            quiet_messages_.forget(event.member);
             break;
         case Kind::dead:
-            packets_.forget(event.member);
-            quiet_packets_.forget(event.member);
+            delta_messages_.forget(event.member);
+            quiet_messages_.forget(event.member);
             silence_.died(event.member, now_);
             reporter_.lost(event.member);
             break;
         case Kind::renewed:
-            packets_.clear();  // answers to our former incarnation do not come
-            quiet_packets_.clear();
+            delta_messages_.clear();  // answers to our former incarnation do not come
+            quiet_messages_.clear();
             silence_.gone(self_, now_);  // our former incarnation
             self_ = event.member;
             self_number_ = silence_.number(self_, now_);
@@ -278,14 +287,45 @@ void CounterExchange::send_entry(const gossip::MemberId& to, gossip::MessageType
 void CounterExchange::send_delta(const gossip::MemberId& owner, const DeltaEntry& entry) {
     if (owner == self_) {
         owner_.receive(self_, self_number_, entry, now_, *this);
-    } else {
-        packets_.add(owner, entry);
+        return;
     }
+    std::array<std::byte, kMaximumEntrySize> buffer;
+    ByteWriter writer(buffer);
+    encode(writer, entry);
+    delta_messages_.add(owner, writer.written(), said_in(entry), now_);
 }
+
+/// Whether the budget has room for what may wait, or for what may not. The messages that are being
+/// filled count.
+bool CounterExchange::has_budget(bool urgent) const {
+    const std::size_t filling = delta_messages_.filling() + quiet_messages_.filling();
+    return transport_.counter_room(filling, now_) > (urgent ? kForAnswers : kForUrgent);
+}
+
+bool CounterExchange::has_room_for_delta(const gossip::MemberId& owner, bool urgent) {
+    return owner == self_ || (has_budget(urgent) && delta_messages_.has_room(owner, now_));
+}
+
+Duration CounterExchange::delta_answer_wait(const gossip::MemberId& owner) {
+    return delta_messages_.answer_wait(owner);
+}
+
+bool CounterExchange::has_room_for_quiet(const gossip::MemberId& owner, bool urgent) {
+    return owner == self_ || (has_budget(urgent) && quiet_messages_.has_room(owner, now_));
+}
+
+Duration CounterExchange::quiet_answer_wait(const gossip::MemberId& owner) {
+    return quiet_messages_.answer_wait(owner);
+}
+
+bool CounterExchange::has_room_to_publish(bool urgent) { return has_budget(urgent); }
 
 void CounterExchange::send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) {
     if (owner != self_) {
-        quiet_packets_.add(owner, entry);
+        std::array<std::byte, kMaximumEntrySize> buffer;
+        ByteWriter writer(buffer);
+        encode(writer, entry);
+        quiet_messages_.add(owner, writer.written(), {entry.key, entry.run, entry.admitted}, now_);
     } else if (owner_.receive_quiet(self_, self_number_, entry, now_, *this)) {
         quiet_.acknowledge(entry.key, entry.run, entry.admitted, now_);
     }
@@ -344,8 +384,24 @@ void CounterExchange::renew_hints() {
 
 void CounterExchange::note_load() {
     const membership::TransportCounters& counters = transport_.counters();
-    const double load = load_.per_second(counters.datagrams_in, counters.datagrams_out, now_);
-    owner_.note_load(static_cast<std::uint64_t>(load));
+    const auto lane = static_cast<std::size_t>(gossip::Lane::counters);
+    const double datagrams = load_.per_second(counters.datagrams_in, counters.datagrams_out, now_);
+    const double bytes = bytes_load_.per_second(0, counters.lane_bytes_out[lane], now_);
+    const double budget = membership::counter_budget_of(settings_.counter_bytes).bytes_per_second;
+    owner_.note_load(std::max(datagrams / settings_.datagrams_per_second,
+                              bytes / budget * publications_due_for_each_sent()));
+}
+
+/// By how much the publications that were due since the last call exceed those that were sent: what
+/// is put off is no load, but it would be.
+double CounterExchange::publications_due_for_each_sent() {
+    constexpr double kMost = 2;
+    const auto sent = static_cast<double>(
+        counters_.publications - std::exchange(noted_publications_, counters_.publications));
+    const auto put_off =
+        static_cast<double>(counters_.publications_put_off -
+                            std::exchange(noted_put_off_, counters_.publications_put_off));
+    return std::min(kMost, 1 + put_off / std::max(1.0, sent));
 }
 
 }  // namespace weir::sync

@@ -20,15 +20,15 @@
 #include "base/instant.h"
 #include "base/random.h"
 #include "membership/transport.h"
-#include "sync/delta_packets.h"
+#include "sync/answer_packet.h"
 #include "sync/hot_table.h"
 #include "sync/load_meter.h"
 #include "sync/owner.h"
 #include "sync/quiet_limits.h"
-#include "sync/quiet_packets.h"
 #include "sync/reporter.h"
 #include "sync/silence.h"
 #include "sync/statistics.h"
+#include "sync/tagged_messages.h"
 
 namespace weir::sync {
 
@@ -92,6 +92,11 @@ class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSi
     [[nodiscard]] std::vector<LaterKind> later_kinds(Instant now) const;
 
     // DeltaSink, QuietSink and OwnerSink, for reporter, quiet limits and owner.
+    [[nodiscard]] bool has_room_for_delta(const gossip::MemberId& owner, bool urgent) override;
+    [[nodiscard]] Duration delta_answer_wait(const gossip::MemberId& owner) override;
+    [[nodiscard]] bool has_room_for_quiet(const gossip::MemberId& owner, bool urgent) override;
+    [[nodiscard]] Duration quiet_answer_wait(const gossip::MemberId& owner) override;
+    [[nodiscard]] bool has_room_to_publish(bool urgent) override;
     void send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) override;
     void send_order(const gossip::MemberId& to, const QuietOrder& order) override;
     void send_delta(const gossip::MemberId& owner, const DeltaEntry& entry) override;
@@ -101,6 +106,15 @@ class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSi
     void ask_owner(const gossip::MemberId& to, std::uint16_t shards) override;
 
   private:
+    /// What a message about a quiet limit said, to be confirmed.
+    struct QuietSaid {
+        LimitKey key;
+        std::uint32_t run = 0;
+        double admitted = 0;
+    };
+    using DeltaMessages = TaggedMessages<SaidCounts, gossip::MessageType::delta>;
+    using QuietMessages = TaggedMessages<QuietSaid, gossip::MessageType::quiet>;
+
     // In counter_receiver.cpp: messages that arrive.
     [[nodiscard]] bool receive_entry(const membership::Received& message, ByteReader& reader,
                                      MemberNumber sender);
@@ -126,9 +140,12 @@ class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSi
     void fill_from_views(membership::Shard shard);
     void renew_hints();
     void note_load();
+    [[nodiscard]] double publications_due_for_each_sent();
     [[nodiscard]] bool resolve(const LimitKey& key, std::string& name,
                                limiter::LimitParameters& parameters,
                                limiter::Isolation& isolation) const;
+    void send_messages();
+    [[nodiscard]] bool has_budget(bool urgent) const;
     void send_name(const gossip::MemberId& to, const NameEntry& entry);
     template <class Entry>
     void send_entry(const gossip::MemberId& to, gossip::MessageType type, const Entry& entry);
@@ -144,13 +161,16 @@ class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSi
     Reporter reporter_;
     Owner owner_;
     HotTable hot_;
-    DeltaPackets packets_;
-    QuietPackets quiet_packets_;
+    DeltaMessages delta_messages_;
+    QuietMessages quiet_messages_;
     std::vector<LimitKey> has_to_wake_;  // only used within report()
     AnswerPacket* answering_ = nullptr;  // answers the deltas being received; else null
     gossip::MemberId self_;
     MemberNumber self_number_ = 0;
     LoadMeter load_;
+    LoadMeter bytes_load_;  // of the counters' lane
+    std::uint64_t noted_publications_ = 0;
+    std::uint64_t noted_put_off_ = 0;
     Instant now_{};
     std::size_t hint_offset_ = 0;
 };

@@ -44,7 +44,7 @@ void CounterExchange::receive(const membership::Received& message, Instant now) 
     if (message.type == gossip::MessageType::quiet_order ||
         message.type == gossip::MessageType::quiet) {
         reporter_.tell_woken(now_, *this);
-        packets_.send_all();
+        delta_messages_.send_all(now_);
     }
     if (!reader.ok()) {
         refuse_values(sender);
@@ -133,10 +133,10 @@ void CounterExchange::receive_deltas(ByteReader& reader, const gossip::MemberId&
 void CounterExchange::receive_answers(ByteReader& reader, const gossip::MemberId& from,
                                       MemberNumber sender) {
     const auto [tag, first] = read_answer_head(reader);
-    const std::vector<SaidCounts>* known = packets_.find(from, tag);
     if (!reader.ok()) {
         return;
     }
+    const std::vector<SaidCounts>* known = delta_messages_.answered(from, tag, now_);
     if (known == nullptr || first >= known->size()) {
         ++counters_.refused_unknown;
         reader.bytes(reader.remaining());
@@ -192,7 +192,12 @@ void CounterExchange::receive_quiet_answer(ByteReader& reader, const gossip::Mem
     if (!reader.ok()) {
         return;
     }
-    const std::vector<QuietPackets::Told> told = quiet_packets_.take(from, answer.tag);
+    std::vector<QuietSaid>* said = quiet_messages_.answered(from, answer.tag, now_);
+    if (said == nullptr) {
+        return;
+    }
+    const std::vector<QuietSaid> told =
+        std::exchange(*said, {});  // what is taken in may make us send
     for (std::size_t i = 0; i < told.size(); ++i) {
         // What a former first owner confirms is not known to the present one.
         const membership::OwnerList& owners =

@@ -1,6 +1,6 @@
 #pragma once
-// How many datagrams a second come in or go out, whichever are more. Not thread-safe; belongs to
-// the control thread.
+// How many datagrams (or bytes) a second come in or go out, whichever are more. Not thread-safe;
+// belongs to the control thread.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,9 +13,9 @@ class LoadMeter {
   public:
     void start(Instant now) { noted_ = now; }
     [[nodiscard]] Instant noted() const { return noted_; }
-    /// Datagrams per second since the last call, in the direction with more of them. `in` and `out`
-    /// are totals since the start, which only grow. Each is compared with its own earlier value, so
-    /// that a direction that led long ago does not count now.
+    /// Datagrams or bytes per second since the last call, in the direction with more of them. `in`
+    /// and `out` are totals since the start, which only grow. Each is compared with its own earlier
+    /// value, so that a direction that led long ago does not count now.
     [[nodiscard]] double per_second(std::uint64_t in, std::uint64_t out, Instant now) {
         const std::uint64_t most = std::max(in - in_, out - out_);
         // Ticks of a process that is often stopped are no measure of time.

@@ -545,8 +545,8 @@ bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     ++statistics_.looks;
     const Duration since = now - limit.looked;
     limit.looked = now;
-    const bool at_once = !crowded() || limit.urgent || !limit.was_published;
-    limit.urgent = false;
+    const bool urgent = std::exchange(limit.urgent, false);
+    const bool at_once = !crowded() || urgent || !limit.was_published;
     // The origins of a shard that was lost tell its new owners: their silence here means nothing.
     if (!shards_[membership::shard_of(limit.key.quota)].owned) {
         limit.advance(now);
@@ -561,7 +561,11 @@ bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     ask_name_again(limit, now, sink);
     const double error = settings_.publish_error * (crowded() ? settings_.crowded_error : 1);
     if (limit.must_publish(settings_, error, pace(), since)) {
-        publish(limit, at_once, now, sink);
+        if (sink.has_room_to_publish(urgent)) {
+            publish(limit, at_once, now, sink);
+        } else {
+            ++statistics_.publications_put_off;
+        }
         return true;
     }
     return !may_rest(limit);
@@ -637,6 +641,9 @@ void Owner::publish_overdue(Instant now, OwnerSink& sink) {
         }
     }
     for (const MemberNumber user : due) {
+        if (!sink.has_room_to_publish(false)) {
+            return;
+        }
         publish_deferred(user, now, sink);
     }
 }

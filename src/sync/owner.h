@@ -30,6 +30,9 @@ class OwnerSink {
   public:
     virtual ~OwnerSink() = default;
     virtual void send_total(const gossip::MemberId& to, const TotalEntry& entry) = 0;
+    /// Whether totals that nobody has asked for may be sent now. Publications without room are put
+    /// off: what is published later is newer.
+    [[nodiscard]] virtual bool has_room_to_publish(bool /*urgent*/) { return true; }
     virtual void send_handover(const gossip::MemberId& to, const HandoverEntry& entry) = 0;
     virtual void send_order(const gossip::MemberId& to, const QuietOrder& order) = 0;
     virtual void ask_name(const gossip::MemberId& to, const LimitKey& key) = 0;
@@ -97,9 +100,7 @@ class Owner {
     [[nodiscard]] std::size_t quiet() const { return quiet_.size(); }
     [[nodiscard]] bool owns(membership::Shard shard) const { return shards_[shard].owned; }
     /// Datagrams with counters that went in or out in the last second.
-    void note_load(std::uint64_t datagrams_per_second) {
-        pacing_.note_second(settings_, datagrams_per_second);
-    }
+    void note_load(double load) { pacing_.note_second(settings_, load); }
     [[nodiscard]] std::uint8_t pace() const { return pacing_.tenths(); }
 
   private:

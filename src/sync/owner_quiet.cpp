@@ -146,20 +146,30 @@ void Owner::order_to_wake(const LimitKey& key, bool all, OwnerSink& sink) {
     if (told == nullptr) {
         return;
     }
-    // Copied: an order to ourselves may come back as a delta at once.
-    std::vector<QuietCell> cells;
+    // Chosen first: an order to ourselves may come back as a delta at once. Those for whom there is
+    // no room are ordered when the limit is looked at again.
+    std::vector<QuietCell> chosen;
     for (QuietCell& cell : told->cells) {
         const bool asked = cell.orders > 0 || all;
-        if (!silence_.is_gone(cell.member) && !cell.no_room && asked) {
-            cells.push_back(cell);
-            ++cell.orders;
+        if (!silence_.is_gone(cell.member) && !cell.no_room && asked && cell.orders <= kOrders) {
+            chosen.push_back(cell);
         }
     }
-    std::erase_if(told->cells, [this](const QuietCell& cell) {
-        return cell.orders > kOrders || silence_.is_gone(cell.member);
-    });
-    for (const QuietCell& cell : cells) {
-        sink.send_order(silence_.id(cell.member), wake_order(key, cell.run, cell.admitted));
+    for (const QuietCell& each : chosen) {
+        if (!sink.has_room_to_publish(true)) {
+            break;
+        }
+        told = quiet_.find(key);
+        QuietCell* cell = told == nullptr ? nullptr : told->find(each.member);
+        if (cell != nullptr) {
+            ++cell->orders;
+            sink.send_order(silence_.id(each.member), wake_order(key, each.run, each.admitted));
+        }
+    }
+    if (told = quiet_.find(key); told != nullptr) {
+        std::erase_if(told->cells, [this](const QuietCell& cell) {
+            return cell.orders > kOrders || silence_.is_gone(cell.member);
+        });
     }
 }
 

@@ -114,6 +114,8 @@ class OwnerView {
     /// Whether the owner knows all counts, and knows that the rate is 0.
     [[nodiscard]] bool quiet(const OriginCounts& own) const;
     [[nodiscard]] bool asked() const { return sent_at_.has_value(); }
+    /// When the owner was last told or asked; only if it was.
+    [[nodiscard]] Instant asked_at() const { return *sent_at_; }
     [[nodiscard]] bool awaiting() const { return unanswered_ > 0; }
     [[nodiscard]] const ReckonedLimit& bucket() const { return bucket_; }
     /// The counts of this run that the owner last acknowledged in its present life.

@@ -12,11 +12,9 @@ namespace weir::sync {
 
 class Pacing {
   public:
-    /// To be called once a second with the number of datagrams of that second, in the direction
-    /// with more of them.
-    void note_second(const SyncSettings& settings, std::uint64_t datagrams) {
-        const double load =
-            static_cast<double>(datagrams) / static_cast<double>(settings.datagrams_per_second);
+    /// To be called once a second with the load of that second: the share that was used of what may
+    /// be sent or received.
+    void note_second(const SyncSettings& settings, double load) {
         excess_ = std::clamp(excess_ + load - kBusy, 0.0, kPatience + 1);
         if (load > kBusy && excess_ > kPatience) {
             tenths_ = std::min<std::uint8_t>(settings.largest_pace, tenths_ + kStep);
@@ -28,8 +26,8 @@ class Pacing {
     [[nodiscard]] std::uint8_t tenths() const { return tenths_; }
 
   private:
-    /// Shares of the bound of datagrams a second. The pace is reduced by a tenth if the load stays
-    /// below kCalm even then.
+    /// Shares of what may be sent or received in a second. The pace is reduced by a tenth if the
+    /// load stays below kCalm even then.
     static constexpr double kBusy = 0.8;
     static constexpr double kCalm = 0.7;
     /// How much load above kBusy passes, in seconds of the bound. A tenfold jump in a fleet of

@@ -54,6 +54,15 @@ class QuietSink {
   public:
     virtual ~QuietSink() = default;
     virtual void send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) = 0;
+    /// Whether an entry may be sent to this owner now. Urgent: the share is full.
+    [[nodiscard]] virtual bool has_room_for_quiet(const gossip::MemberId& /*owner*/,
+                                                  bool /*urgent*/) {
+        return true;
+    }
+    /// How long to wait for this owner's confirmation before anything is said to it again.
+    [[nodiscard]] virtual Duration quiet_answer_wait(const gossip::MemberId& /*owner*/) {
+        return Duration::zero();
+    }
 };
 
 class QuietLimits {
@@ -112,6 +121,8 @@ class QuietLimits {
     };
     // In quiet_telling.cpp.
     void plan(std::uint32_t slot, double before, Instant now);
+    [[nodiscard]] bool has_room(const QuietLimit& limit, const membership::Owners& owners,
+                                QuietSink& sink) const;
     void tell(std::uint32_t slot, const membership::Owners& owners, Instant now, QuietSink& sink);
     [[nodiscard]] QuietEntry entry_of(const QuietLimit& limit) const;
     // In quiet_limits.cpp.

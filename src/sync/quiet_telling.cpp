@@ -24,9 +24,10 @@ constexpr std::uint8_t kMostTries = 11;
 /// After so many entries in vain, within a second, a full share is told to all owners. With 30 % of
 /// all packets lost that happens to one entry of sixty.
 constexpr std::uint8_t kTriesBeforeWaking = 6;
-/// In a tick so many are told: about 45 messages, where the last 64 to each owner are remembered
-/// for its answers. More would be answered in vain, and told again.
+/// In a tick so many are looked at that may have something to tell.
 constexpr std::size_t kToldPerTick = 2000;
+/// An owner to whom there was no room to send is tried again after this time.
+constexpr Duration kPutOff = std::chrono::milliseconds(20);
 /// Before all others that are due.
 constexpr Instant kAtOnce{};
 /// A share so many times above the border is told at once.
@@ -84,12 +85,22 @@ void QuietLimits::tick(const membership::Owners& owners, Instant now, QuietSink&
         }
         const bool news = !limit.known || limit.leaves || limit.share.untold > border ||
                           limit.share.acknowledged < limit.sent || now - limit.told_at >= kSayAgain;
-        if (news) {
+        if (news && has_room(limit, owners, sink)) {
             tell(*slot, owners, now, sink);
+        } else if (news) {
+            ++statistics_.quiet_put_off;
+            due_.add(*slot, now + kPutOff);
         }
     }
     sweep(now);
     previous_tick_ = now;
+}
+
+bool QuietLimits::has_room(const QuietLimit& limit, const membership::Owners& owners,
+                           QuietSink& sink) const {
+    const membership::OwnerList& list = owners.of(membership::shard_of(limit.key.quota));
+    const bool urgent = limit.share.untold > silent_share(limit.low, shares());
+    return list.empty() || sink.has_room_for_quiet(list.front(), urgent);
 }
 
 void QuietLimits::tell(std::uint32_t slot, const membership::Owners& owners, Instant now,
@@ -99,13 +110,14 @@ void QuietLimits::tell(std::uint32_t slot, const membership::Owners& owners, Ins
         ++statistics_.quiet_given_up;
         return;
     }
-    const Duration wait = wait_after(limit.tries);
-    if (limit.tries > 0 && now - limit.sent_at < wait) {
-        due_.add(slot, limit.sent_at + wait);
-        return;
-    }
     const membership::OwnerList& list = owners.of(membership::shard_of(limit.key.quota));
     if (list.empty()) {
+        return;
+    }
+    const gossip::MemberId& owner = list.front();
+    const Duration wait = std::max(wait_after(limit.tries), sink.quiet_answer_wait(owner));
+    if (limit.tries > 0 && now - limit.sent_at < wait) {
+        due_.add(slot, limit.sent_at + wait);
         return;
     }
     ++statistics_.quiet_sent;
@@ -115,8 +127,8 @@ void QuietLimits::tell(std::uint32_t slot, const membership::Owners& owners, Ins
     limit.sent_at = now;
     limit.tries = static_cast<std::uint8_t>(std::min(255, limit.tries + 1));
     const QuietEntry entry = entry_of(limit);
-    due_.add(slot, now + wait_after(limit.tries));
-    sink.send_quiet(list.front(), entry);
+    due_.add(slot, now + std::max(wait_after(limit.tries), sink.quiet_answer_wait(owner)));
+    sink.send_quiet(owner, entry);
 }
 
 QuietEntry QuietLimits::entry_of(const QuietLimit& limit) const {

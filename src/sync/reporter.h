@@ -9,6 +9,7 @@
 // average at least minimum_interval apart; interval_burst more may follow at once. The first delta
 // of a limit is exempt.
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string_view>
@@ -32,6 +33,16 @@ class DeltaSink {
   public:
     virtual ~DeltaSink() = default;
     virtual void send_delta(const gossip::MemberId& owner, const DeltaEntry& entry) = 0;
+    /// Whether a delta may be sent to this owner now. What may not is put off: it is sent later
+    /// with newer counts.
+    [[nodiscard]] virtual bool has_room_for_delta(const gossip::MemberId& /*owner*/,
+                                                  bool /*urgent*/) {
+        return true;
+    }
+    /// How long to wait for this owner's answer before anything is said to it again.
+    [[nodiscard]] virtual Duration delta_answer_wait(const gossip::MemberId& /*owner*/) {
+        return Duration::zero();
+    }
 };
 
 class Reporter {
@@ -111,6 +122,13 @@ class Reporter {
         Instant next{};
         std::size_t limits = 0;
     };
+    /// The owner to which deltas go in a tick, the least need that is sent, and whether any was.
+    struct Opened {
+        Opened(const gossip::MemberId& to, Need need) : owner(to), least(need) {}
+        gossip::MemberId owner;
+        Need least;
+        bool used = false;
+    };
     struct KeyHash {
         std::size_t operator()(const LimitKey& key) const { return hash(key); }
     };
@@ -133,6 +151,16 @@ class Reporter {
     void note_isolation(SyncedLimit& limit, bool isolated, Instant now);
     void install(SyncedLimit& limit, const limiter::LocalCounts& counts, Instant now);
     void send_due(Instant now, DeltaSink& sink);
+    void leave_out_awaited(Instant now, DeltaSink& sink);
+    [[nodiscard]] double priority(const Candidate& candidate, Instant now) const;
+    [[nodiscard]] std::vector<Opened> open_packets(Instant now);
+    [[nodiscard]] static Opened* find_opened(std::vector<Opened>& all,
+                                             const gossip::MemberId& owner) {
+        const auto found = std::find_if(all.begin(), all.end(),
+                                        [&](const Opened& each) { return each.owner == owner; });
+        return found == all.end() ? nullptr : &*found;
+    }
+    void note_rounds(const std::vector<Opened>& opened, Instant now);
     [[nodiscard]] Duration interval_of(std::size_t limits) const;
     [[nodiscard]] std::size_t count_limits(const gossip::MemberId& owner);
     [[nodiscard]] bool may_send(const Candidate& candidate, Instant now);
@@ -161,6 +189,7 @@ class Reporter {
     std::map<gossip::MemberId, Round> rounds_;
     std::vector<std::uint32_t> woken_;  // slots that have become awake since the last tick
     std::vector<LimitKey> dismissed_;   // limits that fall quiet in the next tick
+    bool put_off_ = false;              // the last tick had no room for all deltas that were due
     std::size_t isolated_ = 0;
     Instant previous_tick_{};
     std::uint64_t ticks_ = 0;

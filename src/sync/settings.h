@@ -97,6 +97,9 @@ struct SyncSettings {
     /// The datagrams with counters a second, in each direction, above which an owner asks its
     /// origins for longer keep-alives.
     std::uint32_t datagrams_per_second = 5'000;
+    /// The bytes of counters that a member sends in a second at most. Above four fifths of it an
+    /// owner asks for longer keep-alives, too.
+    double counter_bytes = 1'000'000;
 };
 
 }  // namespace weir::sync

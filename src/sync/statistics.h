@@ -16,12 +16,15 @@ struct SyncStatistics {
     std::uint64_t deltas_sent = 0;
     std::uint64_t deltas_received = 0;
     std::uint64_t deltas_resent = 0;
+    std::uint64_t deltas_put_off = 0;  // they were due, and there was no room to send them
     std::uint64_t totals_sent = 0;
     std::uint64_t totals_received = 0;
     std::uint64_t publications = 0;
+    std::uint64_t publications_put_off = 0;
     std::uint64_t quiet_sent = 0;  // entries of quiet limits
     std::uint64_t quiet_received = 0;
     std::uint64_t quiet_resent = 0;
+    std::uint64_t quiet_put_off = 0;
     std::uint64_t quiet_given_up = 0;  // how often an entry was sent no more, as nobody answered
     std::uint64_t woken = 0;           // limits that this member, as their owner, woke
     std::uint64_t fallen_quiet = 0;    // limits that fell quiet here

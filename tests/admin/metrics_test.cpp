@@ -190,6 +190,7 @@ TEST_CASE("figures come out under their labels") {
              R"(weir_peers{state="dead"} 0)",
              R"(weir_gossip_packets_total{direction="out",type="ping"} 6)",
              R"(weir_gossip_bytes_total{direction="out"} 1000)",
+             R"(weir_gossip_sync_bytes_total 600)",
              R"(weir_gossip_rejected_packets_total{reason="seal"} 7)",
              R"(weir_gossip_refused_values_total{peer="10.0.0.1:7946"} 3)",
              R"(weir_gossip_key_info{use="first",id="0a0b0c0d"} 1)",

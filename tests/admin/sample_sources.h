@@ -55,6 +55,7 @@ inline ClusterFigures sample_cluster() {
     statistics.messages_out = {{"ping", 6}};
     statistics.datagrams_in = 4;
     statistics.bytes_out = 1000;
+    statistics.counter_bytes_out = 600;
     statistics.rejected = {{"seal", 7}};
     statistics.refused_by_peer = {{Endpoint::v4(0x0a000001, 7946), 3}};
     statistics.staleness = std::chrono::milliseconds(250);

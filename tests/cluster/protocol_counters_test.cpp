@@ -4,8 +4,9 @@
 
 #include "cluster/protocol_bytes.h"
 #include "gossip/wire.h"
-#include "sync/delta_packets.h"
+#include "sync/answer_packet.h"
 #include "sync/messages.h"
+#include "sync/tagged_messages.h"
 
 namespace weir::sync {
 namespace {
@@ -89,11 +90,14 @@ TEST_CASE("a delta is what the page says, with all that can be left out and with
 TEST_CASE("a delta message begins with its tag, which its answer repeats with a place") {
     Sink sink;
     std::uint64_t dropped = 0;
-    DeltaPackets packets(sink, dropped);
+    TaggedMessages<SaidCounts, gossip::MessageType::delta> messages(sink, dropped);
+    std::array<std::byte, kMaximumEntrySize> buffer;
+    ByteWriter writer(buffer);
+    encode(writer, full_delta());
     for (int message = 0; message < 3; ++message) {
-        packets.add(kMember, full_delta());
-        packets.add(kMember, full_delta());
-        packets.send_all();
+        messages.add(kMember, writer.written(), said_in(full_delta()), Instant{});
+        messages.add(kMember, writer.written(), said_in(full_delta()), Instant{});
+        messages.send_all(Instant{});
     }
     const Bytes& delta = sink.sent[gossip::MessageType::delta];
     CHECK(difference(page().layout("delta"), delta,

@@ -21,8 +21,8 @@
 #include "membership/owners.h"
 #include "membership/settings.h"
 #include "membership/transport.h"
-#include "sync/delta_packets.h"
 #include "sync/messages.h"
+#include "sync/tagged_messages.h"
 
 namespace weir {
 namespace {
@@ -70,7 +70,9 @@ TEST_CASE("windows, memories and leaps are those of the code") {
                plain(2 * to_seconds(gossip::PacketAge::kHalfWindow)) + " seconds");
     CHECK_SAYS("Totals older than " + seconds(membership::TransportSettings{}.oldest_total) +
                " are refused.");
-    CHECK_SAYS("An origin remembers its last " + std::to_string(sync::DeltaPackets::kRemembered) +
+    using Deltas = sync::TaggedMessages<sync::SaidCounts, gossip::MessageType::delta>;
+    CHECK_SAYS("At most " + std::to_string(Deltas::kWindow) + " messages of one kind");
+    CHECK_SAYS("An origin remembers its last " + std::to_string(Deltas::kRemembered) +
                " delta messages");
     CHECK_SAYS("The shard is the hash modulo " + std::to_string(membership::kShards));
     CHECK(membership::kOwnersPerShard == 3);

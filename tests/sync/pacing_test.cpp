@@ -16,8 +16,7 @@ struct Owner {
     /// Shares of the bound, second by second.
     void seconds(std::initializer_list<double> loads) {
         for (const double load : loads) {
-            pacing.note_second(
-                settings, static_cast<std::uint64_t>(load * settings.datagrams_per_second + 0.5));
+            pacing.note_second(settings, load);
         }
     }
 };

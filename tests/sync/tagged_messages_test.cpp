@@ -1,10 +1,13 @@
-// Deltas and their answers in packets: order, tags, and what each side may leave out.
-#include "sync/delta_packets.h"
+// Deltas and their answers in messages: order, tags, how many may be under way, and what each side
+// may leave out.
+#include "sync/tagged_messages.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "sync/answer_packet.h"
 
 namespace weir::sync {
 namespace {
@@ -55,21 +58,37 @@ TotalEntry total_for(const DeltaEntry& entry) {
     return total;
 }
 
+using namespace std::chrono_literals;
+using DeltaMessages = TaggedMessages<SaidCounts, MessageType::delta>;
+
 struct Fixture {
+    void add(std::uint32_t to, const DeltaEntry& entry) {
+        std::array<std::byte, kMaximumEntrySize> buffer;
+        ByteWriter writer(buffer);
+        encode(writer, entry);
+        messages.add(member(to), writer.written(), said_in(entry), now);
+    }
+    /// Sends one message; its tag is the number of messages to this member before it.
+    void say(std::uint32_t to) {
+        add(to, delta(1));
+        messages.send_all(now);
+    }
+
     Sink sink;
     std::uint64_t dropped = 0;
-    DeltaPackets packets{sink, dropped};
+    Instant now{1h};
+    DeltaMessages messages{sink, dropped};
 };
 
 TEST_CASE_FIXTURE(Fixture, "the deltas of a tick for one owner share messages, each with a tag") {
     for (std::uint32_t i = 0; i < 100; ++i) {
-        packets.add(member(1), delta(i));
+        add(1, delta(i));
         if (i < 3) {
-            packets.add(member(2), delta(i));
+            add(2, delta(i));
         }
     }
-    packets.send_all();
-    packets.send_all();
+    messages.send_all(now);
+    messages.send_all(now);
     std::vector<std::uint64_t> order;
     std::size_t to_second = 0;
     for (const Sink::Sent& sent : sink.sent) {
@@ -79,7 +98,7 @@ TEST_CASE_FIXTURE(Fixture, "the deltas of a tick for one owner share messages, e
             continue;
         }
         ByteReader reader(sent.payload);
-        const auto* said = packets.find(member(1), read_delta_head(reader));
+        const auto* said = messages.answered(member(1), read_delta_head(reader), now);
         REQUIRE(said != nullptr);
         for (const SaidCounts& each : *said) {
             CHECK(said_in(decode_delta(reader)) == each);
@@ -92,23 +111,85 @@ TEST_CASE_FIXTURE(Fixture, "the deltas of a tick for one owner share messages, e
     CHECK(sink.sent.size() == 4);  // 100 deltas of about 25 bytes in three, and the other owner's
     REQUIRE(order.size() == 100);
     CHECK(std::is_sorted(order.begin(), order.end()));
-    CHECK(packets.find(member(2), 1) == nullptr);
-    CHECK(packets.find(member(3), 0) == nullptr);
+    CHECK(messages.answered(member(2), 1, now) == nullptr);
+    CHECK(messages.answered(member(3), 0, now) == nullptr);
 }
 
 TEST_CASE_FIXTURE(Fixture, "the oldest message is forgotten, and so is an owner that is gone") {
-    for (std::uint32_t i = 0; i <= DeltaPackets::kRemembered; ++i) {
-        packets.add(member(1), delta(i));
-        packets.send_all();
+    for (std::uint32_t i = 0; i <= DeltaMessages::kRemembered; ++i) {
+        add(1, delta(i));
+        messages.send_all(now);
     }
-    CHECK(packets.find(member(1), 0) == nullptr);
-    CHECK(packets.find(member(1), 1) != nullptr);
-    packets.forget(member(1));
-    CHECK(packets.find(member(1), 1) == nullptr);
+    CHECK(messages.answered(member(1), 0, now) == nullptr);
+    CHECK(messages.answered(member(1), 1, now) != nullptr);
+    messages.forget(member(1));
+    CHECK(messages.answered(member(1), 1, now) == nullptr);
     sink.full = true;
-    packets.add(member(1), delta(1));
-    packets.send_all();
+    add(1, delta(1));
+    messages.send_all(now);
     CHECK(dropped == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "no more messages are under way than an owner has answered for") {
+    for (std::size_t i = 0; i < DeltaMessages::kWindow; ++i) {
+        CHECK(messages.has_room(member(1), now));
+        say(1);
+    }
+    CHECK_FALSE(messages.has_room(member(1), now));
+    CHECK(messages.has_room(member(2), now));
+    now += 10ms;
+    CHECK_FALSE(messages.has_room(member(1), now));
+    REQUIRE(messages.answered(member(1), 3, now) != nullptr);
+    CHECK(messages.has_room(member(1), now));
+    say(1);
+    CHECK_FALSE(messages.has_room(member(1), now));
+    REQUIRE(messages.answered(member(1), 3, now) != nullptr);  // the rest of the answer
+    CHECK_FALSE(messages.has_room(member(1), now));
+    // What is lost holds nobody up for ever.
+    now += messages.answer_wait(member(1));
+    CHECK(messages.has_room(member(1), now));
+}
+
+TEST_CASE_FIXTURE(Fixture, "who does not answer is waited for twice as long after each window") {
+    Duration longest = messages.answer_wait(member(1));
+    CHECK(longest == AnswerTime::kShortest);
+    std::size_t sent = 0;
+    for (const Instant end = now + 60s; now < end; now += 10ms) {
+        while (messages.has_room(member(1), now)) {
+            say(1);
+            ++sent;
+        }
+        CHECK(messages.answer_wait(member(1)) >= longest);
+        longest = messages.answer_wait(member(1));
+    }
+    CHECK(longest >= 16 * AnswerTime::kShortest);
+    CHECK(sent < 70 * DeltaMessages::kWindow);
+    now += longest;
+    say(1);
+    now += 2ms;
+    REQUIRE(messages.answered(member(1), static_cast<std::uint16_t>(sent), now) != nullptr);
+    CHECK(messages.answer_wait(member(1)) == AnswerTime::kShortest);
+}
+
+TEST_CASE("the wait follows what answers take") {
+    AnswerTime time;
+    for (int i = 0; i < 50; ++i) {
+        time.note(2ms);
+    }
+    CHECK(time.wait() == AnswerTime::kShortest);
+    for (int i = 0; i < 50; ++i) {
+        time.note(300ms);
+    }
+    CHECK(time.wait() > 550ms);
+    CHECK(time.wait() <= 600ms);
+    time.note(20ms);
+    CHECK(time.wait() == AnswerTime::kShortest);
+    time.note(100ms);  // one that was held up
+    CHECK(time.wait() == AnswerTime::kShortest);
+    for (int i = 0; i < 50; ++i) {
+        time.note(10s);
+    }
+    CHECK(time.wait() == AnswerTime::kLongest);
 }
 
 TEST_CASE_FIXTURE(Fixture, "answers say nothing twice, say what differs, and may be none") {

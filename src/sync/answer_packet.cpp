@@ -1,4 +1,4 @@
-#include "sync/delta_packets.h"
+#include "sync/answer_packet.h"
 
 #include <array>
 #include <optional>
@@ -13,58 +13,6 @@ void append_bytes(std::vector<std::byte>& to, ByteSpan bytes) {
 }
 
 }  // namespace
-
-void DeltaPackets::add(const gossip::MemberId& owner, const DeltaEntry& entry) {
-    Buffer buffer;
-    ByteWriter writer(buffer);
-    encode(writer, entry);
-    Line& line = lines_[owner];
-    if (line.open.size() + writer.size() > gossip::kMaximumPayload) {
-        send(owner, line);
-    }
-    if (line.open.empty()) {
-        std::array<std::byte, 3> bytes;
-        ByteWriter head(bytes);
-        write_delta_head(head, line.next_tag);
-        append_bytes(line.open, head.written());
-    }
-    append_bytes(line.open, writer.written());
-    line.said.push_back(said_in(entry));
-}
-
-void DeltaPackets::send(const gossip::MemberId& owner, Line& line) {
-    if (!sink_.send(owner, gossip::MessageType::delta, line.open)) {
-        dropped_ += line.said.size();
-    }
-    line.open.clear();
-    if (line.sent.size() == kRemembered) {
-        line.sent.pop_front();
-    }
-    line.sent.push_back({line.next_tag++, std::move(line.said)});
-    line.said.clear();
-}
-
-void DeltaPackets::send_all() {
-    for (auto& [owner, line] : lines_) {
-        if (!line.open.empty()) {
-            send(owner, line);
-        }
-    }
-}
-
-const std::vector<SaidCounts>* DeltaPackets::find(const gossip::MemberId& owner,
-                                                  std::uint16_t tag) const {
-    const auto line = lines_.find(owner);
-    if (line == lines_.end()) {
-        return nullptr;
-    }
-    for (const Message& message : line->second.sent) {
-        if (message.tag == tag) {
-            return &message.said;
-        }
-    }
-    return nullptr;
-}
 
 AnswerPacket::AnswerPacket(gossip::MessageSink& sink, const gossip::MemberId& to, std::uint16_t tag,
                            std::uint64_t& dropped)

@@ -1,0 +1,138 @@
+// Which deltas go to which owner in a tick (the origin's side).
+#include <algorithm>
+#include <utility>
+
+#include "sync/reporter.h"
+
+namespace weir::sync {
+
+bool Reporter::may_send(const Candidate& candidate, Instant now) {
+    const SyncedLimit& limit = slots_[candidate.slot];
+    const OwnerView& view = limit.views[candidate.view];
+    if (view.owner() == self_ || !view.asked()) {
+        return true;
+    }
+    const auto known = rounds_.find(view.owner());
+    if (known == rounds_.end()) {
+        return true;
+    }
+    const Round& round = known->second;
+    // Limits that are not hot are not looked at in each tick: another might always be before them.
+    const bool waits = candidate.need != Need::urgent && limit.hot();
+    const Duration interval = waits ? interval_of(round.limits) : settings_.minimum_interval;
+    // A tenth is left for ticks that come a little early.
+    const bool waited = now - round.last >= interval * 9 / 10;
+    // At an edge rates that are told in the middle of its burst have requests reckoned that do not
+    // come: it would refuse the last one of the burst.
+    if (limit.parameters.edge() || round.limits > settings_.few_limits) {
+        return waited;
+    }
+    return round.next <= now + settings_.minimum_interval / 10;
+}
+
+/// The more limits an owner hears of, the longer a datagram may wait to be full.
+Duration Reporter::interval_of(std::size_t limits) const {
+    const std::size_t more = limits > settings_.few_limits ? limits - settings_.few_limits : 0;
+    const auto longest = std::max(settings_.minimum_interval, settings_.longest_interval);
+    return std::min(longest, settings_.minimum_interval * static_cast<Duration::rep>(1 + 2 * more));
+}
+
+/// Who has not answered yet is not asked again sooner than its answers have taken lately.
+void Reporter::leave_out_awaited(Instant now, DeltaSink& sink) {
+    std::erase_if(candidates_, [&](const Candidate& candidate) {
+        const OwnerView& view = slots_[candidate.slot].views[candidate.view];
+        return view.owner() != self_ && view.awaiting() &&
+               now - view.asked_at() < sink.delta_answer_wait(view.owner());
+    });
+}
+
+/// What is sent first where there is no room for all: what is new or has leapt, then what is near
+/// its limit, where each second of waiting counts as much as the whole way to the limit.
+double Reporter::priority(const Candidate& candidate, Instant now) const {
+    constexpr double kFirst = 100;
+    const SyncedLimit& limit = slots_[candidate.slot];
+    const OwnerView& view = limit.views[candidate.view];
+    if (candidate.need == Need::urgent || !view.asked()) {
+        return kFirst;
+    }
+    const double low = std::max(limit.parameters.low, limit.own.typical);
+    return std::clamp(view.bucket().level / low, 0.0, 2.0) + to_seconds(now - view.asked_at());
+}
+
+/// The owners to whom a packet goes in this tick, and the least need that rides along: what is
+/// half-way, or more where a limit that is not hot has opened it.
+std::vector<Reporter::Opened> Reporter::open_packets(Instant now) {
+    std::vector<Opened> all;
+    for (const Candidate& candidate : candidates_) {
+        if (candidate.need < Need::must || !may_send(candidate, now)) {
+            continue;
+        }
+        const SyncedLimit& limit = slots_[candidate.slot];
+        Opened* one = find_opened(all, limit.views[candidate.view].owner());
+        if (one == nullptr) {
+            one = &all.emplace_back(limit.views[candidate.view].owner(), Need::ride_along);
+        }
+        if (!limit.hot()) {
+            one->least = Need::together;
+        }
+    }
+    return all;
+}
+
+void Reporter::send_due(Instant now, DeltaSink& sink) {
+    leave_out_awaited(now, sink);
+    if (std::exchange(put_off_, false)) {
+        std::stable_sort(candidates_.begin(), candidates_.end(),
+                         [&](const Candidate& one, const Candidate& other) {
+                             return priority(one, now) > priority(other, now);
+                         });
+    }
+    std::vector<Opened> opened = open_packets(now);
+    for (const Candidate& candidate : candidates_) {
+        SyncedLimit& limit = slots_[candidate.slot];
+        OwnerView& view = limit.views[candidate.view];
+        Opened* packet = find_opened(opened, view.owner());
+        if (packet == nullptr || candidate.need < packet->least) {
+            continue;
+        }
+        const bool urgent = candidate.need == Need::urgent || !view.asked();
+        if (!sink.has_room_for_delta(view.owner(), urgent)) {
+            put_off_ = true;
+            ++statistics_.deltas_put_off;
+            continue;
+        }
+        packet->used = true;
+        if (view.awaiting()) {
+            ++statistics_.deltas_resent;
+        }
+        ++statistics_.deltas_sent;
+        const DeltaEntry entry = limit.delta(settings_, view, now);
+        view.sent(limit.own, now);
+        sink.send_delta(view.owner(), entry);
+    }
+    note_rounds(opened, now);
+}
+
+void Reporter::note_rounds(const std::vector<Opened>& opened, Instant now) {
+    const Duration credit = settings_.minimum_interval * settings_.interval_burst;
+    for (const Opened& packet : opened) {
+        if (packet.used) {
+            Round& round = rounds_[packet.owner];
+            round.last = now;
+            round.next = std::max(round.next, now - credit) + settings_.minimum_interval;
+            round.limits = count_limits(packet.owner);
+        }
+    }
+}
+
+/// Limits awake here that the owner is told of.
+std::size_t Reporter::count_limits(const gossip::MemberId& owner) {
+    constexpr std::size_t kMany = 256;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < std::min(kMany, awake_.size()); ++i) {
+        count += slots_[awake_[i]].view_of(owner) != nullptr ? 1U : 0U;
+    }
+    return count;
+}
+
+}  // namespace weir::sync

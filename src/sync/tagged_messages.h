@@ -1,0 +1,178 @@
+#pragma once
+// Packs the entries of one tick: all for one receiver go into as few messages as hold them. Each
+// message has a tag, which the answer repeats, so that what was said is looked up here and need not
+// be repeated. Belongs to the control thread; borrows the sink.
+//
+// Nobody is sent more than can be answered: at most kWindow messages to a receiver wait for an
+// answer at once. A message waits for twice as long as answers have taken lately, and twice as long
+// again for each whole window that was sent since the last answer. After that it counts as lost; an answer that comes later is still of
+// use.
+//
+// Invariant: for each receiver at most the kRemembered newest messages are remembered. The answer
+// to a forgotten message is of no use.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/instant.h"
+#include "gossip/wire.h"
+#include "sync/messages.h"
+
+namespace weir::sync {
+
+/// How long answers take. Single answers that were held up do not count for much: the estimate falls
+/// at once and grows by an eighth of what is missing. A plain value.
+class AnswerTime {
+  public:
+    void note(Duration measured) {
+        measured = std::max(Duration::zero(), measured);
+        const bool shorter = !usual_ || measured < *usual_;
+        usual_ = shorter ? measured : *usual_ + (measured - *usual_) / 8;
+    }
+    /// How long to wait for an answer: twice as long as usual.
+    [[nodiscard]] Duration wait() const {
+        return std::clamp(2 * usual_.value_or(Duration::zero()), kShortest, kLongest);
+    }
+    static constexpr Duration kShortest = std::chrono::milliseconds(60);
+    static constexpr Duration kLongest = std::chrono::seconds(1);
+
+  private:
+    std::optional<Duration> usual_;
+};
+
+template <class Said, gossip::MessageType kType>
+class TaggedMessages {
+  public:
+    /// Messages that may wait for an answer at once.
+    static constexpr std::size_t kWindow = 24;
+    static constexpr std::size_t kRemembered = 2 * kWindow;
+    static constexpr std::size_t kMostDoublings = 4;
+
+    /// `dropped` counts entries that could not be sent.
+    TaggedMessages(gossip::MessageSink& sink, std::uint64_t& dropped)
+        : sink_(sink), dropped_(dropped) {}
+
+    /// `entry` is the encoded entry.
+    void add(const gossip::MemberId& to, ByteSpan entry, const Said& said, Instant now) {
+        Line& line = lines_[to];
+        if (line.open.size() + entry.size() > gossip::kMaximumPayload) {
+            send(to, line, now);
+        }
+        if (line.open.empty()) {
+            std::array<std::byte, 3> bytes;
+            ByteWriter head(bytes);
+            write_delta_head(head, line.next_tag);
+            line.open.assign(head.written().begin(), head.written().end());
+            filling_ += line.open.size();
+        }
+        filling_ += entry.size();
+        line.open.insert(line.open.end(), entry.begin(), entry.end());
+        line.said.push_back(said);
+    }
+    /// The bytes of the messages that are being filled.
+    [[nodiscard]] std::size_t filling() const { return filling_; }
+    /// Sends what was added since the last call.
+    void send_all(Instant now) {
+        for (auto& [to, line] : lines_) {
+            if (!line.open.empty()) {
+                send(to, line, now);
+            }
+        }
+    }
+    /// Whether one more message may be under way.
+    [[nodiscard]] bool has_room(const gossip::MemberId& to, Instant now) const {
+        const auto line = lines_.find(to);
+        return line == lines_.end() || line->second.waiting(now) < kWindow;
+    }
+    /// How long this receiver is waited for before something is said again.
+    [[nodiscard]] Duration answer_wait(const gossip::MemberId& to) const {
+        const auto line = lines_.find(to);
+        return line == lines_.end() ? AnswerTime::kShortest : line->second.wait();
+    }
+    /// What was said in the message with this tag, which has been answered now; nullptr if it was
+    /// forgotten or never sent. Valid until the next call.
+    [[nodiscard]] std::vector<Said>* answered(const gossip::MemberId& by, std::uint16_t tag,
+                                              Instant now) {
+        const auto line = lines_.find(by);
+        if (line == lines_.end()) {
+            return nullptr;
+        }
+        std::deque<Message>& sent = line->second.sent;
+        const auto message = std::find_if(sent.begin(), sent.end(),
+                                          [tag](const Message& each) { return each.tag == tag; });
+        if (message == sent.end()) {
+            return nullptr;
+        }
+        if (!std::exchange(message->answered, true)) {
+            line->second.time.note(now - message->at);
+            line->second.in_vain = 0;
+        }
+        return &message->said;
+    }
+    void forget(const gossip::MemberId& receiver) {
+        if (const auto line = lines_.find(receiver); line != lines_.end()) {
+            WEIR_ASSERT(line->second.open.size() <= filling_);
+            filling_ -= line->second.open.size();
+            lines_.erase(line);
+        }
+    }
+    void clear() {
+        lines_.clear();
+        filling_ = 0;
+    }
+
+  private:
+    struct Message {
+        std::uint16_t tag = 0;
+        bool answered = false;
+        Instant at{};
+        std::vector<Said> said;
+    };
+    struct Line {
+        std::uint16_t next_tag = 0;
+        std::vector<std::byte> open;  // payload of the message that is being filled
+        std::vector<Said> said;
+        std::deque<Message> sent;  // oldest first
+        AnswerTime time;
+        std::size_t in_vain = 0;  // messages since the last answer
+
+        [[nodiscard]] Duration wait() const {
+            const std::size_t doublings = std::min(in_vain / kWindow, kMostDoublings);
+            return std::min(AnswerTime::kLongest, time.wait() * (1 << doublings));
+        }
+        [[nodiscard]] std::size_t waiting(Instant now) const {
+            const Duration longest = wait();
+            return static_cast<std::size_t>(
+                std::count_if(sent.begin(), sent.end(), [&](const Message& each) {
+                    return !each.answered && now - each.at < longest;
+                }));
+        }
+    };
+    void send(const gossip::MemberId& to, Line& line, Instant now) {
+        if (!sink_.send(to, kType, line.open)) {
+            dropped_ += line.said.size();
+        }
+        WEIR_ASSERT(line.open.size() <= filling_);
+        filling_ -= line.open.size();
+        line.open.clear();
+        if (line.sent.size() == kRemembered) {
+            line.sent.pop_front();
+        }
+        line.sent.push_back({line.next_tag++, false, now, std::exchange(line.said, {})});
+        ++line.in_vain;
+    }
+
+    gossip::MessageSink& sink_;
+    std::uint64_t& dropped_;
+    std::map<gossip::MemberId, Line> lines_;
+    std::size_t filling_ = 0;
+};
+
+}  // namespace weir::sync
