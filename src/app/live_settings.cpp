@@ -80,6 +80,7 @@ std::shared_ptr<const proxy::Snapshot> LiveSettings::snapshot() const {
         static_cast<const config::ServingSettings&>(settings_);
     snapshot->router = router_;
     snapshot->upstream = upstream_;
+    snapshot->upstream_host = host_of(settings_.upstream);
     if (settings_.check) {
         snapshot->check_clients = settings_.check->clients;
     }

@@ -92,13 +92,17 @@ std::string to_string(const ListenAddress& address) {
     return address.is_unix() ? "unix:" + address.path : weir::to_string(address.endpoint);
 }
 
-std::string to_string(const UpstreamAddress& address) {
+std::string host_of(const UpstreamAddress& address) {
     if (address.is_unix()) {
-        return "unix:" + address.path;
+        return "localhost";
     }
     const bool is_v6 = address.host.find(':') != std::string::npos;
     const std::string host = is_v6 ? "[" + address.host + "]" : address.host;
-    return "http://" + host + ":" + std::to_string(address.port);
+    return host + ":" + std::to_string(address.port);
+}
+
+std::string to_string(const UpstreamAddress& address) {
+    return address.is_unix() ? "unix:" + address.path : "http://" + host_of(address);
 }
 
 bool AddressBlock::contains(const Endpoint& endpoint) const {

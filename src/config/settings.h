@@ -42,6 +42,8 @@ struct UpstreamAddress {
 };
 
 [[nodiscard]] std::string to_string(const UpstreamAddress& address);
+/// What a Host field for this upstream holds: "app:3000", or "localhost" for a unix socket.
+[[nodiscard]] std::string host_of(const UpstreamAddress& address);
 
 /// Where a sidecar finds its peers: one literal address, or a DNS name that is looked up again and
 /// again and all of whose addresses are seeds.

@@ -205,7 +205,7 @@ constexpr std::array kFields = {
     SettingField{"headers.quota", "true or false", "true", "",
         "Name the refusing quota in `X-Weir-Quota`.", false, next_request, WEIR_BOOLEAN(headers.quota)},
     SettingField{"headers.via", "true or false", "true", "",
-        "Add `Via: 1.1 weir`.", false, next_request, WEIR_BOOLEAN(headers.via)},
+        "Add `Via: 1.1 weir`, or `1.0` to what came as HTTP/1.0.", false, next_request, WEIR_BOOLEAN(headers.via)},
     SettingField{"headers.forwarded", "true or false", "true", "",
         "Add `X-Forwarded-For`, `-Proto` and `-Host`; otherwise a client's own pass as they came.", false, next_request, WEIR_BOOLEAN(headers.forwarded)},
     SettingField{"headers.request_id", "true or false", "true", "",

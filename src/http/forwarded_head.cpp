@@ -8,7 +8,10 @@
 namespace weir::http {
 namespace {
 
-constexpr std::string_view kVia = "Via: 1.1 weir\r\n";
+/// What weir adds to Via: the version of the message that it received (RFC 9110, 7.6.3).
+constexpr std::string_view via(unsigned minor_version) {
+    return minor_version == 0 ? "Via: 1.0 weir\r\n" : "Via: 1.1 weir\r\n";
+}
 constexpr std::string_view kListSeparator = ", ";
 constexpr std::size_t kMaxAddress = 64;
 constexpr std::size_t kMaxScheme = 8;
@@ -112,14 +115,20 @@ void ForwardedHead::build(const RequestHead& head, const RequestForwarding& forw
     if (forwarding.request_id) {
         choose_request_id(head.fields(), forwarding.made_request_id, random);
     }
+    const bool old = head.minor_version() == 0;
     request_line(head);
+    if (old && !head.fields().contains(FieldId::host)) {
+        host_of_old_client(head, forwarding.host_line);
+    }
     const FieldIds own_id = keep_request_id_ ? 0 : bit(FieldId::x_request_id);
-    original_fields(head.fields(), kHopByHop | replaced(forwarding) | own_id);
+    // An expectation means nothing in HTTP/1.0 (RFC 9110, 10.1.1), but would in what is sent here.
+    const FieldIds expectation = old ? bit(FieldId::expect) : 0;
+    original_fields(head.fields(), kHopByHop | replaced(forwarding) | own_id | expectation);
     if (forwarding.forwarded) {
         forwarded_fields(head, forwarding);
     }
     if (forwarding.via) {
-        add(kVia);
+        add(via(head.minor_version()));
     }
     if (!forwarding.extra.empty()) {
         flush();
@@ -130,9 +139,7 @@ void ForwardedHead::build(const RequestHead& head, const RequestForwarding& forw
         add(request_id_);
         add("\r\n");
     }
-    if (head.minor_version() == 0) {
-        add("Connection: keep-alive\r\n");
-    } else if (head.accepts_trailers()) {
+    if (!old && head.accepts_trailers()) {
         add("TE: trailers\r\nConnection: TE\r\n");
     }
     add("\r\n");
@@ -140,19 +147,38 @@ void ForwardedHead::build(const RequestHead& head, const RequestForwarding& forw
 }
 
 void ForwardedHead::request_line(const RequestHead& head) {
-    const auto line = head.bytes().substr(head.start(), head.first_line_size());
+    // A proxy sends its own version (RFC 9112, 2.3). With the client's 1.0 the upstream would close
+    // its connection after each response.
+    constexpr std::string_view kEnd = "1\r\n";
+    const bool old = head.minor_version() == 0;
+    const auto line_end = head.start() + head.first_line_size() - (old ? kEnd.size() : 0);
+    const auto line = head.bytes().substr(head.start(), line_end - head.start());
     if (!head.is_absolute_form()) {
         original(line);
-        return;
+    } else {
+        // An origin server is sent the origin form (RFC 9112, 3.2.1).
+        original(line.substr(0, head.method_text().size() + 1));
+        const auto rest = head.bytes().substr(head.path_offset(), line_end - head.path_offset());
+        if (!rest.starts_with('/')) {
+            add("/");
+        }
+        original(rest);
     }
-    // An origin server is sent the origin form (RFC 9112, 3.2.1).
-    const auto line_end = head.start() + head.first_line_size();
-    original(line.substr(0, head.method_text().size() + 1));
-    const auto rest = head.bytes().substr(head.path_offset(), line_end - head.path_offset());
-    if (!rest.starts_with('/')) {
-        add("/");
+    if (old) {
+        add(kEnd);
     }
-    original(rest);
+}
+
+/// HTTP/1.1 requires Host (RFC 9112, 3.2), which a client of HTTP/1.0 need not send. A target in
+/// absolute form names the host as well.
+void ForwardedHead::host_of_old_client(const RequestHead& head, std::string_view host_line) {
+    if (head.host().empty()) {
+        flush();
+        return original(host_line);
+    }
+    add("Host: ");
+    add(head.host());
+    add("\r\n");
 }
 
 void ForwardedHead::forwarded_fields(const RequestHead& head, const RequestForwarding& forwarding) {
@@ -224,7 +250,7 @@ void ForwardedHead::build(const ResponseHead& head, const ResponseForwarding& fo
     }
     original_fields(head.fields(), kHopByHop | misplaced_framing(head.status()));
     if (forwarding.via) {
-        add(kVia);
+        add(via(head.minor_version()));
     }
     if (!head.is_interim()) {
         flush();

@@ -32,6 +32,9 @@ struct RequestForwarding {
     bool forwarded = true;   ///< write X-Forwarded-For, -Proto and -Host
     bool via = true;         ///< write Via
     bool request_id = true;  ///< keep a valid X-Request-Id, or else write `made_request_id`
+    /// The field line that names the upstream, with CRLF, for requests of HTTP/1.0 that name no
+    /// host.
+    std::string_view host_line = "Host: localhost\r\n";
     std::string_view made_request_id{};  ///< at most 64 bytes; empty: build() makes one
     /// Complete field lines to add, each with CRLF.
     std::string_view extra{};
@@ -54,8 +57,8 @@ class ForwardedHead {
     ForwardedHead(const ForwardedHead&) = delete;
     ForwardedHead& operator=(const ForwardedHead&) = delete;
 
-    /// The head for the upstream. A target in absolute form is written in origin form. A request of
-    /// HTTP/1.0 stays one, so that the response is never chunked; it gets Connection: keep-alive.
+    /// The head for the upstream, always of HTTP/1.1. A target in absolute form is written in
+    /// origin form.
     void build(const RequestHead& head, const RequestForwarding& forwarding, Random& random);
     /// The head for the client, always of HTTP/1.1.
     void build(const ResponseHead& head, const ResponseForwarding& forwarding);
@@ -72,6 +75,7 @@ class ForwardedHead {
     void add(std::string_view text);
     void flush();
     void request_line(const RequestHead& head);
+    void host_of_old_client(const RequestHead& head, std::string_view host_line);
     void original_fields(const Fields& fields, FieldIds left_out);
     void forwarded_fields(const RequestHead& head, const RequestForwarding& forwarding);
     void forwarded_for(const Fields& fields, const RequestForwarding& forwarding);

@@ -28,7 +28,7 @@ struct GatePolicy {
     bool skip_leading_empty_line = true;
     /// Accept HTTP/1.0 without Host: only HTTP/1.1 requires it (RFC 9112, 3.2). Without Host no
     /// route can match by host.
-    bool host_optional_in_http_1_0 = false;
+    bool host_optional_in_http_1_0 = true;
     /// Accept any token as a method (RFC 9110, 9.1). Off: only upper-case letters, '-' and '_'.
     bool any_token_as_method = false;
     /// Accept characters that RFC 3986, 3.3 and 3.4, forbids and that browsers send nevertheless

@@ -159,6 +159,10 @@ Rejection RequestGate::absolute_target() {
     if (!is_valid_host(authority)) {
         return Rejection::bad_target;
     }
+    if (head_.host().empty()) {  // only of HTTP/1.0; the target says what Host would
+        head_.host_offset_ = static_cast<std::uint32_t>(head_.target_offset_ + colon + 3);
+        head_.host_size_ = static_cast<std::uint32_t>(size);
+    }
     const std::string_view port = http ? ":80" : ":443";
     if (!equals_ignoring_case(without_default_port(authority, port),
                               without_default_port(head_.host(), port))) {

@@ -1,9 +1,9 @@
 #pragma once
 // The head of a request, parsed in place: views and offsets into the connection's buffer. The bytes
 // are not changed, and they are what is forwarded. A strict gate checks every head: one that is
-// `complete` has exactly one valid Host, one unambiguous framing, no control bytes and no folded
-// lines (rejection.h lists the rules). Nothing may be routed, charged or forwarded before parse()
-// has returned `complete`.
+// `complete` has exactly one valid Host (in HTTP/1.0 at most one), one unambiguous framing, no
+// control bytes and no folded lines (rejection.h lists the rules). Nothing may be routed, charged
+// or forwarded before parse() has returned `complete`.
 //
 // One object serves many messages, with reset() between them; it allocates nothing once the field
 // table has grown to its size. Not thread-safe. The buffer belongs to the caller. It may grow or
@@ -52,8 +52,8 @@ class RequestHead {
     [[nodiscard]] std::string_view query() const { return text(query_offset_, query_size_); }
     [[nodiscard]] bool has_query() const { return has_query_; }
     [[nodiscard]] bool is_absolute_form() const { return absolute_form_; }
-    /// Host and port as written in Host; a target in absolute form names the same. Empty only for
-    /// HTTP/1.0 without Host.
+    /// Host and port as written in Host; a target in absolute form names the same. Without Host,
+    /// which only HTTP/1.0 allows, those of the target, and empty if it names none.
     [[nodiscard]] std::string_view host() const { return text(host_offset_, host_size_); }
     /// 0 or 1.
     [[nodiscard]] unsigned minor_version() const { return minor_version_; }

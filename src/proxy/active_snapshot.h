@@ -24,6 +24,8 @@ struct ActiveSnapshot {
     http::GatePolicy gate;
     http::ResponsePolicy response;
     http::ChunkedLimits chunked;
+    /// The Host field of requests that name no host.
+    std::string host_line;
     /// The field line that a front tier adds to the requests that it has judged.
     std::string judged_line;
 };

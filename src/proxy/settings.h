@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "config/settings.h"
@@ -31,6 +32,8 @@ struct Snapshot : config::ServingSettings {
     /// Where requests are forwarded to: the addresses of one service. When one refuses, the next
     /// one is tried.
     std::vector<net::SocketAddress> upstream{};
+    /// The upstream's name and port as a Host field has them, for requests that name no host.
+    std::string upstream_host = "localhost";
     /// The clients that may use the check listener; empty: all.
     std::vector<config::AddressBlock> check_clients{};
 };

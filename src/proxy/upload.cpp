@@ -50,6 +50,7 @@ bool Upload::send_head() {
          .forwarded = headers.forwarded,
          .via = headers.via,
          .request_id = headers.request_id,
+         .host_line = snapshot_.host_line,
          .made_request_id = client_.request_id,
          .extra = announces_judged_ ? std::string_view(snapshot_.judged_line) : std::string_view()},
         client_.worker.random());

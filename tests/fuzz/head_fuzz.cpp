@@ -91,7 +91,10 @@ void check_request(std::string_view text, std::size_t cut) {
     WEIR_ASSERT(again.parse(text_forwarded, wide) == ParseState::complete);
     WEIR_ASSERT(again.size() == text_forwarded.size());
     WEIR_ASSERT(again.path() == whole.path() && again.query() == whole.query());
-    WEIR_ASSERT(again.host() == whole.host() && again.body() == whole.body());
+    // A client of HTTP/1.0 may name no host, but the upstream is always told one.
+    WEIR_ASSERT(again.minor_version() == 1);
+    WEIR_ASSERT(again.host() == (whole.host().empty() ? "localhost" : whole.host()));
+    WEIR_ASSERT(again.body() == whole.body());
 }
 
 void check_response(std::string_view text) {

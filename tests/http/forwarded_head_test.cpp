@@ -71,8 +71,26 @@ TEST_CASE("a target in absolute form is forwarded in origin form") {
           "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     CHECK(forward("\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", kBare) ==
           "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+}
+
+TEST_CASE("a request of HTTP/1.0 is forwarded as one of HTTP/1.1, with a Host") {
     CHECK(forward("GET / HTTP/1.0\r\nHost: a\r\n\r\n", kBare) ==
-          "GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n");
+          "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(forward("\r\nGET http://a/x?y HTTP/1.0\r\nA: b\r\n\r\n", kBare) ==
+          "GET /x?y HTTP/1.1\r\nHost: a\r\nA: b\r\n\r\n");
+    CHECK(forward("GET http://a HTTP/1.0\r\nHost: a\r\n\r\n", kBare) ==
+          "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    auto named = kBare;
+    named.host_line = "Host: app:3000\r\n";
+    CHECK(forward("OPTIONS / HTTP/1.0\r\n\r\n", named) ==
+          "OPTIONS / HTTP/1.1\r\nHost: app:3000\r\n\r\n");
+    // What means nothing in HTTP/1.0 must not begin to mean something.
+    CHECK(forward("PUT / HTTP/1.0\r\nHost: a\r\nExpect: 100-continue\r\nTE: trailers\r\n"
+                  "Content-Length: 1\r\n\r\n",
+                  kBare) == "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n");
+    named.via = true;
+    CHECK(forward("GET / HTTP/1.0\r\nVia: 1.1 x\r\n\r\n", named) ==
+          "GET / HTTP/1.1\r\nHost: app:3000\r\nVia: 1.1 x\r\nVia: 1.0 weir\r\n\r\n");
 }
 
 TEST_CASE("X-Forwarded fields of clients that are not trusted are replaced") {
@@ -169,6 +187,7 @@ TEST_CASE("responses lose hop-by-hop fields and speak HTTP/1.1") {
           "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
     CHECK(answer("HTTP/1.1 200 OK\r\n\r\n", plain) ==
           "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+    CHECK(answer("HTTP/1.0 204 No\r\n\r\n", {}) == "HTTP/1.1 204 No\r\nVia: 1.0 weir\r\n\r\n");
     plain.extra = "RateLimit: x\r\n";
     plain.via = true;
     plain.client_minor_version = 0;

@@ -59,3 +59,29 @@ TEST_CASE("an HTTP/1.0 client sees a broken-off chunked answer as broken off") {
     CHECK(client.closing() == Closing::reset);
     CHECK(proxy[Ending::upstream_truncated] == 1);
 }
+
+TEST_CASE("requests of HTTP/1.0 share a connection of HTTP/1.1 to the upstream") {
+    Fixture proxy;
+    for (int i = 0; i < 20; ++i) {
+        CHECK(proxy.ask("GET / HTTP/1.0\r\nHost: a.test\r\n\r\n").body == "ok");
+    }
+    CHECK(proxy.upstream.connections() == 1);
+    for (const auto& head : proxy.upstream.heads()) {
+        CHECK(head.start == "GET / HTTP/1.1");
+        CHECK(head.field("Host") == "a.test");
+        CHECK(head.field("Via") == "1.0 weir");
+        CHECK(!head.has("Connection"));
+    }
+}
+
+TEST_CASE("a health check of HTTP/1.0 needs no Host") {
+    Fixture::Options options;
+    options.snapshot.upstream_host = "app.test:3000";
+    Fixture proxy(options);
+    CHECK(proxy.ask("OPTIONS / HTTP/1.0\r\n\r\n").status() == 200);
+    const auto heads = proxy.upstream.heads();
+    REQUIRE(heads.size() == 1);
+    CHECK(heads[0].start == "OPTIONS / HTTP/1.1");
+    CHECK(heads[0].field("Host") == "app.test:3000");
+    CHECK(!heads[0].has("X-Forwarded-Host"));
+}

@@ -37,7 +37,6 @@ struct Routed {
     Routed(const Router& router, std::string request, bool trusted = false)
         : text(std::move(request)) {
         http::GatePolicy policy;
-        policy.host_optional_in_http_1_0 = true;
         REQUIRE(head.parse(text, policy) == http::ParseState::complete);
         result = router.route(head, trusted, scratch);
     }
