@@ -18,6 +18,7 @@ struct Known {
 /// Ordered by length.
 constexpr std::array kKnown{
     Known{"te", FieldId::te},
+    Known{"date", FieldId::date},
     Known{"host", FieldId::host},
     Known{"accept", FieldId::accept},
     Known{"expect", FieldId::expect},

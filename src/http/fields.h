@@ -18,6 +18,7 @@ enum class FieldId : std::uint8_t {
     accept,
     connection,
     content_length,
+    date,
     expect,
     forwarded,
     host,

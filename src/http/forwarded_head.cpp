@@ -253,6 +253,12 @@ void ForwardedHead::build(const ResponseHead& head, const ResponseForwarding& fo
         add(via(head.minor_version()));
     }
     if (!head.is_interim()) {
+        // RFC 9110, 6.6.1. Caches behind weir reckon an answer's age from it.
+        if (!forwarding.date.empty() && !head.fields().contains(FieldId::date)) {
+            add("Date: ");
+            add(forwarding.date);
+            add("\r\n");
+        }
         flush();
         original(forwarding.extra);
         const bool keep = forwarding.keep_alive && head.body().kind != BodyKind::until_close;

@@ -47,6 +47,8 @@ struct ResponseForwarding {
     /// Whether the client may keep its connection; the head says so. Ignored for interim responses.
     bool keep_alive = true;
     bool via = true;
+    /// The value of Date, an IMF-fixdate, for a response that has none; empty: none is added.
+    std::string_view date{};
     /// Complete field lines to add, each with CRLF, e.g. RateLimit.
     std::string_view extra{};
 };

@@ -145,6 +145,7 @@ void Download::pass_final(bool request_sent) {
                                          .client_minor_version = client_.head.minor_version(),
                                          .keep_alive = client_stays_,
                                          .via = snapshot_.settings.headers.via,
+                                         .date = worker.date(),
                                          .extra = extra_fields_});
     state_ = DownloadState::body;
     const auto body = buffer_.view().substr(0, unsent_);

@@ -199,6 +199,16 @@ TEST_CASE("responses lose hop-by-hop fields and speak HTTP/1.1") {
               .ends_with("Connection: close\r\n\r\n"));
 }
 
+TEST_CASE("a response without Date gets one") {
+    const ResponseForwarding dated{.via = false, .date = "Sun, 06 Nov 1994 08:49:37 GMT"};
+    const auto date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"s;
+    CHECK(answer("HTTP/1.1 204 No\r\n\r\n", dated) == "HTTP/1.1 204 No\r\n" + date + "\r\n");
+    const auto own = "HTTP/1.1 204 No\r\ndate: 0\r\n\r\n"s;
+    CHECK(answer(own, dated) == own);
+    const auto interim = "HTTP/1.1 103 Early Hints\r\n\r\n"s;
+    CHECK(answer(interim, dated) == interim);
+}
+
 TEST_CASE("31: answers without body announce none where none may be") {
     ResponseForwarding plain{.via = false};
     CHECK(answer("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", plain) ==

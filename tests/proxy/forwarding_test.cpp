@@ -205,6 +205,23 @@ TEST_CASE("31: the answers to HEAD, 204 and 304 have no body, whatever the upstr
     CHECK(eventually([&] { return proxy[Event::upstream_extra_bytes] >= 3; }));
 }
 
+TEST_CASE("an answer without Date gets one, and another keeps its own") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.request();
+        session.answer(200, "");
+        session.request();
+        session.send("HTTP/1.1 200 OK\r\nDate: then\r\nContent-Length: 0\r\n\r\n");
+        session.io.closed_within(kPatience);
+    });
+    auto answer = proxy.get("/");
+    CHECK(answer.count("Date") == 1);
+    CHECK(answer.field("Date").ends_with(" GMT"));
+    answer = proxy.get("/");
+    CHECK(answer.count("Date") == 1);
+    CHECK(answer.field("Date") == "then");
+}
+
 TEST_CASE("interim responses are passed on, but not to HTTP/1.0") {
     Fixture proxy;
     proxy.upstream.set_script([](FakeUpstream::Session& session) {
