@@ -239,6 +239,20 @@ void ForwardedHead::choose_request_id(const Fields& fields, std::string_view mad
     request_id_ = made.empty() ? make_request_id(made_id_, random) : made.substr(0, kMaxMadeId);
 }
 
+/// A 426 says in Upgrade which protocols it wants, and would mean nothing without (RFC 9110,
+/// 15.5.22). Connection, which names the field, was not passed on.
+void ForwardedHead::offered_upgrade(const Fields& fields) {
+    if (!fields.contains(FieldId::upgrade)) {
+        return;
+    }
+    flush();
+    for (auto i = fields.find(FieldId::upgrade); i != Fields::kNone;
+         i = fields.find(FieldId::upgrade, i + 1)) {
+        original(fields.line(i));
+    }
+    add("Connection: Upgrade\r\n");
+}
+
 void ForwardedHead::build(const ResponseHead& head, const ResponseForwarding& forwarding) {
     constexpr std::string_view kVersion = "HTTP/1.1";
     begin();
@@ -249,6 +263,9 @@ void ForwardedHead::build(const ResponseHead& head, const ResponseForwarding& fo
         original(head.bytes().substr(kVersion.size(), head.first_line_size() - kVersion.size()));
     }
     original_fields(head.fields(), kHopByHop | misplaced_framing(head.status()));
+    if (head.status() == 426) {
+        offered_upgrade(head.fields());
+    }
     if (forwarding.via) {
         add(via(head.minor_version()));
     }

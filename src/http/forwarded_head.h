@@ -81,6 +81,7 @@ class ForwardedHead {
     void original_fields(const Fields& fields, FieldIds left_out);
     void forwarded_fields(const RequestHead& head, const RequestForwarding& forwarding);
     void forwarded_for(const Fields& fields, const RequestForwarding& forwarding);
+    void offered_upgrade(const Fields& fields);
     void choose_request_id(const Fields& fields, std::string_view made, Random& random);
 
     std::vector<std::string_view> pieces_;

@@ -209,6 +209,16 @@ TEST_CASE("a response without Date gets one") {
     CHECK(answer(interim, dated) == interim);
 }
 
+TEST_CASE("a 426 keeps its Upgrade, and no other answer does") {
+    const ResponseForwarding plain{.via = false};
+    const auto fields = "Connection: upgrade\r\nUpgrade: TLS/1.2\r\nContent-Length: 0\r\n"s;
+    CHECK(answer("HTTP/1.1 426 Upgrade Required\r\n" + fields + "\r\n", plain) ==
+          "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\nUpgrade: TLS/1.2\r\n"
+          "Connection: Upgrade\r\n\r\n");
+    CHECK(answer("HTTP/1.1 200 OK\r\n" + fields + "\r\n", plain) ==
+          "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+}
+
 TEST_CASE("31: answers without body announce none where none may be") {
     ResponseForwarding plain{.via = false};
     CHECK(answer("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", plain) ==
