@@ -29,18 +29,21 @@ bool is_token(std::string_view text) {
     return !text.empty() && kTokenCharacters.contains_all(text);
 }
 
-/// Whether the value is a well-formed list of codings, but not "chunked" alone, so that weir does
-/// not support it.
-bool is_list_of_other_codings(std::string_view value) {
-    bool chunked = false;
+/// Whether the value is a list of several codings that ends in its only "chunked". Such a body has
+/// an end that everybody finds, but weir does not support the other codings. With any other list
+/// the body's end is unknown (RFC 9112, 6.3, rule 4).
+bool ends_in_chunked(std::string_view value) {
     bool well_formed = true;
+    bool last_is_chunked = false;
     std::size_t count = 0;
+    std::size_t chunked = 0;
     for_each_element(value, [&](std::string_view element) {
         ++count;
         well_formed = well_formed && is_token(element);
-        chunked = chunked || equals_ignoring_case(element, "chunked");
+        last_is_chunked = equals_ignoring_case(element, "chunked");
+        chunked += last_is_chunked ? 1U : 0U;
     });
-    return well_formed && count > 0 && !(chunked && count == 1);
+    return well_formed && last_is_chunked && chunked == 1 && count > 1;
 }
 
 Rejection check_encoding(const Fields& fields, unsigned minor_version) {
@@ -57,12 +60,7 @@ Rejection check_encoding(const Fields& fields, unsigned minor_version) {
     if (equals_ignoring_case(value, "chunked")) {
         return Rejection::none;
     }
-    std::size_t chunked = 0;
-    for_each_element(value, [&](std::string_view element) {
-        chunked += equals_ignoring_case(element, "chunked") ? 1U : 0U;
-    });
-    return chunked < 2 && is_list_of_other_codings(value) ? Rejection::encoding_unsupported
-                                                          : Rejection::encoding_invalid;
+    return ends_in_chunked(value) ? Rejection::encoding_unsupported : Rejection::encoding_invalid;
 }
 
 /// Fields that a Connection option must not name, because the meaning of the message depends on

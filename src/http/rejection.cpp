@@ -34,7 +34,7 @@ constexpr std::array<Row, kRejections> kRows{{
     {Rejection::length_and_encoding, 400,
      "Content-Length and Transfer-Encoding exclude each other."},
     {Rejection::encoding_repeated, 400, "There is more than one Transfer-Encoding."},
-    {Rejection::encoding_invalid, 400, "Transfer-Encoding is malformed."},
+    {Rejection::encoding_invalid, 400, "Transfer-Encoding does not end in chunked."},
     {Rejection::encoding_unsupported, 501, "No Transfer-Encoding but chunked is served."},
     {Rejection::encoding_in_http_1_0, 400, "HTTP/1.0 has no Transfer-Encoding."},
     {Rejection::bad_connection_option, 400, "Connection is malformed."},

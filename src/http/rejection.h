@@ -37,8 +37,8 @@ enum class Rejection : std::uint8_t {
     length_invalid,        ///< Content-Length is not a decimal number below 2^63
     length_and_encoding,   ///< Content-Length and Transfer-Encoding come together
     encoding_repeated,     ///< there is more than one Transfer-Encoding
-    encoding_invalid,      ///< Transfer-Encoding is malformed
-    encoding_unsupported,  ///< Transfer-Encoding is well-formed, but not "chunked" alone
+    encoding_invalid,      ///< Transfer-Encoding is malformed or does not end in "chunked"
+    encoding_unsupported,  ///< Transfer-Encoding names another coding before "chunked"
     encoding_in_http_1_0,  ///< HTTP/1.0 has no Transfer-Encoding
     // hop by hop
     bad_connection_option,  ///< Connection is malformed or names a field it must not name

@@ -60,12 +60,13 @@ TEST_CASE("1, 3, 4: Content-Length beside Transfer-Encoding, Transfer-Encoding t
 }
 
 TEST_CASE("2: every Transfer-Encoding but chunked") {
-    for (const auto* value : {"gzip", "identity", "xchunked", "gzip, chunked", "chunked, gzip"}) {
+    for (const auto* value : {"gzip, chunked", "gzip , deflate,\tChunked", "identity, chunked"}) {
         CAPTURE(value);
         CHECK(status_of(reject(with("Transfer-Encoding: "s + value + "\r\n"))) == 501);
     }
     for (const auto& value :
-         {""s, "chunked, chunked"s, "chunked;x"s,
+         {""s, "gzip"s, "identity"s, "xchunked"s, "chunked, gzip"s, "gzip, xchunked"s,
+          "chunked, chunked"s, "chunked, gzip, chunked"s, "gzip;q=1, chunked"s, "chunked;x"s,
           "\x0b"
           "chunked"s,
           "chunked\x0b"s,

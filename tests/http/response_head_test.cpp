@@ -50,7 +50,9 @@ TEST_CASE("27, 30: what is refused of an upstream") {
           Rejection::length_and_encoding);
     CHECK(reject(response("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n")) ==
           Rejection::length_and_encoding);
-    CHECK(reject(response("Transfer-Encoding: gzip\r\n")) == Rejection::encoding_unsupported);
+    CHECK(reject(response("Transfer-Encoding: gzip\r\n")) == Rejection::encoding_invalid);
+    CHECK(reject(response("Transfer-Encoding: gzip, chunked\r\n")) ==
+          Rejection::encoding_unsupported);
     CHECK(reject(response("Content-Length: -5\r\n")) == Rejection::length_invalid);
     CHECK(reject(response("X: a\rb\r\n")) == Rejection::bare_line_ending);
     CHECK(reject(response("X: a\nb\r\n")) == Rejection::bare_line_ending);
