@@ -115,6 +115,7 @@ struct LimitSettings {
     std::size_t request_head = 32 * 1024;
     std::size_t request_fields = 100;
     std::size_t response_head = 64 * 1024;
+    std::size_t response_fields = 1000;
     std::size_t chunk_extension = 4 * 1024;
     std::size_t buffer = 32 * 1024;  ///< for each connection and direction
     /// After a refusal, the largest body that is read and dropped; a longer one closes the

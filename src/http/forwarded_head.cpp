@@ -239,6 +239,23 @@ void ForwardedHead::choose_request_id(const Fields& fields, std::string_view mad
     request_id_ = made.empty() ? make_request_id(made_id_, random) : made.substr(0, kMaxMadeId);
 }
 
+void ForwardedHead::status_line(const ResponseHead& head) {
+    constexpr std::string_view kVersion = "HTTP/1.1";
+    constexpr std::string_view kWithoutPhrase = "HTTP/1.1 200";
+    const auto line = head.bytes().substr(0, head.first_line_size());
+    const bool shortened = line.size() == kWithoutPhrase.size() + 2;
+    if (head.minor_version() == 1 && !shortened) {
+        return original(line);
+    }
+    add(kVersion);
+    if (!shortened) {
+        return original(line.substr(kVersion.size()));
+    }
+    // Clients may insist on the blank before the phrase, although that may be empty.
+    add(line.substr(kVersion.size(), kWithoutPhrase.size() - kVersion.size()));
+    add(" \r\n");
+}
+
 /// A 426 says in Upgrade which protocols it wants, and would mean nothing without (RFC 9110,
 /// 15.5.22). Connection, which names the field, was not passed on.
 void ForwardedHead::offered_upgrade(const Fields& fields) {
@@ -254,14 +271,8 @@ void ForwardedHead::offered_upgrade(const Fields& fields) {
 }
 
 void ForwardedHead::build(const ResponseHead& head, const ResponseForwarding& forwarding) {
-    constexpr std::string_view kVersion = "HTTP/1.1";
     begin();
-    if (head.minor_version() == 1) {
-        original(head.bytes().substr(0, head.first_line_size()));
-    } else {
-        add(kVersion);
-        original(head.bytes().substr(kVersion.size(), head.first_line_size() - kVersion.size()));
-    }
+    status_line(head);
     original_fields(head.fields(), kHopByHop | misplaced_framing(head.status()));
     if (head.status() == 426) {
         offered_upgrade(head.fields());

@@ -77,6 +77,7 @@ class ForwardedHead {
     void add(std::string_view text);
     void flush();
     void request_line(const RequestHead& head);
+    void status_line(const ResponseHead& head);
     void host_of_old_client(const RequestHead& head, std::string_view host_line);
     void original_fields(const Fields& fields, FieldIds left_out);
     void forwarded_fields(const RequestHead& head, const RequestForwarding& forwarding);

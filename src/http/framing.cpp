@@ -63,6 +63,18 @@ Rejection check_encoding(const Fields& fields, unsigned minor_version) {
     return ends_in_chunked(value) ? Rejection::encoding_unsupported : Rejection::encoding_invalid;
 }
 
+/// Whether all Content-Length fields are the same text (RFC 9110, 8.6).
+bool all_lengths_equal(const Fields& fields) {
+    const auto first = fields.first(FieldId::content_length);
+    for (auto i = fields.find(FieldId::content_length); i != Fields::kNone;
+         i = fields.find(FieldId::content_length, i + 1)) {
+        if (fields.value(i) != first) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /// Fields that a Connection option must not name, because the meaning of the message depends on
 /// them.
 bool is_indispensable(FieldId id) {
@@ -71,7 +83,8 @@ bool is_indispensable(FieldId id) {
 
 }  // namespace
 
-DeclaredFraming declared_framing(const Fields& fields, unsigned minor_version) {
+DeclaredFraming declared_framing(const Fields& fields, unsigned minor_version,
+                                 RepeatedLength repeated) {
     DeclaredFraming framing;
     if (fields.contains(FieldId::transfer_encoding)) {
         framing.rejection = check_encoding(fields, minor_version);
@@ -81,7 +94,8 @@ DeclaredFraming declared_framing(const Fields& fields, unsigned minor_version) {
     if (!fields.contains(FieldId::content_length)) {
         return framing;
     }
-    if (fields.repeats(FieldId::content_length)) {
+    const bool several = fields.repeats(FieldId::content_length);
+    if (several && (repeated == RepeatedLength::rejected || !all_lengths_equal(fields))) {
         framing.rejection = Rejection::length_repeated;
         return framing;
     }

@@ -3,6 +3,7 @@
 // are the same for requests and responses; the caller decides what a missing framing means.
 // Functions without state, thread-safe.
 
+#include <cstdint>
 #include <optional>
 
 #include "http/body_framing.h"
@@ -17,7 +18,12 @@ struct DeclaredFraming {
     bool chunked = false;
 };
 
-[[nodiscard]] DeclaredFraming declared_framing(const Fields& fields, unsigned minor_version);
+/// What several Content-Length fields of one head mean. In requests they are an attack more often
+/// than a mistake.
+enum class RepeatedLength : std::uint8_t { rejected, one_if_equal };
+
+[[nodiscard]] DeclaredFraming declared_framing(const Fields& fields, unsigned minor_version,
+                                               RepeatedLength repeated);
 
 /// The options of all Connection fields of one head.
 struct ConnectionOptions {

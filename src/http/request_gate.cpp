@@ -194,7 +194,8 @@ Rejection RequestGate::split_target(std::size_t path_offset) {
 }
 
 Rejection RequestGate::framing() {
-    const auto declared = declared_framing(head_.fields_, head_.minor_version_);
+    const auto declared =
+        declared_framing(head_.fields_, head_.minor_version_, RepeatedLength::rejected);
     if (declared.rejection != Rejection::none) {
         return declared.rejection;
     }

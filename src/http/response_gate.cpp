@@ -10,17 +10,33 @@ bool ResponseGate::never_has_body() const {
            head_.status_ == 304;
 }
 
+/// Only the first of equal Content-Length fields is passed on, because clients may be stricter.
+void ResponseGate::drop_repeated_lengths() {
+    auto& fields = head_.fields_;
+    if (!fields.repeats(FieldId::content_length)) {
+        return;
+    }
+    const auto first = fields.find(FieldId::content_length);
+    for (auto i = fields.find(FieldId::content_length, first + 1); i != Fields::kNone;
+         i = fields.find(FieldId::content_length, i + 1)) {
+        fields.drop(i);
+    }
+}
+
 Rejection ResponseGate::judge() {
-    if (head_.status_ < 100 || head_.status_ > 599) {
+    // Statuses from 600 on are in no RFC, but three digits, and so some services use them.
+    if (head_.status_ < 100) {
         return Rejection::bad_status_line;
     }
     if (head_.status_ == 101) {
         return Rejection::unexpected_upgrade;
     }
-    const auto declared = declared_framing(head_.fields_, head_.minor_version_);
+    const auto declared =
+        declared_framing(head_.fields_, head_.minor_version_, RepeatedLength::one_if_equal);
     if (declared.rejection != Rejection::none) {
         return declared.rejection;
     }
+    drop_repeated_lengths();
     const auto options = connection_options(head_.fields_);
     if (!options.valid) {
         return Rejection::bad_connection_option;

@@ -14,6 +14,7 @@ class ResponseGate {
 
   private:
     [[nodiscard]] bool never_has_body() const;
+    void drop_repeated_lengths();
 
     ResponseHead& head_;
     Method request_method_;

@@ -50,13 +50,14 @@ Rejection ResponseHead::read(Method request_method) {
 }
 
 /// The line is "HTTP/1.x SP 3DIGIT SP reason" (RFC 9112, 4). The reason may be empty, and its
-/// control bytes have been rejected.
+/// control bytes have been rejected. Some services leave out the SP before an empty reason, too.
 Rejection ResponseHead::read_status_line() {
     constexpr std::string_view kVersion = "HTTP/1.";
-    constexpr std::string_view kPattern = "HTTP/1.1 200 ";
+    constexpr std::string_view kPattern = "HTTP/1.1 200";
     const std::string_view line(base_, first_line_size_ - 2);
     if (line.size() < kPattern.size() || !line.starts_with(kVersion) ||
-        (line[7] != '0' && line[7] != '1') || line[8] != ' ' || line[12] != ' ') {
+        (line[7] != '0' && line[7] != '1') || line[8] != ' ' ||
+        (line.size() > kPattern.size() && line[kPattern.size()] != ' ')) {
         return Rejection::bad_status_line;
     }
     minor_version_ = static_cast<std::uint8_t>(line[7] - '0');

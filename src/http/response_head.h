@@ -18,7 +18,7 @@ namespace weir::http {
 
 struct ResponsePolicy {
     std::size_t max_head = 64 * 1024;
-    std::size_t max_fields = 200;
+    std::size_t max_fields = 1000;
 };
 
 class ResponseHead {

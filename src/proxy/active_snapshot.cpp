@@ -29,6 +29,7 @@ ActiveSnapshot::ActiveSnapshot(const Snapshot& snapshot, std::uint64_t version)
     gate.underscores = snapshot.headers.underscores;
     gate.read_names = names_read(snapshot);
     response.max_head = snapshot.limits.response_head;
+    response.max_fields = snapshot.limits.response_fields;
     host_line = "Host: " + snapshot.upstream_host + "\r\n";
     chunked.max_extension = snapshot.limits.chunk_extension;
     if (!snapshot.headers.judged.empty()) {

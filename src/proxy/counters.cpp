@@ -26,10 +26,11 @@ Counters::Counters()
       decision_(kDecisionBounds) {}
 
 void Counters::record_request(unsigned status, Duration duration) {
-    if (status < 100 || status > 599) {
+    if (status < 100) {
         return;
     }
-    request_[status / 100 - 1].record(duration);
+    const auto class_index = std::min<std::size_t>(status / 100 - 1, request_.size() - 1);
+    request_[class_index].record(duration);
 }
 
 void Counters::add_to(Statistics& sum) const {

@@ -129,7 +129,7 @@ struct Statistics {
     std::array<std::uint64_t, kEndings> checks{};
     std::array<std::uint64_t, kEvents> events{};
     /// The time from the complete head to the end of the answer, by the status's class: [0] is 1xx,
-    /// [4] is 5xx.
+    /// [4] is 5xx and everything above.
     std::array<Histogram, 5> request_seconds{};
     /// The time from the request's head having been sent to the head of the response.
     Histogram upstream_seconds;

@@ -65,6 +65,7 @@ TEST_CASE("how big things may get by default") {
     CHECK(limits.request_head == 32 * 1024);
     CHECK(limits.request_fields == 100);
     CHECK(limits.response_head == 64 * 1024);
+    CHECK(limits.response_fields == 1000);
     CHECK(limits.chunk_extension == 4 * 1024);
     CHECK(limits.buffer == 32 * 1024);
     CHECK(limits.refused_body == 64 * 1024);

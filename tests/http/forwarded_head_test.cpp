@@ -209,6 +209,17 @@ TEST_CASE("a response without Date gets one") {
     CHECK(answer(interim, dated) == interim);
 }
 
+TEST_CASE("what clients may not take of an upstream is put right") {
+    const ResponseForwarding plain{.via = false};
+    const auto length = "Content-Length: 0\r\n"s;
+    CHECK(answer("HTTP/1.1 200\r\n" + length + "\r\n", plain) ==
+          "HTTP/1.1 200 \r\n" + length + "\r\n");
+    CHECK(answer("HTTP/1.0 777\r\n" + length + "\r\n", plain) ==
+          "HTTP/1.1 777 \r\n" + length + "\r\n");
+    CHECK(answer("HTTP/1.1 200 \r\n" + length + "A: b\r\n" + length + length + "\r\n", plain) ==
+          "HTTP/1.1 200 \r\n" + length + "A: b\r\n\r\n");
+}
+
 TEST_CASE("a 426 keeps its Upgrade, and no other answer does") {
     const ResponseForwarding plain{.via = false};
     const auto fields = "Connection: upgrade\r\nUpgrade: TLS/1.2\r\nContent-Length: 0\r\n"s;

@@ -42,10 +42,20 @@ TEST_CASE("27, 30: what is refused of an upstream") {
     CHECK(reject("HTTP/2.0 200 OK\r\n\r\n") == Rejection::bad_status_line);
     CHECK(reject("HTTP/1.1 20 OK\r\n\r\n") == Rejection::bad_status_line);
     CHECK(reject("HTTP/1.1 099 X\r\n\r\n") == Rejection::bad_status_line);
-    CHECK(reject("HTTP/1.1 600 X\r\n\r\n") == Rejection::bad_status_line);
+    CHECK(reject("HTTP/1.1 1000 X\r\n\r\n") == Rejection::bad_status_line);
+    CHECK(reject("HTTP/1.1 200OK\r\n\r\n") == Rejection::bad_status_line);
+    CHECK(reject("HTTP/1.1 200\tOK\r\n\r\n") == Rejection::bad_status_line);
+    CHECK(reject("HTTP/1.1 20\r\n\r\n") == Rejection::bad_status_line);
     CHECK(reject("\r\n" + response("")) == Rejection::bad_status_line);
     CHECK(reject(response("Content-Length: 5\r\nContent-Length: 6\r\n")) ==
           Rejection::length_repeated);
+    CHECK(reject(response("Content-Length: 5\r\nContent-Length: 05\r\n")) ==
+          Rejection::length_repeated);
+    CHECK(reject(response("Content-Length: 5\r\nA: b\r\nContent-Length: 5\r\n"
+                          "Content-Length: 4\r\n")) == Rejection::length_repeated);
+    CHECK(reject(response("Content-Length: x\r\nContent-Length: x\r\n")) ==
+          Rejection::length_invalid);
+    CHECK(reject(response("Content-Length: 5, 5\r\n")) == Rejection::length_invalid);
     CHECK(reject(response("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n")) ==
           Rejection::length_and_encoding);
     CHECK(reject(response("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n")) ==
@@ -63,6 +73,32 @@ TEST_CASE("27, 30: what is refused of an upstream") {
           Rejection::encoding_in_http_1_0);
     CHECK(reject(response("Upgrade: x\r\n", "101 Switching Protocols")) ==
           Rejection::unexpected_upgrade);
+}
+
+TEST_CASE("what other proxies take of an upstream is taken") {
+    CHECK(body_of("HTTP/1.1 200\r\nContent-Length: 5\r\n\r\n").length == 5);
+    CHECK(body_of("HTTP/1.0 200\r\n\r\n").kind == BodyKind::until_close);
+    CHECK(body_of("HTTP/1.1 204\r\n\r\n").kind == BodyKind::none);
+    CHECK(body_of(response("Content-Length: 5\r\nA: b\r\ncontent-length:5 \r\n")).length == 5);
+    ResponseHead head;
+    for (const auto* status : {"600", "777", "999"}) {
+        const auto text = response("Content-Length: 5\r\n", status + " X"s);
+        CHECK(parse_response_all_ways(head, text).state == ParseState::complete);
+        CHECK(std::to_string(head.status()) == status);
+        CHECK(head.body().length == 5);
+    }
+}
+
+TEST_CASE("fields are bounded") {
+    std::string lines;
+    for (int i = 0; i < 1000; ++i) {
+        lines += "A: b\r\n";
+    }
+    ResponseHead head;
+    CHECK(head.parse(response(lines), Method::get, {}) == ParseState::complete);
+    head.reset();
+    CHECK(head.parse(response(lines + "A: b\r\n"), Method::get, {}) == ParseState::rejected);
+    CHECK(head.rejection() == Rejection::too_many_fields);
 }
 
 TEST_CASE("27: huge heads are bounded") {

@@ -46,6 +46,44 @@ TEST_CASE("27, 30: invalid responses become 502, their connection is not used ag
     CHECK(all.find(" 502 ") != std::string::npos);
 }
 
+TEST_CASE("answers that other proxies take are taken") {
+    std::string many;
+    for (int i = 0; i < 900; ++i) {
+        many += "A" + std::to_string(i) + ": b\r\n";
+    }
+    const std::vector<std::string> heads = {
+        "HTTP/1.1 200\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n",
+        "HTTP/1.1 200 OK\r\n" + many,
+        "HTTP/1.1 777 Odd\r\n",
+    };
+    Fixture proxy;
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        for (const auto& head : heads) {
+            session.request();
+            session.send(head + "Content-Length: 2\r\n\r\nok");
+        }
+    });
+    for (const auto& head : heads) {
+        CAPTURE(head.substr(0, 60));
+        const auto answer = proxy.get("/");
+        CHECK(answer.status() == std::stoi(head.substr(9, 3)));
+        CHECK(answer.start.starts_with(head.substr(0, 12) + " "));
+        CHECK(answer.count("Content-Length") == 1);
+        CHECK(answer.body == "ok");
+    }
+    CHECK(proxy.upstream.connections() == 1);
+    CHECK(proxy.statistics().request_seconds[4].sum_seconds > 0);
+
+    auto fewer = std::make_shared<Snapshot>(*proxy.snapshot());
+    fewer->limits.response_fields = 900;
+    proxy.server->replace(fewer);
+    REQUIRE(eventually([&] { return proxy[Event::reloads] == 1; }));
+    answer_with(proxy, heads[2] + "Content-Length: 2\r\n\r\nok");
+    CHECK(proxy.get("/").status() == 502);
+    CHECK(proxy[Ending::upstream_invalid_response] == 1);
+}
+
 TEST_CASE("closing before an answer is a 502") {
     Fixture proxy;
     proxy.upstream.set_script([](FakeUpstream::Session& session) { session.request(); });
