@@ -31,8 +31,9 @@ struct GatePolicy {
     bool host_optional_in_http_1_0 = true;
     /// Accept any token as a method (RFC 9110, 9.1). Off: only upper-case letters, '-' and '_'.
     bool any_token_as_method = false;
-    /// Accept characters that RFC 3986, 3.3 and 3.4, forbids and that browsers send nevertheless
-    /// (URL Standard): [ ] | in paths and [ ] { } | ^ ` \ in queries.
+    /// Accept characters that RFC 3986, 3.3 and 3.4, forbids and that clients send nevertheless:
+    /// [ ] { } | ^ ` \ " < >. nginx and HAProxy pass them on, too. Some programs take a backslash
+    /// for a slash; routing judges that.
     bool browser_characters_in_target = true;
 };
 

@@ -25,8 +25,7 @@ constexpr std::array<std::uint8_t, 256> make_table() {
     }
     allow("-._~!$&'()*+,;=:@/%", 15);
     allow("?", kQuery | kBrowserQuery);
-    allow("[]|", kBrowserPath);
-    allow("[]{}|^`\\", kBrowserQuery);
+    allow("[]{}|^`\\\"<>", kBrowserPath | kBrowserQuery);
     return table;
 }
 

@@ -15,6 +15,18 @@ bool is_control(char c) {
     return byte < 0x20 || byte == 0x7f;
 }
 
+/// Whether this is a dot segment for somebody who drops control bytes.
+bool reads_as_dot_segment(std::string_view text) {
+    std::size_t dots = 0;
+    for (const char c : text) {
+        if (c != '.' && !is_control(c)) {
+            return false;
+        }
+        dots += c == '.' ? 1U : 0U;
+    }
+    return dots == 1 || dots == 2;
+}
+
 }  // namespace
 
 std::string_view explanation(Ambiguity ambiguity) {
@@ -27,7 +39,26 @@ std::string_view explanation(Ambiguity ambiguity) {
             return "The path holds an escaped backslash.";
         case Ambiguity::above_root:
             return "The path climbs above its root.";
+        case Ambiguity::several_doubts:
+            return "The path mixes escaped slashes, backslashes, escaped backslashes or escaped "
+                   "control bytes.";
         case Ambiguity::none:
+            break;
+    }
+    return "";
+}
+
+std::string_view explanation(Doubt doubt) {
+    switch (doubt) {
+        case Doubt::escaped_slash:
+            return "The path holds an escaped slash where it decides about the route.";
+        case Doubt::backslash:
+            return "The path holds a backslash where it decides about the route.";
+        case Doubt::escaped_backslash:
+            return "The path holds an escaped backslash where it decides about the route.";
+        case Doubt::control_byte:
+            return "The path holds an escaped control byte where it decides about the route.";
+        case Doubt::none:
             break;
     }
     return "";
@@ -37,7 +68,7 @@ void NormalPath::begin() {
     text_.clear();
     segments_.clear();
     ambiguity_ = Ambiguity::none;
-    escaped_slash_ = false;
+    doubt_ = Doubt::none;
     rooted_ = false;
 }
 
@@ -45,6 +76,15 @@ void NormalPath::found(Ambiguity ambiguity) {
     if (ambiguity_ == Ambiguity::none) {
         ambiguity_ = ambiguity;
     }
+}
+
+/// Marks the last segment.
+void NormalPath::found(Doubt doubt) {
+    segments_.back().doubtful = true;
+    if (doubt_ != Doubt::none && doubt_ != doubt) {
+        found(Ambiguity::several_doubts);
+    }
+    doubt_ = doubt;
 }
 
 void NormalPath::build(std::string_view raw, PathRules rules) {
@@ -56,11 +96,8 @@ void NormalPath::build_decoded_first(std::string_view raw, PathRules rules) {
     begin();
     decoded_.clear();
     append_decoded(decoded_, raw);
-    for (char& c : decoded_) {
-        if (c == '\\') {
-            c = '/';
-        }
-    }
+    std::erase_if(decoded_, is_control);
+    std::replace(decoded_.begin(), decoded_.end(), '\\', '/');
     split(decoded_, rules, false);
 }
 
@@ -69,7 +106,8 @@ void NormalPath::split(std::string_view raw, PathRules rules, bool decode) {
         return;
     }
     rooted_ = true;
-    decode = decode && raw.find('%') != std::string_view::npos;
+    decode = decode &&
+             (raw.find('%') != std::string_view::npos || raw.find('\\') != std::string_view::npos);
     if (!decode) {
         text_ = raw;
     }
@@ -107,7 +145,7 @@ void NormalPath::add(std::string_view raw, std::size_t offset, PathRules rules, 
     decode_segment(raw);
     auto& segment = segments_.back();
     segment.size = static_cast<std::uint32_t>(text_.size() - segment.begin);
-    if (segment.size != raw.size()) {
+    if (segment.size != raw.size() || segment.doubtful) {
         look_for_hidden_dots((*this)[segments_.size() - 1]);
     }
 }
@@ -116,29 +154,33 @@ void NormalPath::decode_segment(std::string_view raw) {
     for (std::size_t i = 0; i < raw.size(); ++i) {
         if (raw[i] != '%') {
             text_ += raw[i];
+            if (raw[i] == '\\') {
+                found(Doubt::backslash);
+            }
             continue;
         }
         const auto decoded = decode_escape(raw.substr(i));
         const char c = decoded.value_or('%');
         text_ += c;
         i += decoded ? 2U : 0U;
-        if (!decoded || is_control(c)) {
+        if (!decoded || c == '\0') {
             found(Ambiguity::bad_escape);
-        }
-        if (c == '\\') {
-            found(Ambiguity::escaped_backslash);
-        }
-        if (c == '/') {
-            segments_.back().escaped_slash = escaped_slash_ = true;
+        } else if (is_control(c)) {
+            found(Doubt::control_byte);
+        } else if (c == '\\') {
+            found(Doubt::escaped_backslash);
+        } else if (c == '/') {
+            found(Doubt::escaped_slash);
         }
     }
 }
 
-/// Looks for dot segments in a segment that was written with escapes and may hold slashes.
+/// Looks for dot segments in a segment that was written with escapes and may hold slashes,
+/// backslashes and control bytes.
 void NormalPath::look_for_hidden_dots(std::string_view segment) {
     for (;;) {
-        const auto slash = segment.find('/');
-        if (is_dot_segment(segment.substr(0, slash))) {
+        const auto slash = segment.find_first_of("/\\");
+        if (reads_as_dot_segment(segment.substr(0, slash))) {
             found(Ambiguity::escaped_dot_segment);
         }
         if (slash == std::string_view::npos) {

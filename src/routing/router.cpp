@@ -12,9 +12,6 @@
 namespace weir::routing {
 namespace {
 
-constexpr std::string_view kEscapedSlash =
-    "The path holds an escaped slash where it decides about the route.";
-
 /// Finds the route of one request.
 class Matcher {
   public:
@@ -128,8 +125,9 @@ class Matcher {
         if (scratch_.path.ambiguity() != Ambiguity::none) {
             return ambiguous(explanation(scratch_.path.ambiguity()));
         }
-        if (scratch_.path.has_escaped_slash() && other_reading() != RouteIndex::kNone) {
-            return ambiguous(kEscapedSlash);
+        const auto doubt = scratch_.path.doubt();
+        if (doubt != Doubt::none && other_reading() != RouteIndex::kNone) {
+            return ambiguous(explanation(doubt));
         }
         return {};
     }
@@ -144,19 +142,19 @@ class Matcher {
         if (path.ambiguity() != Ambiguity::none) {
             return explanation(path.ambiguity());
         }
-        if (!path.has_escaped_slash()) {
+        if (path.doubt() == Doubt::none) {
             return {};
         }
         const std::size_t routed = pattern ? pattern->segments.size() : 0;
         for (std::size_t i = 0; i < routed; ++i) {
-            if (path.has_escaped_slash(i)) {
-                return kEscapedSlash;
+            if (path.is_doubtful(i)) {
+                return explanation(path.doubt());
             }
         }
         const auto kept = scratch_.captures;
         const bool same = other_reading() == index;
         scratch_.captures = kept;
-        return same ? std::string_view() : kEscapedSlash;
+        return same ? std::string_view() : explanation(path.doubt());
     }
 
     std::size_t other_reading() {

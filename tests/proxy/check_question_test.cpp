@@ -164,7 +164,7 @@ TEST_CASE("the original request passes the same gate") {
         CHECK(asked.question.kind == Kind::malformed);
         CHECK(asked.question.rejection == one.rejection);
     }
-    for (const char* uri : {"/a#b", "/a\"b", "*"}) {
+    for (const char* uri : {"/a#b", "/a\xff", "*"}) {
         CAPTURE(uri);
         const Asked asked("/check", {std::string("X-Forwarded-Uri: ") + uri});
         CHECK(asked.question.kind == Kind::malformed);

@@ -34,6 +34,38 @@ TEST_CASE("a request goes through byte for byte, hop-by-hop fields aside") {
     CHECK(proxy[Ending::unlimited] == 1);
 }
 
+TEST_CASE("unusual bytes of a target go through where no route depends on them") {
+    weir::routing::RouteSettings route;
+    route.match.path = "/api/{tenant}/**";
+    route.quotas = {"api/{tenant}"};
+    for (const bool routes : {false, true}) {
+        CAPTURE(routes);
+        Fixture::Options options;
+        if (routes) {
+            options.routing.routes = {route};
+        }
+        Fixture proxy(options);
+        int forwarded = 0;
+        for (const std::string text :
+             {"^", "{", "}", "\"", "<", ">", "\\", "`", "%5C", "%0A", "%0d", "%09"}) {
+            for (const auto& target : {"/api/t/a" + text + "b", "/?q=" + text + "&" + text}) {
+                CAPTURE(target);
+                CHECK(proxy.get(target).status() == 200);
+                ++forwarded;
+                CHECK(proxy.upstream.heads().back().start == "GET " + target + " HTTP/1.1");
+            }
+        }
+        const auto answer = proxy.get("/api/t%5C1/a");
+        CHECK(answer.status() == (routes ? 400 : 200));
+        if (routes) {
+            CHECK(answer.body.find("an escaped backslash where it decides about the route") !=
+                  std::string::npos);
+        }
+        CHECK(proxy.upstream.requests() == forwarded + (routes ? 0 : 1));
+        CHECK(proxy[Ending::rejected_path] == (routes ? 1 : 0));
+    }
+}
+
 TEST_CASE("both sides keep their connections") {
     Fixture proxy;
     auto client = proxy.connect();

@@ -52,10 +52,42 @@ TEST_CASE("what two readers could read differently is ambiguous") {
     CHECK(ambiguity("/a%4") == Ambiguity::bad_escape);
     CHECK(ambiguity("/a%4g") == Ambiguity::bad_escape);
     CHECK(ambiguity("/a%00") == Ambiguity::bad_escape);
-    CHECK(ambiguity("/a%5cb") == Ambiguity::escaped_backslash);
+    CHECK(ambiguity("/a%2F%00b") == Ambiguity::bad_escape);
+    for (const auto* hidden :
+         {"/a\\..\\b", "/a%5C..", "/..%5C", "/a%5c.%5cb", "/.%0A./b", "/%0d.", "/a%2F.%2E"}) {
+        CAPTURE(hidden);
+        CHECK(ambiguity(hidden) == Ambiguity::escaped_dot_segment);
+    }
+    for (const auto* mixed : {"/a%2Fb\\c", "/a\\b/c%5Cd", "/a%0A/%2F", "/%5C/x%09"}) {
+        CAPTURE(mixed);
+        CHECK(ambiguity(mixed) == Ambiguity::several_doubts);
+    }
     CHECK(ambiguity("/../a") == Ambiguity::above_root);
     CHECK(ambiguity("/a%2Fb") == Ambiguity::none);
+    CHECK(ambiguity("/a%5cb\\") == Ambiguity::several_doubts);
+    CHECK(ambiguity("/a\\b\\/...\\c") == Ambiguity::none);
+    CHECK(ambiguity("/a%0D%0A/%09b%7f") == Ambiguity::none);
     CHECK(ambiguity("/a%252e%252e/..b/...") == Ambiguity::none);
+}
+
+TEST_CASE("backslashes and control bytes stay within their segment and are remembered") {
+    NormalPath path;
+    const auto reads = [&](std::string_view raw, std::string_view first, Doubt doubt) {
+        CAPTURE(raw);
+        path.build(raw, {});
+        REQUIRE(path.size() == 2);
+        CHECK(path[0] == first);
+        CHECK(path.is_doubtful(0));
+        CHECK_FALSE(path.is_doubtful(1));
+        CHECK(path.doubt() == doubt);
+    };
+    reads("/a\\b/c", "a\\b", Doubt::backslash);
+    reads("/a%5cb/c", "a\\b", Doubt::escaped_backslash);
+    reads("/a%0a/%63", "a\n", Doubt::control_byte);
+    path.build("/a/b^{}\"<>`|", {});
+    CHECK(path.doubt() == Doubt::none);
+    path.build_decoded_first("/a%5Cb\\c/%2e%2e/d%0D%0A", {});
+    CHECK(joined(path) == "/a/b/d");
 }
 
 TEST_CASE("escaped slashes stay within their segment and are remembered") {
@@ -63,21 +95,24 @@ TEST_CASE("escaped slashes stay within their segment and are remembered") {
     path.build("/a%2fb/c", {});
     REQUIRE(path.size() == 2);
     CHECK(path[0] == "a/b");
-    CHECK(path.has_escaped_slash(0));
-    CHECK_FALSE(path.has_escaped_slash(1));
+    CHECK(path.is_doubtful(0));
+    CHECK_FALSE(path.is_doubtful(1));
+    CHECK(path.doubt() == Doubt::escaped_slash);
     path.build_decoded_first("/a%2fb/%2e%2e/c", {});
     CHECK(joined(path) == "/a/c");
 }
 
 TEST_CASE("normalising twice is normalising once") {
-    const std::vector<std::string> parts{"/",   "a", ".",  "..",   "%2e", "%2F",
+    const std::vector<std::string> parts{"/",   "a", ".",  "..",   "%2e", "doubt",
                                          "%41", "%", "//", "b%20", "~"};
     CHECK(rc::check("idempotent", [&] {
         const auto chosen =
             *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(parts));
+        // Two kinds in one path would make it ambiguous.
+        const auto doubt = *rc::gen::elementOf(std::vector<std::string>{"%2F", "\\", "%5C", "%0A"});
         std::string raw = "/";
         for (const auto& part : chosen) {
-            raw += part;
+            raw += part == "doubt" ? doubt : part;
         }
         NormalPath once;
         once.build(raw, {});
@@ -90,6 +125,8 @@ TEST_CASE("normalising twice is normalising once") {
                     written += "%2F";
                 } else if (c == '%') {
                     written += "%25";
+                } else if (c == '\n') {
+                    written += "%0A";
                 } else {
                     written += c;
                 }

@@ -9,6 +9,8 @@
 namespace weir::routing {
 namespace {
 
+using namespace std::string_literals;
+
 RouteSettings route(std::string path, std::vector<std::string> quotas) {
     RouteSettings settings;
     settings.match.path = std::move(path);
@@ -52,13 +54,24 @@ TEST_CASE("the first route that matches counts: host, path, method, headers") {
 
 TEST_CASE("ambiguous paths are refused unless the route allows them") {
     auto api = route("/api/{tenant}/**", {"api/{tenant}"});
-    for (const auto* target : {"/api/%2e%2e/x", "/api/a%2Fb/x", "/api%2Ft/x", "/api/t/%zz",
-                               "/../api/t", "/api/t/x%5Cy", "/x%2F..%2Fapi/t/", "/%2e%2e/y"}) {
+    for (const auto* target :
+         {"/api/%2e%2e/x", "/api/a%2Fb/x", "/api%2Ft/x", "/api/t/%zz", "/../api/t", "/api\\t/x",
+          "/api%5Ct/x", "/api/a%5Cb/x", "/api/a\\b", "/api/t%0A/x", "/api%0A/t", "/api/t/x%00",
+          "/api/t/x%2Fy\\z", "/api/t/x\\..\\y", "/x\\..\\api/t", "/x%2F..%2Fapi/t/", "/%2e%2e/y"}) {
         CAPTURE(target);
         CHECK(names({api}, request(target)) == "(ambiguous)");
     }
     CHECK(names({api}, request("/api/t/x%2Fy")) == "api/t");
     CHECK(names({api}, request("/static/x%2Fy")) == "(unrouted)");
+    for (const auto* rest : {"x%5Cy", "x\\y", "x%0D%0Ay%09", "%7f", "^{}\"<>`|"}) {
+        CAPTURE(rest);
+        CHECK(names({api}, request("/api/t/"s + rest)) == "api/t");
+        CHECK(names({api}, request("/static/"s + rest)) == "(unrouted)");
+    }
+    // These stand for themselves wherever they are.
+    CHECK(names({api}, request("/api/{^\"/x")) == "api/%7B%5E%22");
+    // No route looks at the path.
+    CHECK(names({route("", {"all"})}, request("/a\\..%5C%00%zz")) == "all");
     api.allow_ambiguous_path = true;
     CHECK(names({api}, request("/api/a%2Fb/x")) == "api/a%2Fb");
     CHECK(names({api}, request("/api/%2e%2e/x")) == "api/..");
@@ -70,6 +83,13 @@ TEST_CASE("an escaped slash may not lead around a narrower route") {
     CHECK(names(routes, request("/api/t/admin/x")) == "admin");
     CHECK(names(routes, request("/api/t%2Fadmin/x")) == "(ambiguous)");
     CHECK(names(routes, request("/api/t%2Fother/x")) == "api");
+    for (const auto* separator : {"\\", "%5C"}) {
+        CAPTURE(separator);
+        CHECK(names(routes, request("/api/t"s + separator + "admin/x")) == "(ambiguous)");
+        CHECK(names(routes, request("/api/t"s + separator + "other/x")) == "api");
+    }
+    CHECK(names(routes, request("/api/t/ad%0Amin/x")) == "(ambiguous)");
+    CHECK(names(routes, request("/api/t/ad%0Amino/x")) == "api");
 }
 
 TEST_CASE("weights") {
