@@ -116,6 +116,14 @@ bool AddressBlock::contains(const Endpoint& endpoint) const {
     return true;
 }
 
+bool trusts(const ServingSettings& settings, const Endpoint& client) {
+    return settings.trusted_proxies && contains(*settings.trusted_proxies, client);
+}
+
+bool passes_forwarded(const ServingSettings& settings, const Endpoint& client) {
+    return !settings.trusted_proxies || trusts(settings, client);
+}
+
 bool contains(std::span<const AddressBlock> blocks, const Endpoint& endpoint) {
     return std::any_of(blocks.begin(), blocks.end(),
                        [&](const AddressBlock& block) { return block.contains(endpoint); });

@@ -203,8 +203,10 @@ struct ServingSettings {
     TimeoutSettings timeouts;
     LimitSettings limits;
     HeaderSettings headers;
-    /// Clients whose X-Forwarded-… fields and stated weights are believed.
-    std::vector<AddressBlock> trusted_proxies;
+    /// Clients whose X-Forwarded-… fields and stated weights are believed. Nothing: nobody has said
+    /// who they are, so none is believed, and what came is passed on. Empty: there are none, and
+    /// such fields of all clients are replaced.
+    std::optional<std::vector<AddressBlock>> trusted_proxies;
     /// Tiers in front that are believed when they say that they have decided about a request. Such
     /// a tier can pass every limit.
     std::vector<AddressBlock> judging_proxies;
@@ -215,6 +217,11 @@ struct ServingSettings {
 
     friend bool operator==(const ServingSettings&, const ServingSettings&) = default;
 };
+
+/// Whether the client is one of trusted_proxies.
+[[nodiscard]] bool trusts(const ServingSettings& settings, const Endpoint& client);
+/// Whether the client's X-Forwarded-… fields are passed on, although weir may not believe them.
+[[nodiscard]] bool passes_forwarded(const ServingSettings& settings, const Endpoint& client);
 
 struct Settings : ServingSettings {
     std::vector<GivenSetting> given;  ///< each key once

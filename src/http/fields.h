@@ -40,6 +40,11 @@ inline constexpr std::size_t kFieldIds = static_cast<std::size_t>(FieldId::x_req
 using FieldIds = std::uint32_t;
 constexpr FieldIds bit(FieldId id) { return FieldIds{1} << static_cast<unsigned>(id); }
 
+/// The fields in which a proxy tells whose request it passes on. Every client can write them.
+inline constexpr FieldIds kForwardedClaims =
+    bit(FieldId::forwarded) | bit(FieldId::x_forwarded_for) | bit(FieldId::x_forwarded_host) |
+    bit(FieldId::x_forwarded_proto);
+
 /// The identity of a field name. Case makes no difference.
 [[nodiscard]] FieldId identify(std::string_view name);
 [[nodiscard]] bool equals_ignoring_case(std::string_view left, std::string_view right);

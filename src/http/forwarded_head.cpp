@@ -29,7 +29,7 @@ FieldIds replaced(const RequestForwarding& forwarding) {
         return 0;
     }
     const FieldIds appended_to = bit(FieldId::x_forwarded_for);
-    if (forwarding.client_trusted) {
+    if (forwarding.keep_forwarded) {
         return appended_to;
     }
     return appended_to | bit(FieldId::x_forwarded_host) | bit(FieldId::x_forwarded_proto) |
@@ -184,12 +184,12 @@ void ForwardedHead::host_of_old_client(const RequestHead& head, std::string_view
 void ForwardedHead::forwarded_fields(const RequestHead& head, const RequestForwarding& forwarding) {
     const auto& fields = head.fields();
     forwarded_for(fields, forwarding);
-    if (!forwarding.client_trusted || !fields.contains(FieldId::x_forwarded_proto)) {
+    if (!forwarding.keep_forwarded || !fields.contains(FieldId::x_forwarded_proto)) {
         add("X-Forwarded-Proto: ");
         add(forwarding.scheme.substr(0, kMaxScheme));
         add("\r\n");
     }
-    const bool kept = forwarding.client_trusted && fields.contains(FieldId::x_forwarded_host);
+    const bool kept = forwarding.keep_forwarded && fields.contains(FieldId::x_forwarded_host);
     if (!kept && !head.host().empty()) {
         add("X-Forwarded-Host: ");
         add(head.host());
@@ -211,7 +211,7 @@ void ForwardedHead::forwarded_for(const Fields& fields, const RequestForwarding&
         }
         any = true;
     };
-    if (forwarding.client_trusted) {
+    if (forwarding.keep_forwarded) {
         for (auto i = fields.find(FieldId::x_forwarded_for); i != Fields::kNone;
              i = fields.find(FieldId::x_forwarded_for, i + 1)) {
             if (fields.value(i).empty()) {

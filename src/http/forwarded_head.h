@@ -26,9 +26,9 @@ struct RequestForwarding {
     std::string_view
         client_address{};              ///< without port and brackets; at most 64 bytes; empty: none
     std::string_view scheme = "http";  ///< of the listener
-    /// The client is one of trusted_proxies: its X-Forwarded-Proto and -Host are kept, and its own
-    /// address is appended to its X-Forwarded-For.
-    bool client_trusted = false;
+    /// The client's X-Forwarded-Proto, -Host and Forwarded are kept, and its own address is
+    /// appended to its X-Forwarded-For. Otherwise its fields are replaced.
+    bool keep_forwarded = false;
     bool forwarded = true;   ///< write X-Forwarded-For, -Proto and -Host
     bool via = true;         ///< write Via
     bool request_id = true;  ///< keep a valid X-Request-Id, or else write `made_request_id`

@@ -49,18 +49,20 @@ http::HeaderSwitches switches_of(const config::HeaderSettings& headers,
 /// The request's fields, for quotas that are enforced for a share of a field's values.
 class HeadFields final : public limiter::RequestFields {
   public:
-    HeadFields(const http::Fields& fields, http::RequestHead& forwarded)
-        : fields_(fields), forwarded_(forwarded) {}
+    HeadFields(const http::Fields& fields, http::RequestHead& forwarded, bool trusted)
+        : fields_(fields), forwarded_(forwarded), trusted_(trusted) {}
     [[nodiscard]] std::string_view value(std::string_view field) const override {
         // The gate has not dropped imitations of this field, because definitions may name another
         // field at any time.
         forwarded_.drop_imitations(field);
-        return fields_.first(field);
+        const bool claim = (bit(http::identify(field)) & http::kForwardedClaims) != 0;
+        return claim && !trusted_ ? std::string_view() : fields_.first(field);
     }
 
   private:
     const http::Fields& fields_;
     http::RequestHead& forwarded_;
+    bool trusted_;
 };
 
 void count_weight(Counters& counters, const routing::RouteResult& route) {
@@ -84,6 +86,7 @@ Routed route_now(ClientSide& client, const http::RequestHead& head, const Active
                  bool trusted) {
     auto& worker = client.worker;
     Routed routed;
+    routed.trusted = trusted;
     if (!snapshot.settings.router) {
         return routed;  // there are no routes yet, so every request passes
     }
@@ -96,10 +99,9 @@ Routed route_now(ClientSide& client, const http::RequestHead& head, const Active
 
 /// Decides by the first of these quotas that exists. `first` is the first name, if it was asked for
 /// already.
-Judgement judge(ClientSide& client, const http::RequestHead& head,
+Judgement judge(ClientSide& client, const HeadFields& fields,
                 std::span<const std::string_view> names, const limiter::AskedName& first,
                 const limiter::Weights& weights, limiter::CheckMode mode) {
-    const HeadFields fields(head.fields(), client.head);
     auto& worker = client.worker;
     const auto now = worker.loop().now();
     auto& limiter = worker.limiter();
@@ -132,7 +134,8 @@ Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed
         return {.verdict = Verdict::ambiguous, .decision = {}, .explanation = route.explanation};
     }
     count_weight(client.worker.mutable_counters(), route);
-    auto judgement = judge(client, head, route.names, routed.first, weights_of(route), mode);
+    const HeadFields fields(head.fields(), client.head, routed.trusted);
+    auto judgement = judge(client, fields, route.names, routed.first, weights_of(route), mode);
     judgement.cost_is_bytes = route.weight_is_request_bytes;
     judgement.route = route.route;
     judgement.weight_field = route.weight_field;
@@ -185,10 +188,10 @@ Judgement admit(ClientSide& client, const http::RequestHead& head, const Routed&
     return judgement;
 }
 
-Judgement admit_by_name(ClientSide& client, const http::RequestHead& head,
-                        std::span<const std::string_view> names, const limiter::Weights& weights,
-                        limiter::CheckMode mode) {
-    return judge(client, head, names, {}, weights, mode);
+Judgement admit_by_name(ClientSide& client, std::span<const std::string_view> names,
+                        const limiter::Weights& weights, limiter::CheckMode mode, bool trusted) {
+    const HeadFields fields(client.head.fields(), client.head, trusted);
+    return judge(client, fields, names, {}, weights, mode);
 }
 
 unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,

@@ -39,22 +39,24 @@ struct Judgement {
 struct Routed {
     routing::RouteResult route;
     limiter::AskedName first;  // none: the route has no name
+    /// The client may state weights and say of whom its request is.
+    bool trusted = false;
     /// How long routing took, of the requests whose time is taken.
     std::optional<Duration> sampled;
 };
 
-/// `trusted`: the client may state weights.
+/// `trusted`: the client may state weights and say of whom its request is.
 [[nodiscard]] Routed route(ClientSide& client, const http::RequestHead& head,
                            const ActiveSnapshot& snapshot, bool trusted);
 /// Decides about a request that was routed. The quota's name in the decision is valid until the
 /// loop's turn ends. `head` is the client's own or that of a request about which it asks.
 [[nodiscard]] Judgement admit(ClientSide& client, const http::RequestHead& head,
                               const Routed& routed, limiter::CheckMode mode);
-/// Decides by the first of these quotas that exists. `head` has the fields for quotas that are
-/// enforced by a field's value.
-[[nodiscard]] Judgement admit_by_name(ClientSide& client, const http::RequestHead& head,
-                                      std::span<const std::string_view> names,
-                                      const limiter::Weights& weights, limiter::CheckMode mode);
+/// Decides by the first of these quotas that exists. The client's own head has the fields for
+/// quotas that are enforced by a field's value.
+[[nodiscard]] Judgement admit_by_name(ClientSide& client, std::span<const std::string_view> names,
+                                      const limiter::Weights& weights, limiter::CheckMode mode,
+                                      bool trusted);
 
 /// How this request is to be checked: a tier in front may have judged it already, or this sidecar
 /// may be such a tier. The field that says so is dropped from the head. Because it lets every

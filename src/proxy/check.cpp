@@ -112,8 +112,9 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
                                http::explanation(question.rejection), keep_alive);
         case CheckQuestion::Kind::named:
             judgement = admit_by_name(
-                client_, client_.head, question.names,
-                {.requests = question.weight, .request_bytes = 0, .cost = question.weight}, mode);
+                client_, question.names,
+                {.requests = question.weight, .request_bytes = 0, .cost = question.weight}, mode,
+                client_trusted());
             break;
         case CheckQuestion::Kind::routed: {
             const auto& original = client_.worker.check_reader().original();

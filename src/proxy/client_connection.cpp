@@ -272,7 +272,7 @@ void ClientConnection::log_request(Ending ending, unsigned status, Duration dura
 }
 
 bool ClientConnection::client_trusted() const {
-    return config::contains(snapshot_->settings.trusted_proxies, client_.endpoint);
+    return config::trusts(snapshot_->settings, client_.endpoint);
 }
 
 net::Task<bool> ClientConnection::serve_request() {
@@ -282,7 +282,7 @@ net::Task<bool> ClientConnection::serve_request() {
     const bool trusted = client_trusted();
     // Long before the decision, because the limiter's memory takes a while to come.
     const auto routed = route(client_, client_.head, *snapshot_, trusted);
-    Upload upload(client_, *snapshot_, trusted);
+    Upload upload(client_, *snapshot_);
     bool stays = false;
     if (!upload.check_what_came()) {
         stays = co_await answer_rejection(upload.body().rejection());

@@ -4,14 +4,13 @@
 
 namespace weir::proxy {
 
-Upload::Upload(ClientSide& client, const ActiveSnapshot& snapshot, bool client_trusted)
+Upload::Upload(ClientSide& client, const ActiveSnapshot& snapshot)
     : client_(client),
       snapshot_(snapshot),
       body_(client.head.body(), snapshot.chunked),
       head_rest_(client.worker.buffers()),
       relay_(client.worker.buffers()),
-      source_(&client.in),
-      trusted_(client_trusted) {}
+      source_(&client.in) {}
 
 void Upload::begin(net::Stream& upstream) {
     upstream_ = &upstream;
@@ -46,7 +45,7 @@ bool Upload::send_head() {
     forwarded.build(
         client_.head,
         {.client_address = client_.address,
-         .client_trusted = trusted_,
+         .keep_forwarded = config::passes_forwarded(snapshot_.settings, client_.endpoint),
          .forwarded = headers.forwarded,
          .via = headers.via,
          .request_id = headers.request_id,

@@ -24,7 +24,7 @@ enum class UploadState : std::uint8_t {
 
 class Upload {
   public:
-    Upload(ClientSide& client, const ActiveSnapshot& snapshot, bool client_trusted);
+    Upload(ClientSide& client, const ActiveSnapshot& snapshot);
 
     /// Checks the part of the body that came with the head, before the request is decided. False:
     /// it is malformed.
@@ -73,7 +73,6 @@ class Upload {
     /// Bytes at the front of *source_ that belong to the body and have to be sent.
     std::size_t unsent_ = 0;
     std::uint64_t body_bytes_sent_ = 0;
-    bool trusted_;
     bool announces_judged_ = false;
     bool head_sent_ = false;
     UploadState state_ = UploadState::sending;

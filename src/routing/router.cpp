@@ -60,11 +60,16 @@ class Matcher {
     [[nodiscard]] bool matches_headers(const CompiledRoute& route) const {
         return std::all_of(route.headers.begin(), route.headers.end(), [this](const auto& wanted) {
             const auto index = head_.fields().find(wanted.name);
-            if (index == http::Fields::kNone) {
+            if (index == http::Fields::kNone || !believes(head_.fields()[index].id)) {
                 return false;
             }
             return !wanted.exact || head_.fields().value(index) == wanted.value;
         });
+    }
+
+    /// What a client that is not trusted says of others decides about no route.
+    [[nodiscard]] bool believes(http::FieldId field) const {
+        return client_trusted_ || (bit(field) & http::kForwardedClaims) == 0;
     }
 
     bool matches_s3(const CompiledRoute& route) {

@@ -81,7 +81,8 @@ class Router {
     using Compiled = std::variant<std::shared_ptr<const Router>, std::vector<RouteError>>;
     [[nodiscard]] static Compiled compile(const RoutingSettings& settings);
 
-    /// `head` must be complete. `client_trusted`: weights in the client's fields are believed.
+    /// `head` must be complete. `client_trusted`: the client's fields are believed where they
+    /// state weights or say whose request it passes on.
     [[nodiscard]] RouteResult route(const http::RequestHead& head, bool client_trusted,
                                     Scratch& scratch) const;
     /// Whether a response with this status gives back the charge on this route.

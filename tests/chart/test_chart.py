@@ -77,6 +77,13 @@ def test_the_key_comes_from_the_named_secret_and_is_never_made_here(helm):
     assert key["secret"]["secretName"] == "mine"
 
 
+@pytest.mark.parametrize("given", [None, "[]", '["10.0.0.0/8"]'])
+def test_trusted_proxies_are_told_only_if_given(helm, given):
+    more = [] if given is None else ["--set-json", f"weir.trustedProxies={given}"]
+    text = the(render(helm, None, *more), "ConfigMap", "shop-weir-config")["data"]["weir.yaml"]
+    assert yaml.safe_load(text).get("trusted_proxies") == (given and yaml.safe_load(given))
+
+
 def test_the_snapshot_is_kept_in_an_emptydir_if_wanted(helm):
     def parts(*more):
         documents = render(helm, None, *more)

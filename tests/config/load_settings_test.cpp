@@ -119,7 +119,8 @@ TEST_CASE("everything that can be said") {
     CHECK(settings.admin.path == "/run/weir/admin.sock");
     CHECK(settings.quotas == std::vector<std::string>{"config/quotas.yaml", "/etc/weir/quotas"});
     CHECK(settings.workers == 2);
-    CHECK(settings.trusted_proxies.size() == 2);
+    REQUIRE(settings.trusted_proxies);
+    CHECK(settings.trusted_proxies->size() == 2);
     CHECK(settings.judging_proxies.size() == 1);
     CHECK(contains(settings.judging_proxies, Endpoint::v4(0x0a000007, 80)));
     CHECK_FALSE(contains(settings.judging_proxies, Endpoint::v4(0x0a000008, 80)));
@@ -286,8 +287,8 @@ Settings values_of(Settings settings) {
 
 /// Keys whose default the table tells in words that cannot be given; tests of their own have them.
 const std::set<std::string_view> kInWords = {
-    "upstream",         "admin_token_file", "cluster.advertise", "cluster.key_file",
-    "timeouts.connect", "limits.memory",    "snapshot.file"};
+    "upstream",         "trusted_proxies",  "admin_token_file", "cluster.advertise",
+    "cluster.key_file", "timeouts.connect", "limits.memory",    "snapshot.file"};
 
 TEST_CASE("the defaults that the table tells are the defaults that hold") {
     // With the optional sections, so that their keys have defaults, too.
@@ -314,6 +315,12 @@ TEST_CASE("the defaults that the table tells are the defaults that hold") {
 TEST_CASE("the defaults that the table tells in words") {
     const Settings settings = load(kUpstream + "cluster: {key_file: k}\n", {});
     CHECK(settings.admin_token_file.empty());
+    CHECK_FALSE(settings.trusted_proxies.has_value());
+    CHECK_FALSE(trusts(settings, Endpoint::v4(0x7f000001, 1)));
+    CHECK(passes_forwarded(settings, Endpoint::v4(0x7f000001, 1)));
+    const Settings nobody = load(kUpstream + "trusted_proxies: []\n", {});
+    REQUIRE(nobody.trusted_proxies.has_value());
+    CHECK_FALSE(passes_forwarded(nobody, Endpoint::v4(0x7f000001, 1)));
     CHECK(settings.snapshot.file.empty());
     CHECK_FALSE(settings.cluster->advertise.has_value());
     const auto connect =

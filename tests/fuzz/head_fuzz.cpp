@@ -82,7 +82,7 @@ void check_request(std::string_view text, std::size_t cut) {
     Random random(1);
     http::RequestForwarding forwarding;
     forwarding.client_address = "10.0.0.1";
-    forwarding.client_trusted = cut % 2 == 0;
+    forwarding.keep_forwarded = cut % 2 == 0;
     forwarded.build(whole, forwarding, random);
     const auto text_forwarded = joined(forwarded);
     http::RequestHead again;

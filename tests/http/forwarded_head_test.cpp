@@ -101,7 +101,7 @@ TEST_CASE("X-Forwarded fields of clients that are not trusted are replaced") {
     CHECK(forward(text, forwarding) ==
           with("X-Forwarded-For: 10.0.0.9\r\nX-Forwarded-Proto: http\r\n"
                "X-Forwarded-Host: a.example\r\n"));
-    forwarding.client_trusted = true;
+    forwarding.keep_forwarded = true;
     CHECK(forward(text, forwarding) ==
           with("X-Forwarded-Proto: https\r\nx-forwarded-host: evil\r\nForwarded: for=1.1.1.1\r\n"
                "X-Forwarded-For: 1.1.1.1, 10.0.0.9\r\n"));
@@ -110,7 +110,7 @@ TEST_CASE("X-Forwarded fields of clients that are not trusted are replaced") {
           with("X-Forwarded-For: a, b, c, 10.0.0.9\r\nX-Forwarded-Proto: http\r\n"
                "X-Forwarded-Host: a.example\r\n"));
     forwarding.client_address = {};
-    forwarding.client_trusted = false;
+    forwarding.keep_forwarded = false;
     CHECK(forward(with(""), forwarding).find("X-Forwarded-For") == std::string::npos);
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("as many X-Forwarded-For lines of a trusted client as the gate lets in
         addresses += "a, ";
     }
     const RequestForwarding forwarding{
-        .client_address = "10.0.0.9", .client_trusted = true, .via = false, .request_id = false};
+        .client_address = "10.0.0.9", .keep_forwarded = true, .via = false, .request_id = false};
     const auto text = forward(with(lines), forwarding, policy);
     CHECK(text.find("X-Forwarded-For: " + addresses + "10.0.0.9\r\n") != std::string::npos);
 }

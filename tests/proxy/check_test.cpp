@@ -244,7 +244,8 @@ TEST_CASE("weights from headers are believed from trusted proxies only") {
                                             .table = {},
                                             .header = "x-cost"};
         if (trusted) {
-            options.snapshot.trusted_proxies = {*weir::config::parse_address_block("127.0.0.1")};
+            options.snapshot.trusted_proxies.emplace(
+                {*weir::config::parse_address_block("127.0.0.1")});
         }
         Fixture proxy(std::move(options));
         auto client = proxy.connect_check();

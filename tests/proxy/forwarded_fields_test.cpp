@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <string>
 
 #include "proxy/fixture.h"
@@ -23,8 +24,8 @@ const std::string kClaims =
 Fixture::Options trusting(bool client) {
     Fixture::Options options;
     const std::uint32_t address = client ? 0x7f000001 : 0x0a000001;
-    options.snapshot.trusted_proxies = {
-        {.base = weir::Endpoint::v4(address, 0), .prefix_bits = 128}};
+    options.snapshot.trusted_proxies.emplace(
+        {weir::config::AddressBlock{.base = weir::Endpoint::v4(address, 0), .prefix_bits = 128}});
     return options;
 }
 
@@ -71,9 +72,84 @@ TEST_CASE("what a client says of others is believed only if it is trusted") {
         CAPTURE(trusted);
         check_own(pass(trusting(trusted), get()).request);
     }
-    check_own(pass({}, get(kClaims)).request);  // nobody is trusted
     check_own(pass(trusting(false), get(kClaims)).request);
     check_believed(pass(trusting(true), get(kClaims)).request);
+}
+
+TEST_CASE("without trusted_proxies what came is passed on, with the client's address behind") {
+    check_own(pass({}, get()).request);
+    check_believed(pass({}, get(kClaims)).request);
+    const auto request = pass({}, get("Forwarded: for=10.9.8.7;proto=https\r\n")).request;
+    CHECK(request.field("Forwarded") == "for=10.9.8.7;proto=https");
+    Fixture::Options nobody;
+    nobody.snapshot.trusted_proxies.emplace();
+    check_own(pass(nobody, get(kClaims)).request);
+    CHECK(!pass(nobody, get("Forwarded: for=10.9.8.7\r\n")).request.has("Forwarded"));
+}
+
+namespace {
+
+/// Routes and quotas that look at what clients may forge, as far as there are such.
+Fixture::Options keyed() {
+    Fixture::Options options;
+    for (const char* name : {"claimed", "host/{host}"}) {
+        options.quotas.push_back(quota(name, 1000, std::chrono::hours(1)));
+    }
+    for (const char* field :
+         {"X-Forwarded-Proto", "X-Forwarded-For", "x-forwarded-host", "Forwarded"}) {
+        weir::routing::RouteSettings claimed;
+        claimed.match.headers = {{.name = field, .exact = false, .value = {}}};
+        claimed.quotas = {"claimed"};
+        options.routing.routes.push_back(claimed);
+    }
+    weir::routing::RouteSettings by_host;
+    by_host.match.hosts = {"{host}.test"};
+    by_host.quotas = {"host/{host}"};
+    options.routing.routes.push_back(by_host);
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("a forged field changes no quota key") {
+    const auto forged = get(kClaims + "Forwarded: for=10.9.8.7;host=b.test\r\n");
+    for (const bool set : {false, true}) {
+        CAPTURE(set);
+        auto options = set ? trusting(false) : Fixture::Options{};
+        options.quotas = keyed().quotas;
+        options.routing = keyed().routing;
+        Fixture proxy(options);
+        CHECK(proxy.ask(forged).status() == 200);
+        CHECK(proxy.ask(get()).status() == 200);
+        CHECK(proxy.admitted("host/{host}") == 2);
+        CHECK(proxy.admitted("claimed") == 0);
+    }
+    auto options = trusting(true);
+    options.quotas = keyed().quotas;
+    options.routing = keyed().routing;
+    Fixture proxy(options);
+    CHECK(proxy.ask(forged).status() == 200);
+    CHECK(proxy.admitted("claimed") == 1);
+}
+
+TEST_CASE("a forged field does not choose whether a quota is enforced") {
+    auto options = trusting(false);
+    options.quotas = {quota("q", 0, std::chrono::hours(1))};
+    options.quotas[0].enforced_share = 0.5;
+    weir::limiter::QuotaOptions by_field;
+    by_field.enforced_by = "X-Forwarded-For";
+    options.quotas[0].options = by_field;
+    options.routing = route_all_to("q");
+    for (const bool trusted : {false, true}) {
+        options.snapshot.trusted_proxies = trusting(trusted).snapshot.trusted_proxies;
+        Fixture proxy(options);
+        bool seen[2] = {false, false};
+        for (int i = 0; i < 40; ++i) {
+            const auto field = "X-Forwarded-For: 10.0.0." + std::to_string(i) + "\r\n";
+            seen[proxy.ask(get(field)).status() == 200 ? 1 : 0] = true;
+        }
+        CHECK((seen[0] && seen[1]) == trusted);
+    }
 }
 
 TEST_CASE("each connection goes by its own client, and a reload changes whom") {

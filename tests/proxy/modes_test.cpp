@@ -30,13 +30,13 @@ Fixture::Options limited(double amount, weir::Duration period, Unit unit = Unit:
 }
 
 Fixture::Options trusting(Fixture::Options options) {
-    options.snapshot.trusted_proxies = {
-        {.base = weir::Endpoint::v4(0x7f000001, 0), .prefix_bits = 128}};
+    options.snapshot.trusted_proxies.emplace({weir::config::AddressBlock{
+        .base = weir::Endpoint::v4(0x7f000001, 0), .prefix_bits = 128}});
     return options;
 }
 
 Fixture::Options believing(Fixture::Options options) {
-    options.snapshot.judging_proxies = trusting({}).snapshot.trusted_proxies;
+    options.snapshot.judging_proxies = *trusting({}).snapshot.trusted_proxies;
     return options;
 }
 

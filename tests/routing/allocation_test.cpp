@@ -52,7 +52,7 @@ class Worker {
             }
         }
         const auto result = router_->route(head_, true, scratch_);
-        forwarded_.build(head_, {.client_address = "10.1.2.3", .client_trusted = true}, random_);
+        forwarded_.build(head_, {.client_address = "10.1.2.3", .keep_forwarded = true}, random_);
         return result.names.size() + forwarded_.pieces().size();
     }
 
