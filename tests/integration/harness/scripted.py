@@ -38,6 +38,8 @@ class ScriptedOrigin:
                 self.end_headers()
                 self.wfile.write(b"x" * size)
 
+            do_OPTIONS = do_GET
+
             def log_message(self, *_):
                 pass
 
