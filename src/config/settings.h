@@ -101,6 +101,8 @@ struct TimeoutSettings {
     /// On a client's connection between requests.
     Duration keep_alive_idle = std::chrono::seconds(60);
     Duration connect = std::chrono::milliseconds(250);  ///< 5 s when upstream is not local
+    /// How long a request waits for an upstream that refuses connections; 0: not at all.
+    Duration upstream_restart = std::chrono::seconds(3);
     /// The time without a byte in either direction during a response.
     Duration stream_idle = std::chrono::seconds(300);
     /// The time for which an idle upstream connection is kept.
@@ -124,6 +126,7 @@ struct LimitSettings {
     std::size_t connections = 10'000;             ///< of clients, to all workers together
     std::size_t upstream_connections = 10'000;    ///< of all workers together
     std::size_t upstream_idle_connections = 256;  ///< kept by each worker
+    std::size_t waiting = 1000;  ///< requests of all workers that wait for an upstream to restart
     std::size_t pipelined_requests = 100;  ///< served in a row before other connections' turn
     std::uint64_t memory = 0;  ///< of the process; 0: the limit of its control group, if any
 

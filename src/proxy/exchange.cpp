@@ -10,6 +10,11 @@ namespace {
 /// half a megabyte.
 constexpr int kStepsPerTurn = 32;
 
+/// The pauses between two tries to connect to an upstream that restarts: the first one, and the
+/// longest. Each is twice as long as the one before.
+constexpr Duration kFirstPause = std::chrono::milliseconds(10);
+constexpr Duration kLongestPause = std::chrono::milliseconds(160);
+
 /// The status of the answer when there is no connection to the upstream; 0 for no answer.
 unsigned status_of(Ending failure) {
     switch (failure) {
@@ -67,7 +72,10 @@ net::Task<ExchangeResult> Exchange::run() {
             upstream_ = worker.upstreams().take(once || upload_.body().payload() > 0);
         }
         if (!upstream_) {
-            const auto failure = co_await connect();
+            auto failure = co_await connect();
+            if (failure == Ending::upstream_refused) {
+                failure = co_await wait_for_restart();
+            }
             if (failure != Ending::admitted) {
                 co_return ExchangeResult{.ending = failure, .error_status = status_of(failure)};
             }
@@ -84,21 +92,67 @@ net::Task<ExchangeResult> Exchange::run() {
     co_return result();
 }
 
-net::Task<Ending> Exchange::connect() {
-    const auto& addresses = snapshot_->settings.upstream;
-    const auto version = snapshot_->upstream_version;
+net::Task<Ending> Exchange::wait_for_restart() {
     auto& worker = client_.worker;
+    auto& counters = worker.mutable_counters();
+    const auto longest = snapshot_->settings.timeouts.upstream_restart;
+    if (longest == Duration::zero()) {
+        co_return Ending::upstream_refused;
+    }
+    if (!worker.begin_waiting(snapshot_->settings.limits.waiting)) {
+        counters.count(Event::upstream_waits_full);
+        co_return Ending::upstream_refused;
+    }
+    counters.count(Event::upstream_waits);
+    settlement_.hold();
+    const auto last = worker.loop().now() + longest;
+    auto ending = Ending::upstream_refused;
+    for (auto wait = kFirstPause; ending == Ending::upstream_refused; wait *= 2) {
+        const auto left = last - worker.loop().now();
+        if (left <= Duration::zero() || client_.stream.other_side_ended()) {
+            break;
+        }
+        const auto time = std::min(left, std::min(wait, kLongestPause));
+        ending = co_await pause(time);
+        if (ending == Ending::upstream_refused) {
+            ending = co_await connect();
+        }
+    }
+    worker.end_waiting();
+    if (ending == Ending::admitted) {
+        counters.count(Event::upstream_waits_served);
+    }
+    co_return ending;
+}
+
+net::Task<Ending> Exchange::pause(Duration time) {
+    auto& loop = client_.worker.loop();
+    net::Wait wait(loop, loop.now() + time,
+                   {&client_.stream, net::Stream::kFailure | net::Stream::kEnd});
+    client_.waiting = &wait;
+    const auto waited = co_await wait;
+    client_.waiting = nullptr;
+    const bool left = waited == net::WaitResult::interrupted || client_.stream.failed();
+    co_return left ? Ending::client_closed : Ending::upstream_refused;
+}
+
+net::Task<Ending> Exchange::connect() {
+    auto& worker = client_.worker;
+    // The addresses of now: an upstream that restarted may have come back at another one.
+    const SnapshotReference current = worker.snapshot();
+    const auto& addresses = current->settings.upstream;
+    const auto version = current->upstream_version;
     auto& memory = worker.address_memory();
     AddressMemory::Tried tried;
     auto ending = Ending::upstream_refused;
     // However many addresses are silent, connecting takes at most twice the timeout: each address
     // may take half of the time that is left.
-    const auto last = worker.loop().now() + 2 * snapshot_->settings.timeouts.connect;
+    const auto last = worker.loop().now() + 2 * current->settings.timeouts.connect;
     while (const auto choice = memory.next(version, addresses.size(), tried, worker.loop().now())) {
         const auto index = choice->index;
         const auto now = worker.loop().now();
         tried.add(index);
-        ending = co_await connect_to(addresses[index], now + (last - now) / 2);
+        ending = co_await connect_to(addresses[index], version, now + (last - now) / 2);
         if (ending == Ending::admitted) {
             memory.succeeded(version, index);
         }
@@ -115,12 +169,12 @@ net::Task<Ending> Exchange::connect() {
     co_return ending;
 }
 
-net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address, Instant deadline) {
+net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address, std::uint64_t version,
+                                       Instant deadline) {
     auto& worker = client_.worker;
     auto& counters = worker.mutable_counters();
     upstream_ = worker.upstreams().make(
-        snapshot_->upstream_version,
-        worker.most_upstreams(snapshot_->settings.limits.upstream_connections));
+        version, worker.most_upstreams(snapshot_->settings.limits.upstream_connections));
     if (!upstream_) {
         co_return Ending::upstream_exhausted;
     }

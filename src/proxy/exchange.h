@@ -46,8 +46,15 @@ class Exchange {
         upstream_slow
     };
 
+    /// Tries each address of the upstream once.
     net::Task<Ending> connect();
-    net::Task<Ending> connect_to(const net::SocketAddress& address, Instant deadline);
+    /// Tries again to connect to an upstream that refuses, until it takes the connection, the
+    /// client leaves, or the time is over.
+    net::Task<Ending> wait_for_restart();
+    /// Waits for this long. Anything but `upstream_refused` means that waiting is over.
+    net::Task<Ending> pause(Duration time);
+    net::Task<Ending> connect_to(const net::SocketAddress& address, std::uint64_t version,
+                                 Instant deadline);
     net::Task<void> transfer();
     /// The client has closed its sending half within the body. A response that has begun by now is
     /// still passed on.

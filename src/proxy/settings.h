@@ -26,7 +26,7 @@ class AccessLog;
 using config::AccessLogMode;
 
 /// Everything that a reload may change. A request that is served keeps the snapshot with which it
-/// began.
+/// began, except that it connects to the upstream's addresses of now.
 struct Snapshot : config::ServingSettings {
     std::shared_ptr<const routing::Router> router{};
     /// Where requests are forwarded to: the addresses of one service. When one refuses, the next

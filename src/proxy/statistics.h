@@ -74,6 +74,9 @@ enum class Event : std::uint8_t {
     upstream_bytes_out,
     upstream_connect_errors,  ///< one for each address that was tried
     upstream_connect_timeouts,
+    upstream_waits,          ///< a request began to wait for an upstream that refuses connections
+    upstream_waits_served,   ///< it got a connection in time
+    upstream_waits_full,     ///< it did not wait, because limits.waiting others did
     upstream_stale,          ///< a pooled connection that turned out to be closed
     upstream_retried,        ///< a request that was sent again on a new connection
     upstream_idle_closed,    ///< a pooled connection closed: idle for too long, or above the bound

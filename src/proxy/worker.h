@@ -60,6 +60,8 @@ struct SharedState {
     /// process has descriptors.
     std::atomic<std::size_t> upstream_connections = 0;
     std::size_t max_upstream_connections = 0;
+    /// Requests of all workers that wait for an upstream that refuses connections.
+    std::atomic<std::size_t> waiting = 0;
     /// A worker that wants to accept at the bound of connections and has no idle connection to
     /// close. Another worker that has one closes it and sets this to nullptr.
     std::atomic<const Worker*> wants_eviction = nullptr;
@@ -122,6 +124,16 @@ class Worker {
     [[nodiscard]] std::size_t most_upstreams(std::size_t configured) const {
         return std::min(configured, shared_.max_upstream_connections);
     }
+    /// Takes a place among the `most` requests that may wait for the upstream. False: there is
+    /// none.
+    [[nodiscard]] bool begin_waiting(std::size_t most) {
+        const bool room = shared_.waiting.fetch_add(1, std::memory_order_relaxed) < most;
+        if (!room) {
+            end_waiting();
+        }
+        return room;
+    }
+    void end_waiting() { shared_.waiting.fetch_sub(1, std::memory_order_relaxed); }
     [[nodiscard]] AddressMemory& address_memory() { return address_memory_; }
     [[nodiscard]] IdleList& idle_connections() { return idle_connections_; }
     [[nodiscard]] bool shedding() const { return shared_.shedding.load(std::memory_order_relaxed); }

@@ -48,6 +48,7 @@ bool eventually(const std::function<bool()>& condition) {
 Snapshot patient_snapshot() {
     Snapshot snapshot;
     snapshot.timeouts.connect = std::chrono::seconds(5);
+    snapshot.timeouts.upstream_restart = Duration::zero();
     return snapshot;
 }
 

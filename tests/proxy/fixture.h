@@ -24,7 +24,8 @@ bool eventually(const std::function<bool()>& condition);
 Duration middle_of_five(const std::function<Duration()>& go);
 
 /// The default settings with more time to connect than the 250 ms for a local upstream, because a
-/// busy machine may not run the proxy for so long.
+/// busy machine may not run the proxy for so long, and without time for an upstream to restart, so
+/// that tests of refused connections need not wait.
 Snapshot patient_snapshot();
 
 class Fixture {

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using namespace weir::proxy;
 using namespace weir::proxy::testing;
 
-TEST_CASE("26: connecting is refused: 502 at once, healthy as soon as it is back") {
+TEST_CASE("26: connecting is refused and nobody waits: 502 at once, healthy when it is back") {
     Fixture proxy;
     proxy.upstream.stop_listening();
     const auto until_answered = middle_of_five([&] {

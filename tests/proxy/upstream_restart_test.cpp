@@ -1,0 +1,173 @@
+// Requests that wait while the upstream restarts.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/resolve.h"
+#include "proxy/upstream_answers.h"
+
+using namespace std::chrono_literals;
+using namespace weir::proxy;
+using namespace weir::proxy::testing;
+
+namespace {
+
+/// A proxy whose upstream is down, and which waits for it so long.
+Fixture::Options waiting(weir::Duration time, std::size_t most = 1000) {
+    Fixture::Options options;
+    options.snapshot.timeouts.upstream_restart = time;
+    options.snapshot.limits.waiting = most;
+    options.quotas = {quota("q", 1000, 1h)};
+    options.routing = route_all_to("q");
+    return options;
+}
+
+weir::Duration time_of(const std::function<void()>& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::steady_clock::now() - begin;
+}
+
+bool begun(const Fixture& proxy, std::uint64_t waits) {
+    return eventually([&] { return proxy[Event::upstream_waits] == waits; });
+}
+
+}  // namespace
+
+TEST_CASE("26: while an upstream restarts requests wait, and get their answers") {
+    Fixture proxy(waiting(kPatience));
+    proxy.upstream.stop_listening();
+    std::vector<SocketIo> clients;
+    for (int i = 0; i < 20; ++i) {
+        clients.push_back(proxy.connect());
+        clients.back().send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 4\r\n\r\nbody");
+    }
+    REQUIRE(begun(proxy, 20));
+    REQUIRE(eventually([&] { return proxy[Event::upstream_connect_errors] > 40; }));
+    CHECK(proxy.statistics().inflight_requests() == 20);
+    proxy.upstream.listen_again();
+    for (auto& client : clients) {
+        const auto answer = read_response(client);
+        REQUIRE(answer);
+        CHECK(answer->status() == 200);
+    }
+    CHECK(proxy.upstream.requests() == 20);
+    CHECK(proxy.upstream.heads().back().method() == "POST");
+    CHECK(proxy[Ending::admitted] == 20);
+    CHECK(proxy[Event::upstream_waits_served] == 20);
+    CHECK(proxy[Event::upstream_waits_full] == 0);
+    CHECK(proxy.admitted("q") == 20);
+}
+
+TEST_CASE("a request whose pooled connection was closed by the restart waits, too") {
+    Fixture proxy(waiting(kPatience));
+    std::atomic<bool> go = false;
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.request();
+        session.answer(200, "ok");
+        session.request();  // then the process ends
+        eventually([&] { return go.load(); });
+    });
+    CHECK(proxy.get("/").status() == 200);
+    proxy.upstream.set_script(FakeUpstream::serve);
+    auto client = proxy.connect();
+    client.send(kGet);
+    REQUIRE(eventually([&] { return proxy.upstream.requests() == 2; }));
+    proxy.upstream.stop_listening();
+    go = true;
+    REQUIRE(begun(proxy, 1));
+    proxy.upstream.listen_again();
+    CHECK(read_response(client)->status() == 200);
+    CHECK(proxy[Event::upstream_retried] == 1);
+}
+
+TEST_CASE("when the time is over the answer is 502, and nothing stays charged") {
+    Fixture proxy(waiting(300ms));
+    proxy.upstream.stop_listening();
+    CHECK(time_of([&] { CHECK(proxy.get("/").status() == 502); }) >= 300ms);
+    CHECK(proxy[Ending::upstream_refused] == 1);
+    CHECK(proxy[Event::upstream_waits] == 1);
+    CHECK(proxy[Event::upstream_waits_served] == 0);
+    CHECK(proxy[Event::refunds] == 1);
+    // Pauses grow: not more than these fit.
+    CHECK(proxy[Event::upstream_connect_errors] >= 3);
+    CHECK(proxy[Event::upstream_connect_errors] <= 8);
+}
+
+TEST_CASE("beyond limits.waiting requests get 502 at once, and places become free again") {
+    Fixture proxy(waiting(kPatience, 2));
+    proxy.upstream.stop_listening();
+    std::vector<SocketIo> clients;
+    for (int i = 0; i < 2; ++i) {
+        clients.push_back(proxy.connect());
+        clients.back().send(kGet);
+    }
+    REQUIRE(begun(proxy, 2));
+    for (int i = 0; i < 3; ++i) {
+        CHECK(proxy.get("/").status() == 502);
+    }
+    CHECK(proxy[Event::upstream_waits_full] == 3);
+    clients[0].reset();
+    REQUIRE(eventually([&] { return proxy.statistics().inflight_requests() == 1; }));
+    CHECK(proxy.statistics()[Ending::client_closed] == 1);
+    auto next = proxy.connect();
+    next.send(kGet);
+    REQUIRE(begun(proxy, 3));
+    proxy.upstream.listen_again();
+    CHECK(read_response(next)->status() == 200);
+    CHECK(read_response(clients[1])->status() == 200);
+}
+
+TEST_CASE("a client that leaves stops waiting") {
+    Fixture proxy(waiting(kPatience));
+    proxy.upstream.stop_listening();
+    SUBCASE("with a reset: nobody is answered") {
+        auto client = proxy.connect();
+        client.send(kGet);
+        REQUIRE(begun(proxy, 1));
+        client.reset();
+        CHECK(proxy[Ending::client_closed] == 1);
+    }
+    SUBCASE("with a FIN, which may mean that it only sends no more: 502 at once") {
+        auto client = proxy.connect();
+        client.send(kGet);
+        REQUIRE(begun(proxy, 1));
+        client.shut_down_sending();
+        CHECK(read_response(client)->status() == 502);
+        CHECK(proxy[Ending::upstream_refused] == 1);
+    }
+    CHECK(proxy[Event::refunds] == 1);
+    CHECK(proxy.upstream.requests() == 0);
+}
+
+TEST_CASE("an upstream that comes back at another address is found") {
+    FakeUpstream other;
+    Fixture proxy(waiting(kPatience));
+    proxy.upstream.stop_listening();
+    auto client = proxy.connect();
+    client.send(kGet);
+    REQUIRE(begun(proxy, 1));
+    auto moved = std::make_shared<Snapshot>(*proxy.snapshot());
+    moved->upstream = *weir::net::resolve(other.address());
+    proxy.server->replace(moved);
+    CHECK(read_response(client)->status() == 200);
+    CHECK(other.requests() == 1);
+    // Its connection is one of those that are kept.
+    CHECK(proxy.get("/").status() == 200);
+    CHECK(other.connections() == 1);
+}
+
+TEST_CASE("requests that wait do not outlive a server that is aborted") {
+    Fixture proxy(waiting(kPatience));
+    proxy.upstream.stop_listening();
+    auto client = proxy.connect();
+    client.send(kGet);
+    REQUIRE(begun(proxy, 1));
+    CHECK(time_of([&] { proxy.server.reset(); }) < kPatience / 2);
+}
