@@ -98,8 +98,9 @@ struct TimeoutSettings {
     /// From the first byte to the end of the head.
     Duration request_head = std::chrono::seconds(10);
     Duration body_idle = std::chrono::seconds(30);  ///< between two reads of a request body
-    /// On a client's connection between requests.
-    Duration keep_alive_idle = std::chrono::seconds(60);
+    /// On a client's connection between requests. Longer than the 60 s for which common load
+    /// balancers keep theirs: whoever closes first must be the one that sends requests.
+    Duration keep_alive_idle = std::chrono::seconds(75);
     Duration connect = std::chrono::milliseconds(250);  ///< 5 s when upstream is not local
     /// How long a request waits for an upstream that refuses connections; 0: not at all.
     Duration upstream_restart = std::chrono::seconds(3);

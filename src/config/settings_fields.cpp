@@ -146,7 +146,7 @@ constexpr std::array kFields = {
     SettingField{"timeouts.body_idle", "duration", "30s", "1ms to 1d",
         "Without a byte of a request's body.", false, next_request,
         WEIR_DURATION(timeouts.body_idle, 1ms, 24h)},
-    SettingField{"timeouts.keep_alive_idle", "duration", "1m", "1ms to 1d",
+    SettingField{"timeouts.keep_alive_idle", "duration", "75s", "1ms to 1d",
         "A client's connection between two requests.", false, next_request,
         WEIR_DURATION(timeouts.keep_alive_idle, 1ms, 24h)},
     SettingField{"timeouts.connect", "duration", "250ms; 5s to another host", "1ms to 5m",

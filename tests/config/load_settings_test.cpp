@@ -49,7 +49,7 @@ TEST_CASE("how long things may take by default") {
     const TimeoutSettings timeouts = load(kUpstream, {}).timeouts;
     CHECK(timeouts.request_head == 10s);
     CHECK(timeouts.body_idle == 30s);
-    CHECK(timeouts.keep_alive_idle == 60s);
+    CHECK(timeouts.keep_alive_idle == 75s);
     CHECK(timeouts.connect == 250ms);
     CHECK(timeouts.stream_idle == 300s);
     CHECK(timeouts.upstream_idle == 60s);
