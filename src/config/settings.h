@@ -14,6 +14,7 @@
 #include "base/endpoint.h"
 #include "base/instant.h"
 #include "http/gate_policy.h"
+#include "http/method.h"
 #include "routing/route_settings.h"
 
 namespace weir::config {
@@ -214,6 +215,8 @@ struct ServingSettings {
     /// Tiers in front that are believed when they say that they have decided about a request. Such
     /// a tier can pass every limit.
     std::vector<AddressBlock> judging_proxies;
+    /// Methods whose requests are let go of when the client has shut down its sending half.
+    std::vector<http::Method> cancel_on_fin;
     AccessLogMode access_log = AccessLogMode::off;
     /// This sidecar is a front tier: it decides and charges nothing, and tells the tier behind it
     /// to charge.

@@ -240,6 +240,14 @@ Result<routing::StatusRange> parse_status_range(std::string_view text) {
     return routing::StatusRange{*first, *last};
 }
 
+Result<http::Method> parse_cancelled_method(std::string_view text) {
+    const auto method = http::method_of(text);
+    if (method != http::Method::get && method != http::Method::head) {
+        return bad(quoted(text) + " is neither GET nor HEAD");
+    }
+    return method;
+}
+
 Result<std::string> parse_field_name(std::string_view text) {
     constexpr std::size_t kLongest = 64;
     constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";

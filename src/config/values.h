@@ -75,6 +75,8 @@ struct Burst {
 [[nodiscard]] Result<UpstreamAddress> parse_upstream_address(std::string_view text);
 /// A seed: "dns://weir-peers:7946" or "10.0.0.7:7946". Without a port it is 7946.
 [[nodiscard]] Result<Seed> parse_seed(std::string_view text);
+/// A method that changes nothing, so that its requests may be cancelled: "GET" or "HEAD".
+[[nodiscard]] Result<http::Method> parse_cancelled_method(std::string_view text);
 /// A range of status codes: "304", "5xx" or "500-504".
 [[nodiscard]] Result<routing::StatusRange> parse_status_range(std::string_view text);
 /// The name of a header field, at most 64 bytes; empty for the word "none".

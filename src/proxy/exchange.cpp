@@ -238,17 +238,19 @@ net::Task<void> Exchange::transfer() {
             }
             continue;
         }
+        // An end may mean that the client has left, or only that it has sent everything.
+        if (client_.stream.other_side_ended()) {
+            client_ended();
+            if (interrupted_ != Interrupted::no) {
+                break;
+            }
+        }
         const auto until = deadline();
         net::Wait wait(loop, std::min(until, settlement_.hold_at()), client_item(),
                        upstream_item());
         client_.waiting = &wait;
         const auto waited = co_await wait;
         client_.waiting = nullptr;
-        // An end may mean that the client has left, or only that it has sent everything.
-        if (!probing_ && client_.stream.other_side_ended()) {
-            probing_ = true;
-            client_.stream.probe_often();
-        }
         // Before that it was only time to hold the charge.
         if (waited == net::WaitResult::timed_out && loop.now() >= until) {
             timed_out();
@@ -256,6 +258,19 @@ net::Task<void> Exchange::transfer() {
         if (waited == net::WaitResult::interrupted) {
             interrupted_ = Interrupted::aborted;
         }
+    }
+}
+
+void Exchange::client_ended() {
+    const auto& cancelled = snapshot_->settings.cancel_on_fin;
+    const bool cancels = std::ranges::find(cancelled, client_.head.method()) != cancelled.end();
+    // What has come of the response already is still passed on.
+    if (cancels && !client_.stream.failed() && download_.waits_for_upstream()) {
+        client_.worker.mutable_counters().count(Event::cancelled_on_fin);
+        interrupted_ = Interrupted::aborted;
+    } else if (!probing_) {
+        probing_ = true;
+        client_.stream.probe_often();
     }
 }
 

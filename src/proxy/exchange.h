@@ -59,6 +59,8 @@ class Exchange {
     /// The client has closed its sending half within the body. A response that has begun by now is
     /// still passed on.
     net::Task<void> hear_upstream_out();
+    /// The client has shut down its sending half: asks whether it is gone, or takes it for gone.
+    void client_ended();
     /// What to wait for on each of the two sockets, and until when.
     [[nodiscard]] net::Wait::Item client_item();
     [[nodiscard]] net::Wait::Item upstream_item();

@@ -62,6 +62,7 @@ constexpr std::array<std::string_view, kEvents> kEventNames = {
     "upstream_bytes_out",
     "upstream_connect_errors",
     "upstream_connect_timeouts",
+    "cancelled_on_fin",
     "upstream_waits",
     "upstream_waits_served",
     "upstream_waits_full",

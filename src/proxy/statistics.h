@@ -74,6 +74,7 @@ enum class Event : std::uint8_t {
     upstream_bytes_out,
     upstream_connect_errors,  ///< one for each address that was tried
     upstream_connect_timeouts,
+    cancelled_on_fin,        ///< the client had shut down, and cancel_on_fin names the method
     upstream_waits,          ///< a request began to wait for an upstream that refuses connections
     upstream_waits_served,   ///< it got a connection in time
     upstream_waits_full,     ///< it did not wait, because limits.waiting others did

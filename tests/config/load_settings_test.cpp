@@ -316,6 +316,12 @@ TEST_CASE("the defaults that the table tells in words") {
     const Settings settings = load(kUpstream + "cluster: {key_file: k}\n", {});
     CHECK(settings.admin_token_file.empty());
     CHECK_FALSE(settings.trusted_proxies.has_value());
+    CHECK(settings.cancel_on_fin.empty());
+    CHECK(load(kUpstream + "cancel_on_fin: [GET, HEAD]\n", {}).cancel_on_fin ==
+          std::vector{http::Method::get, http::Method::head});
+    for (const char* method : {"POST", "get", "none"}) {
+        CHECK(override_errors({{"cancel_on_fin", "--cancel-on-fin", method}}).size() == 1);
+    }
     CHECK_FALSE(trusts(settings, Endpoint::v4(0x7f000001, 1)));
     CHECK(passes_forwarded(settings, Endpoint::v4(0x7f000001, 1)));
     const Settings nobody = load(kUpstream + "trusted_proxies: []\n", {});

@@ -332,6 +332,48 @@ TEST_CASE("24: a client that closes in order while an answer comes ends it, with
     CHECK(proxy.statistics().upstream_connections() == 0);
 }
 
+TEST_CASE("24: with cancel_on_fin a client's FIN ends what nothing has come of yet") {
+    Fixture::Options options;
+    options.snapshot.cancel_on_fin = {weir::http::Method::get, weir::http::Method::head};
+    Fixture proxy(options);
+    std::atomic<bool> begins = false;
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        const auto request = session.request();
+        if (begins) {
+            session.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nsome");
+        }
+        if (request && request->method() == "POST") {
+            session.io.closed_within(300ms);
+            session.answer(200, "ok");
+        } else {
+            session.io.closed_within(kPatience + kPatience);
+        }
+    });
+    int clients = 0;
+    for (const bool response : {false, true}) {
+        CAPTURE(response);
+        begins = response;
+        auto client = proxy.connect();
+        client.send(kGet);
+        ++clients;
+        REQUIRE(eventually([&] { return proxy.upstream.requests() == clients; }));
+        if (response) {
+            REQUIRE(client.take_until("some"));
+        }
+        client.shut_down_sending();
+        CHECK(eventually([&] { return proxy.upstream.ended() == clients; }));
+        CHECK(client.take_all().empty());
+    }
+    CHECK(proxy[Ending::client_closed] == 2);
+    CHECK(proxy[Event::cancelled_on_fin] == 2);
+    // Other methods may change something, and go on.
+    begins = false;
+    auto client = proxy.connect();
+    client.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 0\r\n\r\n");
+    client.shut_down_sending();
+    CHECK(read_response(client)->status() == 200);
+}
+
 // docs/decisions/0040: as late as its kernel forgets the connection, and five seconds.
 TEST_CASE("24: a client that has closed in order is noticed though the upstream is silent") {
     Fixture proxy;
