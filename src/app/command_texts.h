@@ -9,17 +9,19 @@ inline constexpr const char* kAbout =
 
 inline constexpr const char* kExamples =
     "Examples:\n"
+    "  weir run --upstream http://127.0.0.1:3000 --quotas limits.yaml --route '/**=shop'\n"
+    "                                           limit a service, without any other file\n"
     "  weir run --config weir.yaml              serve, as the file says\n"
     "  weir run --config weir.yaml --upstream http://127.0.0.1:3000\n"
     "                                           the same in front of another service\n"
     "  weir validate --config weir.yaml         every mistake, with its place\n"
     "  weir key gossip.key                      a new key for cluster.key_file\n"
     "  weir quota list                          what is in force, and where it comes from\n"
-    "  weir quota set s3/b1 --rate 200r/s --why 'load test' --expires-in 2h\n"
+    "  weir quota set shop/acme --rate 200r/s --why 'load test' --expires 2h\n"
     "                                           change one limit in the whole fleet\n"
     "  weir status                              health, files, peers\n"
-    "Every flag has a variable: --cluster-key-file is WEIR_CLUSTER_KEY_FILE. A flag wins over its\n"
-    "variable, the variable over the file. 'weir COMMAND --help' tells more.";
+    "Every setting has a flag and a variable: --cluster-key-file is WEIR_CLUSTER_KEY_FILE. A flag\n"
+    "wins over its variable, the variable over the file. 'weir COMMAND --help' tells more.";
 
 inline constexpr const char* kRunExamples =
     "Signals: SIGTERM finishes what is in flight and ends (a second one at once), SIGHUP reads "

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "app/joined.h"
+#include "config/flag_routes.h"
 #include "config/settings_fields.h"
 #include "config/values.h"
 
@@ -39,6 +40,15 @@ void ConfigFlags::add_to(CLI::App& command) {
     command.add_option("--config", config_, "The sidecar's own file (YAML or JSON)")
         ->envname("WEIR_CONFIG")
         ->type_name("FILE");
+    command
+        .add_option(std::string(config::kRouteFlag), routes_,
+                    "Charge requests for a path to a quota, like '/{tenant}/**=shop/{tenant}'. "
+                    "May be given several times: the first route that matches a request decides. "
+                    "Takes the place of the file's routes.")
+        ->type_name("PATH=QUOTA")
+        ->allow_extra_args(false)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     for (const config::SettingField& field : config::setting_fields()) {
         auto& values = given_[std::string(field.key)];
         auto* option = command.add_option(config::flag_name(field.key), values, flag_help(field));
@@ -65,12 +75,20 @@ node::ConfigSource ConfigFlags::source() const {
             source.overrides.push_back({std::string(field.key), variable, value});
         }
     }
+    if (const char* value = std::getenv(config::kRouteVariable.data())) {
+        source.overrides.push_back(
+            {std::string(config::kRoutesKey), std::string(config::kRouteVariable), value});
+    }
     for (const config::SettingField& field : config::setting_fields()) {
         const auto& values = given_.at(std::string(field.key));
         if (!values.empty()) {
             source.overrides.push_back(
                 {std::string(field.key), config::flag_name(field.key), flag_text(field, values)});
         }
+    }
+    if (!routes_.empty()) {
+        source.overrides.push_back({std::string(config::kRoutesKey),
+                                    std::string(config::kRouteFlag), joined(routes_, "\n")});
     }
     return source;
 }

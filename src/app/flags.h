@@ -12,7 +12,7 @@
 
 namespace weir::app {
 
-/// The flag --config, and one flag for each key of the table of settings.
+/// The flags --config and --route, and one flag for each key of the table of settings.
 class ConfigFlags {
   public:
     void add_to(CLI::App& command);
@@ -21,6 +21,7 @@ class ConfigFlags {
 
   private:
     std::string config_;
+    std::vector<std::string> routes_;
     std::map<std::string, std::vector<std::string>> given_;  ///< by key
 };
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/loopback.h"
+#include "config/flag_routes.h"
 #include "config/given_settings.h"
 #include "config/parse.h"
 #include "config/reader.h"
@@ -29,6 +31,13 @@ class SettingsReader {
                 read(field, value, override_.source);
             }
         }
+    }
+
+    /// Reads routes that take the place of the file's.
+    void read_routes_from(NodeRef root, const std::string& source) {
+        routes_ = find_field(root, kRoutesKey);
+        remember(kRoutesKey, *routes_, source);
+        settings_.routing.routes = read_routes(*routes_, diagnostics_);
     }
 
     /// The node with the routes, if there is one.
@@ -78,9 +87,9 @@ class SettingsReader {
             }
         }
         if (prefix.empty()) {
-            if (const auto routes = reader.take("routes")) {
+            if (const auto routes = reader.take(kRoutesKey)) {
                 routes_ = routes;
-                remember("routes", *routes, place_of(*routes));
+                remember(kRoutesKey, *routes, place_of(*routes));
                 settings_.routing.routes = read_routes(*routes, diagnostics_);
             }
         }
@@ -243,8 +252,15 @@ Settings load_settings(const std::optional<SourceText>& file,
     if (!documents.empty()) {
         reader.read_file(documents.front().root());
     }
+    std::vector<Document> given_routes;
+    given_routes.reserve(overrides.size());  // the reader keeps references to them
     for (const Override& override_ : overrides) {
-        read_override(reader, override_, diagnostics);
+        if (override_.key != kRoutesKey) {
+            read_override(reader, override_, diagnostics);
+        } else if (auto document = flag_routes(override_, diagnostics)) {
+            given_routes.push_back(std::move(*document));
+            reader.read_routes_from(given_routes.back().root(), override_.source);
+        }
     }
     settings.routing.max_weight = settings.limiter.max_weight;
     if (reader.routes() && !diagnostics.has_errors()) {

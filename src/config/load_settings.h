@@ -17,7 +17,7 @@ namespace weir::config {
 /// The value of one key that was given outside the file. It wins over the file, and over an earlier
 /// override of the same key.
 struct Override {
-    std::string key;     ///< "cluster.name"
+    std::string key;     ///< "cluster.name"; "routes" (flag_routes.h)
     std::string source;  ///< "--cluster-name" or "WEIR_CLUSTER_NAME", for error messages
     std::string text;    ///< its value; the elements of a list are separated by commas
 };

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/closest.h"
+#include "config/flag_routes.h"
 #include "node/name_globs.h"
 #include "routing/hidden_routes.h"
 
@@ -48,6 +49,42 @@ std::string quoted_names(const std::vector<std::string_view>& names) {
         text += (text.empty() ? "'" : ", '") + std::string(name) + "'";
     }
     return text;
+}
+
+/// The only root of these quotas, if a route can name it as it stands; else empty.
+std::string_view only_root(const std::vector<config::QuotaSet>& sets) {
+    std::string_view root;
+    for (const config::QuotaSet& set : sets) {
+        for (const limiter::QuotaDefinition& quota : set.quotas) {
+            if (quota.parent) {
+                continue;
+            }
+            if (!root.empty() || limiter::is_template(quota.name)) {
+                return {};
+            }
+            root = quota.name;
+        }
+    }
+    return root;
+}
+
+/// What to do when there are no routes.
+std::string advice_on_routes(const std::vector<config::QuotaSet>& sets) {
+    const std::string advice =
+        "say which requests are charged to which quota, as docs/routing.md shows";
+    const std::string root(only_root(sets));
+    return root.empty() ? advice : advice + ", or all of them to one: --route '/**=" + root + "'";
+}
+
+/// Where the routes were given: by a flag or variable, or in `file`.
+std::string source_of_routes(const config::Settings& settings, const std::string& file) {
+    for (const config::GivenSetting& one : settings.given) {
+        if (one.key == config::kRoutesKey &&
+            (one.source == config::kRouteFlag || one.source == config::kRouteVariable)) {
+            return one.source;
+        }
+    }
+    return file;
 }
 
 config::Diagnostic route_warning(const std::string& file, std::string path, std::string what,
@@ -96,14 +133,15 @@ std::vector<RouteFinding> routes_without_requests(const routing::RoutingSettings
 
 void warn_about_routes(const config::Settings& settings, const std::vector<config::QuotaSet>& sets,
                        const std::string& file, config::Diagnostics& diagnostics) {
+    const std::string routes_file = source_of_routes(settings, file);
     const auto warn = [&](std::string path, std::string what, std::string suggestion) {
+        const std::string& from = path.starts_with("routes[") ? routes_file : file;
         diagnostics.add(
-            route_warning(file, std::move(path), std::move(what), std::move(suggestion)));
+            route_warning(from, std::move(path), std::move(what), std::move(suggestion)));
     };
     const auto& routes = settings.routing.routes;
     if (routes.empty() && !settings.check) {
-        warn("routes", "there are no routes, so nothing is limited",
-             "say which requests are charged to which quota, as docs/routing.md shows");
+        warn("routes", "there are no routes, so nothing is limited", advice_on_routes(sets));
     }
     std::vector<std::string_view> quotas;
     for (const config::QuotaSet& set : sets) {

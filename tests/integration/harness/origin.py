@@ -52,13 +52,15 @@ class Arrivals:
 
 
 class Origin:
+    """`listeners`: names of listeners at free ports, or `name=address`."""
+
     def __init__(self, folder, listeners=("origin",), body_bytes=3, delay_ms=0, unix_socket=None,
                  other_every=0, other_status=304):
         arguments = [program("weir-origin"), "--control", "127.0.0.1:0",
                      "--body-bytes", body_bytes, "--delay-ms", delay_ms,
                      "--other-every", other_every, "--other-status", other_status]
         for name in listeners:
-            arguments += ["--listen", f"{name}=127.0.0.1:0"]
+            arguments += ["--listen", name if "=" in name else f"{name}=127.0.0.1:0"]
         if unix_socket:
             arguments += ["--listen", f"unix=unix:{unix_socket}"]
         self.process = Process(arguments, folder / "origin.log", pipe_output=True)
