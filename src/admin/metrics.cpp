@@ -34,6 +34,10 @@ void add_requests(Families& families, const ProxyFigures& proxy) {
     for (const auto& entry : proxy.checks) {
         checks.add({{"outcome", entry.outcome}, {"reason", entry.reason}}, number(entry.count));
     }
+    add_counts(families.counter("weir_unlimited_requests_total",
+                                "Requests and checks that no quota limits, by route: none of the "
+                                "quotas that it names exists, or (none) no route matches."),
+               "route", proxy.unlimited);
     families
         .histogram("weir_decision_duration_seconds",
                    "Time taken by routing and limiter for one request; a sample of the requests.")

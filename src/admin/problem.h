@@ -22,6 +22,7 @@ enum class ProblemKind : std::uint8_t {
     no_routes,
     no_quotas,
     unknown_quota,
+    check_unknown_quota,
     hidden_route,
     seed_unresolved,
     seed_silent,

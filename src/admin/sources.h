@@ -75,6 +75,8 @@ struct ProxyFigures {
     std::map<std::string, std::uint64_t> connections;
     /// Bytes by side (client, upstream) and direction: read (in), written (out).
     std::map<std::pair<std::string, std::string>, std::uint64_t> bytes;
+    /// Requests and checks that no quota limits, by the place of their route.
+    std::map<std::string, std::uint64_t> unlimited;
     /// All other counters of the proxy, by a word of a fixed list.
     std::map<std::string, std::uint64_t> events;
 };

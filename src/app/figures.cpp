@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "node/route_findings.h"
+
 namespace weir::app {
 namespace {
 
@@ -48,6 +50,20 @@ void add_traffic(const proxy::Statistics& statistics, admin::ProxyFigures& figur
                      {{"upstream", "out"}, statistics[Event::upstream_bytes_out]}};
 }
 
+/// Each route that there is has its count from the beginning on, also when it is 0.
+void add_unlimited(const proxy::Statistics& statistics, std::size_t routes,
+                   admin::ProxyFigures& figures) {
+    for (std::size_t i = 0; i < proxy::kCountedRoutes; ++i) {
+        if (i < routes || statistics.unlimited[i] != 0) {
+            figures.unlimited[node::route_place(i)] = statistics.unlimited[i];
+        }
+    }
+    if (routes > proxy::kCountedRoutes || statistics.unlimited[proxy::kOtherRoutes] != 0) {
+        figures.unlimited["__other__"] = statistics.unlimited[proxy::kOtherRoutes];
+    }
+    figures.unlimited["none"] = statistics.unlimited[proxy::kNoRoute];
+}
+
 bool is_shown_otherwise(proxy::Event event) {
     using proxy::Event;
     return event == Event::client_bytes_in || event == Event::client_bytes_out ||
@@ -56,11 +72,12 @@ bool is_shown_otherwise(proxy::Event event) {
 
 }  // namespace
 
-admin::ProxyFigures to_figures(const proxy::Statistics& statistics) {
+admin::ProxyFigures to_figures(const proxy::Statistics& statistics, std::size_t routes) {
     admin::ProxyFigures figures;
     add_requests(statistics, figures);
     add_durations(statistics, figures);
     add_traffic(statistics, figures);
+    add_unlimited(statistics, routes, figures);
     for (std::size_t i = 0; i < proxy::kEvents; ++i) {
         const auto event = static_cast<proxy::Event>(i);
         if (!is_shown_otherwise(event)) {

@@ -6,6 +6,8 @@
 
 namespace weir::app {
 
-[[nodiscard]] admin::ProxyFigures to_figures(const proxy::Statistics& statistics);
+/// `routes`: how many routes there are.
+[[nodiscard]] admin::ProxyFigures to_figures(const proxy::Statistics& statistics,
+                                             std::size_t routes);
 
 }  // namespace weir::app

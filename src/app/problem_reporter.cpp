@@ -11,13 +11,8 @@
 namespace weir::app {
 
 ProblemReporter::ProblemReporter(boost::asio::io_context& control, node::Host& host,
-                                 const LiveSettings& live, Log& log,
-                                 std::function<std::uint64_t()> upstream_failures)
-    : host_(host),
-      live_(live),
-      log_(log),
-      upstream_failures_(std::move(upstream_failures)),
-      timer_(control) {}
+                                 const LiveSettings& live, Log& log, ProxyFacts proxy)
+    : host_(host), live_(live), log_(log), proxy_(std::move(proxy)), timer_(control) {}
 
 void ProblemReporter::stop() {
     stopped_ = true;
@@ -68,7 +63,8 @@ node::ProblemFacts ProblemReporter::facts() {
     add_files(facts);
     facts.upstream = to_string(settings.upstream);
     facts.upstream_unresolved = live_.upstream_failure();
-    facts.upstream_failures = upstream_failures_();
+    facts.upstream_failures = proxy_.upstream_failures();
+    facts.asked_in_vain = proxy_.asked_in_vain();
     return facts;
 }
 

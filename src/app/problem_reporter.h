@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "app/live_settings.h"
@@ -27,9 +28,15 @@ class ProblemReporter {
     /// control thread, so it is left to `weir validate`.
     static constexpr std::size_t kMostDefinitions = 10'000;
 
-    /// `upstream_failures` says how many requests found no connection to the upstream so far.
+    /// What the proxy tells.
+    struct ProxyFacts {
+        /// How many requests found no connection to the upstream so far.
+        std::function<std::uint64_t()> upstream_failures;
+        /// The quotas for which checks asked since the last call, and which do not exist.
+        std::function<std::vector<std::string>()> asked_in_vain;
+    };
     ProblemReporter(boost::asio::io_context& control, node::Host& host, const LiveSettings& live,
-                    Log& log, std::function<std::uint64_t()> upstream_failures);
+                    Log& log, ProxyFacts proxy);
 
     /// Begins to look as soon as the control thread runs. The host must be open.
     void start() { look_after(std::chrono::seconds(0)); }
@@ -51,7 +58,7 @@ class ProblemReporter {
     node::Host& host_;
     const LiveSettings& live_;
     Log& log_;
-    std::function<std::uint64_t()> upstream_failures_;
+    ProxyFacts proxy_;
     boost::asio::steady_timer timer_;
     node::ProblemWatch watch_;
     /// What was found about the routes, for these definitions.

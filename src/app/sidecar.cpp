@@ -41,7 +41,12 @@ Sidecar::Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t s
                      memory_changed(is_short, reading);
                  }}),
       stranger_timer_(control_),
-      problems_(control_, host_, live_, log_, [this] { return upstream_failures(); }) {}
+      problems_(control_, host_, live_, log_,
+                {.upstream_failures = [this] { return upstream_failures(); },
+                 .asked_in_vain =
+                     [this] {
+                         return proxy_ ? proxy_->take_unknown_names() : std::vector<std::string>();
+                     }}) {}
 
 Sidecar::~Sidecar() {
     host_.join();

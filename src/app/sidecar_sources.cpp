@@ -76,7 +76,8 @@ void Sidecar::tell_strangers() {
 admin::MetricsSources Sidecar::metrics_sources() {
     admin::MetricsSources sources = host_.metrics_sources();
     sources.proxy = [this] {
-        auto figures = to_figures(proxy_ ? proxy_->statistics() : proxy::Statistics{});
+        auto figures = to_figures(proxy_ ? proxy_->statistics() : proxy::Statistics{},
+                                  host_.settings().routing.routes.size());
         const auto log = live_.access_log().counters();
         figures.events["access_log_written"] = log.written;
         figures.events["access_log_dropped"] = log.dropped;

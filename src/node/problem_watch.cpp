@@ -56,6 +56,7 @@ std::vector<ProblemLine> ProblemWatch::look(const ProblemFacts& facts, Instant n
         lines.push_back(first_line(facts));
     }
     add_limits(facts);
+    add_checks(facts);
     add_gossip(facts);
     add_files(facts);
     add_upstream(facts);
@@ -142,6 +143,24 @@ void ProblemWatch::add_limits(const ProblemFacts& facts) {
     for (const RouteFinding& one : facts.without_requests) {
         const std::string place = route_place(one.route);
         add(ProblemKind::hidden_route, place, place + " " + one.what, one.suggestion);
+    }
+}
+
+void ProblemWatch::add_checks(const ProblemFacts& facts) {
+    // Before the first quotas are here a name that is not known yet is no mistake.
+    if (!settled_) {
+        return;
+    }
+    constexpr std::size_t kMostNames = 64;
+    for (const std::string& name : facts.asked_in_vain) {
+        if (asked_.size() < kMostNames || asked_.contains(name)) {
+            asked_[name] = now_;
+        }
+    }
+    std::erase_if(asked_, [&](const auto& one) { return now_ - one.second >= kAskedQuiet; });
+    for (const auto& [name, last] : asked_) {
+        add(ProblemKind::check_unknown_quota, name,
+            "checks ask for the quota '" + name + "', which does not exist, so they all pass");
     }
 }
 

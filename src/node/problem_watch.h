@@ -34,6 +34,8 @@ struct ProblemFacts {
     bool loading = false;         ///< the first quotas of the files are not all in force yet
     std::vector<RouteFinding> without_quota = {};
     std::vector<RouteFinding> without_requests = {};
+    /// Names of quotas for which checks asked since the last look, and which do not exist.
+    std::vector<std::string> asked_in_vain = {};
 
     bool has_seeds = false;
     std::size_t seeds = 0;  ///< known addresses of seeds, this sidecar's own one not counted
@@ -66,6 +68,8 @@ class ProblemWatch {
     static constexpr Duration kAgain = std::chrono::hours(1);
     /// For so long after the last failed request the upstream counts as refusing.
     static constexpr Duration kUpstreamQuiet = std::chrono::seconds(10);
+    /// For so long after the last check for it a quota that does not exist is a problem.
+    static constexpr Duration kAskedQuiet = std::chrono::minutes(1);
     /// After so long the line about what is limited does not wait for seeds any more, and quotas
     /// of peers would be here.
     static constexpr Duration kSettled = std::chrono::seconds(5);
@@ -87,6 +91,7 @@ class ProblemWatch {
     void add(admin::ProblemKind kind, std::string subject, std::string text,
              std::string suggestion = {});
     void add_limits(const ProblemFacts& facts);
+    void add_checks(const ProblemFacts& facts);
     void add_gossip(const ProblemFacts& facts);
     void add_files(const ProblemFacts& facts);
     void add_upstream(const ProblemFacts& facts);
@@ -100,8 +105,9 @@ class ProblemWatch {
     std::optional<Instant> first_look_;
     bool settled_ = false;
     std::set<std::string> silent_before_;
-    std::set<std::string> answered_;  // seeds at which a peer was known once
-    std::uint64_t failures_ = 0;      // of the upstream, at the last look
+    std::set<std::string> answered_;        // seeds at which a peer was known once
+    std::map<std::string, Instant> asked_;  // names asked for in vain: when last
+    std::uint64_t failures_ = 0;            // of the upstream, at the last look
     std::optional<Instant> last_failure_;
 };
 

@@ -1,5 +1,7 @@
 #include "proxy/admission.h"
 
+#include <algorithm>
+
 #include "http/answer.h"
 #include "net/clock.h"
 
@@ -127,6 +129,11 @@ Judgement judge(ClientSide& client, const HeadFields& fields,
     return {};
 }
 
+void count_unlimited(Counters& counters, const routing::RouteResult& route) {
+    const bool routed = route.outcome == routing::Outcome::routed;
+    counters.count_unlimited(routed ? std::min(route.route, kOtherRoutes) : kNoRoute);
+}
+
 Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed& routed,
                  limiter::CheckMode mode) {
     const auto& route = routed.route;
@@ -136,6 +143,9 @@ Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed
     count_weight(client.worker.mutable_counters(), route);
     const HeadFields fields(head.fields(), client.head, routed.trusted);
     auto judgement = judge(client, fields, route.names, routed.first, weights_of(route), mode);
+    if (judgement.verdict == Verdict::unlimited) {
+        count_unlimited(client.worker.mutable_counters(), route);
+    }
     judgement.cost_is_bytes = route.weight_is_request_bytes;
     judgement.route = route.route;
     judgement.weight_field = route.weight_field;

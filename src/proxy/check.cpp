@@ -115,6 +115,10 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
                 client_, question.names,
                 {.requests = question.weight, .request_bytes = 0, .cost = question.weight}, mode,
                 client_trusted());
+            if (judgement.verdict == Verdict::unlimited) {
+                client_.worker.mutable_counters().count(Event::check_unknown_quota);
+                client_.worker.unknown_names().note(question.names.front());
+            }
             break;
         case CheckQuestion::Kind::routed: {
             const auto& original = client_.worker.check_reader().original();

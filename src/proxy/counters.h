@@ -45,6 +45,8 @@ class Counters {
     }
     void count(Ending ending) { requests_[static_cast<std::size_t>(ending)].add(1); }
     void count_check(Ending ending) { checks_[static_cast<std::size_t>(ending)].add(1); }
+    /// Counts a request that no quota limits. `place`: as of Statistics::unlimited.
+    void count_unlimited(std::size_t place) { unlimited_[place].add(1); }
     /// Adds to the histogram of the status's class. Status 0 (nothing was answered) is in none.
     void record_request(unsigned status, Duration duration);
     void record_upstream(Duration duration) { upstream_.record(duration); }
@@ -56,6 +58,7 @@ class Counters {
     std::array<Counter, kEndings> requests_;
     std::array<Counter, kEndings> checks_;
     std::array<Counter, kEvents> events_;
+    std::array<Counter, kRoutePlaces> unlimited_;
     std::array<HistogramCounters, 5> request_;
     HistogramCounters upstream_;
     HistogramCounters decision_;

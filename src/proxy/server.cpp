@@ -159,6 +159,16 @@ class Server::Implementation {
         return sum;
     }
 
+    [[nodiscard]] std::vector<std::string> take_unknown_names() {
+        std::vector<std::string> all;
+        for (auto& worker : workers_) {
+            for (auto& name : worker->unknown_names().take()) {
+                all.push_back(std::move(name));
+            }
+        }
+        return all;
+    }
+
   private:
     /// One address that all workers listen on.
     struct Port {
@@ -309,5 +319,8 @@ const net::Address& Server::listening() const { return implementation_->listenin
 const net::Address& Server::checking() const { return implementation_->checking(); }
 unsigned Server::workers() const { return implementation_->workers(); }
 Statistics Server::statistics() const { return implementation_->statistics(); }
+std::vector<std::string> Server::take_unknown_names() {
+    return implementation_->take_unknown_names();
+}
 
 }  // namespace weir::proxy

@@ -16,6 +16,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/instant.h"
 #include "base/result.h"
@@ -72,6 +74,9 @@ class Server {
     [[nodiscard]] const net::Address& checking() const;
     [[nodiscard]] unsigned workers() const;
     [[nodiscard]] Statistics statistics() const;
+    /// Names of quotas for which checks have asked since the last call, and which do not exist. At
+    /// most UnknownNames::kMostNames of each worker.
+    [[nodiscard]] std::vector<std::string> take_unknown_names();
 
   private:
     class Implementation;

@@ -92,6 +92,7 @@ constexpr std::array<std::string_view, kEvents> kEventNames = {
     "buffers_reduced",
     "reloads",
     "check_peeked",
+    "check_unknown_quota",
 };
 static_assert(!kEventNames.back().empty());
 

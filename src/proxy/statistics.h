@@ -104,6 +104,7 @@ enum class Event : std::uint8_t {
     buffers_reduced,  ///< a small relay buffer was taken, because memory for large ones is used up
     reloads,          ///< a worker took a new snapshot over
     check_peeked,     ///< a check that charged nothing, because it asked to peek
+    check_unknown_quota,  ///< a check that names quotas none of which exists
     count
 };
 inline constexpr std::size_t kEvents = static_cast<std::size_t>(Event::count);
@@ -127,11 +128,20 @@ struct Histogram {
 /// costs as much as a decision.
 inline constexpr std::uint64_t kDecisionSampling = 16;
 
+/// Requests and checks that no quota limits are counted by route: the first routes each by itself,
+/// all others together, and those that no route matches.
+inline constexpr std::size_t kCountedRoutes = 64;
+inline constexpr std::size_t kOtherRoutes = kCountedRoutes;
+inline constexpr std::size_t kNoRoute = kCountedRoutes + 1;
+inline constexpr std::size_t kRoutePlaces = kCountedRoutes + 2;
+
 struct Statistics {
     std::array<std::uint64_t, kEndings> requests{};
     /// The endings of checks, which are not counted among the requests.
     std::array<std::uint64_t, kEndings> checks{};
     std::array<std::uint64_t, kEvents> events{};
+    /// By the index of the route, or kOtherRoutes or kNoRoute.
+    std::array<std::uint64_t, kRoutePlaces> unlimited{};
     /// The time from the complete head to the end of the answer, by the status's class: [0] is 1xx,
     /// [4] is 5xx and everything above.
     std::array<Histogram, 5> request_seconds{};

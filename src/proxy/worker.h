@@ -2,9 +2,9 @@
 // One event loop on one thread, with everything that its connections share: upstream pool, buffers,
 // counters, random generator, the limiter's thread context and the snapshot in force.
 //
-// Thread-safety: replace(), finish(), abort() and counters() may be called from any thread,
-// everything else from the loop's thread. Ownership: the Server owns workers; a worker owns its
-// connections.
+// Thread-safety: replace(), finish(), abort(), counters() and unknown_names().take() may be called
+// from any thread, everything else from the loop's thread. Ownership: the Server owns workers; a
+// worker owns its connections.
 
 #include <algorithm>
 #include <atomic>
@@ -29,6 +29,7 @@
 #include "proxy/counters.h"
 #include "proxy/idle_list.h"
 #include "proxy/settings.h"
+#include "proxy/unknown_names.h"
 #include "proxy/upstream_pool.h"
 #include "proxy/wall_clock.h"
 #include "routing/router.h"
@@ -113,6 +114,7 @@ class Worker {
     [[nodiscard]] http::ResponseHead& response_head() { return response_head_; }
     [[nodiscard]] routing::Scratch& routing_scratch() { return routing_scratch_; }
     [[nodiscard]] CheckReader& check_reader() { return check_reader_; }
+    [[nodiscard]] UnknownNames& unknown_names() { return unknown_names_; }
     [[nodiscard]] std::string& text() { return text_; }
     /// The value of Date for weir's own answers.
     [[nodiscard]] std::string_view date();
@@ -180,6 +182,7 @@ class Worker {
     http::ResponseHead response_head_;
     routing::Scratch routing_scratch_;
     CheckReader check_reader_;
+    UnknownNames unknown_names_;
     std::string text_;
     WallClock wall_clock_;
     std::vector<std::unique_ptr<net::Listener>> listeners_;

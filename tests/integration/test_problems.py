@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from harness import http
+from harness.ports import free_port
 from harness.processes import wait_until
 from harness.sidecar import quota
 
@@ -67,7 +68,7 @@ def test_a_route_whose_quota_exists_nowhere_is_shown_in_all_places_until_it_is_t
     assert http.get(sidecar.status, "/readyz").status == 200
     labels = [have["kind"] for name, have, _ in sidecar.metrics() if name == "weir_problems"]
     assert labels == sorted(set(labels), key=labels.index)
-    assert set(labels) == set(sidecar.api("/v1/problems")["counts"]) and len(labels) == 14
+    assert set(labels) == set(sidecar.api("/v1/problems")["counts"]) and len(labels) == 15
     sidecar.write_quotas([quota("all", "100r/s"), quota("al", "1r/s")], generation=2)
     wait_kind(sidecar, "unknown_quota", 0)
     wait_until(lambda: told(sidecar, "problem is over: routes[0]", "unknown_quota"), 10, "the log says so")
@@ -171,3 +172,25 @@ def test_an_upstream_that_is_not_found(world):
             return False
     wait_until(answers, 20, "it answers")
     assert "nowhere.invalid" in seen_alike(sidecar, "upstream_unresolved")
+
+
+def test_a_check_for_a_quota_that_exists_nowhere(world):
+    sidecar = started(world, [quota("all", "100r/s")], [{"quota": "all"}],
+                      settings={"check": {"listen": f"127.0.0.1:{free_port()}"}})
+    check = sidecar.settings["check"]["listen"]
+    wait_until(lambda: told(sidecar, "1 route, 1 quota"), 10, "it has settled")
+    assert http.get(check, "/check?quota=all").status == 200
+    assert kinds(sidecar) == []
+    assert http.get(check, "/check?quota=nope").status == 200
+    assert "the quota 'nope', which does not exist" in seen_alike(sidecar, "check_unknown_quota")
+    assert sidecar.metric("weir_proxy_events_total", event="check_unknown_quota") == 1
+
+
+def test_what_no_quota_limits_is_counted_by_route(world):
+    routes = [{"match": {"path": "/a"}, "quota": "nope"}, {"match": {"path": "/b"}, "quota": "all"}]
+    sidecar = started(world, [quota("all", "100r/s")], routes)
+    for path in ["/a", "/a", "/b", "/elsewhere", "/elsewhere", "/elsewhere"]:
+        http.get(sidecar.address, path)
+    counts = {have["route"]: number for name, have, number in sidecar.metrics()
+              if name == "weir_unlimited_requests_total"}
+    assert counts == {"routes[0]": 2, "routes[1]": 0, "none": 3}

@@ -48,6 +48,7 @@ void change_every_fact(ProblemFacts& facts) {
     facts = {};
     facts.without_quota = {{0, "is wrong", "all"}};
     facts.without_requests = {{1, "is hidden", "move it"}};
+    facts.asked_in_vain = {"nope"};
     facts.has_seeds = true;
     facts.seeds = 1;
     facts.unresolved = {{"peers:7946", "no such name"}};
@@ -222,6 +223,33 @@ TEST_CASE("the upstream refuses until no request has failed for some seconds") {
     CHECK(world.count(ProblemKind::upstream_refuses) == 1);
     static_cast<void>(world.look(milliseconds(1)));
     CHECK(world.count(ProblemKind::upstream_refuses) == 0);
+}
+
+TEST_CASE("a quota that checks ask for in vain is a problem until nobody asks any more") {
+    WatchedProblems world;
+    world.facts.loading = true;
+    world.facts.asked_in_vain = {"early"};  // its definition may be on the way
+    static_cast<void>(world.look());
+    world.facts.loading = false;
+    world.facts.asked_in_vain = {"nope"};
+    static_cast<void>(world.look());
+    CHECK(world.text() ==
+          "checks ask for the quota 'nope', which does not exist, so they all pass");
+    world.facts.asked_in_vain.clear();
+    static_cast<void>(world.look(ProblemWatch::kAskedQuiet - milliseconds(1)));
+    CHECK(world.count(ProblemKind::check_unknown_quota) == 1);
+    static_cast<void>(world.look(milliseconds(1)));
+    CHECK(world.count(ProblemKind::check_unknown_quota) == 0);
+}
+
+TEST_CASE("names that are asked for in vain are bounded in number") {
+    WatchedProblems world;
+    static_cast<void>(world.look());
+    for (int i = 0; i < 100; ++i) {
+        world.facts.asked_in_vain.push_back(std::to_string(i));
+    }
+    static_cast<void>(world.look());
+    CHECK(world.count(ProblemKind::check_unknown_quota) == 64);
 }
 
 TEST_CASE("what is said of a set is not listed a second time") {
