@@ -162,9 +162,8 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         stopped_ = true;
         error_code ignored;
         pause_.cancel();
-        const bool was_open = acceptor_.is_open();
         acceptor_.close(ignored);
-        if (was_open && address_.is_unix()) {
+        if (is_bound_ && address_.is_unix()) {
             ::unlink(address_.path.c_str());
         }
         places_.for_each([](Stream& stream) { stream.close(); });
@@ -186,6 +185,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         }
         if (!failure) {
             acceptor_.bind(endpoint, failure);
+            is_bound_ = !failure;
         }
         // The mode is set before listen(), so that no other user can connect in between.
         if (!failure && address_.is_unix()) {
@@ -389,6 +389,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
     Handler handler_;
     HttpServerStatistics statistics_;
     Places<Stream> places_;
+    bool is_bound_ = false;
     bool stopped_ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -15,12 +16,16 @@ namespace weir::net {
 namespace {
 
 /// Removes the file of a unix socket if a connection to it is refused, so that no process listens
-/// on it.
+/// on it. A connection to a file of another kind is refused as well, and that file stays.
 void remove_if_abandoned(const SocketAddress& address) {
     sockaddr_un local{};
     std::memcpy(&local, &address.storage, sizeof(local));
     if (local.sun_path[0] == '\0') {
         return;  // an abstract socket has no file
+    }
+    struct stat status {};
+    if (::lstat(local.sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+        return;
     }
     const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (::connect(probe.get(), address.get(), address.length) == 0) {

@@ -1,10 +1,12 @@
 #include "net/event_loop.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <functional>
@@ -374,6 +376,16 @@ TEST_CASE("a unix socket's path that nobody listens on is taken over, one in use
         CHECK(!listen_on(address).has_value());
     }
     CHECK(listen_on(address).has_value());
+    ::unlink(path.c_str());
+}
+
+TEST_CASE("a file that is no socket stays, and cannot be listened on") {
+    const std::string path = "/tmp/weir-no-socket-" + std::to_string(::getpid());
+    const int file = ::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    REQUIRE(file >= 0);
+    ::close(file);
+    CHECK(!listen_on(to_unix_socket_address(path)).has_value());
+    CHECK(::access(path.c_str(), F_OK) == 0);
     ::unlink(path.c_str());
 }
 
