@@ -118,7 +118,8 @@ Result<AdminReply> AdminClient::send(const std::string& method, const std::strin
     if (!reply) {
         return error(ErrorCode::io, "no answer from the admin listener at " + to_string(address_) +
                                         ": " + reply.error().message +
-                                        " (is weir running there? --admin says where)");
+                                        " (is weir running there? --admin or "
+                                        "WEIR_ADMIN_ADDRESS says where)");
     }
     return reply;
 }

@@ -1,8 +1,10 @@
 #include "app/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <optional>
 
 #include "app/command_texts.h"
 #include "app/flags.h"
@@ -30,23 +32,29 @@ class CommandLine {
         add_status();
         add_drain();
         add_version();
+        add_help();
     }
 
     int main(int count, const char* const* arguments) {
         arguments_.assign(arguments, arguments + count);
+        if (count > 1 && arguments_[1] == "help" && !named_flag()) {
+            return show_help(app_, {arguments_.begin() + 2, arguments_.end()});
+        }
         try {
             app_.parse(count, arguments);
         } catch (const CLI::ExtrasError&) {
             return complain_usage(explain_unknown_word(app_, arguments_));
+        } catch (const CLI::CallForVersion&) {
+            return show_version();
         } catch (const CLI::ParseError& failure) {
             if (failure.get_exit_code() == 0) {
-                std::fputs(named_command(app_).help().c_str(), stdout);
+                std::fputs(help_of(named_command(app_)).c_str(), stdout);
                 return 0;
             }
             return complain_usage(explain_failure(app_, failure));
         }
         if (!action_) {
-            std::fputs(named_command(app_).help().c_str(), stderr);
+            std::fputs(help_of(named_command(app_)).c_str(), stderr);
             return kExitUsage;
         }
         return action_();
@@ -92,11 +100,27 @@ class CommandLine {
                     return complain_usage(
                         "say what to validate: --config FILE, or quota documents");
                 }
-                return validate(source, documents_, strict_);
+                const auto format = report_format();
+                if (!format) {
+                    return complain_usage("--output: '" + report_ +
+                                          "' must be text, json or github");
+                }
+                return validate(source, documents_, {.strict = strict_, .format = *format});
             });
+        command
+            .add_option("--output,-o", report_,
+                        "text, json, or github: annotations for GitHub's CI [text]")
+            ->type_name("FORMAT");
         command.add_option("documents", documents_, "Quota documents, or directories of them");
         command.add_flag("--strict", strict_, "Warnings are errors, too");
         validated_.add_to(command);
+    }
+
+    [[nodiscard]] std::optional<ReportFormat> report_format() const {
+        return report_ == "text"     ? std::optional(ReportFormat::text)
+               : report_ == "json"   ? std::optional(ReportFormat::json)
+               : report_ == "github" ? std::optional(ReportFormat::github)
+                                     : std::nullopt;
     }
 
     void add_key() {
@@ -184,7 +208,8 @@ class CommandLine {
             quota, "apply", "Make the quotas of documents hold as overrides, in the whole fleet",
             [this](const RemoteOptions& options) {
                 apply_.note = note_.note();
-                return quota_apply(options, apply_);
+                const std::string wrong = note_.what_is_wrong();
+                return wrong.empty() ? quota_apply(options, apply_) : complain_usage(wrong);
             });
         apply.add_option("-f,files", apply_.files, "Quota documents, or directories of them")
             ->required();
@@ -200,6 +225,9 @@ class CommandLine {
             return complain_usage("--absent stands alone: it hides the quota");
         }
         set_.note = note_.note();
+        if (const std::string wrong = note_.what_is_wrong(); !wrong.empty()) {
+            return complain_usage(wrong);
+        }
         if (!set_.absent && set_.edit.empty() && set_.note.expires_in.empty()) {
             return complain_usage("say what to change, like --rate 200r/s");
         }
@@ -217,11 +245,29 @@ class CommandLine {
     }
 
     void add_version() {
-        add(app_, "version", "What this program is", [] {
-            std::printf("weir %s (%s, %s)\n", std::string(node::kVersion).c_str(),
-                        std::string(node::kRevision).c_str(), std::string(node::kCompiler).c_str());
-            return 0;
-        });
+        add(app_, "version", "What this program is: version, commit, compiler, build",
+            &show_version);
+        app_.set_version_flag("-V,--version", "", "The same as the command version");
+    }
+
+    static int show_version() {
+        std::printf("weir %s\ncommit    %s\ncompiler  %s\nbuild     %s\n",
+                    std::string(node::kVersion).c_str(), std::string(node::revision()).c_str(),
+                    std::string(node::kCompiler).c_str(), std::string(node::build()).c_str());
+        return 0;
+    }
+
+    void add_help() {
+        CLI::App& help = add(app_, "help", "The help of a command, like 'weir help quota set'",
+                             [this] { return show_help(app_, {}); });
+        // main() reads its arguments, because CLI11 would take them for commands of their own.
+        help.add_option("command", help_path_, "The command; without one, all commands");
+    }
+
+    /// Whether one of the arguments is a flag.
+    [[nodiscard]] bool named_flag() const {
+        return std::any_of(arguments_.begin(), arguments_.end(),
+                           [](const std::string& word) { return word.starts_with('-'); });
     }
 
     CLI::App app_;
@@ -240,6 +286,8 @@ class CommandLine {
     std::string removal_expires_;
     std::string name_;
     std::vector<std::string> documents_;
+    std::vector<std::string> help_path_;
+    std::string report_ = "text";
     bool check_ = false;
     bool strict_ = false;
 };

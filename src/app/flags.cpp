@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "app/joined.h"
+#include "base/closest.h"
 #include "config/flag_routes.h"
 #include "config/settings_fields.h"
 #include "config/values.h"
@@ -13,16 +16,37 @@
 namespace weir::app {
 namespace {
 
+constexpr const char* kAdminVariable = "WEIR_ADMIN_ADDRESS";
+constexpr std::string_view kPrefix = "WEIR_";
+
+std::vector<std::string> known_variables() {
+    std::vector<std::string> names = {"WEIR_CONFIG",
+                                      kAdminVariable,
+                                      "WEIR_OUTPUT",
+                                      "WEIR_WHO",
+                                      "WEIR_WHY",
+                                      "WEIR_EXPIRES_IN",
+                                      std::string(config::kRouteVariable)};
+    for (const config::SettingField& field : config::setting_fields()) {
+        names.push_back(config::variable_name(field.key));
+    }
+    return names;
+}
+
 std::string group_of(std::string_view key) {
     const std::size_t dot = key.find('.');
     return dot == std::string_view::npos ? "Main settings"
                                          : "Section " + std::string(key.substr(0, dot));
 }
 
+/// What a flag means, its values or bounds, and its default.
 std::string flag_help(const config::SettingField& field) {
     std::string text(field.meaning);
     text.erase(std::remove(text.begin(), text.end(), '`'), text.end());
-    return text + " [" + std::string(field.default_text) + "]";
+    const std::string otherwise(field.default_text);
+    return field.bounds.empty()
+               ? text + " [" + otherwise + "]"
+               : text + " [" + otherwise + "; possible: " + std::string(field.bounds) + "]";
 }
 
 /// The text of a flag; `--cluster-insecure` without a value means true.
@@ -90,7 +114,33 @@ node::ConfigSource ConfigFlags::source() const {
         source.overrides.push_back({std::string(config::kRoutesKey),
                                     std::string(config::kRouteFlag), joined(routes_, "\n")});
     }
+    for (const auto& [name, meant] : misspelt_variables()) {
+        source.notes.push_back(
+            {config::Severity::warning, name, {}, {}, "no setting has this variable", meant});
+    }
     return source;
+}
+
+std::vector<std::pair<std::string, std::string>> misspelt_variables() {
+    const std::vector<std::string> known = known_variables();
+    std::vector<std::string_view> ends;
+    for (const std::string_view name : known) {
+        ends.push_back(name.substr(kPrefix.size()));
+    }
+    std::vector<std::pair<std::string, std::string>> found;
+    for (char** one = environ; *one != nullptr; ++one) {
+        const std::string_view variable(*one);
+        const std::string_view name = variable.substr(0, variable.find('='));
+        if (!name.starts_with(kPrefix) ||
+            std::find(known.begin(), known.end(), name) != known.end()) {
+            continue;
+        }
+        const std::string_view meant = closest(name.substr(kPrefix.size()), ends);
+        if (!meant.empty()) {
+            found.emplace_back(name, std::string(kPrefix) + std::string(meant));
+        }
+    }
+    return found;
 }
 
 void RemoteFlags::add_to(CLI::App& command) {
@@ -98,7 +148,7 @@ void RemoteFlags::add_to(CLI::App& command) {
         .add_option("--admin", admin_,
                     "The sidecar's admin listener: address and port, or unix: and a path "
                     "[127.0.0.1:9901]")
-        ->envname("WEIR_ADMIN")
+        ->envname(kAdminVariable)
         ->type_name("ADDRESS");
     command.add_option("--admin-token-file", token_file_, "File with the listener's bearer token")
         ->envname("WEIR_ADMIN_TOKEN_FILE")
@@ -121,6 +171,10 @@ Result<RemoteOptions> RemoteFlags::options() const {
     options.admin = *address;
     options.token_file = token_file_;
     options.output = output_ == "json" ? OutputFormat::json : OutputFormat::table;
+    for (const auto& [name, meant] : misspelt_variables()) {
+        std::fprintf(stderr, "weir: no command reads the variable %s, did you mean '%s'?\n",
+                     name.c_str(), meant.c_str());
+    }
     return options;
 }
 
@@ -139,6 +193,20 @@ void NoteFlags::add_to(CLI::App& command, bool may_expire) {
 }
 
 ChangeNote NoteFlags::note() const { return note_; }
+
+std::string NoteFlags::what_is_wrong() const {
+    constexpr Duration kLongest = std::chrono::hours(24) * 366;
+    const std::string& text = note_.expires_in;
+    if (text.empty() || text == "never" || text == "keep") {
+        return {};
+    }
+    const auto time = config::parse_duration(text);
+    if (time && *time > Duration::zero() && *time <= kLongest) {
+        return {};
+    }
+    return "--expires: '" + text + "' must be a time from now on, like 30m, 2h or 7d, at most " +
+           "366d, or never";
+}
 
 std::string current_user() {
     const char* user = std::getenv("USER");

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/remote.h"
@@ -25,7 +26,12 @@ class ConfigFlags {
     std::map<std::string, std::vector<std::string>> given_;  ///< by key
 };
 
-/// The flags --admin, --admin-token-file and --output.
+/// The WEIR_… variables of the environment that no command reads and that are probably misspelt,
+/// each with the one that was meant.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> misspelt_variables();
+
+/// The flags --admin, --admin-token-file and --output. The variable of --admin has another name,
+/// because WEIR_ADMIN is that of the setting `admin`: where a sidecar listens.
 class RemoteFlags {
   public:
     void add_to(CLI::App& command);
@@ -42,6 +48,8 @@ class NoteFlags {
   public:
     void add_to(CLI::App& command, bool may_expire = true);
     [[nodiscard]] ChangeNote note() const;
+    /// Why the time that was given is none; empty if it is one.
+    [[nodiscard]] std::string what_is_wrong() const;
 
   private:
     ChangeNote note_;

@@ -224,13 +224,6 @@ int quota_apply(const RemoteOptions& options, const QuotaApplyCommand& command) 
         return refuse(options, command, "the documents are not valid\n" + diagnostics.text(),
                       Json::array());
     }
-    const std::string& expires = command.note.expires_in;
-    if (!expires.empty() && expires != "never" && expires != "keep" &&
-        !config::parse_duration(expires)) {
-        return refuse(options, command,
-                      "--expires: '" + expires + "' must be like 30m or 7d, or never",
-                      Json::array());
-    }
     RemoteSession session(options);
     const auto quotas = parents_first(sets);
     for (int i = 0; i < kTries; ++i) {

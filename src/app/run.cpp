@@ -2,16 +2,21 @@
 
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include "admin/access.h"
+#include "app/access_log_writer.h"
 #include "app/sidecar.h"
 #include "app/validate.h"
+#include "cluster/advertise.h"
 #include "cluster/key_file.h"
 #include "net/entropy.h"
 #include "net/file_descriptor.h"
+#include "net/listener.h"
 #include "net/socket_address.h"
 #include "node/files.h"
 
@@ -52,8 +57,36 @@ Result<void> check_free(const char* key, const Endpoint& endpoint, int type) {
     return {};
 }
 
+/// Checks that a unix socket can be made here: makes it, as a listener does, and removes it.
+Result<void> check_unix(const char* key, const std::string& path) {
+    const auto listener = net::listen_on(net::to_unix_socket_address(path));
+    if (!listener) {
+        return error(listener.error().code, std::string(key) + ": cannot listen on unix:" + path +
+                                                ": " + listener.error().message);
+    }
+    ::unlink(path.c_str());
+    return {};
+}
+
 Result<void> check_free(const char* key, const config::ListenAddress& address) {
-    return address.is_unix() ? Result<void>{} : check_free(key, address.endpoint, SOCK_STREAM);
+    return address.is_unix() ? check_unix(key, address.path)
+                             : check_free(key, address.endpoint, SOCK_STREAM);
+}
+
+/// Checks that the access log can be written. A file that was not there is not left behind.
+Result<void> check_access_log(const config::Settings& settings) {
+    const std::string& path = settings.access_log_file;
+    if (settings.access_log == config::AccessLogMode::off || path == "-") {
+        return {};
+    }
+    const bool was_there = ::access(path.c_str(), F_OK) == 0;
+    AccessLogWriter log(path);
+    auto opened = log.open();
+    log.close();
+    if (opened && !was_there) {
+        ::unlink(path.c_str());
+    }
+    return opened;
 }
 
 std::vector<std::string> environment_errors(const config::Settings& settings) {
@@ -69,11 +102,17 @@ std::vector<std::string> environment_errors(const config::Settings& settings) {
     if (settings.check) {
         note(check_free("check.listen", settings.check->listen));
     }
+    note(check_access_log(settings));
     if (!settings.admin_token_file.empty()) {
         note(admin::read_token(settings.admin_token_file));
     }
     if (settings.cluster) {
         note(check_free("cluster.listen", settings.cluster->listen, SOCK_DGRAM));
+        const char* pod_ip = std::getenv("POD_IP");
+        note(cluster::choose_advertised({.configured = settings.cluster->advertise,
+                                         .pod_ip = pod_ip == nullptr ? "" : pod_ip,
+                                         .bound = settings.cluster->listen,
+                                         .interfaces = cluster::interface_addresses()}));
         if (!settings.cluster->key_file.empty()) {
             note(cluster::read_key_file(settings.cluster->key_file));
         }

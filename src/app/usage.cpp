@@ -39,6 +39,22 @@ std::string path_of(CLI::App& command) {
 
 bool looks_like_flag(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
+/// Says that there is no such word in the command, and which was probably meant.
+std::string no_such_word(CLI::App& command, const std::string& kind, const std::string& name,
+                         const std::vector<std::string>& words) {
+    const std::vector<std::string_view> candidates(words.begin(), words.end());
+    const std::string_view guess = closest(name, candidates);
+    const std::string path = path_of(command);
+    std::string text = "unknown " + kind + " '" + name + "' of '" + path + "'";
+    text += guess.empty() ? "" : ", did you mean '" + std::string(guess) + "'?";
+    return text + "\n(see '" + path + " --help')";
+}
+
+std::string no_such_command(CLI::App& command, const std::string& name) {
+    const std::vector<std::string> words = commands_of(command);
+    return no_such_word(command, words.empty() ? "argument" : "command", name, words);
+}
+
 /// Whether the word is no flag because it comes after `--`.
 bool after_end_of_flags(const std::string& word, const std::vector<std::string>& arguments) {
     const auto end = std::find(arguments.begin(), arguments.end(), "--");
@@ -50,6 +66,24 @@ bool after_end_of_flags(const std::string& word, const std::vector<std::string>&
 int complain_usage(const std::string& text) {
     std::fprintf(stderr, "weir: %s\n", text.c_str());
     return kExitUsage;
+}
+
+std::string help_of(CLI::App& command) {
+    return command.get_formatter()->make_help(&command, path_of(command),
+                                              CLI::AppFormatMode::Normal);
+}
+
+int show_help(CLI::App& app, const std::vector<std::string>& path) {
+    CLI::App* command = &app;
+    for (const std::string& name : path) {
+        const std::vector<std::string> names = commands_of(*command);
+        if (std::find(names.begin(), names.end(), name) == names.end()) {
+            return complain_usage(no_such_command(*command, name));
+        }
+        command = command->get_subcommand(name);
+    }
+    std::fputs(help_of(*command).c_str(), stdout);
+    return 0;
 }
 
 CLI::App& named_command(CLI::App& app) {
@@ -74,13 +108,8 @@ std::string explain_unknown_word(CLI::App& app, const std::vector<std::string>& 
                "as in '" + path + " FLAGS -- NAME'";
     }
     const std::string name = word.substr(0, word.find('='));
-    const std::vector<std::string> words = is_flag ? flags_of(command) : commands_of(command);
-    const std::vector<std::string_view> candidates(words.begin(), words.end());
-    const std::string_view guess = closest(name, candidates);
-    const std::string kind = is_flag ? "flag" : candidates.empty() ? "argument" : "command";
-    std::string text = "unknown " + kind + " '" + name + "' of '" + path + "'";
-    text += guess.empty() ? "" : ", did you mean '" + std::string(guess) + "'?";
-    return text + "\n(see '" + path + " --help')";
+    return is_flag ? no_such_word(command, "flag", name, flags_of(command))
+                   : no_such_command(command, name);
 }
 
 std::string explain_failure(CLI::App& app, const CLI::ParseError& failure) {

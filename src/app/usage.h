@@ -13,6 +13,12 @@ inline constexpr int kExitUsage = 2;
 /// Prints the text on standard error; returns kExitUsage.
 int complain_usage(const std::string& text);
 
+/// The help of a command, with its whole name.
+[[nodiscard]] std::string help_of(CLI::App& command);
+
+/// Prints the help of the command with this path, such as {"quota", "set"}. Returns the exit code.
+int show_help(CLI::App& app, const std::vector<std::string>& path);
+
 /// The innermost command that was named on the parsed command line.
 [[nodiscard]] CLI::App& named_command(CLI::App& app);
 

@@ -47,7 +47,7 @@ admin::ConfigFigures with_quota_sets(admin::ConfigFigures figures, cluster::Clus
 }
 
 admin::BuildFigures build_figures() {
-    return {std::string(kVersion), std::string(kRevision), std::string(kCompiler)};
+    return {std::string(kVersion), std::string(revision()), std::string(kCompiler)};
 }
 
 }  // namespace weir::node

@@ -118,6 +118,7 @@ Reloader::Job Host::job(Reload what) const {
     ConfigSource source = source_;
     source.long_quotas_later = false;
     source.without_warnings = true;
+    source.notes = {};
     source.room = room_left_ ? room_left_() : std::nullopt;
     return [what, settings = settings_, source, known = quotas_hash_] {
         return what == Reload::everything

@@ -236,6 +236,9 @@ std::uint64_t settings_hash_of(const std::optional<config::SourceText>& file,
 
 Loaded load_once(const ConfigSource& source, Stamps& stamps) {
     Loaded loaded;
+    for (const config::Diagnostic& note : source.notes) {
+        loaded.diagnostics.add(note);
+    }
     std::optional<config::SourceText> text;
     if (source.file) {
         stamps.note({*source.file});

@@ -32,6 +32,8 @@ struct ConfigSource {
     /// How many bytes may be taken while the files are read; nothing if there is no bound. Files
     /// that would take more are refused before they are read.
     std::optional<std::uint64_t> room = std::nullopt;
+    /// What was noticed about flags and variables, to be told with the warnings.
+    std::vector<config::Diagnostic> notes = {};
 };
 
 /// Quota files with more bytes than this together are long. Shorter ones are read within a second.

@@ -1,12 +1,21 @@
 #pragma once
-// The version of this program, its source revision and its compiler, as the build has set them.
+// The version of this program, the commit of its source, its compiler and the kind of build, as the
+// build has set them. Constants.
 
 #include <string_view>
 
 namespace weir::node {
 
 inline constexpr std::string_view kVersion = WEIR_VERSION;
-inline constexpr std::string_view kRevision = WEIR_REVISION;
-inline constexpr std::string_view kCompiler = __VERSION__;
+#ifdef __clang__
+inline constexpr std::string_view kCompiler = "clang " __clang_version__;
+#else
+inline constexpr std::string_view kCompiler = "g++ " __VERSION__;
+#endif
+
+/// The commit, or "unknown" if the build had no repository.
+[[nodiscard]] std::string_view revision();
+/// The kind of build, such as "Release", and the sanitizers in it.
+[[nodiscard]] std::string_view build();
 
 }  // namespace weir::node

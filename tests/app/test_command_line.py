@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import signal
 import socket
@@ -120,6 +121,13 @@ class Running:
     (["quota", "set", "a", "--absent", "--rate", "1r/s"], "--absent stands alone"),
     (["status", "--admin", "nowhere"], "--admin: 'nowhere' is not an address"),
     (["status", "-o", "xml"], "--output: 'xml' must be table or json"),
+    (["quota", "set", "a", "--expires", "yesterday"], "--expires: 'yesterday' must be a time from now on"),
+    (["quota", "set", "a", "--rate", "1r/s", "--expires", "-1h"], "--expires: '-1h' must be a time"),
+    (["quota", "set", "a", "--rate", "1r/s", "--expires", "400d"], "at most 366d, or never"),
+    (["quota", "apply", "x.yaml", "--expires", "0s"], "--expires: '0s' must be a time from now on"),
+    (["help", "quota", "ste"], "unknown command 'ste' of 'weir quota', did you mean 'set'?"),
+    (["validate", "-o", "xml", "x.yaml"], "--output: 'xml' must be text, json or github"),
+    (["help", "rnu"], "unknown command 'rnu' of 'weir', did you mean 'run'?"),
 ])
 def test_a_wrong_command_line_exits_2_and_says_what_was_meant(arguments, message):
     done = weir(*arguments)
@@ -152,9 +160,50 @@ def test_help_teaches_and_exits_0(arguments, text):
     assert done.returncode == 0 and text in done.stdout and done.stderr == ""
 
 
-def test_version():
-    done = weir("version")
-    assert done.returncode == 0 and done.stdout.startswith("weir ")
+@pytest.mark.parametrize("arguments", [["version"], ["--version"], ["-V"]])
+def test_version_names_commit_compiler_and_build(arguments):
+    done = weir(*arguments)
+    assert done.returncode == 0 and done.stderr == ""
+    rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert list(rows) == ["weir", "commit", "compiler", "build"]
+    head = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True).stdout
+    assert re.fullmatch("[0-9a-f]{12}", rows["commit"]) or not head
+    assert rows["compiler"].split()[0] in ("g++", "clang") and rows["build"] != ""
+
+
+@pytest.mark.parametrize("path", [[], ["run"], ["quota"], ["quota", "set"], ["version"]])
+def test_help_of_a_command_is_asked_for_in_two_ways_and_names_the_whole_command(path):
+    help_of, flag = weir("help", *path), weir(*path, "--help")
+    assert help_of.returncode == flag.returncode == 0
+    assert help_of.stdout == flag.stdout
+    assert f"Usage: {' '.join(['weir', *path])} [OPTIONS]" in help_of.stdout
+
+
+def test_the_help_shows_the_values_that_a_setting_may_have():
+    text = " ".join(weir("run", "--help").stdout.split())
+    assert "[off; possible: off, limited, all]" in text
+    assert "[0; possible: 0 to 64]" in text
+
+
+def test_a_misspelt_variable_is_named(config):
+    env = {"WEIR_LISTN": "127.0.0.1:1", "WEIR_CLUSTER_KEYFILE": "x", "WEIR_NOTHING_NEAR": "1",
+           "WEIR_PORT_7946_UDP_ADDR": "10.0.0.1", "WEIR_SERVICE_HOST": "10.0.0.1"}  # of Kubernetes
+    done = weir("validate", "--config", config, env=env)
+    assert done.returncode == 0
+    assert "WEIR_LISTN: warning: no setting has this variable, did you mean 'WEIR_LISTEN'?" in done.stderr
+    assert "WEIR_CLUSTER_KEYFILE: warning: " in done.stderr and "WEIR_CLUSTER_KEY_FILE" in done.stderr
+    assert done.stderr.count("warning") == 2
+    assert weir("validate", "--strict", "--config", config, env=env).returncode == 1
+    remote = weir("status", "--admin", f"127.0.0.1:{free_port()}", env={"WEIR_OUTPTU": "json"})
+    assert "variable WEIR_OUTPTU, did you mean 'WEIR_OUTPUT'?" in remote.stderr
+
+
+def test_where_to_listen_and_where_to_ask_are_two_variables(config):
+    with Running(config) as sidecar:
+        asked = weir("status", env={"WEIR_ADMIN_ADDRESS": sidecar.admin})
+        assert asked.returncode == 0, asked.stderr
+        elsewhere = weir("status", env={"WEIR_ADMIN": f"127.0.0.1:{free_port()}", "WEIR_ADMIN_ADDRESS": sidecar.admin})
+        assert elsewhere.returncode == 0, elsewhere.stderr
 
 
 # ---- validate ----------------------------------------------------------------------------------
@@ -174,6 +223,35 @@ def test_validate_tells_every_error_with_its_place(config):
     assert f"{config}:1:1: lisen: unknown field, did you mean 'listen'?" in done.stderr
     assert f"{config}:2:10: workers: 'y' is not a whole number" in done.stderr
     assert f"{config.parent}/q.yaml:1:1: 'apiVersion' is missing" in done.stderr
+
+
+def test_validate_for_programs_and_for_annotations(config):
+    config.write_text("upstream: a:1\nworkers: y\nroutes: [{quota: all}]\n")
+    shown = weir("validate", "-o", "json", "--config", config)
+    assert shown.returncode == 1 and shown.stderr == ""
+    report = json.loads(shown.stdout)
+    assert (report["valid"], report["errors"]) == (False, 1)
+    assert report["diagnostics"][0] == {
+        "severity": "error", "file": str(config), "line": 2, "column": 10, "path": "workers",
+        "message": "'y' is not a whole number", "suggestion": ""}
+    config.write_text("upstream: a:1\nlisten: here\n")
+    noted = weir("validate", "--output", "github", "--config", config)
+    assert noted.returncode == 1
+    assert f"::error file={config},line=2,col=9::listen: 'here' is not an address" in noted.stdout
+    good = json.loads(weir("validate", "-o", "json", config.parent / "quotas.yaml").stdout)
+    assert good == {"valid": True, "errors": 0, "warnings": 0, "quota_sets": 1, "quotas": 2, "diagnostics": []}
+    config.write_text("upstream: a:1\n")
+    warned = weir("validate", "-o", "json", "--config", config)
+    assert warned.returncode == 0 and json.loads(warned.stdout)["warnings"] == 2
+    strict = weir("validate", "-o", "json", "--strict", "--config", config)
+    assert strict.returncode == 1 and json.loads(strict.stdout)["valid"] is False
+
+
+def test_paths_of_a_file_begin_at_its_folder(config):
+    config.write_text(config.read_text().replace(f"{config.parent}/quotas.yaml", "quotas.yaml"))
+    assert weir("validate", "--config", config, cwd="/").returncode == 0
+    assert weir("validate", "--config", config, "--quotas", "quotas.yaml", cwd="/").returncode == 1
+    assert weir("validate", "--config", config, "--quotas", "quotas.yaml", cwd=config.parent).returncode == 0
 
 
 def test_validate_maps_what_the_router_finds_to_places(config):
@@ -266,6 +344,33 @@ def test_bad_settings_start_nothing(config):
     assert "nonsense: unknown field" in done.stderr and "not started" in done.stderr
 
 
+@pytest.mark.parametrize("key", ["listen", "admin", "status", "check.listen"])
+def test_a_unix_socket_that_cannot_be_made(config, key):
+    flag = "--" + key.replace(".", "-")
+    missing = config.parent / "missing" / "weir.sock"
+    good = config.parent / "weir.sock"
+    (config.parent / "file").write_text("in the way")
+    for path, code in ((missing, 1), (config.parent / "file", 1), (good, 0)):
+        checked = weir("run", "--check", "--config", config, flag, f"unix:{path}")
+        assert checked.returncode == code, checked.stderr
+        if code == 1:
+            assert f"{key}: cannot listen on unix:{path}: " in checked.stderr
+            assert weir("run", "--config", config, flag, f"unix:{path}").returncode == 1
+    assert not good.exists() and (config.parent / "file").read_text() == "in the way"
+
+
+def test_an_access_log_that_cannot_be_written(config):
+    bad = ["--config", config, "--access-log", "all", "--access-log-file", config.parent / "missing" / "log"]
+    for arguments in (["run"], ["run", "--check"]):
+        done = weir(*arguments, *bad)
+        assert done.returncode == 1 and "access_log_file: cannot open " in done.stderr
+    log = config.parent / "access.log"
+    good = ["--config", config, "--access-log", "all", "--access-log-file", log]
+    assert weir("run", "--check", *good).returncode == 0 and not log.exists()
+    log.write_text("a line\n")
+    assert weir("run", "--check", *good).returncode == 0 and log.read_text() == "a line\n"
+
+
 def test_check_says_that_it_could_start(config):
     done = weir("run", "--check", "--config", config)
     assert (done.returncode, done.stdout) == (0, "weir could start here\n")
@@ -306,7 +411,6 @@ def test_refused_changes_exit_1_with_the_reason(config):
             (["set", "all", "--parent", "nobody"], "there is no quota 'nobody'"),
             (["rm", "nobody"], "no override"),
             (["get", "nobody"], "no quota of that name"),
-            (["set", "new", "--mode", "shadow", "--expires-in", "x"], "expires_in"),
         ]:
             done = sidecar.command("quota", *arguments)
             assert done.returncode == 1 and message in done.stderr, (arguments, done.stderr)
