@@ -29,11 +29,24 @@ void read_string(NodeRef node, std::string& target, Diagnostics& diagnostics) {
     }
 }
 
+void read_path(NodeRef node, std::string& target, Diagnostics& diagnostics) {
+    read_string(node, target, diagnostics);
+    const bool of_file = node->place.line != 0;
+    if (!of_file || target.empty() || target == "-" || target.front() == '/') {
+        return;
+    }
+    const std::string& file = node.document().file();
+    const std::size_t slash = file.rfind('/');
+    if (slash != std::string::npos) {
+        target.insert(0, file, 0, slash + 1);
+    }
+}
+
 void read_files(NodeRef node, std::vector<std::string>& target, Diagnostics& diagnostics) {
     target.clear();
     for (const NodeRef element : read_list(node, diagnostics)) {
         target.emplace_back();
-        read_string(element, target.back(), diagnostics);
+        read_path(element, target.back(), diagnostics);
     }
 }
 

@@ -62,8 +62,11 @@ void read_all(NodeRef node, std::vector<T>& target, Result<T> (*parse)(std::stri
     }
 }
 
-/// Reads a path or a name, which must not be empty.
+/// Reads a text that must not be empty.
 void read_string(NodeRef node, std::string& target, Diagnostics& diagnostics);
+/// Reads a path. A relative one that a file names begins at that file's folder, one of a flag or
+/// variable at the working directory.
+void read_path(NodeRef node, std::string& target, Diagnostics& diagnostics);
 void read_files(NodeRef node, std::vector<std::string>& target, Diagnostics& diagnostics);
 /// Reads the name of an HTTP field; the word `none` becomes an empty text.
 void read_field_name(NodeRef node, std::string& target, Diagnostics& diagnostics);
