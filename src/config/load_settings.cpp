@@ -1,7 +1,9 @@
 #include "config/load_settings.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/loopback.h"
@@ -16,6 +18,22 @@
 
 namespace weir::config {
 namespace {
+
+// What people look for who know other proxies.
+constexpr std::string_view kAdviceOnListen = "say where clients connect: 'listen: 0.0.0.0:8080'";
+constexpr std::string_view kAdviceOnUpstream =
+    "say where requests go: 'upstream: http://127.0.0.1:3000'";
+constexpr std::string_view kAdviceOnTls = "TLS is not in this version (docs/not-supported.md)";
+constexpr std::array<KeyHint, 10> kHints = {{{"port", kAdviceOnListen},
+                                             {"bind", kAdviceOnListen},
+                                             {"address", kAdviceOnListen},
+                                             {"backend", kAdviceOnUpstream},
+                                             {"backends", kAdviceOnUpstream},
+                                             {"target", kAdviceOnUpstream},
+                                             {"upstreams", "there is one upstream: 'upstream'"},
+                                             {"tls", kAdviceOnTls},
+                                             {"ssl", kAdviceOnTls},
+                                             {"certificate", kAdviceOnTls}}};
 
 /// Reads the tree of a file, led by the table of fields.
 class SettingsReader {
@@ -36,19 +54,33 @@ class SettingsReader {
     /// Reads routes that take the place of the file's.
     void read_routes_from(NodeRef root, const std::string& source) {
         routes_ = find_field(root, kRoutesKey);
-        remember(kRoutesKey, *routes_, source);
-        settings_.routing.routes = read_routes(*routes_, diagnostics_);
+        take_routes(source);
     }
 
     /// The node with the routes, if there is one.
     [[nodiscard]] std::optional<NodeRef> routes() const { return routes_; }
+    /// For each of the routes: whether it could not be read whole.
+    [[nodiscard]] const std::vector<bool>& bad_routes() const { return bad_routes_; }
     [[nodiscard]] bool was_given(std::string_view key) const { return given_.contains(key); }
+    /// Whether the value of the key could not be read, so that nothing can be said of it.
+    [[nodiscard]] bool is_bad(std::string_view key) const { return bad_.contains(key); }
 
   private:
     void read(const SettingField& field, NodeRef value, const std::string& source) {
+        const std::size_t errors = diagnostics_.error_count();
         given_.insert(field.key);
         remember(field.key, value, source);
         field.read(value, settings_, diagnostics_);
+        if (diagnostics_.error_count() != errors) {
+            bad_.insert(field.key);
+        }
+    }
+
+    void take_routes(const std::string& source) {
+        remember(kRoutesKey, *routes_, source);
+        ReadRoutes read = read_routes(*routes_, diagnostics_);
+        settings_.routing.routes = std::move(read.routes);
+        bad_routes_ = std::move(read.bad);
     }
 
     /// Remembers where a key was given. A later source replaces an earlier one, as it does in the
@@ -89,16 +121,17 @@ class SettingsReader {
         if (prefix.empty()) {
             if (const auto routes = reader.take(kRoutesKey)) {
                 routes_ = routes;
-                remember(kRoutesKey, *routes, place_of(*routes));
-                settings_.routing.routes = read_routes(*routes, diagnostics_);
+                take_routes(place_of(*routes));
             }
         }
-        reader.finish();
+        reader.finish(prefix.empty() ? std::span(kHints) : std::span<const KeyHint>());
     }
 
     Settings& settings_;
     Diagnostics& diagnostics_;
     std::set<std::string_view> given_;
+    std::set<std::string_view> bad_;
+    std::vector<bool> bad_routes_;
     std::optional<NodeRef> routes_;
 };
 
@@ -157,25 +190,32 @@ class CrossCheck {
   public:
     CrossCheck(std::string file, const Settings& settings, const SettingsReader& reader,
                Diagnostics& diagnostics)
-        : file_(std::move(file)), settings_(settings), reader_(reader), diagnostics_(diagnostics) {}
+        : file_(std::move(file)), settings_(settings), reader_(reader), diagnostics_(diagnostics) {
+        for (const Diagnostic& one : diagnostics.sorted()) {
+            meant_.push_back(one.suggestion);
+        }
+    }
 
     void run(Reader who) {
-        if (who == Reader::sidecar && !reader_.was_given("upstream")) {
+        if (who == Reader::sidecar && is_missing("upstream")) {
             report("upstream", "is missing: say where requests go, like http://127.0.0.1:3000");
         }
-        if (!is_local(settings_.admin) && settings_.admin_token_file.empty()) {
+        if (!is_local(settings_.admin) && settings_.admin_token_file.empty() &&
+            is_missing("admin_token_file")) {
             report("admin", "listens beyond this machine: that needs 'admin_token_file'");
         }
         if (settings_.cluster) {
             check_cluster(*settings_.cluster);
         }
         if (settings_.check && !is_local(settings_.check->listen) &&
-            settings_.check->clients.empty()) {
+            settings_.check->clients.empty() && !reader_.is_bad("check.clients") &&
+            !was_meant("check.clients")) {
             report("check.listen",
                    "listens beyond this machine: that needs 'check.clients', the addresses of the "
                    "proxies that may ask");
         }
-        if (settings_.limits.request_line > settings_.limits.request_head) {
+        if (settings_.limits.request_line > settings_.limits.request_head &&
+            !reader_.is_bad("limits.request_line") && !reader_.is_bad("limits.request_head")) {
             report("limits.request_line", "is larger than limits.request_head");
         }
         check_ports();
@@ -186,8 +226,20 @@ class CrossCheck {
         diagnostics_.add({Severity::error, file_, {}, std::move(path), std::move(what), {}});
     }
 
+    /// Whether an unknown key was reported for which this one was probably meant.
+    [[nodiscard]] bool was_meant(std::string_view key) const {
+        const std::string_view last = key.substr(key.rfind('.') + 1);
+        return std::find(meant_.begin(), meant_.end(), last) != meant_.end();
+    }
+
+    /// Whether the key was neither given nor, as it seems, misspelt.
+    [[nodiscard]] bool is_missing(std::string_view key) const {
+        return !reader_.was_given(key) && !was_meant(key);
+    }
+
     void check_cluster(const ClusterSettings& cluster) {
-        if (cluster.key_file.empty() && !cluster.insecure) {
+        if (cluster.key_file.empty() && !cluster.insecure && is_missing("cluster.key_file") &&
+            !reader_.is_bad("cluster.insecure") && !was_meant("cluster.insecure")) {
             report("cluster", "needs 'key_file', or 'insecure: true' to gossip without a key");
         }
         if (!cluster.key_file.empty() && cluster.insecure) {
@@ -217,6 +269,7 @@ class CrossCheck {
     }
 
     std::string file_;
+    std::vector<std::string> meant_;  ///< what was suggested so far
     const Settings& settings_;
     const SettingsReader& reader_;
     Diagnostics& diagnostics_;
@@ -251,6 +304,9 @@ Settings load_settings(const std::optional<SourceText>& file,
     SettingsReader reader(settings, diagnostics);
     if (!documents.empty()) {
         reader.read_file(documents.front().root());
+        if (documents.front().root()->kind != NodeKind::map) {
+            return settings;  // nothing was read, so everything would be missing
+        }
     }
     std::vector<Document> given_routes;
     given_routes.reserve(overrides.size());  // the reader keeps references to them
@@ -263,15 +319,13 @@ Settings load_settings(const std::optional<SourceText>& file,
         }
     }
     settings.routing.max_weight = settings.limiter.max_weight;
-    if (reader.routes() && !diagnostics.has_errors()) {
-        check_routes(settings.routing, *reader.routes(), diagnostics);
+    if (reader.routes()) {
+        check_routes(settings.routing, *reader.routes(), reader.bad_routes(), diagnostics);
     }
     if (!reader.was_given("timeouts.connect") && !is_local_upstream(settings.upstream)) {
         settings.timeouts.connect = std::chrono::seconds(5);
     }
-    if (!diagnostics.has_errors()) {
-        CrossCheck(file ? file->file : "settings", settings, reader, diagnostics).run(who);
-    }
+    CrossCheck(file ? file->file : "settings", settings, reader, diagnostics).run(who);
     return settings;
 }
 

@@ -109,6 +109,37 @@ void read_limit_value(const LimitField& field, NodeRef node, RateLimit& limit,
                field.value);
 }
 
+// What people look for who know other programs.
+constexpr std::string_view kAdviceOnBurst =
+    "say 'low' (no refusals up to this level) and 'high' (every request is refused from it on)";
+constexpr std::string_view kAdviceOnRate = "say an amount per time: 'rate: 100r/s'";
+constexpr std::string_view kAdviceOnKey =
+    "a quota has an instance for each value of a capture in its name, like 'shop/{tenant}'";
+constexpr std::array<KeyHint, 13> kLimitHints = {
+    {{"burst", kAdviceOnBurst},
+     {"bucket", kAdviceOnBurst},
+     {"capacity", kAdviceOnBurst},
+     {"size", kAdviceOnBurst},
+     {"limit", kAdviceOnRate},
+     {"requests", kAdviceOnRate},
+     {"rps", kAdviceOnRate},
+     {"qps", kAdviceOnRate},
+     {"per", kAdviceOnRate},
+     {"period", kAdviceOnRate},
+     {"interval", kAdviceOnRate},
+     {"key", kAdviceOnKey},
+     {"unit", "say 'of: request-bytes' and the like"}}};
+constexpr std::string_view kAdviceOnLimits = "put it into a limit: 'limits: [{rate: 100r/s}]'";
+constexpr std::string_view kAdviceOnTree = "a quota names the one above it: 'parent: shop'";
+constexpr std::array<KeyHint, 8> kQuotaHints = {{{"rate", kAdviceOnLimits},
+                                                 {"burst", kAdviceOnLimits},
+                                                 {"rps", kAdviceOnLimits},
+                                                 {"low", kAdviceOnLimits},
+                                                 {"high", kAdviceOnLimits},
+                                                 {"children", kAdviceOnTree},
+                                                 {"quotas", kAdviceOnTree},
+                                                 {"key", kAdviceOnKey}}};
+
 RateLimit read_limit(NodeRef node, Diagnostics& diagnostics) {
     RateLimit limit;
     MapReader reader(node, diagnostics);
@@ -129,7 +160,7 @@ RateLimit read_limit(NodeRef node, Diagnostics& diagnostics) {
             }
         }
     }
-    reader.finish();
+    reader.finish(kLimitHints);
     return limit;
 }
 
@@ -278,7 +309,7 @@ QuotaDefinition read_quota(NodeRef node, Diagnostics& diagnostics) {
             read_quota_value(field, *value, quota, diagnostics);
         }
     }
-    reader.finish();
+    reader.finish(kQuotaHints);
     return quota;
 }
 

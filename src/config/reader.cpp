@@ -209,14 +209,19 @@ bool MapReader::refuse_later(std::string_view key) {
     return member.has_value();
 }
 
-void MapReader::finish() {
+void MapReader::finish(std::span<const KeyHint> hints) {
+    const auto suggest = [&](std::string_view key) {
+        const auto hint = std::find_if(hints.begin(), hints.end(),
+                                       [&](const KeyHint& one) { return one.key == key; });
+        return hint == hints.end() ? closest(key, known_) : hint->advice;
+    };
     for (const NodeRef member : members_) {
         const auto is_in = [&](const std::vector<std::string_view>& keys) {
             return std::find(keys.begin(), keys.end(), member->key) != keys.end();
         };
         if (!is_in(known_) && !is_in(later_)) {
             diagnostics_.error_at_key(member, "unknown field",
-                                      diagnostics_.full() ? "" : closest(member->key, known_));
+                                      diagnostics_.full() ? "" : suggest(member->key));
         }
     }
 }

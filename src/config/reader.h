@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,12 @@ template <class T>
     return std::move(*value);
 }
 
+/// What to say of a key that does not exist here and that people look for: a sentence.
+struct KeyHint {
+    std::string_view key;
+    std::string_view advice;
+};
+
 /// Reads a map strictly: a member that nobody took before finish() is unknown, which is an error
 /// with a suggestion.
 class MapReader {
@@ -65,7 +72,8 @@ class MapReader {
     [[nodiscard]] std::optional<NodeRef> require(std::string_view key);
     /// If the map has this key, which is planned but no part of this version, reports that.
     bool refuse_later(std::string_view key);
-    void finish();
+    /// A key with a hint gets that in place of the nearest name.
+    void finish(std::span<const KeyHint> hints = {});
 
   private:
     NodeRef map_;

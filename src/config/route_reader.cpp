@@ -65,6 +65,21 @@ std::vector<routing::HeaderMatch> read_header_matches(NodeRef map, Diagnostics& 
     return matches;
 }
 
+constexpr std::string_view kAdviceOnMatch = "conditions stand in 'match: {path: \"/a/**\"}'";
+constexpr std::string_view kAdviceOnPath = "say a pattern: 'path: \"/a/{tenant}/**\"'";
+constexpr std::string_view kAdviceOnQuota =
+    "a route names quotas, and quota documents have their limits: 'quota: shop'";
+constexpr std::array<KeyHint, 8> kRouteHints = {{{"path", kAdviceOnMatch},
+                                                 {"host", kAdviceOnMatch},
+                                                 {"methods", kAdviceOnMatch},
+                                                 {"method", kAdviceOnMatch},
+                                                 {"headers", kAdviceOnMatch},
+                                                 {"limit", kAdviceOnQuota},
+                                                 {"limits", kAdviceOnQuota},
+                                                 {"rate", kAdviceOnQuota}}};
+constexpr std::array<KeyHint, 3> kMatchHints = {
+    {{"prefix", kAdviceOnPath}, {"regex", kAdviceOnPath}, {"uri", kAdviceOnPath}}};
+
 routing::MatchSettings read_match(NodeRef node, Diagnostics& diagnostics) {
     routing::MatchSettings match;
     MapReader reader(node, diagnostics);
@@ -79,7 +94,7 @@ routing::MatchSettings read_match(NodeRef node, Diagnostics& diagnostics) {
     if (const auto headers = reader.take("headers")) {
         match.headers = read_header_matches(*headers, diagnostics);
     }
-    reader.finish();
+    reader.finish(kMatchHints);
     return match;
 }
 
@@ -162,7 +177,7 @@ RouteSettings read_route(NodeRef node, Diagnostics& diagnostics) {
     if (const auto ambiguous = reader.take("ambiguous_path")) {
         route.allow_ambiguous_path = read_word(*ambiguous, {"refuse", "allow"}, diagnostics) == 1U;
     }
-    reader.finish();
+    reader.finish(kRouteHints);
     return route;
 }
 
@@ -201,20 +216,24 @@ void report(const routing::RouteError& error, NodeRef list, Diagnostics& diagnos
 
 }  // namespace
 
-std::vector<RouteSettings> read_routes(NodeRef list, Diagnostics& diagnostics) {
-    std::vector<RouteSettings> routes;
+ReadRoutes read_routes(NodeRef list, Diagnostics& diagnostics) {
+    ReadRoutes read;
     for (const NodeRef element : read_list(list, diagnostics)) {
-        routes.push_back(read_route(element, diagnostics));
+        const std::size_t errors = diagnostics.error_count();
+        read.routes.push_back(read_route(element, diagnostics));
+        read.bad.push_back(diagnostics.error_count() != errors);
     }
-    return routes;
+    return read;
 }
 
 void check_routes(const routing::RoutingSettings& settings, NodeRef list,
-                  Diagnostics& diagnostics) {
+                  const std::vector<bool>& bad, Diagnostics& diagnostics) {
     const routing::Router::Compiled compiled = routing::Router::compile(settings);
     if (const auto* errors = std::get_if<std::vector<routing::RouteError>>(&compiled)) {
         for (const routing::RouteError& error : *errors) {
-            report(error, list, diagnostics);
+            if (!bad[error.route]) {
+                report(error, list, diagnostics);
+            }
         }
     }
 }

@@ -9,10 +9,15 @@
 
 namespace weir::config {
 
-[[nodiscard]] std::vector<routing::RouteSettings> read_routes(NodeRef list,
-                                                              Diagnostics& diagnostics);
+struct ReadRoutes {
+    std::vector<routing::RouteSettings> routes;
+    std::vector<bool> bad;  ///< for each route: it could not be read whole
+};
+[[nodiscard]] ReadRoutes read_routes(NodeRef list, Diagnostics& diagnostics);
 
-/// Reports the errors that the router itself finds, each at its place below `list`.
-void check_routes(const routing::RoutingSettings& settings, NodeRef list, Diagnostics& diagnostics);
+/// Reports the errors that the router itself finds, each at its place below `list`, except those of
+/// routes that are bad: what was left out would only lead to others.
+void check_routes(const routing::RoutingSettings& settings, NodeRef list,
+                  const std::vector<bool>& bad, Diagnostics& diagnostics);
 
 }  // namespace weir::config

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "config/guesses.h"
+
 namespace weir::config {
 namespace {
 
@@ -156,7 +158,7 @@ Error wrong_amount(std::string_view unit, std::string_view text) {
     if (unit == "k" || unit == "K" || unit == "kr" || unit == "Kr" || unit == "Mr") {
         return bad(quoted(text) + ": write thousands out, as 20000r/s");
     }
-    return bad(quoted(text) + ": " + kRateGrammar);
+    return bad(quoted(text) + ": " + kRateGrammar + did_you_mean(guess_rate(text)));
 }
 
 }  // namespace
@@ -173,7 +175,8 @@ Result<Duration> parse_duration(std::string_view text) {
     const Quantity quantity = split_quantity(text);
     const NamedScale* scale = find_scale(kTimes, quantity.unit);
     if (!quantity.valid || scale == nullptr) {
-        return bad(quoted(text) + " is not a duration like 250ms, 10s, 5m or 2h");
+        return bad(quoted(text) + " is not a duration like 250ms, 10s, 5m or 2h" +
+                   did_you_mean(guess_duration(text)));
     }
     const double nanoseconds = quantity.number * scale->scale;
     constexpr double kLongest = 100.0 * 366 * 86400e9;
@@ -187,7 +190,8 @@ Result<std::uint64_t> parse_size(std::string_view text) {
     const Quantity quantity = split_quantity(text);
     const NamedScale* scale = find_scale(kBytes, quantity.unit);
     if (!quantity.valid || scale == nullptr) {
-        return bad(quoted(text) + " is not a size like 4096B, 32KiB or 1MiB");
+        return bad(quoted(text) + " is not a size like 4096B, 32KiB or 1MiB" +
+                   did_you_mean(guess_size(text)));
     }
     const double bytes = std::round(quantity.number * scale->scale);
     constexpr double kLargest = 9e18;
@@ -300,11 +304,13 @@ Result<Rate> parse_rate(std::string_view text) {
     }
     const std::size_t slash = text.find('/');
     if (slash == std::string_view::npos) {
-        return bad(quoted(text) + " lacks its time: " + kRateGrammar);
+        return bad(quoted(text) + " lacks its time: " + kRateGrammar +
+                   did_you_mean(guess_rate(text)));
     }
     const auto period = read_period(text.substr(slash + 1));
     if (!period) {
-        return bad(quoted(text) + ": the time behind the slash is like s, m, h, d or 10s");
+        return bad(quoted(text) + ": the time behind the slash is like s, m, h, d or 10s" +
+                   did_you_mean(guess_rate(text)));
     }
     constexpr double kShortest = 1e6;
     constexpr double kLongest = 366.0 * 86400e9;

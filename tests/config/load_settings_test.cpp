@@ -163,7 +163,8 @@ TEST_CASE("everything that can be said") {
 TEST_CASE("errors have place, path and suggestion, all at once") {
     CHECK(settings_errors("lisen: 0.0.0.0:80\nupstream: 5\ncluster:\n  jion: [x]\n  join: [y]\n"
                           "workers: many\ntimeouts: {connect: 0s}\nlog: loud\n") ==
-          Lines{"weir.yaml:1:1: lisen: unknown field, did you mean 'listen'?",
+          Lines{"weir.yaml: cluster: needs 'key_file', or 'insecure: true' to gossip without a key",
+                "weir.yaml:1:1: lisen: unknown field, did you mean 'listen'?",
                 "weir.yaml:2:11: upstream: '5' is not an upstream, like http://127.0.0.1:3000, "
                 "app:3000 or unix:/run/app.sock",
                 "weir.yaml:4:3: cluster.jion: unknown field, did you mean 'join'?",
@@ -174,6 +175,58 @@ TEST_CASE("errors have place, path and suggestion, all at once") {
     CHECK(settings_errors("upstream: a:1\n---\nlisten: b\n") ==
           Lines{"weir.yaml:3:1: the settings must be one document"});
     CHECK(settings_errors("[]") == Lines{"weir.yaml:1:1: must be a map, is a list"});
+}
+
+TEST_CASE("all errors come in one round, but none that only follows from another") {
+    CHECK(settings_errors("upstrem: a:1\nadmin: 0.0.0.0:1\nlisten: here\n"
+                          "cluster: {key_fiel: k}\ncheck: {listen: 0.0.0.0:2, clients: [x]}\n"
+                          "routes:\n  - {match: {path: \"/{a\"}, quota: q}\n"
+                          "  - {math: {path: /b}, quota: \"q/{b}\"}\n") ==
+          Lines{"weir.yaml: admin: listens beyond this machine: that needs 'admin_token_file'",
+                "weir.yaml:1:1: upstrem: unknown field, did you mean 'upstream'?",
+                "weir.yaml:3:9: listen: 'here' is not an address to listen on, like 0.0.0.0:8080, "
+                "[::]:8080 or unix:/run/weir.sock",
+                "weir.yaml:4:11: cluster.key_fiel: unknown field, did you mean 'key_file'?",
+                "weir.yaml:5:38: check.clients[0]: 'x' is not a block of addresses, like "
+                "10.0.0.0/8 or 2001:db8::/32",
+                "weir.yaml:7:22: routes[0].match.path: '{' without '}'",
+                "weir.yaml:8:6: routes[1].math: unknown field, did you mean 'match'?"});
+}
+
+TEST_CASE("a path of a file begins at the file's folder, one of a flag where weir was started") {
+    Diagnostics diagnostics;
+    const std::string text = kUpstream +
+                             "quotas: [limits.yaml, /etc/weir/more.yaml]\nadmin_token_file: token\n"
+                             "access_log_file: ../log\nsnapshot: {file: kept}\n"
+                             "cluster: {key_file: gossip.key}\n";
+    const auto read = [&](const std::string& file, const std::vector<Override>& overrides) {
+        return load_settings(SourceText{file, text}, overrides, diagnostics);
+    };
+    const Settings there = read("/etc/weir/a/weir.yaml", {});
+    CHECK(there.quotas ==
+          std::vector<std::string>{"/etc/weir/a/limits.yaml", "/etc/weir/more.yaml"});
+    CHECK(there.admin_token_file == "/etc/weir/a/token");
+    CHECK(there.access_log_file == "/etc/weir/a/../log");
+    CHECK(there.snapshot.file == "/etc/weir/a/kept");
+    CHECK(there.cluster->key_file == "/etc/weir/a/gossip.key");
+    CHECK(read("weir.yaml", {}).admin_token_file == "token");
+    const Settings flags = read("/etc/weir.yaml", {{"quotas", "--quotas", "a.yaml"}});
+    CHECK(flags.quotas == std::vector<std::string>{"a.yaml"});
+    CHECK(lines(diagnostics) == Lines{});
+    CHECK(load("upstream: a:1\naccess_log_file: \"-\"\n", {}).access_log_file == "-");
+}
+
+TEST_CASE("who looks for keys of other proxies is told which there are") {
+    const auto said = [](const std::string& text) {
+        const Lines errors = settings_errors(kUpstream + text);
+        return errors.size() == 1 ? errors[0] : "";
+    };
+    CHECK(said("port: 80\n") ==
+          "weir.yaml:2:1: port: unknown field, say where clients connect: 'listen: 0.0.0.0:8080'");
+    CHECK(said("tls: {}\n").find("TLS is not in this version") != std::string::npos);
+    CHECK(said("routes: [{path: /a, quota: q}]\n").find("'match: {path:") != std::string::npos);
+    CHECK(said("routes: [{match: {prefix: /a}, quota: q}]\n").find("say a pattern") !=
+          std::string::npos);
 }
 
 TEST_CASE("what concerns several keys") {
@@ -247,7 +300,9 @@ TEST_CASE("flags and variables win over the file, later ones over earlier ones")
               .at(0)
               .find("--listen: 'here' is not an address to listen on") == 0);
     CHECK(override_errors({{"cluster.join", "WEIR_CLUSTER_JOIN", "10.0.0.1:1,peers"}}) ==
-          Lines{"WEIR_CLUSTER_JOIN: [1]: 'peers' is a name: write dns://peers"});
+          Lines{"WEIR_CLUSTER_JOIN: [1]: 'peers' is a name: write dns://peers",
+                "weir.yaml: cluster: needs 'key_file', or 'insecure: true' to gossip without a "
+                "key"});
     CHECK(override_errors({{"workers", "--workers", std::string("1\0", 2)}}) ==
           Lines{"--workers: a text holds a control character"});
 }

@@ -102,6 +102,13 @@ TEST_CASE("unknown fields come with a suggestion") {
     CHECK(errors_with("  - name: a\n    limits: [{rat: 1r/s}]\n") ==
           Lines{"q.yaml:7:14: quotas[0].limits[0]: a limit needs its 'rate'",
                 "q.yaml:7:15: quotas[0].limits[0].rat: unknown field, did you mean 'rate'?"});
+    CHECK(
+        errors_with("  - name: a\n    limits: [{rate: 1r/s, burst: 5}]\n") ==
+        Lines{"q.yaml:7:27: quotas[0].limits[0].burst: unknown field, say 'low' (no refusals up to "
+              "this level) and 'high' (every request is refused from it on)"});
+    CHECK(errors_with("  - name: a\n    rate: 1r/s\n") ==
+          Lines{"q.yaml:7:5: quotas[0].rate: unknown field, put it into a limit: 'limits: [{rate: "
+                "100r/s}]'"});
     CHECK(errors_with("  - name: a\n    colour: red\n") ==
           Lines{"q.yaml:7:5: quotas[0].colour: unknown field"});
 }

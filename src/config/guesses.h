@@ -1,0 +1,19 @@
+#pragma once
+// Guesses what somebody meant who wrote a rate, a duration or a size as other programs write it:
+// "100/s", "100rps" and "100 req/sec" are 100r/s, "5min" is 5m, "64k" is 64KiB. For the suggestions
+// of error messages: nothing is read like this. Pure functions, thread-safe. Internal to config.
+
+#include <string>
+#include <string_view>
+
+namespace weir::config {
+
+// Each returns a text that the parser of such values reads, or an empty one.
+[[nodiscard]] std::string guess_rate(std::string_view text);
+[[nodiscard]] std::string guess_duration(std::string_view text);
+[[nodiscard]] std::string guess_size(std::string_view text);
+
+/// The end of an error message: ", did you mean '…'?", or nothing without a guess.
+[[nodiscard]] std::string did_you_mean(const std::string& guess);
+
+}  // namespace weir::config
