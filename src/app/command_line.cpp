@@ -13,6 +13,7 @@
 #include "app/run.h"
 #include "app/usage.h"
 #include "app/validate.h"
+#include "config/schema.h"
 #include "definitions/fields.h"
 #include "node/version.h"
 
@@ -27,6 +28,7 @@ class CommandLine {
         app_.set_help_flag("-h,--help", "This help");
         add_run();
         add_validate();
+        add_schema();
         add_key();
         add_quota();
         add_status();
@@ -121,6 +123,19 @@ class CommandLine {
                : report_ == "json"   ? std::optional(ReportFormat::json)
                : report_ == "github" ? std::optional(ReportFormat::github)
                                      : std::nullopt;
+    }
+
+    void add_schema() {
+        CLI::App& command =
+            add(app_, "schema", "Print the JSON Schema of settings or of quota documents", [this] {
+                if (schema_ != "settings" && schema_ != "quotas") {
+                    return complain_usage("'" + schema_ + "' must be settings or quotas");
+                }
+                const bool settings = schema_ == "settings";
+                std::puts((settings ? config::settings_schema() : config::quotas_schema()).c_str());
+                return 0;
+            });
+        command.add_option("kind", schema_, "settings or quotas")->required();
     }
 
     void add_key() {
@@ -288,6 +303,7 @@ class CommandLine {
     std::vector<std::string> documents_;
     std::vector<std::string> help_path_;
     std::string report_ = "text";
+    std::string schema_;
     bool check_ = false;
     bool strict_ = false;
 };

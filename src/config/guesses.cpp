@@ -15,12 +15,11 @@ struct Meaning {
 };
 
 constexpr std::array<Meaning, 22> kTimeWords = {
-    {{"s", "s"},       {"sec", "s"},     {"secs", "s"},         {"second", "s"},
-     {"seconds", "s"}, {"m", "m"},       {"min", "m"},          {"mins", "m"},
-     {"minute", "m"},  {"minutes", "m"}, {"h", "h"},            {"hr", "h"},
-     {"hrs", "h"},     {"hour", "h"},    {"hours", "h"},        {"d", "d"},
-     {"day", "d"},     {"days", "d"},    {"ms", "ms"},          {"msec", "ms"},
-     {"msecs", "ms"},  {"millis", "ms"}}};
+    {{"s", "s"},      {"sec", "s"},    {"secs", "s"}, {"second", "s"}, {"seconds", "s"},
+     {"m", "m"},      {"min", "m"},    {"mins", "m"}, {"minute", "m"}, {"minutes", "m"},
+     {"h", "h"},      {"hr", "h"},     {"hrs", "h"},  {"hour", "h"},   {"hours", "h"},
+     {"d", "d"},      {"day", "d"},    {"days", "d"}, {"ms", "ms"},    {"msec", "ms"},
+     {"msecs", "ms"}, {"millis", "ms"}}};
 
 /// What is counted, and per which time if the word says so. The first fitting word is taken, so
 /// longer words come before their beginnings.

@@ -37,8 +37,9 @@ TEST_CASE("durations and sizes as other programs write them") {
 }
 
 TEST_CASE("nothing is guessed where nothing can be meant, and the parsers come to an end") {
-    for (const char* text : {"", "s", "yesterday", "-1h", "1.2.3", "1.2.3s", "r/s", "5 x/s", "/",
-                             "per", "99999999999999999999999999999999y", "1..5r/s", "0x10", "1r/0s"}) {
+    for (const char* text :
+         {"", "s", "yesterday", "-1h", "1.2.3", "1.2.3s", "r/s", "5 x/s", "/", "per",
+          "99999999999999999999999999999999y", "1..5r/s", "0x10", "1r/0s"}) {
         CAPTURE(text);
         CHECK_FALSE(parse_rate(text).has_value());
         CHECK_FALSE(parse_duration(text).has_value());
