@@ -159,7 +159,8 @@ SchemaJson match() {
 
 SchemaJson weight() {
     const SchemaJson number = {{"type", "number"}, {"minimum", 0}};
-    return either({number, pattern("(request-bytes|header:.+|" + std::string(kNumberPattern) + ")"),
+    return either({number,
+                   pattern("(request-bytes|header:.+|" + std::string(kNumberPattern) + ")"),
                    {{"type", "object"}, {"additionalProperties", number}}});
 }
 
@@ -200,18 +201,17 @@ std::vector<std::string> words_of(std::span<const std::string_view> words) {
 
 SchemaJson limit_field(const definitions::LimitField& field) {
     using limiter::RateLimit;
-    return std::visit(definitions::Overloaded{
-                          [](const definitions::RateValue&) { return rate(); },
-                          [](const definitions::CapacityValue&) { return rate(); },
-                          [](const definitions::BurstValue&) { return burst(); },
-                          [](const definitions::UnitValue& value) {
-                              return one_of(words_of(value.words));
-                          },
-                          [](const definitions::WordValue<RateLimit>& value) {
-                              return one_of(words_of(value.words));
-                          },
-                      },
-                      field.value);
+    return std::visit(
+        definitions::Overloaded{
+            [](const definitions::RateValue&) { return rate(); },
+            [](const definitions::CapacityValue&) { return rate(); },
+            [](const definitions::BurstValue&) { return burst(); },
+            [](const definitions::UnitValue& value) { return one_of(words_of(value.words)); },
+            [](const definitions::WordValue<RateLimit>& value) {
+                return one_of(words_of(value.words));
+            },
+        },
+        field.value);
 }
 
 /// A map with the fields of a table.

@@ -22,11 +22,20 @@ def test_the_readmes_files_are_valid(tmp_path):
     assert "2 quota(s)" in done.stdout
 
 
-def test_the_readmes_links_lead_somewhere():
-    targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text())
-    assert len(targets) > 10
-    for target in targets:
-        assert (ROOT / target).exists(), target
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md",
+         *(ROOT / "docs" / f"{name}.md" for name in ("start-here", "not-supported", "troubleshooting"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_links_of_the_first_pages_lead_somewhere(page):
+    targets = re.findall(r"\]\(([^)#]*)(?:#([^)]+))?\)", page.read_text())
+    assert targets
+    for target, anchor in targets:
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE) if anchor else []
+        anchors = [re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+        assert not anchor or anchor in anchors, (target, anchor)
 
 
 def complete_quota_documents():

@@ -10,7 +10,8 @@ COLUMNS = 110  # of a line of text or of a listing
 CELL = 100  # letters of one cell of a table as it is shown, without the targets of links
 ROW = 210  # letters of a whole row as it is shown: Markdown has no way to break it
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md"),
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md",
+                *(ROOT / "docs").rglob("*.md"),
                 ROOT / "tests" / "tools" / "README.md"])
 pages = pytest.mark.parametrize("page", PAGES, ids=shown)
 
