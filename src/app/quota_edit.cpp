@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/closest.h"
 #include "config/values.h"
 #include "definitions/fields.h"
 
@@ -48,7 +49,10 @@ Result<std::size_t> parse_word(std::string_view flag, const std::string& text,
     for (const std::string_view word : words) {
         list += (list.empty() ? "" : " or ") + std::string(word);
     }
-    return bad(flag, "'" + text + "' must be " + list);
+    const std::string_view guess = closest(text, words);
+    const std::string meant =
+        guess.empty() ? "" : ", did you mean '" + std::string(guess) + "'?";
+    return bad(flag, "'" + text + "' must be " + list + meant);
 }
 
 /// The unit that is meant. Bytes may be those of requests or of responses: the existing limits

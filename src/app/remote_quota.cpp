@@ -5,6 +5,7 @@
 #include "app/quota_change.h"
 #include "app/quota_text.h"
 #include "app/remote_session.h"
+#include "base/closest.h"
 #include "config/quota_document.h"
 #include "net/clock.h"
 
@@ -61,6 +62,22 @@ std::optional<Json> list_all(RemoteSession& session, const std::string& prefix) 
             return all;
         }
     }
+}
+
+/// Says that there is no such quota, and which one was probably meant. Only the first thousand
+/// names are looked at.
+int complain_of_name(RemoteSession& session, const std::string& name) {
+    std::vector<std::string> names;
+    const auto page = session.find("/v1/quotas?limit=1000");
+    if (page && page->is_object()) {
+        for (const Json& row : page->value("quotas", Json::array())) {
+            names.push_back(text_of(row, "name"));
+        }
+    }
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    const std::string_view guess = closest(name, candidates);
+    return complain("no quota of that name, and no template that it falls under" +
+                    (guess.empty() ? "" : ", did you mean '" + std::string(guess) + "'?"));
 }
 
 std::string live_text(const Json& report) {
@@ -245,9 +262,12 @@ int quota_list(const RemoteOptions& options, const std::string& prefix) {
 
 int quota_get(const RemoteOptions& options, const std::string& name, bool history) {
     RemoteSession session(options);
-    const auto report = session.get(target_of(name) + (history ? "?history=true" : ""));
+    const auto report = session.find(target_of(name) + (history ? "?history=true" : ""));
     if (!report) {
         return 1;
+    }
+    if (report->is_null()) {
+        return complain_of_name(session, name);
     }
     if (options.output == OutputFormat::json) {
         std::puts(report->dump(2).c_str());

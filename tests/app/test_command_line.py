@@ -411,6 +411,8 @@ def test_refused_changes_exit_1_with_the_reason(config):
             (["set", "all", "--parent", "nobody"], "there is no quota 'nobody'"),
             (["rm", "nobody"], "no override"),
             (["get", "nobody"], "no quota of that name"),
+            (["get", "al"], "did you mean 'all'?"),
+            (["set", "all", "--mode", "shadw"], "did you mean 'shadow'?"),
         ]:
             done = sidecar.command("quota", *arguments)
             assert done.returncode == 1 and message in done.stderr, (arguments, done.stderr)
