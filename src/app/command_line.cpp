@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "app/command_texts.h"
+#include "app/completion.h"
 #include "app/flags.h"
 #include "app/key_command.h"
 #include "app/remote.h"
@@ -33,6 +34,7 @@ class CommandLine {
         add_quota();
         add_status();
         add_drain();
+        add_completion();
         add_version();
         add_help();
     }
@@ -259,6 +261,18 @@ class CommandLine {
                    [](const RemoteOptions& options) { return drain(options); });
     }
 
+    void add_completion() {
+        CLI::App& command = add(app_, "completion",
+                                "Print a script for a shell: commands and flags complete", [this] {
+                                    if (shell_ != "bash") {
+                                        return complain_usage("'" + shell_ + "' must be bash");
+                                    }
+                                    std::fputs(bash_completion(app_).c_str(), stdout);
+                                    return 0;
+                                });
+        command.add_option("shell", shell_, "bash")->required();
+    }
+
     void add_version() {
         add(app_, "version", "What this program is: version, commit, compiler, build",
             &show_version);
@@ -304,6 +318,7 @@ class CommandLine {
     std::vector<std::string> help_path_;
     std::string report_ = "text";
     std::string schema_;
+    std::string shell_;
     bool check_ = false;
     bool strict_ = false;
 };

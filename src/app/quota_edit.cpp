@@ -50,8 +50,7 @@ Result<std::size_t> parse_word(std::string_view flag, const std::string& text,
         list += (list.empty() ? "" : " or ") + std::string(word);
     }
     const std::string_view guess = closest(text, words);
-    const std::string meant =
-        guess.empty() ? "" : ", did you mean '" + std::string(guess) + "'?";
+    const std::string meant = guess.empty() ? "" : ", did you mean '" + std::string(guess) + "'?";
     return bad(flag, "'" + text + "' must be " + list + meant);
 }
 

@@ -8,10 +8,6 @@
 #include "base/closest.h"
 
 namespace weir::app {
-namespace {
-
-/// Commands of later versions. The error for them says so, and not that they are unknown.
-constexpr std::array<std::string_view, 4> kLater = {"simulate", "top", "inject", "completion"};
 
 std::vector<std::string> commands_of(CLI::App& command) {
     std::vector<std::string> names;
@@ -31,11 +27,15 @@ std::vector<std::string> flags_of(CLI::App& command) {
     return names;
 }
 
-/// The whole name of a command, such as "weir quota set".
 std::string path_of(CLI::App& command) {
     CLI::App* parent = command.get_parent();
     return parent == nullptr ? "weir" : path_of(*parent) + " " + command.get_name();
 }
+
+namespace {
+
+/// Commands of later versions. The error for them says so, and not that they are unknown.
+constexpr std::array<std::string_view, 3> kLater = {"simulate", "top", "inject"};
 
 bool looks_like_flag(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 

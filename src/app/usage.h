@@ -13,6 +13,12 @@ inline constexpr int kExitUsage = 2;
 /// Prints the text on standard error; returns kExitUsage.
 int complain_usage(const std::string& text);
 
+/// The names of the commands below this one, and its flags: "--config".
+[[nodiscard]] std::vector<std::string> commands_of(CLI::App& command);
+[[nodiscard]] std::vector<std::string> flags_of(CLI::App& command);
+/// The whole name of a command, such as "weir quota set".
+[[nodiscard]] std::string path_of(CLI::App& command);
+
 /// The help of a command, with its whole name.
 [[nodiscard]] std::string help_of(CLI::App& command);
 

@@ -136,7 +136,7 @@ def test_a_wrong_command_line_exits_2_and_says_what_was_meant(arguments, message
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("arguments", [["simulate", "x.yaml"], ["top"], ["inject"], ["completion"]])
+@pytest.mark.parametrize("arguments", [["simulate", "x.yaml"], ["top"], ["inject"]])
 def test_commands_of_later_versions_say_so(arguments):
     done = weir(*arguments)
     assert done.returncode == 2

@@ -48,7 +48,7 @@ def test_settings_and_quotas_that_are_not_in_this_version(folder):
         assert done.returncode == 1 and "not in this version" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["simulate", "top", "inject", "completion"])
+@pytest.mark.parametrize("command", ["simulate", "top", "inject"])
 def test_commands_that_are_not_in_this_version(command):
     done = weir(command)
     assert done.returncode == 2 and "is not in this version" in done.stderr
