@@ -9,7 +9,9 @@ ENV CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1
 COPY scripts/install-deps scripts/show-packages scripts/
 RUN scripts/install-deps
 COPY . .
-RUN cmake --preset release -DWEIR_BUILD_TESTS=OFF -DWEIR_BUILD_BENCH=OFF \
+# There is no repository here that could be asked: what 'weir version' says.
+ARG REVISION=unknown
+RUN cmake --preset release -DWEIR_BUILD_TESTS=OFF -DWEIR_BUILD_BENCH=OFF -DWEIR_REVISION="$REVISION" \
     && cmake --build --preset release --target weir \
     && strip build/release/bin/weir
 
@@ -20,7 +22,7 @@ RUN apt-get update -qq \
         libyaml-cpp0.7 zlib1g \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /src/build/release/bin/weir /usr/bin/weir
-# The example names its quotas relative to where it is run: --workdir /etc/weir/example.
+# An example: --config /etc/weir/example/config/weir.yaml.
 COPY config /etc/weir/example/config
 USER 65532:65532
 EXPOSE 8000 9902 7946/udp

@@ -82,7 +82,11 @@ def descendants(pid):
 
 def test_it_holds_the_program_and_what_that_needs_and_no_more(image, container):
     version = (ROOT / "CMakeLists.txt").read_text().split("VERSION ")[2].split()[0]
-    assert version in run(*in_container(container, "weir", "version"))
+    told = run(*in_container(container, "weir", "version"))
+    assert version in told
+    if (ROOT / ".git").exists():
+        head = run("git", "-C", ROOT, "rev-parse", "--short=12", "HEAD").strip()
+        assert f"commit    {head}" in told
     missing = run(*in_container(container, "sh", "-c", "ldd /usr/bin/weir | grep 'not found' || true"))
     assert missing == ""
     tools = run(*in_container(container, "sh", "-c", "command -v g++ cmake ninja git ccache || true"))
