@@ -30,7 +30,6 @@ enum class ProblemKind : std::uint8_t {
     set_not_in_force,
     set_too_large,
     reload_failed,
-    settings_not_read,
     restart_needed,
     upstream_unresolved,
     upstream_refuses,

@@ -121,8 +121,6 @@ void ProblemReporter::add_files(node::ProblemFacts& facts) {
         }
     }
     facts.reload_errors = config.errors;
-    facts.settings_differ = host_.settings_differ();
-    facts.settings_file = config.file;
     facts.after_restart = config.after_restart;
 }
 

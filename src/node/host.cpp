@@ -41,9 +41,9 @@ Host::Host(boost::asio::io_context& control, ConfigSource source, Loaded loaded,
       first_(loaded.quotas_later ? First::reading : First::done),
       listener_(listener),
       node_(control, settings_, seed),
-      quota_watch_(control, [this] { reload(Reload::quotas); }),
+      quota_watch_(control, [this] { quotas_changed(); }),
       key_watch_(control, [this] { static_cast<void>(reload_keys(false)); }),
-      settings_watch_(control, [this] { compare_settings(); }),
+      settings_watch_(control, [this] { look_at_settings(); }),
       record_(source_.file.value_or(""), loaded.settings_hash),
       quotas_hash_(loaded.quotas_hash),
       settings_hash_(loaded.settings_hash),
@@ -96,6 +96,11 @@ void Host::start() {
     watch_settings();
 }
 
+void Host::reload(Reload what) {
+    reading_settings_ = reading_settings_ || what != Reload::quotas;
+    reloader_.request(what);
+}
+
 Result<void> Host::reload_now() {
     if (auto keys = reload_keys(true); !keys) {
         return keys;
@@ -121,9 +126,8 @@ Reloader::Job Host::job(Reload what) const {
     source.notes = {};
     source.room = room_left_ ? room_left_() : std::nullopt;
     return [what, settings = settings_, source, known = quotas_hash_] {
-        return what == Reload::everything
-                   ? load(source)
-                   : load_quotas(settings, known, source.documents, source.room);
+        return what == Reload::quotas ? load_quotas(settings, known, source.documents, source.room)
+                                      : load(source);
     };
 }
 
@@ -149,6 +153,10 @@ void Host::see_first_quotas() {
 }
 
 void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
+    if (what != Reload::quotas) {
+        reading_settings_ = false;
+        quotas_hold_settings_up_ = loaded.settings_good && !loaded.good();
+    }
     if (loaded.quotas_unchanged) {
         return;
     }
@@ -157,7 +165,7 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
         return;
     }
     if (loaded.unreadable) {
-        quota_watch_.again();
+        (what == Reload::quotas ? quota_watch_ : settings_watch_).again();
     }
     files_too_large_.clear();
     if (!loaded.good()) {
@@ -172,8 +180,10 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
     first_ = first_ == First::reading ? First::installing : first_;
     listener_.sets_applied(outcome);
     quotas_hash_ = loaded.quotas_hash;
-    if (what == Reload::everything) {
+    if (what != Reload::quotas) {
         take_over_settings(loaded);
+    }
+    if (what == Reload::everything) {
         static_cast<void>(reload_keys(true));
         listener_.read_own_files();
     }
@@ -185,7 +195,7 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
         return;
     }
     listener_.reloaded(loaded.sets.size());
-    if (what == Reload::everything) {
+    if (what != Reload::quotas) {
         reload(Reload::quotas);  // what changed between reading and watching anew
     }
 }
@@ -197,7 +207,6 @@ void Host::take_over_settings(const Loaded& loaded) {
     quota_watch_.watch(settings_.quotas);
     record_.settings_taken_over(loaded.settings_hash);
     settings_hash_ = loaded.settings_hash;
-    compare_settings();
 }
 
 void Host::fail(Reload what, std::vector<std::string> errors) {
@@ -214,19 +223,38 @@ void Host::watch_keys() {
     static_cast<void>(reload_keys(false));  // what changed between reading and watching
 }
 
+/// A program that embeds weir reads its settings once.
+bool Host::settings_are_watched() const { return source_.reader == config::Reader::sidecar; }
+
 void Host::watch_settings() {
-    if (source_.file) {
+    if (source_.file && settings_are_watched()) {
         settings_watch_.watch({*source_.file});
-        compare_settings();
+        look_at_settings();  // what changed between reading and watching
     }
 }
 
-void Host::compare_settings() {
-    if (source_.file && is_read_once(*source_.file)) {
-        return;  // the file is as it was, and opening it could wait for a writer
+/// Reads the settings again if they have changed, or may have changed back to those in force after
+/// they were refused.
+void Host::look_at_settings() {
+    if (reading_settings_ || record_.settings_bad() || settings_differ()) {
+        reload(Reload::settings);
+    }
+}
+
+/// Quotas that change together with good settings are read with them, because the settings may name
+/// other files now. Bad settings do not hold up quotas.
+void Host::quotas_changed() {
+    const bool new_settings =
+        settings_are_watched() && !record_.settings_bad() && settings_differ();
+    reload(quotas_hold_settings_up_ || new_settings ? Reload::settings : Reload::quotas);
+}
+
+bool Host::settings_differ() const {
+    if (!source_.file || is_read_once(*source_.file)) {
+        return false;  // the file is as it was, and opening it could wait for a writer
     }
     const auto on_disk = settings_hash_on_disk(source_);
-    settings_differ_ = !on_disk || *on_disk != settings_hash_;
+    return !on_disk || *on_disk != settings_hash_;
 }
 
 Result<void> Host::reload_keys(bool by_hand) {

@@ -1,9 +1,8 @@
 #pragma once
 // One running member of a fleet with its files. It has the node and the settings in force. It
-// watches quota files and gossip keys and reads them again when they change; settings are read
-// again only when a reload of everything is requested, but a change of their file is noticed. A
-// sidecar (app) has a host, a proxy and listeners, an embedding program (embed) only a host. Each
-// reports to its users what it learns through a HostListener.
+// watches the settings' file (that of a sidecar only), quota files and gossip keys, and reads them
+// again when they change. A sidecar (app) has a host, a proxy and listeners, an embedding program
+// (embed) only a host. Each reports to its users what it learns through a HostListener.
 //
 // If the files have errors, what was in force stays in force. Settings and quotas are put in force
 // together or not at all, keys independently of them.
@@ -89,7 +88,7 @@ class Host {
     void start();
 
     /// Reads files again on the helper thread, and puts them in force if they have no errors.
-    void reload(Reload what) { reloader_.request(what); }
+    void reload(Reload what);
     /// Reads keys and quota files again on the calling thread, which it blocks. The error says what
     /// is wrong.
     [[nodiscard]] Result<void> reload_now();
@@ -129,8 +128,6 @@ class Host {
     [[nodiscard]] const std::map<std::string, std::string>& set_problems() const {
         return node_.set_problems();
     }
-    /// Whether the settings' file on disk is another one than that in force.
-    [[nodiscard]] bool settings_differ() const { return settings_differ_; }
     /// The sources of metrics that every member has; the owner adds its own. Valid after open().
     [[nodiscard]] admin::MetricsSources metrics_sources();
 
@@ -141,7 +138,11 @@ class Host {
     void fail(Reload what, std::vector<std::string> errors);
     void see_first_quotas();
     void watch_settings();
-    void compare_settings();
+    void look_at_settings();
+    void quotas_changed();
+    /// Whether the settings' file on disk is another one than that in force.
+    [[nodiscard]] bool settings_differ() const;
+    [[nodiscard]] bool settings_are_watched() const;
     void watch_keys();
     /// Reads the keys again. The same problem is reported once, unless a person asked for the
     /// reload.
@@ -162,9 +163,11 @@ class Host {
     FileWatch settings_watch_;
     std::unique_ptr<admin::EngineQuotas> quotas_;
     ReloadRecord record_;
-    std::uint64_t quotas_hash_;    ///< 0: the last reload failed, so read again
-    std::uint64_t settings_hash_;  ///< of the settings in force
-    bool settings_differ_ = false;
+    std::uint64_t quotas_hash_;      ///< 0: the last reload failed, so read again
+    std::uint64_t settings_hash_;    ///< of the settings in force
+    bool reading_settings_ = false;  ///< a reading that was asked for is not over yet
+    bool quotas_hold_settings_up_ =
+        false;  ///< new settings are good, the quotas read with them bad
     std::string files_too_large_;
     std::vector<std::string> after_restart_;  ///< keys whose change waits for a restart
 

@@ -245,6 +245,7 @@ Loaded load_once(const ConfigSource& source, Stamps& stamps) {
         auto content = read_file(*source.file);
         if (!content) {
             report_file(*source.file, content.error().message, loaded.diagnostics);
+            loaded.unreadable = true;
             return loaded;
         }
         text = config::SourceText{*source.file, std::move(*content)};
@@ -252,6 +253,7 @@ Loaded load_once(const ConfigSource& source, Stamps& stamps) {
     loaded.settings_hash = settings_hash_of(text, source.overrides);
     loaded.settings =
         config::load_settings(text, source.overrides, loaded.diagnostics, source.reader);
+    loaded.settings_good = loaded.good();
     if (source.long_quotas_later && loaded.good() && are_long(loaded.settings.quotas)) {
         loaded.quotas_later = true;
         return loaded;

@@ -52,7 +52,9 @@ struct Loaded {
     bool quotas_unchanged = false;
     /// The quota files are long and were not read (ConfigSource::long_quotas_later).
     bool quotas_later = false;
-    /// The quota files could not be read, so nothing is known about their content.
+    /// The settings have no errors; the quotas may have some.
+    bool settings_good = false;
+    /// The settings' file or a quota file could not be read, so nothing is known about its content.
     bool unreadable = false;
     /// The quota files were refused, because reading them would take more memory than is left.
     bool no_room = false;

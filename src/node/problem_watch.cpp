@@ -221,10 +221,6 @@ void ProblemWatch::add_files(const ProblemFacts& facts) {
             "the files are not read again, what was in force stays: " + errors.front() +
                 (more == 0 ? "" : " (and " + std::to_string(more) + " more)"));
     }
-    if (facts.settings_differ) {
-        add(ProblemKind::settings_not_read, facts.settings_file,
-            facts.settings_file + " has changed and is not in force");
-    }
     for (const std::string& key : facts.after_restart) {
         add(ProblemKind::restart_needed, key, "the change of " + key + " takes a restart");
     }

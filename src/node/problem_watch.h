@@ -47,8 +47,6 @@ struct ProblemFacts {
     std::map<std::string, std::string> set_problems = {};  ///< by set: why it is not in force
     std::map<std::string, std::string> too_large = {};     ///< by set: why it was refused
     std::vector<std::string> reload_errors = {};
-    bool settings_differ = false;  ///< the file on disk is not the one that is in force
-    std::string settings_file = {};
     std::vector<std::string> after_restart = {};  ///< keys
 
     std::string upstream = {};

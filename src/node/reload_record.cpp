@@ -32,7 +32,7 @@ bool ReloadRecord::succeed(Duration unix_now) {
 }
 
 void ReloadRecord::fail(Reload what, std::vector<std::string> errors) {
-    settings_bad_ = settings_bad_ || what == Reload::everything;
+    settings_bad_ = settings_bad_ || what != Reload::quotas;
     ++figures_.reloads;
     ++figures_.reload_failures;
     figures_.last_reload_successful = false;

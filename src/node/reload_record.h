@@ -43,6 +43,9 @@ class ReloadRecord {
     /// Why the file could not be read the last time; empty if it could.
     [[nodiscard]] std::string problem(OwnFile file) const;
 
+    /// Whether the settings had errors when they were last read, or the quotas that were read with
+    /// them.
+    [[nodiscard]] bool settings_bad() const { return settings_bad_; }
     /// The errors of settings and quotas when they were last read.
     [[nodiscard]] const std::vector<std::string>& errors() const { return figures_.errors; }
     /// The figures, with the problems of every OwnFile, but without quota sets.

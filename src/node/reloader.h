@@ -19,8 +19,10 @@
 
 namespace weir::node {
 
-/// How much to read again: only the quota files, or the settings and the quota files.
-enum class Reload { quotas, everything };
+/// How much to read again: only the quota files; the settings and the quota files, because the
+/// settings' file has changed; or everything, because a person asked for it. Each includes those
+/// before it.
+enum class Reload { quotas, settings, everything };
 
 class Reloader {
   public:

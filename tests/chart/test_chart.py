@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -97,6 +98,33 @@ def test_the_snapshot_is_kept_in_an_emptydir_if_wanted(helm):
     settings, mounts, volumes = parts("--set", "weir.snapshot.enabled=true,weir.snapshot.sizeLimit=1Gi")
     assert pathlib.PurePath(settings["snapshot"]["file"]).parent == pathlib.PurePath(mounts["weir-state"])
     assert volumes["weir-state"]["emptyDir"] == {"sizeLimit": "1Gi"}
+
+
+@pytest.mark.parametrize("change, restarts", [
+    ("routes[0].quota=other", False), ("quotaSet.generation=7", False), ("weir.logLevel=debug", False),
+    ("app.port=81", False), ("weir.logFormat=text", True), ("weir.ports.gossip=7000", True),
+    ("cluster.name=other", True), ("weir.snapshot.enabled=true", True), ("weir.drainGraceSeconds=9", True),
+])
+def test_only_settings_that_need_a_restart_change_the_pods_annotation(helm, change, restarts):
+    def annotation(*more):
+        template = the(render(helm, None, *more), "Deployment", "shop-weir")["spec"]["template"]
+        return template["metadata"]["annotations"]["weir/restart-settings"]
+
+    assert (annotation() != annotation("--set", change)) == restarts
+
+
+def test_the_annotation_covers_every_setting_of_the_file_that_waits_for_a_restart(helm):
+    """What docs/configuration.md lists, against the named template and the keys of the rendered file."""
+    page = (CHART.parents[1] / "docs" / "configuration.md").read_text()
+    listed = page.split("**What needs a restart.**")[1].split("\n\n")[0]
+    waits = set(re.findall(r"`([a-z_.]+)`", listed))
+    template = (CHART / "templates" / "_sidecar.tpl").read_text().split('define "weir.restartSettings"')[1]
+    covered = set(re.findall(r"^([a-z_]+):", template.split("{{- end -}}")[0], re.M))
+    settings = yaml.safe_load(the(render(helm, CHART / "ci" / "s3-values.yaml"), "ConfigMap",
+                                  "shop-weir-config")["data"]["weir.yaml"])
+    keys = set(settings) | {f"log.{key}" for key in settings["log"]}
+    assert keys & waits == (covered & keys) | {"log.format"}
+    assert covered <= waits
 
 
 def test_rendering_twice_gives_the_same(helm):

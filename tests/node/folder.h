@@ -34,6 +34,7 @@ class Folder {
             path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
         return path.string();
     }
+    void remove(const std::string& name) const { std::filesystem::remove(path_ / name); }
     [[nodiscard]] std::string path() const { return path_.string(); }
 
   private:

@@ -68,6 +68,17 @@ class Running final : public HostListener {
         }
         REQUIRE(endings != before);
     }
+    /// Runs the control thread until the condition holds.
+    template <class Condition>
+    void wait_for(const Condition& condition) {
+        for (int turns = 0; !condition() && turns < 2000; ++turns) {
+            control.run_one_for(std::chrono::milliseconds(10));
+        }
+        CHECK(condition());
+    }
+    /// Runs the control thread for so long.
+    void turn(std::chrono::milliseconds time) { control.run_for(time); }
+    [[nodiscard]] Duration body_idle() const { return host->settings().timeouts.body_idle; }
     [[nodiscard]] bool has_quota(const std::string& name) {
         return host->quotas().find(name).has_value();
     }
@@ -146,24 +157,54 @@ TEST_CASE("settings are taken over when everything is asked for, but for what ne
     CHECK(running.host->config_figures().after_restart == Lines{"workers", "limits.connections"});
 }
 
-TEST_CASE("a change of the settings' file is noticed until it is read") {
+TEST_CASE("the settings' file is read again by itself when its content changes") {
     Running running("");
     running.start();
-    const auto wait_for = [&running](bool differ) {
-        for (int turns = 0; running.host->settings_differ() != differ && turns < 2000; ++turns) {
-            running.control.run_one_for(std::chrono::milliseconds(10));
-        }
-        CHECK(running.host->settings_differ() == differ);
-    };
-    CHECK_FALSE(running.host->settings_differ());
-    running.write_settings("workers: 3\n");
-    wait_for(true);
+    running.write_settings("workers: 3\ntimeouts: {body_idle: 7s}\n");
+    running.wait_for([&] { return running.body_idle() == std::chrono::seconds(7); });
+    CHECK(running.told == Lines{"settings", "workers", "reloaded 1"});
+    CHECK(running.host->config_figures().after_restart == Lines{"workers"});
     running.write_settings("");
-    wait_for(false);
+    running.wait_for([&] { return running.body_idle() != std::chrono::seconds(7); });
+    CHECK(running.host->config_figures().after_restart.empty());
+    const std::uint64_t reloads = running.host->config_figures().reloads;
+    running.write_settings("");
+    running.turn(std::chrono::milliseconds(500));
+    CHECK(running.host->config_figures().reloads == reloads);
+}
+
+TEST_CASE("bad settings change nothing until they are mended or as they were") {
+    Running running("");
+    running.start();
+    const auto is_well = [&] { return running.host->config_figures().last_reload_successful; };
+    running.write_settings("timeouts: {body_idle: 7}\n");
+    running.wait_for([&] { return !is_well(); });
+    CHECK(running.told == Lines{"failed 1"});
+    // Quotas are not held up by settings that are bad.
+    running.write_quotas(quota_set("s\ngeneration: 2", "[{name: b, limits: [{rate: 5r/s}]}]"));
+    running.wait_for([&] { return running.has_quota("b"); });
+    CHECK_FALSE(is_well());
+    running.write_settings("");
+    running.wait_for(is_well);
+    running.folder.remove("weir.yaml");
+    running.wait_for([&] { return !is_well(); });
+    CHECK(running.has_quota("b"));
     running.write_settings("timeouts: {body_idle: 7s}\n");
-    wait_for(true);
-    running.reload(Reload::everything);
-    wait_for(false);
+    running.wait_for(is_well);
+    CHECK(running.body_idle() == std::chrono::seconds(7));
+}
+
+TEST_CASE("good settings that came with bad quotas take effect when these are mended") {
+    Running running("");
+    running.start();
+    running.write_quotas("kind: Nothing\n");
+    running.write_settings("timeouts: {body_idle: 7s}\n");
+    running.wait_for([&] { return !running.host->config_figures().errors.empty(); });
+    running.turn(std::chrono::milliseconds(500));
+    CHECK(running.body_idle() != std::chrono::seconds(7));
+    running.write_quotas(kQuotas);
+    running.wait_for([&] { return running.body_idle() == std::chrono::seconds(7); });
+    CHECK(running.host->config_figures().last_reload_successful);
 }
 
 TEST_CASE("settings from a pipe are not compared, which would wait for a writer") {
@@ -172,7 +213,8 @@ TEST_CASE("settings from a pipe are not compared, which would wait for a writer"
     REQUIRE(std::filesystem::remove(file));
     REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
     running.start();
-    CHECK_FALSE(running.host->settings_differ());
+    running.turn(std::chrono::milliseconds(50));
+    CHECK(running.host->config_figures().reloads == 0);
 }
 
 TEST_CASE("keys that change between reading and watching are read again") {

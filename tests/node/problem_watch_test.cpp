@@ -20,7 +20,6 @@ ProblemFacts good_facts() {
     facts.routes = 3;
     facts.quotas = 12;
     facts.upstream = "http://app:80";
-    facts.settings_file = "weir.yaml";
     return facts;
 }
 
@@ -57,7 +56,6 @@ void change_every_fact(ProblemFacts& facts) {
     facts.set_problems = {{"a", "q.yaml: older"}};
     facts.too_large = {{"b", "no room"}};
     facts.reload_errors = {"q.yaml:1:1: wrong"};
-    facts.settings_differ = true;
     facts.after_restart = {"listen"};
     facts.upstream_unresolved = "no such name";
 }

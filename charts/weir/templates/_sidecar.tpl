@@ -8,6 +8,8 @@ Deployment:
     metadata:
       labels:
         {{- include "weir.peerLabels" . | nindent 8 }}
+      annotations:
+        {{- include "weir.restartAnnotation" . | nindent 8 }}
     spec:
       securityContext: {fsGroup: {{ .Values.weir.weir.runAsUser }}} # may read the key
       initContainers:
@@ -87,5 +89,38 @@ that makes the ConfigMap, whose scope that is.
 - name: weir-state
   emptyDir: {sizeLimit: {{ .Values.weir.snapshot.sizeLimit | default "512Mi" }}}
 {{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* The settings that take effect only after a restart, but for log.format. weir reads all others
+again by itself when the ConfigMap changes. */}}
+{{- define "weir.restartSettings" -}}
+listen: 0.0.0.0:{{ .Values.weir.ports.traffic }}
+admin: 127.0.0.1:9901
+status: 0.0.0.0:{{ .Values.weir.ports.status }}
+drain: {grace: {{ .Values.weir.drainGraceSeconds }}s}
+{{- if (.Values.weir.snapshot).enabled }}
+snapshot: {file: /var/lib/weir/overrides}
+{{- end }}
+cluster:
+  name: {{ include "weir.clusterName" . }}
+  listen: 0.0.0.0:{{ .Values.weir.ports.gossip }}
+  join: ["dns://{{ include "weir.fullname" . }}-peers.{{ .Release.Namespace }}.svc:{{ .Values.weir.ports.gossip }}"]
+  key_file: /etc/weir/key/gossip.key
+  {{- with .Values.cluster.hold }}
+  hold: {{ . }}
+  {{- end }}
+  {{- with .Values.cluster.holdAlone }}
+  hold_alone: {{ . }}
+  {{- end }}
+  {{- with .Values.cluster.counterBytes }}
+  counter_bytes: {{ int64 . }}B
+  {{- end }}
+{{- end -}}
+
+{{/* Changes with those settings only, so that new routes and quotas restart no pod. */}}
+{{- define "weir.restartAnnotation" -}}
+{{- with (.Subcharts).weir | default . -}}
+weir/restart-settings: {{ printf "%s\n%s" (include "weir.restartSettings" .) .Values.weir.logFormat | sha256sum }}
 {{- end -}}
 {{- end -}}

@@ -85,6 +85,11 @@ class Sidecar:
     def start(self, wait=True):
         self.config_file = self.folder / "weir.yaml"
         self.config_file.write_text(yaml.safe_dump(self.config(), sort_keys=False))
+        return self.start_with(self.config_file, wait)
+
+    def start_with(self, config_file, wait=True):
+        """Starts it with this settings' file, as it is."""
+        self.config_file = config_file
         self.process = Process([*self.launcher, program(self.program), "run", "--config", self.config_file],
                                self.folder / "weir.log", cwd=self.folder)
         if wait:
