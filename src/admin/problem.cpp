@@ -38,7 +38,7 @@ constexpr std::array<ProblemKindRow, kProblemKinds> kProblemKindRows{{
      "A quota set was refused, because there is no memory for it",
      "raise limits.memory, or make the set smaller", seconds(0)},
     {ProblemKind::reload_failed, "reload_failed",
-     "Files could not be read again or have errors; what was in force stays",
+     "Files cannot be read or have errors; what was in force stays",
      "correct the file; 'weir validate' shows every mistake", seconds(0)},
     {ProblemKind::restart_needed, "restart_needed",
      "A changed setting takes effect only after a restart", "restart the sidecar", seconds(0)},

@@ -91,7 +91,8 @@ class CommandLine {
         });
         command.add_flag("--check", check_,
                          "Only tell whether it could start here: files, keys, free ports");
-        command.add_flag("--strict", strict_, "Do not start if there are warnings about the files");
+        command.add_flag("--strict", strict_,
+                         "Do not start with warnings about the files or bad quota files");
         config_.add_to(command);
         command.footer(kRunExamples);
     }

@@ -124,11 +124,7 @@ std::vector<std::string> environment_errors(const config::Settings& settings) {
 bool load_and_tell(const node::ConfigSource& source, bool strict, node::Loaded& loaded) {
     loaded = node::load(source);
     say(loaded.diagnostics.text());
-    if (!tell_if_bad(loaded.diagnostics, strict)) {
-        say("weir: not started\n");
-        return false;
-    }
-    return true;
+    return tell_if_bad(loaded.diagnostics, strict);
 }
 
 /// Holds signals back while files are still being read, until there is a handler: a SIGHUP would
@@ -162,7 +158,8 @@ int run(const node::ConfigSource& given, bool strict) {
     node::ConfigSource source = given;
     source.long_quotas_later = !strict;  // warnings about long files are not to be missed
     node::Loaded loaded;
-    if (!load_and_tell(source, strict, loaded)) {
+    if (!load_and_tell(source, strict, loaded) && (strict || !loaded.settings_good)) {
+        say("weir: not started\n");
         return 1;
     }
     if (HeldSignals::told_to_end()) {
@@ -177,17 +174,19 @@ int run(const node::ConfigSource& given, bool strict) {
         return 1;
     }
     Sidecar sidecar(source, std::move(loaded), net::system_seed());
-    if (const auto started = sidecar.start(); !started) {
+    if (const auto started = sidecar.start(strict); !started) {
         say("weir: " + started.error().message + "\n");
         return 1;
     }
     signals.release();
-    return sidecar.run();
+    sidecar.run();
+    return 0;
 }
 
 int check(const node::ConfigSource& source, bool strict) {
     node::Loaded loaded;
     if (!load_and_tell(source, strict, loaded)) {
+        say("weir: not started\n");
         return 1;
     }
     const std::vector<std::string> errors = environment_errors(loaded.settings);

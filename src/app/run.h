@@ -11,8 +11,8 @@
 
 namespace weir::app {
 
-/// Returns the exit code of the process: 0, or 1 with the reason on standard error. With `strict`
-/// it does not start if there are warnings about its files.
+/// Returns the exit code of the process: 0, or 1 with the reason on standard error. Quota files
+/// with errors do not keep it from starting. With `strict` they do, and so do warnings.
 [[nodiscard]] int run(const node::ConfigSource& source, bool strict);
 
 /// `weir run --check` finds out whether run() could start here: it reads settings, quotas, key file

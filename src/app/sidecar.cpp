@@ -56,9 +56,9 @@ Sidecar::~Sidecar() {
     }
 }
 
-Result<void> Sidecar::start() {
+Result<void> Sidecar::start(bool strict) {
     started_ = net::now();
-    if (auto opened = open_host(); !opened) {
+    if (auto opened = open_host(strict); !opened) {
         return opened;
     }
     if (auto opened = open_listeners(); !opened) {
@@ -79,7 +79,7 @@ Result<void> Sidecar::start() {
     return {};
 }
 
-Result<void> Sidecar::open_host() {
+Result<void> Sidecar::open_host(bool strict) {
     if (auto opened = host_.open(); !opened) {
         return opened;
     }
@@ -91,7 +91,9 @@ Result<void> Sidecar::open_host() {
     if (cluster && cluster->insecure) {
         log_.warning("gossip is not sealed: whoever reaches its port can change every limit", {});
     }
-    return host_.apply_first();
+    // A sidecar without the quotas of its files serves: it may have those of its fleet.
+    auto applied = host_.apply_first();
+    return strict ? std::move(applied) : Result<void>{};
 }
 
 Result<void> Sidecar::open_listeners() {
@@ -136,7 +138,7 @@ Result<void> Sidecar::open_proxy() {
     return {};
 }
 
-int Sidecar::run() {
+void Sidecar::run() {
     const config::Settings& settings = host_.settings();
     log_.info("serving",
               {{"version", std::string(node::kVersion)},
@@ -152,7 +154,6 @@ int Sidecar::run() {
     proxy_->join();
     live_.access_log().close();
     log_.info("ended", {});
-    return exit_code_;
 }
 
 void Sidecar::wait_for_signal() {

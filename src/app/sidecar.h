@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "admin/admin_server.h"
@@ -27,19 +28,21 @@ namespace weir::app {
 
 class Sidecar final : private node::HostListener {
   public:
-    /// `loaded` must have no errors. The seed determines every random choice of all parts.
+    /// The settings in `loaded` must have no errors. The seed determines every random choice of all
+    /// parts.
     Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t seed);
     Sidecar(const Sidecar&) = delete;
     Sidecar& operator=(const Sidecar&) = delete;
     ~Sidecar();
 
-    /// Binds all sockets and begins to serve. The error names what failed.
-    [[nodiscard]] Result<void> start();
-    /// Runs until the sidecar ends; returns the exit code.
-    [[nodiscard]] int run();
+    /// Binds all sockets and begins to serve. The error names what failed; with `strict` also what
+    /// keeps the quotas of the files from being in force.
+    [[nodiscard]] Result<void> start(bool strict);
+    /// Runs until the sidecar ends.
+    void run();
 
   private:
-    [[nodiscard]] Result<void> open_host();
+    [[nodiscard]] Result<void> open_host(bool strict);
     [[nodiscard]] Result<void> open_listeners();
     [[nodiscard]] Result<void> open_proxy();
     [[nodiscard]] admin::AdminSources admin_sources();
@@ -57,6 +60,7 @@ class Sidecar final : private node::HostListener {
     static void end_at_next_signal();
 
     void tell_strangers();
+    void tell_errors(std::string_view message, const std::vector<std::string>& errors);
     void memory_changed(bool is_short, const MemoryGauge::Reading& reading);
 
     void keys_warned(const std::string& warning) override;
@@ -91,7 +95,6 @@ class Sidecar final : private node::HostListener {
     bool listening_ = false;
     bool draining_ = false;
     bool stopping_ = false;
-    int exit_code_ = 0;
 };
 
 }  // namespace weir::app

@@ -31,20 +31,17 @@ void Sidecar::keys_changed() {
 }
 
 void Sidecar::first_quotas_failed(const std::vector<std::string>& errors) {
-    log_.error("the quotas cannot be put in force, ending",
-               {{"errors", std::to_string(errors.size())}});
-    for (std::size_t i = 0; i < std::min(errors.size(), kLoggedErrors); ++i) {
-        log_.error(errors[i], {});
-    }
-    if (!stopping_) {
-        exit_code_ = 1;
-        stop();
-    }
+    tell_errors(
+        "the quota files are not in force, serving with what the fleet and the snapshot have",
+        errors);
 }
 
 void Sidecar::reload_failed(const std::vector<std::string>& errors) {
-    log_.error("reload failed, what was in force stays",
-               {{"errors", std::to_string(errors.size())}});
+    tell_errors("reload failed, what was in force stays", errors);
+}
+
+void Sidecar::tell_errors(std::string_view message, const std::vector<std::string>& errors) {
+    log_.error(message, {{"errors", std::to_string(errors.size())}});
     for (std::size_t i = 0; i < std::min(errors.size(), kLoggedErrors); ++i) {
         log_.error(errors[i], {});
     }

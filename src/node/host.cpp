@@ -1,6 +1,7 @@
 #include "node/host.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "admin/figures.h"
@@ -37,7 +38,8 @@ Host::Host(boost::asio::io_context& control, ConfigSource source, Loaded loaded,
            HostListener& listener, std::uint64_t seed)
     : source_(std::move(source)),
       settings_(std::move(loaded.settings)),
-      first_sets_(std::move(loaded.sets)),
+      first_sets_(loaded.good() ? std::move(loaded.sets) : std::vector<config::QuotaSet>()),
+      first_errors_(error_lines(loaded.diagnostics)),
       first_(loaded.quotas_later ? First::reading : First::done),
       listener_(listener),
       node_(control, settings_, seed),
@@ -45,7 +47,7 @@ Host::Host(boost::asio::io_context& control, ConfigSource source, Loaded loaded,
       key_watch_(control, [this] { static_cast<void>(reload_keys(false)); }),
       settings_watch_(control, [this] { look_at_settings(); }),
       record_(source_.file.value_or(""), loaded.settings_hash),
-      quotas_hash_(loaded.quotas_hash),
+      quotas_hash_(loaded.good() ? loaded.quotas_hash : 0),
       settings_hash_(loaded.settings_hash),
       reloader_(
           control, [this](Reload what) { return job(what); },
@@ -70,11 +72,15 @@ void Host::bound_memory(std::function<std::optional<std::uint64_t>()> left) {
 }
 
 Result<void> Host::apply_first() {
-    if (auto applied = node_.apply_first(std::exchange(first_sets_, {})); !applied) {
-        return applied;
+    std::vector<std::string> errors = std::exchange(first_errors_, {});
+    SetsOutcome outcome = node_.apply_first(std::exchange(first_sets_, {}));
+    std::move(outcome.errors.begin(), outcome.errors.end(), std::back_inserter(errors));
+    if (errors.empty()) {
+        record_.start(net::unix_time());
+        return {};
     }
-    record_.start(net::unix_time());
-    return {};
+    fail_first(Reload::quotas, errors);
+    return error(ErrorCode::invalid_argument, joined(errors));
 }
 
 void Host::start() {
@@ -131,25 +137,13 @@ Reloader::Job Host::job(Reload what) const {
     };
 }
 
-/// Sees whether the first quotas of the files have come into force, or never will.
+/// Sees whether the first quotas of the files have all come into force, but for those with errors.
 void Host::see_first_quotas() {
     const definitions::DefinitionStore& store = cluster().engine().definitions();
     if (first_ != First::installing || store.loading() || store.waiting() > 0) {
         return;
     }
     first_ = First::done;
-    std::vector<std::string> errors;
-    for (const auto& [set, problem] : node_.set_problems()) {
-        const auto sets = store.sets();
-        const bool other = std::any_of(sets.begin(), sets.end(),
-                                       [&name = set](const auto& one) { return one.set == name; });
-        if (!other) {  // and not only another generation or content of it
-            errors.push_back(problem);
-        }
-    }
-    if (!errors.empty()) {
-        listener_.first_quotas_failed(errors);
-    }
 }
 
 void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
@@ -160,20 +154,9 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
     if (loaded.quotas_unchanged) {
         return;
     }
-    if (first_ == First::reading && !loaded.good()) {
-        listener_.first_quotas_failed(error_lines(loaded.diagnostics));
-        return;
-    }
-    if (loaded.unreadable) {
-        (what == Reload::quotas ? quota_watch_ : settings_watch_).again();
-    }
     files_too_large_.clear();
     if (!loaded.good()) {
-        std::vector<std::string> errors = error_lines(loaded.diagnostics);
-        files_too_large_ = loaded.no_room ? errors.front() : "";
-        if (by_hand || !loaded.unreadable || !record_.told(errors)) {
-            fail(what, std::move(errors));
-        }
+        refuse(what, loaded, by_hand);
         return;
     }
     SetsOutcome outcome = node_.apply(loaded.sets, by_hand);
@@ -200,6 +183,22 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
     }
 }
 
+/// Leaves everything as it is, because what was read has errors. The same errors are told once,
+/// unless a person asked for the reading.
+void Host::refuse(Reload what, const Loaded& loaded, bool by_hand) {
+    if (loaded.unreadable) {
+        (what == Reload::quotas ? quota_watch_ : settings_watch_).again();
+    }
+    std::vector<std::string> errors = error_lines(loaded.diagnostics);
+    files_too_large_ = loaded.no_room ? errors.front() : "";
+    const bool told = record_.told(errors) && (what == Reload::quotas || record_.settings_bad());
+    if (first_ == First::reading) {
+        fail_first(what, std::move(errors));
+    } else if (by_hand || !told) {
+        fail(what, std::move(errors));
+    }
+}
+
 void Host::take_over_settings(const Loaded& loaded) {
     after_restart_ = config::changes_after_restart(settings_, loaded.settings);
     config::take_over(loaded.settings, settings_);
@@ -212,6 +211,14 @@ void Host::take_over_settings(const Loaded& loaded) {
 void Host::fail(Reload what, std::vector<std::string> errors) {
     quotas_hash_ = 0;
     listener_.reload_failed(errors);
+    record_.fail(what, std::move(errors));
+}
+
+/// The quotas of the files are not in force at the start.
+void Host::fail_first(Reload what, std::vector<std::string> errors) {
+    first_ = First::done;
+    quotas_hash_ = 0;
+    listener_.first_quotas_failed(errors);
     record_.fail(what, std::move(errors));
 }
 

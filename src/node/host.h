@@ -43,8 +43,8 @@ class HostListener {
     /// The key file could not be read again. The keys in use stay.
     virtual void keys_failed(const std::string& reason) = 0;
     virtual void keys_changed() {}
-    /// The quotas of the files, which were long and so read after start(), cannot be put in force.
-    /// As at a start with short ones, the owner of the host should end.
+    /// The quota files were bad or missing at the start. The member runs with what its fleet and
+    /// its snapshot have, and the files are read again when they change.
     virtual void first_quotas_failed(const std::vector<std::string>& /*errors*/) {}
     /// Settings or quotas had errors. Nothing of them is put in force, except settings whose quotas
     /// are only in conflict.
@@ -68,7 +68,8 @@ class HostListener {
 
 class Host {
   public:
-    /// `loaded` must have no errors. The seed determines every random choice of all parts.
+    /// The settings in `loaded` must have no errors; of quotas with errors none is used. The seed
+    /// determines every random choice of all parts.
     Host(boost::asio::io_context& control, ConfigSource source, Loaded loaded,
          HostListener& listener, std::uint64_t seed);
     Host(const Host&) = delete;
@@ -80,8 +81,8 @@ class Host {
     /// From now on sets of quotas that would take more bytes than `left` says are refused as a
     /// whole; it says nothing if there is no bound. Valid after open().
     void bound_memory(std::function<std::optional<std::uint64_t>()> left);
-    /// Puts the quota sets of the files in force before it returns. The error is a conflict between
-    /// them.
+    /// Puts the quota sets of the files in force before it returns. The error says what is wrong
+    /// with them; the host can run nevertheless, and the listener was told.
     [[nodiscard]] Result<void> apply_first();
     /// Begins to gossip and to watch files. Files that have changed since they were read are read
     /// again.
@@ -136,6 +137,8 @@ class Host {
     void take_over(Reload what, const Loaded& loaded, bool by_hand);
     void take_over_settings(const Loaded& loaded);
     void fail(Reload what, std::vector<std::string> errors);
+    void fail_first(Reload what, std::vector<std::string> errors);
+    void refuse(Reload what, const Loaded& loaded, bool by_hand);
     void see_first_quotas();
     void watch_settings();
     void look_at_settings();
@@ -153,6 +156,7 @@ class Host {
     config::Settings settings_;
     std::function<std::optional<std::uint64_t>()> room_left_;
     std::vector<config::QuotaSet> first_sets_;
+    std::vector<std::string> first_errors_;
     /// How far the first quotas of the files are: being read, being installed, or all in force.
     enum class First : std::uint8_t { reading, installing, done };
     First first_;

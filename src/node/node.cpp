@@ -53,18 +53,15 @@ Result<void> Node::open(const config::Settings& settings) {
     return {};
 }
 
-Result<void> Node::apply_first(const std::vector<config::QuotaSet>& sets) {
+SetsOutcome Node::apply_first(const std::vector<config::QuotaSet>& sets) {
     definitions::DefinitionStore& store = cluster_->engine().definitions();
-    const SetsOutcome outcome = sets_.apply(sets, store, net::now(), true);
-    if (!outcome.errors.empty()) {
-        return error(ErrorCode::invalid_argument, outcome.errors.front());
-    }
+    SetsOutcome outcome = sets_.apply(sets, store, net::now(), true);
     if (snapshot_) {
         snapshot_->load(net::now(), net::unix_time());
     }
     // The engine would do this only at its first tick, and no request may come before it.
     static_cast<void>(limiter_.change(store.take_changes(), net::now()));
-    return {};
+    return outcome;
 }
 
 void Node::start() {

@@ -38,8 +38,8 @@ class Node {
     /// POD_IP is advertised.
     [[nodiscard]] Result<void> open(const config::Settings& settings);
     /// Puts these sets and the overrides of the snapshot in force before it returns. To be called
-    /// before start(), so that no request comes earlier. The error is a conflict between documents.
-    [[nodiscard]] Result<void> apply_first(const std::vector<config::QuotaSet>& sets);
+    /// before start(), so that no request comes earlier. Sets with errors have no effect.
+    [[nodiscard]] SetsOutcome apply_first(const std::vector<config::QuotaSet>& sets);
     /// Begins to gossip and to maintain the limiter.
     void start();
     /// Gives later documents to the store; the engine's next tick puts them in force. `by_hand`

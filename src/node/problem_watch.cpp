@@ -218,7 +218,7 @@ void ProblemWatch::add_files(const ProblemFacts& facts) {
     if (!errors.empty()) {
         const std::size_t more = errors.size() - 1;
         add(ProblemKind::reload_failed, "files",
-            "the files are not read again, what was in force stays: " + errors.front() +
+            "files cannot be read or have errors, what was in force stays: " + errors.front() +
                 (more == 0 ? "" : " (and " + std::to_string(more) + " more)"));
     }
     for (const std::string& key : facts.after_restart) {

@@ -27,12 +27,6 @@ def sidecar(world):
     return world.fleet(1, [], start=False)[0]
 
 
-def ends_with_one(sidecar):
-    wait_until(lambda: not sidecar.process.running(), 60, "it ends")
-    assert sidecar.process.popen.returncode == 1
-    sidecar.process.judged = False  # it was meant to end so
-
-
 def errors_of(sidecar):
     return "\n".join(sidecar.api("/v1/config")["errors"])
 
@@ -54,7 +48,8 @@ def test_a_set_that_would_not_fit_is_refused_and_what_was_in_force_stays(sidecar
     assert sidecar.metric("weir_quotas") == few + 1
     assert sidecar.quota("customer-0000007")["definition"]["limits"][0]["rate"] == "10r/s"
     assert sidecar.metric("weir_config_last_reload_successful") == 0
-    wait_until(lambda: sidecar.metric("weir_problems", kind="set_too_large") == 1, 20, "it is a problem")
+    # There may be one of the file as well: it is read again while the first reading is being installed.
+    wait_until(lambda: sidecar.metric("weir_problems", kind="set_too_large") >= 1, 20, "it is a problem")
 
     # It serves, for as long as anybody looks.
     deadline = time.monotonic() + 3
@@ -74,11 +69,15 @@ def test_a_set_that_would_not_fit_is_refused_and_what_was_in_force_stays(sidecar
     wait_until(lambda: sidecar.metric("weir_problems", kind="set_too_large") == 0, 20, "the problem is over")
 
 
-def test_at_a_start_a_set_that_would_not_fit_ends_the_sidecar_with_the_reason(sidecar):
+def test_at_a_start_a_set_that_would_not_fit_is_left_out_with_the_reason(sidecar):
     sidecar.settings = {"limits": {"memory": "64MiB"}, "quotas": [str(write_set(sidecar, 400_000, 1))]}
-    sidecar.start(wait=False)
-    ends_with_one(sidecar)
-    assert "would take" in sidecar.log_tail(30)
+    sidecar.start()
+    wait_until(lambda: sidecar.metric("weir_problems", kind="set_too_large") == 1, 60, "it is a problem")
+    assert "would take" in errors_of(sidecar)
+    assert sidecar.metric("weir_quotas") == 0
+    assert http.get(sidecar.address, "/customer-0000007/x").status == 200
+    write_set(sidecar, 1000, 2)
+    wait_until(lambda: sidecar.metric("weir_quotas") == 1001, 60, "one that fits is taken")
 
 
 def test_long_quotas_are_loaded_while_requests_are_served(sidecar):
@@ -105,12 +104,12 @@ def test_long_quotas_are_loaded_while_requests_are_served(sidecar):
     assert "[+]loaded ok" in http.get(sidecar.status, "/readyz?verbose").text
 
 
-def test_errors_in_long_quotas_end_the_sidecar_with_their_places(sidecar):
+def test_errors_in_long_quotas_are_told_with_their_places(sidecar):
     path = write_set(sidecar, 100_000, 1)
     path.write_text(path.read_text().replace('"customer-0099999"', '"customer-{"'))
     sidecar.settings = {"quotas": [str(path)]}
-    sidecar.start(wait=False)
-    ends_with_one(sidecar)
+    sidecar.start()
+    wait_until(lambda: "quotas[100000].name" in errors_of(sidecar), 60, "they are told")
     assert "quotas[100000].name" in sidecar.log_tail(30)
 
 
