@@ -130,6 +130,14 @@ std::vector<SetStatus> DefinitionStore::sets() const {
     return result;
 }
 
+std::vector<KeptDocument> DefinitionStore::documents() const {
+    std::vector<KeptDocument> result;
+    for (const auto& [key, state] : sets_) {
+        result.push_back({key.set, state.generation, state.content_hash, state.document->bytes()});
+    }
+    return result;
+}
+
 void DefinitionStore::note_peer_contents(std::string_view set, PeerContents contents) {
     const auto found = sets_.find({true, std::string(set)});
     if (found == sets_.end() || found->second.peers == contents) {

@@ -44,6 +44,7 @@
 #include "definitions/counters.h"
 #include "definitions/document.h"
 #include "definitions/history.h"
+#include "definitions/kept_documents.h"
 #include "definitions/map.h"
 #include "definitions/store_reports.h"
 #include "definitions/tree.h"
@@ -90,6 +91,8 @@ class DefinitionStore {
     /// no longer counts as a conflict.
     std::optional<std::uint64_t> forget_local_document(std::string_view set, Instant now);
     [[nodiscard]] std::vector<SetStatus> sets() const;
+    /// The documents that are in force, to be kept on disk.
+    [[nodiscard]] std::vector<KeptDocument> documents() const;
 
     // --- API layer ------------------------------------------------------------------------------
     /// Puts the definition in force for its name. Refused with all reasons in the message:

@@ -95,7 +95,7 @@ void Host::start() {
             reload(Reload::quotas);
         }
     });
-    node_.start();
+    node_.start([this] { return first_ == First::done && record_.errors().empty(); });
     quota_watch_.watch(settings_.quotas);
     reload(Reload::quotas);  // what changed between reading and watching
     watch_keys();
@@ -144,6 +144,9 @@ void Host::see_first_quotas() {
         return;
     }
     first_ = First::done;
+    if (!node_.set_problems().empty()) {
+        node_.apply_kept();
+    }
 }
 
 void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
@@ -218,6 +221,7 @@ void Host::fail(Reload what, std::vector<std::string> errors) {
 void Host::fail_first(Reload what, std::vector<std::string> errors) {
     first_ = First::done;
     quotas_hash_ = 0;
+    node_.apply_kept();
     listener_.first_quotas_failed(errors);
     record_.fail(what, std::move(errors));
 }

@@ -49,6 +49,9 @@ Result<void> Node::open(const config::Settings& settings) {
         snapshot_ = std::make_unique<SnapshotKeeper>(
             control_, cluster_->engine().definitions(), settings.snapshot,
             settings.cluster ? settings.cluster->name : "", told_of_snapshot_);
+        documents_ = std::make_unique<DocumentKeeper>(
+            control_, cluster_->engine().definitions(), settings.snapshot.file + ".quotas",
+            settings.cluster ? settings.cluster->name : "", told_of_snapshot_);
     }
     return {};
 }
@@ -64,10 +67,23 @@ SetsOutcome Node::apply_first(const std::vector<config::QuotaSet>& sets) {
     return outcome;
 }
 
-void Node::start() {
+void Node::apply_kept() {
+    if (!documents_) {
+        return;
+    }
+    definitions::DefinitionStore& store = cluster_->engine().definitions();
+    sets_.apply_kept(documents_->load(), documents_->file(), store, net::now(), !started_);
+    if (!started_) {
+        static_cast<void>(limiter_.change(store.take_changes(), net::now()));
+    }
+}
+
+void Node::start(std::function<bool()> files_are_good) {
+    started_ = true;
     cluster_->start();
     if (snapshot_) {
         snapshot_->start();
+        documents_->start(std::move(files_are_good));
     }
     maintain();
 }
@@ -81,6 +97,7 @@ void Node::leave() {
     cluster_->stop();
     maintenance_.cancel();
     if (snapshot_) {
+        documents_->stop();
         snapshot_->stop();
     }
 }

@@ -22,6 +22,7 @@
 #include "config/quota_document.h"
 #include "config/settings.h"
 #include "limiter/limiter.h"
+#include "node/document_keeper.h"
 #include "node/quota_sets.h"
 #include "node/snapshot_keeper.h"
 
@@ -40,8 +41,13 @@ class Node {
     /// Puts these sets and the overrides of the snapshot in force before it returns. To be called
     /// before start(), so that no request comes earlier. Sets with errors have no effect.
     [[nodiscard]] SetsOutcome apply_first(const std::vector<config::QuotaSet>& sets);
-    /// Begins to gossip and to maintain the limiter.
-    void start();
+    /// Gives the documents that were in force last, and were kept on disk, to the store: of sets of
+    /// which none is in force. Before start() they are in force when it returns. It blocks on the
+    /// disk.
+    void apply_kept();
+    /// Begins to gossip and to maintain the limiter. `files_are_good` says whether this member's
+    /// quota files are good and all in force: then the documents are kept on disk.
+    void start(std::function<bool()> files_are_good);
     /// Gives later documents to the store; the engine's next tick puts them in force. `by_hand`
     /// means that a person asked for all of them, and not that a file changed.
     [[nodiscard]] SetsOutcome apply(const std::vector<config::QuotaSet>& sets, bool by_hand);
@@ -84,7 +90,9 @@ class Node {
     std::function<void(const SetsOutcome&)> told_;
     std::function<void()> upkeep_;
     SnapshotKeeper::Tell told_of_snapshot_;
-    std::unique_ptr<SnapshotKeeper> snapshot_;  ///< of the cluster's definitions
+    std::unique_ptr<SnapshotKeeper> snapshot_;   ///< of the cluster's definitions
+    std::unique_ptr<DocumentKeeper> documents_;  ///< of the same
+    bool started_ = false;
 };
 
 }  // namespace weir::node

@@ -1,5 +1,6 @@
 #include "node/quota_sets.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "definitions/store.h"
@@ -84,6 +85,27 @@ SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
                                "quotas takes them away)");
     }
     return outcome;
+}
+
+void QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documents,
+                           const std::string& file, definitions::DefinitionStore& store,
+                           Instant now, bool at_once) {
+    const std::vector<definitions::SetStatus> sets = store.sets();
+    for (definitions::KeptDocument& one : documents) {
+        const bool in_force = std::any_of(sets.begin(), sets.end(),
+                                          [&](const auto& set) { return set.set == one.set; });
+        if (in_force) {
+            continue;
+        }
+        if (!one.generation) {
+            files_.emplace(one.set, file);
+        }
+        static_cast<void>(store.offer_document(
+            {one.set, one.generation, std::move(one.bytes), one.content_hash}, now));
+        while (at_once && store.loading()) {
+            store.tick(now);
+        }
+    }
 }
 
 SetsOutcome QuotaSets::poll(definitions::DefinitionStore& store) {

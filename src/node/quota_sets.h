@@ -15,6 +15,7 @@
 namespace weir::definitions {
 class DefinitionStore;
 struct DocumentReport;
+struct KeptDocument;
 }  // namespace weir::definitions
 
 namespace weir::node {
@@ -44,6 +45,11 @@ class QuotaSets {
     [[nodiscard]] SetsOutcome apply(const std::vector<config::QuotaSet>& sets,
                                     definitions::DefinitionStore& store, Instant now, bool at_once,
                                     bool by_hand = false);
+    /// Gives documents that were kept on disk to the store, of sets of which none is in force.
+    /// `at_once` as above. Those without a generation count as this member's own until its files
+    /// are given again.
+    void apply_kept(std::vector<definitions::KeptDocument> documents, const std::string& file,
+                    definitions::DefinitionStore& store, Instant now, bool at_once);
     /// The results of long sets since the last call, and the sets of which a peer has other
     /// content.
     [[nodiscard]] SetsOutcome poll(definitions::DefinitionStore& store);

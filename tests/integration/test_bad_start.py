@@ -4,11 +4,12 @@ import os
 import subprocess
 
 import pytest
+import yaml
 
 from harness import http
 from harness.paths import program
 from harness.processes import wait_equal, wait_until
-from harness.sidecar import quota
+from harness.sidecar import quota, quota_set
 
 pytestmark = [pytest.mark.smoke]
 
@@ -93,3 +94,61 @@ def test_whoever_asks_is_told_that_the_file_is_an_error(world, how):
                               capture_output=True, text=True, timeout=60)
         assert done.returncode == 1, command
         assert str(sidecar.quota_file) in done.stderr and "1 error(s)" in done.stderr
+
+
+@pytest.mark.parametrize("generation", [1, None])
+@pytest.mark.parametrize("how", ["missing", "bad"])
+def test_with_a_snapshot_it_has_the_quotas_that_were_in_force_last(world, how, generation):
+    sidecar = world.fleet(1, [], routes=ROUTES, start=False)[0]
+
+    def write(rate, generation):
+        document = quota_set([quota("all", rate)], generation)
+        if generation is None:
+            del document["generation"]
+        sidecar.quota_file.write_text(yaml.safe_dump(document))
+
+    sidecar.settings["snapshot"] = {"file": str(sidecar.folder / "overrides")}
+    write("0r/s", generation)
+    sidecar.start()
+    assert sidecar.stop() == 0
+    spoil(sidecar, how)
+    for _ in range(2):  # what was kept stays while the file is bad
+        sidecar.start()
+        assert status(sidecar) == 429
+        wait_until(lambda: set(problems(sidecar)) == {"reload_failed"}, 20, "only the file is a problem")
+        assert "quota documents that were kept are used" in sidecar.process.log.read_text()
+        sidecar.kill()
+    sidecar.start()
+    write("1000r/s", generation and generation + 1)
+    wait_equal(lambda: status(sidecar), 200, "the mended file is in force")
+    wait_equal(lambda: problems(sidecar), {}, "nothing is wrong any more")
+
+
+def test_good_files_without_a_set_are_not_filled_up_from_the_snapshot(world):
+    sidecar = world.fleet(1, [quota("all", "0r/s")], routes=ROUTES, start=False)[0]
+    sidecar.settings["snapshot"] = {"file": str(sidecar.folder / "overrides")}
+    sidecar.start()
+    assert status(sidecar) == 429
+    assert sidecar.stop() == 0
+    sidecar.settings["quotas"] = []
+    sidecar.start()
+    assert status(sidecar) == 200
+
+
+def test_a_damaged_file_of_kept_quotas_is_told_and_stops_nothing(world):
+    sidecar = world.fleet(1, [quota("all", "0r/s")], routes=ROUTES, start=False)[0]
+    sidecar.settings["snapshot"] = {"file": str(sidecar.folder / "overrides")}
+    sidecar.start()
+    assert sidecar.stop() == 0
+    kept = sidecar.folder / "overrides.quotas"
+    kept.write_bytes(kept.read_bytes()[:-1])
+    spoil(sidecar, "missing")
+    sidecar.start()
+    assert status(sidecar) == 200
+    assert "it is damaged or ends too early" in sidecar.process.log.read_text()
+    sidecar.write_quotas([quota("all", "0r/s")], generation=2)
+    wait_equal(lambda: status(sidecar), 429, "the mended file is in force")
+    assert sidecar.stop() == 0
+    spoil(sidecar, "missing")
+    sidecar.start()
+    assert status(sidecar) == 429

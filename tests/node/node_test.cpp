@@ -27,7 +27,8 @@ TEST_CASE("upkeep goes on after a callback that threw") {
     });
     definitions::DefinitionStore& store = node.cluster().engine().definitions();
     store.note_peer_contents("shared", {{77, 1}});
-    CHECK_THROWS_AS(node.start(), std::runtime_error);  // begins with the first upkeep
+    CHECK_THROWS_AS(node.start([] { return true; }),
+                    std::runtime_error);  // begins with the first upkeep
     store.note_peer_contents("shared", {});
     for (int i = 0; i < 100 && told < 2; ++i) {
         control.run_for(std::chrono::milliseconds(100));
