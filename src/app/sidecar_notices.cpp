@@ -48,9 +48,6 @@ void Sidecar::tell_errors(std::string_view message, const std::vector<std::strin
 }
 
 void Sidecar::sets_applied(const node::SetsOutcome& outcome) {
-    for (const std::string& message : outcome.older) {
-        log_.info("a newer generation is in force", {{"reason", message}});
-    }
     for (const std::string& message : outcome.gone) {
         log_.warning("quotas stay in force without a file here", {{"reason", message}});
     }
@@ -58,6 +55,9 @@ void Sidecar::sets_applied(const node::SetsOutcome& outcome) {
 
 void Sidecar::late_outcome(const node::SetsOutcome& outcome) {
     sets_applied(outcome);
+    for (const std::string& message : outcome.older) {
+        log_.error("a quota document is not in force", {{"reason", message}});
+    }
     for (const std::string& message : outcome.errors) {
         log_.error("a quota document is not in force", {{"reason", message}});
     }

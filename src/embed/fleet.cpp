@@ -159,16 +159,16 @@ void Fleet::reload_failed(const std::vector<std::string>& errors) {
 }
 
 void Fleet::sets_applied(const node::SetsOutcome& outcome) {
-    for (const auto* messages : {&outcome.older, &outcome.gone}) {
-        for (const std::string& message : *messages) {
-            log_(message);
-        }
+    for (const std::string& message : outcome.gone) {
+        log_(message);
     }
 }
 
 void Fleet::late_outcome(const node::SetsOutcome& outcome) {
-    for (const std::string& message : outcome.errors) {
-        log_(message);
+    for (const auto* messages : {&outcome.older, &outcome.errors}) {
+        for (const std::string& message : *messages) {
+            log_(message);
+        }
     }
 }
 

@@ -87,9 +87,11 @@ void Host::start() {
     node_.on_upkeep([this] { see_first_quotas(); });
     node_.on_late_outcome([this](const SetsOutcome& outcome) {
         listener_.late_outcome(outcome);
-        if (!outcome.refused.empty()) {
-            quotas_hash_ = 0;
-            record_.fail(Reload::quotas, outcome.refused);
+        std::vector<std::string> errors = outcome.refused;
+        errors.insert(errors.end(), outcome.older.begin(), outcome.older.end());
+        if (!errors.empty()) {
+            quotas_hash_ = outcome.refused.empty() ? quotas_hash_ : 0;
+            record_.fail(Reload::quotas, std::move(errors));
         }
         if (outcome.again) {
             reload(Reload::quotas);
@@ -173,8 +175,12 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
         static_cast<void>(reload_keys(true));
         listener_.read_own_files();
     }
-    if (!outcome.errors.empty()) {
-        fail(Reload::quotas, std::move(outcome.errors));  // the settings are taken over
+    std::vector<std::string> errors = outcome.errors;
+    errors.insert(errors.end(), outcome.older.begin(), outcome.older.end());
+    if (!errors.empty()) {
+        fail(Reload::quotas, std::move(errors));  // the settings are taken over
+        // To read older generations again changes nothing.
+        quotas_hash_ = outcome.errors.empty() ? loaded.quotas_hash : 0;
         return;
     }
     if (!record_.succeed(net::unix_time())) {

@@ -115,7 +115,7 @@ void Node::maintain() {
 
 void Node::work() {
     limiter_.maintain(net::now());
-    const SetsOutcome late = sets_.poll(cluster_->engine().definitions());
+    const SetsOutcome late = sets_.poll(cluster_->engine().definitions(), net::now());
     const bool news = !late.errors.empty() || !late.older.empty() || !late.over.empty();
     if (told_ && (news || late.again)) {
         told_(late);

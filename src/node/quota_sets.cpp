@@ -46,8 +46,13 @@ SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
                              bool by_hand) {
     SetsOutcome outcome;
     std::map<std::string, std::string> files;
+    generations_.clear();
+    older_since_.clear();
     for (const config::QuotaSet& set : sets) {
         files[set.name] = set.file;
+        if (set.generation) {
+            generations_[set.name] = *set.generation;
+        }
     }
     std::swap(files, files_);
     for (const config::QuotaSet& set : sets) {
@@ -108,8 +113,33 @@ void QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documents,
     }
 }
 
-SetsOutcome QuotaSets::poll(definitions::DefinitionStore& store) {
+/// A sidecar that starts with an old file has it in force until it hears a newer generation, so
+/// nobody has refused that file.
+void QuotaSets::note_old_files(const definitions::DefinitionStore& store, Instant now,
+                               SetsOutcome& outcome) {
+    if (generations_.empty()) {
+        return;
+    }
+    for (const definitions::SetStatus& set : store.sets()) {
+        const auto file = generations_.find(set.set);
+        if (file == generations_.end() || !set.generation || *set.generation <= file->second ||
+            problems_.contains(set.set)) {
+            continue;
+        }
+        if (now - older_since_.try_emplace(set.set, now).first->second < kFileMayCome) {
+            continue;
+        }
+        const std::string message = files_[set.set] + ": generation " +
+                                    std::to_string(*set.generation) + " of " + set.set +
+                                    " is in force, this is " + std::to_string(file->second);
+        problems_[set.set] = message;
+        outcome.older.push_back(message);
+    }
+}
+
+SetsOutcome QuotaSets::poll(definitions::DefinitionStore& store, Instant now) {
     SetsOutcome outcome;
+    note_old_files(store, now, outcome);
     for (const auto& [set, report] : store.take_reports()) {
         // Of documents from peers only errors are reported.
         const bool own = files_.contains(set);

@@ -50,9 +50,13 @@ class QuotaSets {
     /// are given again.
     void apply_kept(std::vector<definitions::KeptDocument> documents, const std::string& file,
                     definitions::DefinitionStore& store, Instant now, bool at_once);
-    /// The results of long sets since the last call, and the sets of which a peer has other
-    /// content.
-    [[nodiscard]] SetsOutcome poll(definitions::DefinitionStore& store);
+    /// For so long a newer generation of a peer may be in force before the older file here counts
+    /// as a problem: in a rollout the files of some sidecars come later.
+    static constexpr Duration kFileMayCome = std::chrono::minutes(3);
+
+    /// The results of long sets since the last call, the sets of which a peer has other content,
+    /// and the files here that have been older than what is in force for too long.
+    [[nodiscard]] SetsOutcome poll(definitions::DefinitionStore& store, Instant now);
     /// The reasons for all sets whose file here is not in force.
     [[nodiscard]] const std::map<std::string, std::string>& problems() const { return problems_; }
 
@@ -61,10 +65,14 @@ class QuotaSets {
     [[nodiscard]] const std::map<std::string, std::string>& too_large() const { return too_large_; }
 
   private:
+    void note_old_files(const definitions::DefinitionStore& store, Instant now,
+                        SetsOutcome& outcome);
     void note(const std::string& set, const definitions::DocumentReport& report,
               SetsOutcome& outcome);
 
-    std::map<std::string, std::string> files_;  ///< of the sets given here
+    std::map<std::string, std::string> files_;          ///< of the sets given here
+    std::map<std::string, std::uint64_t> generations_;  ///< of the files' sets with a generation
+    std::map<std::string, Instant> older_since_;        ///< sets whose file is older
     std::map<std::string, std::string> problems_;
     std::map<std::string, std::string> too_large_;
     std::set<std::string> in_conflict_;

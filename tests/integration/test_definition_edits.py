@@ -169,9 +169,11 @@ def test_a_file_rolled_back_changes_nothing_and_is_shown(world):
     fleet[1].reload()
     wait_until(lambda: "OTHER FILE" in fleet[1].command("status"), 20, "the status shows it")
     assert "generation 3 of test is in force, this is 2" in fleet[1].command("quota", "list")
-    assert fleet[1].metric("weir_config_last_reload_successful") == 1
+    wait_equal(lambda: fleet[1].metric("weir_config_last_reload_successful"), 0, "it is no success")
     for one in fleet:
         assert one.quota("bucket")["source"] == "file test#3"
+    fleet[1].write_quotas([quota("bucket", "5r/s")], generation=3)
+    wait_equal(lambda: fleet[1].metric("weir_config_last_reload_successful"), 1, "the fleet's file is")
 
 
 def test_peers_show_which_definitions_each_has(world):

@@ -130,7 +130,10 @@ def test_files_that_are_not_in_force(world):
     sidecar.write_quotas([quota("all", "200r/s")], generation=5)
     wait_until(lambda: sidecar.metric("weir_quota_set_generation", set="test") == 5, 20, "it is in force")
     sidecar.write_quotas([quota("all", "100r/s")], generation=4)
-    assert "generation" in seen_alike(sidecar, "set_not_in_force")
+    assert "generation 5 of test is in force, this is 4" in seen_alike(sidecar, "set_not_in_force")
+    assert kinds(sidecar) == ["set_not_in_force"]
+    assert sidecar.metric("weir_config_last_reload_successful") == 0
+    assert sidecar.metric("weir_config_reloads_total", result="failure") == 1
     sidecar.quota_file.write_text("kind: Nothing\n")
     assert "what was in force stays" in seen_alike(sidecar, "reload_failed")
     sidecar.write_quotas([quota("all", "100r/s")], generation=6)

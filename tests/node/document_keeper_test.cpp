@@ -21,10 +21,9 @@ using testing::Folder;
 /// One run of a process; the control thread is the test itself.
 struct Keeping {
     explicit Keeping(const std::string& file, const std::string& cluster = "storage")
-        : keeper(
-              control, store, file, cluster,
-              [this](const SnapshotNotice& notice) { notices.push_back(notice); },
-              {.look = 1ms, .first_retry = 1ms, .last_retry = 4ms}) {}
+        : keeper(control, store, file, cluster,
+                 [this](const SnapshotNotice& notice) { notices.push_back(notice); },
+                 {.look = 1ms, .first_retry = 1ms, .last_retry = 4ms}) {}
     void apply(const std::string& set, std::optional<std::uint64_t> generation) {
         static_cast<void>(
             store.apply_document({set, generation, {quota(set + "/a", 5)}}, net::now()));

@@ -45,6 +45,25 @@ TEST_CASE("an older generation is told, a conflict is an error, both name the fi
     CHECK(definitions::test::in_force(store, Instant{}).front().name == "b");
 }
 
+TEST_CASE("a file that is older than what came from peers is told when it has had time to come") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets;
+    CHECK(sets.apply({set_of("shared", 3, "b")}, store, kNow, true).errors.empty());
+    static_cast<void>(store.apply_document({"shared", 4, {}}, kNow));
+    CHECK(sets.poll(store, kNow).older.empty());
+    const Instant almost = kNow + QuotaSets::kFileMayCome - std::chrono::seconds(1);
+    CHECK(sets.poll(store, almost).older.empty());
+    CHECK(sets.problems().empty());
+    const Instant late = kNow + QuotaSets::kFileMayCome;
+    const std::vector<std::string> told = sets.poll(store, late).older;
+    REQUIRE(told.size() == 1);
+    CHECK(told[0] == "shared.yaml: generation 4 of shared is in force, this is 3");
+    CHECK(sets.problems().at("shared") == told[0]);
+    CHECK(sets.poll(store, late).older.empty());  // once
+    CHECK(sets.apply({set_of("shared", 5, "b")}, store, late, true).errors.empty());
+    CHECK(sets.problems().empty());
+}
+
 TEST_CASE("a set without room is remembered until it fits or its file is gone") {
     definitions::DefinitionStore store(1);
     QuotaSets sets;
@@ -68,11 +87,11 @@ TEST_CASE("a conflict that ends is told, and one that begins again is told again
     CHECK(sets.apply({set_of("shared", 3, "b")}, store, kNow, true).errors.empty());
     for (int turn = 0; turn < 2; ++turn) {
         store.note_peer_contents("shared", {{77, 1}});
-        CHECK(sets.poll(store).errors.size() == 1);
-        CHECK(sets.poll(store).errors.empty());
+        CHECK(sets.poll(store, kNow).errors.size() == 1);
+        CHECK(sets.poll(store, kNow).errors.empty());
         store.note_peer_contents("shared", {});
-        CHECK(sets.poll(store).over == std::vector<std::string>{"shared"});
-        CHECK(sets.poll(store).over.empty());
+        CHECK(sets.poll(store, kNow).over == std::vector<std::string>{"shared"});
+        CHECK(sets.poll(store, kNow).over.empty());
     }
 }
 
@@ -85,13 +104,13 @@ TEST_CASE("a set that was refused is offered again by itself when most have it, 
     const std::uint64_t content = peer.sets().front().content_hash;
     CHECK(sets.apply({set_of("shared", 3, "c")}, store, kNow, true).errors.empty());
     CHECK(sets.apply({right}, store, kNow, true).errors.size() == 1);
-    CHECK_FALSE(sets.poll(store).again);
+    CHECK_FALSE(sets.poll(store, kNow).again);
     store.note_peer_contents("shared", {{content, 1}});
-    CHECK_FALSE(sets.poll(store).again);
+    CHECK_FALSE(sets.poll(store, kNow).again);
     CHECK(sets.apply({right}, store, kNow, true).errors.size() == 1);
     SUBCASE("most") {
         store.note_peer_contents("shared", {{content, 2}});
-        CHECK(sets.poll(store).again);
+        CHECK(sets.poll(store, kNow).again);
         CHECK(sets.apply({right}, store, kNow, true).errors.empty());
     }
     SUBCASE("by hand") { CHECK(sets.apply({right}, store, kNow, true, true).errors.empty()); }
