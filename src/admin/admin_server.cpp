@@ -64,11 +64,19 @@ Response status(const AdminSources& sources) {
     return json_answer(200, value);
 }
 
-Response drain(const AdminSources& sources, const Request& request) {
+Caller caller_of(const Target& target) {
+    const auto text = [&](const char* name, std::size_t most) {
+        const auto found = target.query.find(name);
+        return found == target.query.end() ? "" : found->second.substr(0, most);
+    };
+    return {text("who", definitions::kMaximumWho), text("why", definitions::kMaximumWhy)};
+}
+
+Response drain(const AdminSources& sources, const Request& request, const Target& target) {
     if (request.method != "POST") {
         return method_not_allowed("POST");
     }
-    sources.drain();
+    sources.drain(caller_of(target));
     return json_answer(202, sources.health ? to_json(sources.health()) : Json::object());
 }
 
@@ -86,7 +94,7 @@ std::optional<std::string> level_in(const std::string& body) {
     return value["level"].get<std::string>();
 }
 
-Response log_level(const AdminSources& sources, const Request& request) {
+Response log_level(const AdminSources& sources, const Request& request, const Target& target) {
     if (is_read(request)) {
         return json_answer(200, {{"level", sources.log_level()}});
     }
@@ -97,7 +105,7 @@ Response log_level(const AdminSources& sources, const Request& request) {
     if (!level) {
         return problem(400, R"(send {"level": "debug"})");
     }
-    if (!sources.set_log_level(*level)) {
+    if (!sources.set_log_level(*level, caller_of(target))) {
         return problem(422, "the levels are debug, info, warning, error and off");
     }
     return json_answer(200, {{"level", sources.log_level()}});
@@ -125,10 +133,10 @@ Response answer(const AdminSources& sources, const Request& request, const Targe
         return quotas(sources, request, target);
     }
     if (path == "/v1/drain" && sources.drain) {
-        return drain(sources, request);
+        return drain(sources, request, target);
     }
     if (path == "/v1/log-level" && sources.log_level && sources.set_log_level) {
-        return log_level(sources, request);
+        return log_level(sources, request, target);
     }
     const bool is_report = (path == "/v1/config" && sources.config) ||
                            (path == "/v1/peers" && sources.peers) ||

@@ -367,6 +367,12 @@ class QuotaDirectory {
                                                const definitions::Edit& edit) = 0;
 };
 
+/// Who asks for a change and why, as the request says.
+struct Caller {
+    std::string who;
+    std::string why;
+};
+
 /// What the admin API shows, and the changes that it makes.
 struct AdminSources {
     std::function<Health()> health = {};
@@ -378,11 +384,11 @@ struct AdminSources {
     /// The definitions; must outlive the server. If it is null, /v1/quotas answers 404.
     QuotaDirectory* quotas = nullptr;
     /// Begins to drain the sidecar.
-    std::function<void()> drain = {};
+    std::function<void(const Caller&)> drain = {};
     /// The level of the log: debug, info, warning, error or off.
     std::function<std::string()> log_level = {};
     /// Sets the level of the log. False for an unknown level.
-    std::function<bool(std::string_view)> set_log_level = {};
+    std::function<bool(std::string_view, const Caller&)> set_log_level = {};
     /// Seconds since the process started.
     std::function<double()> uptime_seconds = {};
 };

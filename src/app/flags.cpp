@@ -1,8 +1,10 @@
 #include "app/flags.h"
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -209,8 +211,12 @@ std::string NoteFlags::what_is_wrong() const {
 }
 
 std::string current_user() {
-    const char* user = std::getenv("USER");
-    return user != nullptr && *user != '\0' ? user : "uid " + std::to_string(::getuid());
+    // Not $USER, which anybody can set and which sudo and containers leave as it was.
+    passwd entry{};
+    passwd* found = nullptr;
+    std::array<char, 4096> texts{};
+    const auto failed = ::getpwuid_r(::getuid(), &entry, texts.data(), texts.size(), &found);
+    return failed == 0 && found != nullptr ? found->pw_name : "uid " + std::to_string(::getuid());
 }
 
 }  // namespace weir::app

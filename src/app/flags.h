@@ -55,7 +55,7 @@ class NoteFlags {
     ChangeNote note_;
 };
 
-/// The name of the person who typed the command: $USER, or the number of the user without it.
+/// The name of the user who runs the command, by the system's table of users; else its number.
 [[nodiscard]] std::string current_user();
 
 }  // namespace weir::app

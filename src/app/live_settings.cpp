@@ -57,6 +57,10 @@ void LiveSettings::take_over(const config::Settings& settings) {
     const config::LogLevel before = std::exchange(settings_, settings).log.level;
     if (before != settings_.log.level) {
         log_.set_level(settings_.log.level);  // else a level set by the admin API stays
+        log_.info("the log's level was changed by the settings",
+                  {{"audit", "log_level"},
+                   {"level", std::string(to_string(settings_.log.level))},
+                   {"before", std::string(to_string(before))}});
     }
     if (auto router = compile(settings_)) {
         router_ = std::move(router);

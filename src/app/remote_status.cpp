@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "app/admin_client.h"
+#include "app/flags.h"
 #include "app/quota_change.h"
 #include "app/remote_session.h"
 
@@ -232,7 +234,7 @@ int status(const RemoteOptions& options) {
 
 int drain(const RemoteOptions& options) {
     RemoteSession session(options);
-    const auto answer = session.post("/v1/drain");
+    const auto answer = session.post("/v1/drain?who=" + percent_encode(current_user()));
     if (!answer) {
         return 1;
     }

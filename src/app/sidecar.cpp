@@ -46,7 +46,12 @@ Sidecar::Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t s
                  .asked_in_vain =
                      [this] {
                          return proxy_ ? proxy_->take_unknown_names() : std::vector<std::string>();
-                     }}) {}
+                     }}),
+      audit_([this](std::string_view message, const LogFields& fields) {
+          log_.info(message, fields);
+      }),
+      fleet_audit_(audit_),
+      audit_timer_(control_) {}
 
 Sidecar::~Sidecar() {
     host_.join();
@@ -149,6 +154,7 @@ void Sidecar::run() {
                {"check", settings.check ? net::to_string(proxy_->checking()) : "none"},
                {"gossip", settings.cluster ? to_string(host_.cluster().bound()) : "none"},
                {"workers", std::to_string(proxy_->workers())}});
+    look_at_fleet();
     control_.run();
     host_.join();
     proxy_->join();
@@ -203,18 +209,19 @@ void Sidecar::memory_changed(bool is_short, const MemoryGauge::Reading& reading)
     }
 }
 
-void Sidecar::drain() {
+void Sidecar::drain(const admin::Caller& by) {
     if (std::exchange(draining_, true)) {
         return;
     }
-    log_.info("draining: not ready any more, still serving", {});
+    audit_.note(AuditKind::drain, "draining: not ready any more, still serving",
+                {{"who", by.who}, {"why", by.why}}, net::now());
     proxy_->drain();
 }
 
 void Sidecar::stop() {
     stopping_ = true;
     host_.stop_reloading();
-    drain();
+    drain({.who = {}, .why = "told to end by a signal"});
     log_.info("finishing what is in flight", {});
     proxy_->stop([this] { boost::asio::post(control_, [this] { finish(); }); });
 }
@@ -225,6 +232,7 @@ void Sidecar::finish() {
     live_.stop();
     stranger_timer_.cancel();
     problems_.stop();
+    audit_timer_.cancel();
     signals_.cancel();
     admin_server_->stop();
     status_server_->stop();

@@ -16,6 +16,8 @@
 #include "admin/admin_server.h"
 #include "admin/metrics.h"
 #include "admin/status_server.h"
+#include "app/audit_log.h"
+#include "app/audited_quotas.h"
 #include "app/live_settings.h"
 #include "app/log.h"
 #include "app/problem_reporter.h"
@@ -54,7 +56,10 @@ class Sidecar final : private node::HostListener {
 
     void wait_for_signal();
     void on_signal(int number);
-    void drain();
+    /// `by` says who asked for it and why.
+    void drain(const admin::Caller& by);
+    [[nodiscard]] bool set_log_level(std::string_view word, const admin::Caller& by);
+    void look_at_fleet();
     void stop();
     void finish();
     static void end_at_next_signal();
@@ -87,6 +92,10 @@ class Sidecar final : private node::HostListener {
     boost::asio::steady_timer stranger_timer_;
     StrangerLog stranger_log_;
     ProblemReporter problems_;
+    AuditLog audit_;
+    FleetAudit fleet_audit_;
+    boost::asio::steady_timer audit_timer_;
+    std::unique_ptr<AuditedQuotas> audited_quotas_;
     std::unique_ptr<admin::Metrics> metrics_;
     std::unique_ptr<admin::StatusServer> status_server_;
     std::unique_ptr<admin::AdminServer> admin_server_;

@@ -5,7 +5,9 @@
 #include "admin/figures.h"
 #include "app/joined.h"
 #include "app/sidecar.h"
+#include "definitions/store.h"
 #include "engine/engine.h"
+#include "net/clock.h"
 
 namespace weir::app {
 namespace {
@@ -27,7 +29,9 @@ void Sidecar::keys_changed() {
     for (const std::uint32_t key : host_.cluster().engine().key_ids()) {
         accepted.push_back(admin::key_text(key));
     }
-    log_.info("gossip keys changed, the first one seals", {{"keys", joined(accepted, ",")}});
+    log_.info(
+        "gossip keys changed, the first one seals",
+        {{"audit", "keys"}, {"keys", joined(accepted, ",")}, {"why", "the key file was changed"}});
 }
 
 void Sidecar::first_quotas_failed(const std::vector<std::string>& errors) {
@@ -88,6 +92,37 @@ void Sidecar::read_own_files() {
 
 void Sidecar::reloaded(std::size_t quota_sets) {
     log_.info("reloaded", {{"quota_sets", std::to_string(quota_sets)}});
+}
+
+/// The line is written at the level that shows more, so that switching the log off is in it.
+bool Sidecar::set_log_level(std::string_view word, const admin::Caller& by) {
+    config::LogLevel level = config::LogLevel::info;
+    if (!parse_log_level(word, level)) {
+        return false;
+    }
+    const config::LogLevel before = log_.level();
+    log_.set_level(std::min(before, level));
+    audit_.note(AuditKind::log_level, "the log's level was changed by the API",
+                {{"level", std::string(word)},
+                 {"before", std::string(to_string(before))},
+                 {"who", by.who},
+                 {"why", by.why}},
+                net::now());
+    log_.set_level(level);
+    return true;
+}
+
+void Sidecar::look_at_fleet() {
+    const Instant now = net::now();
+    const engine::Engine& engine = host_.cluster().engine();
+    fleet_audit_.look(engine.peers(now), host_.cluster().engine().definitions().sets(), now);
+    audit_.flush(now);
+    audit_timer_.expires_after(std::chrono::seconds(1));
+    audit_timer_.async_wait([this](const boost::system::error_code& failure) {
+        if (!failure && !stopping_) {
+            look_at_fleet();
+        }
+    });
 }
 
 void Sidecar::snapshot_noted(const node::SnapshotNotice& notice) {

@@ -110,16 +110,12 @@ admin::AdminSources Sidecar::admin_sources() {
     sources.gossip = [this] { return gossip_trouble(); };
     sources.problems = [this] { return problems_.list(); };
     sources.build = node::build_figures();
-    sources.quotas = &host_.quotas();
-    sources.drain = [this] { drain(); };
+    audited_quotas_ = std::make_unique<AuditedQuotas>(host_.quotas(), audit_);
+    sources.quotas = audited_quotas_.get();
+    sources.drain = [this](const admin::Caller& by) { drain(by); };
     sources.log_level = [this] { return std::string(to_string(log_.level())); };
-    sources.set_log_level = [this](std::string_view word) {
-        config::LogLevel level = config::LogLevel::info;
-        const bool known = parse_log_level(word, level);
-        if (known) {
-            log_.set_level(level);
-        }
-        return known;
+    sources.set_log_level = [this](std::string_view word, const admin::Caller& by) {
+        return set_log_level(word, by);
     };
     sources.uptime_seconds = [this] { return to_seconds(net::now() - started_); };
     return sources;

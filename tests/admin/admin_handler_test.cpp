@@ -77,7 +77,9 @@ TEST_CASE("draining and log level") {
     World world;
     CHECK(world.send("GET", "/v1/drain").status == 405);
     CHECK_FALSE(world.health.draining);
-    const auto drained = world.send("POST", "/v1/drain");
+    const auto drained = world.send("POST", "/v1/drain?who=ann&why=a%20test");
+    CHECK(world.caller.who == "ann");
+    CHECK(world.caller.why == "a test");
     CHECK(drained.status == 202);
     CHECK(Json::parse(drained.body)["ready"] == false);
     CHECK(world.health.draining);
@@ -85,7 +87,9 @@ TEST_CASE("draining and log level") {
     CHECK(world.get("/v1/log-level")["level"] == "info");
     CHECK(world.send("PUT", "/v1/log-level", R"({"level": "debug"})").status == 200);
     CHECK(world.level == "debug");
-    CHECK(world.send("PUT", "/v1/log-level", R"({"level": "loud"})").status == 422);
+    CHECK(world.caller.who.empty());
+    CHECK(world.send("PUT", "/v1/log-level?who=bob", R"({"level": "loud"})").status == 422);
+    CHECK(world.caller.who == "bob");
     for (const auto* bad : {"", "debug", "{}", R"({"level": 3})", R"({"level": "info", "x": 1})"}) {
         CHECK(world.send("PUT", "/v1/log-level", bad).status == 400);
     }

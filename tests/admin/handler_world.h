@@ -162,6 +162,7 @@ struct World {
     FakeDirectory directory;
     Health health{.listening = true, .configured = true, .draining = false};
     std::string level = "info";
+    Caller caller;
     AdminHandler handler{sources(), {}};
 
     AdminSources sources() {
@@ -201,9 +202,13 @@ struct World {
         };
         result.build = {.version = "0.1.0", .revision = "abc", .compiler = "g++"};
         result.quotas = &directory;
-        result.drain = [this] { health.draining = true; };
+        result.drain = [this](const Caller& by) {
+            health.draining = true;
+            caller = by;
+        };
         result.log_level = [this] { return level; };
-        result.set_log_level = [this](std::string_view wanted) {
+        result.set_log_level = [this](std::string_view wanted, const Caller& by) {
+            caller = by;
             if (wanted != "debug" && wanted != "info") {
                 return false;
             }
