@@ -5,8 +5,8 @@
 //
 // Nobody is sent more than can be answered: at most kWindow messages to a receiver wait for an
 // answer at once. A message waits for twice as long as answers have taken lately, and twice as long
-// again for each whole window that was sent since the last answer. After that it counts as lost; an answer that comes later is still of
-// use.
+// again for each whole window that was sent since the last answer. After that it counts as lost; an
+// answer that comes later is still of use.
 //
 // Invariant: for each receiver at most the kRemembered newest messages are remembered. The answer
 // to a forgotten message is of no use.
@@ -27,8 +27,8 @@
 
 namespace weir::sync {
 
-/// How long answers take. Single answers that were held up do not count for much: the estimate falls
-/// at once and grows by an eighth of what is missing. A plain value.
+/// How long answers take. Single answers that were held up do not count for much: the estimate
+/// falls at once and grows by an eighth of what is missing. A plain value.
 class AnswerTime {
   public:
     void note(Duration measured) {
@@ -149,10 +149,9 @@ class TaggedMessages {
         }
         [[nodiscard]] std::size_t waiting(Instant now) const {
             const Duration longest = wait();
-            return static_cast<std::size_t>(
-                std::count_if(sent.begin(), sent.end(), [&](const Message& each) {
-                    return !each.answered && now - each.at < longest;
-                }));
+            return static_cast<std::size_t>(std::count_if(
+                sent.begin(), sent.end(),
+                [&](const Message& each) { return !each.answered && now - each.at < longest; }));
         }
     };
     void send(const gossip::MemberId& to, Line& line, Instant now) {

@@ -45,10 +45,10 @@ struct Sums {
 
 Sums sums_of(World& world, std::uint32_t number) {
     const engine::Statistics statistics = world.sidecar(number).engine().statistics();
-    return {static_cast<double>(statistics.counter_bytes_out),
-            static_cast<double>(statistics.sync.deltas_put_off +
-                                statistics.sync.publications_put_off +
-                                statistics.sync.quiet_put_off)};
+    return {
+        static_cast<double>(statistics.counter_bytes_out),
+        static_cast<double>(statistics.sync.deltas_put_off + statistics.sync.publications_put_off +
+                            statistics.sync.quiet_put_off)};
 }
 
 struct Seen {
@@ -73,8 +73,8 @@ Seen run(const WorldPlan& plan) {
     // A second from every tenth on, so that none hides between two of them.
     for (std::size_t tenth = 10; tenth < totals.size(); ++tenth) {
         for (std::uint32_t i = 0; i < kSidecars; ++i) {
-            seen.most_bytes = std::max(seen.most_bytes,
-                                       totals.at(tenth).at(i) - totals.at(tenth - 10).at(i));
+            seen.most_bytes =
+                std::max(seen.most_bytes, totals.at(tenth).at(i) - totals.at(tenth - 10).at(i));
         }
     }
     for (std::uint32_t i = 0; i < kSidecars; ++i) {
