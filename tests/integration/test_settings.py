@@ -49,7 +49,7 @@ def test_new_routes_take_effect_by_themselves(world):
 
 def test_a_bad_file_changes_nothing_and_is_a_problem_until_it_is_mended(world):
     sidecar = world.fleet(1, QUOTAS, routes=[{"quota": "closed"}])[0]
-    sidecar.config_file.write_text("routes: [{quota: open}]\nlisen: 1\n")
+    write_settings(sidecar, routes=[{"quota": "open"}], lisen=1)
     wait_until(lambda: "lisen" in problems(sidecar).get("reload_failed", ""), 20, "it is listed")
     assert status(sidecar) == 429
     assert sidecar.metric("weir_config_last_reload_successful") == 0
