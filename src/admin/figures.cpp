@@ -22,6 +22,7 @@ std::map<std::string, std::uint64_t> sync_events(const sync::SyncStatistics& syn
             {"quiet_sent", sync.quiet_sent},
             {"quiet_received", sync.quiet_received},
             {"quiet_resent", sync.quiet_resent},
+            {"orders_put_off", sync.orders_put_off},
             {"quiet_put_off", sync.quiet_put_off},
             {"quiet_given_up", sync.quiet_given_up},
             {"woken", sync.woken},
@@ -50,7 +51,8 @@ std::map<std::string, std::uint64_t> sync_events(const sync::SyncStatistics& syn
             {"dropped_synced_limits", sync.dropped_synced_limits},
             {"dropped_owned_limits", sync.dropped_owned_limits},
             {"dropped_cells", sync.dropped_cells},
-            {"dropped_entries", sync.dropped_entries}};
+            {"dropped_entries", sync.dropped_entries},
+            {"dropped_datagrams", sync.dropped_datagrams}};
 }
 
 std::map<std::string, std::uint64_t> definition_events(const engine::Statistics& statistics) {

@@ -256,6 +256,7 @@ void Engine::Implementation::goodbye(Instant now) {
         return;
     }
     now_ = now;
+    transport_.grant_last_words();
     counters_.begin_leaving(now);
     transport_.begin_leaving();
     counters_.leave(now);

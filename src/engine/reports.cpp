@@ -144,6 +144,8 @@ Statistics report_statistics(const ReportSources& from, Instant now) {
     statistics.datagrams_out = counters.datagrams_out;
     statistics.bytes_in = counters.bytes_in;
     statistics.bytes_out = counters.bytes_out;
+    statistics.sync.dropped_datagrams =
+        counters.dropped.at(static_cast<std::size_t>(gossip::Lane::counters));
     statistics.counter_bytes_out =
         counters.lane_bytes_out.at(static_cast<std::size_t>(gossip::Lane::counters));
     for (std::size_t i = 0; i < counters.messages_in.size(); ++i) {

@@ -83,6 +83,8 @@ inline constexpr std::size_t kMaximumEnvelope = 4 + 19 + 8 + 8 + 10 + 8 + 1;
 /// messages with the largest envelope.
 inline constexpr std::size_t kClearHeader = 8;
 inline constexpr std::size_t kSealOverhead = 24 + 16;
+/// What a datagram has beside its body, at most.
+inline constexpr std::size_t kDatagramOverhead = kClearHeader + kSealOverhead + kMaximumEnvelope;
 inline constexpr std::size_t kMaximumBody =
     kMaximumDatagram - kClearHeader - kSealOverhead - kMaximumEnvelope;
 /// The bytes of type and length in front of a payload of at most kMaximumPayload bytes.

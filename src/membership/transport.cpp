@@ -239,13 +239,17 @@ Instant Transport::next_tick() const { return membership_.next_tick(); }
 
 double Transport::counter_room(std::size_t to_come, Instant now) const {
     const gossip::Budget& budget = budgets_[static_cast<std::size_t>(gossip::Lane::counters)];
-    const auto waiting = static_cast<double>(queue_.bytes(gossip::Lane::counters) + to_come);
+    const std::size_t datagrams = queue_.bodies(gossip::Lane::counters).size();
+    const auto waiting = static_cast<double>(queue_.bytes(gossip::Lane::counters) + to_come +
+                                             datagrams * gossip::kDatagramOverhead);
     return (budget.left(now) - waiting) / budget.burst();
 }
 
-void Transport::begin_leaving() {
-    // What is handed over on leaving is said once.
+void Transport::grant_last_words() {
     budgets_[static_cast<std::size_t>(gossip::Lane::counters)].grant(kLastWords);
+}
+
+void Transport::begin_leaving() {
     membership_.begin_leaving();
     owners_.recompute(membership_);
 }

@@ -125,6 +125,7 @@ void CounterExchange::send_messages() {
 
 void CounterExchange::begin_leaving(Instant now) {
     now_ = now;
+    leaving_ = true;
     report();
     quiet_.tell_all(transport_.owners(), now, *this);
     send_messages();
@@ -298,12 +299,16 @@ void CounterExchange::send_delta(const gossip::MemberId& owner, const DeltaEntry
 /// Whether the budget has room for what may wait, or for what may not. The messages that are being
 /// filled count.
 bool CounterExchange::has_budget(bool urgent) const {
+    if (leaving_) {
+        return true;  // there is no later
+    }
     const std::size_t filling = delta_messages_.filling() + quiet_messages_.filling();
     return transport_.counter_room(filling, now_) > (urgent ? kForAnswers : kForUrgent);
 }
 
 bool CounterExchange::has_room_for_delta(const gossip::MemberId& owner, bool urgent) {
-    return owner == self_ || (has_budget(urgent) && delta_messages_.has_room(owner, now_));
+    return owner == self_ || leaving_ ||
+           (has_budget(urgent) && delta_messages_.has_room(owner, now_));
 }
 
 Duration CounterExchange::delta_answer_wait(const gossip::MemberId& owner) {

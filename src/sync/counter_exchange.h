@@ -169,6 +169,7 @@ class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSi
     MemberNumber self_number_ = 0;
     LoadMeter load_;
     LoadMeter bytes_load_;  // of the counters' lane
+    bool leaving_ = false;
     std::uint64_t noted_publications_ = 0;
     std::uint64_t noted_put_off_ = 0;
     Instant now_{};

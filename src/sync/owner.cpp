@@ -545,8 +545,7 @@ bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     ++statistics_.looks;
     const Duration since = now - limit.looked;
     limit.looked = now;
-    const bool urgent = std::exchange(limit.urgent, false);
-    const bool at_once = !crowded() || urgent || !limit.was_published;
+    const bool urgent = std::exchange(limit.urgent, false) || !limit.was_published;
     // The origins of a shard that was lost tell its new owners: their silence here means nothing.
     if (!shards_[membership::shard_of(limit.key.quota)].owned) {
         limit.advance(now);
@@ -562,8 +561,9 @@ bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     const double error = settings_.publish_error * (crowded() ? settings_.crowded_error : 1);
     if (limit.must_publish(settings_, error, pace(), since)) {
         if (sink.has_room_to_publish(urgent)) {
-            publish(limit, at_once, now, sink);
+            publish(limit, urgent, now, sink);
         } else {
+            limit.urgent = urgent && limit.was_published;
             ++statistics_.publications_put_off;
         }
         return true;
@@ -573,10 +573,10 @@ bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
 
 bool Owner::crowded() const { return awake_.size() >= settings_.crowd_of_limits; }
 
-void Owner::publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sink) {
+void Owner::publish(OwnedLimit& limit, bool urgent, Instant now, OwnerSink& sink) {
     limit.note_published();
     ++statistics_.publications;
-    if (!at_once) {
+    if (crowded() && !urgent) {
         defer_publication(limit, now);
         return;
     }
@@ -585,12 +585,16 @@ void Owner::publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sin
     for (OwnedCell& cell : limit.cells) {
         cell.deferred = false;
     }
-    for (const OwnedCell& cell : cells) {
-        if (!limit.listens(settings_, cell, now) || silence_.is_gone(cell.member)) {
+    for (const OwnedCell& each : cells) {
+        if (!limit.listens(settings_, each, now) || silence_.is_gone(each.member)) {
             continue;
         }
-        sink.send_total(silence_.id(cell.member),
-                        limit.total(settings_, &cell, pacing_.tenths(), now));
+        if (sink.has_room_to_publish(urgent)) {
+            sink.send_total(silence_.id(each.member),
+                            limit.total(settings_, &each, pacing_.tenths(), now));
+        } else if (OwnedCell* cell = limit.find(each.member)) {
+            defer_publication(limit.key, *cell, now);
+        }
     }
 }
 
@@ -598,16 +602,21 @@ void Owner::publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sin
 /// a little for the answer to a delta, or for other publications, to share their datagram.
 void Owner::defer_publication(OwnedLimit& limit, Instant now) {
     for (OwnedCell& cell : limit.cells) {
-        if (cell.deferred || !limit.listens(settings_, cell, now)) {
-            continue;
+        if (limit.listens(settings_, cell, now)) {
+            defer_publication(limit.key, cell, now);
         }
-        cell.deferred = true;
-        DeferredPublications& deferred = deferred_[cell.member];
-        if (deferred.limits.empty()) {
-            deferred.since = now;
-        }
-        deferred.limits.push_back(limit.key);
     }
+}
+
+void Owner::defer_publication(const LimitKey& key, OwnedCell& cell, Instant now) {
+    if (std::exchange(cell.deferred, true)) {
+        return;
+    }
+    DeferredPublications& deferred = deferred_[cell.member];
+    if (deferred.limits.empty()) {
+        deferred.since = now;
+    }
+    deferred.limits.push_back(key);
 }
 
 void Owner::publish_deferred(MemberNumber user, Instant now, OwnerSink& sink) {
@@ -634,13 +643,14 @@ void Owner::publish_deferred(MemberNumber user, Instant now, OwnerSink& sink) {
 }
 
 void Owner::publish_overdue(Instant now, OwnerSink& sink) {
-    std::vector<MemberNumber> due;
+    std::vector<std::pair<Instant, MemberNumber>> due;
     for (const auto& [user, deferred] : deferred_) {
         if (now - deferred.since >= settings_.publication_wait) {
-            due.push_back(user);
+            due.emplace_back(deferred.since, user);
         }
     }
-    for (const MemberNumber user : due) {
+    std::sort(due.begin(), due.end());  // where there is no room for all, who has waited longest
+    for (const auto& [since, user] : due) {
         if (!sink.has_room_to_publish(false)) {
             return;
         }

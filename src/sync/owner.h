@@ -99,7 +99,7 @@ class Owner {
     /// The quiet limits of which this owner was told.
     [[nodiscard]] std::size_t quiet() const { return quiet_.size(); }
     [[nodiscard]] bool owns(membership::Shard shard) const { return shards_[shard].owned; }
-    /// Datagrams with counters that went in or out in the last second.
+    /// The share of what may be sent and received that was used in the last second.
     void note_load(double load) { pacing_.note_second(settings_, load); }
     [[nodiscard]] std::uint8_t pace() const { return pacing_.tenths(); }
 
@@ -157,9 +157,10 @@ class Owner {
     [[nodiscard]] bool may_rest(const OwnedLimit& limit);
     void rest(std::uint32_t slot);
     void end_rests(Instant now);
-    void publish(OwnedLimit& limit, bool at_once, Instant now, OwnerSink& sink);
+    void publish(OwnedLimit& limit, bool urgent, Instant now, OwnerSink& sink);
     [[nodiscard]] bool crowded() const;
     void defer_publication(OwnedLimit& limit, Instant now);
+    void defer_publication(const LimitKey& key, OwnedCell& cell, Instant now);
     void publish_overdue(Instant now, OwnerSink& sink);
     void hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now, OwnerSink& sink);
     void ask_again(Instant now, OwnerSink& sink);

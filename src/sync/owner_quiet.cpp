@@ -1,6 +1,7 @@
 // What an owner does for quiet limits: it takes in what origins tell of them, wakes those that come
 // near their limit, and lets those fall quiet that have been far from it for seconds.
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -146,30 +147,31 @@ void Owner::order_to_wake(const LimitKey& key, bool all, OwnerSink& sink) {
     if (told == nullptr) {
         return;
     }
-    // Chosen first: an order to ourselves may come back as a delta at once. Those for whom there is
-    // no room are ordered when the limit is looked at again.
-    std::vector<QuietCell> chosen;
+    std::optional<QuietCell> own;
     for (QuietCell& cell : told->cells) {
         const bool asked = cell.orders > 0 || all;
-        if (!silence_.is_gone(cell.member) && !cell.no_room && asked && cell.orders <= kOrders) {
-            chosen.push_back(cell);
+        if (silence_.is_gone(cell.member) || cell.no_room || !asked) {
+            continue;
+        }
+        const bool is_own = silence_.id(cell.member) == self_;
+        if (!is_own && !sink.has_room_to_publish(true)) {
+            cell.orders = std::max<std::uint8_t>(cell.orders, 1);  // ordered at the next look
+            ++statistics_.orders_put_off;
+            continue;
+        }
+        ++cell.orders;
+        if (is_own) {
+            own = cell;
+        } else {
+            sink.send_order(silence_.id(cell.member), wake_order(key, cell.run, cell.admitted));
         }
     }
-    for (const QuietCell& each : chosen) {
-        if (!sink.has_room_to_publish(true)) {
-            break;
-        }
-        told = quiet_.find(key);
-        QuietCell* cell = told == nullptr ? nullptr : told->find(each.member);
-        if (cell != nullptr) {
-            ++cell->orders;
-            sink.send_order(silence_.id(each.member), wake_order(key, each.run, each.admitted));
-        }
-    }
-    if (told = quiet_.find(key); told != nullptr) {
-        std::erase_if(told->cells, [this](const QuietCell& cell) {
-            return cell.orders > kOrders || silence_.is_gone(cell.member);
-        });
+    std::erase_if(told->cells, [this](const QuietCell& cell) {
+        return cell.orders > kOrders || silence_.is_gone(cell.member);
+    });
+    if (own) {
+        // Last: it may come back as a delta at once, which changes the cells.
+        sink.send_order(self_, wake_order(key, own->run, own->admitted));
     }
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -123,6 +124,8 @@ class QuietLimits {
     void plan(std::uint32_t slot, double before, Instant now);
     [[nodiscard]] bool has_room(const QuietLimit& limit, const membership::Owners& owners,
                                 QuietSink& sink) const;
+    [[nodiscard]] bool waits_for_answer(std::uint32_t slot, const membership::Owners& owners,
+                                        Instant now, QuietSink& sink);
     void tell(std::uint32_t slot, const membership::Owners& owners, Instant now, QuietSink& sink);
     [[nodiscard]] QuietEntry entry_of(const QuietLimit& limit) const;
     // In quiet_limits.cpp.
@@ -149,6 +152,7 @@ class QuietLimits {
     std::vector<std::uint32_t> by_record_;
     std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
     DueQueue due_;  // when something may have to be told of a limit
+    std::vector<std::pair<std::uint32_t, Instant>> put_off_;  // only used within tick()
     std::size_t members_ = 1;
     std::size_t members_before_ = 1;  // the largest number in the half minute before
     std::size_t members_now_ = 1;     // and in the present one

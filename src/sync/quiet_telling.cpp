@@ -21,8 +21,8 @@ constexpr Duration kSendAgain = std::chrono::milliseconds(60);
 constexpr int kLongestBackOff = 9;  // doublings, to half a minute
 /// After so many entries in vain, which takes a minute, it waits until the limit is used again.
 constexpr std::uint8_t kMostTries = 11;
-/// After so many entries in vain, within a second, a full share is told to all owners. With 30 % of
-/// all packets lost that happens to one entry of sixty.
+/// After so many entries in vain a full share is told to all owners: within a second where answers
+/// do not take long. With 30 % of all packets lost that happens to one entry of sixty.
 constexpr std::uint8_t kTriesBeforeWaking = 6;
 /// In a tick so many are looked at that may have something to tell.
 constexpr std::size_t kToldPerTick = 2000;
@@ -85,15 +85,38 @@ void QuietLimits::tick(const membership::Owners& owners, Instant now, QuietSink&
         }
         const bool news = !limit.known || limit.leaves || limit.share.untold > border ||
                           limit.share.acknowledged < limit.sent || now - limit.told_at >= kSayAgain;
-        if (news && has_room(limit, owners, sink)) {
-            tell(*slot, owners, now, sink);
-        } else if (news) {
-            ++statistics_.quiet_put_off;
-            due_.add(*slot, now + kPutOff);
+        if (!news || waits_for_answer(*slot, owners, now, sink)) {
+            continue;
         }
+        if (has_room(limit, owners, sink)) {
+            tell(*slot, owners, now, sink);
+            continue;
+        }
+        ++statistics_.quiet_put_off;
+        put_off_.emplace_back(*slot, limit.share.untold > border ? now : now + kPutOff);
     }
+    for (const auto& [slot, when] : put_off_) {
+        due_.add(slot, when);
+    }
+    put_off_.clear();
     sweep(now);
     previous_tick_ = now;
+}
+
+/// Whether the last entry may still be confirmed. If so, the limit is due when that is over.
+bool QuietLimits::waits_for_answer(std::uint32_t slot, const membership::Owners& owners,
+                                   Instant now, QuietSink& sink) {
+    const QuietLimit& limit = slots_[slot];
+    const membership::OwnerList& list = owners.of(membership::shard_of(limit.key.quota));
+    if (limit.tries == 0 || list.empty()) {
+        return false;
+    }
+    const Duration wait = std::max(wait_after(limit.tries), sink.quiet_answer_wait(list.front()));
+    const bool waits = now - limit.sent_at < wait;
+    if (waits) {
+        due_.add(slot, limit.sent_at + wait);
+    }
+    return waits;
 }
 
 bool QuietLimits::has_room(const QuietLimit& limit, const membership::Owners& owners,
@@ -115,11 +138,6 @@ void QuietLimits::tell(std::uint32_t slot, const membership::Owners& owners, Ins
         return;
     }
     const gossip::MemberId& owner = list.front();
-    const Duration wait = std::max(wait_after(limit.tries), sink.quiet_answer_wait(owner));
-    if (limit.tries > 0 && now - limit.sent_at < wait) {
-        due_.add(slot, limit.sent_at + wait);
-        return;
-    }
     ++statistics_.quiet_sent;
     statistics_.quiet_resent += limit.tries > 0 ? 1U : 0U;
     limit.leaves = false;

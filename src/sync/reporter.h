@@ -114,6 +114,11 @@ class Reporter {
         std::uint32_t slot;
         std::uint32_t view;
         Need need;
+        double priority = 0;  // where there was no room for all
+        /// What may not wait for others: a leap, or an owner that was not asked yet.
+        [[nodiscard]] bool is_urgent(const OwnerView& of) const {
+            return need == Need::urgent || !of.asked();
+        }
     };
     /// The rounds of deltas to one owner: when the last one was sent, when the next one is allowed,
     /// and how many limits in use had a view of that owner.
@@ -128,6 +133,8 @@ class Reporter {
         gossip::MemberId owner;
         Need least;
         bool used = false;
+        bool full = false;             // no room for what can wait
+        bool full_for_urgent = false;  // no room at all
     };
     struct KeyHash {
         std::size_t operator()(const LimitKey& key) const { return hash(key); }
@@ -153,6 +160,7 @@ class Reporter {
     void send_due(Instant now, DeltaSink& sink);
     void leave_out_awaited(Instant now, DeltaSink& sink);
     [[nodiscard]] double priority(const Candidate& candidate, Instant now) const;
+    void sort_by_priority(Instant now);
     [[nodiscard]] std::vector<Opened> open_packets(Instant now);
     [[nodiscard]] static Opened* find_opened(std::vector<Opened>& all,
                                              const gossip::MemberId& owner) {

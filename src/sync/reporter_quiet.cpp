@@ -51,6 +51,10 @@ void Reporter::wake_quiet(const LimitKey& key, std::uint32_t run, double known, 
 }
 
 void Reporter::tell_woken(Instant now, DeltaSink& sink) {
+    if (woken_.empty()) {
+        return;
+    }
+    const bool put_off_before = put_off_;  // by the tick, whose candidates these are not
     candidates_.clear();
     for (const std::uint32_t slot : std::exchange(woken_, {})) {
         if (slots_[slot].awake && slots_[slot].looked == Instant{}) {
@@ -61,6 +65,7 @@ void Reporter::tell_woken(Instant now, DeltaSink& sink) {
         }
     }
     send_due(now, sink);
+    put_off_ = put_off_ || put_off_before;
 }
 
 void Reporter::let_fall_quiet(const gossip::MemberId& from, const QuietOrder& order, Instant now) {
@@ -88,6 +93,14 @@ void Reporter::fall_quiet(Instant now, DeltaSink& sink) {
         const auto counts = limit.awake ? limiter_.read(limit.ref, now) : std::nullopt;
         if (!counts) {
             continue;
+        }
+        const bool room =
+            std::all_of(limit.views.begin(), limit.views.end(), [&](const OwnerView& view) {
+                return view.owner() == self_ || sink.has_room_for_delta(view.owner(), true);
+            });
+        if (!room) {
+            ++statistics_.deltas_put_off;
+            continue;  // it stays awake, and its first owner says again that it may fall quiet
         }
         limit.advance(*counts, earliest(), now);
         for (OwnerView& view : limit.views) {

@@ -37,12 +37,18 @@ Duration Reporter::interval_of(std::size_t limits) const {
     return std::min(longest, settings_.minimum_interval * static_cast<Duration::rep>(1 + 2 * more));
 }
 
-/// Who has not answered yet is not asked again sooner than its answers have taken lately.
+/// Who has not answered yet is not asked again sooner than its answers have taken lately; but never
+/// so late that it would take this origin for silent.
 void Reporter::leave_out_awaited(Instant now, DeltaSink& sink) {
     std::erase_if(candidates_, [&](const Candidate& candidate) {
-        const OwnerView& view = slots_[candidate.slot].views[candidate.view];
-        return view.owner() != self_ && view.awaiting() &&
-               now - view.asked_at() < sink.delta_answer_wait(view.owner());
+        const SyncedLimit& limit = slots_[candidate.slot];
+        const OwnerView& view = limit.views[candidate.view];
+        if (view.owner() == self_ || !view.awaiting()) {
+            return false;
+        }
+        const Duration wait = std::min(sink.delta_answer_wait(view.owner()),
+                                       view.keep_alive(settings_, limit.own.rate));
+        return now - view.asked_at() < wait;
     });
 }
 
@@ -52,11 +58,20 @@ double Reporter::priority(const Candidate& candidate, Instant now) const {
     constexpr double kFirst = 100;
     const SyncedLimit& limit = slots_[candidate.slot];
     const OwnerView& view = limit.views[candidate.view];
-    if (candidate.need == Need::urgent || !view.asked()) {
-        return kFirst;
-    }
     const double low = std::max(limit.parameters.low, limit.own.typical);
-    return std::clamp(view.bucket().level / low, 0.0, 2.0) + to_seconds(now - view.asked_at());
+    const double level = view.heard() ? view.bucket().level : limit.own.believed_level;
+    const Instant since = view.asked() ? view.asked_at() : limit.woken;
+    return (candidate.is_urgent(view) ? kFirst : 0) + std::clamp(level / low, 0.0, 2.0) +
+           to_seconds(now - since);
+}
+
+void Reporter::sort_by_priority(Instant now) {
+    for (Candidate& candidate : candidates_) {
+        candidate.priority = priority(candidate, now);
+    }
+    std::stable_sort(
+        candidates_.begin(), candidates_.end(),
+        [](const Candidate& one, const Candidate& other) { return one.priority > other.priority; });
 }
 
 /// The owners to whom a packet goes in this tick, and the least need that rides along: what is
@@ -82,10 +97,7 @@ std::vector<Reporter::Opened> Reporter::open_packets(Instant now) {
 void Reporter::send_due(Instant now, DeltaSink& sink) {
     leave_out_awaited(now, sink);
     if (std::exchange(put_off_, false)) {
-        std::stable_sort(candidates_.begin(), candidates_.end(),
-                         [&](const Candidate& one, const Candidate& other) {
-                             return priority(one, now) > priority(other, now);
-                         });
+        sort_by_priority(now);
     }
     std::vector<Opened> opened = open_packets(now);
     for (const Candidate& candidate : candidates_) {
@@ -95,8 +107,10 @@ void Reporter::send_due(Instant now, DeltaSink& sink) {
         if (packet == nullptr || candidate.need < packet->least) {
             continue;
         }
-        const bool urgent = candidate.need == Need::urgent || !view.asked();
-        if (!sink.has_room_for_delta(view.owner(), urgent)) {
+        const bool urgent = candidate.is_urgent(view);
+        bool& full = urgent ? packet->full_for_urgent : packet->full;
+        full = full || !sink.has_room_for_delta(view.owner(), urgent);
+        if (full) {
             put_off_ = true;
             ++statistics_.deltas_put_off;
             continue;

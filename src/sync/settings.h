@@ -97,8 +97,8 @@ struct SyncSettings {
     /// The datagrams with counters a second, in each direction, above which an owner asks its
     /// origins for longer keep-alives.
     std::uint32_t datagrams_per_second = 5'000;
-    /// The bytes of counters that a member sends in a second at most. Above four fifths of it an
-    /// owner asks for longer keep-alives, too.
+    /// The bytes of counters that a member sends in a second at most, until it leaves. Above two
+    /// thirds of it an owner asks for longer keep-alives, too.
     double counter_bytes = 1'000'000;
 };
 

@@ -24,6 +24,7 @@ struct SyncStatistics {
     std::uint64_t quiet_sent = 0;  // entries of quiet limits
     std::uint64_t quiet_received = 0;
     std::uint64_t quiet_resent = 0;
+    std::uint64_t orders_put_off = 0;  // to wake
     std::uint64_t quiet_put_off = 0;
     std::uint64_t quiet_given_up = 0;  // how often an entry was sent no more, as nobody answered
     std::uint64_t woken = 0;           // limits that this member, as their owner, woke
@@ -58,7 +59,8 @@ struct SyncStatistics {
     std::uint64_t dropped_synced_limits = 0;  // the table of synced limits was full
     std::uint64_t dropped_owned_limits = 0;   // the table of owned limits was full
     std::uint64_t dropped_cells = 0;          // one limit had too many origins
-    std::uint64_t dropped_entries = 0;        // the datagram budget was used up
+    std::uint64_t dropped_entries = 0;        // the queue was full, or the receiver unknown
+    std::uint64_t dropped_datagrams = 0;      // the budget of counters was used up
     std::uint64_t refused_definitions = 0;    // the limiter had no room for the definitions
 };
 

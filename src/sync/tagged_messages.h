@@ -70,13 +70,13 @@ class TaggedMessages {
             ByteWriter head(bytes);
             write_delta_head(head, line.next_tag);
             line.open.assign(head.written().begin(), head.written().end());
-            filling_ += line.open.size();
+            filling_ += line.open.size() + gossip::kDatagramOverhead;
         }
         filling_ += entry.size();
         line.open.insert(line.open.end(), entry.begin(), entry.end());
         line.said.push_back(said);
     }
-    /// The bytes of the messages that are being filled.
+    /// The bytes of the messages that are being filled, each as a datagram of its own.
     [[nodiscard]] std::size_t filling() const { return filling_; }
     /// Sends what was added since the last call.
     void send_all(Instant now) {
@@ -86,10 +86,16 @@ class TaggedMessages {
             }
         }
     }
-    /// Whether one more message may be under way.
+    /// Whether one more entry may be sent: in the message that is being filled, or in another one.
     [[nodiscard]] bool has_room(const gossip::MemberId& to, Instant now) const {
-        const auto line = lines_.find(to);
-        return line == lines_.end() || line->second.waiting(now) < kWindow;
+        const auto found = lines_.find(to);
+        if (found == lines_.end()) {
+            return true;
+        }
+        const Line& line = found->second;
+        const bool fits =
+            line.open.empty() || line.open.size() + kMaximumEntrySize <= gossip::kMaximumPayload;
+        return line.waiting(now) + (fits ? 0 : 1) < kWindow;
     }
     /// How long this receiver is waited for before something is said again.
     [[nodiscard]] Duration answer_wait(const gossip::MemberId& to) const {
@@ -118,8 +124,7 @@ class TaggedMessages {
     }
     void forget(const gossip::MemberId& receiver) {
         if (const auto line = lines_.find(receiver); line != lines_.end()) {
-            WEIR_ASSERT(line->second.open.size() <= filling_);
-            filling_ -= line->second.open.size();
+            leave_out(line->second);
             lines_.erase(line);
         }
     }
@@ -154,12 +159,18 @@ class TaggedMessages {
                 [&](const Message& each) { return !each.answered && now - each.at < longest; }));
         }
     };
+    /// The message that is being filled counts no more.
+    void leave_out(const Line& line) {
+        if (!line.open.empty()) {
+            WEIR_ASSERT(line.open.size() + gossip::kDatagramOverhead <= filling_);
+            filling_ -= line.open.size() + gossip::kDatagramOverhead;
+        }
+    }
     void send(const gossip::MemberId& to, Line& line, Instant now) {
         if (!sink_.send(to, kType, line.open)) {
             dropped_ += line.said.size();
         }
-        WEIR_ASSERT(line.open.size() <= filling_);
-        filling_ -= line.open.size();
+        leave_out(line);
         line.open.clear();
         if (line.sent.size() == kRemembered) {
             line.sent.pop_front();

@@ -39,7 +39,11 @@ LimitKey key_of(std::string_view name, Duration period) {
 constexpr int kEdits = 20;
 
 struct Origin : DeltaSink, QuietSink {
-    void send_delta(const gossip::MemberId&, const DeltaEntry&) override {}
+    void send_delta(const gossip::MemberId&, const DeltaEntry& entry) override {
+        deltas.push_back(entry);
+        --room;
+    }
+    bool has_room_for_delta(const gossip::MemberId&, bool) override { return room > 0; }
     void send_quiet(const gossip::MemberId&, const QuietEntry& entry) override {
         told.push_back(entry);
         if (answers) {
@@ -77,6 +81,8 @@ struct Origin : DeltaSink, QuietSink {
     membership::Owners owners;
     HotTable hot{10};
     Side side;
+    std::vector<DeltaEntry> deltas;
+    int room = 1'000'000;  // for so many deltas
     std::vector<QuietEntry> told;
     bool answers = true;
     QuietLimits quiet{settings, limiter, Random(8), statistics};
@@ -215,6 +221,55 @@ TEST_CASE_FIXTURE(Origin, "a limit that waited for a place does not tell its who
     CHECK(limit->own.admitted <= 2);
     CHECK(limit->own.offered <= 50 * limiter::kRateWindow);
     CHECK(limit->own.rate <= 50);
+}
+
+TEST_CASE_FIXTURE(Origin, "without room for all, what is nearest to its limit is told first") {
+    const membership::Candidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
+    static_cast<void>(owners.recompute({&owner, 1}));
+    edit(quota("far", 100));
+    edit(quota("near", 100));
+    tick();
+    room = 0;
+    wake("far");
+    for (int i = 0; i < 40; ++i) {
+        use("near");
+    }
+    wake("near");
+    tick();
+    CHECK(deltas.empty());
+    CHECK(statistics.deltas_put_off >= 2);
+    reporter.tell_woken(now, *this);  // a message about others came in
+    room = 1;
+    tick();
+    REQUIRE(deltas.size() == 1);
+    CHECK(deltas.front().key == key_of("near", 1s));
+    room = 1;
+    tick();
+    REQUIRE(deltas.size() == 2);
+    CHECK(deltas.back().key == key_of("far", 1s));
+}
+
+TEST_CASE_FIXTURE(Origin, "a limit falls quiet when its owners can be told so") {
+    const membership::Candidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
+    static_cast<void>(owners.recompute({&owner, 1}));
+    edit(quota("a", 100));
+    tick();
+    wake("a");
+    tick();
+    const LimitKey key = key_of("a", 1s);
+    REQUIRE(reporter.find(key) != nullptr);
+    now += 3s;
+    const QuietOrder order{
+        .key = key, .kind = OrderKind::fall_quiet, .run = reporter.find(key)->run};
+    room = 0;
+    reporter.let_fall_quiet(owner.id, order, now);
+    tick();
+    CHECK(quiet.find(key) == nullptr);
+    room = 10;
+    reporter.let_fall_quiet(owner.id, order, now);
+    tick();
+    REQUIRE_FALSE(deltas.empty());
+    CHECK(quiet.find(key) != nullptr);
 }
 
 TEST_CASE("the load is that of the busier direction now, whichever was ahead before") {
