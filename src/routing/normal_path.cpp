@@ -42,6 +42,8 @@ std::string_view explanation(Ambiguity ambiguity) {
         case Ambiguity::several_doubts:
             return "The path mixes escaped slashes, backslashes, escaped backslashes or escaped "
                    "control bytes.";
+        case Ambiguity::doubtful_climb:
+            return "The path climbs out of a segment that can be read in several ways.";
         case Ambiguity::none:
             break;
     }
@@ -129,6 +131,10 @@ void NormalPath::add(std::string_view raw, std::size_t offset, PathRules rules, 
         }
         if (segments_.empty()) {
             return found(Ambiguity::above_root);
+        }
+        // For some programs this segment is two, or none, and ".." leads elsewhere.
+        if (segments_.back().doubtful) {
+            found(Ambiguity::doubtful_climb);
         }
         if (decode) {
             text_.resize(segments_.back().begin);

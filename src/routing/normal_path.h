@@ -33,6 +33,7 @@ enum class Ambiguity : std::uint8_t {
     escaped_backslash,    ///< "%5c" in the name of a bucket
     above_root,           ///< "/../a", if dot segments are resolved
     several_doubts,       ///< doubts of several kinds, which make more than two readings
+    doubtful_climb,       ///< "/a%2Fb/../c": how far ".." leads depends on the reading
 };
 /// One sentence for the client; empty for `none`.
 [[nodiscard]] std::string_view explanation(Ambiguity ambiguity);

@@ -157,9 +157,15 @@ class Matcher {
             }
         }
         const auto kept = scratch_.captures;
-        const bool same = other_reading() == index;
+        const bool same = other_reading() == index && captures_equal(compiled_.routes[index], kept);
         scratch_.captures = kept;
         return same ? std::string_view() : explanation(path.doubt());
+    }
+
+    /// Whether these captures give the quotas' names that the present ones give.
+    [[nodiscard]] bool captures_equal(const CompiledRoute& route, const Captures& others) const {
+        return std::all_of(route.captures.begin(), route.captures.end(),
+                           [&](std::size_t i) { return scratch_.captures[i] == others[i]; });
     }
 
     std::size_t other_reading() {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <rapidcheck.h>
+
 #include <cstdlib>
 
 #include "routing/routes.h"
@@ -90,6 +92,54 @@ TEST_CASE("an escaped slash may not lead around a narrower route") {
     }
     CHECK(names(routes, request("/api/t/ad%0Amin/x")) == "(ambiguous)");
     CHECK(names(routes, request("/api/t/ad%0Amino/x")) == "api");
+}
+
+TEST_CASE("a dot segment behind a doubtful one may not choose another quota") {
+    const auto api = route("/api/{tenant}/**", {"api/{tenant}"});
+    const auto any = route("/{tenant}/**", {"{tenant}"});
+    for (const auto* doubtful : {"x%2Fy", "x\\y", "x%5Cy", "x%0A", "%0A"}) {
+        CAPTURE(doubtful);
+        const auto segment = "/"s + doubtful;
+        CHECK(names({api}, request("/api/A" + segment + "/../../T/z")) == "(ambiguous)");
+        CHECK(names({api}, request("/api/A" + segment + "/z/../../../T")) == "(ambiguous)");
+        CHECK(names({any}, request("/A/B" + segment + "/../../T")) == "(ambiguous)");
+        CHECK(names({api}, request("/other" + segment + "/../../api/T")) == "(ambiguous)");
+        // Here it climbs out of another segment, which everybody finds.
+        CHECK(names({api}, request("/api/A" + segment + "/z/../w")) == "api/A");
+    }
+    const std::string target = "/api/A/x%2Fy/../T";
+    RoutingSettings settings;
+    settings.routes = {api};
+    CHECK(Routed(*compile(settings), request(target)).result.explanation ==
+          "The path climbs out of a segment that can be read in several ways.");
+    auto allowing = api;
+    allowing.allow_ambiguous_path = true;
+    CHECK(names({allowing}, request(target)) == "api/A");
+}
+
+TEST_CASE("both readings of a path that passes lead to the same quotas") {
+    const std::vector<RouteSettings> routes{route("/api/{tenant}/admin", {"admin/{tenant}"}),
+                                            route("/api/{tenant}/**", {"api/{tenant}"}),
+                                            route("/{kind}/{name}", {"{kind}/{name}"})};
+    const std::vector<std::string> parts{"/api", "/t",    "/admin", "/a", "/..", "/../..",
+                                         "/.",   "doubt", "/doubt", "/",  "b"};
+    // Each doubt, and what those read who do not take it for a part of its segment.
+    const std::vector<std::pair<std::string, std::string>> doubts{
+        {"%2F", "/"}, {"\\", "/"}, {"%5C", "/"}, {"%0A", ""}};
+    CHECK(rc::check("same names", [&] {
+        const auto chosen =
+            *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(parts));
+        const auto [written, read] = *rc::gen::elementOf(doubts);
+        std::string target = "/";
+        std::string other = "/";
+        for (const auto& part : chosen) {
+            const auto at = part.find("doubt");
+            target += part.substr(0, at) + (at == std::string::npos ? "" : written);
+            other += part.substr(0, at) + (at == std::string::npos ? "" : read);
+        }
+        const auto found = names(routes, request(target));
+        RC_ASSERT(found == "(ambiguous)" || found == names(routes, request(other)));
+    }));
 }
 
 TEST_CASE("weights") {
