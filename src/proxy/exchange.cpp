@@ -77,7 +77,9 @@ net::Task<ExchangeResult> Exchange::run() {
                 failure = co_await wait_for_restart();
             }
             if (failure != Ending::admitted) {
-                co_return ExchangeResult{.ending = failure, .error_status = status_of(failure)};
+                co_return ExchangeResult{.ending = failure,
+                                         .error_status = status_of(failure),
+                                         .reached_upstream = reached_upstream_};
             }
         }
         co_await transfer();

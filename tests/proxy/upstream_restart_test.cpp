@@ -66,7 +66,12 @@ TEST_CASE("26: while an upstream restarts requests wait, and get their answers")
 }
 
 TEST_CASE("a request whose pooled connection was closed by the restart waits, too") {
-    Fixture proxy(waiting(kPatience));
+    bool comes_back = true;
+    SUBCASE("and is answered") {}
+    SUBCASE("and stays charged if it waits in vain, because it was sent before") {
+        comes_back = false;
+    }
+    Fixture proxy(waiting(comes_back ? weir::Duration(kPatience) : 300ms));
     std::atomic<bool> go = false;
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         session.request();
@@ -82,9 +87,14 @@ TEST_CASE("a request whose pooled connection was closed by the restart waits, to
     proxy.upstream.stop_listening();
     go = true;
     REQUIRE(begun(proxy, 1));
-    proxy.upstream.listen_again();
-    CHECK(read_response(client)->status() == 200);
+    if (comes_back) {
+        proxy.upstream.listen_again();
+    }
+    CHECK(read_response(client)->status() == (comes_back ? 200 : 502));
+    CHECK(proxy[Ending::upstream_refused] == (comes_back ? 0 : 1));
     CHECK(proxy[Event::upstream_retried] == 1);
+    CHECK(proxy[Event::refunds] == 0);
+    CHECK(proxy.admitted("q") == 2);
 }
 
 TEST_CASE("when the time is over the answer is 502, and nothing stays charged") {
