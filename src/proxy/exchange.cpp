@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/restart_pauses.h"
+
 namespace weir::proxy {
 namespace {
 
 /// How many steps in a row one exchange may take before it is the turn of other connections; about
 /// half a megabyte.
 constexpr int kStepsPerTurn = 32;
-
-/// The pauses between two tries to connect to an upstream that restarts: the first one, and the
-/// longest. Each is twice as long as the one before.
-constexpr Duration kFirstPause = std::chrono::milliseconds(10);
-constexpr Duration kLongestPause = std::chrono::milliseconds(160);
 
 /// The status of the answer when there is no connection to the upstream; 0 for no answer.
 unsigned status_of(Ending failure) {
@@ -109,13 +106,14 @@ net::Task<Ending> Exchange::wait_for_restart() {
     settlement_.hold();
     const auto last = worker.loop().now() + longest;
     auto ending = Ending::upstream_refused;
-    for (auto wait = kFirstPause; ending == Ending::upstream_refused; wait *= 2) {
+    RestartPauses pauses;
+    while (ending == Ending::upstream_refused) {
         const auto left = last - worker.loop().now();
         if (left <= Duration::zero() || client_.stream.other_side_ended()) {
             break;
         }
-        const auto time = std::min(left, std::min(wait, kLongestPause));
-        ending = co_await pause(time);
+        const auto addresses = worker.snapshot()->settings.upstream.size();
+        ending = co_await pause(std::min(left, pauses.next(addresses)));
         if (ending == Ending::upstream_refused) {
             ending = co_await connect();
         }
