@@ -26,6 +26,13 @@ unsigned status_of(Ending failure) {
     }
 }
 
+/// Whether there may be a connection a little later, when the upstream has restarted. One that has
+/// just come back may be slow to accept, and others that have waited may have taken all places.
+bool may_pass(Ending failure) {
+    return failure == Ending::upstream_refused || failure == Ending::upstream_connect_timeout ||
+           failure == Ending::upstream_exhausted;
+}
+
 }  // namespace
 
 Exchange::Exchange(ClientSide& client, const SnapshotReference& snapshot, Upload& upload,
@@ -62,14 +69,8 @@ bool Exchange::may_retry() const {
 net::Task<ExchangeResult> Exchange::run() {
     auto& worker = client_.worker;
     for (;;) {
-        // A request that cannot be sent twice is worth a system call that asks whether the
-        // connection stands.
-        const bool once = !idempotent() || !upload_.body().done();
-        if (!retried_) {
-            upstream_ = worker.upstreams().take(once || upload_.body().payload() > 0);
-        }
-        if (!upstream_) {
-            auto failure = co_await connect();
+        if (!take_idle()) {
+            auto failure = co_await connect(Instant::max());
             if (failure == Ending::upstream_refused) {
                 failure = co_await wait_for_restart();
             }
@@ -91,6 +92,17 @@ net::Task<ExchangeResult> Exchange::run() {
     co_return result();
 }
 
+bool Exchange::take_idle() {
+    if (retried_) {
+        return false;
+    }
+    // A request that cannot be sent twice is worth a system call that asks whether the connection
+    // stands.
+    const bool once = !idempotent() || !upload_.body().done() || upload_.body().payload() > 0;
+    upstream_ = client_.worker.upstreams().take(once);
+    return upstream_ != nullptr;
+}
+
 net::Task<Ending> Exchange::wait_for_restart() {
     auto& worker = client_.worker;
     auto& counters = worker.mutable_counters();
@@ -105,17 +117,19 @@ net::Task<Ending> Exchange::wait_for_restart() {
     counters.count(Event::upstream_waits);
     settlement_.hold();
     const auto last = worker.loop().now() + longest;
+    const auto bound = last + snapshot_->settings.timeouts.connect;
     auto ending = Ending::upstream_refused;
     RestartPauses pauses;
-    while (ending == Ending::upstream_refused) {
+    while (may_pass(ending)) {
         const auto left = last - worker.loop().now();
         if (left <= Duration::zero() || client_.stream.other_side_ended()) {
             break;
         }
         const auto addresses = worker.snapshot()->settings.upstream.size();
-        ending = co_await pause(std::min(left, pauses.next(addresses)));
-        if (ending == Ending::upstream_refused) {
-            ending = co_await connect();
+        if (!co_await pause(std::min(left, pauses.next(addresses)))) {
+            ending = Ending::client_closed;
+        } else {
+            ending = take_idle() ? Ending::admitted : co_await connect(bound);
         }
     }
     worker.end_waiting();
@@ -125,18 +139,17 @@ net::Task<Ending> Exchange::wait_for_restart() {
     co_return ending;
 }
 
-net::Task<Ending> Exchange::pause(Duration time) {
+net::Task<bool> Exchange::pause(Duration time) {
     auto& loop = client_.worker.loop();
     net::Wait wait(loop, loop.now() + time,
                    {&client_.stream, net::Stream::kFailure | net::Stream::kEnd});
     client_.waiting = &wait;
     const auto waited = co_await wait;
     client_.waiting = nullptr;
-    const bool left = waited == net::WaitResult::interrupted || client_.stream.failed();
-    co_return left ? Ending::client_closed : Ending::upstream_refused;
+    co_return waited != net::WaitResult::interrupted && !client_.stream.failed();
 }
 
-net::Task<Ending> Exchange::connect() {
+net::Task<Ending> Exchange::connect(Instant bound) {
     auto& worker = client_.worker;
     // The addresses of now: an upstream that restarted may have come back at another one.
     const SnapshotReference current = worker.snapshot();
@@ -145,6 +158,7 @@ net::Task<Ending> Exchange::connect() {
     auto& memory = worker.address_memory();
     AddressMemory::Tried tried;
     auto ending = Ending::upstream_refused;
+    bool refused = false;
     // However many addresses are silent, connecting takes at most twice the timeout: each address
     // may take half of the time that is left.
     const auto last = worker.loop().now() + 2 * current->settings.timeouts.connect;
@@ -152,7 +166,9 @@ net::Task<Ending> Exchange::connect() {
         const auto index = choice->index;
         const auto now = worker.loop().now();
         tried.add(index);
-        ending = co_await connect_to(addresses[index], version, now + (last - now) / 2);
+        const auto deadline = std::min(now + (last - now) / 2, bound);
+        ending = co_await connect_to(addresses[index], version, deadline);
+        refused = refused || ending == Ending::upstream_refused;
         if (ending == Ending::admitted) {
             memory.succeeded(version, index);
         }
@@ -162,11 +178,12 @@ net::Task<Ending> Exchange::connect() {
         }
         memory.failed(version, index, worker.loop().now());
         // All others have failed just now and would probably be silent as well.
-        if (timed_out && choice->last_resort) {
+        if (timed_out && (choice->last_resort || worker.loop().now() >= bound)) {
             break;
         }
     }
-    co_return ending;
+    // One that refuses may be restarting, whatever the others do.
+    co_return refused&& may_pass(ending) ? Ending::upstream_refused : ending;
 }
 
 net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address, std::uint64_t version,

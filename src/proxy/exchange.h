@@ -46,13 +46,16 @@ class Exchange {
         upstream_slow
     };
 
-    /// Tries each address of the upstream once.
-    net::Task<Ending> connect();
-    /// Tries again to connect to an upstream that refuses, until it takes the connection, the
-    /// client leaves, or the time is over.
+    /// Takes an idle connection to the upstream, unless the request was sent on one before.
+    bool take_idle();
+    /// Tries each address of the upstream once, none of them beyond `bound`. Refused if one of them
+    /// refuses and none accepts.
+    net::Task<Ending> connect(Instant bound);
+    /// Tries again to connect to an upstream that refused, until there is a connection, the client
+    /// leaves, or the time is over. Gives the ending of the last try.
     net::Task<Ending> wait_for_restart();
-    /// Waits for this long. Anything but `upstream_refused` means that waiting is over.
-    net::Task<Ending> pause(Duration time);
+    /// Waits for this long; false if the client has left.
+    net::Task<bool> pause(Duration time);
     net::Task<Ending> connect_to(const net::SocketAddress& address, std::uint64_t version,
                                  Instant deadline);
     net::Task<void> transfer();

@@ -69,7 +69,7 @@ void FakeUpstream::serve(Session& session) {
 
 FakeUpstream::FakeUpstream(const std::string& path)
     : address_{.host = path.empty() ? "127.0.0.1" : "", .port = 0, .path = path} {
-    listen();
+    listen_again();
 }
 
 FakeUpstream::~FakeUpstream() {
@@ -85,7 +85,7 @@ FakeUpstream::~FakeUpstream() {
     }
 }
 
-void FakeUpstream::listen() {
+void FakeUpstream::listen(std::chrono::milliseconds silence) {
     auto listener = net::listen_on(net::resolve(address_)->front());
     if (!listener) {
         throw std::runtime_error(listener.error().message);
@@ -95,8 +95,11 @@ void FakeUpstream::listen() {
         address_.port = net::to_endpoint(*net::local_address(listener_.get())).port;
     }
     held_.reset();
+    if (silence.count() > 0) {
+        ::listen(listener_.get(), 1);
+    }
     stopping_ = false;
-    acceptor_ = std::thread([this] { accept_loop(); });
+    acceptor_ = std::thread([this, silence] { accept_loop(silence); });
 }
 
 void FakeUpstream::stop_listening() {
@@ -114,7 +117,9 @@ void FakeUpstream::stop_accepting() {
     listener_.reset();
 }
 
-void FakeUpstream::listen_again() { listen(); }
+void FakeUpstream::listen_again() { listen(std::chrono::milliseconds(0)); }
+
+void FakeUpstream::listen_again_slowly(std::chrono::milliseconds silence) { listen(silence); }
 
 void FakeUpstream::set_script(Script script) {
     const std::lock_guard lock(mutex_);
@@ -126,7 +131,8 @@ std::vector<Message> FakeUpstream::heads() const {
     return heads_;
 }
 
-void FakeUpstream::accept_loop() {
+void FakeUpstream::accept_loop(std::chrono::milliseconds silence) {
+    std::this_thread::sleep_for(silence);
     while (!stopping_) {
         pollfd item{.fd = listener_.get(), .events = POLLIN, .revents = 0};
         if (::poll(&item, 1, 10) <= 0) {

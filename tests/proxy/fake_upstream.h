@@ -4,6 +4,7 @@
 // arrived.
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <list>
 #include <memory>
@@ -57,14 +58,16 @@ class FakeUpstream {
     /// listen_again().
     void stop_listening();
     void listen_again();
+    /// The same, but the backlog holds hardly a connection, and none is accepted for so long.
+    void listen_again_slowly(std::chrono::milliseconds silence);
 
     /// Answers each request with 200 and "ok".
     static void serve(Session& session);
 
   private:
-    void listen();
+    void listen(std::chrono::milliseconds silence);
     void stop_accepting();
-    void accept_loop();
+    void accept_loop(std::chrono::milliseconds silence);
     void run_session(net::FileDescriptor descriptor);
 
     net::Address address_;

@@ -96,6 +96,22 @@ TEST_CASE(
     CHECK(proxy[Ending::upstream_connect_timeout] == 2);
 }
 
+TEST_CASE("26: one address that refuses is waited for, although another is silent") {
+    FakeUpstream gone;
+    gone.stop_listening();
+    const FullBacklog full;
+    Fixture::Options options;
+    options.upstream = {weir::net::resolve(gone.address())->front(), full.address()};
+    options.snapshot.timeouts.connect = 250ms;
+    options.snapshot.timeouts.upstream_restart = kPatience;
+    Fixture proxy(std::move(options));
+    auto client = proxy.connect();
+    client.send(kGet);
+    REQUIRE(eventually([&] { return proxy[Event::upstream_waits] == 1; }));
+    gone.listen_again();
+    CHECK(read_response(client)->status() == 200);
+}
+
 TEST_CASE("26: silent addresses leave time for one behind them that is not") {
     const FullBacklog full;
     FakeUpstream alive;

@@ -34,6 +34,23 @@ weir::Duration time_of(const std::function<void()>& work) {
     return std::chrono::steady_clock::now() - begin;
 }
 
+std::vector<SocketIo> asking(const Fixture& proxy, int clients) {
+    std::vector<SocketIo> all;
+    for (int i = 0; i < clients; ++i) {
+        all.push_back(proxy.connect());
+        all.back().send(kGet);
+    }
+    return all;
+}
+
+void check_served(std::vector<SocketIo>& clients) {
+    for (auto& client : clients) {
+        const auto answer = read_response(client);
+        REQUIRE(answer);
+        CHECK(answer->status() == 200);
+    }
+}
+
 bool begun(const Fixture& proxy, std::uint64_t waits) {
     return eventually([&] { return proxy[Event::upstream_waits] == waits; });
 }
@@ -52,11 +69,7 @@ TEST_CASE("26: while an upstream restarts requests wait, and get their answers")
     REQUIRE(eventually([&] { return proxy[Event::upstream_connect_errors] > 40; }));
     CHECK(proxy.statistics().inflight_requests() == 20);
     proxy.upstream.listen_again();
-    for (auto& client : clients) {
-        const auto answer = read_response(client);
-        REQUIRE(answer);
-        CHECK(answer->status() == 200);
-    }
+    check_served(clients);
     CHECK(proxy.upstream.requests() == 20);
     CHECK(proxy.upstream.heads().back().method() == "POST");
     CHECK(proxy[Ending::admitted] == 20);
@@ -113,11 +126,7 @@ TEST_CASE("when the time is over the answer is 502, and nothing stays charged") 
 TEST_CASE("beyond limits.waiting requests get 502 at once, and places become free again") {
     Fixture proxy(waiting(kPatience, 2));
     proxy.upstream.stop_listening();
-    std::vector<SocketIo> clients;
-    for (int i = 0; i < 2; ++i) {
-        clients.push_back(proxy.connect());
-        clients.back().send(kGet);
-    }
+    auto clients = asking(proxy, 2);
     REQUIRE(begun(proxy, 2));
     for (int i = 0; i < 3; ++i) {
         CHECK(proxy.get("/").status() == 502);
@@ -154,6 +163,61 @@ TEST_CASE("a client that leaves stops waiting") {
     }
     CHECK(proxy[Event::refunds] == 1);
     CHECK(proxy.upstream.requests() == 0);
+}
+
+TEST_CASE("requests go on waiting for an upstream that listens again and is slow to accept") {
+    auto options = waiting(kPatience);
+    options.snapshot.timeouts.connect = 250ms;
+    Fixture proxy(options);
+    proxy.upstream.stop_listening();
+    auto clients = asking(proxy, 20);
+    REQUIRE(begun(proxy, 20));
+    proxy.upstream.listen_again_slowly(600ms);
+    check_served(clients);
+    CHECK(proxy[Event::upstream_connect_timeouts] > 0);
+    CHECK(proxy[Event::upstream_waits_served] == 20);
+    CHECK(proxy[Event::refunds] == 0);
+}
+
+TEST_CASE("requests that wait share the connections that limits.upstream_connections allows") {
+    auto options = waiting(kPatience);
+    options.snapshot.limits.upstream_connections = 1;
+    Fixture proxy(options);
+    proxy.upstream.stop_listening();
+    std::vector<SocketIo> clients;
+    for (std::uint64_t busy = 0; clients.size() < 5;) {
+        auto client = std::move(asking(proxy, 1)[0]);
+        const auto waits = [&] { return proxy[Event::upstream_waits] > clients.size(); };
+        const auto refused = [&] { return proxy.statistics()[Ending::upstream_exhausted] > busy; };
+        REQUIRE(eventually([&] { return waits() || refused(); }));
+        if (waits()) {
+            clients.push_back(std::move(client));
+        } else {
+            ++busy;  // the one connection was in use for somebody else's try
+        }
+    }
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        while (session.request()) {
+            std::this_thread::sleep_for(200ms);  // longer than others pause
+            session.answer(200, "ok");
+        }
+    });
+    proxy.upstream.listen_again();
+    check_served(clients);
+    CHECK(proxy[Event::upstream_waits_served] == 5);
+    CHECK(proxy.upstream.connections() == 1);
+}
+
+TEST_CASE("when the time is over while nothing accepts, the last try decides: 504") {
+    auto options = waiting(500ms);
+    options.snapshot.timeouts.connect = 200ms;
+    Fixture proxy(options);
+    proxy.upstream.stop_listening();
+    auto clients = asking(proxy, 8);
+    REQUIRE(begun(proxy, 8));
+    proxy.upstream.listen_again_slowly(2s);
+    REQUIRE(eventually([&] { return proxy[Ending::upstream_connect_timeout] > 0; }));
+    CHECK(proxy[Event::upstream_waits] == 8);
 }
 
 TEST_CASE("an upstream that comes back at another address is found") {
