@@ -126,6 +126,7 @@ node::ConfigSource ConfigFlags::source() const {
 std::vector<std::pair<std::string, std::string>> misspelt_variables() {
     const std::vector<std::string> known = known_variables();
     std::vector<std::string_view> ends;
+    ends.reserve(known.size());
     for (const std::string_view name : known) {
         ends.push_back(name.substr(kPrefix.size()));
     }

@@ -70,7 +70,7 @@ std::string plain(std::string_view text) {
 /// Cuts the digits and points at the front off.
 std::string cut_number(std::string& text) {
     const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
-    const std::string number = text.substr(0, end);
+    std::string number = text.substr(0, end);
     text.erase(0, end);
     return number;
 }

@@ -12,11 +12,15 @@ from test_command_line import WEIR, weir
 BUILD = WEIR.parent.parent
 
 
+def install(prefix, **variables):
+    subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix, "--component", "program"], check=True,
+                   capture_output=True, timeout=60, env=os.environ | variables)
+
+
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
     path = tmp_path_factory.mktemp("prefix")
-    subprocess.run(["cmake", "--install", BUILD, "--prefix", path, "--component", "program"], check=True,
-                   capture_output=True, timeout=60)
+    install(path)
     return path
 
 
@@ -24,6 +28,20 @@ def test_the_files(prefix):
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     assert files == {"bin/weir", "share/man/man1/weir.1", "lib/systemd/system/weir.service", "etc/weir/weir.yaml",
                      "etc/weir/limits.yaml", "share/bash-completion/completions/weir"}
+
+
+@pytest.mark.parametrize("name", ["weir.yaml", "limits.yaml"])
+def test_a_changed_file_of_settings_stays_as_it_is(tmp_path, name):
+    install("/usr", DESTDIR=str(tmp_path))
+    folder = next(path.parent for path in tmp_path.rglob("weir.yaml"))
+    assert {path.name for path in folder.iterdir()} == {"weir.yaml", "limits.yaml"}
+    ours = (folder / name).read_bytes()
+    (folder / name).write_bytes(b"# the operator's\n")
+    install("/usr", DESTDIR=str(tmp_path))
+    assert (folder / name).read_bytes() == b"# the operator's\n"
+    (folder / name).unlink()
+    install("/usr", DESTDIR=str(tmp_path))
+    assert (folder / name).read_bytes() == ours
 
 
 def test_the_installed_settings_are_valid(prefix):
@@ -44,6 +62,7 @@ def test_the_man_page_names_each_command(prefix):
 def test_the_unit(prefix, tmp_path):
     text = (prefix / "lib/systemd/system/weir.service").read_text()
     assert "@" not in text and "ExecStart=/" in text
+    assert "ExecStartPre" not in text  # a bad quota file does not keep the service from starting
     if not shutil.which("systemd-analyze"):
         pytest.skip("no systemd-analyze")
     # The paths of this prefix, where the program is.
