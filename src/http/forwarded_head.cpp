@@ -49,6 +49,15 @@ FieldIds misplaced_framing(unsigned status) {
     return misplaced;
 }
 
+/// Whether a field of this identity is passed on, and not dropped because Connection names it.
+bool passes(const Fields& fields, FieldId id) {
+    auto i = fields.find(id);
+    while (i != Fields::kNone && fields[i].dropped) {
+        i = fields.find(id, i + 1);
+    }
+    return i != Fields::kNone;
+}
+
 }  // namespace
 
 void ForwardedHead::begin() {
@@ -184,12 +193,12 @@ void ForwardedHead::host_of_old_client(const RequestHead& head, std::string_view
 void ForwardedHead::forwarded_fields(const RequestHead& head, const RequestForwarding& forwarding) {
     const auto& fields = head.fields();
     forwarded_for(fields, forwarding);
-    if (!forwarding.keep_forwarded || !fields.contains(FieldId::x_forwarded_proto)) {
+    if (!forwarding.keep_forwarded || !passes(fields, FieldId::x_forwarded_proto)) {
         add("X-Forwarded-Proto: ");
         add(forwarding.scheme.substr(0, kMaxScheme));
         add("\r\n");
     }
-    const bool kept = forwarding.keep_forwarded && fields.contains(FieldId::x_forwarded_host);
+    const bool kept = forwarding.keep_forwarded && passes(fields, FieldId::x_forwarded_host);
     if (!kept && !head.host().empty()) {
         add("X-Forwarded-Host: ");
         add(head.host());
@@ -214,7 +223,7 @@ void ForwardedHead::forwarded_for(const Fields& fields, const RequestForwarding&
     if (forwarding.keep_forwarded) {
         for (auto i = fields.find(FieldId::x_forwarded_for); i != Fields::kNone;
              i = fields.find(FieldId::x_forwarded_for, i + 1)) {
-            if (fields.value(i).empty()) {
+            if (fields.value(i).empty() || fields[i].dropped) {
                 continue;
             }
             separate();
@@ -282,7 +291,7 @@ void ForwardedHead::build(const ResponseHead& head, const ResponseForwarding& fo
     }
     if (!head.is_interim()) {
         // RFC 9110, 6.6.1. Caches behind weir reckon an answer's age from it.
-        if (!forwarding.date.empty() && !head.fields().contains(FieldId::date)) {
+        if (!forwarding.date.empty() && !passes(head.fields(), FieldId::date)) {
             add("Date: ");
             add(forwarding.date);
             add("\r\n");

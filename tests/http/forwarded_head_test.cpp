@@ -114,6 +114,19 @@ TEST_CASE("X-Forwarded fields of clients that are not trusted are replaced") {
     CHECK(forward(with(""), forwarding).find("X-Forwarded-For") == std::string::npos);
 }
 
+TEST_CASE("what Connection names is replaced by what weir adds to a message without it") {
+    const RequestForwarding forwarding{
+        .client_address = "10.0.0.9", .keep_forwarded = true, .via = false, .request_id = false};
+    CHECK(forward(with("X-Forwarded-Proto: https\r\nX-Forwarded-Host: h\r\n"
+                       "X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 2.2.2.2\r\n"
+                       "Connection: x-forwarded-proto, x-forwarded-host, x-forwarded-for\r\n"),
+                  forwarding) == with("X-Forwarded-For: 10.0.0.9\r\nX-Forwarded-Proto: http\r\n"
+                                      "X-Forwarded-Host: a.example\r\n"));
+    const ResponseForwarding dated{.via = false, .date = "Sun, 06 Nov 1994 08:49:37 GMT"};
+    CHECK(answer("HTTP/1.1 204 No\r\nDate: 0\r\nConnection: date\r\n\r\n", dated) ==
+          "HTTP/1.1 204 No\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n");
+}
+
 TEST_CASE("a valid X-Request-Id is kept, another one replaced") {
     RequestForwarding forwarding{.forwarded = false, .via = true};
     CHECK(forward(with("X-Request-Id: abc-1\r\n"), forwarding) ==
