@@ -122,8 +122,8 @@ class QuietLimits {
     };
     // In quiet_telling.cpp.
     void plan(std::uint32_t slot, double before, Instant now);
-    [[nodiscard]] bool has_room(const QuietLimit& limit, const membership::Owners& owners,
-                                QuietSink& sink) const;
+    [[nodiscard]] static bool has_room(const QuietLimit& limit, bool urgent,
+                                       const membership::Owners& owners, QuietSink& sink);
     [[nodiscard]] bool waits_for_answer(std::uint32_t slot, const membership::Owners& owners,
                                         Instant now, QuietSink& sink);
     void tell(std::uint32_t slot, const membership::Owners& owners, Instant now, QuietSink& sink);

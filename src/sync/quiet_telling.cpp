@@ -76,24 +76,24 @@ void QuietLimits::tick(const membership::Owners& owners, Instant now, QuietSink&
         }
         QuietLimit& limit = slots_[*slot];
         limit.share.advance(limit.rate, shares(), now);
-        const double border = silent_share(limit.low, shares());
-        if (limit.tries >= kTriesBeforeWaking && limit.share.untold > border) {
+        const bool full = limit.share.untold > silent_share(limit.low, shares());
+        if (limit.tries >= kTriesBeforeWaking && full) {
             has_to_wake.push_back(limit.key);
             if (!limit.no_room) {
                 continue;
             }
         }
-        const bool news = !limit.known || limit.leaves || limit.share.untold > border ||
+        const bool news = !limit.known || limit.leaves || full ||
                           limit.share.acknowledged < limit.sent || now - limit.told_at >= kSayAgain;
         if (!news || waits_for_answer(*slot, owners, now, sink)) {
             continue;
         }
-        if (has_room(limit, owners, sink)) {
+        if (has_room(limit, full, owners, sink)) {
             tell(*slot, owners, now, sink);
             continue;
         }
         ++statistics_.quiet_put_off;
-        put_off_.emplace_back(*slot, limit.share.untold > border ? now : now + kPutOff);
+        put_off_.emplace_back(*slot, full ? now : now + kPutOff);
     }
     for (const auto& [slot, when] : put_off_) {
         due_.add(slot, when);
@@ -119,10 +119,9 @@ bool QuietLimits::waits_for_answer(std::uint32_t slot, const membership::Owners&
     return waits;
 }
 
-bool QuietLimits::has_room(const QuietLimit& limit, const membership::Owners& owners,
-                           QuietSink& sink) const {
+bool QuietLimits::has_room(const QuietLimit& limit, bool urgent, const membership::Owners& owners,
+                           QuietSink& sink) {
     const membership::OwnerList& list = owners.of(membership::shard_of(limit.key.quota));
-    const bool urgent = limit.share.untold > silent_share(limit.low, shares());
     return list.empty() || sink.has_room_for_quiet(list.front(), urgent);
 }
 
