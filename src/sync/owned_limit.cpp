@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "sync/run_number.h"
 
 namespace weir::sync {
 namespace {
@@ -186,6 +187,9 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
     }
     OwnedCell& cell = *place(from);
     const bool new_run = cell.counts.run != delta.run;
+    if (began_before(delta.run, cell.counts.run) && now - cell.heard < kLatestPacket) {
+        return DeltaOutcome::old;
+    }
     const double seconds = to_seconds(new_run ? delta.run_age : now - cell.heard);
     bool lie = false;
     if (const auto founded = unfounded_rate(cell, delta, seconds)) {

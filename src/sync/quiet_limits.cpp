@@ -26,12 +26,9 @@ QuietLimits::QuietLimits(const SyncSettings& settings, limiter::Limiter& limiter
     : settings_(settings),
       limiter_(limiter),
       random_(random),
+      runs_(random_),
       statistics_(statistics),
       ledger_(ledger) {}
-
-std::uint32_t QuietLimits::draw_run() {
-    return static_cast<std::uint32_t>(random_.below(kLargestIdentity)) + 1;
-}
 
 void QuietLimits::set_members(std::size_t count, Instant now) {
     if (now - half_minute_ >= kHalfMinute) {
@@ -105,7 +102,7 @@ void QuietLimits::count(QuietLimit& limit, const limiter::UnviewedCounts& counts
 
 /// Begins a new run with what no owner has confirmed of the former one.
 void QuietLimits::begin_run(QuietLimit& limit) {
-    limit.run = draw_run();
+    limit.run = runs_.next();
     limit.share.admitted = limit.share.untold;
     limit.share.acknowledged = limit.share.excess = limit.sent = 0;
 }
@@ -178,7 +175,7 @@ std::optional<std::uint32_t> QuietLimits::place(const LimitKey& key, Instant now
     free_.pop_back();
     slots_[slot] = QuietLimit{};
     slots_[slot].key = key;
-    slots_[slot].run = draw_run();
+    slots_[slot].run = runs_.next();
     by_key_.emplace(key, slot);
     return slot;
 }

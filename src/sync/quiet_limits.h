@@ -22,6 +22,7 @@
 #include "sync/falling_rate.h"
 #include "sync/messages.h"
 #include "sync/quiet_share.h"
+#include "sync/run_number.h"
 #include "sync/settings.h"
 #include "sync/statistics.h"
 #include "sync/weight_ledger.h"
@@ -138,11 +139,11 @@ class QuietLimits {
     [[nodiscard]] bool may_go(const QuietLimit& limit, Instant now) const;
     void remove(std::uint32_t slot);
     void sweep(Instant now);
-    [[nodiscard]] std::uint32_t draw_run();
 
     const SyncSettings& settings_;
     limiter::Limiter& limiter_;
     Random random_;
+    RunNumbers runs_;
     SyncStatistics& statistics_;
     WeightLedger* ledger_;
 

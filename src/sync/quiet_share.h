@@ -30,6 +30,11 @@ namespace weir::sync {
 /// Up to this level of its share an origin may say nothing.
 [[nodiscard]] inline double silent_share(double low, double shares) { return low / (2 * shares); }
 
+/// First use is told within this time at the latest, and sooner where the limit could fill by then.
+inline constexpr Duration kFirstUse = std::chrono::seconds(1);
+/// An origin that goes on using a limit says so at least so often, so that the owner can wake it.
+inline constexpr Duration kSayAgain = std::chrono::seconds(30);
+
 /// What an origin keeps of its own admitted weight under a quiet limit. Weights are those of the
 /// limit's unit, `shares` is shares_among().
 struct QuietShare {

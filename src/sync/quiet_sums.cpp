@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sync/reckoning.h"
+#include "sync/run_number.h"
 
 namespace weir::sync {
 namespace {
@@ -19,6 +20,22 @@ constexpr double kUncertainRequests = 1.5;
 constexpr double kUncertainDeviations = 2;
 /// The table is swept in about this many ticks.
 constexpr std::size_t kSumSweepTicks = 6000;
+
+/// Makes a cell for a run that is not known here, without taking in what its entry tells. Only what
+/// no owner has confirmed is new: the rest is in the level that a former first owner handed over.
+void begin_run(QuietCell& cell, const QuietEntry& entry, Instant now) {
+    if (cell.run == entry.run) {
+        return;
+    }
+    cell = {.member = cell.member, .run = entry.run};
+    cell.admitted = std::max(0.0, entry.admitted - entry.fresh);
+    cell.told_at = now;
+}
+
+/// Whether the entry is of a former run and came after one of the present run.
+bool is_late(const QuietCell& cell, const QuietEntry& entry, Instant now) {
+    return began_before(entry.run, cell.run) && now - cell.told_at < kLatestPacket;
+}
 
 }  // namespace
 
@@ -49,9 +66,11 @@ void QuietTold::advance(double shares, Instant now) {
     const double seconds = std::max(0.0, to_seconds(now - sum.at));
     double expected = 0;
     for (QuietCell& cell : cells) {
-        // Who had admitted more than this would have told.
-        const double most = silent_share(low, shares) +
-                            rate / (2 * shares) * to_seconds(now - cell.told_at) - cell.expected;
+        // Who had admitted more than this would have told, and so would have who went on for
+        // longer.
+        const double silent = to_seconds(std::min(now - cell.told_at, kSayAgain + kFirstUse));
+        const double most =
+            silent_share(low, shares) + rate / (2 * shares) * silent - cell.expected;
         const double more = std::clamp(cell.steady * seconds, 0.0, std::max(0.0, most));
         cell.expected += more;
         expected += more;
@@ -75,7 +94,9 @@ double QuietTold::level() const {
         const double chance = kUncertainRequests + kUncertainDeviations * std::sqrt(counts);
         untold += cell.expected - counts + std::min(counts, chance);
     }
-    return std::max({sum.full, handed.full, std::max(sum.reckoned, handed.reckoned) - untold});
+    // Sum and shares together bound the fleet's bucket, whatever is expected.
+    const double reckoned = std::max(sum.reckoned, handed.reckoned) - untold;
+    return std::max({sum.full, handed.full, std::min(reckoned, bound() + low / 2)});
 }
 
 double QuietTold::rates(Instant now) const {
@@ -126,7 +147,7 @@ QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instan
         return nullptr;
     }
     const bool known = cell->run == entry.run;
-    if (known && entry.admitted < cell->admitted) {
+    if ((known && entry.admitted < cell->admitted) || is_late(*cell, entry, now)) {
         return told;  // older than what is known
     }
     // At first sight all that no owner has confirmed is new.
@@ -197,11 +218,8 @@ const QuietCell* QuietSums::note_asleep(MemberNumber from, const QuietEntry& ent
     if (cell == nullptr) {
         return nullptr;
     }
-    if (cell->run != entry.run) {
-        *cell = {};
-        cell->member = from;
-        cell->run = entry.run;
-        cell->told_at = now;
+    if (!is_late(*cell, entry, now)) {
+        begin_run(*cell, entry, now);
     }
     cell->orders = 1;
     told->told_at = now;
@@ -215,13 +233,10 @@ std::optional<double> QuietSums::receive_beside(MemberNumber from, const QuietEn
     if (cell == nullptr) {
         return std::nullopt;
     }
-    if (cell->run != entry.run) {
-        *cell = {};
-        cell->member = from;
-        cell->run = entry.run;
-        // What a former first owner had confirmed is in the level that it handed over.
-        cell->admitted = std::max(0.0, entry.admitted - entry.fresh);
+    if (is_late(*cell, entry, now)) {
+        return 0;
     }
+    begin_run(*cell, entry, now);
     const double increase = std::max(0.0, entry.admitted - cell->admitted);
     cell->admitted += increase;
     cell->rate = entry.rate;

@@ -10,11 +10,7 @@ namespace {
 
 /// What has to be told soon waits for others up to the next multiple of this time.
 constexpr Duration kTellingRound = std::chrono::milliseconds(50);
-/// First use is told within this time at the latest, and sooner where the limit could fill by then.
-constexpr Duration kFirstUse = std::chrono::seconds(1);
 constexpr double kFirstUseShare = 0.25;  // of the time in which the rate fills `low`
-/// An origin that goes on using a limit says so at least so often, so that the owner can wake it.
-constexpr Duration kSayAgain = std::chrono::seconds(30);
 /// An entry without a confirmation is sent again after this time; after the second one each waits
 /// twice as long as the one before.
 constexpr Duration kSendAgain = std::chrono::milliseconds(60);

@@ -38,15 +38,12 @@ Reporter::Reporter(const SyncSettings& settings, limiter::Limiter& limiter, cons
       side_(side),
       quiet_(quiet),
       random_(random),
+      runs_(random_),
       statistics_(statistics),
       ledger_(ledger) {}
 
-std::uint32_t Reporter::draw_run() {
-    return static_cast<std::uint32_t>(random_.below(kLargestIdentity)) + 1;
-}
-
 void Reporter::begin_run(SyncedLimit& limit, const limiter::LocalCounts& base, Instant now) {
-    limit.begin_run(draw_run(), base, now);
+    limit.begin_run(runs_.next(), base, now);
     if (ledger_ != nullptr) {
         ledger_->run_began(limit.key, limit.run);
     }

@@ -23,6 +23,7 @@
 #include "sync/hot_table.h"
 #include "sync/owner.h"
 #include "sync/quiet_limits.h"
+#include "sync/run_number.h"
 #include "sync/statistics.h"
 #include "sync/synced_limit.h"
 
@@ -176,13 +177,12 @@ class Reporter {
     void sweep(Instant now);
     [[nodiscard]] static bool can_be(const SyncedLimit& limit, const HotEntry& entry);
     [[nodiscard]] Instant earliest() const;
-    [[nodiscard]] std::uint32_t draw_run();
-
     const SyncSettings& settings_;
     limiter::Limiter& limiter_;
     const Side& side_;
     QuietLimits& quiet_;
     Random random_;
+    RunNumbers runs_;
     SyncStatistics& statistics_;
     WeightLedger* ledger_;
     gossip::MemberId self_;

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "sync/run_number.h"
+
 namespace weir::sync {
 namespace {
 
@@ -36,6 +38,28 @@ TEST_CASE("of one run, what follows never falls in anything") {
     CHECK_FALSE(follows({7, 4, 3, 10}, earlier));
     CHECK_FALSE(follows({7, 6, 1, 10}, earlier));
     CHECK_FALSE(follows({7, 6, 3, 8}, earlier));
+}
+
+TEST_CASE("each run of a process began before the next ones, also where the numbers come around") {
+    Random random(1);
+    RunNumbers numbers(random);
+    std::uint32_t before = numbers.next();
+    bool around = false;
+    for (std::uint32_t i = 0; i < kLargestIdentity + 2; ++i) {
+        const std::uint32_t run = numbers.next();
+        around = around || run < before;
+        if (run == 0 || run > kLargestIdentity || !began_before(before, run) ||
+            began_before(run, before) || began_before(run, run)) {
+            FAIL("run " << run << " after " << before);
+        }
+        before = run;
+    }
+    CHECK(around);
+    CHECK_FALSE(began_before(0, 5));
+    CHECK_FALSE(began_before(5, 0));
+    CHECK(began_before(5, 5 + (1U << 20U)));
+    CHECK_FALSE(began_before(5, 6 + (1U << 20U)));
+    CHECK(began_before(kLargestIdentity, 1));
 }
 
 }  // namespace

@@ -144,6 +144,27 @@ TEST_CASE_FIXTURE(Fixture, "a new run takes the old one's rate away") {
     CHECK(limit.bucket.level == doctest::Approx(before + 20));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a delta of a former run that comes late changes nothing") {
+    stop_draining(limit);
+    now += 5s;
+    DeltaEntry former = delta(10, 10, 50);
+    receive(1, former);
+    DeltaEntry present = delta(20, 20, 30);
+    present.run = former.run + 1;
+    CHECK(receive(1, present) == DeltaOutcome::counted);
+    CHECK(limit.bucket.level == doctest::Approx(30));
+    now += 9s;
+    former.admitted = former.offered = 15;
+    CHECK(receive(1, former) == DeltaOutcome::old);
+    present.admitted = present.offered = 21;
+    CHECK(receive(1, present) == DeltaOutcome::counted);
+    CHECK(limit.find(1)->counts.admitted == 21);
+    CHECK(limit.find(1)->counts.run == present.run);
+    // No packet is as late as this: the origin's numbers have come around.
+    now += 11s;
+    CHECK(receive(1, former) == DeltaOutcome::counted);
+}
+
 TEST_CASE_FIXTURE(Fixture, "what was reckoned since the last word is part of the next one") {
     stop_draining(limit);
     now += 5s;

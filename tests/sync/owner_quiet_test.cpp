@@ -194,5 +194,53 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(level() == plus_minus(70, 0.01));
 }
 
+TEST_CASE_FIXTURE(Fixture, "an entry of a former run that comes late is not taken in") {
+    CHECK(tell(kOrigin, entry(20, 20)));
+    QuietEntry next = entry(10, 10);
+    next.run = 8;
+    CHECK(tell(kOrigin, next));
+    QuietEntry late = entry(25, 25);
+    CHECK(tell(kOrigin, late));
+    CHECK(owner.find(key) == nullptr);  // 55 would have woken it
+    late.no_room = true;
+    CHECK(tell(kOrigin, late));
+    CHECK(owner.find(key) == nullptr);
+    next.admitted = 31;
+    next.untold = next.untold_full = next.fresh = 21;
+    CHECK(tell(kOrigin, next));
+    REQUIRE(owner.find(key) != nullptr);
+    CHECK(level() == plus_minus(51, 0.01));
+}
+
+TEST_CASE_FIXTURE(Fixture, "what was heard of an awake limit is not added when it is quiet again") {
+    QuietSums sums(settings, statistics);
+    QuietEntry asleep = entry(500, 10);
+    REQUIRE(sums.note_asleep(3, asleep, now) != nullptr);
+    asleep.admitted = 540;
+    asleep.untold = asleep.untold_full = asleep.fresh = 50;
+    const QuietTold* told = sums.receive(3, asleep, now);
+    REQUIRE(told != nullptr);
+    CHECK(told->level() == plus_minus(50, 0.01));
+    CHECK(told->bound() == plus_minus(50, 0.01));
+}
+
+TEST_CASE_FIXTURE(Fixture, "members that do not exist any more are expected to admit nothing") {
+    parameters.rate = 50;
+    owner.refresh_parameters(now);
+    for (std::uint32_t gone = 10; gone < 27; ++gone) {
+        QuietEntry last = entry(1, 1);
+        last.limit_rate = 50;
+        last.rate = 6.2;
+        CHECK(tell(gone, last));
+    }
+    pass(40s);
+    QuietEntry told = entry(60, 52);
+    told.limit_rate = 50;
+    told.untold_full = 30;
+    CHECK(tell(kOrigin, told));
+    REQUIRE(owner.find(key) != nullptr);
+    CHECK(level() <= 52 + kLow / 2);
+}
+
 }  // namespace
 }  // namespace weir::sync
