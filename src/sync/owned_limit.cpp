@@ -322,7 +322,8 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
     // only, the rest has drained or is forgiven. Nothing in it is older than its word before.
     const Duration quiet = cell.heard == Instant{} ? delta.oldest_age : now - cell.heard;
     const Duration age = std::min(delta.oldest_age, quiet);
-    const bool late = age > silent_after(settings, std::max(cell.keep_alive, delta.keep_alive));
+    const bool late =
+        age > unmentioned_after(settings, std::max(cell.keep_alive, delta.keep_alive));
     if (late) {
         const double share = std::min(1.0, 1 / to_seconds(age));
         note(accounts.ledger, WeightFate::late, increase - increase * share);

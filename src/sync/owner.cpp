@@ -558,8 +558,7 @@ bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
         order_to_wake(limit.key, !limit.at_rest(), sink);
     }
     ask_name_again(limit, now, sink);
-    const double error = settings_.publish_error * (crowded() ? settings_.crowded_error : 1);
-    if (limit.must_publish(settings_, error, pace(), since)) {
+    if (limit.must_publish(settings_, publish_error(), pace(), since)) {
         if (sink.has_room_to_publish(urgent)) {
             publish(limit, urgent, now, sink);
         } else {
@@ -569,6 +568,17 @@ bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
         return true;
     }
     return !may_rest(limit);
+}
+
+/// By how much users may be wrong about p. With many limits answers correct them sooner.
+double Owner::publish_error() const {
+    if (!crowded()) {
+        return settings_.publish_error;
+    }
+    const double crowds =
+        static_cast<double>(awake_.size()) / static_cast<double>(settings_.crowd_of_limits);
+    return settings_.publish_error *
+           std::min(settings_.most_crowded_error, settings_.crowded_error * crowds);
 }
 
 bool Owner::crowded() const { return awake_.size() >= settings_.crowd_of_limits; }

@@ -159,6 +159,7 @@ class Owner {
     void end_rests(Instant now);
     void publish(OwnedLimit& limit, bool urgent, Instant now, OwnerSink& sink);
     [[nodiscard]] bool crowded() const;
+    [[nodiscard]] double publish_error() const;
     void defer_publication(OwnedLimit& limit, Instant now);
     void defer_publication(const LimitKey& key, OwnedCell& cell, Instant now);
     void publish_overdue(Instant now, OwnerSink& sink);

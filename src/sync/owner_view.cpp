@@ -124,27 +124,34 @@ Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameter
     const double noise = settings.offered_deviations *
                              std::sqrt(own.typical * std::max(own.typical, known_.rate * age)) +
                          own.typical;
-    const double admitted_bound = std::max(thresholds.admitted, std::min(noise, thresholds.calm));
-    const double offered_bound = std::min(noise, std::max(thresholds.offered, thresholds.calm));
-    const double keep_alive_seconds = to_seconds(keep_alive(settings, own.rate));
+    const double coarse = coarseness(settings, told_limits_);
+    const double admitted_bound =
+        coarse * std::max(thresholds.admitted, std::min(noise, thresholds.calm));
+    const double offered_bound =
+        coarse * std::min(noise, std::max(thresholds.offered, thresholds.calm));
+    const Duration keep = keep_alive(settings, own.rate);
+    const double mention_seconds = to_seconds(mention_time(settings, keep, told_limits_));
     if (admitted_error > kUrgentFactor * admitted_bound ||
         offered_error > kUrgentFactor * offered_bound) {
         return Need::urgent;
     }
     if (admitted_error > admitted_bound || offered_error > offered_bound ||
-        age >= keep_alive_seconds) {
+        age >= mention_seconds) {
         return Need::must;
     }
-    const bool calm = thresholds.calm > 0;
     const bool half_way = admitted_error > admitted_bound / 2 ||
-                          offered_error > offered_bound / 2 || age >= keep_alive_seconds * 0.8;
+                          offered_error > offered_bound / 2 || age >= mention_seconds * 0.8;
     if (half_way) {
         return Need::ride_along;
     }
-    return calm && age >= keep_alive_seconds * kTogether ? Need::together : Need::none;
+    if (thresholds.calm > 0 && age >= mention_seconds * kTogether) {
+        return Need::together;
+    }
+    return age >= to_seconds(keep) ? Need::presence : Need::none;
 }
 
-void OwnerView::sent(const OriginCounts& counts, Instant now) {
+void OwnerView::sent(const OriginCounts& counts, Instant now, std::size_t told_limits) {
+    told_limits_ = static_cast<std::uint16_t>(std::min<std::size_t>(told_limits, 0xffff));
     if (flights_.size() == kMaximumFlights) {
         flights_.erase(flights_.begin());
     }
@@ -298,7 +305,7 @@ bool OwnerView::fresh(const SyncSettings& settings, Instant now) const {
     if (resting_) {
         return true;
     }
-    Duration keep = keep_alive(settings, 0);
+    Duration keep = mention_time(settings, keep_alive(settings, 0), told_limits_);
     if (known_.rate <= 0) {
         keep *= kIdlePollFactor;
     }

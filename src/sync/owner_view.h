@@ -53,11 +53,12 @@ struct Thresholds {
 [[nodiscard]] double calm_of(const limiter::LimitParameters& limit, double typical,
                              std::uint32_t origins);
 
-/// How urgently a delta has to be sent. `none`: not at all. `together`: when deltas of other limits
+/// How urgently a delta has to be sent. `none`: not at all. `presence`: one of them when the owner
+/// would be told nothing for longer than the keep-alive. `together`: when deltas of other limits
 /// that are not hot are sent. `ride_along`: when any packet is sent to the owner. `must`: as soon
 /// as the interval between packets allows. `urgent`: without waiting for others to share the
 /// packet, because the load has leapt.
-enum class Need : std::uint8_t { none, together, ride_along, must, urgent };
+enum class Need : std::uint8_t { none, presence, together, ride_along, must, urgent };
 
 class OwnerView {
   public:
@@ -80,8 +81,9 @@ class OwnerView {
     /// To be called when the owner is not asked any more. It is believed until it is asked in vain;
     /// it tells of changes by itself.
     void rest() { resting_ = true; }
-    /// Remembers a delta that is being sent. `counts` must be quantised.
-    void sent(const OriginCounts& counts, Instant now);
+    /// Remembers a delta that is being sent. `counts` must be quantised. `told_limits` is the
+    /// number of limits that the owner is told of.
+    void sent(const OriginCounts& counts, Instant now, std::size_t told_limits = 1);
 
     /// Takes a total in. False when it is older than what is known.
     bool receive(const SyncSettings& settings, const limiter::LimitParameters& limit,
@@ -158,6 +160,7 @@ class OwnerView {
     std::uint32_t unanswered_ = 0;
     std::uint32_t life_ = 0;
     std::uint32_t origins_ = 1;
+    std::uint16_t told_limits_ = 1;
     std::uint8_t pace_ = 0;
     bool filled_ = false;
     bool held_ = false;

@@ -54,6 +54,19 @@ inline constexpr double kLongestDebt = 60;
     return std::clamp(from_seconds(seconds), settings.keep_alive_floor, settings.keep_alive_limit);
 }
 
+/// How long an owner that is told of this many limits may hear nothing of one of them.
+[[nodiscard]] inline Duration mention_time(const SyncSettings& settings, Duration keep_alive,
+                                           std::size_t limits) {
+    const auto count = static_cast<Duration::rep>(limits);
+    return std::max(keep_alive, std::min(settings.mention_limit, settings.mention_each * count));
+}
+
+/// How much larger an error may be before it is worth a delta to an owner that is told of this many
+/// limits.
+[[nodiscard]] inline double coarseness(const SyncSettings& settings, std::size_t limits) {
+    return std::clamp(static_cast<double>(limits) / settings.coarse_each, 1.0, settings.coarsest);
+}
+
 /// How long an owner keeps the counts of an origin that says nothing: for longer than an origin
 /// goes on with its run, and than a run counts as young.
 [[nodiscard]] inline Duration cell_memory(const SyncSettings& settings) {
@@ -64,6 +77,11 @@ inline constexpr double kLongestDebt = 60;
 [[nodiscard]] inline Duration silent_after(const SyncSettings& settings, Duration keep_alive) {
     return std::max(settings.silence_floor,
                     from_seconds(settings.silence_factor * to_seconds(keep_alive)));
+}
+
+/// After how long a member that is heard, only not of this limit, does not use it any more.
+[[nodiscard]] inline Duration unmentioned_after(const SyncSettings& settings, Duration keep_alive) {
+    return silent_after(settings, std::max(keep_alive, settings.mention_limit));
 }
 
 }  // namespace weir::sync

@@ -130,9 +130,10 @@ class Reporter {
     };
     /// The owner to which deltas go in a tick, the least need that is sent, and whether any was.
     struct Opened {
-        Opened(const gossip::MemberId& to, Need need) : owner(to), least(need) {}
         gossip::MemberId owner;
-        Need least;
+        std::size_t limits = 0;  // of which it is told
+        Need least = Need::ride_along;
+        bool presence = false;  // one delta may go that only shows that we are there
         bool used = false;
         bool full = false;             // no room for what can wait
         bool full_for_urgent = false;  // no room at all
@@ -163,6 +164,7 @@ class Reporter {
     [[nodiscard]] double priority(const Candidate& candidate, Instant now) const;
     void sort_by_priority(Instant now);
     [[nodiscard]] std::vector<Opened> open_packets(Instant now);
+    void open_for_presence(std::vector<Opened>& all, Instant now) const;
     [[nodiscard]] static Opened* find_opened(std::vector<Opened>& all,
                                              const gossip::MemberId& owner) {
         const auto found = std::find_if(all.begin(), all.end(),

@@ -85,13 +85,44 @@ std::vector<Reporter::Opened> Reporter::open_packets(Instant now) {
         const SyncedLimit& limit = slots_[candidate.slot];
         Opened* one = find_opened(all, limit.views[candidate.view].owner());
         if (one == nullptr) {
-            one = &all.emplace_back(limit.views[candidate.view].owner(), Need::ride_along);
+            const gossip::MemberId& owner = limit.views[candidate.view].owner();
+            const auto round = rounds_.find(owner);
+            one = &all.emplace_back();
+            one->owner = owner;
+            one->limits = round == rounds_.end() ? 0 : round->second.limits;
         }
         if (!limit.hot()) {
             one->least = Need::together;
         }
     }
+    open_for_presence(all, now);
     return all;
+}
+
+/// Limits of many are mentioned more seldom than an origin may be silent. Where nothing else is due
+/// for that long, one of them is told before its turn.
+void Reporter::open_for_presence(std::vector<Opened>& all, Instant now) const {
+    for (const Candidate& candidate : candidates_) {
+        if (candidate.need != Need::presence) {
+            continue;
+        }
+        const SyncedLimit& limit = slots_[candidate.slot];
+        const OwnerView& view = limit.views[candidate.view];
+        const auto round = rounds_.find(view.owner());
+        if (round == rounds_.end()) {
+            continue;
+        }
+        // Not before what has to be told may be told.
+        const Duration silence =
+            std::max(view.keep_alive(settings_, limit.own.rate), interval_of(round->second.limits));
+        const bool overdue = now - round->second.last >= silence;
+        if (overdue && find_opened(all, view.owner()) == nullptr) {
+            Opened& one = all.emplace_back();
+            one.owner = view.owner();
+            one.limits = round->second.limits;
+            one.presence = true;
+        }
+    }
 }
 
 void Reporter::send_due(Instant now, DeltaSink& sink) {
@@ -104,7 +135,12 @@ void Reporter::send_due(Instant now, DeltaSink& sink) {
         SyncedLimit& limit = slots_[candidate.slot];
         OwnerView& view = limit.views[candidate.view];
         Opened* packet = find_opened(opened, view.owner());
-        if (packet == nullptr || candidate.need < packet->least) {
+        if (packet == nullptr) {
+            continue;
+        }
+        const bool shows =
+            candidate.need == Need::presence && std::exchange(packet->presence, false);
+        if (candidate.need < packet->least && !shows) {
             continue;
         }
         const bool urgent = candidate.is_urgent(view);
@@ -121,7 +157,7 @@ void Reporter::send_due(Instant now, DeltaSink& sink) {
         }
         ++statistics_.deltas_sent;
         const DeltaEntry entry = limit.delta(settings_, view, now);
-        view.sent(limit.own, now);
+        view.sent(limit.own, now, packet->limits);
         sink.send_delta(view.owner(), entry);
     }
     note_rounds(opened, now);

@@ -26,13 +26,24 @@ struct SyncSettings {
     /// share a datagram, the less each of them costs.
     std::size_t few_limits = 3;
     Duration longest_interval = 400ms;
+    /// An owner that is told of many limits hears of each of them in turn. For each limit it is
+    /// told of the time grows by which one may not be mentioned, from its keep-alive up to
+    /// mention_limit. Packets come as often as the keep-alive says.
+    Duration mention_each = 60ms;
+    Duration mention_limit = 600ms;
+    /// For each so many limits that an owner is told of, an error may be once as large before it is
+    /// worth a delta, up to coarsest times.
+    double coarse_each = 10;
+    double coarsest = 3;
     /// An owner of at least crowd_of_limits limits that do not rest is crowded.
     /// Its publications wait up to publication_wait to share a datagram with the answer to a delta
     /// or with other publications to the same user. It publishes only when the error is
-    /// crowded_error times as large, because answers reach most users sooner anyway.
+    /// crowded_error times as large, and up to most_crowded_error times when it has more limits,
+    /// because answers reach most users sooner anyway.
     std::size_t crowd_of_limits = 8;
     Duration publication_wait = 400ms;
     double crowded_error = 2;
+    double most_crowded_error = 4;
     /// The keep-alive of a reporter with a small share of the load. A large share shortens it down
     /// to keep_alive_floor, so that the reporter's silence is noticed soon.
     Duration keep_alive = 1s;

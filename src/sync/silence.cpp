@@ -126,9 +126,9 @@ Presence Silence::judge(MemberNumber number, Duration age, Duration keep_alive, 
     if (age <= patience && (!member.unreachable || age == Duration::zero())) {
         return Presence::heard;
     }
-    // The member speaks, only not of this limit: no split.
+    // The member speaks, only not of this limit: no split. It may have many to speak of.
     if (now - member.last_packet <= patience && !member.unreachable) {
-        return Presence::fading;
+        return age <= unmentioned_after(settings_, keep_alive) ? Presence::heard : Presence::fading;
     }
     if (!member.silent) {
         silent_.push_back(number);

@@ -249,6 +249,56 @@ TEST_CASE_FIXTURE(Origin, "without room for all, what is nearest to its limit is
     CHECK(deltas.back().key == key_of("far", 1s));
 }
 
+TEST_CASE_FIXTURE(Origin,
+                  "an owner of many limits hears of each in turn, and never nothing for long") {
+    constexpr int kLimits = 40;
+    owners.recompute(std::vector<membership::Candidate>{{{Endpoint::v4(0x0a000001, 7946), 1}, {}}});
+    for (int i = 0; i < kLimits; ++i) {
+        edit(every("a" + std::to_string(i), 1s));
+    }
+    tick();
+    for (int i = 0; i < kLimits; ++i) {
+        wake("a" + std::to_string(i));
+    }
+    Instant last = now;
+    Duration longest{};
+    std::size_t told_in_the_end = 0;
+    for (int i = 0; i < 400; ++i) {
+        if (i % 4 == 0) {
+            for (int each = 0; each < kLimits; ++each) {
+                use("a" + std::to_string(each));
+            }
+        }
+        deltas.clear();
+        tick();
+        for (const DeltaEntry& delta : deltas) {
+            TotalEntry total;
+            total.key = delta.key;
+            total.life = 3;
+            total.filled = true;
+            total.level = 60;
+            total.rate = 75;
+            total.origins = 3;
+            total.run = delta.run;
+            total.admitted = delta.admitted;
+            total.offered = delta.offered;
+            static_cast<void>(reporter.receive({Endpoint::v4(0x0a000001, 7946), 1}, total, now));
+        }
+        if (i < 200) {
+            last = now;
+            continue;
+        }
+        told_in_the_end += deltas.size();
+        if (!deltas.empty()) {
+            longest = std::max(longest, now - std::exchange(last, now));
+        }
+    }
+    // In the last 2 s: each is told 1.2 to 2.5 times a second, where it was up to 5 times.
+    CHECK(told_in_the_end >= 2 * 1.2 * kLimits);
+    CHECK(told_in_the_end <= 2 * 2.5 * kLimits);
+    CHECK(longest <= 600ms);
+}
+
 TEST_CASE_FIXTURE(Origin, "a limit falls quiet when its owners can be told so") {
     const membership::Candidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
     static_cast<void>(owners.recompute({&owner, 1}));

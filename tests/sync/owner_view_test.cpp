@@ -60,6 +60,43 @@ struct Fixture {
     }
 };
 
+TEST_CASE_FIXTURE(Fixture, "of many limits each is mentioned every 0.6 s, and more coarsely") {
+    own.rate = 50;
+    exchange(150, 150);
+    const auto with = [&](std::size_t limits) {
+        view.sent(own, now, limits);
+        receive(total(150, 150));
+    };
+    with(3);  // few: within the keep-alive of a third of the load
+    pass(210ms);
+    own.offered += 10.5;
+    CHECK(need() == Need::must);
+    with(30);
+    pass(210ms);
+    own.offered += 10.5;
+    CHECK(need() == Need::presence);
+    pass(300ms);
+    own.offered += 15;
+    CHECK(need() == Need::ride_along);
+    pass(100ms);
+    own.offered += 5;
+    CHECK(need() == Need::must);
+
+    const auto first_told = [&](std::size_t limits) {
+        with(limits);
+        pass(10ms);
+        double more = 0;
+        for (; need() < Need::must; more += 0.25) {
+            own.offered += 0.25;
+        }
+        return more;
+    };
+    const double few = first_told(3);
+    CHECK(first_told(10) == doctest::Approx(few).epsilon(0.2));
+    CHECK(first_told(20) == doctest::Approx(2 * few).epsilon(0.2));
+    CHECK(first_told(100) == doctest::Approx(3 * few).epsilon(0.2));
+}
+
 TEST_CASE_FIXTURE(Fixture, "an owner is asked at once when it is met, and only once") {
     CHECK(need() >= Need::must);
     view.sent(own, now);
