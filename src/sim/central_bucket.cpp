@@ -10,6 +10,9 @@ namespace {
 
 constexpr Instant kBucketBegin = Instant(std::chrono::seconds(1000));
 constexpr Duration kMaintainEvery = std::chrono::seconds(1);
+/// Stories may name so many instances of templates. Beyond it instances share a bucket, which the
+/// checkers do not know.
+constexpr std::uint32_t kInstances = 8192;
 
 }  // namespace
 
@@ -17,7 +20,7 @@ std::unique_ptr<limiter::Limiter> make_limiter(
     std::span<const limiter::QuotaDefinition> definitions, std::uint64_t seed, Instant now) {
     limiter::LimiterOptions options;
     options.max_instances =
-        std::max<std::uint32_t>(64, 2 * static_cast<std::uint32_t>(definitions.size()));
+        std::max(kInstances, 2 * static_cast<std::uint32_t>(definitions.size()));
     options.seed = seed;
     auto limiter = std::make_unique<limiter::Limiter>(options);
     const auto errors = replace_quotas(*limiter, definitions, now);

@@ -42,7 +42,8 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
           counters_, ledger),
       hot_(settings.hot_limits),
       delta_messages_(transport, counters_.dropped_entries),
-      quiet_messages_(transport, counters_.dropped_entries) {}
+      quiet_messages_(transport, counters_.dropped_entries),
+      quiet_answers_(transport, counters_.dropped_entries) {}
 
 void CounterExchange::start(Instant now) {
     now_ = now;
@@ -119,6 +120,9 @@ void CounterExchange::report() {
 }
 
 void CounterExchange::send_messages() {
+    quiet_answers_.send_due(now_, [this](const gossip::MemberId& to) {
+        return leaving_ || delta_messages_.is_filling(to) || quiet_messages_.is_filling(to);
+    });
     delta_messages_.send_all(now_);
     quiet_messages_.send_all(now_);
 }
@@ -158,16 +162,19 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
             silence_.gone(event.member, now_);
             delta_messages_.forget(event.member);
             quiet_messages_.forget(event.member);
+            quiet_answers_.forget(event.member);
             break;
         case Kind::dead:
             delta_messages_.forget(event.member);
             quiet_messages_.forget(event.member);
+            quiet_answers_.forget(event.member);
             silence_.died(event.member, now_);
             reporter_.lost(event.member);
             break;
         case Kind::renewed:
             delta_messages_.clear();  // answers to our former incarnation do not come
             quiet_messages_.clear();
+            quiet_answers_.clear();
             silence_.gone(self_, now_);  // our former incarnation
             self_ = event.member;
             self_number_ = silence_.number(self_, now_);

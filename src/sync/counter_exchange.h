@@ -29,6 +29,7 @@
 #include "sync/silence.h"
 #include "sync/statistics.h"
 #include "sync/tagged_messages.h"
+#include "sync/waiting_answers.h"
 
 namespace weir::sync {
 
@@ -163,6 +164,7 @@ class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSi
     HotTable hot_;
     DeltaMessages delta_messages_;
     QuietMessages quiet_messages_;
+    WaitingAnswers quiet_answers_;
     std::vector<LimitKey> has_to_wake_;  // only used within report()
     AnswerPacket* answering_ = nullptr;  // answers the deltas being received; else null
     gossip::MemberId self_;

@@ -178,13 +178,7 @@ void CounterExchange::receive_quiet(ByteReader& reader, const gossip::MemberId& 
     if (!reader.ok() || silence_.is_gone(sender)) {
         return;  // who has said goodbye waits for no answer
     }
-    std::array<std::byte, gossip::kMaximumPayload> buffer;
-    ByteWriter writer(buffer);
-    encode(writer, answer);
-    if (!writer.ok() ||
-        !transport_.send(from, gossip::MessageType::quiet_answer, writer.written())) {
-        ++counters_.dropped_entries;
-    }
+    quiet_answers_.add(from, std::move(answer), now_);
 }
 
 void CounterExchange::receive_quiet_answer(ByteReader& reader, const gossip::MemberId& from) {

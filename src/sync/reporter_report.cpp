@@ -10,8 +10,13 @@ Duration Reporter::staleness(const Owner& owner, Instant now) const {
     Duration oldest{};
     for (const std::uint32_t slot : awake_) {
         const SyncedLimit& limit = slots_[slot];
-        // Without load here nothing is let through on what is known.
-        if (now - limit.touched >= 2 * settings_.keep_alive || limit.own.rate <= 0) {
+        // Without load here nothing is let through on what is known. Owners that were told that
+        // there is none are not asked.
+        const bool no_load =
+            limit.own.rate <= 0 ||
+            std::all_of(limit.views.begin(), limit.views.end(),
+                        [&](const OwnerView& view) { return view.quiet(limit.own); });
+        if (no_load || now - limit.touched >= 2 * settings_.keep_alive) {
             continue;
         }
         oldest = std::max(oldest, limit.staleness(settings_, side_, self_, now));

@@ -78,6 +78,11 @@ class TaggedMessages {
     }
     /// The bytes of the messages that are being filled, each as a datagram of its own.
     [[nodiscard]] std::size_t filling() const { return filling_; }
+    /// Whether a message to this member is being filled.
+    [[nodiscard]] bool is_filling(const gossip::MemberId& to) const {
+        const auto found = lines_.find(to);
+        return found != lines_.end() && !found->second.open.empty();
+    }
     /// Sends what was added since the last call.
     void send_all(Instant now) {
         for (auto& [to, line] : lines_) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sync/answer_packet.h"
+#include "sync/waiting_answers.h"
 
 namespace weir::sync {
 namespace {
@@ -250,6 +251,53 @@ TEST_CASE_FIXTURE(Fixture, "an answer that is too long goes on in another messag
         }
     }
     CHECK(next == 100);
+}
+
+TEST_CASE("a confirmation waits for what is sent to the same member, and not for long") {
+    Sink sink;
+    std::uint64_t dropped = 0;
+    WaitingAnswers answers(sink, dropped);
+    Instant now{std::chrono::seconds(10)};
+    const auto to_nobody = [](const gossip::MemberId&) { return false; };
+    answers.add(member(1), {.tag = 3, .left = {}}, now);
+    answers.add(member(2), {.tag = 4, .left = {1}}, now);
+    answers.send_due(now, to_nobody);
+    CHECK(sink.sent.empty());
+    answers.send_due(now, [](const gossip::MemberId& to) { return to == member(2); });
+    REQUIRE(sink.sent.size() == 1);
+    CHECK(sink.sent[0].to == member(2));
+    CHECK(sink.sent[0].type == MessageType::quiet_answer);
+    ByteReader reader(sink.sent[0].payload);
+    const QuietAnswer sent = decode_quiet_answer(reader);
+    CHECK(sent.tag == 4);
+    CHECK(sent.left == std::vector<std::uint64_t>{1});
+    now += WaitingAnswers::kWait - 1ms;
+    answers.send_due(now, to_nobody);
+    CHECK(sink.sent.size() == 1);
+    answers.send_due(now + 1ms, to_nobody);
+    CHECK(sink.sent.size() == 2);
+    CHECK(answers.size() == 0);
+
+    answers.add(member(1), {.tag = 5, .left = {}}, now);
+    answers.forget(member(1));
+    answers.send_due(now + 1s, to_nobody);
+    CHECK(sink.sent.size() == 2);
+    CHECK(dropped == 0);
+}
+
+TEST_CASE("more confirmations than may wait are sent at once") {
+    Sink sink;
+    std::uint64_t dropped = 0;
+    WaitingAnswers answers(sink, dropped);
+    for (std::size_t i = 0; i <= WaitingAnswers::kMost; ++i) {
+        answers.add(member(1), {.tag = static_cast<std::uint16_t>(i), .left = {}}, Instant{});
+    }
+    CHECK(answers.size() == WaitingAnswers::kMost);
+    CHECK(sink.sent.size() == 1);
+    sink.full = true;
+    answers.send_due(Instant{} + 1s, [](const gossip::MemberId&) { return true; });
+    CHECK(answers.size() == 0);
+    CHECK(dropped == WaitingAnswers::kMost);
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#pragma once
+// Confirmations of quiet messages, each of which waits for a moment to share a datagram with what
+// is sent to the same member anyway. Belongs to the control thread; borrows the sink.
+//
+// Invariant: at most kMost answers wait; what comes beyond is sent at once.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/instant.h"
+#include "gossip/wire.h"
+#include "sync/messages.h"
+
+namespace weir::sync {
+
+class WaitingAnswers {
+  public:
+    /// For so long an answer waits: less than an origin waits before it tells again.
+    static constexpr Duration kWait = std::chrono::milliseconds(40);
+    static constexpr std::size_t kMost = 256;
+
+    /// `dropped` counts the answers that the sink refused.
+    WaitingAnswers(gossip::MessageSink& sink, std::uint64_t& dropped)
+        : sink_(sink), dropped_(dropped) {}
+
+    void add(const gossip::MemberId& to, QuietAnswer answer, Instant now) {
+        if (waiting_.size() >= kMost) {
+            send(to, answer);
+            return;
+        }
+        waiting_.push_back({to, std::move(answer), now});
+    }
+    /// Sends the answers that have waited for long enough, and those to members for which `goes_to`
+    /// says that something else is about to be sent to them.
+    template <class GoesTo>
+    void send_due(Instant now, GoesTo goes_to) {
+        std::erase_if(waiting_, [&](const Waiting& each) {
+            const bool due = now - each.since >= kWait || goes_to(each.to);
+            if (due) {
+                send(each.to, each.answer);
+            }
+            return due;
+        });
+    }
+    /// The members are gone, or know this one under another incarnation: nothing is answered.
+    void forget(const gossip::MemberId& member) {
+        std::erase_if(waiting_, [&](const Waiting& each) { return each.to == member; });
+    }
+    void clear() { waiting_.clear(); }
+    [[nodiscard]] std::size_t size() const { return waiting_.size(); }
+
+  private:
+    struct Waiting {
+        gossip::MemberId to;
+        QuietAnswer answer;
+        Instant since{};
+    };
+    void send(const gossip::MemberId& to, const QuietAnswer& answer);
+
+    gossip::MessageSink& sink_;
+    std::uint64_t& dropped_;
+    std::vector<Waiting> waiting_;
+};
+
+}  // namespace weir::sync
