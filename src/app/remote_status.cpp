@@ -170,7 +170,7 @@ std::string reload_text(const Json& config) {
     if (config.value("last_reload_successful", true)) {
         return "good" + hash;
     }
-    std::string text = "FAILED, what was in force stays" + hash;
+    std::string text = "FAILED, what is named here is not in force" + hash;
     for (const Json& error : config.value("errors", Json::array())) {
         text += "\n  " + error.get<std::string>();
     }

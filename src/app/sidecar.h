@@ -73,6 +73,7 @@ class Sidecar final : private node::HostListener {
     void keys_changed() override;
     void first_quotas_failed(const std::vector<std::string>& errors) override;
     void reload_failed(const std::vector<std::string>& errors) override;
+    void sets_left_out(const std::vector<std::string>& errors) override;
     void sets_applied(const node::SetsOutcome& outcome) override;
     void late_outcome(const node::SetsOutcome& outcome) override;
     void settings_taken_over(const config::Settings& in_force,

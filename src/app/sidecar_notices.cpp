@@ -44,6 +44,11 @@ void Sidecar::reload_failed(const std::vector<std::string>& errors) {
     tell_errors("reload failed, what was in force stays", errors);
 }
 
+void Sidecar::sets_left_out(const std::vector<std::string>& errors) {
+    tell_errors("quota sets of the files are not in force, everything else of the files is",
+                errors);
+}
+
 void Sidecar::tell_errors(std::string_view message, const std::vector<std::string>& errors) {
     log_.error(message, {{"errors", std::to_string(errors.size())}});
     for (std::size_t i = 0; i < std::min(errors.size(), kLoggedErrors); ++i) {

@@ -158,6 +158,12 @@ void Fleet::reload_failed(const std::vector<std::string>& errors) {
     }
 }
 
+void Fleet::sets_left_out(const std::vector<std::string>& errors) {
+    for (const std::string& one : errors) {
+        log_("a quota set is not in force, everything else of the files is: " + one);
+    }
+}
+
 void Fleet::sets_applied(const node::SetsOutcome& outcome) {
     for (const std::string& message : outcome.gone) {
         log_(message);

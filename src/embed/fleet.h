@@ -80,6 +80,7 @@ class Fleet final : private node::HostListener {
     void keys_warned(const std::string& warning) override { log_(warning); }
     void keys_failed(const std::string& reason) override;
     void reload_failed(const std::vector<std::string>& errors) override;
+    void sets_left_out(const std::vector<std::string>& errors) override;
     void sets_applied(const node::SetsOutcome& outcome) override;
     void late_outcome(const node::SetsOutcome& outcome) override;
 

@@ -114,10 +114,11 @@ Result<void> Host::reload_now() {
         return keys;
     }
     take_over(Reload::quotas, load_quotas(settings_, 0, source_.documents), true);
-    if (record_.errors().empty()) {
+    const std::vector<std::string> errors = record_.errors();
+    if (errors.empty()) {
         return {};
     }
-    return error(ErrorCode::invalid_argument, joined(record_.errors()));
+    return error(ErrorCode::invalid_argument, joined(errors));
 }
 
 void Host::stop_reloading() {
@@ -171,16 +172,14 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
     if (what != Reload::quotas) {
         take_over_settings(loaded);
     }
-    if (what == Reload::everything) {
-        static_cast<void>(reload_keys(true));
-        listener_.read_own_files();
-    }
+    read_own_files(what);
     std::vector<std::string> errors = outcome.errors;
     errors.insert(errors.end(), outcome.older.begin(), outcome.older.end());
     if (!errors.empty()) {
-        fail(Reload::quotas, std::move(errors));  // the settings are taken over
         // To read older generations again changes nothing.
         quotas_hash_ = outcome.errors.empty() ? loaded.quotas_hash : 0;
+        listener_.sets_left_out(errors);
+        record_.fail(Reload::quotas, std::move(errors));  // the settings are taken over
         return;
     }
     if (!record_.succeed(net::unix_time())) {
@@ -193,18 +192,33 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
 }
 
 /// Leaves everything as it is, because what was read has errors. The same errors are told once,
-/// unless a person asked for the reading.
+/// unless a person asked for the reading. Quotas are not held up by bad settings: they are read
+/// alone.
 void Host::refuse(Reload what, const Loaded& loaded, bool by_hand) {
     if (loaded.unreadable) {
         (what == Reload::quotas ? quota_watch_ : settings_watch_).again();
     }
+    const bool quotas_bad = what == Reload::quotas || loaded.settings_good;
     std::vector<std::string> errors = error_lines(loaded.diagnostics);
     files_too_large_ = loaded.no_room ? errors.front() : "";
-    const bool told = record_.told(errors) && (what == Reload::quotas || record_.settings_bad());
-    if (first_ == First::reading) {
+    if (first_ == First::reading && quotas_bad) {
         fail_first(what, std::move(errors));
-    } else if (by_hand || !told) {
-        fail(what, std::move(errors));
+    } else if (by_hand || !record_.told(what, errors)) {
+        quotas_hash_ = quotas_bad ? 0 : quotas_hash_;
+        listener_.reload_failed(errors);
+        record_.fail(what, std::move(errors));
+    }
+    if (!quotas_bad) {
+        reload(Reload::quotas);
+    }
+    read_own_files(what);
+}
+
+/// Keys and the admin token, when everything is asked for.
+void Host::read_own_files(Reload what) {
+    if (what == Reload::everything) {
+        static_cast<void>(reload_keys(true));
+        listener_.read_own_files();
     }
 }
 
@@ -215,12 +229,6 @@ void Host::take_over_settings(const Loaded& loaded) {
     quota_watch_.watch(settings_.quotas);
     record_.settings_taken_over(loaded.settings_hash);
     settings_hash_ = loaded.settings_hash;
-}
-
-void Host::fail(Reload what, std::vector<std::string> errors) {
-    quotas_hash_ = 0;
-    listener_.reload_failed(errors);
-    record_.fail(what, std::move(errors));
 }
 
 /// The quotas of the files are not in force at the start.

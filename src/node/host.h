@@ -4,8 +4,10 @@
 // again when they change. A sidecar (app) has a host, a proxy and listeners, an embedding program
 // (embed) only a host. Each reports to its users what it learns through a HostListener.
 //
-// If the files have errors, what was in force stays in force. Settings and quotas are put in force
-// together or not at all, keys independently of them.
+// If the files have errors, what was in force stays in force. Settings and quotas that are read
+// together are put in force together or not at all, keys independently of them. Each quota set that
+// is older, in conflict or has no room is left out, and the settings and other sets take effect
+// without it. Quotas that came with bad settings are read alone.
 //
 //     Host() ──► open() ──► apply_first() ──► start() ──► stop_reloading() ──► leave() ──► join()
 //
@@ -46,10 +48,11 @@ class HostListener {
     /// The quota files were bad or missing at the start. The member runs with what its fleet and
     /// its snapshot have, and the files are read again when they change.
     virtual void first_quotas_failed(const std::vector<std::string>& /*errors*/) {}
-    /// Settings or quotas had errors. Nothing of them is put in force, except settings whose quotas
-    /// are only in conflict.
+    /// Settings or quotas had errors, and nothing of them is put in force.
     virtual void reload_failed(const std::vector<std::string>& errors) = 0;
-    /// Quota sets were given to the fleet. Their errors come with reload_failed().
+    /// What was read is in force, but for quota sets that are older, in conflict or have no room.
+    virtual void sets_left_out(const std::vector<std::string>& errors) = 0;
+    /// Quota sets were given to the fleet. Their errors come with sets_left_out().
     virtual void sets_applied(const SetsOutcome& outcome) = 0;
     /// Later results of quota sets: of long ones, or of conflicts with a peer that have shown.
     virtual void late_outcome(const SetsOutcome& outcome) = 0;
@@ -136,9 +139,9 @@ class Host {
     [[nodiscard]] Reloader::Job job(Reload what) const;
     void take_over(Reload what, const Loaded& loaded, bool by_hand);
     void take_over_settings(const Loaded& loaded);
-    void fail(Reload what, std::vector<std::string> errors);
     void fail_first(Reload what, std::vector<std::string> errors);
     void refuse(Reload what, const Loaded& loaded, bool by_hand);
+    void read_own_files(Reload what);
     void see_first_quotas();
     void watch_settings();
     void look_at_settings();

@@ -254,6 +254,9 @@ Loaded load_once(const ConfigSource& source, Stamps& stamps) {
     loaded.settings =
         config::load_settings(text, source.overrides, loaded.diagnostics, source.reader);
     loaded.settings_good = loaded.good();
+    if (source.without_warnings && !loaded.settings_good) {
+        return loaded;  // a running member reads its quotas alone
+    }
     if (source.long_quotas_later && loaded.good() && are_long(loaded.settings.quotas)) {
         loaded.quotas_later = true;
         return loaded;

@@ -27,7 +27,7 @@ struct ConfigSource {
     /// Long quota files are left for later, so that requests are served meanwhile.
     bool long_quotas_later = false;
     /// Warnings are not needed, so long sets are read without ever having all of their quotas in
-    /// memory but in encoded form.
+    /// memory but in encoded form. Beside settings with errors no quotas are read.
     bool without_warnings = false;
     /// How many bytes may be taken while the files are read; nothing if there is no bound. Files
     /// that would take more are refused before they are read.

@@ -1,5 +1,7 @@
 #include "node/reload_record.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "admin/figures.h"
@@ -17,26 +19,45 @@ void ReloadRecord::start(Duration unix_now) {
 
 void ReloadRecord::settings_taken_over(std::uint64_t settings_hash) {
     figures_.hash = admin::hash_text(settings_hash);
-    settings_bad_ = false;
+    settings_errors_.clear();
 }
 
 bool ReloadRecord::succeed(Duration unix_now) {
     ++figures_.reloads;
-    if (settings_bad_) {
+    quota_errors_.clear();
+    if (settings_bad()) {
         return false;
     }
     figures_.last_reload_successful = true;
     figures_.last_success_seconds = to_seconds(unix_now);
-    figures_.errors.clear();
     return true;
 }
 
 void ReloadRecord::fail(Reload what, std::vector<std::string> errors) {
-    settings_bad_ = settings_bad_ || what != Reload::quotas;
     ++figures_.reloads;
     ++figures_.reload_failures;
     figures_.last_reload_successful = false;
-    figures_.errors = std::move(errors);
+    if (what == Reload::quotas) {
+        quota_errors_ = std::move(errors);
+        return;
+    }
+    settings_errors_ = std::move(errors);
+    quota_errors_.clear();
+}
+
+bool ReloadRecord::told(Reload what, const std::vector<std::string>& errors) const {
+    return errors == settings_errors_ || (what == Reload::quotas && errors == quota_errors_);
+}
+
+/// Quotas that were bad together with settings may have been read alone since then.
+std::vector<std::string> ReloadRecord::errors() const {
+    std::vector<std::string> all = settings_errors_;
+    std::copy_if(quota_errors_.begin(), quota_errors_.end(), std::back_inserter(all),
+                 [this](const std::string& one) {
+                     return std::find(settings_errors_.begin(), settings_errors_.end(), one) ==
+                            settings_errors_.end();
+                 });
+    return all;
 }
 
 void ReloadRecord::file_is_good(OwnFile file, bool changed) {
@@ -59,6 +80,7 @@ std::string ReloadRecord::problem(OwnFile file) const {
 
 admin::ConfigFigures ReloadRecord::figures() const {
     admin::ConfigFigures figures = figures_;
+    figures.errors = errors();
     for (const auto& [file, problem] : problems_) {
         figures.last_reload_successful = false;
         figures.errors.push_back(problem);

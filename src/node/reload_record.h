@@ -30,11 +30,10 @@ class ReloadRecord {
     /// Notes that everything that was read had no errors. False if only quotas were read and the
     /// settings had errors when they were last read: then those errors stay.
     [[nodiscard]] bool succeed(Duration unix_now);
+    /// Errors of quotas alone stand beside those of the settings.
     void fail(Reload what, std::vector<std::string> errors);
-    /// Whether these errors have been reported already.
-    [[nodiscard]] bool told(const std::vector<std::string>& errors) const {
-        return errors == figures_.errors;
-    }
+    /// Whether these errors of a reading have been reported already.
+    [[nodiscard]] bool told(Reload what, const std::vector<std::string>& errors) const;
 
     /// Notes that the file was read again and its content is in use; `changed` says whether the
     /// content is new.
@@ -45,15 +44,17 @@ class ReloadRecord {
 
     /// Whether the settings had errors when they were last read, or the quotas that were read with
     /// them.
-    [[nodiscard]] bool settings_bad() const { return settings_bad_; }
+    [[nodiscard]] bool settings_bad() const { return !settings_errors_.empty(); }
     /// The errors of settings and quotas when they were last read.
-    [[nodiscard]] const std::vector<std::string>& errors() const { return figures_.errors; }
+    [[nodiscard]] std::vector<std::string> errors() const;
     /// The figures, with the problems of every OwnFile, but without quota sets.
     [[nodiscard]] admin::ConfigFigures figures() const;
 
   private:
-    admin::ConfigFigures figures_;
-    bool settings_bad_ = false;  ///< they had errors when they were last read
+    admin::ConfigFigures figures_;  ///< without errors
+    /// Until settings are taken over: why they were not when they were last read.
+    std::vector<std::string> settings_errors_;
+    std::vector<std::string> quota_errors_;  ///< of quotas that were read alone
     std::map<OwnFile, std::string> problems_;
 };
 

@@ -148,6 +148,7 @@ class Running final : public node::HostListener {
         errors_ = errors;
         ++readings_;
     }
+    void sets_left_out(const std::vector<std::string>& errors) override { reload_failed(errors); }
     void sets_applied(const node::SetsOutcome& /*outcome*/) override {}
     void late_outcome(const node::SetsOutcome& /*outcome*/) override {}
     void settings_taken_over(const Settings& in_force, const Lines& /*after_restart*/) override {

@@ -25,11 +25,12 @@ const std::string kQuotas = quota_set("s\ngeneration: 1", "[{name: a, limits: [{
 /// A host over files of its own, and what it told. The test is its control thread.
 class Running final : public HostListener {
   public:
-    explicit Running(const std::string& settings) {
+    explicit Running(const std::string& settings, std::vector<config::Override> flags = {}) {
         folder.write("quotas.yaml", kQuotas);
         write_settings(settings);
         ConfigSource source;
         source.file = folder.path() + "/weir.yaml";
+        source.overrides = std::move(flags);
         Loaded loaded = load(source);
         REQUIRE_MESSAGE(loaded.good(), loaded.diagnostics.text());
         host.emplace(control, source, std::move(loaded), *this, 1);
@@ -96,6 +97,10 @@ class Running final : public HostListener {
     void reload_failed(const std::vector<std::string>& errors) override {
         ++endings;
         told.push_back("failed " + std::to_string(errors.size()));
+    }
+    void sets_left_out(const std::vector<std::string>& errors) override {
+        ++endings;
+        told.push_back("left out " + std::to_string(errors.size()));
     }
     void sets_applied(const SetsOutcome& outcome) override {
         told.insert(told.end(), outcome.gone.size(), "gone");
@@ -205,6 +210,64 @@ TEST_CASE("good settings that came with bad quotas take effect when these are me
     running.write_quotas(kQuotas);
     running.wait_for([&] { return running.body_idle() == std::chrono::seconds(7); });
     CHECK(running.host->config_figures().last_reload_successful);
+}
+
+TEST_CASE("quotas that were bad beside bad settings and are mended are no error any more") {
+    Running running("");
+    running.start();
+    const auto errors = [&] { return running.host->config_figures().errors; };
+    running.write_settings("timeouts: {body_idle: 7}\n");
+    running.wait_for([&] { return errors().size() == 1; });
+    running.write_quotas("kind: Nothing\n");
+    running.wait_for([&] { return errors().size() > 1; });
+    running.write_quotas(quota_set("s\ngeneration: 2", "[{name: b, limits: [{rate: 5r/s}]}]"));
+    running.wait_for([&] { return running.has_quota("b"); });
+    REQUIRE(errors().size() == 1);
+    CHECK(errors()[0].find("weir.yaml") != std::string::npos);
+    CHECK_FALSE(running.host->config_figures().last_reload_successful);
+}
+
+TEST_CASE("flags win over the file also when it is read again") {
+    Running running("", {{"timeouts.body_idle", "--timeouts-body-idle", "9s"}});
+    running.open();
+    CHECK(running.body_idle() == 9s);
+    running.write_settings("timeouts: {body_idle: 7s, connect: 3s}\n");
+    running.reload(Reload::settings);
+    CHECK(running.body_idle() == 9s);
+    CHECK(running.host->settings().timeouts.connect == 3s);
+}
+
+TEST_CASE("bad settings do not hold up keys and token when everything is asked for") {
+    Running running("");
+    running.open();
+    running.write_settings("timeouts: {body_idle: 7}\n");
+    running.reload(Reload::everything);
+    CHECK(running.told == Lines{"failed 1", "own files"});
+}
+
+TEST_CASE("bad settings do not hold up good quotas that came with them") {
+    Running running("");
+    running.open();
+    running.write_settings("timeouts: {body_idle: 7}\n");
+    running.write_quotas(quota_set("s\ngeneration: 2", "[{name: b, limits: [{rate: 5r/s}]}]"));
+    running.reload(Reload::settings);
+    CHECK(running.told == Lines{"failed 1"});
+    running.wait_for([&] { return running.has_quota("b"); });
+    CHECK(running.host->config_figures().errors.size() == 1);
+}
+
+TEST_CASE("settings take effect beside a quota set that is older, and that is what is told") {
+    Running running("");
+    running.open();
+    running.write_quotas(quota_set("s\ngeneration: 2", "[{name: a, limits: [{rate: 5r/s}]}]"));
+    running.reload(Reload::quotas);
+    running.told.clear();
+    running.write_settings("timeouts: {body_idle: 7s}\n");
+    running.write_quotas(quota_set("s\ngeneration: 1", "[{name: a, limits: [{rate: 9r/s}]}]"));
+    running.reload(Reload::settings);
+    CHECK(running.told == Lines{"settings", "left out 1"});
+    CHECK(running.body_idle() == 7s);
+    CHECK_FALSE(running.host->config_figures().last_reload_successful);
 }
 
 TEST_CASE("settings from a pipe are not compared, which would wait for a writer") {

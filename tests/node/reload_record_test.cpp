@@ -18,8 +18,9 @@ TEST_CASE("what was bad is told until it was read again and is good") {
     CHECK(record.figures().last_success_seconds == 5);
 
     record.fail(Reload::quotas, {"q.yaml: bad"});
-    CHECK(record.told({"q.yaml: bad"}));
-    CHECK_FALSE(record.told({"q.yaml: worse"}));
+    CHECK(record.told(Reload::quotas, {"q.yaml: bad"}));
+    CHECK_FALSE(record.told(Reload::settings, {"q.yaml: bad"}));
+    CHECK_FALSE(record.told(Reload::quotas, {"q.yaml: worse"}));
     CHECK_FALSE(record.figures().last_reload_successful);
     CHECK(record.errors() == Lines{"q.yaml: bad"});
 
@@ -44,6 +45,21 @@ TEST_CASE("good quotas do not hide that the settings were bad") {
     CHECK(record.succeed(10s));
     CHECK(record.figures().hash != before);
     CHECK(record.figures().last_reload_successful);
+}
+
+TEST_CASE("errors of quotas stand beside those of settings") {
+    ReloadRecord record("weir.yaml", 1);
+    record.fail(Reload::settings, {"weir.yaml: bad"});
+    record.fail(Reload::quotas, {"q.yaml: bad"});
+    CHECK(record.errors() == Lines{"weir.yaml: bad", "q.yaml: bad"});
+    CHECK(record.figures().errors == record.errors());
+    record.settings_taken_over(2);
+    CHECK(record.errors() == Lines{"q.yaml: bad"});
+    record.fail(Reload::settings, {"weir.yaml: bad"});
+    CHECK(record.errors() == Lines{"weir.yaml: bad"});
+    record.fail(Reload::quotas, {"q.yaml: bad"});
+    CHECK_FALSE(record.succeed(9s));
+    CHECK(record.errors() == Lines{"weir.yaml: bad"});
 }
 
 TEST_CASE("a file of its own is bad and good by itself") {
