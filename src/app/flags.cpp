@@ -35,6 +35,13 @@ std::vector<std::string> known_variables() {
     return names;
 }
 
+/// The value of a variable; null if it is not set or empty, which is the same: a deployment that
+/// passes on a variable of its own leaves it empty when there is nothing to say.
+const char* given_variable(const std::string& name) {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr || *value == '\0' ? nullptr : value;
+}
+
 std::string group_of(std::string_view key) {
     const std::size_t dot = key.find('.');
     return dot == std::string_view::npos ? "Main settings"
@@ -58,6 +65,29 @@ std::string flag_text(const config::SettingField& field, const std::vector<std::
         return "true";
     }
     return field.is_list ? joined(values, ",") : values.back();
+}
+
+bool is_every_address(const Endpoint& endpoint) {
+    const auto v6 = parse_endpoint("[::]:" + std::to_string(endpoint.port));
+    return endpoint == Endpoint::v4(0, endpoint.port) || (v6 && endpoint == *v6);
+}
+
+/// Says that WEIR_ADMIN does not decide where this command asks, if somebody may think that it
+/// does: it names another address, and not all addresses of the machine with the same port.
+void explain_admin_variable(const config::ListenAddress& asked) {
+    const std::string variable = config::variable_name("admin");
+    const char* value = given_variable(variable);
+    if (value == nullptr) {
+        return;
+    }
+    const auto meant = config::parse_listen_address(value);
+    const bool same = meant && (*meant == asked || (!meant->is_unix() && !asked.is_unix() &&
+                                                    is_every_address(meant->endpoint) &&
+                                                    meant->endpoint.port == asked.endpoint.port));
+    if (!same) {
+        std::fprintf(stderr, "weir: asking %s: %s says where a sidecar listens, %s where to ask\n",
+                     to_string(asked).c_str(), variable.c_str(), kAdminVariable);
+    }
 }
 
 }  // namespace
@@ -97,11 +127,11 @@ node::ConfigSource ConfigFlags::source() const {
     }
     for (const config::SettingField& field : config::setting_fields()) {
         const std::string variable = config::variable_name(field.key);
-        if (const char* value = std::getenv(variable.c_str())) {
+        if (const char* value = given_variable(variable)) {
             source.overrides.push_back({std::string(field.key), variable, value});
         }
     }
-    if (const char* value = std::getenv(config::kRouteVariable.data())) {
+    if (const char* value = given_variable(std::string(config::kRouteVariable))) {
         source.overrides.push_back(
             {std::string(config::kRoutesKey), std::string(config::kRouteVariable), value});
     }
@@ -114,7 +144,8 @@ node::ConfigSource ConfigFlags::source() const {
     }
     if (!routes_.empty()) {
         source.overrides.push_back({std::string(config::kRoutesKey),
-                                    std::string(config::kRouteFlag), joined(routes_, "\n")});
+                                    std::string(config::kRouteFlag),
+                                    joined(routes_, "\n") + "\n"});  // also after an empty one
     }
     for (const auto& [name, meant] : misspelt_variables()) {
         source.notes.push_back(
@@ -147,12 +178,13 @@ std::vector<std::pair<std::string, std::string>> misspelt_variables() {
 }
 
 void RemoteFlags::add_to(CLI::App& command) {
-    command
-        .add_option("--admin", admin_,
-                    "The sidecar's admin listener: address and port, or unix: and a path "
-                    "[127.0.0.1:9901]")
-        ->envname(kAdminVariable)
-        ->type_name("ADDRESS");
+    admin_options_.push_back(
+        command
+            .add_option("--admin", admin_,
+                        "The sidecar's admin listener: address and port, or unix: and a path "
+                        "[127.0.0.1:9901]")
+            ->envname(kAdminVariable)
+            ->type_name("ADDRESS"));
     command.add_option("--admin-token-file", token_file_, "File with the listener's bearer token")
         ->envname("WEIR_ADMIN_TOKEN_FILE")
         ->type_name("FILE");
@@ -170,6 +202,11 @@ Result<RemoteOptions> RemoteFlags::options() const {
     if (output_ != "table" && output_ != "json") {
         return error(ErrorCode::invalid_argument,
                      "--output: '" + output_ + "' must be table or json");
+    }
+    const bool given = std::any_of(admin_options_.begin(), admin_options_.end(),
+                                   [](const CLI::Option* one) { return one->count() > 0; });
+    if (!given) {
+        explain_admin_variable(*address);
     }
     options.admin = *address;
     options.token_file = token_file_;

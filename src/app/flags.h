@@ -39,6 +39,7 @@ class RemoteFlags {
 
   private:
     std::string admin_ = "127.0.0.1:9901";
+    std::vector<const CLI::Option*> admin_options_;  ///< --admin of each command
     std::string token_file_;
     std::string output_ = "table";
 };

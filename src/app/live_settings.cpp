@@ -1,5 +1,6 @@
 #include "app/live_settings.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include <variant>
@@ -54,13 +55,16 @@ void LiveSettings::watch_memory() {
 }
 
 void LiveSettings::take_over(const config::Settings& settings) {
-    const config::LogLevel before = std::exchange(settings_, settings).log.level;
-    if (before != settings_.log.level) {
-        log_.set_level(settings_.log.level);  // else a level set by the admin API stays
+    const config::LogLevel configured = std::exchange(settings_, settings).log.level;
+    if (configured != settings_.log.level) {  // else a level set by the admin API stays
+        const config::LogLevel before = log_.level();
+        // The line is written at the level that shows more, so that switching the log off is in it.
+        log_.set_level(std::min({before, settings_.log.level, config::LogLevel::info}));
         log_.info("the log's level was changed by the settings",
                   {{"audit", "log_level"},
                    {"level", std::string(to_string(settings_.log.level))},
                    {"before", std::string(to_string(before))}});
+        log_.set_level(settings_.log.level);
     }
     if (auto router = compile(settings_)) {
         router_ = std::move(router);

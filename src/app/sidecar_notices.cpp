@@ -106,7 +106,7 @@ bool Sidecar::set_log_level(std::string_view word, const admin::Caller& by) {
         return false;
     }
     const config::LogLevel before = log_.level();
-    log_.set_level(std::min(before, level));
+    log_.set_level(std::min({before, level, config::LogLevel::info}));
     audit_.note(AuditKind::log_level, "the log's level was changed by the API",
                 {{"level", std::string(word)},
                  {"before", std::string(to_string(before))},

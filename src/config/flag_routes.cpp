@@ -33,13 +33,13 @@ std::optional<Document> flag_routes(const Override& given, Diagnostics& diagnost
     TreeBuilder builder(given.source, limits, diagnostics);
     bool good = builder.open(NodeKind::map, Place{}) && builder.key(kRoutesKey, Place{}) &&
                 builder.open(NodeKind::list, Place{});
-    std::string_view rest = given.text;
+    std::string_view rest = given.text.empty() ? "\n" : std::string_view(given.text);
     while (good && !rest.empty()) {
         const std::size_t end = std::min(rest.find('\n'), rest.size());
         const std::string_view route = rest.substr(0, end);
         rest.remove_prefix(std::min(end + 1, rest.size()));
         const std::size_t equals = route.find('=');
-        if (equals == 0 || equals >= route.size() - 1) {
+        if (equals == 0 || equals == route.npos || equals + 1 == route.size()) {
             diagnostics.add({Severity::error,
                              given.source,
                              {},

@@ -72,7 +72,7 @@ TEST_CASE("only the first equals sign separates") {
 }
 
 TEST_CASE("a route of a flag that is none is an error that shows one") {
-    for (const char* text : {"/a", "=all", "/a=", "shop"}) {
+    for (const char* text : {"/a", "=all", "/a=", "shop", ""}) {
         CHECK(read({text}).errors ==
               Lines{"--route: '" + std::string(text) +
                     "' must be a path pattern, '=' and the name of a quota, like "

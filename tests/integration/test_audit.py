@@ -5,6 +5,7 @@ import pwd
 import os
 
 import pytest
+import yaml
 
 from harness import http
 from harness.processes import wait_until
@@ -44,6 +45,19 @@ def test_changes_are_told_with_who_and_why(world, monkeypatch):
                  {"Content-Type": "application/json"})
     sidecar.command("drain")
     wait_line(sidecar, "drain", who=me)
+
+
+def test_a_level_that_the_file_sets_is_told_also_when_it_shows_less(world):
+    sidecar = world.fleet(1, [quota("all", "100r/s")], routes=[{"quota": "all"}])[0]
+    for level, before in (("warning", "info"), ("error", "warning"), ("off", "error"), ("info", "off")):
+        sidecar.settings["log"] = {**sidecar.config()["log"], "level": level}
+        sidecar.config_file.write_text(yaml.safe_dump(sidecar.config()))
+        wait_line(sidecar, "log_level", level=level, before=before)
+        assert sidecar.api("/v1/status")["log_level"] == level
+    for level, before in (("warning", "info"), ("error", "warning"), ("off", "error")):
+        http.request(sidecar.admin, "PUT", "/v1/log-level?who=ann", json.dumps({"level": level}),
+                     {"Content-Type": "application/json"})
+        wait_line(sidecar, "log_level", level=level, before=before, who="ann")
 
 
 def test_many_changes_of_a_second_are_counted(world):

@@ -85,6 +85,22 @@ def test_a_route_of_a_flag_is_warned_of_in_its_own_name(folder_of_readme):
     assert "did you mean 'shop'?" in done.stderr
 
 
+@pytest.mark.parametrize("flags", [["--route", ""], ["--route", "/**=shop", "--route", ""]])
+def test_an_empty_route_of_a_flag_is_an_error(folder_of_readme, flags):
+    done = weir("validate", "--config", "weir.yaml", *flags, folder=folder_of_readme)
+    assert done.returncode == 1 and "--route: '' must be a path pattern" in done.stderr
+
+
+def test_an_empty_variable_is_as_none(folder_of_readme):
+    empty = ["env", "WEIR_ROUTE=", "WEIR_QUOTAS=", "WEIR_LISTEN="]
+    command = [*empty, program("weir"), "validate", "--strict", "--config", "weir.yaml"]
+    done = subprocess.run(command, cwd=folder_of_readme, capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stderr) == (0, "")
+    newline_at_its_end = ["env", "WEIR_ROUTE=/**=shop\n", *command[len(empty):]]
+    done = subprocess.run(newline_at_its_end, cwd=folder_of_readme, capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_routes_of_a_variable(folder_of_readme):
     command = ["env", "WEIR_ROUTE=/nowhere", program("weir"), "validate", "--config", "weir.yaml"]
     done = subprocess.run(command, cwd=folder_of_readme, capture_output=True, text=True, timeout=20)
