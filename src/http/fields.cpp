@@ -15,7 +15,8 @@ struct Known {
     FieldId id;
 };
 
-/// Ordered by length.
+/// Ordered by length. The claims are those that load balancers, ingress controllers and content
+/// networks write by default.
 constexpr std::array kKnown{
     Known{"te", FieldId::te},
     Known{"date", FieldId::date},
@@ -23,20 +24,36 @@ constexpr std::array kKnown{
     Known{"accept", FieldId::accept},
     Known{"expect", FieldId::expect},
     Known{"upgrade", FieldId::upgrade},
+    Known{"x-scheme", FieldId::forwarded_claim},
     Known{"forwarded", FieldId::forwarded},
+    Known{"x-real-ip", FieldId::forwarded_claim},
     Known{"connection", FieldId::connection},
     Known{"keep-alive", FieldId::keep_alive},
+    Known{"x-client-ip", FieldId::forwarded_claim},
     Known{"x-request-id", FieldId::x_request_id},
     Known{"content-length", FieldId::content_length},
+    Known{"true-client-ip", FieldId::forwarded_claim},
+    Known{"x-forwarded-by", FieldId::forwarded_claim},
     Known{"x-forwarded-for", FieldId::x_forwarded_for},
+    Known{"front-end-https", FieldId::forwarded_claim},
+    Known{"x-forwarded-ssl", FieldId::forwarded_claim},
+    Known{"x-forwarded-uri", FieldId::forwarded_claim},
     Known{"proxy-connection", FieldId::proxy_connection},
     Known{"x-forwarded-host", FieldId::x_forwarded_host},
+    Known{"x-forwarded-port", FieldId::forwarded_claim},
+    Known{"cf-connecting-ip", FieldId::forwarded_claim},
     Known{"transfer-encoding", FieldId::transfer_encoding},
     Known{"x-forwarded-proto", FieldId::x_forwarded_proto},
     Known{"proxy-authenticate", FieldId::proxy_authenticate},
+    Known{"x-forwarded-method", FieldId::forwarded_claim},
+    Known{"x-forwarded-prefix", FieldId::forwarded_claim},
+    Known{"x-forwarded-scheme", FieldId::forwarded_claim},
+    Known{"x-forwarded-server", FieldId::forwarded_claim},
     Known{"proxy-authorization", FieldId::proxy_authorization},
+    Known{"x-cluster-client-ip", FieldId::forwarded_claim},
+    Known{"x-forwarded-protocol", FieldId::forwarded_claim},
+    Known{"x-original-forwarded-for", FieldId::forwarded_claim},
 };
-static_assert(kKnown.size() + 1 == kFieldIds);
 
 constexpr bool shorter(const Known& left, const Known& right) {
     return left.name.size() < right.name.size();

@@ -21,6 +21,7 @@ enum class FieldId : std::uint8_t {
     date,
     expect,
     forwarded,
+    forwarded_claim,  ///< any of those that only say more, like X-Real-IP and X-Forwarded-Port
     host,
     keep_alive,
     proxy_authenticate,
@@ -40,10 +41,11 @@ inline constexpr std::size_t kFieldIds = static_cast<std::size_t>(FieldId::x_req
 using FieldIds = std::uint32_t;
 constexpr FieldIds bit(FieldId id) { return FieldIds{1} << static_cast<unsigned>(id); }
 
-/// The fields in which a proxy tells whose request it passes on. Every client can write them.
+/// The fields in which a proxy tells whose request it passes on, and how that one came. Every
+/// client can write them.
 inline constexpr FieldIds kForwardedClaims =
-    bit(FieldId::forwarded) | bit(FieldId::x_forwarded_for) | bit(FieldId::x_forwarded_host) |
-    bit(FieldId::x_forwarded_proto);
+    bit(FieldId::forwarded) | bit(FieldId::forwarded_claim) | bit(FieldId::x_forwarded_for) |
+    bit(FieldId::x_forwarded_host) | bit(FieldId::x_forwarded_proto);
 
 /// The identity of a field name. Case makes no difference.
 [[nodiscard]] FieldId identify(std::string_view name);

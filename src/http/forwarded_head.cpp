@@ -33,7 +33,7 @@ FieldIds replaced(const RequestForwarding& forwarding) {
         return appended_to;
     }
     return appended_to | bit(FieldId::x_forwarded_host) | bit(FieldId::x_forwarded_proto) |
-           bit(FieldId::forwarded);
+           bit(FieldId::forwarded) | bit(FieldId::forwarded_claim);
 }
 
 /// Content-Length and Transfer-Encoding of responses that must not announce a body (RFC 9110, 8.6;

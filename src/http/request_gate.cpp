@@ -235,10 +235,14 @@ Rejection RequestGate::connection() {
 Rejection RequestGate::expectation() {
     for (auto i = head_.fields_.find(FieldId::expect); i != Fields::kNone;
          i = head_.fields_.find(FieldId::expect, i + 1)) {
+        if (head_.minor_version_ == 0) {
+            head_.fields_.drop(i);  // to be ignored, and the upstream gets another version
+            continue;
+        }
         if (!equals_ignoring_case(head_.fields_.value(i), "100-continue")) {
             return Rejection::bad_expectation;
         }
-        head_.expects_continue_ = head_.minor_version_ == 1;
+        head_.expects_continue_ = true;
     }
     return Rejection::none;
 }

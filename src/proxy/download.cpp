@@ -154,11 +154,12 @@ void Download::pass_final(bool request_sent) {
 
 std::span<const std::string_view> Download::forwarded_pieces() {
     const auto pieces = client_.worker.forwarded_head().pieces();
-    if (!unwraps_) {
+    const auto& fields = client_.worker.response_head().fields();
+    const auto framing = fields.find(http::FieldId::transfer_encoding);
+    if (client_.head.minor_version() > 0 || framing == http::Fields::kNone) {
         return pieces;
     }
-    const auto& fields = client_.worker.response_head().fields();
-    const auto line = fields.line(fields.find(http::FieldId::transfer_encoding));
+    const auto line = fields.line(framing);
     pieces_.clear();
     for (const auto piece : pieces) {
         const bool inside = std::less_equal<>()(piece.data(), line.data()) &&

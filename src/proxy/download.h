@@ -78,7 +78,7 @@ class Download {
     void pass_final(bool request_sent);
     void take_body();
     /// The pieces of the final head for the client. A client of HTTP/1.0 gets a chunked body
-    /// without its framing, so its head must not announce chunks.
+    /// without its framing, so its head must not announce chunks, nor that of an answer to HEAD.
     [[nodiscard]] std::span<const std::string_view> forwarded_pieces();
     void finish_if_complete();
     bool send_unsent();

@@ -20,11 +20,26 @@ TEST_CASE("names are known whatever their case, and only whole") {
 }
 
 TEST_CASE("one changed byte makes another name, unless it is the case of a letter") {
-    for (const std::string name :
-         {"te", "host", "accept", "expect", "upgrade", "forwarded", "connection", "keep-alive",
-          "x-request-id", "content-length", "x-forwarded-for", "proxy-connection",
-          "x-forwarded-host", "transfer-encoding", "x-forwarded-proto", "proxy-authenticate",
-          "proxy-authorization"}) {
+    for (const std::string name : {"te",
+                                   "host",
+                                   "accept",
+                                   "expect",
+                                   "upgrade",
+                                   "forwarded",
+                                   "connection",
+                                   "keep-alive",
+                                   "x-request-id",
+                                   "content-length",
+                                   "x-forwarded-for",
+                                   "proxy-connection",
+                                   "x-forwarded-host",
+                                   "transfer-encoding",
+                                   "x-forwarded-proto",
+                                   "proxy-authenticate",
+                                   "proxy-authorization",
+                                   "x-real-ip",
+                                   "x-forwarded-port",
+                                   "x-original-forwarded-for"}) {
         const FieldId id = identify(name);
         REQUIRE(id != FieldId::other);
         for (std::size_t i = 0; i < name.size(); ++i) {
@@ -38,6 +53,33 @@ TEST_CASE("one changed byte makes another name, unless it is the case of a lette
         }
         CHECK(identify(name + "x") != id);
         CHECK(identify(name.substr(1)) != id);
+    }
+}
+
+TEST_CASE("every field in which proxies tell of a request is a claim") {
+    for (const std::string name : {"forwarded",
+                                   "x-forwarded-for",
+                                   "x-forwarded-host",
+                                   "x-forwarded-proto",
+                                   "x-scheme",
+                                   "x-real-ip",
+                                   "x-client-ip",
+                                   "true-client-ip",
+                                   "front-end-https",
+                                   "x-forwarded-by",
+                                   "x-forwarded-ssl",
+                                   "x-forwarded-uri",
+                                   "x-forwarded-port",
+                                   "cf-connecting-ip",
+                                   "x-forwarded-method",
+                                   "x-forwarded-prefix",
+                                   "x-forwarded-scheme",
+                                   "x-forwarded-server",
+                                   "x-cluster-client-ip",
+                                   "x-forwarded-protocol",
+                                   "x-original-forwarded-for"}) {
+        CAPTURE(name);
+        CHECK((bit(identify(name)) & kForwardedClaims) != 0);
     }
 }
 

@@ -321,6 +321,8 @@ TEST_CASE("23: Expect") {
     text = "GET / HTTP/1.0\r\nHost: a\r\nExpect: 100-continue\r\n\r\n";
     REQUIRE(parse_all_ways(head, text).state == ParseState::complete);
     CHECK_FALSE(head.expects_continue());
+    text = "GET / HTTP/1.0\r\nHost: a\r\nExpect: 200-maybe\r\n\r\n";
+    CHECK(parse_all_ways(head, text).state == ParseState::complete);  // RFC 9110, 10.1.1
     CHECK(status_of(reject(with("Expect: 200-maybe\r\n"))) == 417);
     CHECK(status_of(reject(with("Expect: 100-continue, x\r\n"))) == 417);
 }

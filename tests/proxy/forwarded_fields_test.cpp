@@ -87,6 +87,17 @@ TEST_CASE("without trusted_proxies what came is passed on, with the client's add
     CHECK(!pass(nobody, get("Forwarded: for=10.9.8.7\r\n")).request.has("Forwarded"));
 }
 
+TEST_CASE("fields that say more of where a request came from are claims as well") {
+    for (const std::string name : {"X-Real-IP", "X-Forwarded-Port", "X-Forwarded-Prefix",
+                                   "X-Forwarded-Scheme", "True-Client-IP", "CF-Connecting-IP"}) {
+        CAPTURE(name);
+        const auto claimed = get(name + ": 7\r\n");
+        CHECK(pass({}, claimed).request.field(name) == "7");
+        CHECK(pass(trusting(true), claimed).request.field(name) == "7");
+        CHECK(!pass(trusting(false), claimed).request.has(name));
+    }
+}
+
 namespace {
 
 /// Routes and quotas that look at what clients may forge, as far as there are such.
@@ -96,7 +107,7 @@ Fixture::Options keyed() {
         options.quotas.push_back(quota(name, 1000, std::chrono::hours(1)));
     }
     for (const char* field :
-         {"X-Forwarded-Proto", "X-Forwarded-For", "x-forwarded-host", "Forwarded"}) {
+         {"X-Forwarded-Proto", "X-Forwarded-For", "x-forwarded-host", "Forwarded", "X-Real-IP"}) {
         weir::routing::RouteSettings claimed;
         claimed.match.headers = {{.name = field, .exact = false, .value = {}}};
         claimed.quotas = {"claimed"};
@@ -112,7 +123,8 @@ Fixture::Options keyed() {
 }  // namespace
 
 TEST_CASE("a forged field changes no quota key") {
-    const auto forged = get(kClaims + "Forwarded: for=10.9.8.7;host=b.test\r\n");
+    const auto forged =
+        get(kClaims + "Forwarded: for=10.9.8.7;host=b.test\r\nX-Real-IP: 10.9.8.7\r\n");
     for (const bool set : {false, true}) {
         CAPTURE(set);
         auto options = set ? trusting(false) : Fixture::Options{};

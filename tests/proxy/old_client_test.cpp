@@ -47,6 +47,40 @@ TEST_CASE("an HTTP/1.0 client gets a chunked answer's content, ended by the conn
     CHECK(proxy.statistics().upstream_connections() == 1);
 }
 
+TEST_CASE("the head of a chunked answer to HEAD announces no chunks to HTTP/1.0") {
+    Fixture proxy;
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        while (session.request()) {
+            session.send("HTTP/1.1 200 OK\r\nA: 1\r\nTransfer-Encoding: chunked\r\nB: 2\r\n\r\n");
+        }
+    });
+    for (const std::string version : {"1.0", "1.1"}) {
+        CAPTURE(version);
+        auto client = proxy.connect();
+        client.send("HEAD / HTTP/" + version + "\r\nHost: a.test\r\nConnection: close\r\n\r\n");
+        const auto answer = read_head(client);
+        REQUIRE(answer);
+        CHECK(answer->has("Transfer-Encoding") == (version == "1.1"));
+        CHECK(answer->field("A") == "1");
+        CHECK(answer->field("B") == "2");
+        CHECK(client.take_all().empty());
+    }
+}
+
+TEST_CASE("an Expect of HTTP/1.0 is ignored and not passed on") {
+    Fixture proxy;
+    for (const std::string value : {"100-continue", "miracles"}) {
+        const auto answer = proxy.ask(
+            "PUT / HTTP/1.0\r\nHost: a.test\r\nContent-Length: 2\r\n"
+            "Expect: " +
+            value + "\r\n\r\nhi");
+        CHECK(answer.status() == 200);
+    }
+    for (const auto& head : proxy.upstream.heads()) {
+        CHECK(!head.has("Expect"));
+    }
+}
+
 TEST_CASE("an HTTP/1.0 client sees a broken-off chunked answer as broken off") {
     Fixture proxy;
     proxy.upstream.set_script([](FakeUpstream::Session& session) {
