@@ -21,6 +21,7 @@ class Load:
     def __init__(self, address):
         self.address = address
         self.statuses = []
+        self.broken = 0  # requests whose connection ended without an answer
         self.stopped = False
         self.threads = [threading.Thread(target=self.run) for _ in range(CLIENTS)]
         for thread in self.threads:
@@ -29,10 +30,14 @@ class Load:
     def run(self):
         connection = http.client.HTTPConnection(self.address, timeout=30)
         while not self.stopped:
-            connection.request("GET", "/")
-            answer = connection.getresponse()
-            answer.read()
-            self.statuses.append(answer.status)
+            try:
+                connection.request("GET", "/")
+                answer = connection.getresponse()
+                answer.read()
+                self.statuses.append(answer.status)
+            except (OSError, http.client.HTTPException):  # the next request opens another connection
+                self.broken += 1
+                connection.close()
             time.sleep(0.002)
         connection.close()
 
@@ -73,13 +78,10 @@ def test_an_upstream_that_is_killed_and_comes_back_loses_only_what_was_under_way
     wait_until(lambda: len(load.statuses) > before + 200, 30, "requests are answered again")
     load.stop()
     failed = [status for status in load.statuses if status != 200]
-    assert len(failed) <= CLIENTS, failed  # one under way for each client
+    assert len(failed) + load.broken <= CLIENTS, (failed, load.broken)  # one under way for each client
     assert event(sidecar, "upstream_waits_served") == event(sidecar, "upstream_waits")
 
 
-@pytest.mark.smoke
-@pytest.mark.smoke
-@pytest.mark.smoke
 @pytest.mark.smoke
 def test_one_that_does_not_come_back_is_a_502_after_the_time(world):
     settings = {"upstream": f"http://127.0.0.1:{free_port()}", "timeouts": {"upstream_restart": "700ms"}}
