@@ -48,6 +48,9 @@ constexpr std::array<ProblemKindRow, kProblemKinds> kProblemKindRows{{
     {ProblemKind::upstream_refuses, "upstream_refuses",
      "Requests failed, because no connection to the upstream could be opened",
      "see whether the upstream runs and listens at this address", seconds(0)},
+    {ProblemKind::connections_full, "connections_full",
+     "New clients wait or take the place of silent ones, because all connections are in use",
+     "raise limits.connections or the limit of open files, or add sidecars", seconds(0)},
 }};
 
 }  // namespace

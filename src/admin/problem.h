@@ -33,6 +33,7 @@ enum class ProblemKind : std::uint8_t {
     restart_needed,
     upstream_unresolved,
     upstream_refuses,
+    connections_full,
     count
 };
 inline constexpr std::size_t kProblemKinds = static_cast<std::size_t>(ProblemKind::count);

@@ -64,6 +64,8 @@ node::ProblemFacts ProblemReporter::facts() {
     facts.upstream = to_string(settings.upstream);
     facts.upstream_unresolved = live_.upstream_failure();
     facts.upstream_failures = proxy_.upstream_failures();
+    facts.crowded = proxy_.crowded();
+    facts.most_connections = proxy_.most_connections();
     facts.asked_in_vain = proxy_.asked_in_vain();
     return facts;
 }

@@ -32,6 +32,10 @@ class ProblemReporter {
     struct ProxyFacts {
         /// How many requests found no connection to the upstream so far.
         std::function<std::uint64_t()> upstream_failures;
+        /// How often clients had to wait so far, or lost their place, because all connections were
+        /// in use; and how many those are.
+        std::function<std::uint64_t()> crowded;
+        std::function<std::uint64_t()> most_connections;
         /// The quotas for which checks asked since the last call, and which do not exist.
         std::function<std::vector<std::string>()> asked_in_vain;
     };

@@ -43,6 +43,9 @@ Sidecar::Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t s
       stranger_timer_(control_),
       problems_(control_, host_, live_, log_,
                 {.upstream_failures = [this] { return upstream_failures(); },
+                 .crowded = [this] { return crowded(); },
+                 .most_connections =
+                     [this] { return proxy_ ? proxy_->most_connections() : std::size_t{0}; },
                  .asked_in_vain =
                      [this] {
                          return proxy_ ? proxy_->take_unknown_names() : std::vector<std::string>();

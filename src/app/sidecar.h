@@ -53,6 +53,7 @@ class Sidecar final : private node::HostListener {
     [[nodiscard]] admin::ConfigFigures config_figures();
     [[nodiscard]] admin::GossipTrouble gossip_trouble();
     [[nodiscard]] std::uint64_t upstream_failures() const;
+    [[nodiscard]] std::uint64_t crowded() const;
 
     void wait_for_signal();
     void on_signal(int number);

@@ -56,6 +56,16 @@ std::uint64_t Sidecar::upstream_failures() const {
            statistics[proxy::Ending::upstream_connect_timeout];
 }
 
+std::uint64_t Sidecar::crowded() const {
+    if (!proxy_) {
+        return 0;
+    }
+    const proxy::Statistics statistics = proxy_->statistics();
+    return statistics[proxy::Event::accept_paused_connections] +
+           statistics[proxy::Event::accept_paused_descriptors] +
+           statistics[proxy::Event::client_evicted_head];
+}
+
 void Sidecar::tell_strangers() {
     if (!host_.settings().cluster || stopping_) {
         return;

@@ -84,10 +84,11 @@ bool in_use(const SocketAddress& address) {
 }
 
 Listener::Listener(EventLoop& loop, FileDescriptor descriptor, MayAccept may_accept,
-                   Accepted accepted)
+                   Exhausted exhausted, Accepted accepted)
     : loop_(loop),
       descriptor_(std::move(descriptor)),
       may_accept_(std::move(may_accept)),
+      exhausted_(std::move(exhausted)),
       accepted_(std::move(accepted)) {}
 
 Listener::~Listener() { stop(); }
@@ -131,7 +132,7 @@ void Listener::accept_waiting() {
             return;
         }
         if (!may_accept_()) {
-            loop_.timers().arm(*this, loop_.now() + kPause);
+            loop_.timers().arm(*this, loop_.now() + kShortPause);
             return;
         }
         if (!accept_one()) {
@@ -160,6 +161,7 @@ bool Listener::accept_one() {
     }
     if (out_of_resources(errno)) {
         ++counters_.paused_descriptors;
+        exhausted_();
         loop_.timers().arm(*this, loop_.now() + kPause);
         return false;
     }

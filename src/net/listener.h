@@ -1,8 +1,8 @@
 #pragma once
 // A listening socket in an event loop. Of a TCP port each loop has a socket of its own, with
 // SO_REUSEPORT, and the kernel distributes the connections. Of a unix socket the loops share one
-// descriptor. A listener accepts in batches; when the process has no descriptor left, it pauses for
-// kPause.
+// descriptor. A listener accepts in batches; when the process has no descriptor left, it says so
+// and pauses for kPause.
 //
 // Thread-safety: none; once started it belongs to its loop's thread. Ownership: owns its descriptor
 // and borrows the loop.
@@ -31,6 +31,8 @@ class Listener final : private EventSink, private TimerEntry {
   public:
     static constexpr int kAcceptsPerTurn = 1024;
     static constexpr Duration kPause = std::chrono::milliseconds(100);
+    /// The pause when MayAccept says no, which may change with every connection that ends.
+    static constexpr Duration kShortPause = std::chrono::milliseconds(10);
 
     struct Counters {
         std::uint64_t accepted = 0;
@@ -42,8 +44,11 @@ class Listener final : private EventSink, private TimerEntry {
     using Accepted = std::function<void(FileDescriptor, const Endpoint&)>;
     /// Is asked before each connection is accepted, if one waits. False pauses accepting.
     using MayAccept = std::function<bool()>;
+    /// Is called when the process has no descriptor left for a connection that waits.
+    using Exhausted = std::function<void()>;
 
-    Listener(EventLoop& loop, FileDescriptor descriptor, MayAccept may_accept, Accepted accepted);
+    Listener(EventLoop& loop, FileDescriptor descriptor, MayAccept may_accept, Exhausted exhausted,
+             Accepted accepted);
     ~Listener() override;
 
     [[nodiscard]] Result<void> start();
@@ -66,6 +71,7 @@ class Listener final : private EventSink, private TimerEntry {
     EventLoop& loop_;
     FileDescriptor descriptor_;
     MayAccept may_accept_;
+    Exhausted exhausted_;
     Accepted accepted_;
     Counters counters_;
 };

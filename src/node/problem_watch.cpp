@@ -60,6 +60,7 @@ std::vector<ProblemLine> ProblemWatch::look(const ProblemFacts& facts, Instant n
     add_gossip(facts);
     add_files(facts);
     add_upstream(facts);
+    add_crowd(facts);
     list_ = {};
     for (auto at = states_.begin(); at != states_.end();) {
         State& state = at->second;
@@ -238,6 +239,18 @@ void ProblemWatch::add_upstream(const ProblemFacts& facts) {
     if (last_failure_ && now_ - *last_failure_ < kUpstreamQuiet) {
         add(ProblemKind::upstream_refuses, facts.upstream,
             "requests fail, because the upstream " + facts.upstream + " takes no connection");
+    }
+}
+
+void ProblemWatch::add_crowd(const ProblemFacts& facts) {
+    if (facts.crowded > crowded_) {
+        last_crowd_ = now_;
+    }
+    crowded_ = facts.crowded;
+    if (last_crowd_ && now_ - *last_crowd_ < kCrowdQuiet) {
+        add(ProblemKind::connections_full, "clients",
+            "new clients wait or take the place of silent ones, because " +
+                std::to_string(facts.most_connections) + " connections are served at most");
     }
 }
 

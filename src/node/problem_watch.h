@@ -52,6 +52,9 @@ struct ProblemFacts {
     std::string upstream = {};
     std::string upstream_unresolved = {};  ///< why its name was not found; empty: it was
     std::uint64_t upstream_failures = 0;   ///< requests so far that found no connection
+
+    std::uint64_t most_connections = 0;  ///< of clients
+    std::uint64_t crowded = 0;  ///< times so far that clients had to wait, or lost their place
 };
 
 /// A line for the log.
@@ -66,6 +69,8 @@ class ProblemWatch {
     static constexpr Duration kAgain = std::chrono::hours(1);
     /// For so long after the last failed request the upstream counts as refusing.
     static constexpr Duration kUpstreamQuiet = std::chrono::seconds(10);
+    /// For so long after a client last had to wait connections count as full.
+    static constexpr Duration kCrowdQuiet = std::chrono::seconds(10);
     /// For so long after the last check for it a quota that does not exist is a problem.
     static constexpr Duration kAskedQuiet = std::chrono::minutes(1);
     /// After so long the line about what is limited does not wait for seeds any more, and quotas
@@ -93,6 +98,7 @@ class ProblemWatch {
     void add_gossip(const ProblemFacts& facts);
     void add_files(const ProblemFacts& facts);
     void add_upstream(const ProblemFacts& facts);
+    void add_crowd(const ProblemFacts& facts);
     void settle(const ProblemFacts& facts);
     [[nodiscard]] std::vector<std::string> never_answered(const ProblemFacts& facts);
     [[nodiscard]] static ProblemLine first_line(const ProblemFacts& facts);
@@ -107,6 +113,8 @@ class ProblemWatch {
     std::map<std::string, Instant> asked_;  // names asked for in vain: when last
     std::uint64_t failures_ = 0;            // of the upstream, at the last look
     std::optional<Instant> last_failure_;
+    std::uint64_t crowded_ = 0;  // at the last look
+    std::optional<Instant> last_crowd_;
 };
 
 }  // namespace weir::node

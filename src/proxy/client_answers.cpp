@@ -160,7 +160,9 @@ net::Task<void> ClientConnection::linger() {
     client_.in.unpin();
     client_.stream.shut_down_sending();
     auto& loop = client_.worker.loop();
+    auto& idle = client_.worker.idle_connections();
     const auto last = loop.now() + kLingerTotal;
+    const auto closable_from = loop.now() + client_.worker.patience();
     while (loop.now() < last) {
         client_.in.release();
         const auto got = client_.read_more();
@@ -175,7 +177,10 @@ net::Task<void> ClientConnection::linger() {
             break;
         }
         const auto deadline = std::min(last, loop.now() + kLingerIdle);
-        if (co_await wait_for_client(net::Stream::kRead, deadline) != net::WaitResult::ready) {
+        idle.add(*this, closable_from);
+        const auto waited = co_await wait_for_client(net::Stream::kRead, deadline);
+        idle.remove(*this);
+        if (waited != net::WaitResult::ready) {
             break;
         }
     }

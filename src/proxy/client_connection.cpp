@@ -10,8 +10,6 @@ namespace {
 
 /// How long a finishing server waits for the first request of a connection that it has accepted.
 constexpr Duration kFirstRequest = std::chrono::seconds(1);
-/// How long a connection that has sent nothing yet is not closed to make room for others.
-constexpr Duration kFirstBytes = std::chrono::seconds(1);
 /// A longer request id is cut in the access log, so that clients cannot fill it.
 constexpr std::size_t kMaxLoggedId = 128;
 
@@ -76,7 +74,8 @@ void ClientConnection::wake() {
 
 void ClientConnection::evict() {
     evicted_ = true;
-    client_.worker.mutable_counters().count(Event::client_evicted);
+    auto& counters = client_.worker.mutable_counters();
+    counters.count(half_head_ ? Event::client_evicted_head : Event::client_evicted);
     if (client_.waiting != nullptr) {
         client_.waiting->interrupt();
     }
@@ -85,7 +84,10 @@ void ClientConnection::evict() {
 net::Flow ClientConnection::serve() {
     bool more = true;
     while (more && !client_.worker.aborting()) {
-        switch (co_await read_head()) {
+        const auto result = co_await read_head();
+        client_.worker.half_heads().remove(*this);
+        half_head_ = false;
+        switch (result) {
             case HeadResult::complete:
                 begin_request();
                 more = is_check() ? co_await serve_check() : co_await serve_request();
@@ -196,13 +198,19 @@ net::Task<ClientConnection::HeadResult> ClientConnection::read_head() {
 }
 
 net::Task<net::WaitResult> ClientConnection::wait_for_bytes(bool begun, Instant deadline) {
-    auto& idle = client_.worker.idle_connections();
-    if (!begun) {
-        const auto now = client_.worker.loop().now();
-        idle.add(*this, first_request_ ? now + kFirstBytes : now);
+    auto& worker = client_.worker;
+    const auto now = worker.loop().now();
+    half_head_ = begun;
+    if (begun) {
+        // It keeps its place while further bytes come, because its timeout stays the same.
+        worker.half_heads().add_once(*this, now + worker.patience());
+    } else {
+        worker.idle_connections().add(*this, first_request_ ? now + worker.patience() : now);
     }
     const auto result = co_await wait_for_client(net::Stream::kRead, deadline);
-    idle.remove(*this);
+    if (!begun) {
+        worker.idle_connections().remove(*this);
+    }
     idle_ = false;
     co_return result;
 }

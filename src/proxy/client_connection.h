@@ -110,9 +110,10 @@ class ClientConnection : public IdleNode {
     bool first_request_ = true;
     /// Nothing of a request has come; in the worker's list of idle connections.
     bool idle_ = false;
-    bool evicted_ = false;  ///< it is being closed to make room
-    bool linger_ = false;   ///< wait at the end until the client has read the last answer
-    bool reset_ = false;    ///< close with a reset, because the last answer is incomplete
+    bool half_head_ = false;  ///< part of a head has come; in the worker's list of these
+    bool evicted_ = false;    ///< it is being closed to make room
+    bool linger_ = false;     ///< wait at the end until the client has read the last answer
+    bool reset_ = false;      ///< close with a reset, because the last answer is incomplete
 };
 
 }  // namespace weir::proxy

@@ -1,8 +1,9 @@
 #pragma once
-// The idle client connections of one worker: those that wait for a request of which nothing has
-// come, the longest waiting first. At the bound of connections they are closed to make room. The
-// list is intrusive and allocates nothing; not thread-safe. It borrows its nodes: a node must be
-// removed before it is destroyed.
+// Client connections of one worker that are closed to make room at the bound of connections, in the
+// order in which they were added: those that wait for a request of which nothing has come, or those
+// of which only part of a head has come. The list is intrusive and allocates nothing; not
+// thread-safe. It borrows its nodes: a node is in one list at a time, and must be removed before it
+// is destroyed.
 
 #include <cstddef>
 
@@ -34,6 +35,12 @@ class IdleList {
         node.listed_ = true;
         (last_ == nullptr ? first_ : last_->behind_) = &node;
         last_ = &node;
+    }
+    /// Adds it unless it is in the list already, where it then keeps its place.
+    void add_once(IdleNode& node, Instant from) {
+        if (!node.listed_) {
+            add(node, from);
+        }
     }
     void remove(IdleNode& node) {
         if (!node.listed_) {

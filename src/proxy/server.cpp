@@ -150,6 +150,7 @@ class Server::Implementation {
     [[nodiscard]] const net::Address& listening() const { return listening_; }
     [[nodiscard]] const net::Address& checking() const { return checking_; }
     [[nodiscard]] unsigned workers() const { return static_cast<unsigned>(workers_.size()); }
+    [[nodiscard]] std::size_t most_connections() const { return shared_.max_connections; }
 
     [[nodiscard]] Statistics statistics() const {
         Statistics sum;
@@ -318,6 +319,7 @@ void Server::join() { implementation_->join(); }
 const net::Address& Server::listening() const { return implementation_->listening(); }
 const net::Address& Server::checking() const { return implementation_->checking(); }
 unsigned Server::workers() const { return implementation_->workers(); }
+std::size_t Server::most_connections() const { return implementation_->most_connections(); }
 Statistics Server::statistics() const { return implementation_->statistics(); }
 std::vector<std::string> Server::take_unknown_names() {
     return implementation_->take_unknown_names();

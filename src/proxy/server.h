@@ -73,6 +73,8 @@ class Server {
     /// Where other proxies send checks; empty if there is no such listener.
     [[nodiscard]] const net::Address& checking() const;
     [[nodiscard]] unsigned workers() const;
+    /// The most client connections that are served at a time, all workers together.
+    [[nodiscard]] std::size_t most_connections() const;
     [[nodiscard]] Statistics statistics() const;
     /// Names of quotas for which checks have asked since the last call, and which do not exist. At
     /// most UnknownNames::kMostNames of each worker.

@@ -50,6 +50,7 @@ constexpr std::array<std::string_view, kEvents> kEventNames = {
     "client_reset",
     "client_idle_timeout",
     "client_evicted",
+    "client_evicted_head",
     "client_bytes_in",
     "client_bytes_out",
     "accept_errors",

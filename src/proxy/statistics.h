@@ -62,6 +62,7 @@ enum class Event : std::uint8_t {
     client_reset,         ///< closed with a reset, because the response was incomplete
     client_idle_timeout,  ///< a kept connection on which nothing came for too long
     client_evicted,       ///< an idle connection closed to make room at the bound of connections
+    client_evicted_head,  ///< the same of one that had sent part of a head
     client_bytes_in,
     client_bytes_out,
     accept_errors,              ///< errors of accept(), such as a connection that ended before

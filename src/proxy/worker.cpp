@@ -13,6 +13,11 @@ namespace {
 
 /// The most free buffers of each size that a worker keeps; of large ones at most 2 MiB.
 constexpr std::size_t kKeptBuffers = 64;
+/// So many clients that send nothing, or half a head, are gone through within the time of one head,
+/// however few connections there may be.
+constexpr Duration::rep kCrowd = 2048;
+constexpr Duration kShortestPatience = std::chrono::milliseconds(10);
+constexpr Duration kLongestPatience = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -114,7 +119,7 @@ void Worker::end_turn() {
 
 void Worker::help_others() {
     const auto* other = shared_.wants_eviction.load(std::memory_order_relaxed);
-    if (other == this || idle_connections_.closable(loop_->now()) == nullptr) {
+    if (other == this || closable() == nullptr) {
         return;
     }
     // There may be room by now: the other worker may have asked just before a connection was
@@ -131,7 +136,7 @@ bool Worker::may_accept() {
     if (shared_.connections.load(std::memory_order_relaxed) < shared_.max_connections) {
         return true;
     }
-    if (idle_connections_.closable(loop_->now()) != nullptr) {
+    if (closable() != nullptr) {
         return true;
     }
     shared_.wants_eviction.store(this, std::memory_order_relaxed);
@@ -150,18 +155,28 @@ void Worker::accept(Role role, net::FileDescriptor descriptor, const Endpoint& c
     ClientConnection::start(*this, role, std::move(descriptor), client);
 }
 
-bool Worker::evict() {
-    auto* const node = idle_connections_.closable(loop_->now());
-    if (node == nullptr) {
-        return false;
+Duration Worker::patience() const {
+    const auto most = std::min<std::size_t>(shared_.max_connections, kCrowd);
+    const auto places = static_cast<Duration::rep>(most);
+    const Duration share = snapshot_->settings.timeouts.request_head / kCrowd * places;
+    return std::clamp(share, kShortestPatience, kLongestPatience);
+}
+
+ClientConnection* Worker::closable() const {
+    const auto now = loop_->now();
+    auto* const idle = idle_connections_.closable(now);
+    return static_cast<ClientConnection*>(idle != nullptr ? idle : half_heads_.closable(now));
+}
+
+void Worker::evict() {
+    if (auto* const connection = closable()) {
+        connection->evict();
     }
-    static_cast<ClientConnection*>(node)->evict();
-    return true;
 }
 
 std::unique_ptr<net::Listener> Worker::make_listener(net::FileDescriptor descriptor, Role role) {
     return std::make_unique<net::Listener>(
-        *loop_, std::move(descriptor), [this] { return may_accept(); },
+        *loop_, std::move(descriptor), [this] { return may_accept(); }, [this] { evict(); },
         [this, role](net::FileDescriptor accepted, const Endpoint& client) {
             accept(role, std::move(accepted), client);
         });

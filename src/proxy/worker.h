@@ -138,6 +138,10 @@ class Worker {
     void end_waiting() { shared_.waiting.fetch_sub(1, std::memory_order_relaxed); }
     [[nodiscard]] AddressMemory& address_memory() { return address_memory_; }
     [[nodiscard]] IdleList& idle_connections() { return idle_connections_; }
+    /// Those that have sent part of a head, the one that is nearest to the head's timeout first.
+    [[nodiscard]] IdleList& half_heads() { return half_heads_; }
+    /// For so long a new connection, or the head that it has begun, is not closed to make room.
+    [[nodiscard]] Duration patience() const;
     [[nodiscard]] bool shedding() const { return shared_.shedding.load(std::memory_order_relaxed); }
     [[nodiscard]] bool draining() const { return shared_.draining.load(std::memory_order_relaxed); }
     /// Whether connections no longer wait for a further request.
@@ -155,9 +159,10 @@ class Worker {
                                                                Role role);
     [[nodiscard]] bool may_accept();
     void accept(Role role, net::FileDescriptor descriptor, const Endpoint& client);
-    /// Closes the connection that has been idle for longest. False if there is none that may be
-    /// closed.
-    bool evict();
+    /// The connection to be closed to make room: that which has been idle for longest, else that
+    /// which is nearest to its head's timeout; nullptr if none may be closed.
+    [[nodiscard]] ClientConnection* closable() const;
+    void evict();
     /// Closes an idle connection for another worker that asks for it.
     void help_others();
     void end_turn();
@@ -189,6 +194,7 @@ class Worker {
     net::Listener::Counters published_;
     std::vector<ClientConnection*> connections_;
     IdleList idle_connections_;
+    IdleList half_heads_;
     AddressMemory address_memory_;
     std::uint64_t decisions_ = 0;
     bool economising_ = false;

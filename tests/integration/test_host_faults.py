@@ -123,6 +123,21 @@ def test_clients_never_take_the_descriptors_of_admin_and_gossip(world, sockets):
     assert http.get(fleet[0].address, "/bucket/x").status == 200
 
 
+def test_with_few_descriptors_half_heads_do_not_keep_a_good_client_waiting(world, sockets):
+    """With 64 descriptors, 300 clients that send half a head and then nothing."""
+    sidecar = world.fleet(1, BUCKET, start=False)[0]
+    sidecar.launcher = ["prlimit", "--nofile=64:64"]
+    sidecar.start()
+    open_with(sockets, sidecar.address, 300, b"GET / HTTP/1.1\r\nHost: a\r\n")
+    head_s = 10  # the time of a head, in which all of them would only begin to go
+    answer = http.request(sidecar.address, "GET", "/bucket/x", timeout_s=head_s)
+    assert answer.status == 200
+    assert sidecar.metric("weir_proxy_events_total", event="client_evicted_head") > 200
+    listed = [one["kind"] for one in sidecar.api("/v1/problems")["problems"]]
+    assert listed == ["connections_full"]
+    assert '"kind":"connections_full"' in sidecar.process.log.read_text()
+
+
 def test_without_any_descriptor_it_waits_without_spinning_and_recovers(world, sockets):
     fleet = world.fleet(2, BUCKET)
     process = fleet[0].process

@@ -161,6 +161,15 @@ def test_an_upstream_that_refuses(world):
         assert "takes no connection" in seen_alike(sidecar, "upstream_refuses")
 
 
+def test_all_connections_are_in_use(world):
+    sidecar = started(world, [quota("all", "100r/s")], [{"quota": "all"}], settings={"limits": {"connections": 1}})
+    host, port = sidecar.address.rsplit(":", 1)
+    with socket.create_connection((host, int(port))) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\n")
+        assert http.get(sidecar.address, "/").status in (200, 502)
+        assert "because 1 connections are served at most" in seen_alike(sidecar, "connections_full")
+
+
 def test_an_upstream_that_is_not_found(world):
     sidecar = world.fleet(1, [quota("all", "1r/s")], routes=[{"quota": "all"}],
                           settings={"upstream": "http://nowhere.invalid:80"}, start=False)[0]

@@ -275,7 +275,7 @@ TEST_CASE("connecting: accepted, refused, and what a listener counts") {
     int accepted = 0;
     bool may_accept = false;
     Listener listener(
-        loop, std::move(*listening), [&] { return may_accept; },
+        loop, std::move(*listening), [&] { return may_accept; }, [] {},
         [&](FileDescriptor, const weir::Endpoint& client) {
             CHECK(client.is_v4());
             ++accepted;
@@ -328,6 +328,7 @@ TEST_CASE("a listener asks for room only when somebody waits") {
             }
             return room;
         },
+        [] {},
         [&](FileDescriptor, const weir::Endpoint&) {
             ++accepted;
             room = false;

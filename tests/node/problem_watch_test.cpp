@@ -223,6 +223,20 @@ TEST_CASE("the upstream refuses until no request has failed for some seconds") {
     CHECK(world.count(ProblemKind::upstream_refuses) == 0);
 }
 
+TEST_CASE("connections are full until no client has had to wait for some seconds") {
+    WatchedProblems world;
+    world.facts.most_connections = 6;
+    static_cast<void>(world.look());
+    CHECK(world.count(ProblemKind::connections_full) == 0);
+    world.facts.crowded = 1;
+    static_cast<void>(world.look());
+    CHECK(world.text() ==
+          "new clients wait or take the place of silent ones, because 6 connections "
+          "are served at most");
+    static_cast<void>(world.look(ProblemWatch::kCrowdQuiet));
+    CHECK(world.count(ProblemKind::connections_full) == 0);
+}
+
 TEST_CASE("a quota that checks ask for in vain is a problem until nobody asks any more") {
     WatchedProblems world;
     world.facts.loading = true;

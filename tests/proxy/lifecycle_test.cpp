@@ -183,12 +183,19 @@ TEST_CASE("41: no request fails while a loaded server stops") {
 }
 
 TEST_CASE("35: without descriptors accepting pauses, and goes on when there are some again") {
+    std::atomic<bool> go = false;
     Fixture proxy;
-    CHECK(proxy.get("/").status() == 200);
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        while (session.request()) {
+            eventually([&] { return go.load(); });
+            session.answer(200, "late");
+        }
+    });
     rlimit before{};
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-    auto client = SocketIo(connect_to(proxy.server->listening()));  // known to be accepted below
-    REQUIRE(eventually([&] { return proxy[Event::client_accepted] == 2; }));
+    auto client = SocketIo(connect_to(proxy.server->listening()));
+    client.send(kGet);  // one that is busy does not make room
+    REQUIRE(eventually([&] { return proxy.upstream.requests() == 1; }));
     std::vector<weir::net::FileDescriptor> files;
     rlimit tight = before;
     tight.rlim_cur = 256;
@@ -204,9 +211,11 @@ TEST_CASE("35: without descriptors accepting pauses, and goes on when there are 
     const auto address = weir::net::resolve(proxy.server->listening())->front();
     REQUIRE(::connect(mine.get(), address.get(), address.length) == 0);
     CHECK(eventually([&] { return proxy[Event::accept_paused_descriptors] > 0; }));
-    // What is connected goes on being served meanwhile (over a pooled upstream connection).
-    client.send(kGet);
-    CHECK(read_response(client)->status() == 200);
+    // What is connected goes on being served meanwhile.
+    go = true;
+    const auto answer = read_response(client);
+    REQUIRE(answer);
+    CHECK(answer->body == "late");
     files.clear();
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
     SocketIo waiting(std::move(mine));
@@ -267,7 +276,7 @@ TEST_CASE("at the limit of connections the longest idle one makes room, whicheve
     }
 }
 
-TEST_CASE("connections that send nothing make room, too, but not at once") {
+TEST_CASE("connections that send nothing make room, too") {
     Fixture::Options options;
     options.server.connections = 3;
     Fixture proxy(std::move(options));
@@ -279,9 +288,30 @@ TEST_CASE("connections that send nothing make room, too, but not at once") {
     auto client = proxy.connect();
     client.send(kGet);
     CHECK(read_response(client)->status() == 200);
-    CHECK(proxy[Event::accept_paused_connections] > 0);  // it had to wait for a second
     CHECK(proxy[Event::client_evicted] == 1);
     CHECK(silent.front().closed_within(kPatience));
+}
+
+TEST_CASE("half heads make room, that which is nearest to its timeout first") {
+    Fixture::Options options;
+    options.server.connections = 3;
+    Fixture proxy(std::move(options));
+    std::vector<SocketIo> half;
+    for (int i = 0; i < 3; ++i) {
+        half.push_back(proxy.connect());
+        half.back().send("GET / HTTP/1.1\r\n");
+        const auto begun = static_cast<std::uint64_t>(i + 1);
+        REQUIRE(eventually([&] { return proxy[Event::client_accepted] == begun; }));
+    }
+    half.front().send("Host: a.test\r\n");  // further bytes do not keep its place longer
+    CHECK(proxy.get("/").status() == 200);
+    CHECK(half.front().closed_within(kPatience));
+    CHECK(proxy[Event::client_evicted_head] == 1);
+    CHECK(proxy[Event::client_evicted] == 0);
+    for (auto* other : {&half[1], &half[2]}) {
+        other->send("Host: a.test\r\n\r\n");
+        CHECK(read_response(*other)->status() == 200);
+    }
 }
 
 TEST_CASE("36: a transfer goes on, whole, while memory is short and after") {
