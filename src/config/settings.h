@@ -122,6 +122,8 @@ struct LimitSettings {
     std::size_t response_fields = 1000;
     std::size_t chunk_extension = 4 * 1024;
     std::size_t buffer = 32 * 1024;  ///< for each connection and direction
+    /// Of the kernel, for each connection and direction; 0: as the kernel decides.
+    std::size_t socket_buffer = 256 * 1024;
     /// After a refusal, the largest body that is read and dropped; a longer one closes the
     /// connection.
     std::size_t refused_body = 64 * 1024;

@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 
+#include "net/socket_buffers.h"
+
 namespace weir::net {
 namespace {
 
@@ -89,11 +91,21 @@ Listener::Listener(EventLoop& loop, FileDescriptor descriptor, MayAccept may_acc
       descriptor_(std::move(descriptor)),
       may_accept_(std::move(may_accept)),
       exhausted_(std::move(exhausted)),
-      accepted_(std::move(accepted)) {}
+      accepted_(std::move(accepted)) {
+    socklen_t size = sizeof(family_);
+    ::getsockopt(descriptor_.get(), SOL_SOCKET, SO_DOMAIN, &family_, &size);
+}
 
 Listener::~Listener() { stop(); }
 
 Result<void> Listener::start() { return loop_.add(descriptor_.get(), EPOLLIN, *this); }
+
+void Listener::bound_buffers(std::size_t bytes) {
+    buffer_bytes_ = bytes;
+    if (is_open()) {
+        bound_socket_buffers(descriptor_.get(), family_, bytes);
+    }
+}
 
 void Listener::accept_rest() {
     while (is_open() && somebody_waits() && may_accept_() && accept_one()) {
@@ -153,6 +165,9 @@ bool Listener::accept_one() {
         ::accept4(descriptor_.get(), peer.get(), &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (accepted.is_open()) {
         ++counters_.accepted;
+        if (family_ == AF_UNIX) {  // does not have what the listening socket has
+            bound_socket_buffers(accepted.get(), family_, buffer_bytes_);
+        }
         accepted_(std::move(accepted), to_endpoint(peer));
         return true;
     }

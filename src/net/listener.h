@@ -7,6 +7,7 @@
 // Thread-safety: none; once started it belongs to its loop's thread. Ownership: owns its descriptor
 // and borrows the loop.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -52,6 +53,8 @@ class Listener final : private EventSink, private TimerEntry {
     ~Listener() override;
 
     [[nodiscard]] Result<void> start();
+    /// Bounds the kernel's buffers of connections that are accepted later (socket_buffers.h).
+    void bound_buffers(std::size_t bytes);
     /// Accepts all connections that wait in the kernel's backlog. To be called before stop().
     void accept_rest();
     /// Closes the socket. The kernel resets the connections in the backlog, unless others share the
@@ -74,6 +77,8 @@ class Listener final : private EventSink, private TimerEntry {
     Exhausted exhausted_;
     Accepted accepted_;
     Counters counters_;
+    int family_ = 0;
+    std::size_t buffer_bytes_ = 0;
 };
 
 }  // namespace weir::net

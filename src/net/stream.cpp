@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "net/socket_buffers.h"
 
 namespace weir::net {
 namespace {
@@ -38,7 +39,7 @@ bool Stream::adopt(EventLoop& loop, FileDescriptor descriptor) {
     return false;
 }
 
-IoStatus Stream::connect(EventLoop& loop, const SocketAddress& address) {
+IoStatus Stream::connect(EventLoop& loop, const SocketAddress& address, std::size_t buffer_bytes) {
     FileDescriptor descriptor(
         ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!descriptor.is_open()) {
@@ -47,6 +48,9 @@ IoStatus Stream::connect(EventLoop& loop, const SocketAddress& address) {
     if (!address.is_unix()) {
         const int on = 1;
         ::setsockopt(descriptor.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    }
+    if (buffer_bytes > 0) {
+        bound_socket_buffers(descriptor.get(), address.family(), buffer_bytes);
     }
     const bool done = ::connect(descriptor.get(), address.get(), address.length) == 0;
     // EAGAIN means a unix socket whose backlog is full. It counts as a failure, as in nginx and

@@ -48,8 +48,10 @@ class Stream final : public EventSink {
     /// Takes a connected socket into the loop. False when the loop cannot register it.
     [[nodiscard]] bool adopt(EventLoop& loop, FileDescriptor descriptor);
     /// Begins to connect. `ok`: the connection stands. `would_block`: wait for kWrite, then call
-    /// finish_connect(). `failed`: it was refused at once.
-    [[nodiscard]] IoStatus connect(EventLoop& loop, const SocketAddress& address);
+    /// finish_connect(). `failed`: it was refused at once. `buffer_bytes`: the bound of the
+    /// kernel's buffers (socket_buffers.h).
+    [[nodiscard]] IoStatus connect(EventLoop& loop, const SocketAddress& address,
+                                   std::size_t buffer_bytes = 0);
     /// Whether the connection stands.
     [[nodiscard]] bool finish_connect();
 

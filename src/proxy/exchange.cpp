@@ -196,7 +196,7 @@ net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address, std::u
         co_return Ending::upstream_exhausted;
     }
     auto& stream = upstream_->stream;
-    auto status = stream.connect(worker.loop(), address);
+    auto status = stream.connect(worker.loop(), address, snapshot_->settings.limits.socket_buffer);
     auto ending = Ending::upstream_refused;
     if (status == net::IoStatus::would_block) {
         settlement_.hold();

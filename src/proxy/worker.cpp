@@ -51,6 +51,7 @@ Worker::Worker(SharedState& shared, std::unique_ptr<net::EventLoop> loop, Socket
     if (sockets.check.is_open()) {
         listeners_.push_back(make_listener(std::move(sockets.check), Role::check));
     }
+    bound_socket_buffers();
 }
 
 Worker::~Worker() { upstreams_.retire_all(snapshot_->upstream_version); }
@@ -89,12 +90,19 @@ void Worker::take_over(const Snapshot& snapshot) {
     }
     snapshot_ = std::make_shared<const ActiveSnapshot>(snapshot, version);
     set_buffers();
+    bound_socket_buffers();
     counters_.count(Event::reloads);
 }
 
 void Worker::set_buffers() {
     buffers_.set_large(economising_ ? kEconomicBuffer
                                     : snapshot_->settings.limits.buffer + kHeadRoom);
+}
+
+void Worker::bound_socket_buffers() {
+    for (auto& listener : listeners_) {
+        listener->bound_buffers(snapshot_->settings.limits.socket_buffer);
+    }
 }
 
 std::size_t Worker::relay_size() {

@@ -167,6 +167,8 @@ class Worker {
     void help_others();
     void end_turn();
     void set_buffers();
+    /// Of connections that are accepted from now on.
+    void bound_socket_buffers();
     void close_listeners();
     void publish_listener_counters();
     void sweep();

@@ -102,7 +102,7 @@ def test_the_snapshot_is_kept_in_an_emptydir_if_wanted(helm):
 
 @pytest.mark.parametrize("change, restarts", [
     ("routes[0].quota=other", False), ("quotaSet.generation=7", False), ("weir.logLevel=debug", False),
-    ("app.port=81", False), ("weir.logFormat=text", True), ("weir.ports.gossip=7000", True),
+    ("app.port=81", False), ("weir.socketBuffer=1MiB", False), ("weir.logFormat=text", True), ("weir.ports.gossip=7000", True),
     ("cluster.name=other", True), ("weir.snapshot.enabled=true", True), ("weir.drainGraceSeconds=9", True),
 ])
 def test_only_settings_that_need_a_restart_change_the_pods_annotation(helm, change, restarts):
@@ -135,6 +135,7 @@ def test_rendering_twice_gives_the_same(helm):
     ("weir.ports.traffic=80", "traffic"),
     ("weir.porst.traffic=8000", "porst"),
     ("weir.logLevel=loud", "logLevel"),
+    ("weir.socketBuffer=much", "socketBuffer"),
     ("quotaSet.generation=0", "generation"),
     ("cluster.keySecret.name=", "name"),
 ])

@@ -68,6 +68,7 @@ TEST_CASE("how big things may get by default") {
     CHECK(limits.response_fields == 1000);
     CHECK(limits.chunk_extension == 4 * 1024);
     CHECK(limits.buffer == 32 * 1024);
+    CHECK(limits.socket_buffer == 256 * 1024);
     CHECK(limits.refused_body == 64 * 1024);
     CHECK(limits.connections == 10'000);
     CHECK(limits.upstream_connections == 10'000);

@@ -1,12 +1,15 @@
 """What the host does to a sidecar, and clients in numbers: descriptors, memory, slow clients, keys
 without end, clocks, bad files, restarts. docs/robustness.md tells the same in words."""
 
+import fcntl
 import os
 import random
 import resource
 import selectors
 import socket
 import struct
+import termios
+import threading
 import time
 
 import pytest
@@ -192,6 +195,54 @@ def test_short_of_memory_it_sheds_and_is_not_killed(world, folder, sockets):
     wait_until(lambda: is_idle(world.origin.process), 120, "the origin is done with those that are gone")
     wait_until(lambda: answers(sidecar.address, "/bucket/x", "HEAD"), 20, "it serves")
     assert sidecar.metric("weir_requests_total", reason="memory") >= 5
+
+
+class EndlessOrigin:
+    """Answers one request with as much as the connection takes, and counts it. Its own socket takes little."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.sent = 0
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        made, _ = self.listener.accept()
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+        made.recv(4096)
+        made.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+        piece = bytes(16384)
+        try:
+            while True:
+                self.sent += made.send(piece)
+        except OSError:  # the test is over
+            made.close()
+
+
+@pytest.mark.parametrize("buffer_kib, least_kib, most_kib", [(64, 32, 512), (0, 1024, 100_000)])
+def test_a_reader_that_stands_still_holds_no_more_than_the_socket_buffers(world, sockets, buffer_kib, least_kib,
+                                                                         most_kib):
+    """33: of a download without end. Where the kernel decides, it holds megabytes."""
+    origin = EndlessOrigin()
+    world.ending.callback(origin.listener.close)
+    sidecar = world.fleet(1, BUCKET, settings={
+        "upstream": f"http://{origin.address}", "limits": {"socket_buffer": f"{buffer_kib}KiB" if buffer_kib else "0B"}})[0]
+    client = connect(sidecar.address)
+    sockets.append(client)
+    client.sendall(b"GET /bucket/x HTTP/1.1\r\nHost: a\r\n\r\n")
+    taken = 0
+    while taken < 30_000_000:  # read fast at first, which lets the kernel's buffers grow as far as they may
+        taken += len(client.recv(1 << 16))
+    def at_rest():
+        before = origin.sent
+        time.sleep(0.5)
+        return before == origin.sent
+    wait_until(at_rest, 20, "nothing moves any more")
+    # What the client's own socket holds is not weir's.
+    in_the_client = int.from_bytes(fcntl.ioctl(client.fileno(), termios.FIONREAD, bytes(4)), "little")
+    held_kib = (origin.sent - taken - in_the_client) / 1024
+    print(f"{held_kib:.0f} KiB are held")
+    assert least_kib < held_kib < most_kib
 
 
 # ---- keys without end ------------------------------------------------------------------------
