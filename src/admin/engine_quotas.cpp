@@ -98,26 +98,40 @@ std::vector<QuotaHistoryRow> EngineQuotas::history(std::string_view name) const 
     return rows;
 }
 
+/// Whoever made a change may send a request as soon as the API has answered.
+void EngineQuotas::apply(const definitions::Edit& edit) {
+    if (!edit.dry_run) {
+        engine_->apply_definitions(clock_());
+    }
+}
+
 ChangeOutcome EngineQuotas::put(const limiter::QuotaDefinition& definition,
                                 const definitions::Edit& edit) {
     auto result = outcome_of(engine_->definitions().set(definition, edit, clock_()));
     if (!result.version && result.code == ErrorCode::invalid_argument) {
         result.errors = engine_->definitions().check(definition);
     }
+    apply(edit);
     return result;
 }
 
 definitions::TogetherReport EngineQuotas::put_together(
     std::span<const definitions::WantedDefinition> wanted, const definitions::Edit& edit) {
-    return engine_->definitions().set_together(wanted, edit, clock_());
+    auto report = engine_->definitions().set_together(wanted, edit, clock_());
+    apply(edit);
+    return report;
 }
 
 ChangeOutcome EngineQuotas::hide(std::string_view name, const definitions::Edit& edit) {
-    return outcome_of(engine_->definitions().set_absent(name, edit, clock_()));
+    auto result = outcome_of(engine_->definitions().set_absent(name, edit, clock_()));
+    apply(edit);
+    return result;
 }
 
 ChangeOutcome EngineQuotas::remove(std::string_view name, const definitions::Edit& edit) {
-    return outcome_of(engine_->definitions().remove(name, edit, clock_()));
+    auto result = outcome_of(engine_->definitions().remove(name, edit, clock_()));
+    apply(edit);
+    return result;
 }
 
 }  // namespace weir::admin

@@ -17,7 +17,8 @@ namespace weir::admin {
 
 class EngineQuotas : public QuotaDirectory {
   public:
-    /// `clock` is net::now, except in tests. Changes reach the limiter with the engine's next tick.
+    /// `clock` is net::now, except in tests. A change is in force when its function returns, unless
+    /// thousands of others wait before it.
     EngineQuotas(engine::Engine& engine, limiter::Limiter& limiter, std::function<Instant()> clock);
 
     [[nodiscard]] std::vector<QuotaRow> page(std::string_view prefix, std::string_view after,
@@ -35,6 +36,8 @@ class EngineQuotas : public QuotaDirectory {
                                        const definitions::Edit& edit) override;
 
   private:
+    void apply(const definitions::Edit& edit);
+
     engine::Engine* engine_;
     limiter::Limiter* limiter_;
     std::function<Instant()> clock_;

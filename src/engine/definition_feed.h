@@ -33,11 +33,11 @@ class DefinitionFeed {
     /// the parameters of limits in use are read again only in a tick with `refresh_anyway`, because
     /// all of them are read each time.
     void tick(Instant now, bool refresh_anyway);
-
-  private:
+    /// Gives the limiter the changes that wait, as many as one tick takes, before the next tick.
     /// Returns whether more changes may wait.
     bool take_changes(Instant now);
 
+  private:
     definitions::DefinitionStore& store_;
     limiter::Limiter& limiter_;
     sync::CounterExchange& counters_;

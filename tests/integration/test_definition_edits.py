@@ -42,6 +42,20 @@ def same_everywhere(fleet, name):
     return len({json.dumps(one.quota(name).get("definition")) for one in fleet}) == 1
 
 
+def test_the_next_request_is_judged_by_an_edit(world):
+    sidecar = world.fleet(1, [quota("bucket", "1000r/s")], settings={"workers": 2})[0]
+    for rate, status in [("0r/s", 429), ("1000r/s", 200)] * 10:
+        assert put(sidecar, "bucket", {"name": "bucket", **limits(rate)}).status == 200
+        assert http.get(sidecar.address, "/bucket/x").status == status
+    assert http.request(sidecar.admin, "DELETE", "/v1/quotas/bucket").status == 200
+    assert put(sidecar, "new", {"name": "new", **limits("0r/s")}).status == 200
+    assert http.get(sidecar.address, "/new/x").status == 429
+    both = {"quotas": [{"definition": {"name": name, **limits("0r/s")}} for name in ("more", "other")]}
+    assert http.request(sidecar.admin, "POST", "/v1/quotas", body=json.dumps(both),
+                        headers={"Content-Type": "application/json"}).status == 200
+    assert [http.get(sidecar.address, f"/{name}/x").status for name in ("more", "other")] == [429, 429]
+
+
 def test_two_edits_of_one_quota_at_one_sidecar_lose_neither(world):
     fleet = world.fleet(1, [quota("bucket", "1000r/s")])
     done = []
