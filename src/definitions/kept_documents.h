@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "definitions/codec.h"
 
 namespace weir::definitions {
 
@@ -26,6 +27,10 @@ struct KeptDocument {
     std::uint64_t content_hash = 0;
     std::shared_ptr<const std::vector<std::byte>> bytes;
 };
+
+/// A file of more bytes is neither written nor read: the largest document of one set, and as much
+/// for all others.
+inline constexpr std::size_t kMaximumKept = 2 * kMaximumDocument;
 
 /// The front of the file; the bytes of the documents follow it, in their order.
 [[nodiscard]] std::vector<std::byte> front_of_kept(const std::vector<KeptDocument>& documents,

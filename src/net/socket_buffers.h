@@ -1,11 +1,11 @@
 #pragma once
-// How much the kernel holds of one stream socket. Without a bound it lets a socket's buffers grow to
-// megabytes, and a reader that stands still fills them.
+// How much the kernel holds of one stream socket. Without a bound it lets a socket's buffers grow
+// to megabytes, and a reader that stands still fills them.
 //
 // Of TCP, what is received and not read yet is bounded by SO_RCVBUF, and what is to be sent and has
-// not been sent by TCP_NOTSENT_LOWAT. What was sent and is not acknowledged comes on top: it is what
-// the network has under way, which a bound would make slower over long distances, and a reader that
-// stands still acknowledges what it has. Of a unix socket the sender's SO_SNDBUF bounds both.
+// not been sent by TCP_NOTSENT_LOWAT. What was sent and is not acknowledged comes on top: it is
+// what the network has under way, which a bound would make slower over long distances, and a reader
+// that stands still acknowledges what it has. Of a unix socket the sender's SO_SNDBUF bounds both.
 //
 // Pure system calls; thread-safe.
 

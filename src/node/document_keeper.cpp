@@ -34,6 +34,15 @@ Result<std::vector<std::byte>> beginning_of(const std::string& path, std::size_t
 
 Result<void> write_file(const std::string& path, const std::vector<KeptDocument>& documents,
                         const std::string& cluster) {
+    std::uint64_t bytes = 0;
+    for (const KeptDocument& one : documents) {
+        bytes += one.bytes->size();
+    }
+    if (bytes > definitions::kMaximumKept) {
+        return error(
+            ErrorCode::too_large,
+            "they have more than " + std::to_string(definitions::kMaximumKept >> 20U) + " MiB");
+    }
     const auto before = beginning_of(path, definitions::kKeptMagicBytes);
     if (!before && before.error().code != ErrorCode::not_found) {
         return before.error();
@@ -59,13 +68,14 @@ Result<void> write_file(const std::string& path, const std::vector<KeptDocument>
     return {};
 }
 
-std::string names_of(const std::vector<KeptDocument>& documents) {
-    std::string names;
-    for (const KeptDocument& one : documents) {
-        names += (names.empty() ? "" : ", ") + one.set;
-        names += one.generation ? "#" + std::to_string(*one.generation) : "";
+constexpr const char* kNotUsed = "the quota documents that were kept are not used";
+
+std::string listed(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& one : words) {
+        text += (text.empty() ? "" : ", ") + one;
     }
-    return names;
+    return text;
 }
 
 }  // namespace
@@ -91,21 +101,35 @@ void DocumentKeeper::tell(bool is_warning, std::string message, std::string reas
     }
 }
 
-std::vector<KeptDocument> DocumentKeeper::load() const {
-    const auto bytes = beginning_of(file_, SIZE_MAX);
+std::vector<KeptDocument> DocumentKeeper::load(std::optional<std::uint64_t> room) const {
+    // The bytes of the file, and the documents made of them.
+    const std::uint64_t most =
+        std::min<std::uint64_t>(definitions::kMaximumKept, room ? *room / 2 : UINT64_MAX);
+    const auto bytes = beginning_of(file_, most + 1);
     if (!bytes && bytes.error().code == ErrorCode::not_found) {
+        return {};
+    }
+    if (bytes && bytes->size() > most) {
+        tell(true, kNotUsed,
+             file_ + ": it has more than the " + std::to_string(most >> 20U) +
+                 " MiB for which there is room");
         return {};
     }
     auto documents = bytes ? definitions::read_kept(*bytes, cluster_) : bytes.error();
     if (!documents) {
-        tell(true, "the quota documents that were kept are not used",
-             file_ + ": " + documents.error().message);
+        tell(true, kNotUsed, file_ + ": " + documents.error().message);
         return {};
     }
-    if (!documents->empty()) {
-        tell(false, "quota documents that were kept are used", names_of(*documents));
-    }
     return std::move(*documents);
+}
+
+void DocumentKeeper::tell_used(const KeptOutcome& outcome) const {
+    if (!outcome.used.empty()) {
+        tell(false, "quota documents that were kept are used", listed(outcome.used));
+    }
+    if (!outcome.not_used.empty()) {
+        tell(true, kNotUsed, listed(outcome.not_used));
+    }
 }
 
 void DocumentKeeper::start(std::function<bool()> are_good) {

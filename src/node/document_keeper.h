@@ -23,6 +23,7 @@
 #include "base/instant.h"
 #include "base/result.h"
 #include "definitions/kept_documents.h"
+#include "node/quota_sets.h"
 #include "node/snapshot_keeper.h"
 
 namespace weir::node {
@@ -40,8 +41,12 @@ class DocumentKeeper {
     ~DocumentKeeper();
 
     [[nodiscard]] const std::string& file() const { return file_; }
-    /// The documents of the file; none if there is no file, or if it is bad, which is told.
-    [[nodiscard]] std::vector<definitions::KeptDocument> load() const;
+    /// The documents of the file; none if there is no file, or if it is bad or larger than there is
+    /// room, which is told. `room`: how many bytes may be taken, if there is a bound.
+    [[nodiscard]] std::vector<definitions::KeptDocument> load(
+        std::optional<std::uint64_t> room = std::nullopt) const;
+    /// Tells which of the documents are used.
+    void tell_used(const KeptOutcome& outcome) const;
     /// Begins to write; `are_good` says whether the quota files are good and all in force.
     void start(std::function<bool()> are_good);
     /// Writes what has changed, and stops.

@@ -148,7 +148,7 @@ void Host::see_first_quotas() {
     }
     first_ = First::done;
     if (!node_.set_problems().empty()) {
-        node_.apply_kept();
+        node_.apply_kept(room_left_ ? room_left_() : std::nullopt);
     }
 }
 
@@ -235,7 +235,7 @@ void Host::take_over_settings(const Loaded& loaded) {
 void Host::fail_first(Reload what, std::vector<std::string> errors) {
     first_ = First::done;
     quotas_hash_ = 0;
-    node_.apply_kept();
+    node_.apply_kept(room_left_ ? room_left_() : std::nullopt);
     listener_.first_quotas_failed(errors);
     record_.fail(what, std::move(errors));
 }

@@ -67,12 +67,13 @@ SetsOutcome Node::apply_first(const std::vector<config::QuotaSet>& sets) {
     return outcome;
 }
 
-void Node::apply_kept() {
+void Node::apply_kept(std::optional<std::uint64_t> room) {
     if (!documents_) {
         return;
     }
     definitions::DefinitionStore& store = cluster_->engine().definitions();
-    sets_.apply_kept(documents_->load(), documents_->file(), store, net::now(), !started_);
+    documents_->tell_used(
+        sets_.apply_kept(documents_->load(room), documents_->file(), store, net::now(), !started_));
     if (!started_) {
         static_cast<void>(limiter_.change(store.take_changes(), net::now()));
     }

@@ -92,9 +92,10 @@ SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
     return outcome;
 }
 
-void QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documents,
-                           const std::string& file, definitions::DefinitionStore& store,
-                           Instant now, bool at_once) {
+KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documents,
+                                  const std::string& file, definitions::DefinitionStore& store,
+                                  Instant now, bool at_once) {
+    KeptOutcome outcome;
     const std::vector<definitions::SetStatus> sets = store.sets();
     for (definitions::KeptDocument& one : documents) {
         const bool in_force = std::any_of(sets.begin(), sets.end(),
@@ -105,12 +106,27 @@ void QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documents,
         if (!one.generation) {
             files_.emplace(one.set, file);
         }
-        static_cast<void>(store.offer_document(
-            {one.set, one.generation, std::move(one.bytes), one.content_hash}, now));
+        auto report = store.offer_document(
+            {one.set, one.generation, std::move(one.bytes), one.content_hash}, now);
         while (at_once && store.loading()) {
             store.tick(now);
         }
+        for (auto& [name, late] :
+             at_once ? store.take_reports() : decltype(store.take_reports())()) {
+            if (name == one.set) {
+                report = std::move(late);
+            }
+        }
+        using definitions::DocumentOutcome;
+        const bool used = report.outcome == DocumentOutcome::applied ||
+                          report.outcome == DocumentOutcome::unchanged ||
+                          report.outcome == DocumentOutcome::loading;
+        const std::string name =
+            one.set + (one.generation ? "#" + std::to_string(*one.generation) : "");
+        (used ? outcome.used : outcome.not_used)
+            .push_back(used ? name : name + ": " + report.message);
     }
+    return outcome;
 }
 
 /// A sidecar that starts with an old file has it in force until it hears a newer generation, so

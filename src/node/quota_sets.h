@@ -37,6 +37,12 @@ struct SetsOutcome {
     bool again = false;
 };
 
+/// What became of the documents that were kept on disk.
+struct KeptOutcome {
+    std::vector<std::string> used;      ///< sets, each with its generation
+    std::vector<std::string> not_used;  ///< messages
+};
+
 class QuotaSets {
   public:
     /// With `at_once` every set has been installed when it returns. Without it long sets may still
@@ -48,8 +54,10 @@ class QuotaSets {
     /// Gives documents that were kept on disk to the store, of sets of which none is in force.
     /// `at_once` as above. Those without a generation count as this member's own until its files
     /// are given again.
-    void apply_kept(std::vector<definitions::KeptDocument> documents, const std::string& file,
-                    definitions::DefinitionStore& store, Instant now, bool at_once);
+    [[nodiscard]] KeptOutcome apply_kept(std::vector<definitions::KeptDocument> documents,
+                                         const std::string& file,
+                                         definitions::DefinitionStore& store, Instant now,
+                                         bool at_once);
     /// For so long a newer generation of a peer may be in force before the older file here counts
     /// as a problem: in a rollout the files of some sidecars come later.
     static constexpr Duration kFileMayCome = std::chrono::minutes(3);

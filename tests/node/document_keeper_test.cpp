@@ -91,6 +91,20 @@ TEST_CASE("what was in force when the files were good last stays on the disk") {
     CHECK(sets_in(file) == "fleet#3 ");
 }
 
+TEST_CASE("a file that is larger than there is room is told and not read") {
+    const Folder folder;
+    const std::string file = folder.path() + "/kept";
+    Keeping run(file);
+    run.apply("fleet", 3);
+    run.start();
+    run.keeper.stop();
+    const Keeping next(file);
+    CHECK(next.keeper.load(100).empty());
+    REQUIRE(next.notices.size() == 1);
+    CHECK(next.notices[0].reason.find("for which there is room") != std::string::npos);
+    CHECK(next.keeper.load(1U << 20U).size() == 1);
+}
+
 TEST_CASE("documents of another cluster are not used") {
     const Folder folder;
     const std::string file = folder.path() + "/kept";

@@ -78,6 +78,7 @@ TEST_CASE("each kind is found, with something to do, and in the order of importa
     change_every_fact(world.facts);
     static_cast<void>(world.look());
     world.facts.upstream_failures = 1;
+    world.facts.crowded = 1;
     static_cast<void>(world.look(seconds(6)));
     // Without quotas every route lacks its quota, which is said once.
     CHECK(world.count(ProblemKind::unknown_quota) == 0);

@@ -31,6 +31,27 @@ TEST_CASE("sets of files come into force; a local one goes with its file") {
     CHECK(definitions::test::in_force(store, Instant{}).front().name == "b");
 }
 
+TEST_CASE("only the documents that were kept and are used count as used") {
+    definitions::DefinitionStore before(1);
+    QuotaSets of_before;
+    const auto first = set_of("first", 3, "a");
+    const auto second = set_of("second", 4, "b");
+    CHECK(of_before.apply({first, second}, before, kNow, true).errors.empty());
+    auto documents = before.documents();
+    REQUIRE(documents.size() == 2);
+    documents.push_back({.set = "third",
+                         .generation = 5,
+                         .content_hash = 1,
+                         .bytes = std::make_shared<const std::vector<std::byte>>(7)});
+    definitions::DefinitionStore store(2);
+    QuotaSets sets;
+    CHECK(sets.apply({first}, store, kNow, true).errors.empty());
+    const KeptOutcome kept = sets.apply_kept(std::move(documents), "kept", store, kNow, true);
+    CHECK(kept.used == std::vector<std::string>{"second#4"});
+    REQUIRE(kept.not_used.size() == 1);
+    CHECK(kept.not_used[0].starts_with("third#5: "));
+}
+
 TEST_CASE("an older generation is told, a conflict is an error, both name the file") {
     definitions::DefinitionStore store(1);
     QuotaSets sets;
