@@ -54,6 +54,11 @@ void add_requests(Families& families, const ProxyFigures& proxy) {
         .add({}, proxy.upstream_seconds);
     families.gauge("weir_inflight_requests", "Requests being served now.")
         .add(number(proxy.inflight_requests));
+    families
+        .gauge("weir_tunnels",
+               "Requests being served now that have switched to another protocol, such as "
+               "WebSocket.")
+        .add(number(proxy.tunnels));
 }
 
 void add_proxy(Families& families, const ProxyFigures& proxy) {

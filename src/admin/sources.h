@@ -71,6 +71,7 @@ struct ProxyFigures {
     /// The time from sending a request to the head of the upstream's response.
     HistogramFigures upstream_seconds;
     std::uint64_t inflight_requests = 0;
+    std::uint64_t tunnels = 0;  ///< open now, each the rest of a request that is being served
     /// Connections that are open now, by side: client, upstream.
     std::map<std::string, std::uint64_t> connections;
     /// Bytes by side (client, upstream) and direction: read (in), written (out).

@@ -42,6 +42,7 @@ void add_durations(const proxy::Statistics& statistics, admin::ProxyFigures& fig
 void add_traffic(const proxy::Statistics& statistics, admin::ProxyFigures& figures) {
     using proxy::Event;
     figures.inflight_requests = statistics.inflight_requests();
+    figures.tunnels = statistics.tunnels();
     figures.connections = {{"client", statistics.client_connections()},
                            {"upstream", statistics.upstream_connections()}};
     figures.bytes = {{{"client", "in"}, statistics[Event::client_bytes_in]},

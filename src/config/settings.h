@@ -107,6 +107,8 @@ struct TimeoutSettings {
     Duration upstream_restart = std::chrono::seconds(3);
     /// The time without a byte in either direction during a response.
     Duration stream_idle = std::chrono::seconds(300);
+    /// The time without a byte in either direction after a switch to another protocol.
+    Duration tunnel_idle = std::chrono::hours(1);
     /// The time for which an idle upstream connection is kept.
     Duration upstream_idle = std::chrono::seconds(60);
 
@@ -219,6 +221,8 @@ struct ServingSettings {
     std::vector<AddressBlock> judging_proxies;
     /// Methods whose requests are let go of when the client has shut down its sending half.
     std::vector<http::Method> cancel_on_fin;
+    /// Protocols to which a connection may switch (Upgrade), in lower case.
+    std::vector<std::string> upgrades = {"websocket"};
     AccessLogMode access_log = AccessLogMode::off;
     /// This sidecar is a front tier: it decides and charges nothing, and tells the tier behind it
     /// to charge.

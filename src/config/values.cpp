@@ -161,6 +161,16 @@ Error wrong_amount(std::string_view unit, std::string_view text) {
     return bad(quoted(text) + ": " + kRateGrammar + did_you_mean(guess_rate(text)));
 }
 
+bool is_token(std::string_view text) {
+    constexpr std::size_t kLongest = 64;
+    constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+    const auto fits = [&](char c) {
+        return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               kOthers.find(c) != std::string_view::npos;
+    };
+    return !text.empty() && text.size() <= kLongest && std::all_of(text.begin(), text.end(), fits);
+}
+
 }  // namespace
 
 Result<double> parse_number(std::string_view text) {
@@ -252,17 +262,28 @@ Result<http::Method> parse_cancelled_method(std::string_view text) {
     return method;
 }
 
+Result<std::string> parse_upgrade(std::string_view text) {
+    std::string protocol(text);
+    std::ranges::transform(protocol, protocol.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    const auto name = std::string_view(protocol).substr(0, protocol.find('/'));
+    const auto version = std::string_view(protocol).substr(std::min(name.size() + 1, text.size()));
+    const bool versioned = name.size() < protocol.size();
+    if (!is_token(name) || (versioned && !is_token(version))) {
+        return bad(quoted(text) + " is not the name of a protocol");
+    }
+    if (name == "h2c" || name == "h2" || name == "http" || name == "tls") {
+        return bad(quoted(text) + " would carry requests that no limit could see");
+    }
+    return protocol;
+}
+
 Result<std::string> parse_field_name(std::string_view text) {
-    constexpr std::size_t kLongest = 64;
-    constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
-    const auto fits = [&](char c) {
-        return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-               kOthers.find(c) != std::string_view::npos;
-    };
     if (text == "none") {
         return std::string();
     }
-    if (text.empty() || text.size() > kLongest || !std::all_of(text.begin(), text.end(), fits)) {
+    if (!is_token(text)) {
         return bad(quoted(text) + " is not the name of a header field");
     }
     return std::string(text);

@@ -77,6 +77,8 @@ struct Burst {
 [[nodiscard]] Result<Seed> parse_seed(std::string_view text);
 /// A method that changes nothing, so that its requests may be cancelled: "GET" or "HEAD".
 [[nodiscard]] Result<http::Method> parse_cancelled_method(std::string_view text);
+/// The name of a protocol for `Upgrade`, in lower case. Forms of HTTP are errors.
+[[nodiscard]] Result<std::string> parse_upgrade(std::string_view text);
 /// A range of status codes: "304", "5xx" or "500-504".
 [[nodiscard]] Result<routing::StatusRange> parse_status_range(std::string_view text);
 /// The name of a header field, at most 64 bytes; empty for the word "none".

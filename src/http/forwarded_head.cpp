@@ -148,11 +148,25 @@ void ForwardedHead::build(const RequestHead& head, const RequestForwarding& forw
         add(request_id_);
         add("\r\n");
     }
-    if (!old && head.accepts_trailers()) {
-        add("TE: trailers\r\nConnection: TE\r\n");
-    }
+    connection_of(head);
     add("\r\n");
     flush();
+}
+
+/// Fields between weir and the upstream only.
+void ForwardedHead::connection_of(const RequestHead& head) {
+    const bool trailers = head.minor_version() == 1 && head.accepts_trailers();
+    if (trailers) {
+        add("TE: trailers\r\n");
+    }
+    if (!head.upgrade().empty()) {
+        add("Upgrade: ");
+        flush();
+        original(head.upgrade());
+        add(trailers ? "\r\nConnection: Upgrade, TE\r\n" : "\r\nConnection: Upgrade\r\n");
+    } else if (trailers) {
+        add("Connection: TE\r\n");
+    }
 }
 
 void ForwardedHead::request_line(const RequestHead& head) {
@@ -265,8 +279,8 @@ void ForwardedHead::status_line(const ResponseHead& head) {
     add(" \r\n");
 }
 
-/// A 426 says in Upgrade which protocols it wants, and would mean nothing without (RFC 9110,
-/// 15.5.22). Connection, which names the field, was not passed on.
+/// A 426 says in Upgrade which protocols it wants, a 101 which one follows; they would mean nothing
+/// without (RFC 9110, 15.5.22 and 15.2.2). Connection, which names the field, was not passed on.
 void ForwardedHead::offered_upgrade(const Fields& fields) {
     if (!fields.contains(FieldId::upgrade)) {
         return;
@@ -283,7 +297,7 @@ void ForwardedHead::build(const ResponseHead& head, const ResponseForwarding& fo
     begin();
     status_line(head);
     original_fields(head.fields(), kHopByHop | misplaced_framing(head.status()));
-    if (head.status() == 426) {
+    if (head.status() == 426 || head.is_upgrade()) {
         offered_upgrade(head.fields());
     }
     if (forwarding.via) {
@@ -291,17 +305,19 @@ void ForwardedHead::build(const ResponseHead& head, const ResponseForwarding& fo
     }
     if (!head.is_interim()) {
         // RFC 9110, 6.6.1. Caches behind weir reckon an answer's age from it.
-        if (!forwarding.date.empty() && !passes(head.fields(), FieldId::date)) {
+        const bool dated = !head.is_upgrade() && !forwarding.date.empty();
+        if (dated && !passes(head.fields(), FieldId::date)) {
             add("Date: ");
             add(forwarding.date);
             add("\r\n");
         }
         flush();
         original(forwarding.extra);
-        const bool keep = forwarding.keep_alive && head.body().kind != BodyKind::until_close;
-        if (!keep) {
+        // After a 101 the connection stays, although no other response follows on it.
+        const bool closes = !forwarding.keep_alive || head.body().kind == BodyKind::until_close;
+        if (closes && !head.is_upgrade()) {
             add("Connection: close\r\n");
-        } else if (forwarding.client_minor_version == 0) {
+        } else if (!closes && forwarding.client_minor_version == 0) {
             add("Connection: keep-alive\r\n");
         }
     }

@@ -80,6 +80,7 @@ class ForwardedHead {
     void status_line(const ResponseHead& head);
     void host_of_old_client(const RequestHead& head, std::string_view host_line);
     void original_fields(const Fields& fields, FieldIds left_out);
+    void connection_of(const RequestHead& head);
     void forwarded_fields(const RequestHead& head, const RequestForwarding& forwarding);
     void forwarded_for(const Fields& fields, const RequestForwarding& forwarding);
     void offered_upgrade(const Fields& fields);

@@ -35,6 +35,9 @@ struct GatePolicy {
     /// [ ] { } | ^ ` \ " < >. nginx and HAProxy pass them on, too. Some programs take a backslash
     /// for a slash; routing judges that.
     bool browser_characters_in_target = true;
+    /// The protocols, in lower case, that a client may ask to go on with (RFC 9110, 7.8). Who asks
+    /// for others only is answered with 501. Never a form of HTTP, whose requests nobody would see.
+    std::vector<std::string> upgrades{};
 };
 
 }  // namespace weir::http

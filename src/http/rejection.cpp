@@ -39,7 +39,7 @@ constexpr std::array<Row, kRejections> kRows{{
     {Rejection::encoding_in_http_1_0, 400, "HTTP/1.0 has no Transfer-Encoding."},
     {Rejection::bad_connection_option, 400, "Connection is malformed."},
     {Rejection::bad_expectation, 417, "No expectation but 100-continue can be met."},
-    {Rejection::upgrade_unsupported, 501, "Upgrading to another protocol is not supported."},
+    {Rejection::upgrade_unsupported, 501, "This protocol is not permitted here."},
     {Rejection::bad_chunk_size, 400, "A chunk size is malformed."},
     {Rejection::bad_chunk_extension, 400, "A chunk extension is malformed or too long."},
     {Rejection::bad_chunk_end, 400, "A chunk does not end where it should."},
@@ -47,7 +47,8 @@ constexpr std::array<Row, kRejections> kRows{{
     {Rejection::trailer_too_large, 431, "The trailer is too large."},
     {Rejection::chunk_overhead, 400, "The chunks hold more framing than content."},
     {Rejection::bad_status_line, 502, "The status line is malformed."},
-    {Rejection::unexpected_upgrade, 502, "The upstream switched protocols without being asked."},
+    {Rejection::unexpected_upgrade, 502,
+     "The upstream switched to a protocol that was not asked for."},
 }};
 
 constexpr bool in_order() {

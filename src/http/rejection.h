@@ -43,7 +43,7 @@ enum class Rejection : std::uint8_t {
     // hop by hop
     bad_connection_option,  ///< Connection is malformed or names a field it must not name
     bad_expectation,        ///< Expect holds something other than 100-continue
-    upgrade_unsupported,    ///< the client asks for another protocol
+    upgrade_unsupported,    ///< the client asks for other protocols than GatePolicy::upgrades
     // chunked bodies
     bad_chunk_size,       ///< a size is not 1 to 16 hexadecimal digits, or too large
     bad_chunk_extension,  ///< an extension is malformed or too long
@@ -53,7 +53,7 @@ enum class Rejection : std::uint8_t {
     chunk_overhead,       ///< all extensions together exceed their bound (ChunkedLimits)
     // responses
     bad_status_line,     ///< the response's first line is malformed
-    unexpected_upgrade,  ///< the response is a 101, which weir never asks for
+    unexpected_upgrade,  ///< the response is a 101 and not to the protocol that was asked for
 };
 inline constexpr std::size_t kRejections =
     static_cast<std::size_t>(Rejection::unexpected_upgrade) + 1;

@@ -29,14 +29,6 @@ std::string_view without_default_port(std::string_view host, std::string_view po
     return host;
 }
 
-bool has_other_than_h2c(std::string_view protocols) {
-    bool other = false;
-    for_each_element(protocols, [&](std::string_view protocol) {
-        other = other || !equals_ignoring_case(protocol, "h2c");
-    });
-    return other;
-}
-
 /// Whether an application may take the name for a field that weir writes or that frames the
 /// message.
 bool imitates_known_field(std::string_view name) {
@@ -218,18 +210,32 @@ Rejection RequestGate::connection() {
             head_.accepts_trailers_ = true;
         }
     });
-    // A server may ignore Upgrade (RFC 9110, 7.8). weir ignores it for h2c, which some clients
-    // offer with every first request; a client that asks for another protocol could not go on, so
-    // it is rejected.
-    if (options.upgrade && head_.minor_version_ == 1) {
-        for (auto i = head_.fields_.find(FieldId::upgrade); i != Fields::kNone;
-             i = head_.fields_.find(FieldId::upgrade, i + 1)) {
-            if (has_other_than_h2c(head_.fields_.value(i))) {
-                return Rejection::upgrade_unsupported;
-            }
+    return options.upgrade && head_.minor_version_ == 1 ? upgrade() : Rejection::none;
+}
+
+/// Chooses the first permitted protocol: the client names the one that it likes best first. A
+/// server may ignore Upgrade (RFC 9110, 7.8). weir ignores it for h2c, which some clients offer
+/// with every first request; a client that asks for another protocol could not go on, so it is
+/// rejected.
+Rejection RequestGate::upgrade() {
+    const auto permitted = [this](std::string_view protocol) {
+        return std::ranges::any_of(policy_.upgrades, [&](const std::string& each) {
+            return equals_ignoring_case(protocol, each);
+        });
+    };
+    bool other = false;
+    const auto judge_protocol = [&](std::string_view protocol) {
+        other = other || !equals_ignoring_case(protocol, "h2c");
+        if (head_.upgrade_size_ == 0 && permitted(protocol)) {
+            head_.upgrade_offset_ = static_cast<std::uint32_t>(protocol.data() - head_.base_);
+            head_.upgrade_size_ = static_cast<std::uint32_t>(protocol.size());
         }
+    };
+    for (auto i = head_.fields_.find(FieldId::upgrade); i != Fields::kNone;
+         i = head_.fields_.find(FieldId::upgrade, i + 1)) {
+        for_each_element(head_.fields_.value(i), judge_protocol);
     }
-    return Rejection::none;
+    return other && head_.upgrade_size_ == 0 ? Rejection::upgrade_unsupported : Rejection::none;
 }
 
 Rejection RequestGate::expectation() {

@@ -24,6 +24,7 @@ class RequestGate {
     Rejection host();
     Rejection framing();
     Rejection connection();
+    Rejection upgrade();
     Rejection expectation();
     Rejection underscores();
 

@@ -62,6 +62,9 @@ class RequestHead {
     [[nodiscard]] bool expects_continue() const { return expects_continue_; }
     /// TE: trailers.
     [[nodiscard]] bool accepts_trailers() const { return accepts_trailers_; }
+    /// The protocol to which the connection may switch, as the client wrote it; empty: none was
+    /// asked for or none is permitted.
+    [[nodiscard]] std::string_view upgrade() const { return text(upgrade_offset_, upgrade_size_); }
     [[nodiscard]] const BodyFraming& body() const { return body_; }
     [[nodiscard]] const Fields& fields() const { return fields_; }
 
@@ -102,6 +105,8 @@ class RequestHead {
     std::uint32_t query_size_ = 0;
     std::uint32_t host_offset_ = 0;
     std::uint32_t host_size_ = 0;
+    std::uint32_t upgrade_offset_ = 0;
+    std::uint32_t upgrade_size_ = 0;
     BodyFraming body_;
     Method method_ = Method::other;
     std::uint8_t minor_version_ = 1;

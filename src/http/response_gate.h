@@ -8,16 +8,16 @@ namespace weir::http {
 
 class ResponseGate {
   public:
-    ResponseGate(ResponseHead& head, Method request_method)
-        : head_(head), request_method_(request_method) {}
+    ResponseGate(ResponseHead& head, const Asked& asked) : head_(head), asked_(asked) {}
     [[nodiscard]] Rejection judge();
 
   private:
     [[nodiscard]] bool never_has_body() const;
+    [[nodiscard]] bool switches_as_asked() const;
     void drop_repeated_lengths();
 
     ResponseHead& head_;
-    Method request_method_;
+    Asked asked_;
 };
 
 }  // namespace weir::http

@@ -21,7 +21,7 @@ void ResponseHead::reset() {
     fields_.begin("");
 }
 
-ParseState ResponseHead::parse(std::string_view buffered, Method request_method,
+ParseState ResponseHead::parse(std::string_view buffered, const Asked& asked,
                                const ResponsePolicy& policy) {
     const auto scanned = scanner_.scan(buffered,
                                        {.max_head = policy.max_head,
@@ -34,19 +34,18 @@ ParseState ResponseHead::parse(std::string_view buffered, Method request_method,
         return ParseState::need_more;
     }
     rejection_ = status_line_or(scanned == HeadScanner::State::rejected ? scanner_.rejection()
-                                                                        : read(request_method));
+                                                                        : read(asked));
     return rejection_ == Rejection::none ? ParseState::complete : ParseState::rejected;
 }
 
-Rejection ResponseHead::read(Method request_method) {
+Rejection ResponseHead::read(const Asked& asked) {
     size_ = scanner_.head_size();
     first_line_size_ = scanner_.first_line_end();
     const Rejection rejection = read_status_line();
     if (rejection != Rejection::none) {
         return rejection;
     }
-    return scanner_.lines_are_good() ? ResponseGate(*this, request_method).judge()
-                                     : Rejection::bad_field;
+    return scanner_.lines_are_good() ? ResponseGate(*this, asked).judge() : Rejection::bad_field;
 }
 
 /// The line is "HTTP/1.x SP 3DIGIT SP reason" (RFC 9112, 4). The reason may be empty, and its

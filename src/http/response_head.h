@@ -21,27 +21,38 @@ struct ResponsePolicy {
     std::size_t max_fields = 1000;
 };
 
+/// What a response's meaning depends on: the method of its request, and the protocol that was asked
+/// for (RequestHead::upgrade()).
+struct Asked {
+    Asked(Method with, std::string_view protocol) : method(with), upgrade(protocol) {}
+    Asked(Method with) : method(with) {}  // NOLINT: most requests ask for no upgrade
+
+    Method method;
+    std::string_view upgrade{};
+};
+
 class ResponseHead {
   public:
     void reset();
 
-    /// Like RequestHead::parse(). The framing also depends on the method of the request.
-    ParseState parse(std::string_view buffered, Method request_method,
-                     const ResponsePolicy& policy);
+    /// Like RequestHead::parse().
+    ParseState parse(std::string_view buffered, const Asked& asked, const ResponsePolicy& policy);
 
     [[nodiscard]] Rejection rejection() const { return rejection_; }
 
     // Valid when complete.
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] unsigned status() const { return status_; }
-    /// Whether another head follows (status 100 to 199). 101 is always rejected, because weir never
-    /// asks for an upgrade.
-    [[nodiscard]] bool is_interim() const { return status_ < 200; }
+    /// Whether another head follows (status 100 to 199 without 101).
+    [[nodiscard]] bool is_interim() const { return status_ < 200 && !is_upgrade(); }
+    /// Whether bytes of the protocol that was asked for follow, until the connection ends. A 101 to
+    /// any other one, or unasked, is rejected.
+    [[nodiscard]] bool is_upgrade() const { return status_ == 101; }
     [[nodiscard]] unsigned minor_version() const { return minor_version_; }
     /// Whether the upstream keeps the connection after this response; never with
     /// BodyKind::until_close.
     [[nodiscard]] bool keep_alive() const { return keep_alive_; }
-    /// BodyKind::none for HEAD, 1xx, 204 and 304, whatever the fields say.
+    /// BodyKind::none for HEAD, 1xx, 204 and 304, whatever the fields say; until_close for 101.
     [[nodiscard]] const BodyFraming& body() const { return body_; }
     [[nodiscard]] const Fields& fields() const { return fields_; }
     [[nodiscard]] std::string_view bytes() const { return {base_, size_}; }
@@ -54,7 +65,7 @@ class ResponseHead {
     friend class ResponseGate;
     friend class HeadOracle;  // in tests, which fills a head from another parser
 
-    Rejection read(Method request_method);
+    Rejection read(const Asked& asked);
     Rejection read_status_line();
 
     HeadScanner scanner_;

@@ -28,6 +28,7 @@ ActiveSnapshot::ActiveSnapshot(const Snapshot& snapshot, std::uint64_t version)
     gate.max_fields = snapshot.limits.request_fields;
     gate.underscores = snapshot.headers.underscores;
     gate.read_names = names_read(snapshot);
+    gate.upgrades = snapshot.upgrades;
     response.max_head = snapshot.limits.response_head;
     response.max_fields = snapshot.limits.response_fields;
     host_line = "Host: " + snapshot.upstream_host + "\r\n";

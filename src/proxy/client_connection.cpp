@@ -341,7 +341,7 @@ net::Task<bool> ClientConnection::forward(Judgement& judgement, Upload& upload) 
     Settlement settlement(client_, *snapshot_, judgement);
     Exchange exchange(client_, snapshot_, upload, settlement, extra_fields);
     const auto result = co_await exchange.run();
-    body_bytes_in_ = upload.body().payload();
+    body_bytes_in_ = upload.payload();
     bytes_out_ = exchange.download().bytes_sent();
     settlement.finish(result.reached_upstream, result.error_status, body_bytes_in_,
                       exchange.download().content_sent());
@@ -349,10 +349,8 @@ net::Task<bool> ClientConnection::forward(Judgement& judgement, Upload& upload) 
     const auto ending =
         result.ending == Ending::admitted && unlimited ? Ending::unlimited : result.ending;
     if (result.error_status == 0) {
-        // A response that broke off must not look complete to the client.
-        if (result.ending != Ending::admitted) {
-            reset_ = true;
-        }
+        // What broke off must not look complete to the client.
+        reset_ = reset_ || result.ending != Ending::admitted || result.broken_off;
         finish_request(ending, result.status);
         co_return result.client_stays;
     }

@@ -13,6 +13,10 @@
 
 namespace weir::proxy {
 
+/// How many steps in a row one exchange may take before it is the turn of other connections; about
+/// half a megabyte.
+inline constexpr int kStepsPerTurn = 32;
+
 struct ClientSide {
     ClientSide(Worker& owner, const Endpoint& client);
 

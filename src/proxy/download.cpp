@@ -91,7 +91,8 @@ void Download::parse_heads(bool request_sent) {
     auto& head = client_.worker.response_head();
     while (state_ == DownloadState::head && !buffer_.empty()) {
         head.reset();
-        const auto parsed = head.parse(buffer_.view(), client_.head.method(), snapshot_.response);
+        const auto parsed = head.parse(
+            buffer_.view(), {client_.head.method(), client_.head.upgrade()}, snapshot_.response);
         if (parsed == http::ParseState::need_more) {
             return;
         }
@@ -131,7 +132,9 @@ void Download::pass_final(bool request_sent) {
     body_ = BodyProgress(head.body(), snapshot_.chunked);
     buffer_.consume(head.size());  // the bytes stay in the buffer until the next read
     take_body();
-    if (state_ != DownloadState::head) {
+    // Whoever switches before it has the whole request may take the rest for bytes of the other
+    // protocol.
+    if (state_ != DownloadState::head || (head.is_upgrade() && !request_sent)) {
         state_ = DownloadState::invalid;
         return;
     }

@@ -55,6 +55,9 @@ class Download {
     /// all bytes of the interim ones.
     [[nodiscard]] bool leaves_room_for_answer() const { return !started() && head_rest_.empty(); }
     [[nodiscard]] unsigned status() const { return status_; }
+    /// Whether the upstream has switched to the protocol that the client asked for. From now on the
+    /// body is what the upstream sends until it shuts down its sending half, which makes it `done`.
+    [[nodiscard]] bool switched() const { return status_ == 101; }
     /// Whether a "100 Continue" was passed on.
     [[nodiscard]] bool told_to_continue() const { return told_to_continue_; }
     /// Whether the client's and the upstream's connection can be kept after the final response.

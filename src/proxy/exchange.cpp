@@ -8,10 +8,6 @@
 namespace weir::proxy {
 namespace {
 
-/// How many steps in a row one exchange may take before it is the turn of other connections; about
-/// half a megabyte.
-constexpr int kStepsPerTurn = 32;
-
 /// The status of the answer when there is no connection to the upstream; 0 for no answer.
 unsigned status_of(Ending failure) {
     switch (failure) {
@@ -81,6 +77,12 @@ net::Task<ExchangeResult> Exchange::run() {
             }
         }
         co_await transfer();
+        if (download_.switched()) {
+            settlement_.hold();
+            Tunnel tunnel(client_, *snapshot_, upload_, download_, upstream_->stream);
+            tunnel_ended_ = co_await tunnel.run();
+            break;
+        }
         if (!may_retry()) {
             break;
         }
@@ -229,7 +231,7 @@ net::Task<void> Exchange::transfer() {
     upload_.begin(upstream_->stream);
     download_.begin(upstream_->stream);
     last_progress_ = last_from_client_ = loop.now();
-    for (int steps = 0; !finished();) {
+    for (int steps = 0; !finished() && !download_.switched();) {
         settlement_.hold_if_due(loop.now());
         const bool from_client = upload_.advance();
         if (from_client && upload_.state() == UploadState::client_ended) {
@@ -239,8 +241,7 @@ net::Task<void> Exchange::transfer() {
             sent_at_ = loop.now();
         }
         const bool told_before = download_.told_to_continue();
-        const bool from_upstream =
-            !finished() && download_.advance(upload_.state() == UploadState::done);
+        const bool from_upstream = !finished() && download_.advance(upload_.all_sent());
         const bool just_told = download_.told_to_continue() && !told_before;
         if (from_client || just_told) {
             last_from_client_ = loop.now();
@@ -377,6 +378,10 @@ void Exchange::timed_out() {
 
 ExchangeResult Exchange::result() const {
     ExchangeResult result{.status = download_.status(), .reached_upstream = reached_upstream_};
+    if (download_.switched()) {
+        result.broken_off = tunnel_ended_ != TunnelEnd::both_ended;
+        return result;
+    }
     const auto end = [&](Ending ending, unsigned error_status) {
         result.ending = ending;
         result.error_status = download_.leaves_room_for_answer() ? error_status : 0;
@@ -437,6 +442,9 @@ void Exchange::part_with_upstream() {
         const auto keep = wanted ? 0 : limits.upstream_idle_connections;
         pool.give_back(std::move(upstream_), keep, worker.loop().now());
     } else {
+        if (download_.switched() && tunnel_ended_ != TunnelEnd::both_ended) {
+            upstream_->stream.reset();
+        }
         worker.upstreams().discard(std::move(upstream_));
     }
 }

@@ -11,6 +11,7 @@
 #include "net/task.h"
 #include "proxy/download.h"
 #include "proxy/statistics.h"
+#include "proxy/tunnel.h"
 #include "proxy/upload.h"
 
 namespace weir::proxy {
@@ -27,6 +28,8 @@ struct ExchangeResult {
     bool reached_upstream = false;
     /// Whether the client has sent the whole request and may send another.
     bool client_stays = false;
+    /// Whether the connection had switched to another protocol and did not end on both sides.
+    bool broken_off = false;
 };
 
 class Exchange {
@@ -89,6 +92,7 @@ class Exchange {
     bool probing_ = false;
     bool reached_upstream_ = false;
     Interrupted interrupted_ = Interrupted::no;
+    TunnelEnd tunnel_ended_ = TunnelEnd::both_ended;
 };
 
 }  // namespace weir::proxy

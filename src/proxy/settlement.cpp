@@ -41,7 +41,7 @@ void Settlement::hold() {
 bool Settlement::may_correct() const {
     return judgement_.decision.charge.response_bytes > 0 ||
            !snapshot_.settings.headers.cost.empty() ||
-           client_.head.body().kind == http::BodyKind::chunked;
+           client_.head.body().kind == http::BodyKind::chunked || !client_.head.upgrade().empty();
 }
 
 void Settlement::give_back(Event event) {

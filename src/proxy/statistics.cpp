@@ -73,6 +73,12 @@ constexpr std::array<std::string_view, kEvents> kEventNames = {
     "upstream_extra_bytes",
     "upstream_informational",
     "upstream_errors_write",
+    "tunnel_opened",
+    "tunnel_ended",
+    "tunnel_client_failed",
+    "tunnel_upstream_failed",
+    "tunnel_idle_timeout",
+    "tunnel_cut_off",
     "request_started",
     "request_finished",
     "request_bodies_drained",
@@ -135,6 +141,16 @@ std::uint64_t Statistics::upstream_connections() const {
 
 std::uint64_t Statistics::inflight_requests() const {
     return difference((*this)[Event::request_started], (*this)[Event::request_finished]);
+}
+
+std::uint64_t Statistics::tunnels() const {
+    std::uint64_t ended = 0;
+    for (const auto event :
+         {Event::tunnel_ended, Event::tunnel_client_failed, Event::tunnel_upstream_failed,
+          Event::tunnel_idle_timeout, Event::tunnel_cut_off}) {
+        ended += (*this)[event];
+    }
+    return difference((*this)[Event::tunnel_opened], ended);
 }
 
 }  // namespace weir::proxy

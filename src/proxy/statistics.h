@@ -28,7 +28,7 @@ enum class Ending : std::uint8_t {
     rejected_target_too_long,  ///< 414
     rejected_head_too_large,   ///< 431
     rejected_expectation,      ///< 417
-    rejected_upgrade,          ///< 501: the client asks for another protocol
+    rejected_upgrade,          ///< 501: the client asks for a protocol that is not permitted
     rejected_head_timeout,     ///< 408: the head took too long
     rejected_body,             ///< 400: malformed chunks
     rejected_body_timeout,     ///< 408: nothing of the body came for too long
@@ -85,6 +85,12 @@ enum class Event : std::uint8_t {
     upstream_extra_bytes,    ///< bytes behind the response; they end the connection
     upstream_informational,  ///< 1xx responses
     upstream_errors_write,   ///< sending the request failed
+    tunnel_opened,           ///< client and upstream have switched to another protocol
+    tunnel_ended,            ///< both have shut down their sending halves
+    tunnel_client_failed,    ///< the client's connection failed
+    tunnel_upstream_failed,  ///< the upstream's connection failed
+    tunnel_idle_timeout,     ///< no byte came either way, or one side took none, for too long
+    tunnel_cut_off,          ///< still open when the time for stopping was over
     request_started,
     request_finished,
     request_bodies_drained,    ///< read and dropped after an early answer
@@ -161,6 +167,8 @@ struct Statistics {
     [[nodiscard]] std::uint64_t client_connections() const;
     [[nodiscard]] std::uint64_t upstream_connections() const;
     [[nodiscard]] std::uint64_t inflight_requests() const;
+    /// Tunnels that are open now; they are among the requests that are being served.
+    [[nodiscard]] std::uint64_t tunnels() const;
 };
 
 }  // namespace weir::proxy

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+
 namespace weir::proxy {
 
 Upload::Upload(ClientSide& client, const ActiveSnapshot& snapshot)
@@ -38,6 +40,14 @@ bool Upload::advance() {
 }
 
 bool Upload::check_what_came() { return take_body(); }
+
+void Upload::switch_protocol() {
+    WEIR_ASSERT(all_sent());
+    before_switch_ = body_.payload();
+    body_ = BodyProgress({http::BodyKind::until_close, 0}, snapshot_.chunked);
+    state_ = UploadState::sending;
+    take_body();
+}
 
 bool Upload::send_head() {
     auto& forwarded = client_.worker.forwarded_head();

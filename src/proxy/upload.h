@@ -42,12 +42,23 @@ class Upload {
     [[nodiscard]] bool waits_for_upstream() const {
         return state_ == UploadState::sending && (!head_sent_ || has_unsent());
     }
+    /// Whether the whole request has been sent.
+    [[nodiscard]] bool all_sent() const {
+        return state_ == UploadState::done ||
+               (state_ == UploadState::sending && head_sent_ && !has_unsent() && body_.done());
+    }
     /// Whether sending has begun, so that the upstream may act on the request.
     [[nodiscard]] bool head_sent() const { return head_sent_; }
     [[nodiscard]] std::uint64_t body_bytes_sent() const { return body_bytes_sent_; }
     [[nodiscard]] const BodyProgress& body() const { return body_; }
+    /// Bytes of content that have come from the client, also after a switch.
+    [[nodiscard]] std::uint64_t payload() const { return before_switch_ + body_.payload(); }
     /// Has the forwarded head say that this request has been judged. To be called before begin().
     void announce_judged() { announces_judged_ = true; }
+    /// The upstream has switched to another protocol: everything that the client sends behind the
+    /// request is passed on, until it shuts down its sending half (`client_ended`). The whole
+    /// request must have been sent.
+    void switch_protocol();
     /// Drops the bytes of the body that came and were not sent, so that they are not taken for the
     /// next request. To be called before leave_rest_to_client() when the exchange ended early.
     void discard_unsent();
@@ -73,6 +84,7 @@ class Upload {
     /// Bytes at the front of *source_ that belong to the body and have to be sent.
     std::size_t unsent_ = 0;
     std::uint64_t body_bytes_sent_ = 0;
+    std::uint64_t before_switch_ = 0;  ///< content of the request's own body
     bool announces_judged_ = false;
     bool head_sent_ = false;
     UploadState state_ = UploadState::sending;

@@ -181,6 +181,7 @@ TEST_CASE("figures come out under their labels") {
              R"(weir_requests_total{outcome="refused",reason="limit"} 4)",
              R"(weir_connections{side="client"} 3)",
              R"(weir_inflight_requests 2)",
+             R"(weir_tunnels 1)",
              R"(weir_quota_offered_total{quota="s3/{bucket}/write"} 14)",
              R"(weir_quota_discard_probability{quota="s3"} 0.25)",
              R"(weir_quota_discard_probability_max{quota="s3"} 0.5)",

@@ -18,6 +18,7 @@ inline ProxyFigures sample_proxy() {
     proxy.request_seconds = {{"2xx", sample_histogram()}, {"4xx", sample_histogram()}};
     proxy.upstream_seconds = sample_histogram();
     proxy.inflight_requests = 2;
+    proxy.tunnels = 1;
     proxy.connections = {{"client", 3}, {"upstream", 1}};
     proxy.bytes = {{{"client", "in"}, 100}, {{"client", "out"}, 200}};
     proxy.unlimited = {{"routes[0]", 2}, {"none", 0}};

@@ -48,6 +48,7 @@ inline std::vector<std::string> texts_to_try(const SettingField& field) {
         {"list of paths", "another-file"},
         {"list of address blocks", "10.1.0.0/16"},
         {"list of statuses", "304"},
+        {"list of protocols", "another/1"},
         {"list of seeds", "127.0.0.1:2"},
         {"field name", "X-Another"},
         {"text", "another"}};

@@ -52,6 +52,7 @@ TEST_CASE("how long things may take by default") {
     CHECK(timeouts.keep_alive_idle == 75s);
     CHECK(timeouts.connect == 250ms);
     CHECK(timeouts.stream_idle == 300s);
+    CHECK(timeouts.tunnel_idle == 1h);
     CHECK(timeouts.upstream_idle == 60s);
     CHECK(load("upstream: http://app:80\n", {}).timeouts.connect == 5s);
     CHECK(load("upstream: unix:/run/a.sock\n", {}).timeouts.connect == 250ms);
@@ -366,6 +367,19 @@ TEST_CASE("the defaults that the table tells are the defaults that hold") {
     }
     CHECK(defaults.size() + kInWords.size() == setting_fields().size());
     CHECK(values_of(load(text, defaults)) == plain);
+}
+
+TEST_CASE("protocols to which a connection may switch") {
+    CHECK(load(kUpstream, {}).upgrades == std::vector<std::string>{"websocket"});
+    CHECK(load(kUpstream + "upgrades: []\n", {}).upgrades.empty());
+    CHECK(load(kUpstream + "upgrades: [WebSocket, SPDY/3.1]\n", {}).upgrades ==
+          std::vector<std::string>{"websocket", "spdy/3.1"});
+    // The rest would carry requests past the limits, or is no name at all.
+    for (const char* protocol : {"h2c", "H2C", "h2", "HTTP/2.0", "http", "TLS/1.2", "a/b/c", "a/",
+                                 "/1", "web socket", "\"\""}) {
+        CAPTURE(protocol);
+        CHECK(override_errors({{"upgrades", "--upgrades", protocol}}).size() == 1);
+    }
 }
 
 TEST_CASE("the defaults that the table tells in words") {

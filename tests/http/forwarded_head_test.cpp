@@ -243,6 +243,29 @@ TEST_CASE("a 426 keeps its Upgrade, and no other answer does") {
           "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
 }
 
+TEST_CASE("a switch of protocols is asked for and answered with two fields of the connection") {
+    GatePolicy policy;
+    policy.upgrades = {"websocket"};
+    const auto asks = "Sec-WebSocket-Key: k\r\nUpgrade: h2c, WebSocket\r\n"s;
+    CHECK(forward(with("Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: x\r\n" + asks),
+                  kBare, policy) ==
+          with("Sec-WebSocket-Key: k\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n"));
+    CHECK(forward(with("Connection: Upgrade, TE\r\nTE: trailers\r\n" + asks), kBare, policy) ==
+          with("Sec-WebSocket-Key: k\r\nTE: trailers\r\nUpgrade: WebSocket\r\n"
+               "Connection: Upgrade, TE\r\n"));
+    CHECK(forward(with(asks), kBare, policy) == with("Sec-WebSocket-Key: k\r\n"));
+
+    ResponseHead head;
+    REQUIRE(head.parse("HTTP/1.1 101 X\r\nupgrade: WebSocket\r\nContent-Length: 5\r\n"
+                       "Connection: Upgrade, A\r\nA: b\r\nSec-WebSocket-Accept: a\r\n\r\nbytes",
+                       {Method::get, "websocket"}, {}) == ParseState::complete);
+    ForwardedHead forwarded;
+    forwarded.build(head, {.keep_alive = false, .via = false, .date = "now", .extra = "B: c\r\n"});
+    CHECK(joined(forwarded) ==
+          "HTTP/1.1 101 X\r\nSec-WebSocket-Accept: a\r\nupgrade: WebSocket\r\n"
+          "Connection: Upgrade\r\nB: c\r\n\r\n");
+}
+
 TEST_CASE("31: answers without body announce none where none may be") {
     ResponseForwarding plain{.via = false};
     CHECK(answer("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", plain) ==

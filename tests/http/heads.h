@@ -87,11 +87,11 @@ inline Ending parse_all_ways(RequestHead& head, std::string_view text,
 }
 
 inline Ending parse_response_all_ways(ResponseHead& head, std::string_view text,
-                                      Method method = Method::get,
+                                      const Asked& asked = Method::get,
                                       const ResponsePolicy& policy = {}) {
     head.reset();
-    const auto parsed = head.parse(text, method, policy);
-    const auto difference = HeadOracle::difference(text, method, policy, head, parsed);
+    const auto parsed = head.parse(text, asked, policy);
+    const auto difference = HeadOracle::difference(text, asked, policy, head, parsed);
     if (!difference.empty()) {
         FAIL(difference << ": " << std::string(text.substr(0, 200)));
     }
@@ -99,9 +99,9 @@ inline Ending parse_response_all_ways(ResponseHead& head, std::string_view text,
     for (std::size_t cut = 0; cut <= text.size(); ++cut) {
         ResponseHead other;
         const std::string first(text.substr(0, cut));
-        auto state = other.parse(first, method, policy);
+        auto state = other.parse(first, asked, policy);
         if (state == ParseState::need_more) {
-            state = other.parse(text, method, policy);
+            state = other.parse(text, asked, policy);
         }
         const Ending ending = ending_of(other, state);
         if (!(ending == whole)) {

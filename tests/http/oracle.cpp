@@ -146,7 +146,7 @@ Rejection HeadOracle::judge(RequestHead& head, std::string_view text, std::size_
     return RequestGate(head, policy).judge();
 }
 
-Rejection HeadOracle::judge(ResponseHead& head, std::string_view text, Method request_method) {
+Rejection HeadOracle::judge(ResponseHead& head, std::string_view text, const Asked& asked) {
     const auto reading = read<false, Reading>(text);
     if (!reading.good) {
         return Rejection::bad_field;
@@ -156,7 +156,7 @@ Rejection HeadOracle::judge(ResponseHead& head, std::string_view text, Method re
     head.status_ = reading.status;
     head.minor_version_ = static_cast<std::uint8_t>(reading.version % 10);
     fill(head.fields_, head.base_, reading, head.size_);
-    return ResponseGate(head, request_method).judge();
+    return ResponseGate(head, asked).judge();
 }
 
 std::string HeadOracle::difference(std::string_view text, const GatePolicy& policy,
@@ -194,13 +194,14 @@ std::string HeadOracle::difference(std::string_view text, const GatePolicy& poli
     }
     if (head.body() != oracle.body() || head.keep_alive() != oracle.keep_alive() ||
         head.expects_continue() != oracle.expects_continue() ||
-        head.accepts_trailers() != oracle.accepts_trailers()) {
+        head.accepts_trailers() != oracle.accepts_trailers() ||
+        head.upgrade() != oracle.upgrade()) {
         return told("framing");
     }
     return compare(head.fields(), oracle.fields());
 }
 
-std::string HeadOracle::difference(std::string_view text, Method request_method,
+std::string HeadOracle::difference(std::string_view text, const Asked& asked,
                                    const ResponsePolicy& policy, const ResponseHead& head,
                                    ParseState state) {
     HeadScanner scanner;
@@ -216,7 +217,7 @@ std::string HeadOracle::difference(std::string_view text, Method request_method,
     }
     ResponseHead oracle;
     const auto mended = with_phrase(text);
-    const auto rejection = judge(oracle, mended, request_method);
+    const auto rejection = judge(oracle, mended, asked);
     if ((rejection == Rejection::none) != (state == ParseState::complete)) {
         return "the oracle's verdict: " + std::string(explanation(rejection));
     }

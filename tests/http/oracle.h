@@ -18,7 +18,7 @@ class HeadOracle {
     /// How the result of parsing `text` differs from the oracle's; empty if it does not.
     [[nodiscard]] static std::string difference(std::string_view text, const GatePolicy& policy,
                                                 const RequestHead& head, ParseState state);
-    [[nodiscard]] static std::string difference(std::string_view text, Method request_method,
+    [[nodiscard]] static std::string difference(std::string_view text, const Asked& asked,
                                                 const ResponsePolicy& policy,
                                                 const ResponseHead& head, ParseState state);
 
@@ -27,7 +27,7 @@ class HeadOracle {
     static void fill(Fields& fields, const char* base, const Reading& reading, std::size_t size);
     static Rejection judge(RequestHead& head, std::string_view text, std::size_t start,
                            const GatePolicy& policy);
-    static Rejection judge(ResponseHead& head, std::string_view text, Method request_method);
+    static Rejection judge(ResponseHead& head, std::string_view text, const Asked& asked);
     static std::string compare(const Fields& ours, const Fields& theirs);
 };
 

@@ -372,6 +372,34 @@ TEST_CASE("every Upgrade field counts") {
           Rejection::upgrade_unsupported);
 }
 
+TEST_CASE("the first permitted protocol is asked for") {
+    GatePolicy policy;
+    policy.upgrades = {"websocket", "other/1"};
+    const auto chosen = [&](std::string_view lines) {
+        RequestHead head;
+        const auto ending = parse_all_ways(head, with(lines), policy);
+        return ending.state == ParseState::complete ? std::string(head.upgrade())
+                                                    : std::string(explanation(ending.rejection));
+    };
+    const std::string asks = "Connection: keep-alive, Upgrade\r\n";
+    CHECK(chosen(asks + "Upgrade: WebSocket\r\n") == "WebSocket");
+    CHECK(chosen(asks + "Upgrade: h2c, OTHER/1 , websocket\r\n") == "OTHER/1");
+    CHECK(chosen(asks + "Upgrade: h2c\r\nA: b\r\nUpgrade: websocket\r\n") == "websocket");
+    CHECK(chosen(asks + "Upgrade: h2c\r\n").empty());
+    CHECK(chosen("Upgrade: websocket\r\n").empty());  // Connection does not name it
+    CHECK(chosen(asks).empty());
+    const std::string refused(explanation(Rejection::upgrade_unsupported));
+    for (const char* protocol : {"websocket/13", "websocke", "websockets", "other", "other/2",
+                                 "TLS/1.0, h2c", "\"websocket\"", "web socket"}) {
+        CAPTURE(protocol);
+        CHECK(chosen(asks + "Upgrade: " + protocol + "\r\n") == refused);
+    }
+    RequestHead old;
+    CHECK(old.parse("GET / HTTP/1.0\r\n" + asks + "Upgrade: websocket\r\n\r\n", policy) ==
+          ParseState::complete);
+    CHECK(old.upgrade().empty());
+}
+
 TEST_CASE("one empty line before a request is skipped, two are not") {
     RequestHead head;
     const auto text = "\r\n" + with("");

@@ -75,6 +75,40 @@ TEST_CASE("27, 30: what is refused of an upstream") {
           Rejection::unexpected_upgrade);
 }
 
+TEST_CASE("a 101 is taken if it switches to the protocol that was asked for") {
+    const Asked asked(Method::get, "websocket");
+    const auto parsed = [&](std::string_view lines, const char* version = "HTTP/1.1") {
+        ResponseHead head;
+        const auto text = std::string(version) + " 101 X\r\n" + std::string(lines) + "\r\n";
+        return parse_response_all_ways(head, text, asked).rejection;
+    };
+    const std::string names = "Connection: upgrade\r\n";
+    CHECK(parsed(names + "Upgrade: WebSocket\r\n") == Rejection::none);
+    for (const char* lines : {"", "Upgrade: other\r\n", "Upgrade: websocket, other\r\n",
+                              "Upgrade: websocket\r\nUpgrade: websocket\r\n", "Upgrade:\r\n"}) {
+        CAPTURE(lines);
+        CHECK(parsed(names + lines) == Rejection::unexpected_upgrade);
+    }
+    CHECK(parsed("Upgrade: websocket\r\n") == Rejection::unexpected_upgrade);
+    CHECK(parsed(names + "Upgrade: websocket\r\n", "HTTP/1.0") == Rejection::unexpected_upgrade);
+    CHECK(parsed(names + "Upgrade: websocket\r\nContent-Length: 1\r\n"
+                         "Transfer-Encoding: chunked\r\n") == Rejection::length_and_encoding);
+
+    ResponseHead head;
+    const auto text =
+        "HTTP/1.1 101 X\r\nContent-Length: 5\r\n" + names + "Upgrade: websocket\r\n\r\nbytes";
+    REQUIRE(head.parse(text, asked, {}) == ParseState::complete);
+    CHECK(head.is_upgrade());
+    CHECK(!head.is_interim());
+    CHECK(head.size() == text.size() - 5);
+    CHECK(head.body().kind == BodyKind::until_close);
+    CHECK(!head.keep_alive());
+    // Other answers to such a request are ordinary ones.
+    CHECK(parse_response_all_ways(head, response("Content-Length: 5\r\n"), asked).state ==
+          ParseState::complete);
+    CHECK(head.body().length == 5);
+}
+
 TEST_CASE("what other proxies take of an upstream is taken") {
     CHECK(body_of("HTTP/1.1 200\r\nContent-Length: 5\r\n\r\n").length == 5);
     CHECK(body_of("HTTP/1.0 200\r\n\r\n").kind == BodyKind::until_close);

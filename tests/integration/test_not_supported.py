@@ -30,8 +30,8 @@ def test_protocols_that_are_not_spoken(world):
     assert first_line(address, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").startswith("HTTP/1.1 505 ")
     upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
     assert first_line(address, b"GET / HTTP/1.1\r\n" + host + upgrade + b"\r\n").startswith("HTTP/1.1 200 ")
-    socket_upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
-    assert first_line(address, b"GET / HTTP/1.1\r\n" + host + socket_upgrade + b"\r\n").startswith("HTTP/1.1 501 ")
+    other_upgrade = b"Connection: Upgrade\r\nUpgrade: TLS/1.2, h2c\r\n"
+    assert first_line(address, b"GET / HTTP/1.1\r\n" + host + other_upgrade + b"\r\n").startswith("HTTP/1.1 501 ")
     for method in (b"CONNECT", b"TRACE"):
         assert first_line(address, method + b" / HTTP/1.1\r\n" + host + b"\r\n").startswith("HTTP/1.1 405 ")
     proxy = b"PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\nGET / HTTP/1.1\r\n" + host + b"\r\n"

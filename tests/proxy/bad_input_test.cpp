@@ -159,7 +159,7 @@ TEST_CASE("15, 22: versions, other protocols, methods without a meaning here") {
          {417},
          rejected_expectation},
         {"upgrade",
-         get("Host: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"),
+         get("Host: a\r\nConnection: upgrade\r\nUpgrade: other\r\n"),
          {501},
          rejected_upgrade},
     });

@@ -159,7 +159,7 @@ TEST_CASE("a malformed check is answered once and never with a 5xx") {
     for (const char* text :
          {"GET /check/x HTTP/1.1\r\n\r\n", "GET /check/x HTTP/9.9\r\nHost: a\r\n\r\n",
           "GET /check/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
-          "GET /check/x HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+          "GET /check/x HTTP/1.1\r\nHost: a\r\nUpgrade: other\r\nConnection: upgrade\r\n\r\n",
           "POST /check/x HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: "
           "chunked\r\n\r\n",
           "POST /check/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
