@@ -379,6 +379,9 @@ STAGES = [
     Stage("long", "integration tests that are too long for CI", 3600,
           pytest(INTEGRATION, "-m", "long", env=RELEASE), ["build"], in_ci=False,
           beside=True),
+    Stage("websocket", "every case of WebSocket, directly and through weir", 1200,
+          pytest(f"{INTEGRATION}/test_websocket.py", "-m", "long", env=RELEASE), ["build"], in_ci=False,
+          beside=True),
     Stage("matrix", "every case of the integration matrix", 7200, matrix, ["build"], in_ci=False,
           beside=True),
 ]

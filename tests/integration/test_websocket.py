@@ -1,0 +1,148 @@
+"""WebSocket through weir: every case is answered as by the server itself, and what tunnels cost and show."""
+
+import os
+import socket
+import time
+
+import pytest
+
+from harness import http
+from harness.hosts import need
+from harness.paths import ROOT
+from harness.ports import free_port
+from harness.processes import Process, wait_until
+from harness.sidecar import quota
+from websocket import cases, client, frames
+from websocket.frames import TEXT, close, frame
+
+PLENTY = [quota("all", "100000r/s")]
+
+
+def echo_server(world):
+    world.folder.mkdir(exist_ok=True)
+    log = world.folder / "echo.log"
+    server = Process(["/usr/bin/python3", ROOT / "tests/integration/websocket/echo.py"], log, pipe_output=True)
+    world.ending.callback(server.terminate)
+    return f"127.0.0.1:{server.popen.stdout.readline().decode().strip()}"
+
+
+def sidecar_before(world, address, quotas=None, **settings):
+    sidecar, = world.fleet(1, quotas or PLENTY, routes=[{"quota": "all"}],
+                           settings={"upstream": f"http://{address}", **settings})
+    return sidecar
+
+
+def metric(sidecar, name, **labels):
+    return http.metric_sum(http.parse_metrics(http.get(sidecar.status, "/metrics").text), name, **labels)
+
+
+def event(sidecar, name):
+    return metric(sidecar, "weir_proxy_events_total", event=name)
+
+
+def compare(chosen, direct, proxied):
+    found = []
+    for case in chosen:
+        own = client.play(case, direct)
+        found += [f"{case.name}: directly {problem}" for problem in client.problems(case, own)]
+        found += [f"{case.name}: {difference}"
+                  for difference in client.differences(case, own, client.play(case, proxied))]
+    print(f"{len(chosen)} cases, each directly and through weir")
+    assert found == [], "\n".join(found)
+
+
+@pytest.mark.smoke
+def test_some_of_all_cases_are_answered_as_without_weir(world):
+    server = echo_server(world)
+    sidecar = sidecar_before(world, server)
+    chosen = cases.subset()
+    compare(chosen, server, sidecar.address)
+    wait_until(lambda: metric(sidecar, "weir_tunnels") == 0, 20, "all tunnels have ended")
+    assert event(sidecar, "tunnel_opened") == len(chosen)
+    assert metric(sidecar, "weir_requests_total", outcome="admitted") == len(chosen)
+
+
+@pytest.mark.long
+def test_all_cases_are_answered_as_without_weir(world):
+    server = echo_server(world)
+    compare(cases.all_cases(whole=True), server, sidecar_before(world, server).address)
+
+
+def test_a_tunnel_is_one_request_and_shows(world):
+    server = echo_server(world)
+    log = world.folder / "access.log"
+    sidecar = sidecar_before(world, server, [quota("all", "1r/600s")], access_log="all", access_log_file=str(log))
+    connection, status, _, _ = client.open_tunnel(sidecar.address)
+    assert status.split()[1] == "101"
+    for _ in range(20):
+        connection.sendall(frame(TEXT, b"x" * 100))
+        assert len(connection.recv(102, socket.MSG_WAITALL)) == 102
+    assert metric(sidecar, "weir_tunnels") == metric(sidecar, "weir_inflight_requests") == 1
+    # The second one is refused, and the connection goes on as one of HTTP.
+    second = client.connect(sidecar.address)
+    second.sendall(client.request() + b"GET /plain HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n")
+    answers = b"".join(iter(lambda: second.recv(65536), b""))
+    assert answers.count(b"HTTP/1.1 429 ") == 2
+    connection.sendall(close())
+    assert connection.recv(65536)
+    connection.close()
+    wait_until(lambda: metric(sidecar, "weir_inflight_requests") == 0, 20, "the tunnel has ended")
+    assert metric(sidecar, "weir_tunnels") == 0
+    wait_until(lambda: log.exists() and '"status":101' in log.read_text(), 20, "it is logged")
+
+
+def test_stopping_ends_tunnels_after_the_time_of_requests(world):
+    server = echo_server(world)
+    sidecar = sidecar_before(world, server, drain={"keep_accepting": "0s", "grace": "1s"})
+    connection, _, _, _ = client.open_tunnel(sidecar.address)
+    sidecar.command("drain")
+    wait_until(lambda: http.get(sidecar.status, "/readyz").status == 503, 20, "readiness ends")
+    connection.sendall(frame(TEXT, b"still here"))
+    assert list(frames.parsed(connection.recv(65536)))[0][3] == b"still here"
+    begun = time.monotonic()
+    assert sidecar.stop() == 0
+    assert time.monotonic() - begun >= 1
+    with pytest.raises(ConnectionResetError):
+        connection.recv(1)
+
+
+NGINX = """
+events {{}}
+error_log {folder}/error.log;
+pid {folder}/pid;
+http {{
+    access_log off;
+    map $http_upgrade $connection_upgrade {{ '' ''; default upgrade; }}
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{
+            proxy_pass http://{weir};
+            proxy_http_version 1.1;
+            proxy_set_header Host $host;
+            proxy_set_header Upgrade $http_upgrade;
+            proxy_set_header Connection $connection_upgrade;
+            proxy_read_timeout 1h;
+        }}
+    }}
+}}
+"""
+
+
+def test_behind_nginx(world):
+    server = echo_server(world)
+    sidecar = sidecar_before(world, server)
+    port = free_port()
+    file = world.folder / "nginx.conf"
+    file.write_text(NGINX.format(folder=world.folder, port=port, weir=sidecar.address))
+    process = Process([need("nginx"), "-p", world.folder, "-c", file, "-e", world.folder / "error.log",
+                       "-g", "daemon off; master_process off;"], world.folder / "nginx.log", env=dict(os.environ))
+    world.ending.callback(process.terminate)
+
+    def listens():
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until(listens, 20, "nginx listens")
+    for case in cases.framing():
+        assert client.problems(case, client.play(case, f"127.0.0.1:{port}")) == [], case.name
+    assert event(sidecar, "tunnel_opened") == len(list(cases.framing()))
