@@ -85,6 +85,14 @@ def test_trusted_proxies_are_told_only_if_given(helm, given):
     assert yaml.safe_load(text).get("trusted_proxies") == (given and yaml.safe_load(given))
 
 
+@pytest.mark.parametrize("given", [None, "[]", '["websocket", "spdy/3.1"]'])
+def test_upgrades_are_told_only_if_given(helm, given):
+    more = [] if given is None else ["--set-json", f"weir.upgrades={given}", "--set", "weir.tunnelIdle=10m"]
+    settings = yaml.safe_load(the(render(helm, None, *more), "ConfigMap", "shop-weir-config")["data"]["weir.yaml"])
+    assert settings.get("upgrades") == (given and yaml.safe_load(given))
+    assert settings.get("timeouts") == (given and {"tunnel_idle": "10m"})
+
+
 def test_the_snapshot_is_kept_in_an_emptydir_if_wanted(helm):
     def parts(*more):
         documents = render(helm, None, *more)
