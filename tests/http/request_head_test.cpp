@@ -377,7 +377,8 @@ TEST_CASE("the first permitted protocol is asked for") {
     policy.upgrades = {"websocket", "other/1"};
     const auto chosen = [&](std::string_view lines) {
         RequestHead head;
-        const auto ending = parse_all_ways(head, with(lines), policy);
+        const auto text = with(lines);
+        const auto ending = parse_all_ways(head, text, policy);
         return ending.state == ParseState::complete ? std::string(head.upgrade())
                                                     : std::string(explanation(ending.rejection));
     };
@@ -395,8 +396,8 @@ TEST_CASE("the first permitted protocol is asked for") {
         CHECK(chosen(asks + "Upgrade: " + protocol + "\r\n") == refused);
     }
     RequestHead old;
-    CHECK(old.parse("GET / HTTP/1.0\r\n" + asks + "Upgrade: websocket\r\n\r\n", policy) ==
-          ParseState::complete);
+    const auto text = "GET / HTTP/1.0\r\n" + asks + "Upgrade: websocket\r\n\r\n";
+    CHECK(old.parse(text, policy) == ParseState::complete);
     CHECK(old.upgrade().empty());
 }
 

@@ -64,8 +64,8 @@ TEST_CASE("one direction goes on when the other has ended") {
         CHECK(eventually([&] { return proxy[Event::tunnel_ended] == 1; }));
     }
     SUBCASE("the upstream ends first") {
-        Fixture proxy;
         std::atomic<bool> got_all = false;
+        Fixture proxy;
         proxy.upstream.set_script([&](FakeUpstream::Session& session) {
             session.head();
             session.send(kSwitched + "last");
@@ -84,9 +84,9 @@ TEST_CASE("one direction goes on when the other has ended") {
 
 TEST_CASE("a reset on one side is a reset on the other") {
     SUBCASE("of the client") {
-        Fixture proxy;
         std::atomic<int> ended = 0;
         std::atomic<bool> reset = false;
+        Fixture proxy;
         proxy.upstream.set_script(listen_only(ended, reset));
         auto client = proxy.connect();
         REQUIRE(!ask_to_switch(client).empty());
@@ -118,9 +118,9 @@ TEST_CASE("a reset on one side is a reset on the other") {
 TEST_CASE("a tunnel in which nothing moves is closed") {
     Fixture::Options options;
     options.snapshot.timeouts.tunnel_idle = 300ms;
-    Fixture proxy(options);
     std::atomic<int> ended = 0;
     std::atomic<bool> reset = false;
+    Fixture proxy(options);
     proxy.upstream.set_script(listen_only(ended, reset));
     auto client = proxy.connect();
     REQUIRE(!ask_to_switch(client).empty());
@@ -161,8 +161,8 @@ TEST_CASE("a tunnel outlives the times of requests, but not when one side takes 
 TEST_CASE("a half of a tunnel that nobody ends is closed like any exchange") {
     Fixture::Options options;
     options.snapshot.timeouts.stream_idle = 300ms;
-    Fixture proxy(options);
     std::atomic<bool> go_on = false;
+    Fixture proxy(options);
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         session.head();
         session.send(kSwitched);
@@ -181,9 +181,9 @@ TEST_CASE("draining leaves tunnels alone, stopping gives them the time of all re
     Fixture::Options options;
     options.server.drain.keep_accepting = 0ms;
     options.server.drain.grace = 500ms;
-    Fixture proxy(options);
     std::atomic<int> ended = 0;
     std::atomic<bool> reset = false;
+    Fixture proxy(options);
     proxy.upstream.set_script(listen_only(ended, reset));
     auto silent = proxy.connect();
     REQUIRE(!ask_to_switch(silent).empty());

@@ -116,12 +116,13 @@ TEST_CASE("limits of bytes count what passes in a tunnel") {
 }
 
 TEST_CASE("behind a switch that the upstream does not take requests are judged like any other") {
-    Fixture proxy(one_request());
     std::atomic<bool> more_came = false;
+    Fixture proxy(one_request());
     proxy.upstream.set_script([&](FakeUpstream::Session& session) {
         session.head();
         more_came = session.io.receive_more(300ms) || !session.io.buffered().empty();
-        session.send("HTTP/1.1 426 Upgrade Required\r\nUpgrade: other\r\nContent-Length: 2\r\n\r\nno");
+        session.send(
+            "HTTP/1.1 426 Upgrade Required\r\nUpgrade: other\r\nContent-Length: 2\r\n\r\nno");
         session.io.take_all();
     });
     auto client = proxy.connect();
@@ -166,23 +167,25 @@ TEST_CASE("a 101 that was not asked for, or not like this, is a 502") {
         "HTTP/1.0 101 X\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
     };
     Fixture proxy;
-    std::string to_send;
-    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
-        session.head();
-        session.send(to_send);
-        session.io.take_all();
-    });
+    const auto answer_with = [&](const std::string& bytes) {
+        proxy.upstream.set_script([bytes](FakeUpstream::Session& session) {
+            session.head();
+            session.send(bytes);
+            session.io.take_all();
+        });
+    };
     for (const auto& each : answers) {
         CAPTURE(each);
-        to_send = each;
+        answer_with(each);
         CHECK(proxy.ask(kAsk).status() == 502);
     }
     // The client has to ask in HTTP/1.1, and in Connection, too.
-    to_send = kSwitched;
+    answer_with(kSwitched);
     CHECK(proxy.get("/").status() == 502);
     CHECK(proxy.ask("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n").status() == 502);
-    CHECK(proxy.ask("GET / HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n").status() ==
-          502);
+    CHECK(
+        proxy.ask("GET / HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n").status() ==
+        502);
     for (const auto& head : proxy.upstream.heads()) {
         CHECK(head.has("Upgrade") == (head.target() == "/chat"));
     }
