@@ -63,6 +63,7 @@ void check_request(std::string_view text, std::size_t cut) {
     http::GatePolicy policy;
     policy.max_head = 2000;
     policy.max_request_line = 500;
+    policy.upgrades = {"websocket", "spdy/3.1"};
     http::RequestHead whole;
     const auto state = whole.parse(text, policy);
     http::RequestHead pieces;
@@ -88,6 +89,7 @@ void check_request(std::string_view text, std::size_t cut) {
     http::RequestHead again;
     http::GatePolicy wide;
     wide.max_fields = 200;
+    wide.upgrades = policy.upgrades;
     WEIR_ASSERT(again.parse(text_forwarded, wide) == ParseState::complete);
     WEIR_ASSERT(again.size() == text_forwarded.size());
     WEIR_ASSERT(again.path() == whole.path() && again.query() == whole.query());
@@ -95,12 +97,15 @@ void check_request(std::string_view text, std::size_t cut) {
     WEIR_ASSERT(again.minor_version() == 1);
     WEIR_ASSERT(again.host() == (whole.host().empty() ? "localhost" : whole.host()));
     WEIR_ASSERT(again.body() == whole.body());
+    // Nothing else is asked for than what the gate has permitted.
+    WEIR_ASSERT(again.upgrade() == whole.upgrade());
+    WEIR_ASSERT(again.fields().contains(http::FieldId::upgrade) == !whole.upgrade().empty());
 }
 
-void check_response(std::string_view text) {
+void check_response(std::string_view text, const http::Asked& asked) {
     http::ResponseHead head;
-    const auto state = head.parse(text, http::Method::get, {});
-    check_oracle(http::HeadOracle::difference(text, http::Method::get, {}, head, state));
+    const auto state = head.parse(text, asked, {});
+    check_oracle(http::HeadOracle::difference(text, asked, {}, head, state));
     if (state != ParseState::complete) {
         return;
     }
@@ -110,8 +115,9 @@ void check_response(std::string_view text) {
     http::ResponseHead again;
     http::ResponsePolicy wide;
     wide.max_fields += 10;
-    WEIR_ASSERT(again.parse(text_forwarded, http::Method::get, wide) == ParseState::complete);
+    WEIR_ASSERT(again.parse(text_forwarded, asked, wide) == ParseState::complete);
     WEIR_ASSERT(again.status() == head.status() && again.body() == head.body());
+    WEIR_ASSERT(!head.is_upgrade() || !asked.upgrade.empty());
 }
 
 void check_chunked(std::string_view text, std::size_t cut) {
@@ -136,7 +142,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
     const std::size_t cut = data[0] % (text.size() + 1);
     check_request(text, cut);
-    check_response(text);
+    check_response(text, http::Method::get);
+    check_response(text, {http::Method::get, "websocket"});
     check_chunked(text, cut);
     return 0;
 }
