@@ -1,13 +1,14 @@
 """WebSocket through weir: every case is answered as by the server itself, and what tunnels cost and show."""
 
 import os
+import re
 import socket
 import time
 
 import pytest
 
 from harness import http
-from harness.hosts import need
+from harness.hosts import need, port_of
 from harness.paths import ROOT
 from harness.ports import free_port
 from harness.processes import Process, wait_until
@@ -106,43 +107,29 @@ def test_stopping_ends_tunnels_after_the_time_of_requests(world):
         connection.recv(1)
 
 
-NGINX = """
-events {{}}
-error_log {folder}/error.log;
-pid {folder}/pid;
-http {{
-    access_log off;
-    map $http_upgrade $connection_upgrade {{ '' ''; default upgrade; }}
-    server {{
-        listen 127.0.0.1:{port};
-        location / {{
-            proxy_pass http://{weir};
-            proxy_http_version 1.1;
-            proxy_set_header Host $host;
-            proxy_set_header Upgrade $http_upgrade;
-            proxy_set_header Connection $connection_upgrade;
-            proxy_read_timeout 1h;
-        }}
-    }}
-}}
-"""
+EXAMPLES = ROOT / "docs" / "examples" / "websocket"
 
 
-def test_behind_nginx(world):
+@pytest.mark.parametrize("example", ["nginx.conf", "haproxy.cfg"])
+def test_behind_another_proxy(world, example):
+    """The examples as they are but for their ports: 8000, their own, and 8080, weir's."""
     server = echo_server(world)
     sidecar = sidecar_before(world, server)
-    port = free_port()
-    file = world.folder / "nginx.conf"
-    file.write_text(NGINX.format(folder=world.folder, port=port, weir=sidecar.address))
-    process = Process([need("nginx"), "-p", world.folder, "-c", file, "-e", world.folder / "error.log",
-                       "-g", "daemon off; master_process off;"], world.folder / "nginx.log", env=dict(os.environ))
+    ports = {"8000": str(free_port()), "8080": port_of(sidecar.address)}
+    file = world.folder / example
+    file.write_text(re.sub(r"\b(8000|8080)\b", lambda found: ports[found.group()], (EXAMPLES / example).read_text()))
+    nginx = [need("nginx"), "-p", world.folder, "-c", file, "-e", world.folder / "error.log", "-g",
+             "daemon off; master_process off;"]
+    command = nginx if example == "nginx.conf" else [need("haproxy"), "-db", "-f", file]
+    process = Process(command, world.folder / "proxy.log", env=dict(os.environ))
     world.ending.callback(process.terminate)
 
     def listens():
         with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
+            return probe.connect_ex(("127.0.0.1", int(ports["8000"]))) == 0
 
-    wait_until(listens, 20, "nginx listens")
-    for case in cases.framing():
-        assert client.problems(case, client.play(case, f"127.0.0.1:{port}")) == [], case.name
-    assert event(sidecar, "tunnel_opened") == len(list(cases.framing()))
+    wait_until(listens, 20, "the proxy listens")
+    played = list(cases.framing())
+    for case in played:
+        assert client.problems(case, client.play(case, f"127.0.0.1:{ports['8000']}")) == [], case.name
+    assert event(sidecar, "tunnel_opened") == len(played)

@@ -177,6 +177,24 @@ TEST_CASE("a half of a tunnel that nobody ends is closed like any exchange") {
     go_on = true;
 }
 
+TEST_CASE("a tunnel in which nothing moves is not closed to make room") {
+    Fixture::Options options;
+    options.server.connections = 2;
+    Fixture proxy(options);
+    proxy.upstream.set_script(echo);
+    auto client = proxy.connect();
+    REQUIRE(!ask_to_switch(client).empty());
+    proxy.upstream.set_script(FakeUpstream::serve);
+    auto idle = proxy.connect();
+    idle.send(kPlain);
+    REQUIRE(read_response(idle));
+    CHECK(proxy.get("/").status() == 200);
+    CHECK(idle.closed_within(kPatience));
+    CHECK(proxy[Event::client_evicted] == 1);
+    client.send("x");
+    CHECK(client.take(1) == "x");
+}
+
 TEST_CASE("draining leaves tunnels alone, stopping gives them the time of all requests") {
     Fixture::Options options;
     options.server.drain.keep_accepting = 0ms;
