@@ -227,9 +227,18 @@ TEST_CASE("the access log has one line for a tunnel, at its end, with the bytes 
     options.server.access_log = &log;
     options.snapshot.access_log = AccessLogMode::all;
     Fixture proxy(options);
-    proxy.upstream.set_script(echo);
+    proxy.upstream.set_script([](FakeUpstream::Session& session) {
+        session.request();
+        session.send(kSwitched);
+        session.send(session.io.take(70'000).value_or(""));
+        session.io.take_all();
+    });
     auto client = proxy.connect();
-    const auto head = ask_to_switch(client);
+    const std::string ask =
+        "POST /chat HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\n"
+        "Upgrade: websocket\r\nContent-Length: 4\r\n\r\nbody";
+    client.send(ask);
+    const auto head = client.take_until("\r\n\r\n").value_or("");
     client.send(std::string(70'000, 'x'));
     CHECK(client.take(70'000));
     CHECK(log.count == 0);
@@ -239,7 +248,7 @@ TEST_CASE("the access log has one line for a tunnel, at its end, with the bytes 
     REQUIRE(log.count == 1);
     CHECK(log.status == 101);
     CHECK(log.target == "/chat");
-    CHECK(log.bytes_in == kAsk.size() + 70'000);
+    CHECK(log.bytes_in == ask.size() + 70'000);
     CHECK(log.bytes_out == head.size() + 70'000);
     CHECK(proxy.statistics().request_seconds[0].counts != Histogram{}.counts);
 }
