@@ -263,15 +263,16 @@ class CommandLine {
     }
 
     void add_completion() {
-        CLI::App& command = add(app_, "completion",
-                                "Print a script for a shell: commands and flags complete", [this] {
-                                    if (shell_ != "bash") {
-                                        return complain_usage("'" + shell_ + "' must be bash");
-                                    }
-                                    std::fputs(bash_completion(app_).c_str(), stdout);
-                                    return 0;
-                                });
-        command.add_option("shell", shell_, "bash")->required();
+        CLI::App& command = add(
+            app_, "completion", "Print a script for a shell: commands and flags complete", [this] {
+                const std::string script = completion(app_, shell_);
+                if (script.empty()) {
+                    return complain_usage("'" + shell_ + "' must be bash, zsh or fish");
+                }
+                std::fputs(script.c_str(), stdout);
+                return 0;
+            });
+        command.add_option("shell", shell_, "bash, zsh or fish")->required();
     }
 
     void add_version() {

@@ -4,10 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 
 namespace weir::app {
 
-/// A script for bash. Where no command or flag fits, it completes names of files.
-[[nodiscard]] std::string bash_completion(CLI::App& app);
+/// A script for the shell bash, zsh or fish; nothing for any other word. Where no command or flag
+/// fits, it completes names of files.
+[[nodiscard]] std::string completion(CLI::App& app, std::string_view shell);
 
 }  // namespace weir::app

@@ -1,13 +1,16 @@
 """What `cmake --install` puts where, and that it works there."""
 
 import os
+import pty
 import re
 import shutil
+import signal
 import subprocess
+import threading
 
 import pytest
 
-from test_command_line import WEIR, weir
+from test_command_line import WEIR, wait_until, weir
 
 BUILD = WEIR.parent.parent
 
@@ -27,7 +30,8 @@ def prefix(tmp_path_factory):
 def test_the_files(prefix):
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     assert files == {"bin/weir", "share/man/man1/weir.1", "lib/systemd/system/weir.service", "etc/weir/weir.yaml",
-                     "etc/weir/limits.yaml", "share/bash-completion/completions/weir"}
+                     "etc/weir/limits.yaml", "share/bash-completion/completions/weir",
+                     "share/zsh/site-functions/_weir", "share/fish/vendor_completions.d/weir.fish"}
 
 
 @pytest.mark.parametrize("name", ["weir.yaml", "limits.yaml"])
@@ -72,7 +76,7 @@ def test_the_unit(prefix, tmp_path):
     assert str(unit) not in done.stderr and done.returncode == 0, done.stderr
 
 
-def completed(prefix, *words):
+def in_bash(prefix, *words):
     script = prefix / "share/bash-completion/completions/weir"
     array = " ".join(f"'{word}'" for word in words)
     text = f"source {script}; COMP_WORDS=({array}); COMP_CWORD={len(words) - 1}; _weir; printf '%s\\n' \"${{COMPREPLY[@]}}\""
@@ -80,11 +84,78 @@ def completed(prefix, *words):
                           env={"PATH": os.environ["PATH"]}).stdout.split()
 
 
-def test_completion_knows_commands_and_flags(prefix):
-    assert {"run", "quota", "help", "--version"} <= set(completed(prefix, "weir", ""))
+def in_fish(prefix, *words):
+    script = prefix / "share/fish/vendor_completions.d/weir.fish"
+    done = subprocess.run(["fish", "--no-config", "-c", f"source {script}; complete -C '{' '.join(words)}'"],
+                          capture_output=True, text=True, cwd=prefix, check=True, timeout=60,
+                          env={"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": str(prefix.parent)})
+    assert done.stderr == ""
+    return [line.split("\t")[0].rstrip("/") for line in done.stdout.splitlines()]
+
+
+ZSH = """\
+fpath=({prefix}/share/zsh/site-functions $fpath)
+autoload -Uz compinit && compinit -u -D
+zmodload zsh/complist
+compadd() {{  # what would be offered, instead of an editor that shows it
+    local -a offered
+    builtin compadd -O offered "$@"
+    print -rl -- $offered >> {output}
+    builtin compadd "$@"
+}}
+touch {output}.ready
+"""
+
+
+def in_zsh(prefix, *words):
+    """zsh completes only in its editor, and so in a terminal; what it offers is written to a file."""
+    output = prefix.parent / "zsh-offers"
+    for old in (output, ready := prefix.parent / "zsh-offers.ready", done := prefix.parent / "zsh-done"):
+        old.unlink(missing_ok=True)
+    settings = prefix.parent / "zsh-home"
+    settings.mkdir(exist_ok=True)
+    (settings / ".zshrc").write_text(ZSH.format(prefix=prefix, output=output))
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(prefix)
+        os.execvpe("zsh", ["zsh", "-d", "-i"], {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "TERM": "dumb",
+                                                "HOME": str(settings), "LISTMAX": "10000"})
+    try:
+        drain = threading.Thread(target=read_all, args=(terminal,), daemon=True)
+        drain.start()
+        wait_until(ready.exists)
+        # Control-U and a command: the line that was completed is not run.
+        os.write(terminal, f"{' '.join(words)}\t\x15touch {done}\r".encode())
+        wait_until(done.exists)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        drain.join()
+        os.close(terminal)
+    return sorted(set(output.read_text().split("\n")[:-1])) if output.exists() else []
+
+
+def read_all(terminal):
+    try:
+        while os.read(terminal, 65536):
+            pass
+    except OSError:
+        pass  # the shell has ended
+
+
+@pytest.mark.parametrize("shell,completed", [("bash", in_bash), ("zsh", in_zsh), ("fish", in_fish)])
+def test_completion_knows_commands_and_flags(prefix, shell, completed):
+    if not shutil.which(shell):
+        pytest.skip(f"no {shell}")
+    assert {"run", "quota", "help"} <= set(completed(prefix, "weir", ""))
+    assert "--version" in completed(prefix, "weir", "--")
     assert completed(prefix, "weir", "va") == ["validate"]
     assert completed(prefix, "weir", "quota", "se") == ["set"]
     assert completed(prefix, "weir", "quota", "set", "name", "--expires-") == ["--expires-in"]
     assert completed(prefix, "weir", "run", "--cluster-k") == ["--cluster-key-file"]
-    assert completed(prefix, "weir", "validate", "et") == ["etc"]
-    assert weir("completion", "tcsh").returncode == 2
+    assert [name.rstrip("/") for name in completed(prefix, "weir", "validate", "et")] == ["etc"]
+
+
+def test_completion_of_another_shell():
+    done = weir("completion", "tcsh")
+    assert done.returncode == 2 and "'tcsh' must be bash, zsh or fish" in done.stderr
