@@ -103,7 +103,8 @@ compadd() {{  # what would be offered, instead of an editor that shows it
     print -rl -- $offered >> {output}
     builtin compadd "$@"
 }}
-touch {output}.ready
+zle-line-init() {{ touch {output}.ready; }}  # what is typed before would be the terminal's line
+zle -N zle-line-init
 """
 
 
