@@ -366,6 +366,9 @@ STAGES = [
     Stage("image", "the Dockerfile, built, and a request through the container", HANG_S,
           pytest("tests/image", env=RELEASE), ["build"],
           beside=True),
+    Stage("package", "the Debian package: installed, run, removed in a fresh Debian", HANG_S,
+          pytest("tests/package", env=RELEASE), ["build"],
+          beside=True),
     # Only when they are named.
     Stage("quick-build", "g++ release build of what the next four run", 1800,
           build("release", *QUICK_TARGETS), in_ci=False),

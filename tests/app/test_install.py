@@ -31,7 +31,16 @@ def test_the_files(prefix):
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     assert files == {"bin/weir", "share/man/man1/weir.1", "lib/systemd/system/weir.service", "etc/weir/weir.yaml",
                      "etc/weir/limits.yaml", "share/bash-completion/completions/weir",
-                     "share/zsh/site-functions/_weir", "share/fish/vendor_completions.d/weir.fish"}
+                     "share/zsh/site-functions/_weir", "lib/sysusers.d/weir.conf", "share/fish/vendor_completions.d/weir.fish"}
+
+
+def test_below_usr_the_settings_are_in_etc(tmp_path):
+    install("/usr", DESTDIR=str(tmp_path))
+    unit = (tmp_path / "usr/lib/systemd/system/weir.service").read_text()
+    assert "ExecStart=/usr/bin/weir run --config /etc/weir/weir.yaml\n" in unit
+    assert (tmp_path / "etc/weir/weir.yaml").exists() and not (tmp_path / "usr/etc").exists()
+    assert "\n.I /etc/weir/weir.yaml\n" in (tmp_path / "usr/share/man/man1/weir.1").read_text()
+    assert (tmp_path / "usr/share/zsh/vendor-completions/_weir").exists()
 
 
 @pytest.mark.parametrize("name", ["weir.yaml", "limits.yaml"])
@@ -63,15 +72,15 @@ def test_the_man_page_names_each_command(prefix):
     assert "@" not in page
 
 
-def test_the_unit(prefix, tmp_path):
+def test_the_unit(prefix):
     text = (prefix / "lib/systemd/system/weir.service").read_text()
-    assert "@" not in text and "ExecStart=/" in text
+    # The paths are those of this prefix, wherever the build folder was told that weir would go.
+    assert "@" not in text
+    assert f"ExecStart={prefix}/bin/weir run --config {prefix}/etc/weir/weir.yaml\n" in text
     assert "ExecStartPre" not in text  # a bad quota file does not keep the service from starting
     if not shutil.which("systemd-analyze"):
         pytest.skip("no systemd-analyze")
-    # The paths of this prefix, where the program is.
-    unit = tmp_path / "weir.service"
-    unit.write_text(re.sub(r"=/\S*/bin/weir", f"={prefix}/bin/weir", text))
+    unit = prefix / "lib/systemd/system/weir.service"
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=60)
     assert str(unit) not in done.stderr and done.returncode == 0, done.stderr
 
