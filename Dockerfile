@@ -1,4 +1,5 @@
-# Two stages on one Debian 12 base: the first builds weir, the second holds only what it runs on.
+# The first stage builds weir on Debian 12; the image holds only the program, the libraries that it loads, and a
+# list of both.
 ARG BASE=debian:12-slim
 
 FROM ${BASE} AS build
@@ -11,19 +12,23 @@ RUN scripts/install-deps
 COPY . .
 # There is no repository here that could be asked: what 'weir version' says.
 ARG REVISION=unknown
+ARG VERSION=0.1.0
 RUN cmake --preset release -DWEIR_BUILD_TESTS=OFF -DWEIR_BUILD_BENCH=OFF -DWEIR_REVISION="$REVISION" \
     && cmake --build --preset release --target weir \
-    && strip build/release/bin/weir
+    && strip build/release/bin/weir \
+    && scripts/make-image-root build/release/bin/weir /image "$VERSION" "$REVISION" \
+    # An example: --config /etc/weir/example/config/weir.yaml.
+    && mkdir -p /image/etc/weir/example && cp -r config /image/etc/weir/example/
 
-FROM ${BASE}
-RUN apt-get update -qq \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        ca-certificates libprometheus-cpp-core1.0 libsodium23 libspdlog1.10 \
-        libyaml-cpp0.7 zlib1g \
-    && rm -rf /var/lib/apt/lists/*
-COPY --from=build /src/build/release/bin/weir /usr/bin/weir
-# An example: --config /etc/weir/example/config/weir.yaml.
-COPY config /etc/weir/example/config
+FROM scratch
+ARG REVISION=unknown
+ARG VERSION=0.1.0
+LABEL org.opencontainers.image.title="weir" \
+      org.opencontainers.image.description="A rate-limiting reverse proxy that shares its counts by gossip" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION"
+COPY --from=build /image /
+ENV PATH=/usr/bin
 USER 65532:65532
 EXPOSE 8000 9902 7946/udp
 ENTRYPOINT ["/usr/bin/weir"]
