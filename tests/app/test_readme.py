@@ -23,7 +23,7 @@ def test_the_readmes_files_are_valid(tmp_path):
 
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md",
-         *(ROOT / "docs" / f"{name}.md" for name in ("start-here", "not-supported", "troubleshooting"))]
+         *(ROOT / "docs" / f"{name}.md" for name in ("start-here", "recipes", "not-supported", "troubleshooting"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
