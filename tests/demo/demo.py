@@ -1,17 +1,20 @@
 """Three sidecars, one limit: a noisy and a quiet bucket, an edit at one sidecar, a kill. Prints one
-line a second and a verdict."""
+line a second and a verdict, and writes a page that shows the run."""
 
+import json
 import shutil
 import signal
 import sys
 import time
 from pathlib import Path
 
+import picture
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 
 from harness.load import SECOND, Load, plan, stream  # noqa: E402
 from harness.origin import Origin  # noqa: E402
-from harness.paths import RUNS  # noqa: E402
+from harness.paths import ROOT, RUNS  # noqa: E402
 from harness.sidecar import Fleet, names, quota  # noqa: E402
 
 NOISY, QUIET = "service/acme/noisy", "service/acme/quiet"
@@ -26,6 +29,7 @@ WINDOWS = [
     ("one killed", KILL_AT_S + 5, END_S, NEW_LIMIT),
 ]
 TOLERANCE = 0.02
+PAGE = ROOT / "build" / "demo.html"
 
 TREE = [
     quota("service", "5000r/s"),
@@ -45,6 +49,7 @@ class Demo:
         self.fleet = Fleet(folder, 3, TREE, self.origin, ROUTES)
         self.limit = LIMIT
         self.load = None
+        self.rows = []  # one for each second, as picture.py reads them
 
     def start(self):
         self.fleet.start()
@@ -69,16 +74,19 @@ class Demo:
         return sum(believed) / len(believed)
 
     def row(self, second):
-        """One line for the second that ended."""
+        """What the second that ended was like."""
         result, arrivals = self.load.result, self.origin.arrivals()
         begin_ns = self.load.start_ns + (second - 1) * SECOND
-        admitted = arrivals.between(begin_ns, begin_ns + SECOND, "noisy")
-        through = [arrivals.between(begin_ns, begin_ns + SECOND, "noisy", one.name) for one in self.fleet]
-        shares = " / ".join(f"{100 * part / max(1, admitted):3.0f} %" for part in through)
-        return (f"{second:4} s | {result.between('offered', second - 1, second, 'noisy'):7} | {admitted:8} "
-                f"| {self.limit:5} | {self.discard_probability():9.3f} | {shares:^28} "
-                f"| {result.between('offered', second - 1, second, 'quiet'):5}, "
-                f"{result.between('refused', second - 1, second, 'quiet')}")
+        return {
+            "second": second,
+            "offered": result.between("offered", second - 1, second, "noisy"),
+            "admitted": arrivals.between(begin_ns, begin_ns + SECOND, "noisy"),
+            "limit": self.limit,
+            "discard_probability": round(self.discard_probability(), 3),
+            "through": [arrivals.between(begin_ns, begin_ns + SECOND, "noisy", one.name) for one in self.fleet],
+            "quiet_sent": result.between("offered", second - 1, second, "quiet"),
+            "quiet_refused": result.between("refused", second - 1, second, "quiet"),
+        }
 
     def edit(self):
         self.fleet[1].command("quota", "set", NOISY, "--rate", f"{NEW_LIMIT}r/s")
@@ -94,12 +102,35 @@ class Demo:
         print(HEAD)
         for second in range(1, END_S + 1):
             self.at(second)
-            print(self.row(second), flush=True)
+            self.rows.append(self.row(second))
+            print(line(self.rows[-1]), flush=True)
             if second == EDIT_AT_S:
                 self.edit()
             elif second == KILL_AT_S:
                 self.kill()
         self.load.wait()
+
+
+def line(row):
+    """A second as it is printed."""
+    shares = " / ".join(f"{100 * part / max(1, row['admitted']):3.0f} %" for part in row["through"])
+    return (f"{row['second']:4} s | {row['offered']:7} | {row['admitted']:8} | {row['limit']:5} "
+            f"| {row['discard_probability']:9.3f} | {shares:^28} | {row['quiet_sent']:5}, {row['quiet_refused']}")
+
+
+def record(rows):
+    """The run as a file keeps it and picture.py draws it."""
+    return {"rows": rows, "events": [
+        {"second": EDIT_AT_S, "what": f"limit {LIMIT} → {NEW_LIMIT}, at b only"},
+        {"second": KILL_AT_S, "what": "sidecar a is killed"}]}
+
+
+def show(rows):
+    """Writes the record and the page."""
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.with_suffix(".json").write_text(json.dumps(record(rows), ensure_ascii=False) + "\n", encoding="utf-8")
+    PAGE.write_text(picture.page(record(rows)), encoding="utf-8")
+    print(f"The run as a page: {PAGE}")
 
 
 def held(window, arrivals, start_ns):
@@ -146,7 +177,9 @@ def main():
               f"through c; on quiet: {QUIET_OFFERED}/s. Logs: {folder}", flush=True)
         demo.start()
         demo.play()
-        return 0 if verdict(demo.origin.arrivals(), demo.load.result) else 1
+        good = verdict(demo.origin.arrivals(), demo.load.result)
+        show(demo.rows)
+        return 0 if good else 1
     finally:
         demo.stop()
 

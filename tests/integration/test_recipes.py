@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from harness.hosts import need
-from harness.paths import ROOT, program
+from harness.paths import BIN, ROOT, program
 from harness.ports import free_port
 from harness.processes import Process, die_with_parent, wait_until
 
@@ -91,20 +91,26 @@ def commands(text):
             yield command, output.splitlines()
 
 
+def with_ports(ports, text):
+    return re.sub(r"\b(" + "|".join(PORTS) + r")\b", lambda found: ports[found.group()], text)
+
+
+def environment(folder, ports):
+    """Without variables of weir but those that put the listeners, which no file names, where this test alone is."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
+    return {**clean, "HOME": str(folder), "PATH": f"{BIN}:{os.environ['PATH']}", "WEIR_DRAIN_KEEP_ACCEPTING": "0s",
+            "WEIR_ADMIN": f"127.0.0.1:{ports['9901']}", "WEIR_STATUS": f"127.0.0.1:{ports['9902']}"}
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize("text", recipes())
 def test_each_recipe_shows_what_really_happens(text, folder, ports):
-    def with_ports(part):
-        return re.sub(r"\b(" + "|".join(PORTS) + r")\b", lambda found: ports[found.group()], part)
     files = BLOCKS.findall(text)
     assert {"weir.yaml", "limits.yaml"} <= {name for name, _ in files}
     for name, content in files:
-        (folder / name).write_text(with_ports(content))
+        (folder / name).write_text(with_ports(ports, content))
     weir = program("weir")
-    # The listeners that the recipe does not name are where this test alone is.
-    env = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
-    env |= {"HOME": str(folder), "WEIR_DRAIN_KEEP_ACCEPTING": "0s",
-            "WEIR_ADMIN": f"127.0.0.1:{ports['9901']}", "WEIR_STATUS": f"127.0.0.1:{ports['9902']}"}
+    env = environment(folder, ports)
     strict = subprocess.run([weir, "validate", "--strict", "--config", folder / "weir.yaml"], env=env,
                             capture_output=True, text=True, timeout=30)
     assert strict.returncode == 0, strict.stderr
@@ -116,7 +122,7 @@ def test_each_recipe_shows_what_really_happens(text, folder, ports):
             wait_until(lambda: listening(ports["8000"]), 60, "the proxy in front listens")
         statuses = ""
         for command, shown in commands(text):
-            done = subprocess.run(["bash", "-c", with_ports(command)], cwd=folder, env=env, capture_output=True,
+            done = subprocess.run(["bash", "-c", with_ports(ports, command)], cwd=folder, env=env, capture_output=True,
                                   text=True, timeout=60, preexec_fn=die_with_parent)
             printed = [line.strip() for line in done.stdout.splitlines()]
             assert printed == shown, (command, done.stderr, (folder / "weir.log").read_text())
@@ -125,6 +131,27 @@ def test_each_recipe_shows_what_really_happens(text, folder, ports):
     finally:
         for process in reversed(started):
             process.terminate()
+
+
+@pytest.mark.smoke
+def test_the_readme_begins_with_a_refusal(folder, ports):
+    """Its first console, run as it stands there; `…` is what differs from run to run."""
+    first = re.search(r"```console\n.*?```", (ROOT / "README.md").read_text(), re.DOTALL).group()
+    (shown, limits), (start, _), *asked = commands(first)
+    assert shown == "cat limits.yaml" and start.startswith("weir run ") and start.endswith(" &")
+    (folder / "limits.yaml").write_text("\n".join(limits))
+    env = {**environment(folder, ports), "WEIR_LISTEN": f"127.0.0.1:{ports['8080']}"}
+    weir = Process(["bash", "-c", "exec " + with_ports(ports, start.removesuffix(" &"))], folder / "start.log",
+                   env=env, cwd=folder, judged=True)
+    try:
+        wait_until(lambda: listening(ports["8080"]), 30, "weir listens")
+        for command, expected in asked:
+            done = subprocess.run(["bash", "-c", with_ports(ports, command)], cwd=folder, env=env, capture_output=True,
+                                  text=True, timeout=60)
+            printed = "\n".join(line.strip() for line in done.stdout.splitlines())
+            assert re.fullmatch(".*".join(map(re.escape, "\n".join(expected).split("…"))), printed), printed
+    finally:
+        weir.terminate()
 
 
 def test_the_page_has_a_recipe_for_each_purpose():
