@@ -232,7 +232,7 @@ def demo(stage):
     count = once(stage, ["/usr/bin/python3", "-u", "tests/demo/demo.py"], env=RELEASE)
     said = (LOGS / f"{stage.name}.log").read_text(errors="replace")
     expected = [r"^ *overload: .* good$", r"^ *after the edit: .* good$", r"^ *one killed: .* good$",
-                r"^ *quiet bucket: .* nothing lost$", r"^verdict: the fleet held its limit$"]
+                r"^ *quiet bucket: .* nothing lost$", r"^verdict: the fleet held its limit$", "^The run as a page: "]
     missing = [line for line in expected if not re.search(line, said, re.MULTILINE)]
     with open(LOGS / f"{stage.name}.log", "a") as log:
         print(f"lines that are missing: {missing or 'none'}", file=log)

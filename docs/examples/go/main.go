@@ -16,7 +16,7 @@ import (
 	"strings"
 	"syscall"
 
-	"example.org/limited/weir"
+	"example.org/weir"
 )
 
 // limited is a middleware. It answers 429 with Retry-After to requests for which there is no room,

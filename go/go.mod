@@ -1,0 +1,3 @@
+module example.org/weir
+
+go 1.24
