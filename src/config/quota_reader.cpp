@@ -130,9 +130,12 @@ constexpr std::array<KeyHint, 13> kLimitHints = {
      {"key", kAdviceOnKey},
      {"unit", "say 'of: request-bytes' and the like"}}};
 constexpr std::string_view kAdviceOnLimits = "put it into a limit: 'limits: [{rate: 100r/s}]'";
+constexpr std::string_view kAdviceOnQuotaBurst =
+    "say it in a limit, with low (no refusals up to this level) and high (all are refused): "
+    "'limits: [{rate: 100r/s, low: 50r, high: 150r}]'";
 constexpr std::string_view kAdviceOnTree = "a quota names the one above it: 'parent: shop'";
 constexpr std::array<KeyHint, 8> kQuotaHints = {{{"rate", kAdviceOnLimits},
-                                                 {"burst", kAdviceOnLimits},
+                                                 {"burst", kAdviceOnQuotaBurst},
                                                  {"rps", kAdviceOnLimits},
                                                  {"low", kAdviceOnLimits},
                                                  {"high", kAdviceOnLimits},

@@ -202,6 +202,17 @@ std::string file_field(const std::string& field) {
     return field;
 }
 
+/// Whether the error is there whatever else the route has: one of a path, or of a host if all of
+/// the hosts could be read, so that they have their numbers of the file.
+bool is_of_a_pattern(const routing::RouteError& error, const RouteSettings& route, NodeRef node) {
+    if (error.field.starts_with("match.path")) {
+        return true;
+    }
+    const NodeRef hosts = find_field(node, "match.host");
+    const std::size_t written = hosts->kind == NodeKind::list ? hosts.children().size() : 1;
+    return error.field.starts_with("match.hosts") && route.match.hosts.size() == written;
+}
+
 void report(const routing::RouteError& error, NodeRef list, Diagnostics& diagnostics) {
     const NodeRef route = find_field(list, "[" + std::to_string(error.route) + "]");
     const NodeRef at = find_field(route, file_field(error.field));
@@ -231,7 +242,8 @@ void check_routes(const routing::RoutingSettings& settings, NodeRef list,
     const routing::Router::Compiled compiled = routing::Router::compile(settings);
     if (const auto* errors = std::get_if<std::vector<routing::RouteError>>(&compiled)) {
         for (const routing::RouteError& error : *errors) {
-            if (!bad[error.route]) {
+            const NodeRef route = find_field(list, "[" + std::to_string(error.route) + "]");
+            if (!bad[error.route] || is_of_a_pattern(error, settings.routes[error.route], route)) {
                 report(error, list, diagnostics);
             }
         }

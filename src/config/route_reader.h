@@ -15,8 +15,8 @@ struct ReadRoutes {
 };
 [[nodiscard]] ReadRoutes read_routes(NodeRef list, Diagnostics& diagnostics);
 
-/// Reports the errors that the router itself finds, each at its place below `list`, except those of
-/// routes that are bad: what was left out would only lead to others.
+/// Reports the errors that the router itself finds, each at its place below `list`. Of routes that
+/// are bad, only those of patterns: what was left out would only lead to others.
 void check_routes(const routing::RoutingSettings& settings, NodeRef list,
                   const std::vector<bool>& bad, Diagnostics& diagnostics);
 

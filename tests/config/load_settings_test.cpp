@@ -180,19 +180,26 @@ TEST_CASE("errors have place, path and suggestion, all at once") {
 }
 
 TEST_CASE("all errors come in one round, but none that only follows from another") {
-    CHECK(settings_errors("upstrem: a:1\nadmin: 0.0.0.0:1\nlisten: here\n"
-                          "cluster: {key_fiel: k}\ncheck: {listen: 0.0.0.0:2, clients: [x]}\n"
-                          "routes:\n  - {match: {path: \"/{a\"}, quota: q}\n"
-                          "  - {math: {path: /b}, quota: \"q/{b}\"}\n") ==
-          Lines{"weir.yaml: admin: listens beyond this machine: that needs 'admin_token_file'",
-                "weir.yaml:1:1: upstrem: unknown field, did you mean 'upstream'?",
-                "weir.yaml:3:9: listen: 'here' is not an address to listen on, like 0.0.0.0:8080, "
-                "[::]:8080 or unix:/run/weir.sock",
-                "weir.yaml:4:11: cluster.key_fiel: unknown field, did you mean 'key_file'?",
-                "weir.yaml:5:38: check.clients[0]: 'x' is not a block of addresses, like "
-                "10.0.0.0/8 or 2001:db8::/32",
-                "weir.yaml:7:22: routes[0].match.path: '{' without '}'",
-                "weir.yaml:8:6: routes[1].math: unknown field, did you mean 'match'?"});
+    CHECK(
+        settings_errors("upstrem: a:1\nadmin: 0.0.0.0:1\nlisten: here\n"
+                        "cluster: {key_fiel: k}\ncheck: {listen: 0.0.0.0:2, clients: [x]}\n"
+                        "routes:\n  - {match: {path: \"/{a\"}, quota: q}\n"
+                        "  - {math: {path: /b}, quota: \"q/{b}\"}\n"
+                        "  - {match: {path: \"/{c\", host: \"{d\"}, quota: \"q/{c}\", refund: 9}\n"
+                        "  - {match: {host: [\"\", \"{e\"]}, quota: q}\n") ==
+        Lines{"weir.yaml: admin: listens beyond this machine: that needs 'admin_token_file'",
+              "weir.yaml:1:1: upstrem: unknown field, did you mean 'upstream'?",
+              "weir.yaml:3:9: listen: 'here' is not an address to listen on, like 0.0.0.0:8080, "
+              "[::]:8080 or unix:/run/weir.sock",
+              "weir.yaml:4:11: cluster.key_fiel: unknown field, did you mean 'key_file'?",
+              "weir.yaml:5:38: check.clients[0]: 'x' is not a block of addresses, like "
+              "10.0.0.0/8 or 2001:db8::/32",
+              "weir.yaml:7:22: routes[0].match.path: '{' without '}'",
+              "weir.yaml:8:6: routes[1].math: unknown field, did you mean 'match'?",
+              "weir.yaml:9:22: routes[2].match.path: '{' without '}'",
+              "weir.yaml:9:34: routes[2].match.host: '{' without '}'",
+              "weir.yaml:9:64: routes[2].refund: '9' is not a status like 304, 5xx or 500-504",
+              "weir.yaml:10:21: routes[3].match.host[0]: must not be empty"});
 }
 
 TEST_CASE("a path of a file begins at the file's folder, one of a flag where weir was started") {

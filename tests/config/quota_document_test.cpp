@@ -103,6 +103,12 @@ TEST_CASE("unknown fields come with a suggestion") {
           Lines{"q.yaml:7:14: quotas[0].limits[0]: a limit needs its 'rate'",
                 "q.yaml:7:15: quotas[0].limits[0].rat: unknown field, did you mean 'rate'?"});
     CHECK(
+        errors_with("  - name: a\n    burst: 5\n") ==
+        Lines{
+            "q.yaml:7:5: quotas[0].burst: unknown field, say it in a limit, with low (no refusals "
+            "up to this level) and high (all are refused): 'limits: [{rate: 100r/s, low: 50r, "
+            "high: 150r}]'"});
+    CHECK(
         errors_with("  - name: a\n    limits: [{rate: 1r/s, burst: 5}]\n") ==
         Lines{"q.yaml:7:27: quotas[0].limits[0].burst: unknown field, say 'low' (no refusals up to "
               "this level) and 'high' (every request is refused from it on)"});
