@@ -224,6 +224,7 @@ struct ServingSettings {
     /// Protocols to which a connection may switch (Upgrade), in lower case.
     std::vector<std::string> upgrades = {"websocket"};
     AccessLogMode access_log = AccessLogMode::off;
+    bool access_log_query = false;
     /// This sidecar is a front tier: it decides and charges nothing, and tells the tier behind it
     /// to charge.
     bool peek = false;

@@ -15,7 +15,7 @@ namespace weir::proxy {
 
 struct AccessRecord {
     std::string_view method;
-    /// The request target, unchanged, with its query.
+    /// The request target, unchanged; without its query unless the settings ask for it.
     std::string_view target;
     std::string_view host;
     /// The quota that was checked; empty if there was none.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "http/first_line.h"
 #include "proxy/access_log.h"
 
 namespace weir::proxy {
@@ -263,10 +264,14 @@ void ClientConnection::log_request(Ending ending, unsigned status, Duration dura
     }
     const auto& head = client_.head;
     const bool readable = head.size() > 0 && head.rejection() == http::Rejection::none;
+    // Of a head that was rejected, or did not come whole, the log has what the first line says.
+    const auto line = readable ? http::FirstLine{head.method_text(), head.target()}
+                               : http::first_line_of(client_.in.view());
+    const auto path = line.target.substr(0, line.target.find('?'));
     const auto own_id = readable ? head.fields().first(http::FieldId::x_request_id) : "";
     client_.worker.access_log()->record(
-        {.method = readable ? head.method_text() : std::string_view(),
-         .target = readable ? head.target() : std::string_view(),
+        {.method = line.method,
+         .target = snapshot_->settings.access_log_query ? line.target : path,
          .host = readable ? head.host() : std::string_view(),
          .quota = quota_,
          .request_id =

@@ -452,17 +452,21 @@ TEST_CASE("the hook for the access log gets each finished request") {
     CHECK(proxy.ask("nonsense\r\n\r\n").status() == 400);
     CHECK(proxy.ask("GET /z HTTP/1.1\r\nHost: a.test\r\nX-Request-Id: abc\r\n\r\n").status() ==
           429);
-    REQUIRE(proxy.finished(3));
+    CHECK(proxy.ask("PUT /n?token=1 HTTP/1.1\r\nno-host: a\r\n\r\n").status() == 400);
+    CHECK(proxy.ask("\x16\x03\x01 /\r\n\r\n").status() == 400);
+    REQUIRE(proxy.finished(5));
     const std::lock_guard lock(log.mutex);
-    REQUIRE(log.lines.size() == 3);
+    REQUIRE(log.lines.size() == 5);
     CHECK(log.ids[0].size() == 36);
     CHECK(log.ids[0] == proxy.upstream.heads()[0].field("X-Request-Id"));
     CHECK(log.ids[1].size() == 36);  // made for the answer, which carries it
     CHECK(log.ids[1] != log.ids[0]);
     CHECK(log.ids[2] == "abc");
-    CHECK(log.lines[0].starts_with("GET /a?b a.test 200 admitted q "));
-    CHECK(log.lines[1].starts_with("   400 rejected  "));
+    CHECK(log.lines[0].starts_with("GET /a a.test 200 admitted q "));
+    CHECK(log.lines[1].starts_with("nonsense   400 rejected  "));
     CHECK(log.lines[2].starts_with("GET /z a.test 429 refused none "));
+    CHECK(log.lines[3].starts_with("PUT /n  400 rejected  "));
+    CHECK(log.lines[4].starts_with("   400 rejected  "));
 }
 
 TEST_CASE("gauges never fall below nothing, though their counters are not read at one moment") {
