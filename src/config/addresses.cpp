@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 
+#include "config/guesses.h"
 #include "config/values.h"
 
 namespace weir::config {
@@ -154,7 +155,7 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
     }
     const auto endpoint = parse_udp_address(text);
     if (!endpoint) {
-        return address_error(text, kListenGrammar);
+        return address_error(text, kListenGrammar + did_you_mean(guess_listen_address(text)));
     }
     address.endpoint = *endpoint;
     return address;

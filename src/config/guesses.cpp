@@ -139,6 +139,26 @@ std::string guess_size(std::string_view text) {
     return if_valid(number + std::string(unit), text, &parse_size);
 }
 
+std::string guess_listen_address(std::string_view text) {
+    constexpr std::array<Meaning, 2> kHosts = {{{"localhost", "127.0.0.1"}, {"*", "0.0.0.0"}}};
+    constexpr std::string_view kScheme = "://";
+    if (text.starts_with('/')) {
+        return if_valid("unix:" + std::string(text), text, &parse_listen_address);
+    }
+    if (const std::size_t scheme = text.find(kScheme); scheme != std::string_view::npos) {
+        const std::string_view rest = text.substr(scheme + kScheme.size());
+        return if_valid(std::string(rest.substr(0, rest.find('/'))), text, &parse_listen_address);
+    }
+    if (text.find(':') == std::string_view::npos) {
+        return if_valid(":" + std::string(text), text, &parse_listen_address);
+    }
+    const std::size_t colon = text.rfind(':');
+    const std::string_view host = meaning_of(kHosts, text.substr(0, colon));
+    return host.empty() ? std::string()
+                        : if_valid(std::string(host) + std::string(text.substr(colon)), text,
+                                   &parse_listen_address);
+}
+
 std::string did_you_mean(const std::string& guess) {
     return guess.empty() ? std::string() : ", did you mean '" + guess + "'?";
 }

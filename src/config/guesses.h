@@ -1,6 +1,7 @@
 #pragma once
-// Guesses what somebody meant who wrote a rate, a duration or a size as other programs write it:
-// "100/s", "100rps" and "100 req/sec" are 100r/s, "5min" is 5m, "64k" is 64KiB. For the suggestions
+// Guesses what somebody meant who wrote a rate, a duration, a size or an address as other programs
+// write it: "100/s", "100rps" and "100 req/sec" are 100r/s, "5min" is 5m, "64k" is 64KiB, "8080" is
+// :8080. For the suggestions
 // of error messages: nothing is read like this. Pure functions, thread-safe. Internal to config.
 
 #include <string>
@@ -12,6 +13,7 @@ namespace weir::config {
 [[nodiscard]] std::string guess_rate(std::string_view text);
 [[nodiscard]] std::string guess_duration(std::string_view text);
 [[nodiscard]] std::string guess_size(std::string_view text);
+[[nodiscard]] std::string guess_listen_address(std::string_view text);
 
 /// The end of an error message: ", did you mean '…'?", or nothing without a guess.
 [[nodiscard]] std::string did_you_mean(const std::string& guess);

@@ -36,6 +36,22 @@ TEST_CASE("durations and sizes as other programs write them") {
     CHECK(guess_size("1024") == "1024B");
 }
 
+TEST_CASE("addresses as other programs write them") {
+    CHECK(guess_listen_address("8080") == ":8080");
+    CHECK(guess_listen_address("localhost:8080") == "127.0.0.1:8080");
+    CHECK(guess_listen_address("*:8080") == "0.0.0.0:8080");
+    CHECK(guess_listen_address("http://127.0.0.1:8080/") == "127.0.0.1:8080");
+    CHECK(guess_listen_address("/run/weir.sock") == "unix:/run/weir.sock");
+    for (const std::string& text :
+         {std::string(""), std::string("here"), std::string("99999"), std::string("a:b"),
+          std::string("localhost:x"), std::string("://"), std::string("a://b://c"),
+          "/" + std::string(300, 'x')}) {
+        CAPTURE(text);
+        CHECK(guess_listen_address(text).empty());
+        CHECK_FALSE(parse_listen_address(text).has_value());
+    }
+}
+
 TEST_CASE("nothing is guessed where nothing can be meant, and the parsers come to an end") {
     for (const char* text :
          {"", "s", "yesterday", "-1h", "1.2.3", "1.2.3s", "r/s", "5 x/s", "/", "per",
@@ -54,6 +70,7 @@ TEST_CASE("the parsers tell what they guess") {
     CHECK(parse_rate("100/s").error().message.ends_with(", did you mean '100r/s'?"));
     CHECK(parse_rate("5r/min").error().message.ends_with(", did you mean '5r/m'?"));
     CHECK(parse_duration("5min").error().message.ends_with(", did you mean '5m'?"));
+    CHECK(parse_listen_address("8080").error().message.ends_with(", did you mean ':8080'?"));
     CHECK(parse_size("64k").error().message.ends_with(", did you mean '64KiB'?"));
 }
 
