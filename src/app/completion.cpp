@@ -40,11 +40,14 @@ void list_commands(CLI::App& app, std::vector<Command>& found) {
     }
 }
 
-/// The paths of all commands but the first, which is weir itself.
+/// The paths of all commands but the first, which is weir itself, and but `help`: what comes after
+/// it are commands again.
 std::vector<std::string> quoted_paths(const std::vector<Command>& commands) {
     std::vector<std::string> paths;
     for (std::size_t index = 1; index < commands.size(); ++index) {
-        paths.push_back("'" + commands[index].path + "'");
+        if (commands[index].path != "weir help") {
+            paths.push_back("'" + commands[index].path + "'");
+        }
     }
     return paths;
 }

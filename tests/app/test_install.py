@@ -161,6 +161,7 @@ def test_completion_knows_commands_and_flags(prefix, shell, completed):
     assert "--version" in completed(prefix, "weir", "--")
     assert completed(prefix, "weir", "va") == ["validate"]
     assert completed(prefix, "weir", "quota", "se") == ["set"]
+    assert completed(prefix, "weir", "help", "quota", "ap") == ["apply"]
     assert completed(prefix, "weir", "quota", "set", "name", "--expires-") == ["--expires-in"]
     assert completed(prefix, "weir", "run", "--cluster-k") == ["--cluster-key-file"]
     assert [name.rstrip("/") for name in completed(prefix, "weir", "validate", "et")] == ["etc"]
