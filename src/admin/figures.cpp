@@ -64,6 +64,9 @@ std::map<std::string, std::uint64_t> definition_events(const engine::Statistics&
             {"document_conflicts", store.document_conflicts},
             {"documents_invalid", store.documents_invalid},
             {"documents_without_room", store.documents_without_room},
+            {"sets_decided", sync.sets_decided},
+            {"set_counts_sent", sync.set_counts_sent},
+            {"set_epochs_refused", sync.epochs_refused},
             {"edits", store.edits},
             {"edits_refused", store.edits_refused},
             {"edits_outdated", store.edits_outdated},
@@ -194,13 +197,18 @@ ClusterFigures to_figures(engine::Engine& engine) {
 }
 
 QuotaSetFigures to_figures(const definitions::SetStatus& set) {
+    const bool automatic = set.generation && definitions::is_automatic(*set.generation);
+    const bool numbered = set.generation && !automatic;
     return {.name = set.set,
-            .generation = set.generation.value_or(0),
-            .has_generation = set.generation.has_value(),
+            .generation = numbered ? *set.generation : 0,
+            .has_generation = numbered,
+            .automatic = automatic,
+            .epoch = automatic ? definitions::epoch_of(*set.generation) : 0,
             .hash = hash_text(set.content_hash),
             .quotas = set.quotas,
             .conflict = set.conflict,
-            .loading_generation = set.loading.value_or(0)};
+            .loading_generation =
+                set.loading && !definitions::is_automatic(*set.loading) ? *set.loading : 0};
 }
 
 std::string key_text(std::uint32_t id) { return hash_text(id).substr(8); }

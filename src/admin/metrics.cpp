@@ -293,7 +293,11 @@ void add_quota_sets(Families& families, const ConfigFigures& config) {
     auto conflicts = families.gauge("weir_quota_set_conflict",
                                     "1 if a document of the same generation with other content was "
                                     "met.");
+    auto epochs = families.gauge("weir_quota_set_epoch",
+                                 "How often the fleet has decided about a set without generation, "
+                                 "by set; 0 if it has not, or the set has a generation.");
     for (const auto& set : config.quota_sets) {
+        epochs.add({{"set", set.name}}, number(set.epoch));
         generations.add({{"set", set.name}}, number(set.generation));
         info.add({{"set", set.name}, {"hash", set.hash}}, 1);
         conflicts.add({{"set", set.name}}, set.conflict ? 1 : 0);

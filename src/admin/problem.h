@@ -28,6 +28,7 @@ enum class ProblemKind : std::uint8_t {
     seed_silent,
     unreadable_gossip,
     set_not_in_force,
+    files_differ,
     set_too_large,
     reload_failed,
     restart_needed,

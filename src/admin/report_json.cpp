@@ -31,6 +31,8 @@ Json addresses(const std::vector<Endpoint>& endpoints) {
 Json to_json(const QuotaSetFigures& set) {
     return {{"name", set.name},
             {"generation", set.has_generation ? Json(set.generation) : Json(nullptr)},
+            {"automatic", set.automatic},
+            {"epoch", set.automatic ? Json(set.epoch) : Json(nullptr)},
             {"hash", set.hash},
             {"quotas", set.quotas},
             {"conflict", set.conflict},
@@ -55,9 +57,15 @@ Json to_json(const SnapshotFigures& snapshot) {
 Json to_json(const engine::PeerReport::Definitions& definitions) {
     Json sets = Json::array();
     for (const auto& set : definitions.sets) {
-        sets.push_back({{"name", set.name},
-                        {"generation", set.generation},
-                        {"hash", hash_text(set.content_hash)}});
+        const bool automatic = definitions::is_automatic(set.generation);
+        const std::uint64_t file = set.on_disk.value_or(definitions::kForInForce);
+        sets.push_back(
+            {{"name", set.name},
+             {"generation", automatic ? Json(nullptr) : Json(set.generation)},
+             {"epoch", automatic ? Json(definitions::epoch_of(set.generation)) : Json(nullptr)},
+             {"hash", hash_text(set.content_hash)},
+             {"file_hash",
+              file == definitions::kForInForce ? Json(nullptr) : Json(hash_text(file))}});
     }
     return {{"same", definitions.same},
             {"quota_sets", std::move(sets)},

@@ -195,7 +195,9 @@ struct ClusterFigures {
 struct QuotaSetFigures {
     std::string name;
     std::uint64_t generation = 0;
-    bool has_generation = false;  // without one the set holds for this sidecar only
+    bool has_generation = false;  // it has a number, from its file
+    bool automatic = false;       // the fleet decides; with neither it holds for this sidecar only
+    std::uint64_t epoch = 0;      // of the decision about an automatic set; 0: there was none
     std::string hash;
     std::uint64_t quotas = 0;
     /// This sidecar has seen a document of the same generation with other content.

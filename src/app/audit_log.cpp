@@ -1,13 +1,21 @@
 #include "app/audit_log.h"
 
+#include "definitions/generation.h"
+
 namespace weir::app {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(AuditKind::count)> kAuditKinds = {
     "quota", "set", "log_level", "drain", "peer"};
 
-std::string generation_text(std::optional<std::uint64_t> generation) {
-    return generation ? std::to_string(*generation) : "none";
+using definitions::generation_text;
+
+/// A decision of the fleet for the content that was in force before changes nothing.
+bool same_set(std::pair<std::optional<std::uint64_t>, std::uint64_t> one,
+              std::pair<std::optional<std::uint64_t>, std::uint64_t> other) {
+    const bool both_automatic = one.first && other.first && definitions::is_automatic(*one.first) &&
+                                definitions::is_automatic(*other.first);
+    return one == other || (both_automatic && one.second == other.second);
 }
 
 /// What happened to a peer that is now in another state; empty if it is not worth a line.
@@ -107,7 +115,7 @@ void FleetAudit::look_at_sets(const std::vector<definitions::SetStatus>& sets, I
     for (const definitions::SetStatus& set : sets) {
         here[set.set] = {set.generation, set.content_hash};
         const auto before = sets_.find(set.set);
-        if (before != sets_.end() && before->second == here[set.set]) {
+        if (before != sets_.end() && same_set(before->second, here[set.set])) {
             continue;
         }
         log_.note(

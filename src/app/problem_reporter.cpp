@@ -4,9 +4,11 @@
 
 #include "admin/report_json.h"
 #include "config/values.h"
+#include "definitions/exchange.h"
 #include "definitions/store.h"
 #include "engine/engine.h"
 #include "net/clock.h"
+#include "node/file_differences.h"
 
 namespace weir::app {
 
@@ -121,6 +123,9 @@ void ProblemReporter::add_files(node::ProblemFacts& facts) {
                 "set " + set.name + ": generation " + std::to_string(set.generation) +
                 " is in force here and with other content elsewhere in the fleet";
         }
+    }
+    for (const auto& difference : host_.cluster().engine().file_differences()) {
+        facts.files_differ[difference.count.set] = node::words_of(difference);
     }
     facts.reload_errors = config.errors;
     facts.after_restart = config.after_restart;

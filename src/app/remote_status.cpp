@@ -35,6 +35,21 @@ std::string state_of_set(const Json& set) {
     return text_of(set, "problem").empty() ? "" : "OTHER FILE";
 }
 
+/// "#7", or "@2" for the second decision about an automatic set.
+std::string version_of(const Json& set) {
+    const std::string epoch = text_of(set, "epoch");
+    return epoch.empty() ? "#" + text_of(set, "generation") : "@" + epoch;
+}
+
+/// The generation of a set here: a number, "auto" with the number of decisions, or "local".
+std::string generation_of(const Json& set) {
+    if (set.value("automatic", false)) {
+        return "auto @" + text_of(set, "epoch");
+    }
+    const std::string generation = text_of(set, "generation");
+    return generation.empty() ? "local" : generation;
+}
+
 /// The definitions of a peer by its last digest: "same", or its sets where they differ from those
 /// here.
 std::string definitions_text(const Json& peer) {
@@ -47,7 +62,9 @@ std::string definitions_text(const Json& peer) {
     }
     std::string text;
     for (const Json& set : definitions.value("quota_sets", Json::array())) {
-        text += text_of(set, "name") + "#" + text_of(set, "generation") + " ";
+        text += text_of(set, "name") + version_of(set);
+        const std::string file = text_of(set, "file_hash");
+        text += file.empty() || file == text_of(set, "hash") ? " " : " (other file) ";
     }
     return text + "overrides " + text_of(definitions, "overrides_hash");
 }
@@ -55,9 +72,8 @@ std::string definitions_text(const Json& peer) {
 std::string sets_text(const Json& config) {
     std::vector<std::vector<std::string>> rows = {{"SET", "GENERATION", "QUOTAS", "HASH", ""}};
     for (const Json& set : config.value("quota_sets", Json::array())) {
-        const std::string generation = text_of(set, "generation");
-        rows.push_back({text_of(set, "name"), generation.empty() ? "local" : generation,
-                        text_of(set, "quotas"), text_of(set, "hash"), state_of_set(set)});
+        rows.push_back({text_of(set, "name"), generation_of(set), text_of(set, "quotas"),
+                        text_of(set, "hash"), state_of_set(set)});
     }
     std::string text = rows.size() == 1 ? "" : "\n" + format_table(rows);
     for (const std::string& line : set_problems(config)) {

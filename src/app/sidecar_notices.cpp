@@ -60,6 +60,9 @@ void Sidecar::sets_applied(const node::SetsOutcome& outcome) {
     for (const std::string& message : outcome.gone) {
         log_.warning("quotas stay in force without a file here", {{"reason", message}});
     }
+    for (const std::string& message : outcome.waiting) {
+        log_.info("a quota file waits for the fleet", {{"reason", message}});
+    }
 }
 
 void Sidecar::late_outcome(const node::SetsOutcome& outcome) {

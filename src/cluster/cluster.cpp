@@ -83,6 +83,7 @@ Result<Prepared> prepare(const Options& options) {
     prepared.engine.cluster_name = options.settings->name;
     prepared.engine.sync.hold = options.settings->hold;
     prepared.engine.sync.hold_alone = options.settings->hold_alone;
+    prepared.engine.agree_after = options.settings->agree_after;
     prepared.engine.sync.counter_bytes = static_cast<double>(options.settings->counter_bytes);
     if (auto read = read_keys(*options.settings, prepared); !read) {
         return read.error();

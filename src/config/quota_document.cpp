@@ -55,7 +55,10 @@ QuotaSet read_head(MapReader& reader, NodeRef root, Diagnostics& diagnostics) {
     set.file = root.document().file();
     set.name = read_set_name(reader, diagnostics);
     if (const auto node = reader.take("generation")) {
-        set.generation = read_unsigned(*node, 1, kMaxGeneration, diagnostics);
+        const bool is_auto = node->is_scalar() && (*node)->text == "auto";
+        if (!is_auto) {
+            set.generation = read_unsigned(*node, 1, kMaxGeneration, diagnostics);
+        }
     }
     return set;
 }
@@ -88,7 +91,8 @@ LocatedSet read_set(NodeRef root, Diagnostics& diagnostics) {
 /// were changed is refused until all are.
 void check_parts(const std::vector<LocatedSet>& sets, Diagnostics& diagnostics) {
     const auto generation_text = [](const QuotaSet& set) {
-        return set.generation ? "generation " + std::to_string(*set.generation) : "no generation";
+        return set.generation ? "generation " + std::to_string(*set.generation)
+                              : std::string("no generation");
     };
     std::map<std::string_view, const QuotaSet*> first_parts;
     for (const LocatedSet& located : sets) {

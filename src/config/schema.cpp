@@ -278,7 +278,9 @@ std::string quotas_schema() {
          {"kind", {{"const", "QuotaSet"}}},
          {"name",
           {{"type", "string"}, {"minLength", 1}, {"maxLength", definitions::kMaximumSetName}}},
-         {"generation", {{"type", "integer"}, {"minimum", 1}}},
+         {"generation",
+          {{"anyOf",
+            SchemaJson::array({{{"type", "integer"}, {"minimum", 1}}, {{"const", "auto"}}})}}},
          {"quotas", list_of(map_of_fields(definitions::quota_fields(), &quota_field))}});
     root["required"] = {"apiVersion", "kind", "name", "quotas"};
     return titled("A quota document of weir", root).dump(2);

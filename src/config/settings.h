@@ -79,6 +79,9 @@ struct ClusterSettings {
     Duration hold = std::chrono::seconds(10);
     /// The same while nobody is heard, as long as the seeds name sidecars that lived lately.
     Duration hold_alone = std::chrono::seconds(60);
+    /// For how long the quota files of more than half must have been the same before the fleet
+    /// turns, for sets without a generation.
+    Duration agree_after = std::chrono::seconds(10);
     std::uint64_t counter_bytes = 1'000'000;  ///< of counters, sent in a second at most
 
     friend bool operator==(const ClusterSettings&, const ClusterSettings&) = default;

@@ -17,6 +17,9 @@ struct DefinitionExchangeCounters {
     std::uint64_t pages_sent = 0;        // of overrides or of a document, for a peer that asked
     std::uint64_t documents_fetched = 0;
     std::uint64_t documents_refused = 0;  // too large, invalid, or not the announced content
+    std::uint64_t set_counts_sent = 0;    // how files are counted, told to those that vote
+    std::uint64_t sets_decided = 0;       // decisions of this member about automatic sets
+    std::uint64_t epochs_refused = 0;     // of such decisions, told by peers and impossible
     std::uint64_t bad_messages = 0;
     std::uint64_t bulk_wishes = 0;    // pulls in bulk that were decided upon
     std::uint64_t bulk_failures = 0;  // failed pulls; for 30 s that peer is asked for pages instead

@@ -49,6 +49,9 @@ bool DefinitionExchange::receive(const MemberId& from, MessageType type, ByteSpa
         case MessageType::document_page:
             good = on_document_page(from, reader, now, sink);
             break;
+        case MessageType::set_count:
+            good = on_set_count(from, reader, now);
+            break;
         default:
             break;
     }
@@ -66,10 +69,11 @@ void DefinitionExchange::tick(Instant now, std::span<const MemberId> peers, Mess
     }
     tick_pushes(now, sink);
     tick_fetches(now, sink);
+    tick_files(now, peers, sink);
     if (now >= next_digest_) {
         next_digest_ = now + from_seconds(kDigestSeconds * (0.75 + random_.unit() / 2));
         WEIR_ASSERT(next_digest_ > now);
-        forget_said(peers);
+        forget_said(now, peers);
         compare_contents();
         if (!peers.empty()) {
             send_digest(peers[random_.below(peers.size())], false, sink);

@@ -10,6 +10,11 @@
 // generations of the documents. If two digests differ, both sides fetch what they lack, page by
 // page.
 //
+// Files: a digest also tells which content the files of its sender have, where that decides what is
+// in force (generation.h). Members with files send it to the three members that count
+// (file_votes.h), when it changes and every few seconds. Those decide, put the decision in force
+// and answer how the files differ, so that every member can say it.
+//
 // Bulk: when very many pages would be needed, the exchange makes a wish for a transfer in bulk
 // (stream.h). A caller that has connections for that takes the wish and says how it ended. Without
 // such connections everything goes in pages.
@@ -28,9 +33,11 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/endpoint.h"
 #include "base/instant.h"
 #include "base/random.h"
 #include "definitions/counters.h"
+#include "definitions/file_votes.h"
 #include "definitions/map.h"
 #include "definitions/messages.h"
 #include "definitions/stream.h"
@@ -40,6 +47,7 @@
 namespace weir::definitions {
 
 class DefinitionStore;
+struct SetStatus;
 
 /// What a peer has, as its last digest said.
 struct PeerDefinitions {
@@ -47,14 +55,27 @@ struct PeerDefinitions {
         std::string name;
         std::uint64_t generation = 0;
         std::uint64_t content = 0;
+        std::optional<std::uint64_t> on_disk{};  // the content for which it votes
     };
     std::vector<Set> sets;        // at most kMaximumSets, each set once
     std::uint64_t overrides = 0;  // the hash over all overrides
     Instant at{};
 };
 
+/// How the files of an automatic set differ.
+struct FileDifference {
+    SetVersion in_force;
+    SetCount count;
+};
+
 class DefinitionExchange {
   public:
+    /// How old a sidecar must be for its files to count, and how long more than half of them must
+    /// have been the same, before the fleet turns.
+    static constexpr Duration kAgreeAfter = std::chrono::seconds(10);
+    /// For so long a member that fell silent votes for what is in force.
+    static constexpr Duration kLostCounts = std::chrono::minutes(1);
+
     /// The store must outlive it.
     DefinitionExchange(DefinitionStore& store, Random random);
 
@@ -64,6 +85,13 @@ class DefinitionExchange {
                  Instant now, gossip::MessageSink& sink);
     /// To be called at every tick of the engine. `peers` are the live members without this one.
     void tick(Instant now, std::span<const gossip::MemberId> peers, gossip::MessageSink& sink);
+    /// Says who this member is, and for how long files must agree instead of kAgreeAfter.
+    void set_self(const gossip::MemberId& self) { self_ = self; }
+    void set_agree_after(Duration agree_after) { agree_after_ = agree_after; }
+    /// The member said goodbye, or another process took its place: it does not vote any more.
+    void note_gone(const gossip::MemberId& peer) { said_.erase(peer); }
+    /// The sets whose files differ among the members, as far as this one knows.
+    [[nodiscard]] std::vector<FileDifference> differences() const;
     /// Whether all live peers have acknowledged all edits that were made here.
     [[nodiscard]] bool settled() const;
     [[nodiscard]] const DefinitionExchangeCounters& counters() const { return counters_; }
@@ -145,7 +173,27 @@ class DefinitionExchange {
     [[nodiscard]] bool in_bulk_with(const gossip::MemberId& from) const;
     [[nodiscard]] bool may_wish(const gossip::MemberId& from, Instant now) const;
     void note_said(const gossip::MemberId& from, const DefinitionDigest& digest, Instant now);
-    void forget_said(std::span<const gossip::MemberId> peers);
+    void forget_said(Instant now, std::span<const gossip::MemberId> peers);
+
+    // exchange_files.cpp
+    void tick_files(Instant now, std::span<const gossip::MemberId> peers,
+                    gossip::MessageSink& sink);
+    [[nodiscard]] std::optional<std::uint64_t> own_vote(const SetStatus& set) const;
+    [[nodiscard]] bool counts_here() const;
+    void follow_peers(std::span<const gossip::MemberId> peers);
+    void take_files_alone(Instant now, std::span<const gossip::MemberId> peers);
+    void tell_votes(Instant now, std::size_t peers, gossip::MessageSink& sink);
+    void count_files(Instant now, gossip::MessageSink& sink);
+    [[nodiscard]] SetVotes votes_about(const SetStatus& set, Instant now) const;
+    void decide(const SetStatus& set, std::uint64_t content, const SetVotes& votes, Instant now,
+                gossip::MessageSink& sink);
+    void answer_votes(const gossip::MemberId& from, const DefinitionDigest& digest, Instant now,
+                      gossip::MessageSink& sink);
+    bool on_set_count(const gossip::MemberId& from, ByteReader& reader, Instant now);
+    void remember_lost(Instant now, const std::vector<gossip::MemberId>& here);
+    [[nodiscard]] std::uint64_t epoch_here(const std::string& set) const;
+    [[nodiscard]] std::uint64_t next_epoch(const std::string& set) const;
+    bool is_far_ahead(const std::string& set, const SetVersion& version);
     void forget_gone(std::span<const gossip::MemberId> peers);
 
     DefinitionStore& store_;
@@ -168,6 +216,32 @@ class DefinitionExchange {
     std::map<gossip::MemberId, Instant> pulled_newer_;
     std::vector<gossip::MemberId> ask_again_;  // for a digest, after a pull
     DefinitionExchangeCounters counters_;
+
+    /// How the files of a set were counted last, here or by another member.
+    struct Counted {
+        SetCount count;
+        Instant at{};
+        Instant differed{};  // when they were last found to differ
+    };
+    struct Lost {
+        gossip::MemberId peer;
+        std::vector<std::string> sets;
+        Instant until{};
+    };
+    gossip::MemberId self_;
+    Duration agree_after_ = kAgreeAfter;
+    bool old_enough_ = false;
+    std::optional<Instant> born_;  // the first tick
+    bool votes_heard_ = false;
+    std::vector<gossip::MemberId> counted_peers_;  // the peers of which collectors_ are some
+    std::vector<gossip::MemberId> collectors_;
+    std::uint64_t votes_told_ = 0;  // a hash of what was told, and to whom
+    std::uint32_t tells_left_ = 0;
+    Instant next_tell_{};
+    Instant next_count_{};
+    Majorities majorities_;
+    std::map<std::string, Counted, std::less<>> counted_;
+    std::map<Endpoint, Lost> lost_;
 };
 
 }  // namespace weir::definitions

@@ -72,7 +72,7 @@ void DefinitionExchange::send_digest(const MemberId& to, bool with_buckets, Mess
     }
     for (const SetStatus& set : store_.sets()) {
         if (set.generation) {
-            digest.sets.push_back({set.set, *set.generation, set.content_hash});
+            digest.sets.push_back({set.set, *set.generation, set.content_hash, own_vote(set)});
         }
     }
     if (digest.sets.size() > 1) {  // if there are more than fit, they take turns
@@ -91,6 +91,7 @@ bool DefinitionExchange::on_digest(const MemberId& from, ByteReader& reader, Ins
         return false;
     }
     note_said(from, digest, now);
+    answer_votes(from, digest, now, sink);
     std::vector<std::string> named;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> versions;
     for (const SetDigest& set : digest.sets) {
@@ -145,10 +146,11 @@ void DefinitionExchange::note_said(const MemberId& from, const DefinitionDigest&
             std::find_if(said.sets.begin(), said.sets.end(),
                          [&](const PeerDefinitions::Set& one) { return one.name == set.set; });
         if (known != said.sets.end()) {
-            *known = {set.set, set.generation, set.content};
+            *known = {set.set, set.generation, set.content, set.on_disk};
         } else if (said.sets.size() < DefinitionStore::kMaximumSets) {
-            said.sets.push_back({set.set, set.generation, set.content});
+            said.sets.push_back({set.set, set.generation, set.content, set.on_disk});
         }
+        votes_heard_ = votes_heard_ || set.on_disk;
     }
     WEIR_ASSERT(said.sets.size() <= DefinitionStore::kMaximumSets);
     said.overrides = digest.root;
@@ -162,9 +164,13 @@ const PeerDefinitions* DefinitionExchange::said(const MemberId& peer) const {
 
 /// Forgets what peers said that are gone. This must be exact, because what is said counts as votes,
 /// and the number of peers does not show which they are.
-void DefinitionExchange::forget_said(std::span<const MemberId> peers) {
-    const std::set<MemberId> here(peers.begin(), peers.end());
-    std::erase_if(said_, [&](const auto& item) { return !here.contains(item.first); });
+void DefinitionExchange::forget_said(Instant now, std::span<const MemberId> peers) {
+    std::vector<MemberId> here(peers.begin(), peers.end());
+    std::sort(here.begin(), here.end());
+    remember_lost(now, here);
+    std::erase_if(said_, [&](const auto& item) {
+        return !std::binary_search(here.begin(), here.end(), item.first);
+    });
 }
 
 }  // namespace weir::definitions

@@ -104,19 +104,23 @@ bool DefinitionExchange::compare_sets(
     const MemberId& from, const std::vector<std::string>& named,
     const std::vector<std::pair<std::uint64_t, std::uint64_t>>& versions, Instant now,
     MessageSink& sink) {
-    std::map<std::string, std::uint64_t, std::less<>> own;
+    std::map<std::string, SetVersion, std::less<>> own;
     for (const SetStatus& set : store_.sets()) {
         if (set.generation) {
-            own[set.set] = *set.generation;
+            own[set.set] = {*set.generation, set.content_hash};
         }
     }
     WEIR_ASSERT(named.size() == versions.size());
     bool newer_here = false;
     for (std::size_t i = 0; i < named.size(); ++i) {
         const auto& [generation, content] = versions[i];
+        const SetVersion there{generation, content};
         const auto found = own.find(named[i]);
-        if (found != own.end() && found->second >= generation) {
-            newer_here = newer_here || found->second > generation;
+        if (found != own.end() && !supersedes(there, found->second)) {
+            newer_here = newer_here || supersedes(found->second, there);
+            continue;
+        }
+        if (is_far_ahead(named[i], there) || store_.take_known(named[i], there, now)) {
             continue;
         }
         const auto loading = store_.loading_generation(named[i]);
@@ -140,7 +144,7 @@ bool DefinitionExchange::compare_sets(
             ask_pages(named[i], fetch, now, sink);
         }
     }
-    for (const auto& [set, generation] : own) {
+    for (const auto& [set, version] : own) {
         newer_here = newer_here || (std::find(named.begin(), named.end(), set) == named.end());
     }
     return newer_here;
@@ -149,7 +153,7 @@ bool DefinitionExchange::compare_sets(
 /// Counts which contents the live peers have of the generations that are in force here.
 void DefinitionExchange::compare_contents() {
     for (const SetStatus& set : store_.sets()) {
-        if (!set.generation) {
+        if (!set.generation || is_automatic(*set.generation)) {
             continue;
         }
         PeerContents contents;

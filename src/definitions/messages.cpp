@@ -1,6 +1,7 @@
 #include "definitions/messages.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/planted.h"
@@ -13,6 +14,9 @@ namespace {
 constexpr std::uint8_t kKindMask = 3;
 constexpr std::uint8_t kHasLifetime = 4;
 constexpr std::uint8_t kHasBuckets = 1;
+/// The number of the field of a set in a digest, and how many bytes it takes with its number.
+constexpr std::uint64_t kFieldOnDisk = 1;
+constexpr std::size_t kOnDiskBytes = 10;
 constexpr Duration kLongest = std::chrono::hours(24 * 400);
 
 void write_milliseconds(ByteWriter& writer, Duration duration) {
@@ -188,6 +192,16 @@ SetDigest decode_set(ByteReader& outer) {
     set.set = read_set_name(record.fields());
     set.generation = record.fields().varint();
     set.content = record.fields().u64();
+    while (record.fields().ok() && record.fields().remaining() > 0) {
+        const std::uint64_t number = record.fields().varint();
+        ByteReader field = record.fields().record();
+        if (number == kFieldOnDisk && !set.on_disk) {
+            set.on_disk = field.u64();
+            if (!field.ok()) {
+                record.fields().fail();
+            }
+        }
+    }
     return set;
 }
 
@@ -196,13 +210,19 @@ SetDigest decode_set(ByteReader& outer) {
 void encode(ByteWriter& writer, const DefinitionDigest& digest) {
     write_digest_head(writer, digest);
     for (const SetDigest& set : digest.sets) {
-        if (writer.remaining() < 2 + kMaximumSetName + 2 + 10 + 8) {
+        const std::size_t on_disk = set.on_disk ? kOnDiskBytes : 0;
+        if (writer.remaining() < 2 + kMaximumSetName + 2 + 10 + 8 + on_disk) {
             break;
         }
         const RecordWriter record(writer);
         writer.string(set.set);
         writer.varint(set.generation);
         writer.u64(set.content);
+        if (set.on_disk) {
+            writer.varint(kFieldOnDisk);
+            const RecordWriter field(writer);
+            writer.u64(*set.on_disk);
+        }
     }
 }
 
@@ -213,6 +233,53 @@ DefinitionDigest decode_digest(ByteReader& reader) {
         digest.sets.push_back(decode_set(reader));
     }
     return digest;
+}
+
+void encode(ByteWriter& writer, const SetCount& count) {
+    WEIR_ASSERT(count.contents.size() <= SetCount::kMostContents);
+    const RecordWriter record(writer);
+    writer.string(count.set);
+    writer.varint(count.decision.generation);
+    writer.u64(count.decision.content);
+    writer.varint(count.voters);
+    writer.u8(static_cast<std::uint8_t>(count.contents.size()));
+    for (const SetCount::Content& content : count.contents) {
+        WEIR_ASSERT(content.places.size() <= SetCount::kMostPlaces);
+        writer.u64(content.content);
+        writer.varint(content.count);
+        writer.u8(static_cast<std::uint8_t>(content.places.size()));
+        for (const Endpoint& place : content.places) {
+            gossip::encode(writer, place);
+        }
+    }
+}
+
+SetCount decode_set_count(ByteReader& outer) {
+    RecordReader record(outer);
+    ByteReader& reader = record.fields();
+    SetCount count;
+    count.set = read_set_name(reader);
+    count.decision.generation = reader.varint();
+    count.decision.content = reader.u64();
+    count.voters = reader.varint();
+    const std::uint8_t contents = reader.u8();
+    if (contents > SetCount::kMostContents) {
+        reader.fail();
+    }
+    for (std::uint8_t i = 0; i < contents && reader.ok(); ++i) {
+        SetCount::Content content;
+        content.content = reader.u64();
+        content.count = reader.varint();
+        const std::uint8_t places = reader.u8();
+        if (places > SetCount::kMostPlaces) {
+            reader.fail();
+        }
+        for (std::uint8_t place = 0; place < places && reader.ok(); ++place) {
+            content.places.push_back(gossip::decode_endpoint(reader));
+        }
+        count.contents.push_back(std::move(content));
+    }
+    return count;
 }
 
 void encode(ByteWriter& writer, const BucketAsk& ask) {

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/endpoint.h"
 #include "base/instant.h"
 #include "definitions/codec.h"
+#include "definitions/generation.h"
 #include "definitions/map.h"
 #include "gossip/wire.h"
 
@@ -33,6 +35,9 @@ struct SetDigest {
     std::string set;
     std::uint64_t generation = 0;
     std::uint64_t content = 0;
+    /// The content for which the sender votes (set_files.h), or kForInForce, if it has a file of
+    /// the set.
+    std::optional<std::uint64_t> on_disk{};
     friend bool operator==(const SetDigest&, const SetDigest&) = default;
 };
 
@@ -44,6 +49,24 @@ struct DefinitionDigest {
     std::vector<SetDigest> sets;
     std::optional<ShortHashes> buckets;
     friend bool operator==(const DefinitionDigest&, const DefinitionDigest&) = default;
+};
+
+/// How the files of a set are counted, as a collector tells it to those that vote; and the decision
+/// for a receiver that has the decided content on disk. Such records follow an empty head.
+struct SetCount {
+    static constexpr std::size_t kMostContents = 4;
+    static constexpr std::size_t kMostPlaces = 3;
+    struct Content {
+        std::uint64_t content = 0;
+        std::uint64_t count = 0;
+        std::vector<Endpoint> places;  // some of those who have it, at most kMostPlaces
+        friend bool operator==(const Content&, const Content&) = default;
+    };
+    std::string set;
+    SetVersion decision;  // its generation is kUndecided if there is none
+    std::uint64_t voters = 0;
+    std::vector<Content> contents;  // those that most have first, at most kMostContents
+    friend bool operator==(const SetCount&, const SetCount&) = default;
 };
 
 /// Asks for the entries of one bucket in the leaves whose hashes differ from these. With `mutual`
@@ -98,12 +121,14 @@ void encode(ByteWriter& writer, const BucketHead& head);
 
 /// Writes as many sets of the digest as fit.
 void encode(ByteWriter& writer, const DefinitionDigest& digest);
+void encode(ByteWriter& writer, const SetCount& count);
 void encode(ByteWriter& writer, const BucketAsk& ask);
 void encode(ByteWriter& writer, const DocumentAsk& ask);
 void encode(ByteWriter& writer, const DocumentPage& page);
 
 /// Each of these functions reads one value. It was well-formed if reader.ok() is true afterwards.
 [[nodiscard]] DefinitionDigest decode_digest(ByteReader& reader);
+[[nodiscard]] SetCount decode_set_count(ByteReader& reader);
 [[nodiscard]] BucketAsk decode_bucket_ask(ByteReader& reader);
 [[nodiscard]] DocumentAsk decode_document_ask(ByteReader& reader);
 [[nodiscard]] DocumentPage decode_document_page(ByteReader& reader);

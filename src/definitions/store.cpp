@@ -133,7 +133,10 @@ std::vector<SetStatus> DefinitionStore::sets() const {
 std::vector<KeptDocument> DefinitionStore::documents() const {
     std::vector<KeptDocument> result;
     for (const auto& [key, state] : sets_) {
-        result.push_back({key.set, state.generation, state.content_hash, state.document->bytes()});
+        // A decision of the fleet ends with the fleet: its content is kept without it.
+        const bool numbered = state.generation && !is_automatic(*state.generation);
+        result.push_back({key.set, numbered ? state.generation : std::nullopt, state.content_hash,
+                          state.document->bytes()});
     }
     return result;
 }
@@ -143,7 +146,7 @@ void DefinitionStore::note_peer_contents(std::string_view set, PeerContents cont
     if (found == sets_.end() || found->second.peers == contents) {
         return;
     }
-    WEIR_ASSERT(found->second.generation.has_value());
+    WEIR_ASSERT(found->second.generation && !is_automatic(*found->second.generation));
     const bool before = found->second.peer_conflict();
     found->second.peers = std::move(contents);
     counters_.document_conflicts += !before && found->second.peer_conflict() ? 1U : 0U;
@@ -154,6 +157,54 @@ void DefinitionStore::note_file_content(SetState& state, std::optional<std::uint
     const bool before = state.conflict();
     state.file_content = content;
     conflict_changes_ += before == state.conflict() ? 0U : 1U;
+}
+
+SetVersion DefinitionStore::SetState::version() const {
+    WEIR_ASSERT(generation.has_value());
+    return {*generation, content_hash};
+}
+
+void DefinitionStore::offer_file(const std::string& set, Instant now) {
+    const SetFile* const file = files_.find(set);
+    const auto found = sets_.find({true, set});
+    if (file == nullptr || file->generation || file->refused || job_of(set) != nullptr ||
+        (found != sets_.end() && found->second.content_hash == file->content)) {
+        return;
+    }
+    const DocumentReport report =
+        offer_document({set, kUndecided, file->bytes, file->content, false}, now);
+    if (report.outcome != DocumentOutcome::applied && report.outcome != DocumentOutcome::loading) {
+        files_.note_refused(set);
+        add_report(set, report);
+    }
+}
+
+bool DefinitionStore::take_known(const std::string& set, const SetVersion& version, Instant now) {
+    const auto found = sets_.find({true, set});
+    if (found != sets_.end() && !supersedes(version, found->second.version())) {
+        return true;
+    }
+    if (found != sets_.end() && found->second.content_hash == version.content) {
+        found->second.generation = version.generation;
+        conflict_changes_ += found->second.conflict() ? 1U : 0U;
+        found->second.file_content.reset();
+        found->second.peers.clear();
+        return true;
+    }
+    const SetFile* const file = files_.find(set);
+    if (file == nullptr || file->refused || file->content != version.content ||
+        refused_of_peer(set, version.generation, version.content)) {
+        return false;
+    }
+    const DocumentReport report =
+        offer_document({set, version.generation, file->bytes, version.content, true}, now);
+    const bool taken = report.outcome == DocumentOutcome::applied ||
+                       report.outcome == DocumentOutcome::loading ||
+                       report.outcome == DocumentOutcome::unchanged;
+    if (!taken) {
+        add_report(set, report);
+    }
+    return taken;
 }
 
 bool DefinitionStore::SetState::peer_conflict() const {

@@ -5,13 +5,15 @@
 //
 // Documents. A document belongs to a set. Without a generation it holds for this sidecar alone.
 // With generations, the newest document of a set holds and spreads through the fleet (exchange.h),
-// and an older one changes nothing. A document of the same generation with other content is a
-// conflict: the one in force stays, and the conflict is counted and shown. There is one exception.
-// A file with content that is new to this sidecar is accepted if at least as many live peers have
-// its content as have the content in force here, where this sidecar counts among the latter. A file
-// that was refused before is accepted without a request only if more peers have its content. If two
-// sets define the same name, a set without generation wins, and otherwise the set whose name sorts
-// first.
+// and an older one changes nothing. Generations are numbers that files give, or decisions of the
+// fleet about an automatic set (generation.h): the file of such a set is in force at once only if
+// nothing of the set is in force here, or if there is neither a peer nor a decision. A document of
+// the same generation with other content is a conflict: the one in force stays, and the conflict is
+// counted and shown. There is one exception. A file with content that is new to this sidecar is
+// accepted if at least as many live peers have its content as have the content in force here, where
+// this sidecar counts among the latter. A file that was refused before is accepted without a
+// request only if more peers have its content. If two sets define the same name, a set without
+// generation wins, and otherwise the set whose name sorts first.
 //
 // Validity. A definition that is not valid in its place, for instance because its parent was
 // removed at the other side of a split, is listed with the problem. It comes into force when the
@@ -43,9 +45,11 @@
 #include "base/result.h"
 #include "definitions/counters.h"
 #include "definitions/document.h"
+#include "definitions/generation.h"
 #include "definitions/history.h"
 #include "definitions/kept_documents.h"
 #include "definitions/map.h"
+#include "definitions/set_files.h"
 #include "definitions/store_reports.h"
 #include "definitions/tree.h"
 #include "limiter/definition.h"
@@ -91,6 +95,16 @@ class DefinitionStore {
     /// no longer counts as a conflict.
     std::optional<std::uint64_t> forget_local_document(std::string_view set, Instant now);
     [[nodiscard]] std::vector<SetStatus> sets() const;
+    /// What the files of this sidecar have. They are noted here by whoever offers them.
+    [[nodiscard]] SetFiles& files() { return files_; }
+    [[nodiscard]] const SetFiles& files() const { return files_; }
+    /// Notes whether there is no live peer.
+    void note_alone(bool alone) { alone_ = alone; }
+    /// Offers the file of this set again, which waits for the fleet.
+    void offer_file(const std::string& set, Instant now);
+    /// Puts this version in force, if it replaces the one here and its content is in force or on
+    /// disk here. False: the content has to be fetched.
+    bool take_known(const std::string& set, const SetVersion& version, Instant now);
     /// The documents that are in force, to be kept on disk.
     [[nodiscard]] std::vector<KeptDocument> documents() const;
 
@@ -195,6 +209,7 @@ class DefinitionStore {
         Document document;
         std::optional<std::uint64_t> file_content{};  // of the file here, if it is another one
         PeerContents peers{};
+        [[nodiscard]] SetVersion version() const;
         [[nodiscard]] bool peer_conflict() const;
         [[nodiscard]] bool conflict() const { return file_content || peer_conflict(); }
         [[nodiscard]] bool outvoted_by(std::uint64_t content, bool by_a_tie) const;
@@ -217,6 +232,9 @@ class DefinitionStore {
     DocumentReport refuse(DocumentReport report);
     [[nodiscard]] bool refused_before(const Job& job) const;
     [[nodiscard]] std::optional<DocumentReport> judge(const Job& job);
+    [[nodiscard]] std::optional<DocumentReport> judge_version(const Job& job, SetState& here);
+    [[nodiscard]] std::optional<DocumentReport> judge_file(const Job& job,
+                                                           const SetState& here) const;
     /// Begins to load a document. Only the members of `job` that say what it is and where it comes
     /// from are set.
     DocumentReport start(Job job, Instant now);
@@ -226,6 +244,7 @@ class DefinitionStore {
     [[nodiscard]] bool install(Job& job, std::size_t& budget, Instant now);
     [[nodiscard]] bool invalid_in_place(Job& job, Instant now);
     void finish_job(DocumentReport report);
+    void add_report(std::string set, DocumentReport report);
     void note_refused_document(const Job& job, const DocumentReport& report);
     [[nodiscard]] std::optional<std::uint64_t> room_left() const;
     [[nodiscard]] std::optional<std::string> no_room_for(const Job& job) const;
@@ -260,6 +279,8 @@ class DefinitionStore {
     std::uint64_t writer_;
     DefinitionMap overrides_{kMaximumOverrides};
     std::map<SetKey, SetState> sets_;
+    SetFiles files_;
+    bool alone_ = true;
     std::deque<Job> jobs_;
     struct RefusedDocument {
         std::optional<std::uint64_t> generation;

@@ -50,30 +50,73 @@ std::optional<DocumentReport> DefinitionStore::judge(const Job& job) {
     if (!state.generation) {
         return std::nullopt;
     }
+    return judge_version(job, found->second);
+}
+
+/// The same for a document with a version, where another one of the set is in force.
+std::optional<DocumentReport> DefinitionStore::judge_version(const Job& job, SetState& here) {
+    using enum DocumentOutcome;
     WEIR_ASSERT(here.generation.has_value());  // sets with and without one have keys of their own
-    if (*here.generation > *state.generation) {
-        return refuse({older,
-                       here.generation,
-                       {},
-                       "generation " + std::to_string(*here.generation) + " of " + key.set +
-                           " is in force, this is " + std::to_string(*state.generation)});
+    const SetState& state = job.state;
+    if (*state.generation == kUndecided && !job.of_peer) {
+        return judge_file(job, here);
     }
-    if (here.generation == state.generation) {
-        if (!job.of_peer && here.outvoted_by(state.content_hash, !job.refused_before)) {
-            return std::nullopt;
+    if (supersedes(state.version(), here.version())) {
+        return std::nullopt;
+    }
+    if (is_automatic(*here.generation) != is_automatic(*state.generation) && !job.of_peer) {
+        if (here.content_hash == state.content_hash) {
+            return DocumentReport{unchanged, here.generation, {}, {}};
         }
-        if (!job.of_peer) {
-            note_file_content(found->second, state.content_hash);
-        }
+        note_file_content(here, state.content_hash);
         ++counters_.document_conflicts;
         return DocumentReport{conflict,
                               here.generation,
                               {},
-                              "generation " + std::to_string(*here.generation) + " of " + key.set +
-                                  " is in force with other content: give the change a new "
-                                  "generation"};
+                              "the fleet decides by a majority of the files which content of " +
+                                  job.key.set + " is in force, so generation " +
+                                  std::to_string(*state.generation) +
+                                  " means nothing: take it out of the file"};
     }
-    return std::nullopt;
+    if (*here.generation > *state.generation || is_automatic(*state.generation)) {
+        return refuse({older,
+                       here.generation,
+                       {},
+                       "generation " + generation_text(here.generation) + " of " + job.key.set +
+                           " is in force, this is " + generation_text(state.generation)});
+    }
+    WEIR_ASSERT(here.generation == state.generation);
+    if (!job.of_peer && here.outvoted_by(state.content_hash, !job.refused_before)) {
+        return std::nullopt;
+    }
+    if (!job.of_peer) {
+        note_file_content(here, state.content_hash);
+    }
+    ++counters_.document_conflicts;
+    return DocumentReport{conflict,
+                          here.generation,
+                          {},
+                          "generation " + std::to_string(*here.generation) + " of " + job.key.set +
+                              " is in force with other content: give the change a new "
+                              "generation"};
+}
+
+/// The same for the file of an automatic set. Without a peer and without a decision it is in force
+/// at once; otherwise the fleet decides.
+std::optional<DocumentReport> DefinitionStore::judge_file(const Job& job,
+                                                          const SetState& here) const {
+    if (here.content_hash == job.state.content_hash) {
+        return DocumentReport{DocumentOutcome::unchanged, here.generation, {}, {}};
+    }
+    if (*here.generation == kUndecided && alone_) {
+        return std::nullopt;
+    }
+    return DocumentReport{DocumentOutcome::pending,
+                          here.generation,
+                          {},
+                          "other content of " + job.key.set +
+                              " is in force until more than half of the sidecars that have a file "
+                              "of this set have the same one"};
 }
 
 DocumentReport DefinitionStore::start(Job job, Instant now) {
@@ -269,6 +312,10 @@ void DefinitionStore::note_refused_document(const Job& job, const DocumentReport
     refused_documents_[job.key.set] = {job.state.generation, job.state.content_hash,
                                        no_room ? std::optional(now_ + kRoomAgain) : std::nullopt};
     WEIR_ASSERT(refused_documents_.size() <= kMaximumSets);
+    const SetFile* const file = files_.find(job.key.set);
+    if (file != nullptr && file->content == job.state.content_hash) {
+        files_.note_refused(job.key.set);
+    }
 }
 
 bool DefinitionStore::refused_of_peer(std::string_view set, std::uint64_t generation,
@@ -282,8 +329,12 @@ bool DefinitionStore::refused_of_peer(std::string_view set, std::uint64_t genera
 void DefinitionStore::finish_job(DocumentReport report) {
     WEIR_ASSERT(!jobs_.empty() && report.outcome != DocumentOutcome::loading);
     note_refused_document(jobs_.front(), report);
-    reports_.emplace_back(jobs_.front().key.set, std::move(report));
+    add_report(jobs_.front().key.set, std::move(report));
     jobs_.pop_front();
+}
+
+void DefinitionStore::add_report(std::string set, DocumentReport report) {
+    reports_.emplace_back(std::move(set), std::move(report));
     if (reports_.size() > kMaximumSets) {
         reports_.erase(reports_.begin());
     }

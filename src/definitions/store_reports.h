@@ -22,6 +22,7 @@ namespace weir::definitions {
 /// columns.
 struct FileDocument {
     std::string set;
+    /// kUndecided (generation.h) for an automatic set of the fleet, nothing for this sidecar alone.
     std::optional<std::uint64_t> generation;
     std::vector<limiter::QuotaDefinition> quotas;
     /// A person asked for it: it is treated as new here, even if it was refused before.
@@ -44,6 +45,7 @@ struct EncodedDocument {
 enum class DocumentOutcome : std::uint8_t {
     applied,    // it is in force now
     loading,    // tick() is installing it; DefinitionStore::take_reports() gives the result
+    pending,    // it waits for the fleet: another content of this automatic set is in force
     unchanged,  // the same generation with the same content was in force already
     older,      // refused: a newer generation is in force
     conflict,   // refused: the same generation with other content is in force

@@ -249,8 +249,9 @@ ListedDefinition DefinitionStore::listed(std::string_view name, Instant now) con
         const SetKey* key = nullptr;
         if (in_files(name, &key)) {
             const auto& generation = sets_.at(*key).generation;
+            const bool numbered = generation && !is_automatic(*generation);
             result.source =
-                "file " + key->set + (generation ? "#" + std::to_string(*generation) : "");
+                "file " + key->set + (numbered ? "#" + std::to_string(*generation) : "");
         }
         result.tag = "file-" + hexadecimal(hash);
     }

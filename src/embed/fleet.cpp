@@ -165,8 +165,10 @@ void Fleet::sets_left_out(const std::vector<std::string>& errors) {
 }
 
 void Fleet::sets_applied(const node::SetsOutcome& outcome) {
-    for (const std::string& message : outcome.gone) {
-        log_(message);
+    for (const auto* messages : {&outcome.gone, &outcome.waiting}) {
+        for (const std::string& message : *messages) {
+            log_(message);
+        }
     }
 }
 

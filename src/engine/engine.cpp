@@ -103,7 +103,9 @@ Engine::Implementation::Implementation(Options options, limiter::Limiter& limite
       bulk_(options_.cluster_name, options_.keys, nonces_, transport_, store_, exchange_),
       exchanges_(store_, exchange_, transport_),
       feed_(store_, limiter_, counters_),
-      stops_(kTickInterval, options_.sync.stop_threshold) {}
+      stops_(kTickInterval, options_.sync.stop_threshold) {
+    exchange_.set_agree_after(options_.agree_after);
+}
 
 void Engine::Implementation::start(Instant now) {
     now_ = now;
@@ -175,6 +177,12 @@ void Engine::Implementation::follow_membership() {
     const std::vector<membership::MembershipEvent> events = transport_.take_events();
     if (!events.empty()) {
         exchanges_.members_changed();
+    }
+    for (const membership::MembershipEvent& event : events) {
+        using enum membership::MembershipEvent::Kind;
+        if (event.kind == left || event.kind == replaced) {
+            exchange_.note_gone(event.member);
+        }
     }
     counters_.follow(events, now_);
 }
@@ -333,6 +341,9 @@ std::unique_ptr<definitions::DefinitionServe> Engine::serve_pull() {
     return implementation_->bulk().serve_pull();
 }
 const sync::CounterExchange& Engine::counters() const { return implementation_->counters(); }
+std::vector<definitions::FileDifference> Engine::file_differences() const {
+    return implementation_->exchange().differences();
+}
 definitions::DefinitionStore& Engine::definitions() { return implementation_->store(); }
 
 }  // namespace weir::engine

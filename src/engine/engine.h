@@ -38,6 +38,7 @@ namespace weir::definitions {
 class DefinitionPull;
 class DefinitionServe;
 class DefinitionStore;
+struct FileDifference;
 }  // namespace weir::definitions
 
 namespace weir::sync {
@@ -73,6 +74,8 @@ struct Options {
     /// the engine. Only the simulator has one, for its checkers.
     sync::WeightLedger* ledger = nullptr;
     sync::SyncSettings sync;
+    /// For how long the files of more than half must have agreed before the fleet turns.
+    Duration agree_after = std::chrono::seconds(10);
     membership::MembershipSettings membership{};
     /// The share of membership's usual bytes a second that may be used. Below 1 in simulations in
     /// which a small fleet stands for a large one.
@@ -144,6 +147,9 @@ class Engine {
     /// The definitions of files and of the API. Changes that are made in this store spread to the
     /// fleet.
     [[nodiscard]] definitions::DefinitionStore& definitions();
+
+    /// The automatic sets whose files differ among the members.
+    [[nodiscard]] std::vector<definitions::FileDifference> file_differences() const;
 
     /// The synchronisation of counters, for the simulator's checkers, which only read it.
     [[nodiscard]] const sync::CounterExchange& counters() const;

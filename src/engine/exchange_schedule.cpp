@@ -27,6 +27,7 @@ void ExchangeSchedule::tick(Instant now, bool large_too) {
         }
         peers_changed_ = false;
     }
+    exchange_.set_self(transport_.self());
     exchange_.tick(now, peers_, transport_);
 }
 

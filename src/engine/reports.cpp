@@ -26,13 +26,16 @@ PeerReport::Definitions describe(const definitions::PeerDefinitions& said,
     }
     result.same = result.same && own == said.sets.size();
     for (const definitions::PeerDefinitions::Set& set : said.sets) {
-        result.sets.push_back({set.name, set.generation, set.content});
+        result.sets.push_back({set.name, set.generation, set.content, set.on_disk});
         bool equal = false;
         for (const definitions::SetStatus& here : store.sets()) {
             equal = equal || (here.set == set.name && here.generation == set.generation &&
                               here.content_hash == set.content);
         }
-        result.same = result.same && equal;
+        // What is in force may be the same although the peer has another file.
+        const std::uint64_t file = set.on_disk.value_or(definitions::kForInForce);
+        const bool same_file = file == definitions::kForInForce || file == set.content;
+        result.same = result.same && equal && same_file;
     }
     return result;
 }

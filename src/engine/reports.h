@@ -53,6 +53,7 @@ struct PeerReport {
             std::string name;
             std::uint64_t generation = 0;
             std::uint64_t content_hash = 0;
+            std::optional<std::uint64_t> on_disk{};  // the content of its file, if it votes
         };
         std::vector<Set> sets;
         std::uint64_t overrides_hash = 0;

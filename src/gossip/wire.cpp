@@ -25,6 +25,30 @@ std::size_t varint_size(std::size_t value) {
     return size;
 }
 
+/// The names of the messages about definitions.
+std::string_view name_of_definitions(MessageType type) {
+    switch (type) {
+        case MessageType::definition_digest:
+            return "definition_digest";
+        case MessageType::definition_push:
+            return "definition_push";
+        case MessageType::definition_acknowledge:
+            return "definition_acknowledge";
+        case MessageType::definition_bucket_ask:
+            return "definition_bucket_ask";
+        case MessageType::definition_bucket:
+            return "definition_bucket";
+        case MessageType::document_ask:
+            return "document_ask";
+        case MessageType::document_page:
+            return "document_page";
+        case MessageType::set_count:
+            return "set_count";
+        default:
+            return "unknown";
+    }
+}
+
 }  // namespace
 
 std::string_view to_string(MessageType type) {
@@ -70,19 +94,14 @@ std::string_view to_string(MessageType type) {
         case MessageType::quiet_order:
             return "quiet_order";
         case MessageType::definition_digest:
-            return "definition_digest";
         case MessageType::definition_push:
-            return "definition_push";
         case MessageType::definition_acknowledge:
-            return "definition_acknowledge";
         case MessageType::definition_bucket_ask:
-            return "definition_bucket_ask";
         case MessageType::definition_bucket:
-            return "definition_bucket";
         case MessageType::document_ask:
-            return "document_ask";
         case MessageType::document_page:
-            return "document_page";
+        case MessageType::set_count:
+            return name_of_definitions(type);
     }
     return "unknown";
 }

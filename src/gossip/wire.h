@@ -52,6 +52,7 @@ enum class MessageType : std::uint8_t {
     definition_bucket = 36,
     document_ask = 37,
     document_page = 38,
+    set_count = 39,
 };
 
 /// "ping", "delta" …, or "unknown": the label of weir_gossip_packets_total{type}.

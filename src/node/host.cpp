@@ -73,6 +73,9 @@ void Host::bound_memory(std::function<std::optional<std::uint64_t>()> left) {
 
 Result<void> Host::apply_first() {
     std::vector<std::string> errors = std::exchange(first_errors_, {});
+    if (errors.empty() && first_ == First::done) {
+        node_.note_bad_files(false);
+    }
     SetsOutcome outcome = node_.apply_first(std::exchange(first_sets_, {}));
     std::move(outcome.errors.begin(), outcome.errors.end(), std::back_inserter(errors));
     if (errors.empty()) {
@@ -165,6 +168,7 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
         refuse(what, loaded, by_hand);
         return;
     }
+    node_.note_bad_files(false);
     SetsOutcome outcome = node_.apply(loaded.sets, by_hand);
     first_ = first_ == First::reading ? First::installing : first_;
     listener_.sets_applied(outcome);
@@ -199,6 +203,9 @@ void Host::refuse(Reload what, const Loaded& loaded, bool by_hand) {
         (what == Reload::quotas ? quota_watch_ : settings_watch_).again();
     }
     const bool quotas_bad = what == Reload::quotas || loaded.settings_good;
+    if (quotas_bad) {
+        node_.note_bad_files(true);
+    }
     std::vector<std::string> errors = error_lines(loaded.diagnostics);
     files_too_large_ = loaded.no_room ? errors.front() : "";
     if (first_ == First::reading && quotas_bad) {
@@ -235,6 +242,7 @@ void Host::take_over_settings(const Loaded& loaded) {
 void Host::fail_first(Reload what, std::vector<std::string> errors) {
     first_ = First::done;
     quotas_hash_ = 0;
+    node_.note_bad_files(true);
     node_.apply_kept(room_left_ ? room_left_() : std::nullopt);
     listener_.first_quotas_failed(errors);
     record_.fail(what, std::move(errors));

@@ -34,7 +34,8 @@ Node::Node(boost::asio::io_context& control, const config::Settings& settings, s
     : control_(control),
       random_(seed),
       maintenance_(control),
-      limiter_(limiter_options(settings, random_.next())) {}
+      limiter_(limiter_options(settings, random_.next())),
+      sets_(settings.cluster.has_value()) {}
 
 Result<void> Node::open(const config::Settings& settings) {
     cluster::Options options;
@@ -92,6 +93,8 @@ void Node::start(std::function<bool()> files_are_good) {
 SetsOutcome Node::apply(const std::vector<config::QuotaSet>& sets, bool by_hand) {
     return sets_.apply(sets, cluster_->engine().definitions(), net::now(), false, by_hand);
 }
+
+void Node::note_bad_files(bool bad) { cluster_->engine().definitions().files().note_bad(bad); }
 
 void Node::leave() {
     cluster_->leave();

@@ -51,6 +51,8 @@ class Node {
     /// Gives later documents to the store; the engine's next tick puts them in force. `by_hand`
     /// means that a person asked for all of them, and not that a file changed.
     [[nodiscard]] SetsOutcome apply(const std::vector<config::QuotaSet>& sets, bool by_hand);
+    /// Notes whether this member's quota files cannot be read or have errors.
+    void note_bad_files(bool bad);
     /// Sets the callback for later results of long documents, for conflicts with peers, and for
     /// files that were refused and should be read again.
     void on_late_outcome(std::function<void(const SetsOutcome&)> told) { told_ = std::move(told); }

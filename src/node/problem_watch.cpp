@@ -212,6 +212,9 @@ void ProblemWatch::add_files(const ProblemFacts& facts) {
             add(ProblemKind::set_not_in_force, set, why);
         }
     }
+    for (const auto& [set, who] : facts.files_differ) {
+        add(ProblemKind::files_differ, set, who);
+    }
     for (const auto& [set, why] : facts.too_large) {
         add(ProblemKind::set_too_large, set, why);
     }

@@ -45,6 +45,7 @@ struct ProblemFacts {
     std::vector<UnreadableSender> unreadable = {};
 
     std::map<std::string, std::string> set_problems = {};  ///< by set: why it is not in force
+    std::map<std::string, std::string> files_differ = {};  ///< by set: who has what
     std::map<std::string, std::string> too_large = {};     ///< by set: why it was refused
     std::vector<std::string> reload_errors = {};
     std::vector<std::string> after_restart = {};  ///< keys

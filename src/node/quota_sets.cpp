@@ -3,9 +3,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "definitions/codec.h"
+#include "definitions/generation.h"
 #include "definitions/store.h"
 
 namespace weir::node {
+namespace {
+
+bool in_force(const std::string& set, const definitions::SetFile& file,
+              const definitions::DefinitionStore& store) {
+    const std::vector<definitions::SetStatus> sets = store.sets();
+    return std::any_of(sets.begin(), sets.end(), [&](const definitions::SetStatus& one) {
+        return one.set == set && one.content_hash == file.content && one.generation &&
+               definitions::is_automatic(*one.generation);
+    });
+}
+
+}  // namespace
 
 void QuotaSets::note(const std::string& set, const definitions::DocumentReport& report,
                      SetsOutcome& outcome) {
@@ -21,6 +35,9 @@ void QuotaSets::note(const std::string& set, const definitions::DocumentReport& 
         case definitions::DocumentOutcome::applied:
         case definitions::DocumentOutcome::unchanged:
         case definitions::DocumentOutcome::loading:
+            return;
+        case definitions::DocumentOutcome::pending:
+            outcome.waiting.push_back(message);
             return;
         case definitions::DocumentOutcome::older:
             outcome.older.push_back(message);
@@ -41,6 +58,46 @@ void QuotaSets::note(const std::string& set, const definitions::DocumentReport& 
     }
 }
 
+/// Tells the store what the file has, for the fleet counts that.
+void QuotaSets::note_file(const config::QuotaSet& set, definitions::DefinitionStore& store) const {
+    if (set.encoded != nullptr) {
+        store.files().put(set.name, {set.generation, set.encoded_hash, set.encoded});
+        return;
+    }
+    auto encoded = definitions::encode_document(set.quotas);
+    if (!encoded) {
+        return;
+    }
+    const std::uint64_t content = definitions::document_hash(*encoded);
+    store.files().put(set.name,
+                      {set.generation, content,
+                       std::make_shared<const std::vector<std::byte>>(std::move(*encoded))});
+}
+
+definitions::DocumentReport QuotaSets::give(const config::QuotaSet& set,
+                                            definitions::DefinitionStore& store, Instant now,
+                                            bool at_once, bool by_hand) const {
+    auto generation = set.generation;
+    if (of_fleet_) {
+        note_file(set, store);
+        generation = generation.value_or(definitions::kUndecided);
+    }
+    if (set.encoded == nullptr) {
+        return store.apply_document({set.name, generation, set.quotas, by_hand}, now);
+    }
+    auto report = store.offer_document(
+        {set.name, generation, set.encoded, set.encoded_hash, false, by_hand}, now);
+    while (at_once && store.loading()) {
+        store.tick(now);
+    }
+    for (auto& [name, late] : store.take_reports()) {
+        if (name == set.name) {
+            report = std::move(late);
+        }
+    }
+    return report;
+}
+
 SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
                              definitions::DefinitionStore& store, Instant now, bool at_once,
                              bool by_hand) {
@@ -56,40 +113,34 @@ SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
     }
     std::swap(files, files_);
     for (const config::QuotaSet& set : sets) {
-        if (set.encoded == nullptr) {
-            note(set.name,
-                 store.apply_document({set.name, set.generation, set.quotas, by_hand}, now),
-                 outcome);
-            continue;
-        }
-        auto report = store.offer_document(
-            {set.name, set.generation, set.encoded, set.encoded_hash, false, by_hand}, now);
-        while (at_once && store.loading()) {
-            store.tick(now);
-        }
-        for (auto& [name, late] : store.take_reports()) {
-            if (name == set.name) {
-                report = std::move(late);
-            }
-        }
-        note(set.name, report, outcome);
+        note(set.name, give(set, store, now, at_once, by_hand), outcome);
     }
     for (const auto& [name, file] : files) {
-        if (files_.contains(name)) {
-            continue;
+        if (!files_.contains(name)) {
+            forget(name, file, store, now, outcome);
         }
-        const auto stays = store.forget_local_document(name, now);
-        problems_.erase(name);
-        too_large_.erase(name);
-        if (!stays) {
-            continue;
-        }
-        outcome.gone.push_back(file + ": the set " + name + " is in no file here any more; " +
-                               "generation " + std::to_string(*stays) +
-                               " stays in force in the fleet until a newer one comes (one without "
-                               "quotas takes them away)");
     }
     return outcome;
+}
+
+void QuotaSets::forget(const std::string& name, const std::string& file,
+                       definitions::DefinitionStore& store, Instant now, SetsOutcome& outcome) {
+    store.files().erase(name);
+    const auto stays = store.forget_local_document(name, now);
+    problems_.erase(name);
+    too_large_.erase(name);
+    mixed_since_.erase(name);
+    if (!stays) {
+        return;
+    }
+    const std::string gone = file + ": the set " + name + " is in no file here any more; ";
+    outcome.gone.push_back(
+        gone + (definitions::is_automatic(*stays)
+                    ? "it stays in force in the fleet (a file of the set without quotas takes them "
+                      "away)"
+                    : "generation " + std::to_string(*stays) +
+                          " stays in force in the fleet until a newer one comes (one without "
+                          "quotas takes them away)"));
 }
 
 KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documents,
@@ -103,7 +154,9 @@ KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documen
         if (in_force) {
             continue;
         }
-        if (!one.generation) {
+        if (!one.generation && of_fleet_) {
+            one.generation = definitions::kUndecided;
+        } else if (!one.generation) {
             files_.emplace(one.set, file);
         }
         auto report = store.offer_document(
@@ -133,12 +186,14 @@ KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documen
 /// nobody has refused that file.
 void QuotaSets::note_old_files(const definitions::DefinitionStore& store, Instant now,
                                SetsOutcome& outcome) {
-    if (generations_.empty()) {
+    if (generations_.empty() && !of_fleet_) {
         return;
     }
     for (const definitions::SetStatus& set : store.sets()) {
+        note_mixed(set, store, now);
         const auto file = generations_.find(set.set);
-        if (file == generations_.end() || !set.generation || *set.generation <= file->second ||
+        if (file == generations_.end() || !set.generation ||
+            definitions::is_automatic(*set.generation) || *set.generation <= file->second ||
             problems_.contains(set.set)) {
             continue;
         }
@@ -151,6 +206,30 @@ void QuotaSets::note_old_files(const definitions::DefinitionStore& store, Instan
         problems_[set.set] = message;
         outcome.older.push_back(message);
     }
+}
+
+/// A set that has numbers in some files and none in others: neither counting nor the majority of
+/// files works as it should.
+void QuotaSets::note_mixed(const definitions::SetStatus& set,
+                           const definitions::DefinitionStore& store, Instant now) {
+    const definitions::SetFile* const file = store.files().find(set.set);
+    const bool mixed = file != nullptr && set.generation && file->content != set.content_hash &&
+                       definitions::is_automatic(*set.generation) == file->generation.has_value();
+    if (!mixed) {
+        if (mixed_since_.erase(set.set) > 0) {
+            problems_.erase(set.set);
+        }
+        return;
+    }
+    const Instant since = mixed_since_.try_emplace(set.set, now).first->second;
+    if (now - since < kFileMayCome || problems_.contains(set.set)) {
+        return;
+    }
+    const std::string in_force = definitions::generation_text(set.generation);
+    problems_[set.set] =
+        files_[set.set] + ": generation " + in_force + " of " + set.set + " is in force, this is " +
+        definitions::generation_text(file->generation.value_or(definitions::kUndecided)) +
+        ": give all files of the set a generation, or none";
 }
 
 SetsOutcome QuotaSets::poll(definitions::DefinitionStore& store, Instant now) {
@@ -189,6 +268,9 @@ SetsOutcome QuotaSets::poll(definitions::DefinitionStore& store, Instant now) {
     for (const std::string& set : in_conflict_) {
         if (!in_conflict.contains(set)) {
             outcome.over.push_back(set);
+            // The majority of the files may have what the file here was refused for.
+            const definitions::SetFile* const file = store.files().find(set);
+            outcome.again = outcome.again || (file != nullptr && in_force(set, *file, store));
         }
     }
     in_conflict_ = std::move(in_conflict);

@@ -16,6 +16,7 @@ namespace weir::definitions {
 class DefinitionStore;
 struct DocumentReport;
 struct KeptDocument;
+struct SetStatus;
 }  // namespace weir::definitions
 
 namespace weir::node {
@@ -28,6 +29,8 @@ struct SetsOutcome {
     std::vector<std::string> refused = {};
     /// Messages about sets of which a newer generation is in force already.
     std::vector<std::string> older;
+    /// Messages about sets of which the fleet has another content in force, until most files agree.
+    std::vector<std::string> waiting = {};
     /// Messages about sets whose files are gone here, but that stay in force.
     std::vector<std::string> gone = {};
     /// Names of sets that are not in conflict any more.
@@ -45,6 +48,10 @@ struct KeptOutcome {
 
 class QuotaSets {
   public:
+    /// `of_fleet`: sets without a generation are automatic, and the fleet decides about them.
+    /// Otherwise they hold for this member alone.
+    explicit QuotaSets(bool of_fleet) : of_fleet_(of_fleet) {}
+
     /// With `at_once` every set has been installed when it returns. Without it long sets may still
     /// be loading, and poll() gives their results later. `by_hand` says that a person asked for it:
     /// a set that was refused before is then treated as new.
@@ -73,14 +80,26 @@ class QuotaSets {
     [[nodiscard]] const std::map<std::string, std::string>& too_large() const { return too_large_; }
 
   private:
+    void note_file(const config::QuotaSet& set, definitions::DefinitionStore& store) const;
+    [[nodiscard]] definitions::DocumentReport give(const config::QuotaSet& set,
+                                                   definitions::DefinitionStore& store, Instant now,
+                                                   bool at_once, bool by_hand) const;
+    void forget(const std::string& name, const std::string& file,
+                definitions::DefinitionStore& store, Instant now, SetsOutcome& outcome);
+    void note_mixed(const definitions::SetStatus& set, const definitions::DefinitionStore& store,
+                    Instant now);
     void note_old_files(const definitions::DefinitionStore& store, Instant now,
                         SetsOutcome& outcome);
     void note(const std::string& set, const definitions::DocumentReport& report,
               SetsOutcome& outcome);
 
+    bool of_fleet_;
     std::map<std::string, std::string> files_;          ///< of the sets given here
     std::map<std::string, std::uint64_t> generations_;  ///< of the files' sets with a generation
     std::map<std::string, Instant> older_since_;        ///< sets whose file is older
+    /// Sets of which the file here has a generation and what is in force has none, or the other way
+    /// round: since when.
+    std::map<std::string, Instant> mixed_since_;
     std::map<std::string, std::string> problems_;
     std::map<std::string, std::string> too_large_;
     std::set<std::string> in_conflict_;

@@ -109,7 +109,7 @@ def test_the_snapshot_is_kept_in_an_emptydir_if_wanted(helm):
 
 
 @pytest.mark.parametrize("change, restarts", [
-    ("routes[0].quota=other", False), ("quotaSet.generation=7", False), ("weir.logLevel=debug", False),
+    ("routes[0].quota=other", False), ("quotaSet.quotas[0].name=other", False), ("weir.logLevel=debug", False),
     ("app.port=81", False), ("weir.socketBuffer=1MiB", False), ("weir.logFormat=text", True), ("weir.ports.gossip=7000", True),
     ("cluster.name=other", True), ("weir.snapshot.enabled=true", True), ("weir.drainGraceSeconds=9", True),
 ])
@@ -144,7 +144,7 @@ def test_rendering_twice_gives_the_same(helm):
     ("weir.porst.traffic=8000", "porst"),
     ("weir.logLevel=loud", "logLevel"),
     ("weir.socketBuffer=much", "socketBuffer"),
-    ("quotaSet.generation=0", "generation"),
+    ("quotaSet.generation=1", "generation"),
     ("cluster.keySecret.name=", "name"),
 ])
 def test_a_wrong_value_is_refused_by_name(helm, setting, words):

@@ -129,6 +129,11 @@ TEST_CASE("records of members and definitions may have fields of a later version
                   definitions::decode_acknowledgement);
     definitions::DefinitionDigest digest{9, {version}, {{"storage", 300, 4}, {"s", 1, 2}}, {}};
     check_record(digest, definitions::decode_digest);
+    digest.sets.front().on_disk = 7;
+    check_record(digest, definitions::decode_digest);
+    const definitions::SetCount count{
+        "storage", {300, 7}, 4, {{5, 3, {kMember.address}}, {6, 1, {}}}};
+    check_record(count, definitions::decode_set_count);
     digest.buckets.emplace().fill(3);
     check_record(digest, definitions::decode_digest);
 }

@@ -110,6 +110,24 @@ TEST_CASE("digests and questions for definitions are what the page says") {
                              {"versions", versions},
                              {"64 × 4 bucket hashes", ascending_bytes()}}}}},
                   {"sets up to the end", sets}}) == "");
+    digest.sets.front().on_disk = kNumber;
+    const Records with_file{page().sentence("Set: "),
+                            {{{"string name", "storage"},
+                              {"varint generation", 300},
+                              {"8 content hash", kOther},
+                              {"1 field's number 1", 1},
+                              {"1 its length 8", 8},
+                              {"8 content on disk", kNumber}}}};
+    CHECK(unlike("definition_digest", digest,
+                 {{"{1 flags (1: with buckets)",
+                   Records{"",
+                           {{{"1 flags (1: with buckets)", 1},
+                             {"8 hash of the whole map", kNumber},
+                             {"1 number of versions", 1},
+                             {"versions", versions},
+                             {"64 × 4 bucket hashes", ascending_bytes()}}}}},
+                  {"sets up to the end", with_file}}) == "");
+    digest.sets.front().on_disk.reset();
     digest.buckets.reset();
     CHECK(unlike("definition_digest", digest,
                  {{"{1 flags", Records{"",

@@ -30,6 +30,21 @@ limiter::QuotaDefinition one(const std::string& text) {
     return quota.value_or(limiter::QuotaDefinition{});
 }
 
+TEST_CASE("a set without a generation is automatic, and may say so") {
+    for (const std::string line : {"", "generation: auto\n", "generation: 'auto'\n"}) {
+        Diagnostics diagnostics;
+        const auto sets = parse_quota_sets(
+            {{"q.yaml", "apiVersion: weir/v1\nkind: QuotaSet\nname: t\n" + line + "quotas: []\n"}},
+            diagnostics);
+        CHECK_FALSE(diagnostics.has_errors());
+        REQUIRE(sets.size() == 1);
+        CHECK_FALSE(sets[0].generation);
+    }
+    CHECK(quota_errors("apiVersion: weir/v1\nkind: QuotaSet\nname: t\ngeneration: automatic\n"
+                       "quotas: []\n")
+              .size() == 1);
+}
+
 TEST_CASE("a set with every field") {
     Diagnostics diagnostics;
     const auto sets = parse_quota_sets({{"q.yaml", R"(apiVersion: weir/v1

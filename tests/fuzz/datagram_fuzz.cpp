@@ -116,6 +116,8 @@ void decode_application(const membership::Received& message) {
             return read_one(message.payload, definitions::decode_bucket_ask);
         case gossip::MessageType::document_ask:
             return read_one(message.payload, definitions::decode_document_ask);
+        case gossip::MessageType::set_count:
+            return read_all(message.payload, definitions::decode_set_count);
         case gossip::MessageType::document_page:
             return read_one(message.payload, definitions::decode_document_page);
         default:

@@ -199,16 +199,3 @@ def test_peers_show_which_definitions_each_has(world):
                            for one in fleet for row in peers(one)), 30, "all say the same")
     assert peers(fleet[0])[0]["definitions"]["quota_sets"][0]["generation"] == 1
     assert "same" in fleet[0].command("status")
-
-
-def test_a_document_without_generation_holds_for_its_own_sidecar(world):
-    fleet = world.fleet(2, [quota("bucket", "1000r/s")])
-    local = quota_set([quota("bucket", "3r/s"), quota("mine", "4r/s")], name="local")
-    del local["generation"]
-    # Its own file says only this now; the fleet's document stays in force beneath it.
-    fleet[0].quota_file.write_text(yaml.safe_dump(local))
-    fleet[0].reload()
-    wait_until(lambda: fleet[0].quota("bucket")["source"] == "file local", 20, "it holds here")
-    assert fleet[1].quota("bucket")["source"] == "file test#1"
-    assert "mine" not in fleet[1].command("quota", "list")
-    assert "local" in fleet[0].command("status")

@@ -54,6 +54,7 @@ void change_every_fact(ProblemFacts& facts) {
     facts.silent = {"10.0.0.1:7946"};
     facts.unreadable = {{"10.0.0.2:7946", "of another cluster.name"}};
     facts.set_problems = {{"a", "q.yaml: older"}};
+    facts.files_differ = {{"c", "the files of c differ"}};
     facts.too_large = {{"b", "no room"}};
     facts.reload_errors = {"q.yaml:1:1: wrong"};
     facts.after_restart = {"listen"};
@@ -77,6 +78,7 @@ TEST_CASE("each kind is found, with something to do, and in the order of importa
     CHECK(world.watch.list().problems.empty());
     change_every_fact(world.facts);
     static_cast<void>(world.look());
+    static_cast<void>(world.look(seconds(25)));
     world.facts.upstream_failures = 1;
     world.facts.crowded = 1;
     static_cast<void>(world.look(seconds(6)));

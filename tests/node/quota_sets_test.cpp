@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "definitions/generation.h"
 #include "definitions/store.h"
 #include "definitions/whole_store.h"
 
@@ -21,7 +22,7 @@ config::QuotaSet set_of(const std::string& name, std::optional<std::uint64_t> ge
 
 TEST_CASE("sets of files come into force; a local one goes with its file") {
     definitions::DefinitionStore store(1);
-    QuotaSets sets;
+    QuotaSets sets(false);
     const auto local = set_of("local", std::nullopt, "a");
     const auto shared = set_of("shared", 3, "b");
     CHECK(sets.apply({local, shared}, store, kNow, true).errors.empty());
@@ -54,7 +55,7 @@ TEST_CASE("only the documents that were kept and are used count as used") {
 
 TEST_CASE("an older generation is told, a conflict is an error, both name the file") {
     definitions::DefinitionStore store(1);
-    QuotaSets sets;
+    QuotaSets sets(false);
     CHECK(sets.apply({set_of("shared", 3, "b")}, store, kNow, true).errors.empty());
     const SetsOutcome older = sets.apply({set_of("shared", 2, "c")}, store, kNow, true);
     CHECK(older.errors.empty());
@@ -68,7 +69,7 @@ TEST_CASE("an older generation is told, a conflict is an error, both name the fi
 
 TEST_CASE("a file that is older than what came from peers is told when it has had time to come") {
     definitions::DefinitionStore store(1);
-    QuotaSets sets;
+    QuotaSets sets(false);
     CHECK(sets.apply({set_of("shared", 3, "b")}, store, kNow, true).errors.empty());
     static_cast<void>(store.apply_document({"shared", 4, {}}, kNow));
     CHECK(sets.poll(store, kNow).older.empty());
@@ -87,7 +88,7 @@ TEST_CASE("a file that is older than what came from peers is told when it has ha
 
 TEST_CASE("a set without room is remembered until it fits or its file is gone") {
     definitions::DefinitionStore store(1);
-    QuotaSets sets;
+    QuotaSets sets(false);
     std::uint64_t room = 0;
     store.bound_memory([&room] { return std::optional(room); });
     const auto large = set_of("large", 1, "a");
@@ -104,7 +105,7 @@ TEST_CASE("a set without room is remembered until it fits or its file is gone") 
 
 TEST_CASE("a conflict that ends is told, and one that begins again is told again") {
     definitions::DefinitionStore store(1);
-    QuotaSets sets;
+    QuotaSets sets(false);
     CHECK(sets.apply({set_of("shared", 3, "b")}, store, kNow, true).errors.empty());
     for (int turn = 0; turn < 2; ++turn) {
         store.note_peer_contents("shared", {{77, 1}});
@@ -119,9 +120,9 @@ TEST_CASE("a conflict that ends is told, and one that begins again is told again
 TEST_CASE("a set that was refused is offered again by itself when most have it, at a tie by hand") {
     definitions::DefinitionStore store(1);
     definitions::DefinitionStore peer(2);
-    QuotaSets sets;
+    QuotaSets sets(false);
     const auto right = set_of("shared", 3, "b");
-    CHECK(QuotaSets().apply({right}, peer, kNow, true).errors.empty());
+    CHECK(QuotaSets(false).apply({right}, peer, kNow, true).errors.empty());
     const std::uint64_t content = peer.sets().front().content_hash;
     CHECK(sets.apply({set_of("shared", 3, "c")}, store, kNow, true).errors.empty());
     CHECK(sets.apply({right}, store, kNow, true).errors.size() == 1);
@@ -140,7 +141,7 @@ TEST_CASE("a set that was refused is offered again by itself when most have it, 
 
 TEST_CASE("a set of the fleet whose file is deleted stays, without conflict, and that is told") {
     definitions::DefinitionStore store(1);
-    QuotaSets sets;
+    QuotaSets sets(false);
     CHECK(sets.apply({set_of("shared", 3, "b")}, store, kNow, true).gone.empty());
     CHECK(sets.apply({set_of("shared", 3, "c")}, store, kNow, true).errors.size() == 1);
     const SetsOutcome outcome = sets.apply({}, store, kNow, true);
@@ -153,6 +154,85 @@ TEST_CASE("a set of the fleet whose file is deleted stays, without conflict, and
     // A local one goes.
     CHECK(sets.apply({set_of("local", std::nullopt, "a")}, store, kNow, true).gone.empty());
     CHECK(sets.apply({}, store, kNow, true).gone.empty());
+}
+
+TEST_CASE("a set without a generation is the fleet's: first at once, then by the majority") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets(true);
+    CHECK(sets.apply({set_of("auto", std::nullopt, "a")}, store, kNow, true).waiting.empty());
+    REQUIRE(store.sets().size() == 1);
+    CHECK(store.sets()[0].generation == definitions::kUndecided);
+    CHECK(definitions::test::in_force(store, kNow).front().name == "a");
+    SUBCASE("without a peer an edit is in force at once") {
+        CHECK(sets.apply({set_of("auto", std::nullopt, "b")}, store, kNow, true).waiting.empty());
+        CHECK(definitions::test::in_force(store, kNow).front().name == "b");
+    }
+    SUBCASE("with peers it waits") {
+        store.note_alone(false);
+        const SetsOutcome waits =
+            sets.apply({set_of("auto", std::nullopt, "b")}, store, kNow, true);
+        CHECK(waits.errors.empty());
+        REQUIRE(waits.waiting.size() == 1);
+        CHECK(waits.waiting[0].starts_with("auto.yaml: other content of auto is in force"));
+        CHECK(sets.problems().empty());
+        CHECK(definitions::test::in_force(store, kNow).front().name == "a");
+        const std::uint64_t content = store.files().find("auto")->content;
+        CHECK(store.files().vote("auto", definitions::kUndecided) == content);
+        CHECK(store.take_known("auto", {definitions::decision_of(1), content}, kNow));
+        CHECK(definitions::test::in_force(store, kNow).front().name == "b");
+    }
+    SUBCASE("it does not go with its file") {
+        const SetsOutcome gone = sets.apply({}, store, kNow, true);
+        REQUIRE(gone.gone.size() == 1);
+        CHECK(gone.gone[0].find("it stays in force in the fleet") != std::string::npos);
+        CHECK(store.files().find("auto") == nullptr);
+        CHECK(definitions::test::in_force(store, kNow).size() == 1);
+    }
+}
+
+TEST_CASE("numbers and none in one set are a conflict") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets(true);
+    CHECK(sets.apply({set_of("both", 3, "a")}, store, kNow, true).errors.empty());
+    SUBCASE("the fleet has decided") {
+        const auto content = store.sets()[0].content_hash;
+        REQUIRE(store.take_known("both", {definitions::decision_of(1), content}, kNow));
+        const SetsOutcome outcome = sets.apply({set_of("both", 4, "b")}, store, kNow, true);
+        REQUIRE(outcome.errors.size() == 1);
+        CHECK(outcome.errors[0].find("generation 4 means nothing") != std::string::npos);
+        CHECK(sets.problems().at("both") == outcome.errors[0]);
+    }
+    SUBCASE("the fleet has a number") {
+        const SetsOutcome waits =
+            sets.apply({set_of("both", std::nullopt, "b")}, store, kNow, true);
+        CHECK(waits.waiting.size() == 1);
+        CHECK(sets.poll(store, kNow).errors.empty());
+        CHECK(sets.problems().empty());
+        static_cast<void>(sets.poll(store, kNow + QuotaSets::kFileMayCome));
+        CHECK(
+            sets.problems().at("both") ==
+            "both.yaml: generation 3 of both is in force, this is auto: give all files of the set "
+            "a generation, or none");
+        // The majority of the files has it.
+        const auto content = store.files().find("both")->content;
+        REQUIRE(store.take_known("both", {definitions::decision_of(1), content}, kNow));
+        static_cast<void>(sets.poll(store, kNow + QuotaSets::kFileMayCome));
+        CHECK(sets.problems().empty());
+    }
+}
+
+TEST_CASE("what was kept on disk counts as undecided in a fleet") {
+    definitions::DefinitionStore before(1);
+    QuotaSets sets(true);
+    CHECK(sets.apply({set_of("auto", std::nullopt, "a")}, before, kNow, true).errors.empty());
+    const auto content = before.sets()[0].content_hash;
+    REQUIRE(before.take_known("auto", {definitions::decision_of(5), content}, kNow));
+    definitions::DefinitionStore store(2);
+    QuotaSets again(true);
+    again.apply_kept(before.documents(), "kept", store, kNow, true);
+    REQUIRE(store.sets().size() == 1);
+    CHECK(store.sets()[0].generation == definitions::kUndecided);
+    CHECK(store.sets()[0].content_hash == content);
 }
 
 }  // namespace weir::node

@@ -113,6 +113,9 @@ cluster:
   {{- with .Values.cluster.holdAlone }}
   hold_alone: {{ . }}
   {{- end }}
+  {{- with .Values.cluster.agreeAfter }}
+  agree_after: {{ . }}
+  {{- end }}
   {{- with .Values.cluster.counterBytes }}
   counter_bytes: {{ int64 . }}B
   {{- end }}

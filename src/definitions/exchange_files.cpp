@@ -1,0 +1,353 @@
+// The part of DefinitionExchange that tells which content the files of this sidecar have, counts
+// what the files of all have, and decides which content of an automatic set is in force.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "definitions/exchange.h"
+#include "definitions/messages.h"
+#include "definitions/payload.h"
+#include "definitions/store.h"
+
+namespace weir::definitions {
+namespace {
+
+using gossip::MemberId;
+using gossip::MessageSink;
+using gossip::MessageType;
+
+/// News is told so many times, a second apart, in case datagrams are lost; then now and then. All
+/// members together tell a collector at most so many times a second.
+constexpr std::uint32_t kTells = 3;
+constexpr Duration kTellAgain = std::chrono::seconds(1);
+constexpr Duration kTellNowAndThen = std::chrono::seconds(5);
+constexpr double kTellsPerSecond = 100;
+constexpr Duration kLongestCount = std::chrono::seconds(1);
+/// So long after files agree again a collector goes on telling it.
+constexpr Duration kTellAgreement = std::chrono::seconds(30);
+constexpr std::size_t kMostLost = 8192;
+/// What a set_count takes at most.
+constexpr std::size_t kMaximumSetCount =
+    2 + 2 + kMaximumSetName + 10 + 8 + 10 + 1 +
+    SetCount::kMostContents * (8 + 10 + 1 + SetCount::kMostPlaces * 19);
+
+Duration tell_interval(std::size_t peers) {
+    return std::max(kTellNowAndThen, from_seconds(static_cast<double>(peers) / kTellsPerSecond));
+}
+
+std::uint64_t hash_of(const MemberId& id) {
+    return keyed_hash(to_string(id.address), HashKey{}) ^ mix(id.incarnation);
+}
+
+SetCount summary_of(const std::string& set, const SetVotes& votes) {
+    SetCount count;
+    count.set = set;
+    count.voters = votes.voters;
+    for (const auto& [content, part] : votes.contents) {
+        SetCount::Content& one = count.contents.emplace_back();
+        one.content = content;
+        one.count = part.count;
+        for (const MemberId& member : part.members) {
+            one.places.push_back(member.address);
+        }
+    }
+    std::stable_sort(count.contents.begin(), count.contents.end(),
+                     [](const auto& a, const auto& b) { return a.count > b.count; });
+    if (count.contents.size() > SetCount::kMostContents) {
+        count.contents.resize(SetCount::kMostContents);
+    }
+    return count;
+}
+
+bool differ(const SetCount& count) { return count.contents.size() > 1; }
+
+}  // namespace
+
+/// The vote of this sidecar, once it is old enough: one that has just started may have an old file,
+/// and one that crashes again and again must not make the number of voters change.
+std::optional<std::uint64_t> DefinitionExchange::own_vote(const SetStatus& set) const {
+    if (!old_enough_ || !set.generation) {
+        return std::nullopt;
+    }
+    return store_.files().vote(set.set, *set.generation);
+}
+
+bool DefinitionExchange::counts_here() const {
+    return std::find(collectors_.begin(), collectors_.end(), self_) != collectors_.end();
+}
+
+void DefinitionExchange::tick_files(Instant now, std::span<const MemberId> peers,
+                                    MessageSink& sink) {
+    born_ = born_.value_or(now);
+    old_enough_ = old_enough_ || now - *born_ >= agree_after_;
+    store_.note_alone(peers.empty());
+    if (!store_.files().any() && !votes_heard_) {
+        return;
+    }
+    follow_peers(peers);
+    take_files_alone(now, peers);
+    tell_votes(now, peers.size(), sink);
+    if (now >= next_count_) {
+        next_count_ = now + std::min(kLongestCount, agree_after_ / 4);
+        count_files(now, sink);
+    }
+    const Duration forgotten = 3 * tell_interval(peers.size());
+    std::erase_if(counted_, [&](const auto& one) { return now - one.second.at > forgotten; });
+}
+
+/// Finds out who counts. Where half of the members or more are new, as for one that had not found
+/// its fleet or at the end of a split, what stood among the former ones says nothing.
+void DefinitionExchange::follow_peers(std::span<const MemberId> peers) {
+    if (!collectors_.empty() && std::equal(peers.begin(), peers.end(), counted_peers_.begin(),
+                                           counted_peers_.end())) {
+        return;
+    }
+    const std::set<MemberId> before(counted_peers_.begin(), counted_peers_.end());
+    const auto fresh = std::count_if(peers.begin(), peers.end(), [&](const MemberId& peer) {
+        return !before.contains(peer);
+    });
+    if (2 * static_cast<std::size_t>(fresh) >= peers.size() + 1) {
+        majorities_.clear();
+    }
+    counted_peers_.assign(peers.begin(), peers.end());
+    collectors_ = collectors_of(peers, self_);
+}
+
+/// Without a peer and without a decision there is nobody to agree with.
+void DefinitionExchange::take_files_alone(Instant now, std::span<const MemberId> peers) {
+    if (!peers.empty()) {
+        return;
+    }
+    for (const SetStatus& set : store_.sets()) {
+        if (set.generation == kUndecided) {
+            store_.offer_file(set.set, now);
+        }
+    }
+}
+
+/// Tells the members that count what the files here have: at once when that changes, or when others
+/// count, and every few seconds.
+void DefinitionExchange::tell_votes(Instant now, std::size_t peers, MessageSink& sink) {
+    std::uint64_t votes = 0;
+    for (const SetStatus& set : store_.sets()) {
+        if (const auto vote = own_vote(set)) {
+            votes = mix(votes ^ keyed_hash(set.set, HashKey{}) ^ mix(*vote + 1));
+        }
+    }
+    const bool any = votes != 0;
+    for (const MemberId& collector : collectors_) {
+        votes = any ? mix(votes ^ hash_of(collector)) : votes;
+    }
+    if (votes != votes_told_) {
+        votes_told_ = votes;
+        tells_left_ = kTells;
+        next_tell_ = now;
+    }
+    if (now < next_tell_ || (!any && tells_left_ == 0)) {
+        return;
+    }
+    for (const MemberId& collector : collectors_) {
+        if (collector != self_) {
+            send_digest(collector, false, sink);
+        }
+    }
+    tells_left_ -= tells_left_ > 0 ? 1U : 0U;
+    const Duration pause = tells_left_ > 0 ? kTellAgain : tell_interval(peers);
+    next_tell_ = now + from_seconds(to_seconds(pause) * (0.75 + random_.unit() / 2));
+}
+
+SetVotes DefinitionExchange::votes_about(const SetStatus& set, Instant now) const {
+    SetVotes votes;
+    const auto add = [&](std::uint64_t vote, const MemberId& by) {
+        votes.add(vote == kForInForce ? set.content_hash : vote, by);
+    };
+    if (const auto own = own_vote(set)) {
+        add(*own, self_);
+    }
+    for (const auto& [peer, said] : said_) {
+        for (const PeerDefinitions::Set& one : said.sets) {
+            if (one.on_disk && one.name == set.set) {
+                add(*one.on_disk, peer);
+            }
+        }
+    }
+    for (const auto& [address, lost] : lost_) {
+        const bool voted =
+            std::find(lost.sets.begin(), lost.sets.end(), set.set) != lost.sets.end();
+        if (voted && now < lost.until) {
+            add(kForInForce, lost.peer);
+        }
+    }
+    return votes;
+}
+
+void DefinitionExchange::count_files(Instant now, MessageSink& sink) {
+    if (!counts_here() || !old_enough_) {
+        majorities_.clear();  // others count
+        return;
+    }
+    for (const SetStatus& set : store_.sets()) {
+        if (!set.generation) {
+            continue;
+        }
+        const SetVotes votes = votes_about(set, now);
+        if (votes.voters == 0) {
+            majorities_.note(set.set, std::nullopt, agree_after_, now);
+            counted_.erase(set.set);
+            continue;
+        }
+        Counted& counted = counted_[set.set];
+        counted.count = summary_of(set.set, votes);
+        counted.at = now;
+        counted.differed = votes.differ() ? now : counted.differed;
+        if (const auto content = majorities_.note(set.set, votes.majority(), agree_after_, now)) {
+            decide(set, *content, votes, now, sink);
+        }
+    }
+}
+
+/// More than half have had this content for long enough.
+void DefinitionExchange::decide(const SetStatus& set, std::uint64_t content, const SetVotes& votes,
+                                Instant now, MessageSink& sink) {
+    const bool undecided = *set.generation == kUndecided;
+    if ((content == set.content_hash && !undecided) || (undecided && counted_peers_.empty())) {
+        return;
+    }
+    const SetVersion decision{decision_of(next_epoch(set.set)), content};
+    if (store_.loading_generation(set.set) == decision.generation) {
+        return;
+    }
+    if (store_.take_known(set.set, decision, now)) {
+        ++counters_.sets_decided;
+        return;
+    }
+    // Those that have it on disk put it in force, and it comes back as every document does.
+    SetCount told = summary_of(set.set, votes);
+    told.decision = decision;
+    Payload payload;
+    payload.begin_entries();
+    encode(payload.writer(), told);
+    for (const MemberId& member : votes.contents.at(content).members) {
+        if (member != self_) {
+            sink.send(member, MessageType::set_count, payload.bytes());
+            ++counters_.set_counts_sent;
+        }
+    }
+}
+
+/// Tells a member that votes how the files are counted here, while they differ.
+void DefinitionExchange::answer_votes(const MemberId& from, const DefinitionDigest& digest,
+                                      Instant now, MessageSink& sink) {
+    if (!counts_here()) {
+        return;
+    }
+    Payload payload;
+    payload.begin_entries();
+    for (const SetDigest& set : digest.sets) {
+        const auto counted = counted_.find(set.set);
+        if (set.on_disk && counted != counted_.end() && counted->second.differed != Instant{} &&
+            now - counted->second.differed <= kTellAgreement && payload.fits(kMaximumSetCount)) {
+            encode(payload.writer(), counted->second.count);
+        }
+    }
+    if (payload.has_entries()) {
+        sink.send(from, MessageType::set_count, payload.bytes());
+        ++counters_.set_counts_sent;
+    }
+}
+
+bool DefinitionExchange::on_set_count(const MemberId& from, ByteReader& reader, Instant now) {
+    skip_head(reader);
+    const bool counts = std::find(collectors_.begin(), collectors_.end(), from) !=
+                        collectors_.end();
+    while (reader.ok() && reader.remaining() > 0) {
+        SetCount count = decode_set_count(reader);
+        if (!reader.ok()) {
+            break;
+        }
+        const SetVersion decision = count.decision;
+        const std::string set = count.set;
+        const bool known = counted_.contains(set) || counted_.size() < DefinitionStore::kMaximumSets;
+        if (counts && !counts_here() && known) {
+            counted_[set] = {std::move(count), now, {}};
+        }
+        if (decision.generation > kDecided && !is_far_ahead(set, decision)) {
+            static_cast<void>(store_.take_known(set, decision, now));
+        }
+    }
+    return reader.ok();
+}
+
+std::vector<FileDifference> DefinitionExchange::differences() const {
+    std::vector<FileDifference> result;
+    for (const SetStatus& set : store_.sets()) {
+        const auto counted = counted_.find(set.set);
+        if (set.generation && counted != counted_.end() && differ(counted->second.count)) {
+            result.push_back({{*set.generation, set.content_hash}, counted->second.count});
+        }
+    }
+    return result;
+}
+
+/// Members with files that are gone without a goodbye go on voting for a while. `here` is sorted.
+void DefinitionExchange::remember_lost(Instant now, const std::vector<MemberId>& here) {
+    std::erase_if(lost_, [&](const auto& one) { return now >= one.second.until; });
+    if (!votes_heard_) {
+        return;
+    }
+    for (const MemberId& peer : here) {
+        lost_.erase(peer.address);
+    }
+    for (const auto& [peer, said] : said_) {
+        if (std::binary_search(here.begin(), here.end(), peer)) {
+            continue;
+        }
+        Lost lost{peer, {}, now + kLostCounts};
+        for (const PeerDefinitions::Set& set : said.sets) {
+            if (set.on_disk) {
+                lost.sets.push_back(set.name);
+            }
+        }
+        if (!lost.sets.empty() && lost_.size() < kMostLost) {
+            lost_.insert_or_assign(peer.address, std::move(lost));
+        }
+    }
+    WEIR_ASSERT(lost_.size() <= kMostLost);
+}
+
+/// The epoch of the set that is in force here.
+std::uint64_t DefinitionExchange::epoch_here(const std::string& set) const {
+    std::uint64_t epoch = 0;
+    for (const SetStatus& here : store_.sets()) {
+        if (here.set == set && here.generation) {
+            epoch = std::max(epoch, epoch_of(*here.generation));
+        }
+    }
+    return epoch;
+}
+
+/// An epoch above all that are known of the set.
+std::uint64_t DefinitionExchange::next_epoch(const std::string& set) const {
+    const std::uint64_t here = epoch_here(set);
+    std::uint64_t highest = here;
+    for (const auto& [peer, said] : said_) {
+        for (const PeerDefinitions::Set& one : said.sets) {
+            const std::uint64_t there = epoch_of(one.generation);
+            if (one.name == set && there <= here + kMaximumEpochLead) {
+                highest = std::max(highest, there);
+            }
+        }
+    }
+    return highest + 1;
+}
+
+/// Whether the version has an epoch that cannot have come about; it is counted.
+bool DefinitionExchange::is_far_ahead(const std::string& set, const SetVersion& version) {
+    const bool far = epoch_of(version.generation) > epoch_here(set) + kMaximumEpochLead;
+    counters_.epochs_refused += far ? 1 : 0;
+    return far;
+}
+
+}  // namespace weir::definitions
