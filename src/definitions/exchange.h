@@ -86,7 +86,7 @@ class DefinitionExchange {
     /// To be called at every tick of the engine. `peers` are the live members without this one.
     void tick(Instant now, std::span<const gossip::MemberId> peers, gossip::MessageSink& sink);
     /// Says who this member is, and for how long files must agree instead of kAgreeAfter.
-    void set_self(const gossip::MemberId& self) { self_ = self; }
+    void set_self(const gossip::MemberId& self);
     void set_agree_after(Duration agree_after) { agree_after_ = agree_after; }
     /// The member said goodbye, or another process took its place: it does not vote any more.
     void note_gone(const gossip::MemberId& peer) { said_.erase(peer); }
@@ -239,6 +239,7 @@ class DefinitionExchange {
     std::uint32_t tells_left_ = 0;
     Instant next_tell_{};
     Instant next_count_{};
+    Instant last_count_{};
     Majorities majorities_;
     std::map<std::string, Counted, std::less<>> counted_;
     std::map<Endpoint, Lost> lost_;

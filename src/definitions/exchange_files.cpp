@@ -65,6 +65,13 @@ bool differ(const SetCount& count) { return count.contents.size() > 1; }
 
 }  // namespace
 
+void DefinitionExchange::set_self(const MemberId& self) {
+    if (self_ != self) {
+        self_ = self;
+        collectors_.clear();  // to be found anew
+    }
+}
+
 /// The vote of this sidecar, once it is old enough: one that has just started may have an old file,
 /// and one that crashes again and again must not make the number of voters change.
 std::optional<std::uint64_t> DefinitionExchange::own_vote(const SetStatus& set) const {
@@ -90,6 +97,9 @@ void DefinitionExchange::tick_files(Instant now, std::span<const MemberId> peers
     take_files_alone(now, peers);
     tell_votes(now, peers.size(), sink);
     if (now >= next_count_) {
+        if (now - std::exchange(last_count_, now) > kLongestCount + kLongestCount) {
+            majorities_.clear();  // the process was stopped, and knows nothing of that time
+        }
         next_count_ = now + std::min(kLongestCount, agree_after_ / 4);
         count_files(now, sink);
     }
@@ -100,14 +110,13 @@ void DefinitionExchange::tick_files(Instant now, std::span<const MemberId> peers
 /// Finds out who counts. Where half of the members or more are new, as for one that had not found
 /// its fleet or at the end of a split, what stood among the former ones says nothing.
 void DefinitionExchange::follow_peers(std::span<const MemberId> peers) {
-    if (!collectors_.empty() && std::equal(peers.begin(), peers.end(), counted_peers_.begin(),
-                                           counted_peers_.end())) {
+    if (!collectors_.empty() &&
+        std::equal(peers.begin(), peers.end(), counted_peers_.begin(), counted_peers_.end())) {
         return;
     }
     const std::set<MemberId> before(counted_peers_.begin(), counted_peers_.end());
-    const auto fresh = std::count_if(peers.begin(), peers.end(), [&](const MemberId& peer) {
-        return !before.contains(peer);
-    });
+    const auto fresh = std::count_if(peers.begin(), peers.end(),
+                                     [&](const MemberId& peer) { return !before.contains(peer); });
     if (2 * static_cast<std::size_t>(fresh) >= peers.size() + 1) {
         majorities_.clear();
     }
@@ -121,7 +130,7 @@ void DefinitionExchange::take_files_alone(Instant now, std::span<const MemberId>
         return;
     }
     for (const SetStatus& set : store_.sets()) {
-        if (set.generation == kUndecided) {
+        if (set.generation && epoch_of(*set.generation) == 0) {
             store_.offer_file(set.set, now);
         }
     }
@@ -211,8 +220,9 @@ void DefinitionExchange::count_files(Instant now, MessageSink& sink) {
 /// More than half have had this content for long enough.
 void DefinitionExchange::decide(const SetStatus& set, std::uint64_t content, const SetVotes& votes,
                                 Instant now, MessageSink& sink) {
-    const bool undecided = *set.generation == kUndecided;
-    if ((content == set.content_hash && !undecided) || (undecided && counted_peers_.empty())) {
+    const bool nothing_new = content == set.content_hash && *set.generation != kUndecided;
+    const bool alone = counted_peers_.empty() && epoch_of(*set.generation) == 0;
+    if (nothing_new || alone) {
         return;
     }
     const SetVersion decision{decision_of(next_epoch(set.set)), content};
@@ -260,8 +270,8 @@ void DefinitionExchange::answer_votes(const MemberId& from, const DefinitionDige
 
 bool DefinitionExchange::on_set_count(const MemberId& from, ByteReader& reader, Instant now) {
     skip_head(reader);
-    const bool counts = std::find(collectors_.begin(), collectors_.end(), from) !=
-                        collectors_.end();
+    const bool counts =
+        std::find(collectors_.begin(), collectors_.end(), from) != collectors_.end();
     while (reader.ok() && reader.remaining() > 0) {
         SetCount count = decode_set_count(reader);
         if (!reader.ok()) {
@@ -269,7 +279,8 @@ bool DefinitionExchange::on_set_count(const MemberId& from, ByteReader& reader, 
         }
         const SetVersion decision = count.decision;
         const std::string set = count.set;
-        const bool known = counted_.contains(set) || counted_.size() < DefinitionStore::kMaximumSets;
+        const bool known =
+            counted_.contains(set) || counted_.size() < DefinitionStore::kMaximumSets;
         if (counts && !counts_here() && known) {
             counted_[set] = {std::move(count), now, {}};
         }

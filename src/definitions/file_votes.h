@@ -41,8 +41,8 @@ struct SetVotes {
 
 inline constexpr std::size_t kCollectors = 3;
 /// The members that count, of all live ones. Where all are equal at all members, so is the result.
-[[nodiscard]] std::vector<gossip::MemberId> collectors_of(
-    std::span<const gossip::MemberId> peers, const gossip::MemberId& self);
+[[nodiscard]] std::vector<gossip::MemberId> collectors_of(std::span<const gossip::MemberId> peers,
+                                                          const gossip::MemberId& self);
 
 /// Remembers since when each set has had its majority.
 class Majorities {

@@ -108,7 +108,7 @@ std::optional<DocumentReport> DefinitionStore::judge_file(const Job& job,
     if (here.content_hash == job.state.content_hash) {
         return DocumentReport{DocumentOutcome::unchanged, here.generation, {}, {}};
     }
-    if (*here.generation == kUndecided && alone_) {
+    if (epoch_of(*here.generation) == 0 && alone_) {
         return std::nullopt;
     }
     return DocumentReport{DocumentOutcome::pending,

@@ -40,6 +40,45 @@ TEST_CASE("a lone member has its file in force at once, and each edit of it") {
     CHECK(fleet.all(1));
 }
 
+TEST_CASE("a lone member goes from a number to none at once, and claims nothing by it") {
+    Fleet fleet(1);
+    fleet.write(0, {quota("q", 1)}, 7);
+    fleet.run(30s);
+    fleet.write(0, 2);
+    CHECK(fleet.all(2));
+    fleet.run(30s);
+    CHECK(fleet.epoch(0) == 0);
+    fleet.start(1);
+    fleet.write(1, {quota("q", 3)}, 7);
+    fleet.run(3s);
+    CHECK(fleet.all(3));
+}
+
+TEST_CASE("one that counts and was stopped counts anew, and so does one with a new incarnation") {
+    Fleet fleet(3);
+    settle(fleet, 1);
+    fleet.write(0, 2);
+    fleet.write(1, 2);
+    fleet.run(2s);
+    SUBCASE("all were stopped") {
+        fleet.now += 1min;
+        fleet.run(9s);
+        CHECK(fleet.all(1));
+        CHECK(fleet.run_until(11s, [&] { return fleet.all(2); }));
+    }
+    SUBCASE("all have renewed themselves") {
+        for (auto& [number, member] : fleet.members) {
+            const MemberId before = member->id;
+            member->id.incarnation += 100;
+            member->exchange.set_self(member->id);
+            for (auto& [other, peer] : fleet.members) {
+                peer->exchange.note_gone(before);
+            }
+        }
+        CHECK(fleet.run_until(20s, [&] { return fleet.all(2); }));
+    }
+}
+
 TEST_CASE("a fleet turns when more than half have had the file for ten seconds") {
     for (const std::size_t size : {2U, 3U, 4U, 10U}) {
         CAPTURE(size);
@@ -351,8 +390,7 @@ TEST_CASE("a decision about a content that the counting members do not have on d
     for (const auto& [number, member] : fleet.members) {
         ids.push_back(member->id);
     }
-    const auto collectors =
-        collectors_of(std::span(ids).subspan(1), ids.front());
+    const auto collectors = collectors_of(std::span(ids).subspan(1), ids.front());
     std::vector<std::size_t> others;
     for (std::size_t i = 0; i < 6; ++i) {
         if (std::find(collectors.begin(), collectors.end(), ids[i]) == collectors.end()) {

@@ -1,6 +1,6 @@
 #pragma once
-// A fleet whose members only exchange definitions and vote about their files, with virtual time. Not
-// thread-safe.
+// A fleet whose members only exchange definitions and vote about their files, with virtual time.
+// Not thread-safe.
 
 #include <doctest/doctest.h>
 
@@ -48,8 +48,8 @@ class VotingFleet {
         bool send(const MemberId& to, MessageType type, ByteSpan payload) override {
             ++fleet.messages;
             fleet.bytes += payload.size();
-            fleet.queue_.push_back({fleet.now + kDelay, id, to, type,
-                                    {payload.begin(), payload.end()}});
+            fleet.queue_.push_back(
+                {fleet.now + kDelay, id, to, type, {payload.begin(), payload.end()}});
             return true;
         }
         VotingFleet& fleet;
@@ -90,7 +90,7 @@ class VotingFleet {
         const std::uint64_t content = document_hash(*encoded);
         store.files().note_bad(false);
         store.files().put(kVotedSet, {generation, content,
-                                 std::make_shared<const std::vector<std::byte>>(*encoded)});
+                                      std::make_shared<const std::vector<std::byte>>(*encoded)});
         static_cast<void>(
             store.apply_document({kVotedSet, generation.value_or(kUndecided), quotas}, now));
     }
@@ -175,8 +175,8 @@ class VotingFleet {
         const std::size_t to = number_of(datagram.to);
         const auto receiver = members.find(to);
         const std::size_t from = number_of(datagram.from);
-        if (receiver == members.end() || receiver->second->id != datagram.to ||
-            !passes(from, to) || random_.unit() < loss) {
+        if (receiver == members.end() || receiver->second->id != datagram.to || !passes(from, to) ||
+            random_.unit() < loss) {
             return;
         }
         const bool live = members.contains(from) && members.at(from)->id == datagram.from;
