@@ -32,6 +32,12 @@ std::string joined(const std::vector<std::string>& lines) {
     return text;
 }
 
+/// Whether the file of an automatic set here has another content than that in force.
+bool waits(const admin::QuotaSetFigures& set, const definitions::DefinitionStore& store) {
+    const definitions::SetFile* const file = store.files().find(set.name);
+    return file != nullptr && admin::hash_text(file->content) != set.hash;
+}
+
 }  // namespace
 
 Host::Host(boost::asio::io_context& control, ConfigSource source, Loaded loaded,
@@ -324,6 +330,10 @@ admin::ConfigFigures Host::config_figures() {
         const auto problem = node_.set_problems().find(set.name);
         if (problem != node_.set_problems().end()) {
             set.problem = problem->second;
+        } else if (set.automatic && waits(set, cluster().engine().definitions())) {
+            set.problem = "the file of " + set.name +
+                          " here waits until more than half of the sidecars that have one have the "
+                          "same";
         }
     }
     figures.after_restart = after_restart_;

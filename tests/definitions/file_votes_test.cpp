@@ -142,7 +142,7 @@ TEST_CASE("three files of a third each: what is in force stays") {
     Fleet fleet(6);
     settle(fleet, 1);
     for (std::size_t i = 0; i < 6; ++i) {
-        fleet.write(i, static_cast<double>(2 + i / 2));
+        fleet.write(i, i < 2 ? 2 : (i < 4 ? 3 : 4));
     }
     fleet.run(2min);
     CHECK(fleet.all(1));

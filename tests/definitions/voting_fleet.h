@@ -202,8 +202,8 @@ class VotingFleet {
         }
     }
     static std::size_t number_of(const MemberId& id) {
-        const auto& bytes = id.address.address;
-        return (std::size_t{bytes[13]} << 16U | std::size_t{bytes[14]} << 8U | bytes[15]) - 1;
+        const auto& octets = id.address.address;
+        return (std::size_t{octets[13]} << 16U | std::size_t{octets[14]} << 8U | octets[15]) - 1;
     }
 
     Random random_;

@@ -55,6 +55,8 @@ def test_a_rolling_update_takes_effect_half_way_and_is_taken_back_like_any_chang
     wait_until(lambda: same(fleet[1]).count(False) == 1, 20, "the other file is seen")
     assert "test@1 (other file)" in fleet[1].command("status")
     assert rates(fleet) == ["1000r/s"] * 3
+    shown = fleet[0].command("status")
+    assert "OTHER FILE" in shown and "! the file of test here waits until" in shown
     assert fleet[0].metric("weir_config_last_reload_successful") == 1
 
     write(fleet[1], "5r/s")

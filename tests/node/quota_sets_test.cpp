@@ -202,7 +202,13 @@ TEST_CASE("numbers and none in one set are a conflict") {
         CHECK(outcome.errors[0].find("generation 4 means nothing") != std::string::npos);
         CHECK(sets.problems().at("both") == outcome.errors[0]);
     }
+    SUBCASE("without a peer the file is in force at once") {
+        CHECK(sets.apply({set_of("both", std::nullopt, "b")}, store, kNow, true).waiting.empty());
+        CHECK(store.sets()[0].generation == definitions::kUndecided);
+        CHECK(definitions::test::in_force(store, kNow).front().name == "b");
+    }
     SUBCASE("the fleet has a number") {
+        store.note_alone(false);
         const SetsOutcome waits =
             sets.apply({set_of("both", std::nullopt, "b")}, store, kNow, true);
         CHECK(waits.waiting.size() == 1);
