@@ -155,6 +155,25 @@ TEST_CASE("digests and questions for definitions are what the page says") {
                   {"bytes", "010203"}}) == "");
 }
 
+TEST_CASE("the count of files is what the page says") {
+    const SetCount count{
+        "storage", {300, kOther}, 5, {{kNumber, 3, {Endpoint::v4(0x0a000001, 7946)}}}};
+    const Records places{"endpoint", {{{"endpoint", "040a0000011f0a"}}}};
+    const Records contents{page().sentence("Content: "),
+                           {{{"8 content hash", kNumber},
+                             {"varint sidecars that have it", 3},
+                             {"1 number of places", 1},
+                             {"places", places}}}};
+    CHECK(difference(page().sentence("Count: "),
+                     written([&](ByteWriter& writer) { encode(writer, count); }),
+                     {{"string set", "storage"},
+                      {"varint decided generation", 300},
+                      {"8 decided content", kOther},
+                      {"varint voters", 5},
+                      {"1 number of contents", 1},
+                      {"contents", contents}}) == "");
+}
+
 TEST_CASE("what answers the question for a bucket is what the page says") {
     DefinitionStore store(1);
     DefinitionEntry entry{"s3/b1", kVersion, EntryKind::absent, "", "ann", "why", {}, kNow - 7s};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/records.h"
 #include "definitions/codec.h"
 #include "definitions/messages.h"
 #include "membership/messages.h"
@@ -348,6 +349,34 @@ TEST_CASE("a single byte behind the last entry is refused, not left over") {
         fails("0100"
               "00",
               membership::decode_member_list));
+}
+
+TEST_CASE("counts of files have ends") {
+    const auto with = [](std::uint8_t contents, std::uint8_t places) {
+        std::array<std::byte, 512> buffer{};
+        ByteWriter writer(buffer);
+        {
+            const RecordWriter record(writer);
+            writer.string("s");
+            writer.varint(1);
+            writer.u64(1);
+            writer.varint(9);
+            writer.u8(contents);
+            for (std::uint8_t i = 0; i < contents; ++i) {
+                writer.u64(i);
+                writer.varint(1);
+                writer.u8(places);
+                for (std::uint8_t place = 0; place < places; ++place) {
+                    gossip::encode(writer, Endpoint::v4(1, 1));
+                }
+            }
+        }
+        return hex(writer.written());
+    };
+    CHECK(reads(with(0, 0), decode_set_count));
+    CHECK(reads(with(4, 3), decode_set_count));
+    CHECK_FALSE(reads(with(5, 0), decode_set_count));
+    CHECK_FALSE(reads(with(1, 4), decode_set_count));
 }
 
 TEST_CASE("pages have ends") {
