@@ -180,9 +180,9 @@ class VotingFleet {
             return;
         }
         const bool live = members.contains(from) && members.at(from)->id == datagram.from;
-        if (live) {
-            CHECK(receiver->second->exchange.receive(datagram.from, datagram.type, datagram.bytes,
-                                                     now, *receiver->second));
+        if (live && !receiver->second->exchange.receive(datagram.from, datagram.type,
+                                                        datagram.bytes, now, *receiver->second)) {
+            FAIL("a message does not decode");  // a check for each would take most of the time
         }
     }
     void tick() {
