@@ -20,12 +20,12 @@ import sys
 import threading
 import time
 import traceback
-import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from limited_process import end_all, run_limited
+from stage_count import Count, junit_count
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
@@ -37,14 +37,6 @@ FUZZ_SECONDS = 30
 HANG_S = 1800
 BUILD_HANG_S = 3600
 TAIL_LINES = 60
-
-
-@dataclass
-class Count:
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    reasons: list = field(default_factory=list)  # of what was skipped
 
 
 @dataclass
@@ -77,19 +69,6 @@ def command(stage, *commands, env=None):
 def once(stage, *commands, env=None):
     good = command(stage, *commands, env=env)
     return Count(passed=int(good), failed=int(not good))
-
-
-def junit_count(path, succeeded):
-    if not path.exists():
-        return Count(failed=1)
-    cases = list(ElementTree.parse(path).iter("testcase"))
-    failed = sum(case.find("failure") is not None or case.find("error") is not None for case in cases)
-    skips = [(case.get("name"), case.find("skipped")) for case in cases]
-    reasons = [f"{name}: {skip.get('message')}" for name, skip in skips if skip is not None]
-    skipped = len(reasons)
-    if not succeeded and failed == 0 or not cases:
-        failed += 1  # a crash, a time-out, or nothing to run where there must be something
-    return Count(max(0, len(cases) - failed - skipped), failed, skipped, reasons)
 
 
 def junit(stage, arguments, option, env=None):
