@@ -10,7 +10,7 @@
 namespace weir::sync {
 
 struct CounterCell {
-    std::uint32_t run = 0;  // drawn when the origin begins anew; 0: nothing known
+    std::uint32_t run = 0;  // larger for each run of a process (run_number.h); 0: nothing known
     double admitted = 0;
     double refunded = 0;
     double offered = 0;

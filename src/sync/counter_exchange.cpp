@@ -68,6 +68,7 @@ void CounterExchange::blame(const gossip::MemberId& member, Instant now) {
 void CounterExchange::answered(const gossip::MemberId& member, Instant now) {
     now_ = now;
     owner_.publish_deferred(silence_.number(member, now), now, *this);
+    quiet_answers_.send_due(now, [&](const gossip::MemberId& to) { return to == member; });
 }
 
 bool CounterExchange::nobody_there(const gossip::MemberId& member, Instant now) {

@@ -187,7 +187,10 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
     }
     OwnedCell& cell = *place(from);
     const bool new_run = cell.counts.run != delta.run;
-    if (began_before(delta.run, cell.counts.run) && now - cell.heard < kLatestPacket) {
+    // A run that began after the last word of the one that is known follows it.
+    const bool follows_it = now - delta.run_age > cell.heard;
+    if (began_before(delta.run, cell.counts.run) && !follows_it &&
+        now - cell.heard < kLatestPacket) {
         return DeltaOutcome::old;
     }
     const double seconds = to_seconds(new_run ? delta.run_age : now - cell.heard);

@@ -269,6 +269,9 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
         cell->deferred = false;
     }
     sink.send_total(from, limit->total(settings_, cell, pacing_.tenths(), now));
+    if (outcome == DeltaOutcome::old) {
+        return;  // it may have fallen quiet since
+    }
     note_awake(delta.key, number, now, sink);
     let_fall_quiet(from, *find_owned(delta.key), delta, now, sink);
 }

@@ -64,7 +64,8 @@ bool Owner::is_first(membership::Shard shard) const {
 bool Owner::order_one(const gossip::MemberId& origin, MemberNumber number, const QuietEntry& entry,
                       Instant now, OwnerSink& sink) {
     const QuietCell* cell = quiet_.note_asleep(number, entry, now);
-    if (cell != nullptr) {
+    // The counts of a former run say nothing of the present one.
+    if (cell != nullptr && cell->run == entry.run) {
         // What a former first owner had confirmed is in the level that it handed over.
         const double known = std::max(cell->admitted, entry.admitted - entry.fresh);
         sink.send_order(origin, wake_order(entry.key, cell->run, known));

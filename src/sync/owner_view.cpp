@@ -124,11 +124,13 @@ Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameter
     const double noise = settings.offered_deviations *
                              std::sqrt(own.typical * std::max(own.typical, known_.rate * age)) +
                          own.typical;
-    const double coarse = coarseness(settings, told_limits_);
+    // At a hard edge others reckon with each request that is told (limiter::reckoned_share()), and
+    // what all origins of a calm limit may be off by together does not grow.
+    const double coarse = limit.edge() ? 1 : coarseness(settings, told_limits_);
     const double admitted_bound =
-        coarse * std::max(thresholds.admitted, std::min(noise, thresholds.calm));
+        std::max(coarse * thresholds.admitted, std::min(noise, thresholds.calm));
     const double offered_bound =
-        coarse * std::min(noise, std::max(thresholds.offered, thresholds.calm));
+        std::min(coarse * noise, std::max(coarse * thresholds.offered, thresholds.calm));
     const Duration keep = keep_alive(settings, own.rate);
     const double mention_seconds = to_seconds(mention_time(settings, keep, told_limits_));
     if (admitted_error > kUrgentFactor * admitted_bound ||

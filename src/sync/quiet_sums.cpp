@@ -27,9 +27,20 @@ void begin_run(QuietCell& cell, const QuietEntry& entry, Instant now) {
     if (cell.run == entry.run) {
         return;
     }
-    cell = {.member = cell.member, .run = entry.run};
-    cell.admitted = std::max(0.0, entry.admitted - entry.fresh);
-    cell.told_at = now;
+    cell = {.member = cell.member,
+            .run = entry.run,
+            .admitted = std::max(0.0, entry.admitted - entry.fresh),
+            .limit_rate = cell.limit_rate,
+            .low = cell.low,
+            .told_at = now};
+}
+
+/// Takes the limit's parameters that the entry tells; an origin tells them until it is confirmed.
+void take_limit_of(QuietCell& cell, const QuietEntry& entry) {
+    if (entry.limit_rate > 0 || entry.low > 0) {
+        cell.limit_rate = entry.limit_rate;
+        cell.low = entry.low;
+    }
 }
 
 /// Whether the entry is of a former run and came after one of the present run.
@@ -66,8 +77,7 @@ void QuietTold::advance(double shares, Instant now) {
     const double seconds = std::max(0.0, to_seconds(now - sum.at));
     double expected = 0;
     for (QuietCell& cell : cells) {
-        // Who had admitted more than this would have told, and so would have who went on for
-        // longer.
+        // Who had admitted more than this, or gone on for longer, would have told.
         const double silent = to_seconds(std::min(now - cell.told_at, kSayAgain + kFirstUse));
         const double most =
             silent_share(low, shares) + rate / (2 * shares) * silent - cell.expected;
@@ -136,9 +146,8 @@ QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instan
         return nullptr;
     }
     QuietCell* cell = obtain_cell(*told, from, now);
-    if (cell != nullptr && (entry.limit_rate > 0 || entry.low > 0)) {
-        cell->limit_rate = entry.limit_rate;
-        cell->low = entry.low;
+    if (cell != nullptr) {
+        take_limit_of(*cell, entry);
     }
     told->take_parameters(from, cell_memory(settings_), now);
     told->advance(shares_, now);
@@ -237,6 +246,8 @@ std::optional<double> QuietSums::receive_beside(MemberNumber from, const QuietEn
         return 0;
     }
     begin_run(*cell, entry, now);
+    take_limit_of(*cell, entry);
+    told->take_parameters(from, cell_memory(settings_), now);
     const double increase = std::max(0.0, entry.admitted - cell->admitted);
     cell->admitted += increase;
     cell->rate = entry.rate;

@@ -103,11 +103,11 @@ std::vector<Reporter::Opened> Reporter::open_packets(Instant now) {
 /// for that long, one of them is told before its turn.
 void Reporter::open_for_presence(std::vector<Opened>& all, Instant now) const {
     for (const Candidate& candidate : candidates_) {
-        if (candidate.need != Need::presence) {
-            continue;
-        }
         const SyncedLimit& limit = slots_[candidate.slot];
         const OwnerView& view = limit.views[candidate.view];
+        if (candidate.need >= Need::must || find_opened(all, view.owner()) != nullptr) {
+            continue;
+        }
         const auto round = rounds_.find(view.owner());
         if (round == rounds_.end()) {
             continue;
@@ -116,7 +116,7 @@ void Reporter::open_for_presence(std::vector<Opened>& all, Instant now) const {
         const Duration silence =
             std::max(view.keep_alive(settings_, limit.own.rate), interval_of(round->second.limits));
         const bool overdue = now - round->second.last >= silence;
-        if (overdue && find_opened(all, view.owner()) == nullptr) {
+        if (overdue) {
             Opened& one = all.emplace_back();
             one.owner = view.owner();
             one.limits = round->second.limits;
@@ -138,8 +138,7 @@ void Reporter::send_due(Instant now, DeltaSink& sink) {
         if (packet == nullptr) {
             continue;
         }
-        const bool shows =
-            candidate.need == Need::presence && std::exchange(packet->presence, false);
+        const bool shows = std::exchange(packet->presence, false);
         if (candidate.need < packet->least && !shows) {
             continue;
         }
@@ -175,14 +174,15 @@ void Reporter::note_rounds(const std::vector<Opened>& opened, Instant now) {
     }
 }
 
-/// Limits awake here that the owner is told of.
+/// Limits awake here that the owner is told of; of many, by a part of them.
 std::size_t Reporter::count_limits(const gossip::MemberId& owner) {
     constexpr std::size_t kMany = 256;
+    const std::size_t looks = std::min(kMany, awake_.size());
     std::size_t count = 0;
-    for (std::size_t i = 0; i < std::min(kMany, awake_.size()); ++i) {
+    for (std::size_t i = 0; i < looks; ++i) {
         count += slots_[awake_[i]].view_of(owner) != nullptr ? 1U : 0U;
     }
-    return count;
+    return looks < kMany ? count : count * awake_.size() / looks;
 }
 
 }  // namespace weir::sync

@@ -29,10 +29,11 @@ class RunNumbers {
     std::uint32_t last_;
 };
 
-/// Whether a run of the same process began before another one. A process begins at most so many
-/// runs within kLatestPacket (100,000 limits a second).
+/// Whether a run of the same process began before another one, by its number. It is wrong where the
+/// process has begun more than half of all numbers in between; whoever knows when a run began looks
+/// at that as well.
 [[nodiscard]] inline bool began_before(std::uint32_t run, std::uint32_t other) {
-    constexpr std::uint32_t kMostBetween = 1U << 20U;
+    constexpr std::uint32_t kMostBetween = kLargestIdentity / 2;
     if (run == 0 || other == 0 || run == other) {
         return false;
     }

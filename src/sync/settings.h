@@ -28,7 +28,7 @@ struct SyncSettings {
     Duration longest_interval = 400ms;
     /// An owner that is told of many limits hears of each of them in turn. For each limit it is
     /// told of the time grows by which one may not be mentioned, from its keep-alive up to
-    /// mention_limit. Packets come as often as the keep-alive says.
+    /// mention_limit. Packets come at least every keep-alive, or every interval of rounds.
     Duration mention_each = 60ms;
     Duration mention_limit = 600ms;
     /// For each so many limits that an owner is told of, an error may be once as large before it is

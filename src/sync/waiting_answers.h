@@ -17,7 +17,7 @@ namespace weir::sync {
 class WaitingAnswers {
   public:
     /// For so long an answer waits: less than an origin waits before it tells again.
-    static constexpr Duration kWait = std::chrono::milliseconds(40);
+    static constexpr Duration kWait = std::chrono::milliseconds(30);
     static constexpr std::size_t kMost = 256;
 
     /// `dropped` counts the answers that the sink refused.

@@ -57,8 +57,8 @@ TEST_CASE("each run of a process began before the next ones, also where the numb
     CHECK(around);
     CHECK_FALSE(began_before(0, 5));
     CHECK_FALSE(began_before(5, 0));
-    CHECK(began_before(5, 5 + (1U << 20U)));
-    CHECK_FALSE(began_before(5, 6 + (1U << 20U)));
+    CHECK(began_before(5, 5 + kLargestIdentity / 2));
+    CHECK_FALSE(began_before(5, 6 + kLargestIdentity / 2));
     CHECK(began_before(kLargestIdentity, 1));
 }
 

@@ -155,14 +155,22 @@ TEST_CASE_FIXTURE(Fixture, "a delta of a former run that comes late changes noth
     CHECK(limit.bucket.level == doctest::Approx(30));
     now += 9s;
     former.admitted = former.offered = 15;
+    former.run_age = 10s;
     CHECK(receive(1, former) == DeltaOutcome::old);
     present.admitted = present.offered = 21;
     CHECK(receive(1, present) == DeltaOutcome::counted);
     CHECK(limit.find(1)->counts.admitted == 21);
     CHECK(limit.find(1)->counts.run == present.run);
-    // No packet is as late as this: the origin's numbers have come around.
-    now += 11s;
+    // The origin's numbers have come around: this run began after the last word of the other one.
+    now += 1s;
+    former.run_age = 900ms;
     CHECK(receive(1, former) == DeltaOutcome::counted);
+    CHECK(limit.find(1)->counts.run == former.run);
+    // No packet is as late as this.
+    now += 11s;
+    present.run_age = 12s;
+    present.run = former.run - 1;
+    CHECK(receive(1, present) == DeltaOutcome::counted);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what was reckoned since the last word is part of the next one") {

@@ -212,6 +212,39 @@ TEST_CASE_FIXTURE(Fixture, "an entry of a former run that comes late is not take
     CHECK(level() == plus_minus(51, 0.01));
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "of an awake limit, an entry of a former run orders and counts nothing") {
+    CHECK(tell(kOther, entry(60, 60)));
+    QuietEntry present = entry(30, 30);
+    present.run = 8;
+    CHECK_FALSE(tell(kOrigin, present));
+    orders.clear();
+    QuietEntry former = entry(500, 10);
+    CHECK_FALSE(tell(kOrigin, former));
+    CHECK(ordered(kOrigin, OrderKind::wake).empty());
+    present.no_room = true;
+    CHECK(tell(kOrigin, present));
+    CHECK(level() == plus_minus(90, 0.01));
+    former.no_room = true;
+    CHECK(tell(kOrigin, former));
+    CHECK(level() == plus_minus(90, 0.01));
+}
+
+TEST_CASE_FIXTURE(Fixture, "an origin without room tells of the limit's rate only once") {
+    CHECK(tell(kOther, entry(60, 60)));
+    QuietEntry stuck = entry(10, 10);
+    stuck.no_room = true;
+    QuietSums sums(settings, statistics);
+    CHECK(sums.receive_beside(3, stuck, now) == 10);
+    stuck.limit_rate = stuck.low = 0;  // confirmed, so it is left out
+    stuck.admitted = 12;
+    stuck.untold = stuck.untold_full = stuck.fresh = 2;
+    const QuietTold* told = sums.receive(3, stuck, now);
+    REQUIRE(told != nullptr);
+    CHECK(told->low == kLow);
+    CHECK(told->rate == parameters.rate);
+}
+
 TEST_CASE_FIXTURE(Fixture, "what was heard of an awake limit is not added when it is quiet again") {
     QuietSums sums(settings, statistics);
     QuietEntry asleep = entry(500, 10);

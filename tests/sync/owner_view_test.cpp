@@ -97,6 +97,21 @@ TEST_CASE_FIXTURE(Fixture, "of many limits each is mentioned every 0.6 s, and mo
     CHECK(first_told(100) == doctest::Approx(3 * few).epsilon(0.2));
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "at a hard edge each admitted request is told, however many limits there are") {
+    const limiter::LimitParameters edge{0.1, 5, 5, -1, limiter::Law::adaptive};
+    own.rate = 0.1;
+    view.sent(own, now, 100);
+    receive(total(1, 0.3));
+    now += 10ms;
+    view.advance(edge, own, now);
+    admit(1);
+    const Thresholds of_edge = thresholds_of(settings, edge, 1, 0.3, 3, 0);
+    CHECK(view.need(settings, edge, own, of_edge, now) >= Need::must);
+    admit(2);
+    CHECK(view.need(settings, edge, own, of_edge, now) == Need::urgent);
+}
+
 TEST_CASE_FIXTURE(Fixture, "an owner is asked at once when it is met, and only once") {
     CHECK(need() >= Need::must);
     view.sent(own, now);
