@@ -21,14 +21,10 @@
 
 namespace weir::sync {
 
-/// The number of shares into which a limit is divided among this many members: the next of 1, 2, 3,
-/// 4, 6, 8, 12, 16, 24 and so on, so that most changes of membership change nothing. More shares
-/// than members make each of them smaller, so that it has to be told of sooner.
+/// The number of shares into which a limit is divided among this many members: the next power of
+/// two, so that most changes of membership change nothing.
 [[nodiscard]] inline double shares_among(std::size_t members) {
-    const std::size_t count = std::max<std::size_t>(1, members);
-    const std::size_t power = std::bit_ceil(count);
-    const std::size_t between = power / 4 * 3;
-    return static_cast<double>(count <= between ? between : power);
+    return static_cast<double>(std::bit_ceil(std::max<std::size_t>(1, members)));
 }
 
 /// Up to this level of its share an origin may say nothing.

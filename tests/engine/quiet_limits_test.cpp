@@ -347,7 +347,7 @@ TEST_CASE_FIXTURE(Origin, "the largest number of members of the last minute coun
     }
     CHECK(quiet.shares() == 2);
     quiet.set_members(9, now);
-    CHECK(quiet.shares() == 12);
+    CHECK(quiet.shares() == 16);
 }
 
 }  // namespace
