@@ -170,3 +170,18 @@ def test_completion_knows_commands_and_flags(prefix, shell, completed):
 def test_completion_of_another_shell():
     done = weir("completion", "tcsh")
     assert done.returncode == 2 and "'tcsh' must be bash, zsh or fish" in done.stderr
+
+
+@pytest.mark.parametrize("script, step", [("postinst", "configure"), ("prerm", "remove"), ("postrm", "remove")])
+def test_a_systemctl_that_fails_does_not_stop_the_scripts_of_the_package(tmp_path, script, step):
+    """As for a unit that is masked: dpkg would keep the package half installed."""
+    for name, code in (("systemctl", 1), ("systemd-sysusers", 0)):
+        (tmp_path / name).write_text(f"#!/bin/sh\nexit {code}\n")
+        (tmp_path / name).chmod(0o755)
+    source = (BUILD.parents[1] / "packaging/debian" / script).read_text()
+    text = source.replace("/run/systemd/system", str(tmp_path))
+    assert text != source
+    done = subprocess.run(["sh", "-c", text, script, step], capture_output=True, text=True, timeout=60,
+                          env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == 0
+    assert "weir: " in done.stderr
