@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import zipfile
 
 import pytest
 
@@ -89,3 +90,23 @@ def test_a_path_without_a_host_is_no_path_of_a_module(tmp_path):
 def test_the_example_asks_for_the_version_that_is_made(tmp_path):
     version = run(ROOT / "scripts" / "make-go-module", tmp_path).split()[1]
     assert f"require example.org/weir {version}\n" in (EXAMPLES / "go" / "go.mod").read_text()
+
+
+def test_a_version_that_was_made_is_not_made_again_with_other_contents(tmp_path):
+    script = ROOT / "scripts" / "make-go-module"
+    folder = tmp_path / "example.org" / "weir" / "@v"
+    folder.mkdir(parents=True)
+    (folder / "list").write_text("v0.0.1\n")
+    version = run(script, tmp_path).split()[1]
+    assert (folder / "list").read_text().split() == ["v0.0.1", version]
+    first = (folder / f"{version}.zip").read_bytes()
+    run(script, tmp_path)
+    assert (folder / "list").read_text().split() == ["v0.0.1", version]
+    with zipfile.ZipFile(folder / f"{version}.zip", "a") as archive:
+        names = archive.namelist()
+        archive.writestr("more", "x")
+    assert all(name.endswith((".go", "/go.mod")) for name in names)
+    changed = (folder / f"{version}.zip").read_bytes()
+    done = subprocess.run([script, tmp_path], capture_output=True, text=True)
+    assert done.returncode == 1 and "has other contents" in done.stderr
+    assert (folder / f"{version}.zip").read_bytes() == changed != first
