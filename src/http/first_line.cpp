@@ -5,6 +5,24 @@
 #include "http/characters.h"
 
 namespace weir::http {
+namespace {
+
+/// Leaves out what stands before the path: it may hold a name and a password.
+std::string_view without_authority(std::string_view target) {
+    const std::string_view front = target.substr(0, target.find_first_of("?#"));
+    if (front.starts_with('/')) {
+        return target;
+    }
+    const std::size_t sign = front.rfind('@');
+    const std::size_t scheme = front.find("://");
+    if (sign == std::string_view::npos && scheme == std::string_view::npos) {
+        return target;
+    }
+    const std::size_t host = sign != std::string_view::npos ? sign + 1 : scheme + 3;
+    return target.substr(std::min(target.find_first_of("/?#", host), target.size()));
+}
+
+}  // namespace
 
 FirstLine first_line_of(std::string_view buffered) {
     // Empty lines in front are skipped, as they are when a head is parsed.
@@ -16,7 +34,7 @@ FirstLine first_line_of(std::string_view buffered) {
         return {};
     }
     const std::string_view rest = line.substr(std::min(space + 1, line.size()));
-    return {method, rest.substr(0, rest.find(' '))};
+    return {method, without_authority(rest.substr(0, rest.find(' ')))};
 }
 
 }  // namespace weir::http

@@ -12,7 +12,8 @@ struct FirstLine {
 };
 
 /// Reads as far as the bytes go. Both are empty if the line does not begin with the name of a
-/// method, as when somebody speaks another protocol. The views point into `buffered`.
+/// method, as when somebody speaks another protocol. A target has no authority, which might hold a
+/// password: of "http://user:secret@host/path" it is "/path". The views point into `buffered`.
 [[nodiscard]] FirstLine first_line_of(std::string_view buffered);
 
 }  // namespace weir::http

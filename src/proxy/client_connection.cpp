@@ -267,7 +267,7 @@ void ClientConnection::log_request(Ending ending, unsigned status, Duration dura
     // Of a head that was rejected, or did not come whole, the log has what the first line says.
     const auto line = readable ? http::FirstLine{head.method_text(), head.target()}
                                : http::first_line_of(client_.in.view());
-    const auto path = line.target.substr(0, line.target.find('?'));
+    const auto path = line.target.substr(0, line.target.find_first_of("?#"));
     const auto own_id = readable ? head.fields().first(http::FieldId::x_request_id) : "";
     client_.worker.access_log()->record(
         {.method = line.method,

@@ -20,6 +20,16 @@ TEST_CASE("the first line of a request that cannot be served") {
     CHECK(read("GET  /two HTTP/1.1\r\n\r\n") == "GET|");
 }
 
+TEST_CASE("what stands before the path is left out, because it may hold a password") {
+    CHECK(read("GET http://user:secret@host/a?b HTTP/1.1\r\n") == "GET|/a?b");
+    CHECK(read("GET http://user:sec/ret@host/a HTTP/1.1\r\n") == "GET|/a");
+    CHECK(read("GET http://host/a HTTP/3.0\r\n") == "GET|/a");
+    CHECK(read("GET http://user:secret@host HTTP/1.1\r\n") == "GET|");
+    CHECK(read("GET http://user:secret@host?b HTTP/1.1\r\n") == "GET|?b");
+    CHECK(read("CONNECT user:secret@host:1 HTTP/1.1\r\n") == "CONNECT|");
+    CHECK(read("GET /users/@me HTTP/3.0\r\n") == "GET|/users/@me");
+}
+
 TEST_CASE("as far as it came") {
     CHECK(read("") == "|");
     CHECK(read("\r\n") == "|");
