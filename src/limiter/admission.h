@@ -44,6 +44,7 @@ class Admission {
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
     void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
                  bool last);
+    void add(ThreadContext& thread, const Charge& charge, Unit unit, double weight, Instant now);
     [[nodiscard]] std::uint32_t hold(const Charge& charge);
 
   private:

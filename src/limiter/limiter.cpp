@@ -198,6 +198,10 @@ void Limiter::correct(ThreadContext& thread, Charge& charge, Unit unit, double a
                       bool last) {
     parts_->admission.correct(thread, charge, unit, actual, now, last);
 }
+void Limiter::add(ThreadContext& thread, const Charge& charge, Unit unit, double weight,
+                  Instant now) {
+    parts_->admission.add(thread, charge, unit, weight, now);
+}
 std::uint32_t Limiter::hold(const Charge& charge) { return parts_->admission.hold(charge); }
 void Limiter::unhold(std::uint32_t held) {
     if (held != 0) {

@@ -132,6 +132,10 @@ class Limiter {
     /// without it more weight may follow, as in a long response.
     void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
                  bool last = true);
+    /// Charges more weight in one unit to the limits that were charged, as what passes in a tunnel.
+    /// It counts as a weight of its own: the charge does not keep it, a refund does not give it
+    /// back, and it does not update the running mean.
+    void add(ThreadContext& thread, const Charge& charge, Unit unit, double weight, Instant now);
 
     /// Keeps the instances that were charged from being dropped as idle, for a charge that may be
     /// corrected after minutes. The result is for unhold(); 0 means that there is nothing to hold.

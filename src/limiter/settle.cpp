@@ -150,4 +150,28 @@ void Admission::correct(ThreadContext& thread, Charge& charge, Unit unit, double
     }
 }
 
+void Admission::add(ThreadContext& thread, const Charge& charge, Unit unit, double weight,
+                    Instant when) {
+    store_.epochs.enter(thread.epoch);
+    const std::int64_t now = nanoseconds(when);
+    if (!(weight >= 0 && weight <= max_weight_)) {
+        thread.clamped_weights.add(1);
+        weight = weight < 0 ? 0 : max_weight_;
+    }
+    for_each_charged(
+        charge,
+        [&](const CompiledDefinition& definition) {
+            if (figure_unit(definition) == unit) {
+                thread.figures[definition.statistics].admitted.add(weight);
+            }
+        },
+        [&](std::uint32_t id, const Bucket& bucket) {
+            if (bucket.limit.unit == unit) {
+                charge_more(bucket, weight, weight, now);
+                note_pending(bucket, 0, weight, now);
+                tell_engine(thread, id, bucket);
+            }
+        });
+}
+
 }  // namespace weir::limiter

@@ -79,7 +79,8 @@ net::Task<ExchangeResult> Exchange::run() {
         co_await transfer();
         if (download_.switched()) {
             settlement_.hold();
-            Tunnel tunnel(client_, *snapshot_, upload_, download_, upstream_->stream);
+            settlement_.tunnel_begins(upload_.payload());
+            Tunnel tunnel(client_, *snapshot_, upload_, download_, settlement_, upstream_->stream);
             tunnel_ended_ = co_await tunnel.run();
             break;
         }
@@ -234,6 +235,7 @@ net::Task<void> Exchange::transfer() {
     for (int steps = 0; !finished() && !download_.switched();) {
         settlement_.hold_if_due(loop.now());
         const bool from_client = upload_.advance();
+        settlement_.request_came(upload_.payload());
         if (from_client && upload_.state() == UploadState::client_ended) {
             co_await hear_upstream_out();
         }

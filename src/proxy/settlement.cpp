@@ -15,6 +15,10 @@ Settlement::Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Judge
     if (may_correct()) {
         hold_at_ = now + kHoldAfter;
     }
+    if (client.head.body().kind == http::BodyKind::chunked) {
+        charged_request_bytes_ = 0;
+        last_request_step_ = now;
+    }
     if (!(charge.response_bytes > 0)) {
         return;
     }
@@ -54,11 +58,12 @@ void Settlement::give_back(Event event) {
     worker.mutable_counters().count(event);
     charge = {};
     charged_bytes_ = kNever;
+    charged_request_bytes_ = kNever;
 }
 
 void Settlement::correct(limiter::Unit unit, double charged, double actual, bool last) {
-    // For response bytes an equal weight counts, too: it moves the running mean.
-    if (actual == charged && unit != limiter::Unit::response_bytes) {
+    // An equal weight counts, too, where it still has to move the running mean.
+    if (actual == charged && unit != limiter::Unit::response_bytes && !request_stepped_) {
         return;
     }
     auto& worker = client_.worker;
@@ -74,10 +79,64 @@ void Settlement::step(std::uint64_t bytes) {
     if (bytes - charged_bytes_ < kStepBytes && now - last_step_ < kStepTime) {
         return;
     }
-    correct(limiter::Unit::response_bytes, static_cast<double>(charged_bytes_),
-            static_cast<double>(bytes), false);
+    if (tunnel_) {
+        add(limiter::Unit::response_bytes, bytes - charged_bytes_);
+    } else {
+        correct(limiter::Unit::response_bytes, static_cast<double>(charged_bytes_),
+                static_cast<double>(bytes), false);
+    }
     charged_bytes_ = bytes;
     last_step_ = now;
+}
+
+void Settlement::request_step(std::uint64_t bytes) {
+    const auto now = client_.worker.loop().now();
+    if (bytes - charged_request_bytes_ < kStepBytes && now - last_request_step_ < kStepTime) {
+        return;
+    }
+    if (tunnel_) {
+        add_request(bytes);
+    } else {
+        settle_request(static_cast<double>(bytes), false);
+        charged_request_bytes_ = bytes;
+        request_stepped_ = true;
+    }
+    last_request_step_ = now;
+}
+
+void Settlement::settle_request(double bytes, bool last) {
+    const auto charged = judgement_.decision.charge.weights;
+    correct(limiter::Unit::request_bytes, charged.request_bytes, bytes, last);
+    if (judgement_.cost_is_bytes) {
+        correct(limiter::Unit::cost, charged.cost, bytes, last);
+    }
+}
+
+void Settlement::add(limiter::Unit unit, std::uint64_t weight) {
+    auto& worker = client_.worker;
+    worker.limiter().add(worker.limiter_context(), judgement_.decision.charge, unit,
+                         static_cast<double>(weight), worker.loop().now());
+    worker.mutable_counters().count(Event::corrections);
+}
+
+void Settlement::add_request(std::uint64_t bytes) {
+    const auto more = bytes - charged_request_bytes_;
+    add(limiter::Unit::request_bytes, more);
+    if (judgement_.cost_is_bytes) {
+        add(limiter::Unit::cost, more);
+    }
+    charged_request_bytes_ = bytes;
+}
+
+/// The body of the request is over, so its weight is settled as that of any request.
+void Settlement::tunnel_begins(std::uint64_t request_bytes) {
+    if (!judgement_.decision.charge) {
+        return;
+    }
+    settle_request(static_cast<double>(request_bytes), true);
+    tunnel_ = true;
+    charged_request_bytes_ = request_bytes;
+    last_request_step_ = client_.worker.loop().now();
 }
 
 void Settlement::state_cost(http::ResponseHead& head) {
@@ -129,16 +188,31 @@ void Settlement::finish(bool reached_upstream, unsigned own_status, std::uint64_
     if (!charge) {
         return;
     }
-    const auto charged = charge.weights;
-    const auto request = static_cast<double>(request_bytes);
-    correct(limiter::Unit::request_bytes, charged.request_bytes, request, true);
-    if (judgement_.cost_is_bytes) {
-        correct(limiter::Unit::cost, charged.cost, request, true);
+    if (tunnel_) {
+        return finish_tunnel(request_bytes, response_bytes);
     }
+    settle_request(static_cast<double>(request_bytes), true);
     // If no limit counts response bytes, none were charged.
     if (charge.response_bytes > 0) {
         correct(limiter::Unit::response_bytes, static_cast<double>(charge.response_bytes),
                 static_cast<double>(response_bytes), true);
+    }
+}
+
+/// A tunnel moves no mean: the next requests are not charged in advance for what it carried.
+void Settlement::finish_tunnel(std::uint64_t request_bytes, std::uint64_t response_bytes) {
+    if (request_bytes > charged_request_bytes_) {
+        add_request(request_bytes);
+    }
+    if (charged_bytes_ == kNever) {
+        return;
+    }
+    if (response_bytes > charged_bytes_) {
+        add(limiter::Unit::response_bytes, response_bytes - charged_bytes_);
+    } else if (response_bytes < charged_bytes_) {
+        // Less than was charged in advance, so nothing was added.
+        correct(limiter::Unit::response_bytes, static_cast<double>(charged_bytes_),
+                static_cast<double>(response_bytes), false);
     }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Settles the charge of one admitted request: corrects it while the response's bytes pass and when
+// Settles the charge of one admitted request: corrects it while bytes of its bodies pass and when
 // the upstream states a cost, and gives it back if the response is free or the upstream was never
 // reached. A charge that may be corrected later than its instance is safe from being replaced is
 // held; whoever runs the exchange says when that is due. Not thread-safe; lives as long as its
@@ -20,7 +20,7 @@ namespace weir::proxy {
 
 class Settlement {
   public:
-    /// During a long response the charge is corrected whenever this many bytes beyond those charged
+    /// During a long body the charge is corrected whenever this many bytes beyond those charged
     /// have passed, or this time.
     static constexpr std::uint64_t kStepBytes = 64 * 1024;
     static constexpr Duration kStepTime = std::chrono::milliseconds(250);
@@ -48,6 +48,15 @@ class Settlement {
     /// Called with the head of the final response. Its status may be free; the cost that it states
     /// counts, and the field is dropped.
     void response_begins(http::ResponseHead& head);
+    /// Called with the bytes of content that have come from the client so far.
+    void request_came(std::uint64_t bytes) {
+        if (bytes > charged_request_bytes_) {
+            request_step(bytes);
+        }
+    }
+    /// The request has become a tunnel after this many bytes of content. What passes from now on is
+    /// charged step by step, each step as a weight of its own.
+    void tunnel_begins(std::uint64_t request_bytes);
     /// Called with the bytes of content that have been sent to the client so far.
     void response_sent(std::uint64_t bytes) {
         if (bytes > charged_bytes_) {
@@ -64,6 +73,11 @@ class Settlement {
 
     [[nodiscard]] bool may_correct() const;
     void step(std::uint64_t bytes);
+    void request_step(std::uint64_t bytes);
+    void settle_request(double bytes, bool last);
+    void add(limiter::Unit unit, std::uint64_t weight);
+    void add_request(std::uint64_t bytes);
+    void finish_tunnel(std::uint64_t request_bytes, std::uint64_t response_bytes);
     void correct(limiter::Unit unit, double charged, double actual, bool last);
     void state_cost(http::ResponseHead& head);
     void free_if(unsigned status);
@@ -75,6 +89,11 @@ class Settlement {
     /// The response bytes that are charged; kNever: no limit counts them.
     std::uint64_t charged_bytes_ = kNever;
     Instant last_step_{};
+    /// The request bytes that are charged; kNever: they are not charged before the end.
+    std::uint64_t charged_request_bytes_ = kNever;
+    Instant last_request_step_{};
+    bool request_stepped_ = false;
+    bool tunnel_ = false;
     Instant hold_at_ = Instant::max();
     std::uint32_t held_ = 0;
 };

@@ -38,6 +38,7 @@ net::Task<TunnelEnd> Tunnel::relay() {
     last_progress_ = loop.now();
     for (int steps = 0; !over();) {
         const bool from_client = upload_.advance();
+        settlement_.request_came(upload_.payload());
         const bool from_upstream = download_.advance(true);
         pass_ends_on();
         if (from_client || from_upstream) {

@@ -24,11 +24,12 @@ enum class TunnelEnd : std::uint8_t {
 class Tunnel {
   public:
     Tunnel(ClientSide& client, const ActiveSnapshot& snapshot, Upload& upload, Download& download,
-           net::Stream& upstream)
+           Settlement& settlement, net::Stream& upstream)
         : client_(client),
           snapshot_(snapshot),
           upload_(upload),
           download_(download),
+          settlement_(settlement),
           upstream_(upstream) {}
 
     /// Relays until the tunnel is over, and counts how it ended.
@@ -50,6 +51,7 @@ class Tunnel {
     const ActiveSnapshot& snapshot_;
     Upload& upload_;
     Download& download_;
+    Settlement& settlement_;
     net::Stream& upstream_;
     Instant last_progress_{};
     bool client_end_passed_ = false;

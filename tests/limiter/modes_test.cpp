@@ -203,6 +203,23 @@ TEST_CASE("response bytes are charged by the mean of the true weights and correc
     CHECK(fixture.check("q").charge.response_bytes == 1000 - 800.0F / 32);
 }
 
+TEST_CASE("weight that is added counts for itself, and moves neither the charge nor the mean") {
+    RateLimit limit = borders(1000, 1000, 1000);
+    limit.unit = Unit::response_bytes;
+    limit.debt = BurstSpec{BurstSpec::Kind::amount, 500};
+    Fixture fixture({quota("q", {limit})});
+    const Decision decision = fixture.check("q");
+    for (int i = 0; i < 100; ++i) {
+        fixture.limiter.add(fixture.thread, decision.charge, Unit::response_bytes, 700,
+                            fixture.now);
+    }
+    CHECK(fixture.level("q") == 1700);
+    CHECK(decision.charge.response_bytes == 1);
+    CHECK(fixture.limiter.statistics_of("q", fixture.now)->admitted == 70'001);
+    fixture.wait(2);
+    CHECK(fixture.check("q").charge.response_bytes == 1);
+}
+
 TEST_CASE("the mean follows responses longer than it, not the differences") {
     Fixture fixture({quota("q", {bytes_per_second(1e9)})});
     for (int i = 0; i < 400; ++i) {

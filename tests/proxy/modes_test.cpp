@@ -268,6 +268,20 @@ TEST_CASE("weir's own answer to a client's mistake is not free, whatever statuse
     CHECK(level(proxy) == 1);
 }
 
+TEST_CASE("request bytes in chunks are charged as they come, and the rest at the end") {
+    Fixture proxy(limited(1e9, 1s, Unit::request_bytes));
+    constexpr std::size_t kPart = 1024 * 1024;
+    auto client = proxy.connect();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n" +
+                std::string(kPart, 'x') + "\r\n");
+    CHECK(eventually([&] { return proxy.admitted("q") > 0.9 * kPart; }));
+    CHECK(proxy[Event::corrections] > 8);
+    client.send("5\r\nhello\r\n0\r\n\r\n");
+    REQUIRE(read_response(client));
+    REQUIRE(proxy.finished(1));
+    CHECK(proxy.admitted("q") == kPart + 5);
+}
+
 TEST_CASE("response bytes are charged as they flow, and what was sent when it breaks off") {
     auto options = limited(1e9, 1s, Unit::response_bytes);
     Fixture proxy(std::move(options));

@@ -115,6 +115,35 @@ TEST_CASE("limits of bytes count what passes in a tunnel") {
     }
 }
 
+TEST_CASE(
+    "what passes in a tunnel is charged while it is open, and weighs no more than its steps") {
+    using weir::limiter::Unit;
+    for (const auto unit : {Unit::request_bytes, Unit::response_bytes}) {
+        CAPTURE(static_cast<int>(unit));
+        Fixture::Options options;
+        options.quotas = {quota("q", 100'000, 600s)};
+        options.quotas[0].limits[0].unit = unit;
+        options.routing = route_all_to("q");
+        Fixture proxy(options);
+        proxy.upstream.set_script(echo);
+        auto client = proxy.connect();
+        REQUIRE(!ask_to_switch(client).empty());
+        for (int i = 0; i < 20; ++i) {
+            REQUIRE(client.send(std::string(200'000, 'x')));
+            REQUIRE(client.take(200'000));
+        }
+        CHECK(proxy[Event::tunnel_ended] == 0);
+        CHECK(eventually([&] { return proxy.get("/").status() == 429; }));
+        client.shut_down_sending();
+        client.take_all();
+        CHECK(proxy[Ending::admitted] == 1);
+        // Above high there is at most the debt or one step, which drain within half an hour.
+        const auto refused = proxy.get("/");
+        CHECK(refused.status() == 429);
+        CHECK(std::stoi(refused.field("Retry-After")) < 1800);
+    }
+}
+
 TEST_CASE("behind a switch that the upstream does not take requests are judged like any other") {
     std::atomic<bool> more_came = false;
     Fixture proxy(one_request());
