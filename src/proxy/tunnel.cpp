@@ -35,14 +35,19 @@ net::Task<TunnelEnd> Tunnel::run() {
 
 net::Task<TunnelEnd> Tunnel::relay() {
     auto& loop = client_.worker.loop();
-    last_progress_ = loop.now();
+    upload_progress_ = download_progress_ = loop.now();
     for (int steps = 0; !over();) {
         const bool from_client = upload_.advance();
         settlement_.request_came(upload_.payload());
         const bool from_upstream = download_.advance(true);
         pass_ends_on();
         if (from_client || from_upstream) {
-            last_progress_ = loop.now();
+            if (from_client) {
+                upload_progress_ = loop.now();
+            }
+            if (from_upstream) {
+                download_progress_ = loop.now();
+            }
             if (++steps % kStepsPerTurn == 0) {
                 co_await loop.next_turn();
                 if (client_.worker.aborting()) {
@@ -50,6 +55,10 @@ net::Task<TunnelEnd> Tunnel::relay() {
                 }
             }
             continue;
+        }
+        // An abort may have come while nobody waited here, also just before the switch.
+        if (client_.worker.aborting()) {
+            co_return TunnelEnd::aborted;
         }
         net::Wait wait(loop, deadline(), client_item(), upstream_item());
         client_.waiting = &wait;
@@ -65,14 +74,20 @@ net::Task<TunnelEnd> Tunnel::relay() {
     co_return end();
 }
 
-/// An end is read only when all bytes before it have been sent.
+/// An end is read only when all bytes before it have been sent. That of a side that has failed in
+/// the other direction is not passed on, since a reset follows at once: an end before it would say
+/// that all is well.
 void Tunnel::pass_ends_on() {
-    if (upload_.state() == UploadState::client_ended && !std::exchange(client_end_passed_, true)) {
+    const bool client_lost = download_.state() == DownloadState::client_failed;
+    const bool upstream_lost = upload_.state() == UploadState::upstream_failed;
+    if (upload_.state() == UploadState::client_ended && !client_lost &&
+        !std::exchange(client_end_passed_, true)) {
         upstream_.shut_down_sending();
         // The client may have closed the connection, which nothing else would show.
         client_.stream.probe_often();
     }
-    if (download_.state() == DownloadState::done && !std::exchange(upstream_end_passed_, true)) {
+    if (download_.state() == DownloadState::done && !upstream_lost &&
+        !std::exchange(upstream_end_passed_, true)) {
         client_.stream.shut_down_sending();
         upstream_.probe_often();
     }
@@ -132,14 +147,21 @@ net::Wait::Item Tunnel::upstream_item() const {
 }
 
 /// A tunnel may rest for long only while both sides can go on: a side that takes no bytes, or waits
-/// alone for an end, is given the time of any exchange.
+/// alone for an end, is given the time of any exchange. A side that takes none is not excused by
+/// bytes that it sends.
 Instant Tunnel::deadline() const {
     const auto& timeouts = snapshot_.settings.timeouts;
     const bool one_way = upload_.state() != UploadState::sending || !download_.active();
-    const bool stalled = upload_.waits_for_upstream() || download_.waits_for_client();
-    const auto idle = one_way || stalled ? std::min(timeouts.stream_idle, timeouts.tunnel_idle)
-                                         : timeouts.tunnel_idle;
-    return last_progress_ + idle;
+    const auto stall = std::min(timeouts.stream_idle, timeouts.tunnel_idle);
+    auto until =
+        std::max(upload_progress_, download_progress_) + (one_way ? stall : timeouts.tunnel_idle);
+    if (upload_.waits_for_upstream()) {
+        until = std::min(until, upload_progress_ + stall);
+    }
+    if (download_.waits_for_client()) {
+        until = std::min(until, download_progress_ + stall);
+    }
+    return until;
 }
 
 }  // namespace weir::proxy

@@ -53,7 +53,8 @@ class Tunnel {
     Download& download_;
     Settlement& settlement_;
     net::Stream& upstream_;
-    Instant last_progress_{};
+    Instant upload_progress_{};
+    Instant download_progress_{};
     bool client_end_passed_ = false;
     bool upstream_end_passed_ = false;
 };

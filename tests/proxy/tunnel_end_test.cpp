@@ -158,6 +158,24 @@ TEST_CASE("a tunnel outlives the times of requests, but not when one side takes 
     client.close();
 }
 
+TEST_CASE("a side that takes nothing is not excused by what it sends") {
+    Fixture::Options options;
+    options.snapshot.timeouts.stream_idle = 1s;
+    Fixture proxy(options);
+    proxy.upstream.set_script([&](FakeUpstream::Session& session) {
+        session.head();
+        session.send(kSwitched);
+        while (session.send(std::string(100'000, 'x'))) {
+        }
+    });
+    auto client = proxy.connect();
+    REQUIRE(!ask_to_switch(client).empty());
+    CHECK(eventually([&] {
+        client.send("x");
+        return proxy[Event::tunnel_idle_timeout] == 1;
+    }));
+}
+
 TEST_CASE("a half of a tunnel that nobody ends is closed like any exchange") {
     Fixture::Options options;
     options.snapshot.timeouts.stream_idle = 300ms;
