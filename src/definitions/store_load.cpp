@@ -303,7 +303,14 @@ bool DefinitionStore::invalid_in_place(Job& job, Instant now) {
 
 void DefinitionStore::note_refused_document(const Job& job, const DocumentReport& report) {
     const bool no_room = report.outcome == DocumentOutcome::no_room;
-    if (!job.of_peer || (!no_room && report.outcome != DocumentOutcome::invalid)) {
+    if (!no_room && report.outcome != DocumentOutcome::invalid) {
+        return;
+    }
+    const SetFile* const file = files_.find(job.key.set);
+    if (file != nullptr && file->content == job.state.content_hash) {
+        files_.note_refused(job.key.set);
+    }
+    if (!job.of_peer) {
         return;
     }
     if (refused_documents_.size() >= kMaximumSets) {
@@ -312,10 +319,6 @@ void DefinitionStore::note_refused_document(const Job& job, const DocumentReport
     refused_documents_[job.key.set] = {job.state.generation, job.state.content_hash,
                                        no_room ? std::optional(now_ + kRoomAgain) : std::nullopt};
     WEIR_ASSERT(refused_documents_.size() <= kMaximumSets);
-    const SetFile* const file = files_.find(job.key.set);
-    if (file != nullptr && file->content == job.state.content_hash) {
-        files_.note_refused(job.key.set);
-    }
 }
 
 bool DefinitionStore::refused_of_peer(std::string_view set, std::uint64_t generation,

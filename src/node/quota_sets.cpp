@@ -27,6 +27,7 @@ void QuotaSets::note(const std::string& set, const definitions::DocumentReport& 
     const std::string message =
         (file == files_.end() ? "set " + set : file->second) + ": " + report.message;
     problems_.erase(set);
+    mixed_problems_.erase(set);
     too_large_.erase(set);
     if (report.outcome == definitions::DocumentOutcome::no_room) {
         too_large_[set] = message;
@@ -113,7 +114,12 @@ SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
     }
     std::swap(files, files_);
     for (const config::QuotaSet& set : sets) {
-        note(set.name, give(set, store, now, at_once, by_hand), outcome);
+        const auto report = give(set, store, now, at_once, by_hand);
+        if (report.outcome == definitions::DocumentOutcome::invalid ||
+            report.outcome == definitions::DocumentOutcome::no_room) {
+            store.files().note_refused(set.name);  // also where it could not even be encoded
+        }
+        note(set.name, report, outcome);
     }
     for (const auto& [name, file] : files) {
         if (!files_.contains(name)) {
@@ -130,6 +136,7 @@ void QuotaSets::forget(const std::string& name, const std::string& file,
     problems_.erase(name);
     too_large_.erase(name);
     mixed_since_.erase(name);
+    mixed_problems_.erase(name);
     if (!stays) {
         return;
     }
@@ -154,6 +161,8 @@ KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documen
         if (in_force) {
             continue;
         }
+        const std::string shown =
+            one.set + (one.generation ? "#" + std::to_string(*one.generation) : "");
         if (!one.generation && of_fleet_) {
             one.generation = definitions::kUndecided;
         } else if (!one.generation) {
@@ -174,10 +183,8 @@ KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documen
         const bool used = report.outcome == DocumentOutcome::applied ||
                           report.outcome == DocumentOutcome::unchanged ||
                           report.outcome == DocumentOutcome::loading;
-        const std::string name =
-            one.set + (one.generation ? "#" + std::to_string(*one.generation) : "");
         (used ? outcome.used : outcome.not_used)
-            .push_back(used ? name : name + ": " + report.message);
+            .push_back(used ? shown : shown + ": " + report.message);
     }
     return outcome;
 }
@@ -216,7 +223,8 @@ void QuotaSets::note_mixed(const definitions::SetStatus& set,
     const bool mixed = file != nullptr && set.generation && file->content != set.content_hash &&
                        definitions::is_automatic(*set.generation) == file->generation.has_value();
     if (!mixed) {
-        if (mixed_since_.erase(set.set) > 0) {
+        mixed_since_.erase(set.set);
+        if (mixed_problems_.erase(set.set) > 0) {
             problems_.erase(set.set);
         }
         return;
@@ -225,6 +233,7 @@ void QuotaSets::note_mixed(const definitions::SetStatus& set,
     if (now - since < kFileMayCome || problems_.contains(set.set)) {
         return;
     }
+    mixed_problems_.insert(set.set);
     const std::string in_force = definitions::generation_text(set.generation);
     problems_[set.set] =
         files_[set.set] + ": generation " + in_force + " of " + set.set + " is in force, this is " +

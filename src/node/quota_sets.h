@@ -59,8 +59,9 @@ class QuotaSets {
                                     definitions::DefinitionStore& store, Instant now, bool at_once,
                                     bool by_hand = false);
     /// Gives documents that were kept on disk to the store, of sets of which none is in force.
-    /// `at_once` as above. Those without a generation count as this member's own until its files
-    /// are given again.
+    /// `at_once` as above. Those without a generation are automatic sets of the fleet, about which
+    /// nobody has decided; without a fleet they are this member's own until its files are given
+    /// again.
     [[nodiscard]] KeptOutcome apply_kept(std::vector<definitions::KeptDocument> documents,
                                          const std::string& file,
                                          definitions::DefinitionStore& store, Instant now,
@@ -100,6 +101,7 @@ class QuotaSets {
     /// Sets of which the file here has a generation and what is in force has none, or the other way
     /// round: since when.
     std::map<std::string, Instant> mixed_since_;
+    std::set<std::string> mixed_problems_;  ///< sets for which that is what problems_ says
     std::map<std::string, std::string> problems_;
     std::map<std::string, std::string> too_large_;
     std::set<std::string> in_conflict_;

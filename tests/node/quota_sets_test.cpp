@@ -190,6 +190,46 @@ TEST_CASE("a set without a generation is the fleet's: first at once, then by the
     }
 }
 
+TEST_CASE("a file that was refused does not come into force by itself, and is not voted for") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets(true);
+    CHECK(sets.apply({set_of("auto", std::nullopt, "a")}, store, kNow, true).errors.empty());
+    const std::uint64_t content = store.sets()[0].content_hash;
+    auto fresh = set_of("auto", std::nullopt, "a/b");
+    fresh.quotas[0].parent = "nobody";
+    CHECK(sets.apply({fresh}, store, kNow, true).errors.size() == 1);
+    REQUIRE(store.files().find("auto") != nullptr);
+    CHECK(store.files().find("auto")->refused);
+    CHECK(store.files().vote("auto", definitions::kUndecided) == definitions::kForInForce);
+    store.offer_file("auto", kNow);
+    CHECK(store.sets()[0].content_hash == content);
+    CHECK(sets.problems().contains("auto"));
+    // A correction is a file like any other.
+    CHECK(sets.apply({set_of("auto", std::nullopt, "c")}, store, kNow, true).errors.empty());
+    CHECK(definitions::test::in_force(store, kNow).front().name == "c");
+    CHECK(sets.problems().empty());
+}
+
+TEST_CASE("a set with a name that is refused is not voted for") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets(true);
+    const std::string name(129, 'x');
+    CHECK(sets.apply({set_of(name, std::nullopt, "a")}, store, kNow, true).errors.size() == 1);
+    CHECK(store.files().vote(name, definitions::kUndecided) == definitions::kForInForce);
+}
+
+TEST_CASE("the end of a mixture leaves other problems of the set") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets(true);
+    CHECK(sets.apply({set_of("both", 3, "a")}, store, kNow, true).errors.empty());
+    store.note_alone(false);
+    CHECK(sets.apply({set_of("both", std::nullopt, "b")}, store, kNow, true).waiting.size() == 1);
+    static_cast<void>(sets.poll(store, kNow));
+    CHECK(sets.apply({set_of("both", 2, "b")}, store, kNow, true).older.size() == 1);
+    static_cast<void>(sets.poll(store, kNow));
+    CHECK(sets.problems().contains("both"));
+}
+
 TEST_CASE("numbers and none in one set are a conflict") {
     definitions::DefinitionStore store(1);
     QuotaSets sets(true);
@@ -235,7 +275,8 @@ TEST_CASE("what was kept on disk counts as undecided in a fleet") {
     REQUIRE(before.take_known("auto", {definitions::decision_of(5), content}, kNow));
     definitions::DefinitionStore store(2);
     QuotaSets again(true);
-    CHECK(again.apply_kept(before.documents(), "kept", store, kNow, true).used.size() == 1);
+    CHECK(again.apply_kept(before.documents(), "kept", store, kNow, true).used ==
+          std::vector<std::string>{"auto"});
     REQUIRE(store.sets().size() == 1);
     CHECK(store.sets()[0].generation == definitions::kUndecided);
     CHECK(store.sets()[0].content_hash == content);
