@@ -181,7 +181,7 @@ class DefinitionExchange {
     [[nodiscard]] std::optional<std::uint64_t> own_vote(const SetStatus& set) const;
     [[nodiscard]] bool counts_here() const;
     void follow_peers(std::span<const gossip::MemberId> peers);
-    void take_files_alone(Instant now, std::span<const gossip::MemberId> peers);
+    void take_files_alone(Instant now);
     void tell_votes(Instant now, std::size_t peers, gossip::MessageSink& sink);
     void count_files(Instant now, gossip::MessageSink& sink);
     [[nodiscard]] SetVotes votes_about(const SetStatus& set, Instant now) const;
@@ -232,6 +232,7 @@ class DefinitionExchange {
     Duration agree_after_ = kAgreeAfter;
     bool old_enough_ = false;
     std::optional<Instant> born_;  // the first tick
+    bool met_peer_ = false;        // at some time since the start
     bool votes_heard_ = false;
     std::vector<gossip::MemberId> counted_peers_;  // the peers of which collectors_ are some
     std::vector<gossip::MemberId> collectors_;

@@ -89,12 +89,13 @@ void DefinitionExchange::tick_files(Instant now, std::span<const MemberId> peers
                                     MessageSink& sink) {
     born_ = born_.value_or(now);
     old_enough_ = old_enough_ || now - *born_ >= agree_after_;
-    store_.note_alone(peers.empty());
+    met_peer_ = met_peer_ || !peers.empty();
+    store_.note_alone(!met_peer_);
     if (!store_.files().any() && !votes_heard_) {
         return;
     }
     follow_peers(peers);
-    take_files_alone(now, peers);
+    take_files_alone(now);
     tell_votes(now, peers.size(), sink);
     if (now >= next_count_) {
         if (now - std::exchange(last_count_, now) > kLongestCount + kLongestCount) {
@@ -124,9 +125,10 @@ void DefinitionExchange::follow_peers(std::span<const MemberId> peers) {
     collectors_ = collectors_of(peers, self_);
 }
 
-/// Without a peer and without a decision there is nobody to agree with.
-void DefinitionExchange::take_files_alone(Instant now, std::span<const MemberId> peers) {
-    if (!peers.empty()) {
+/// Without a peer since the start and without a decision there is nobody to agree with. One that is
+/// cut off from its fleet has met it, and waits.
+void DefinitionExchange::take_files_alone(Instant now) {
+    if (met_peer_) {
         return;
     }
     for (const SetStatus& set : store_.sets()) {
@@ -167,6 +169,8 @@ void DefinitionExchange::tell_votes(Instant now, std::size_t peers, MessageSink&
     next_tell_ = now + from_seconds(to_seconds(pause) * (0.75 + random_.unit() / 2));
 }
 
+/// Where nobody has decided, what is in force may differ from sidecar to sidecar. A vote for it is
+/// then one for what its sender has, so that all that count come to the same result.
 SetVotes DefinitionExchange::votes_about(const SetStatus& set, Instant now) const {
     SetVotes votes;
     const auto add = [&](std::uint64_t vote, const MemberId& by) {
@@ -178,7 +182,10 @@ SetVotes DefinitionExchange::votes_about(const SetStatus& set, Instant now) cons
     for (const auto& [peer, said] : said_) {
         for (const PeerDefinitions::Set& one : said.sets) {
             if (one.on_disk && one.name == set.set) {
-                add(*one.on_disk, peer);
+                const bool undecided = *one.on_disk == kForInForce &&
+                                       *set.generation == kUndecided &&
+                                       one.generation == kUndecided;
+                add(undecided ? one.content : *one.on_disk, peer);
             }
         }
     }
@@ -221,7 +228,7 @@ void DefinitionExchange::count_files(Instant now, MessageSink& sink) {
 void DefinitionExchange::decide(const SetStatus& set, std::uint64_t content, const SetVotes& votes,
                                 Instant now, MessageSink& sink) {
     const bool nothing_new = content == set.content_hash && *set.generation != kUndecided;
-    const bool alone = counted_peers_.empty() && epoch_of(*set.generation) == 0;
+    const bool alone = !met_peer_ && epoch_of(*set.generation) == 0;
     if (nothing_new || alone) {
         return;
     }

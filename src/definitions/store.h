@@ -98,7 +98,7 @@ class DefinitionStore {
     /// What the files of this sidecar have. They are noted here by whoever offers them.
     [[nodiscard]] SetFiles& files() { return files_; }
     [[nodiscard]] const SetFiles& files() const { return files_; }
-    /// Notes whether there is no live peer.
+    /// Notes whether there has been no peer since the start.
     void note_alone(bool alone) { alone_ = alone; }
     /// Offers the file of this set again, which waits for the fleet.
     void offer_file(const std::string& set, Instant now);
