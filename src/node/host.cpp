@@ -32,10 +32,12 @@ std::string joined(const std::vector<std::string>& lines) {
     return text;
 }
 
-/// Whether the file of an automatic set here has another content than that in force.
+/// Whether the file of an automatic set here has another content than that in force, and this
+/// member votes for it.
 bool waits(const admin::QuotaSetFigures& set, const definitions::DefinitionStore& store) {
     const definitions::SetFile* const file = store.files().find(set.name);
-    return file != nullptr && admin::hash_text(file->content) != set.hash;
+    return file != nullptr && admin::hash_text(file->content) != set.hash &&
+           store.files().vote(set.name, definitions::kUndecided) == file->content;
 }
 
 }  // namespace
@@ -93,7 +95,10 @@ Result<void> Host::apply_first() {
 }
 
 void Host::start() {
-    node_.on_upkeep([this] { see_first_quotas(); });
+    node_.on_upkeep([this] {
+        see_first_quotas();
+        try_room_again(net::now());
+    });
     node_.on_late_outcome([this](const SetsOutcome& outcome) {
         listener_.late_outcome(outcome);
         std::vector<std::string> errors = outcome.refused;
@@ -181,6 +186,7 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
     quotas_hash_ = loaded.quotas_hash;
     if (what != Reload::quotas) {
         take_over_settings(loaded);
+        reload(Reload::quotas);  // what changed between reading and watching anew
     }
     read_own_files(what);
     std::vector<std::string> errors = outcome.errors;
@@ -188,6 +194,10 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
     if (!errors.empty()) {
         // To read older generations again changes nothing.
         quotas_hash_ = outcome.errors.empty() ? loaded.quotas_hash : 0;
+        const bool same = std::exchange(left_out_hash_, loaded.quotas_hash) == loaded.quotas_hash;
+        if (same && !by_hand && what == Reload::quotas && record_.told(what, errors)) {
+            return;
+        }
         listener_.sets_left_out(errors);
         record_.fail(Reload::quotas, std::move(errors));  // the settings are taken over
         return;
@@ -196,15 +206,15 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
         return;
     }
     listener_.reloaded(loaded.sets.size());
-    if (what != Reload::quotas) {
-        reload(Reload::quotas);  // what changed between reading and watching anew
-    }
 }
 
 /// Leaves everything as it is, because what was read has errors. The same errors are told once,
 /// unless a person asked for the reading. Quotas are not held up by bad settings: they are read
 /// alone.
 void Host::refuse(Reload what, const Loaded& loaded, bool by_hand) {
+    if (what != Reload::quotas && loaded.settings_good) {
+        watch_quotas_of(loaded.settings);
+    }
     if (loaded.unreadable) {
         (what == Reload::quotas ? quota_watch_ : settings_watch_).again();
     }
@@ -225,6 +235,35 @@ void Host::refuse(Reload what, const Loaded& loaded, bool by_hand) {
         reload(Reload::quotas);
     }
     read_own_files(what);
+}
+
+/// Good settings are held up by quotas that are bad: these are watched, too, as they may be files
+/// that the settings in force do not name.
+void Host::watch_quotas_of(const config::Settings& held_up) {
+    std::vector<std::string> paths = settings_.quotas;
+    std::copy_if(held_up.quotas.begin(), held_up.quotas.end(), std::back_inserter(paths),
+                 [&](const std::string& path) {
+                     return std::find(settings_.quotas.begin(), settings_.quotas.end(), path) ==
+                            settings_.quotas.end();
+                 });
+    if (paths != quota_watch_.watched()) {
+        quota_watch_.watch(paths);
+        reload(Reload::settings);  // what changed between reading and watching
+    }
+}
+
+/// Reads quota files again that there was no memory for, after a while: there may be some now.
+void Host::try_room_again(Instant now) {
+    if (files_too_large_.empty() && sets_too_large().empty()) {
+        room_again_.reset();
+        return;
+    }
+    room_again_ = room_again_.value_or(now + definitions::DefinitionStore::kRoomAgain);
+    if (now >= *room_again_) {
+        room_again_.reset();
+        quotas_hash_ = 0;
+        reload(quotas_hold_settings_up_ ? Reload::settings : Reload::quotas);
+    }
 }
 
 /// Keys and the admin token, when everything is asked for.

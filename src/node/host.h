@@ -25,6 +25,7 @@
 
 #include "admin/engine_quotas.h"
 #include "admin/sources.h"
+#include "base/instant.h"
 #include "base/result.h"
 #include "node/file_watch.h"
 #include "node/loader.h"
@@ -108,6 +109,9 @@ class Host {
     /// Waits for files that are being read. To be called before anything is destroyed that the
     /// listener uses.
     void join() { reloader_.join(); }
+    /// Quota files or sets that were refused because there was no memory for them are read again
+    /// after DefinitionStore::kRoomAgain. start() lets it be called regularly.
+    void try_room_again(Instant now);
 
     /// Whether the quotas of the files are still being loaded for the first time.
     [[nodiscard]] bool loading() const { return first_ != First::done; }
@@ -141,6 +145,7 @@ class Host {
     void take_over_settings(const Loaded& loaded);
     void fail_first(Reload what, std::vector<std::string> errors);
     void refuse(Reload what, const Loaded& loaded, bool by_hand);
+    void watch_quotas_of(const config::Settings& held_up);
     void read_own_files(Reload what);
     void see_first_quotas();
     void watch_settings();
@@ -170,12 +175,14 @@ class Host {
     FileWatch settings_watch_;
     std::unique_ptr<admin::EngineQuotas> quotas_;
     ReloadRecord record_;
-    std::uint64_t quotas_hash_;      ///< 0: the last reload failed, so read again
-    std::uint64_t settings_hash_;    ///< of the settings in force
-    bool reading_settings_ = false;  ///< a reading that was asked for is not over yet
+    std::uint64_t quotas_hash_;        ///< 0: the last reload failed, so read again
+    std::uint64_t left_out_hash_ = 0;  ///< of the quotas of which sets were left out last
+    std::uint64_t settings_hash_;      ///< of the settings in force
+    bool reading_settings_ = false;    ///< a reading that was asked for is not over yet
     bool quotas_hold_settings_up_ =
         false;  ///< new settings are good, the quotas read with them bad
     std::string files_too_large_;
+    std::optional<Instant> room_again_;       ///< when files without room are read again
     std::vector<std::string> after_restart_;  ///< keys whose change waits for a restart
 
     /// The last member, because its thread must end before the others are destroyed.

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "definitions/store.h"
 #include "engine/engine.h"
+#include "net/clock.h"
 #include "node/folder.h"
 
 namespace weir::node {
@@ -89,6 +91,7 @@ class Running final : public HostListener {
     std::optional<Host> host;
     Lines told;
     std::uint64_t endings = 0;
+    std::function<void()> on_settings;  ///< when settings are taken over
 
   private:
     void keys_warned(const std::string& warning) override { told.push_back("warned " + warning); }
@@ -108,6 +111,9 @@ class Running final : public HostListener {
     void late_outcome(const SetsOutcome& /*outcome*/) override {}
     void settings_taken_over(const config::Settings& /*in_force*/,
                              const std::vector<std::string>& after_restart) override {
+        if (on_settings) {
+            on_settings();
+        }
         told.emplace_back("settings");
         told.insert(told.end(), after_restart.begin(), after_restart.end());
     }
@@ -212,6 +218,63 @@ TEST_CASE("good settings that came with bad quotas take effect when these are me
     CHECK(running.host->config_figures().last_reload_successful);
 }
 
+TEST_CASE("bad quotas that only new settings name are read again when they are mended") {
+    Running running("");
+    running.start();
+    const std::string other = running.folder.write("b.yaml", "kind: Nothing\n");
+    running.folder.write("weir.yaml", "upstream: http://127.0.0.1:3000\nquotas: [" +
+                                          running.folder.path() + "/quotas.yaml, " + other + "]\n");
+    running.wait_for([&] { return !running.host->config_figures().errors.empty(); });
+    running.turn(std::chrono::milliseconds(500));
+    running.folder.write("b.yaml", quota_set("t", "[{name: b, limits: [{rate: 5r/s}]}]"));
+    running.wait_for([&] { return running.has_quota("b"); });
+    CHECK(running.host->config_figures().last_reload_successful);
+}
+
+TEST_CASE("quotas that there was no memory for are read again after a while") {
+    Running running("");
+    running.open();
+    std::uint64_t room = 0;
+    running.host->bound_memory([&room] { return std::optional(room); });
+    running.write_quotas(quota_set("s\ngeneration: 2",
+                                   "[{name: b, limits: [{rate: 5r/s}]}, "
+                                   "{name: c, limits: [{rate: 5r/s}]}]"));
+    running.reload(Reload::quotas);
+    CHECK(running.told == Lines{"left out 1"});
+    room = std::uint64_t{1} << 30U;
+    const Instant now = net::now();
+    running.host->try_room_again(now);
+    running.turn(std::chrono::milliseconds(100));
+    CHECK_FALSE(running.has_quota("b"));
+    running.host->try_room_again(now + definitions::DefinitionStore::kRoomAgain);
+    running.wait_for([&] { return running.has_quota("b"); });
+    CHECK(running.told == Lines{"left out 1", "reloaded 1"});
+}
+
+TEST_CASE("a bad file does not wait for the fleet, although the one before it did") {
+    const Folder keys;
+    Running running(sealed_with(keys.write("keys", kFirstKey)));
+    running.open();
+    const auto problem = [&] {
+        for (const auto& set : running.host->config_figures().quota_sets) {
+            if (set.name == "t") {
+                return set.problem;
+            }
+        }
+        return std::string("there is no such set");
+    };
+    running.write_quotas(quota_set("t", "[{name: b, limits: [{rate: 5r/s}]}]"));
+    running.reload(Reload::quotas);
+    CHECK(problem().empty());
+    running.host->cluster().engine().definitions().note_alone(false);
+    running.write_quotas(quota_set("t", "[{name: b, limits: [{rate: 6r/s}]}]"));
+    running.reload(Reload::quotas);
+    CHECK(problem().find("waits until more than half") != std::string::npos);
+    running.write_quotas("kind: Nothing\n");
+    running.reload(Reload::quotas);
+    CHECK(problem().empty());
+}
+
 TEST_CASE("quotas that were bad beside bad settings and are mended are no error any more") {
     Running running("");
     running.start();
@@ -268,6 +331,20 @@ TEST_CASE("settings take effect beside a quota set that is older, and that is wh
     CHECK(running.told == Lines{"settings", "left out 1"});
     CHECK(running.body_idle() == 7s);
     CHECK_FALSE(running.host->config_figures().last_reload_successful);
+}
+
+TEST_CASE("quotas that change while settings are taken over are read also beside an older set") {
+    Running running("");
+    running.open();
+    running.write_quotas(quota_set("s\ngeneration: 2", "[{name: a, limits: [{rate: 5r/s}]}]"));
+    running.reload(Reload::quotas);
+    running.write_settings("timeouts: {body_idle: 7s}\n");
+    running.write_quotas(quota_set("s\ngeneration: 1", "[{name: a, limits: [{rate: 9r/s}]}]"));
+    running.on_settings = [&] {
+        running.write_quotas(quota_set("s\ngeneration: 3", "[{name: b, limits: [{rate: 5r/s}]}]"));
+    };
+    running.reload(Reload::settings);
+    running.wait_for([&] { return running.has_quota("b"); });
 }
 
 TEST_CASE("settings from a pipe are not compared, which would wait for a writer") {
