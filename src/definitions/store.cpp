@@ -47,6 +47,9 @@ DocumentReport DefinitionStore::apply_document(FileDocument document, Instant no
     job.strict = true;
     job.by_hand = document.by_hand;
     DocumentReport started = start(std::move(job), now);
+    if (started.outcome == DocumentOutcome::pending) {
+        return judge_pending(document, std::move(started));
+    }
     if (started.outcome != DocumentOutcome::loading) {
         return started;
     }
@@ -61,6 +64,30 @@ DocumentReport DefinitionStore::apply_document(FileDocument document, Instant no
     DocumentReport report = std::move(own->second);
     reports_.erase(std::next(own).base());
     return report;
+}
+
+/// A file that waits for the fleet is judged before it is voted for: below a quota that the API has
+/// taken away nothing would be in force. Other parents may be in files that wait as well.
+DocumentReport DefinitionStore::judge_pending(const FileDocument& document,
+                                              DocumentReport pending) {
+    std::vector<DefinitionError> errors;
+    for (std::size_t i = 0; i < document.quotas.size(); ++i) {
+        const QuotaDefinition& quota = document.quotas[i];
+        if (!quota.parent || !hidden_.contains(*quota.parent) ||
+            overrides_.find(quota.name) != nullptr) {
+            continue;
+        }
+        for (DefinitionError& error : check(quota)) {
+            errors.push_back(std::move(error));
+            errors.back().index = i;
+        }
+    }
+    if (errors.empty()) {
+        return pending;
+    }
+    std::string message = describe_all(errors);
+    return refuse(
+        {DocumentOutcome::invalid, pending.in_force, std::move(errors), std::move(message)});
 }
 
 DocumentReport DefinitionStore::offer_document(EncodedDocument document, Instant now) {

@@ -238,6 +238,8 @@ class DefinitionStore {
     /// Begins to load a document. Only the members of `job` that say what it is and where it comes
     /// from are set.
     DocumentReport start(Job job, Instant now);
+    [[nodiscard]] DocumentReport judge_pending(const FileDocument& document,
+                                               DocumentReport pending);
     void note_file_content(SetState& state, std::optional<std::uint64_t> content);
     void work(std::size_t budget, Instant now);
     [[nodiscard]] bool read(Job& job, std::size_t& budget, Instant now);

@@ -210,6 +210,36 @@ TEST_CASE("a file that was refused does not come into force by itself, and is no
     CHECK(sets.problems().empty());
 }
 
+TEST_CASE("a file that waits for the fleet is judged before it is voted for") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets(true);
+    CHECK(sets.apply({set_of("auto", std::nullopt, "a")}, store, kNow, true).errors.empty());
+    REQUIRE(store.set_absent("a", {"ann", "test", std::nullopt}, kNow).has_value());
+    store.note_alone(false);
+    auto fresh = set_of("auto", std::nullopt, "a");
+    fresh.quotas.push_back(fresh.quotas[0]);
+    fresh.quotas[1].name = "a/b";
+    fresh.quotas[1].parent = "a";
+    SUBCASE("its parent was taken away by the API") {
+        const SetsOutcome outcome = sets.apply({fresh}, store, kNow, true);
+        CHECK(outcome.waiting.empty());
+        REQUIRE(outcome.errors.size() == 1);
+        CHECK(sets.problems().at("auto") == outcome.errors[0]);
+        CHECK(store.files().vote("auto", definitions::kUndecided) == definitions::kForInForce);
+    }
+    SUBCASE("its parent comes with it, or with another file") {
+        fresh.quotas[0].name = "c";
+        fresh.quotas[1].name = "c/d";
+        fresh.quotas[1].parent = "c";
+        fresh.quotas.push_back(fresh.quotas[1]);
+        fresh.quotas[2].name = "e/f";
+        fresh.quotas[2].parent = "e";
+        CHECK(sets.apply({fresh}, store, kNow, true).waiting.size() == 1);
+        CHECK(store.files().vote("auto", definitions::kUndecided) ==
+              store.files().find("auto")->content);
+    }
+}
+
 TEST_CASE("a set with a name that is refused is not voted for") {
     definitions::DefinitionStore store(1);
     QuotaSets sets(true);
