@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "net/clock.h"
 #include "node/figures.h"
+#include "node/file_stamp.h"
 
 namespace weir::node {
 namespace {
