@@ -256,7 +256,7 @@ constexpr std::array kFields = {
         WEIR_WORD(log.format, "json", "text")},
 
     SettingField{"drain.grace", "duration", "20s", "0s to 1h",
-        "After SIGTERM, for requests in flight.", false, section_needs_restart, WEIR_DURATION(drain.grace, 0s, 1h)},
+        "After SIGTERM, for requests in flight; open tunnels take all of it.", false, section_needs_restart, WEIR_DURATION(drain.grace, 0s, 1h)},
     SettingField{"drain.keep_accepting", "duration", "3s", "0s to 5m",
         "How long new connections are still accepted after a drain began.", false, section_needs_restart,
         WEIR_DURATION(drain.keep_accepting, 0s, 5min)},
