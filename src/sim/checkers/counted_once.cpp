@@ -48,8 +48,12 @@ void CountedOnce::sample(const Facts& facts, Findings& findings) {
     const std::vector<double> admitted = admitted_by_limit(facts);
     for (const ProcessFact& process : facts.running) {
         for (const OwnedFact& owned : process.owned) {
+            // Of the bucket that instances share when there are too many nobody knows the requests.
+            if (owned.limit >= admitted.size()) {
+                continue;
+            }
             check_cells(facts, process, owned, findings);
-            const double truth = owned.limit < admitted.size() ? admitted[owned.limit] : 0;
+            const double truth = admitted[owned.limit];
             const double counted =
                 owned.told[sync::WeightFate::counted] - owned.told[sync::WeightFate::drained];
             if (counted > truth * (1 + 1e-9) + kSumRounding) {
