@@ -34,7 +34,9 @@ void CountedOnce::check_cells(const Facts& facts, const ProcessFact& process,
                 where + ": a cell of run " + std::to_string(cell.run) + ", which no process began");
             continue;
         }
-        const double truth = origin->admitted[owned.limit];
+        // The bucket that instances share when there are too many is in no story.
+        const bool known = owned.limit < origin->admitted.size();
+        const double truth = known ? origin->admitted[owned.limit] : 0;
         if (cell.net() > truth + kSumRounding) {
             findings.add(name(), facts.at,
                          where + ": a cell of sidecar " + std::to_string(origin->sidecar) +
@@ -48,12 +50,8 @@ void CountedOnce::sample(const Facts& facts, Findings& findings) {
     const std::vector<double> admitted = admitted_by_limit(facts);
     for (const ProcessFact& process : facts.running) {
         for (const OwnedFact& owned : process.owned) {
-            // Of the bucket that instances share when there are too many nobody knows the requests.
-            if (owned.limit >= admitted.size()) {
-                continue;
-            }
             check_cells(facts, process, owned, findings);
-            const double truth = admitted[owned.limit];
+            const double truth = owned.limit < admitted.size() ? admitted[owned.limit] : 0;
             const double counted =
                 owned.told[sync::WeightFate::counted] - owned.told[sync::WeightFate::drained];
             if (counted > truth * (1 + 1e-9) + kSumRounding) {
