@@ -65,6 +65,17 @@ std::string quoted(const std::string& text, std::string_view quote) {
     return result + "'";
 }
 
+/// Within a loop over the words before the one at the cursor: follows them to the command that they
+/// name, ends the loop, and runs that command's case. bash and zsh read this alike.
+std::string select_command(const std::vector<Command>& commands, const std::string& cases) {
+    return "        case \"$at $word\" in\n            " + joined(quoted_paths(commands), "|") +
+           ") at=\"$at $word\" ;;\n"
+           "        esac\n"
+           "    done\n"
+           "    case \"$at\" in\n" +
+           cases + "    esac\n";
+}
+
 std::string for_bash(const std::vector<Command>& commands) {
     std::string cases;
     for (const Command& command : commands) {
@@ -79,15 +90,8 @@ std::string for_bash(const std::vector<Command>& commands) {
     return "# Completion of weir for bash, made by 'weir completion bash'.\n"
            "_weir() {\n"
            "    local current=\"${COMP_WORDS[COMP_CWORD]}\" at=weir words= word\n"
-           "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-           "        case \"$at $word\" in\n            " +
-           joined(quoted_paths(commands), "|") +
-           ") at=\"$at $word\" ;;\n"
-           "        esac\n"
-           "    done\n"
-           "    case \"$at\" in\n" +
-           cases +
-           "    esac\n"
+           "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n" +
+           select_command(commands, cases) +
            "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
            "    if [[ ${#COMPREPLY[@]} -eq 0 && \"$current\" != -* ]]; then\n"
            "        COMPREPLY=($(compgen -f -- \"$current\"))\n"
@@ -117,15 +121,8 @@ std::string for_zsh(const std::vector<Command>& commands) {
            "_weir() {\n"
            "    local at=weir word\n"
            "    local -a below flags\n"
-           "    for word in \"${(@)words[2,CURRENT-1]}\"; do\n"
-           "        case \"$at $word\" in\n            " +
-           joined(quoted_paths(commands), "|") +
-           ") at=\"$at $word\" ;;\n"
-           "        esac\n"
-           "    done\n"
-           "    case \"$at\" in\n" +
-           cases +
-           "    esac\n"
+           "    for word in \"${(@)words[2,CURRENT-1]}\"; do\n" +
+           select_command(commands, cases) +
            "    if [[ \"$PREFIX\" == -* ]]; then\n"
            "        _describe -o flag flags\n"
            "    elif (( $#below )); then\n"

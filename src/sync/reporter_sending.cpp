@@ -102,25 +102,32 @@ std::vector<Reporter::Opened> Reporter::open_packets(Instant now) {
 /// Limits of many are mentioned more seldom than an origin may be silent. Where nothing else is due
 /// for that long, one of them is told before its turn.
 void Reporter::open_for_presence(std::vector<Opened>& all, Instant now) const {
+    std::vector<std::pair<gossip::MemberId, Round>> left_alone;
+    for (const auto& [owner, round] : rounds_) {
+        // Not before what has to be told may be told.
+        if (now - round.last >= interval_of(round.limits) && find_opened(all, owner) == nullptr) {
+            left_alone.emplace_back(owner, round);
+        }
+    }
+    if (left_alone.empty()) {
+        return;  // so it is in most ticks, which then do not look at each candidate
+    }
     for (const Candidate& candidate : candidates_) {
         const SyncedLimit& limit = slots_[candidate.slot];
         const OwnerView& view = limit.views[candidate.view];
-        if (candidate.need >= Need::must || find_opened(all, view.owner()) != nullptr) {
+        const auto found =
+            std::find_if(left_alone.begin(), left_alone.end(),
+                         [&](const auto& each) { return each.first == view.owner(); });
+        if (candidate.need >= Need::must || found == left_alone.end()) {
             continue;
         }
-        const auto round = rounds_.find(view.owner());
-        if (round == rounds_.end()) {
-            continue;
-        }
-        // Not before what has to be told may be told.
-        const Duration silence =
-            std::max(view.keep_alive(settings_, limit.own.rate), interval_of(round->second.limits));
-        const bool overdue = now - round->second.last >= silence;
-        if (overdue) {
+        const Round& round = found->second;
+        if (now - round.last >= view.keep_alive(settings_, limit.own.rate)) {
             Opened& one = all.emplace_back();
-            one.owner = view.owner();
-            one.limits = round->second.limits;
+            one.owner = found->first;
+            one.limits = round.limits;
             one.presence = true;
+            left_alone.erase(found);
         }
     }
 }

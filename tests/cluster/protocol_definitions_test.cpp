@@ -101,15 +101,15 @@ TEST_CASE("digests and questions for definitions are what the page says") {
     const Records sets{
         page().sentence("Set: "),
         {{{"string name", "storage"}, {"varint generation", 300}, {"8 content hash", kOther}}}};
+    const Records with_buckets{"",
+                               {{{"1 flags (1: with buckets)", 1},
+                                 {"8 hash of the whole map", kNumber},
+                                 {"1 number of versions", 1},
+                                 {"versions", versions},
+                                 {"64 × 4 bucket hashes", ascending_bytes()}}}};
     CHECK(unlike("definition_digest", digest,
-                 {{"{1 flags (1: with buckets)",
-                   Records{"",
-                           {{{"1 flags (1: with buckets)", 1},
-                             {"8 hash of the whole map", kNumber},
-                             {"1 number of versions", 1},
-                             {"versions", versions},
-                             {"64 × 4 bucket hashes", ascending_bytes()}}}}},
-                  {"sets up to the end", sets}}) == "");
+                 {{"{1 flags (1: with buckets)", with_buckets}, {"sets up to the end", sets}}) ==
+          "");
     digest.sets.front().on_disk = kNumber;
     const Records with_file{page().sentence("Set: "),
                             {{{"string name", "storage"},
@@ -119,13 +119,7 @@ TEST_CASE("digests and questions for definitions are what the page says") {
                               {"1 its length 8", 8},
                               {"8 content on disk", kNumber}}}};
     CHECK(unlike("definition_digest", digest,
-                 {{"{1 flags (1: with buckets)",
-                   Records{"",
-                           {{{"1 flags (1: with buckets)", 1},
-                             {"8 hash of the whole map", kNumber},
-                             {"1 number of versions", 1},
-                             {"versions", versions},
-                             {"64 × 4 bucket hashes", ascending_bytes()}}}}},
+                 {{"{1 flags (1: with buckets)", with_buckets},
                   {"sets up to the end", with_file}}) == "");
     digest.sets.front().on_disk.reset();
     digest.buckets.reset();

@@ -96,14 +96,18 @@ TEST_CASE("a switch is charged as one request, whatever passes") {
     CHECK(proxy.admitted("q") == 1);
 }
 
+Fixture::Options bytes_for_ten_minutes(weir::limiter::Unit unit) {
+    Fixture::Options options;
+    options.quotas = {quota("q", 100'000, 600s)};
+    options.quotas[0].limits[0].unit = unit;
+    options.routing = route_all_to("q");
+    return options;
+}
+
 TEST_CASE("limits of bytes count what passes in a tunnel") {
     using weir::limiter::Unit;
     for (const auto unit : {Unit::request_bytes, Unit::response_bytes}) {
-        Fixture::Options options;
-        options.quotas = {quota("q", 100'000, 600s)};
-        options.quotas[0].limits[0].unit = unit;
-        options.routing = route_all_to("q");
-        Fixture proxy(options);
+        Fixture proxy(bytes_for_ten_minutes(unit));
         proxy.upstream.set_script(echo);
         auto client = proxy.connect();
         REQUIRE(!ask_to_switch(client).empty());
@@ -120,11 +124,7 @@ TEST_CASE(
     using weir::limiter::Unit;
     for (const auto unit : {Unit::request_bytes, Unit::response_bytes}) {
         CAPTURE(static_cast<int>(unit));
-        Fixture::Options options;
-        options.quotas = {quota("q", 100'000, 600s)};
-        options.quotas[0].limits[0].unit = unit;
-        options.routing = route_all_to("q");
-        Fixture proxy(options);
+        Fixture proxy(bytes_for_ten_minutes(unit));
         proxy.upstream.set_script(echo);
         auto client = proxy.connect();
         REQUIRE(!ask_to_switch(client).empty());
