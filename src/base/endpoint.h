@@ -29,4 +29,10 @@ struct Endpoint {
 /// port from 0 to 65535.
 [[nodiscard]] std::optional<Endpoint> parse_endpoint(std::string_view text);
 
+/// Reads an address alone, such as "10.1.2.3" or "2001:db8::1", without brackets and port (which is
+/// 0 then). Allocates nothing.
+[[nodiscard]] std::optional<Endpoint> parse_address(std::string_view text);
+/// Appends the address alone, in the form of RFC 5952.
+void append_address(std::string& out, const Endpoint& endpoint);
+
 }  // namespace weir

@@ -5,6 +5,7 @@
 namespace weir {
 
 static_assert(crypto_shorthash_siphash24_KEYBYTES == sizeof(HashKey::bytes));
+static_assert(crypto_generichash_BYTES_MIN <= sizeof(Digest));
 
 std::uint64_t keyed_hash(std::string_view text, const HashKey& key) {
     std::array<unsigned char, crypto_shorthash_siphash24_BYTES> out{};
@@ -16,6 +17,14 @@ std::uint64_t keyed_hash(std::string_view text, const HashKey& key) {
         value = (value << 8) | out[i];  // little-endian, as the algorithm defines it
     }
     return value;
+}
+
+Digest one_way_hash(std::string_view text) {
+    Digest digest{};
+    crypto_generichash(digest.data(), digest.size(),
+                       reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr,
+                       0);
+    return digest;
 }
 
 std::uint64_t mix(std::uint64_t value) {

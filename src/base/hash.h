@@ -16,6 +16,11 @@ struct HashKey {
 /// SipHash-2-4 of the text under the key.
 [[nodiscard]] std::uint64_t keyed_hash(std::string_view text, const HashKey& key);
 
+/// A hash from which nobody can find the text (BLAKE2b of 128 bits, RFC 7693, without a key), other
+/// than by trying all texts that it may be. Allocates nothing.
+using Digest = std::array<std::uint8_t, 16>;
+[[nodiscard]] Digest one_way_hash(std::string_view text);
+
 /// A bijective mix of 64 bits (the last step of splitmix64), which spreads identifiers evenly over
 /// a table. Not for keys that an attacker may choose.
 [[nodiscard]] std::uint64_t mix(std::uint64_t value);

@@ -106,28 +106,12 @@ std::string to_string(const UpstreamAddress& address) {
     return address.is_unix() ? "unix:" + address.path : "http://" + host_of(address);
 }
 
-bool AddressBlock::contains(const Endpoint& endpoint) const {
-    for (unsigned bit = 0; bit < prefix_bits; ++bit) {
-        const unsigned difference =
-            static_cast<unsigned>(base.address[bit / 8]) ^ endpoint.address[bit / 8];
-        if ((difference & (0x80U >> (bit % 8))) != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 bool trusts(const ServingSettings& settings, const Endpoint& client) {
     return settings.trusted_proxies && contains(*settings.trusted_proxies, client);
 }
 
 bool passes_forwarded(const ServingSettings& settings, const Endpoint& client) {
     return !settings.trusted_proxies || trusts(settings, client);
-}
-
-bool contains(std::span<const AddressBlock> blocks, const Endpoint& endpoint) {
-    return std::any_of(blocks.begin(), blocks.end(),
-                       [&](const AddressBlock& block) { return block.contains(endpoint); });
 }
 
 Result<Endpoint> parse_udp_address(std::string_view text) {

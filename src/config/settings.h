@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/address_block.h"
 #include "base/endpoint.h"
 #include "base/instant.h"
 #include "http/gate_policy.h"
@@ -55,18 +56,6 @@ struct Seed {
 
     friend bool operator==(const Seed&, const Seed&) = default;
 };
-
-/// A block of addresses, "10.0.0.0/8" or "2001:db8::/32"; a single address is a block of one.
-struct AddressBlock {
-    Endpoint base;               ///< port 0; IPv4 as ::ffff:a.b.c.d
-    unsigned prefix_bits = 128;  ///< counted in the 128 bits of `base`
-
-    [[nodiscard]] bool contains(const Endpoint& endpoint) const;
-    friend bool operator==(const AddressBlock&, const AddressBlock&) = default;
-};
-
-/// Whether one of the blocks contains the address.
-[[nodiscard]] bool contains(std::span<const AddressBlock> blocks, const Endpoint& endpoint);
 
 struct ClusterSettings {
     std::string name = "weir";  ///< datagrams of another cluster are refused

@@ -1,6 +1,6 @@
 #pragma once
-// Character classes and lists of RFC 9110, 5.6, for the sources of this module. Pure functions,
-// thread-safe.
+// Character classes and lists of RFC 9110, 5.6, for the sources of http and routing. Pure
+// functions, thread-safe.
 
 #include <array>
 #include <cstddef>

@@ -8,6 +8,7 @@
 #include "config/flag_routes.h"
 #include "node/name_globs.h"
 #include "routing/hidden_routes.h"
+#include "routing/unnamed_requests.h"
 
 namespace weir::node {
 namespace {
@@ -131,6 +132,18 @@ std::vector<RouteFinding> routes_without_requests(const routing::RoutingSettings
     return found;
 }
 
+std::vector<RouteFinding> routes_with_unnamed_requests(const config::Settings& settings) {
+    const bool trusted = settings.trusted_proxies && !settings.trusted_proxies->empty();
+    const bool known = trusted || (!settings.check && !settings.listen.is_unix());
+    std::vector<RouteFinding> found;
+    for (const routing::UnnamedRequests& one : routing::unnamed_requests(settings.routing, known)) {
+        found.push_back({one.route, "requests without " + one.without + " pass without a limit",
+                         "let the list end in a name that each request has, such as "
+                         "'anonymous'"});
+    }
+    return found;
+}
+
 void warn_about_routes(const config::Settings& settings, const std::vector<config::QuotaSet>& sets,
                        const std::string& file, config::Diagnostics& diagnostics) {
     const std::string routes_file = source_of_routes(settings, file);
@@ -157,6 +170,9 @@ void warn_about_routes(const config::Settings& settings, const std::vector<confi
         for (RouteFinding& one : routes_without_quota(routes, quotas)) {
             warn(route_place(one.route) + ".quota", std::move(one.what), std::move(one.suggestion));
         }
+    }
+    for (RouteFinding& one : routes_with_unnamed_requests(settings)) {
+        warn(route_place(one.route) + ".quota", std::move(one.what), std::move(one.suggestion));
     }
     for (RouteFinding& one : routes_without_requests(settings.routing)) {
         warn(route_place(one.route), std::move(one.what), std::move(one.suggestion));

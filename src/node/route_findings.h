@@ -35,6 +35,11 @@ struct RouteFinding {
 [[nodiscard]] std::vector<RouteFinding> routes_without_requests(
     const routing::RoutingSettings& routing);
 
+/// The routes some of whose requests pass without a limit, because each name needs something that a
+/// request may lack, such as a field.
+[[nodiscard]] std::vector<RouteFinding> routes_with_unnamed_requests(
+    const config::Settings& settings);
+
 /// Warns of all this in the settings and quota documents of a sidecar, and of settings without
 /// routes or quotas. `file` is the file with the routes. Quotas may also come from peers, so
 /// nothing is said about them when there is a cluster and no quota file.

@@ -84,6 +84,18 @@ limiter::Weights weights_of(const routing::RouteResult& route) {
     return {.requests = route.weight, .request_bytes = bytes, .cost = route.weight};
 }
 
+/// The client as routing sees it. A head that is not the client's own is that of a request about
+/// which it asks.
+routing::Client who_asks(const ClientSide& client, const http::RequestHead& head,
+                         const ActiveSnapshot& snapshot, bool trusted) {
+    const auto& proxies = snapshot.settings.trusted_proxies;
+    return {.address = client.endpoint,
+            .trusted = trusted,
+            .asks = &head != &client.head,
+            .proxies = proxies ? std::span<const AddressBlock>(*proxies)
+                               : std::span<const AddressBlock>()};
+}
+
 Routed route_now(ClientSide& client, const http::RequestHead& head, const ActiveSnapshot& snapshot,
                  bool trusted) {
     auto& worker = client.worker;
@@ -92,7 +104,8 @@ Routed route_now(ClientSide& client, const http::RequestHead& head, const Active
     if (!snapshot.settings.router) {
         return routed;  // there are no routes yet, so every request passes
     }
-    routed.route = snapshot.settings.router->route(head, trusted, worker.routing_scratch());
+    routed.route = snapshot.settings.router->route(head, who_asks(client, head, snapshot, trusted),
+                                                   worker.routing_scratch());
     if (!routed.route.names.empty()) {
         routed.first = worker.limiter().ask(worker.limiter_context(), routed.route.names.front());
     }
@@ -170,7 +183,7 @@ limiter::CheckMode check_mode(ClientSide& client, const ActiveSnapshot& snapshot
     if (!judged) {
         return usual;
     }
-    const bool believed = config::contains(snapshot.settings.judging_proxies, client.endpoint);
+    const bool believed = contains(snapshot.settings.judging_proxies, client.endpoint);
     client.worker.mutable_counters().count(believed ? Event::judged_in_front
                                                     : Event::judged_ignored);
     return believed ? limiter::CheckMode::charge_without_judging : usual;

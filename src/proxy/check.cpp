@@ -83,7 +83,7 @@ net::Task<bool> ClientConnection::serve_check() {
 
 ClientConnection::CheckAnswer ClientConnection::judge_check(bool keep_alive) {
     const auto& clients = snapshot_->settings.check_clients;
-    if (!clients.empty() && !config::contains(clients, client_.endpoint)) {
+    if (!clients.empty() && !contains(clients, client_.endpoint)) {
         return check_error(Ending::rejected_client, 403,
                            "This address is not one of check.clients.", keep_alive);
     }

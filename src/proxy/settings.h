@@ -35,7 +35,7 @@ struct Snapshot : config::ServingSettings {
     /// The upstream's name and port as a Host field has them, for requests that name no host.
     std::string upstream_host = "localhost";
     /// The clients that may use the check listener; empty: all.
-    std::vector<config::AddressBlock> check_clients{};
+    std::vector<AddressBlock> check_clients{};
 };
 
 struct ServerSettings {

@@ -50,7 +50,7 @@ class RouteCompiler {
         }
         hosts();
         if (!settings_.match.path.empty()) {
-            auto compiled = compile_path(settings_.match.path, names_);
+            auto compiled = compile_path(settings_.match.path, captures_.names);
             if (const auto* failure = std::get_if<PatternError>(&compiled)) {
                 fail("match.path", failure->column, failure->message);
             } else {
@@ -78,9 +78,9 @@ class RouteCompiler {
                 continue;
             }
             if (i == 0) {
-                names_ = own;
+                captures_.names = own;
             }
-            if (own != names_) {
+            if (own != captures_.names) {
                 fail(indexed("match.hosts", i), 1,
                      "all hosts of a route must capture the same names in the same order");
                 continue;
@@ -100,7 +100,7 @@ class RouteCompiler {
             fail("match", 0, "a preset matches by itself; only match.headers may be added");
         }
         route_.s3 = true;
-        names_ = {"bucket", "operation", "access"};
+        captures_.names = {"bucket", "operation", "access"};
         for (std::size_t i = 0; i < settings_.domains.size(); ++i) {
             const auto& domain = settings_.domains[i];
             if (const auto at = domain.find_first_of("/:{}* "); at != std::string::npos) {
@@ -118,11 +118,26 @@ class RouteCompiler {
 
     void headers() {
         for (std::size_t i = 0; i < settings_.match.headers.size(); ++i) {
-            if (!is_token(settings_.match.headers[i].name)) {
+            const auto& match = settings_.match.headers[i];
+            if (!is_token(match.name)) {
                 fail(indexed("match.headers", i), 0, "not a header name");
+                continue;
             }
+            FieldCondition condition{.name = match.name, .value = {}, .source = {}};
+            if (match.exact) {
+                auto added = captures_.add_field(match.name, match.value);
+                if (auto* failure = std::get_if<PatternError>(&added)) {
+                    fail("match.headers." + match.name, failure->column,
+                         std::move(failure->message), std::move(failure->suggestion));
+                    continue;
+                }
+                condition.source = std::get<std::optional<std::size_t>>(added);
+                if (!condition.source) {
+                    condition.value = match.value;
+                }
+            }
+            route_.headers.push_back(std::move(condition));
         }
-        route_.headers = settings_.match.headers;
     }
 
     void quotas() {
@@ -137,10 +152,9 @@ class RouteCompiler {
             fail("quota", 0, "at most " + std::to_string(kMaxQuotaNames) + " names");
         }
         for (std::size_t i = 0; i < wanted.size(); ++i) {
-            auto compiled = NameTemplate::compile(wanted[i], names_);
+            auto compiled = NameTemplate::compile(wanted[i], captures_);
             if (const auto* failure = std::get_if<PatternError>(&compiled)) {
-                fail(indexed("quota", i), failure->column, failure->message,
-                     suggested_capture(wanted[i], failure->column));
+                fail(indexed("quota", i), failure->column, failure->message, failure->suggestion);
             } else {
                 route_.quotas.push_back(std::move(std::get<NameTemplate>(compiled)));
             }
@@ -148,7 +162,7 @@ class RouteCompiler {
     }
 
     void measure_names() {
-        auto& used = route_.captures;
+        std::vector<std::size_t> used;
         for (const auto& quota : route_.quotas) {
             const auto own = quota.captures();
             used.insert(used.end(), own.begin(), own.end());
@@ -156,16 +170,18 @@ class RouteCompiler {
         }
         std::sort(used.begin(), used.end());
         used.erase(std::unique(used.begin(), used.end()), used.end());
-    }
-
-    [[nodiscard]] std::string suggested_capture(std::string_view text, std::size_t column) const {
-        if (column >= text.size()) {
-            return {};
+        route_.sources = captures_.sources();
+        for (const std::size_t capture : used) {
+            const auto source = std::find_if(
+                route_.sources.begin(), route_.sources.end(),
+                [capture](const NumberedSource& one) { return one.capture == capture; });
+            if (source == route_.sources.end()) {
+                route_.captures.push_back(capture);
+            } else {
+                route_.used_sources.push_back(
+                    static_cast<std::size_t>(source - route_.sources.begin()));
+            }
         }
-        const auto rest = text.substr(column);  // the text behind the brace
-        const std::vector<std::string_view> names(names_.begin(), names_.end());
-        const auto found = closest(rest.substr(0, rest.find('}')), names);
-        return found.empty() ? "" : "{" + std::string(found) + "}";
     }
 
     void weight() {
@@ -205,7 +221,7 @@ class RouteCompiler {
     const RouteSettings& settings_;
     std::size_t index_;
     std::vector<RouteError>& errors_;
-    CaptureNames names_;
+    RouteCaptures captures_;
     CompiledRoute route_;
 };
 

@@ -12,6 +12,7 @@
 #include "routing/escapes.h"
 #include "routing/name_template.h"
 #include "routing/pattern.h"
+#include "routing/route_captures.h"
 #include "routing/route_index.h"
 #include "routing/router.h"
 #include "routing/weight.h"
@@ -42,16 +43,26 @@ class MethodSet {
     std::vector<std::string> others_;
 };
 
+/// A condition of match.headers.
+struct FieldCondition {
+    std::string name;
+    std::optional<std::string> value;   ///< the first field of that name has exactly this value
+    std::optional<std::size_t> source;  ///< this source of the route has a value
+};
+
 struct CompiledRoute {
     bool s3 = false;
     std::vector<std::string> domains;  // in normal form
     std::vector<HostPattern> hosts;
     std::optional<PathPattern> path;
     MethodSet methods;
-    std::vector<HeaderMatch> headers;
+    std::vector<FieldCondition> headers;
     std::vector<NameTemplate> quotas;
-    std::vector<std::size_t> captures;  // indexes of the captures that the quotas' names use
-    std::size_t max_names_size = 0;     // of the names of all quotas together
+    std::vector<NumberedSource> sources;
+    // What the quotas' names use: indexes of captures of path and host, and places in `sources`.
+    std::vector<std::size_t> captures;
+    std::vector<std::size_t> used_sources;
+    std::size_t max_names_size = 0;  // of the names of all quotas together
     WeightRule weight;
     std::vector<StatusRange> refund;
     bool allow_ambiguous_path = false;
@@ -81,6 +92,7 @@ class ScratchState {
     Captures safe{};      // the same captures in the form in which names contain them
     std::string escaped;  // text of the captures that had to be escaped; never grows, because views
                           // point into it
+    std::string decoded;  // text of a source that had to be decoded
     std::vector<char> names;
     std::array<std::string_view, kMaxQuotaNames> name_views{};
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <variant>
 
 #include "http/fields.h"
@@ -61,10 +62,24 @@ bool covers_methods(const std::vector<std::string>& wide, const std::vector<std:
 
 /// Whether a request that has the fields of `narrow` has those of `wide`, too.
 bool covers_fields(const std::vector<HeaderMatch>& wide, const std::vector<HeaderMatch>& narrow) {
-    return std::all_of(wide.begin(), wide.end(), [&narrow](const HeaderMatch& wanted) {
-        return std::any_of(narrow.begin(), narrow.end(), [&wanted](const HeaderMatch& given) {
+    const auto captures = [](const HeaderMatch& match) {
+        return match.exact && match.value.find('{') != std::string::npos;
+    };
+    // Of a value with a capture only the text around it matters.
+    const auto around = [](const std::string& value) {
+        return std::pair(value.substr(0, value.find('{')), value.substr(value.find('}')));
+    };
+    const auto value_covered = [&](const HeaderMatch& wanted, const HeaderMatch& given) {
+        if (captures(wanted) != captures(given)) {
+            return false;
+        }
+        return captures(wanted) ? around(wanted.value) == around(given.value)
+                                : wanted.value == given.value;
+    };
+    return std::all_of(wide.begin(), wide.end(), [&](const HeaderMatch& wanted) {
+        return std::any_of(narrow.begin(), narrow.end(), [&](const HeaderMatch& given) {
             return http::equals_ignoring_case(given.name, wanted.name) &&
-                   (!wanted.exact || (given.exact && given.value == wanted.value));
+                   (!wanted.exact || (given.exact && value_covered(wanted, given)));
         });
     });
 }
@@ -77,7 +92,7 @@ struct BothForms {
 
 /// Whether `wide` matches every request that `narrow` matches.
 bool covers(const BothForms& wide, const BothForms& narrow) {
-    if (!covers_fields(wide.compiled.headers, narrow.compiled.headers)) {
+    if (!covers_fields(wide.settings.match.headers, narrow.settings.match.headers)) {
         return false;
     }
     if (wide.compiled.s3) {

@@ -6,20 +6,8 @@
 #include "routing/escapes.h"
 
 namespace weir::routing {
-namespace {
-
-std::string in_braces(const CaptureNames& names) {
-    std::string list;
-    for (const auto& name : names) {
-        list += (list.empty() ? "{" : ", {") + name + "}";
-    }
-    return list.empty() ? "this route captures nothing" : "this route captures " + list;
-}
-
-}  // namespace
-
 std::variant<NameTemplate, PatternError> NameTemplate::compile(std::string_view text,
-                                                               const CaptureNames& names) {
+                                                               RouteCaptures& captures) {
     NameTemplate result;
     if (text.empty()) {
         return PatternError{1, "a quota's name must not be empty"};
@@ -37,13 +25,11 @@ std::variant<NameTemplate, PatternError> NameTemplate::compile(std::string_view 
             if (end == std::string_view::npos) {
                 return PatternError{brace + 1, "'{' without '}'"};
             }
-            const auto name = text.substr(brace + 1, end - brace - 1);
-            const auto known = std::find(names.begin(), names.end(), name);
-            if (known == names.end()) {
-                return PatternError{
-                    brace + 1, "unknown capture {" + std::string(name) + "}; " + in_braces(names)};
+            const auto found = captures.find(text.substr(brace + 1, end - brace - 1), brace + 1);
+            if (const auto* failure = std::get_if<PatternError>(&found)) {
+                return *failure;
             }
-            piece.capture = static_cast<std::size_t>(known - names.begin());
+            piece.capture = std::get<std::size_t>(found);
             position = end + 1;
         }
         result.pieces_.push_back(std::move(piece));

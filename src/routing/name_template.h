@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "routing/pattern.h"
+#include "routing/route_captures.h"
 
 namespace weir::routing {
 
 class NameTemplate {
   public:
-    /// Compiles the text. Every capture must be one of `names`.
-    [[nodiscard]] static std::variant<NameTemplate, PatternError> compile(
-        std::string_view text, const CaptureNames& names);
+    /// Compiles the text. Every capture must be one of `captures`, or a source, which is added.
+    [[nodiscard]] static std::variant<NameTemplate, PatternError> compile(std::string_view text,
+                                                                          RouteCaptures& captures);
 
     /// Writes the name to `out`, at most max_size() bytes, and returns where it ends; nullptr if
     /// one of the name's captures is empty. `safe` holds the captures as append_safe() writes them.

@@ -74,7 +74,7 @@ class SegmentCompiler {
             return fail("'{' without '}'");
         }
         const auto name = text_.substr(position_ + 1, end - position_ - 1);
-        if (name.empty() || !std::all_of(name.begin(), name.end(), is_capture_character)) {
+        if (!is_capture_name(name)) {
             return fail("a capture is named by letters, digits, '_' and '-', as in {tenant}");
         }
         const auto known = std::find(names_.begin(), names_.end(), name);
@@ -102,6 +102,10 @@ class SegmentCompiler {
 };
 
 }  // namespace
+
+bool is_capture_name(std::string_view name) {
+    return !name.empty() && std::all_of(name.begin(), name.end(), is_capture_character);
+}
 
 bool SegmentPattern::match(std::string_view segment, Captures& captures) const {
     if (!fits(segment)) {

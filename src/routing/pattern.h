@@ -20,6 +20,7 @@ namespace weir::routing {
 struct PatternError {
     std::size_t column = 0;  ///< 1-based
     std::string message;
+    std::string suggestion{};  ///< the text that was probably meant; may be empty
 };
 
 inline constexpr std::size_t kMaxCaptures = 16;  ///< of one route
@@ -61,6 +62,9 @@ struct HostPattern {
     /// `host` is in normal form (append_normal_host()).
     [[nodiscard]] bool match(std::string_view host, Captures& captures) const;
 };
+
+/// Whether a capture may be called so: letters, digits, '_' and '-'.
+[[nodiscard]] bool is_capture_name(std::string_view name);
 
 /// Compile a pattern and add its captures to `names`. In a path a name that is there already is an
 /// error; in a host it is the same capture, because each of a route's hosts may define it.

@@ -15,9 +15,9 @@ namespace {
 /// Finds the route of one request.
 class Matcher {
   public:
-    Matcher(const CompiledRoutes& compiled, const http::RequestHead& head, bool client_trusted,
+    Matcher(const CompiledRoutes& compiled, const http::RequestHead& head, const Client& client,
             ScratchState& scratch)
-        : compiled_(compiled), head_(head), client_trusted_(client_trusted), scratch_(scratch) {}
+        : compiled_(compiled), head_(head), client_(client), scratch_(scratch) {}
 
     RouteResult run() {
         if (compiled_.any_host) {
@@ -57,19 +57,23 @@ class Matcher {
         return route.s3 ? matches_s3(route) : matches_pattern(route, path);
     }
 
-    [[nodiscard]] bool matches_headers(const CompiledRoute& route) const {
-        return std::all_of(route.headers.begin(), route.headers.end(), [this](const auto& wanted) {
+    bool matches_headers(const CompiledRoute& route) {
+        return std::all_of(route.headers.begin(), route.headers.end(), [&](const auto& wanted) {
+            if (wanted.source) {
+                return route.sources[*wanted.source].source.has_value(head_, client_,
+                                                                      scratch_.decoded);
+            }
             const auto index = head_.fields().find(wanted.name);
             if (index == http::Fields::kNone || !believes(head_.fields()[index].id)) {
                 return false;
             }
-            return !wanted.exact || head_.fields().value(index) == wanted.value;
+            return !wanted.value || head_.fields().value(index) == *wanted.value;
         });
     }
 
     /// What a client that is not trusted says of others decides about no route.
     [[nodiscard]] bool believes(http::FieldId field) const {
-        return client_trusted_ || (bit(field) & http::kForwardedClaims) == 0;
+        return client_.trusted || (bit(field) & http::kForwardedClaims) == 0;
     }
 
     bool matches_s3(const CompiledRoute& route) {
@@ -111,7 +115,7 @@ class Matcher {
         result.operation = !route.s3                  ? head_.method_text()
                            : s3_.operation != nullptr ? s3_.operation->name
                                                       : std::string_view();
-        const auto weighed = route.weight.weigh(head_, result.operation, client_trusted_);
+        const auto weighed = route.weight.weigh(head_, result.operation, client_.trusted);
         result.weight = weighed.weight;
         result.weight_invalid = weighed.invalid;
         result.weight_clamped = weighed.clamped;
@@ -186,6 +190,13 @@ class Matcher {
             append_safe(scratch_.escaped, value);
             scratch_.safe[i] = std::string_view(scratch_.escaped).substr(begin);
         }
+        for (const std::size_t i : route.used_sources) {
+            const auto& [capture, source] = route.sources[i];
+            const auto begin = scratch_.escaped.size();
+            const bool found = source.append(scratch_.escaped, head_, client_, scratch_.decoded);
+            scratch_.safe[capture] =
+                found ? std::string_view(scratch_.escaped).substr(begin) : std::string_view();
+        }
     }
 
     std::span<const std::string_view> names(const CompiledRoute& route) {
@@ -225,7 +236,7 @@ class Matcher {
 
     const CompiledRoutes& compiled_;
     const http::RequestHead& head_;
-    bool client_trusted_;
+    const Client& client_;
     ScratchState& scratch_;
     S3Request s3_;
 };
@@ -247,9 +258,9 @@ Router::Compiled Router::compile(const RoutingSettings& settings) {
     return std::shared_ptr<const Router>(new Router(std::move(routes)));
 }
 
-RouteResult Router::route(const http::RequestHead& head, bool client_trusted,
+RouteResult Router::route(const http::RequestHead& head, const Client& client,
                           Scratch& scratch) const {
-    return Matcher(*routes_, head, client_trusted, scratch.state()).run();
+    return Matcher(*routes_, head, client, scratch.state()).run();
 }
 
 std::vector<std::string> Router::fields_read() const {
@@ -258,10 +269,14 @@ std::vector<std::string> Router::fields_read() const {
         for (const auto& match : route.headers) {
             names.insert(match.name);
         }
+        for (const auto& [capture, source] : route.sources) {
+            names.emplace(source.field());
+        }
         if (!route.weight.field().empty()) {
             names.emplace(route.weight.field());
         }
     }
+    names.erase(std::string());
     return {names.begin(), names.end()};
 }
 

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "routing/client.h"
 #include "routing/route_settings.h"
 
 namespace weir::http {
@@ -81,13 +82,13 @@ class Router {
     using Compiled = std::variant<std::shared_ptr<const Router>, std::vector<RouteError>>;
     [[nodiscard]] static Compiled compile(const RoutingSettings& settings);
 
-    /// `head` must be complete. `client_trusted`: the client's fields are believed where they
-    /// state weights or say whose request it passes on.
-    [[nodiscard]] RouteResult route(const http::RequestHead& head, bool client_trusted,
+    /// `head` must be complete; `client` has sent it.
+    [[nodiscard]] RouteResult route(const http::RequestHead& head, const Client& client,
                                     Scratch& scratch) const;
     /// Whether a response with this status gives back the charge on this route.
     [[nodiscard]] bool refunds(std::size_t route, unsigned status) const;
-    /// The names of all request fields that routes read to match or to weigh, each once.
+    /// The names of all request fields that routes read to match, to weigh or to name quotas, each
+    /// once.
     [[nodiscard]] std::vector<std::string> fields_read() const;
 
   private:

@@ -288,6 +288,18 @@ TEST_CASE("routes") {
                 "weir.yaml:7:12: routes[1].quota: must not be empty",
                 "weir.yaml:8:21: routes[1].ambiguous_path: 'maybe' must be refuse or allow"});
     CHECK(settings_errors(kUpstream + "routes: [{quota: a, weight: -1}]\n").size() == 1);
+    CHECK(
+        settings_errors(kUpstream +
+                        "routes:\n  - match: {headers: {x-key: \"{heder:x}\"}}\n    quota: a\n") ==
+        Lines{"weir.yaml:3:31: routes[0].match.headers.x-key: {heder:x} is no name of a capture, "
+              "which has letters, digits, '_' and '-': it captures the value of this field, and "
+              "names of quotas use it, did you mean '{key}'?"});
+    const auto errors = settings_errors(
+        kUpstream + "routes:\n  - quota: [\"api/{heder:x}\", \"api/{client:v4/33}\"]\n");
+    REQUIRE(errors.size() == 2);
+    CHECK(errors[0].starts_with("weir.yaml:3:18: routes[0].quota[0]: unknown capture {heder:x}; "));
+    CHECK(errors[0].ends_with(", did you mean '{header:x}'?"));
+    CHECK(errors[1].starts_with("weir.yaml:3:43: routes[0].quota[1]: \"v4/33\" is not a prefix"));
     CHECK(settings_errors(kUpstream + "routes: [{quota: a, weight: {GET: 1e5}}]\n").size() == 1);
 }
 

@@ -44,7 +44,7 @@ std::shared_ptr<const routing::Router> make_router() {
 void check_route(const http::RequestHead& head) {
     static const auto router = make_router();
     static routing::Scratch scratch;
-    const auto result = router->route(head, true, scratch);
+    const auto result = router->route(head, {.trusted = true}, scratch);
     for (const auto name : result.names) {
         for (const char c : name) {
             WEIR_ASSERT(c > 0x20 && c < 0x7f);

@@ -52,11 +52,3 @@ def test_settings_and_quotas_that_are_not_in_this_version(folder):
 def test_commands_that_are_not_in_this_version(command):
     done = weir(command)
     assert done.returncode == 2 and "is not in this version" in done.stderr
-
-
-def test_a_quota_by_the_value_of_a_field_is_no_capture(folder):
-    # Only path and host have captures: a name with another one is an error.
-    path = folder / "weir.yaml"
-    path.write_text('upstream: a:1\nroutes: [{match: {headers: {x-key: "{key}"}}, quota: "user/{key}"}]\n')
-    done = weir("validate", "--config", path)
-    assert done.returncode == 1 and "key" in done.stderr

@@ -83,6 +83,44 @@ TEST_CASE("warnings about routes and quotas") {
     CHECK(warnings_of(settings, {"all"}).empty());
 }
 
+TEST_CASE("requests that lack what each of the route's names needs") {
+    config::Settings settings;
+    const auto without = [&settings](std::vector<std::string> names) {
+        settings.routing.routes = {charging(std::move(names))};
+        const auto found = routes_with_unnamed_requests(settings);
+        return found.empty() ? "" : found[0].what;
+    };
+    CHECK(without({"api/{header:x-key}", "api/{cookie:s}/{client}"}) ==
+          "requests without header:x-key and cookie:s pass without a limit");
+    CHECK(without({"api/{basic-user}"}) == "requests without basic-user pass without a limit");
+    CHECK(without({"api/{header:x-key}", "api/anonymous"}).empty());
+    CHECK(without({"api/{header:x-key}", "api/{client}"}).empty());
+    settings.check.emplace();
+    CHECK(without({"api/{header:x-key}", "api/{client}"}) ==
+          "requests without header:x-key and client pass without a limit");
+    settings.trusted_proxies.emplace({AddressBlock{}});
+    CHECK(without({"api/{header:x-key}", "api/{client}"}).empty());
+    settings.check.reset();
+    settings.trusted_proxies.reset();
+    settings.listen.path = "/run/weir.sock";
+    CHECK(without({"api/{client}"}) == "requests without client pass without a limit");
+    // The route matches nothing else than requests with a key.
+    settings.routing.routes = {charging({"api/{key}"})};
+    settings.routing.routes[0].match.headers = {{"x-key", true, "{key}"}};
+    CHECK(routes_with_unnamed_requests(settings).empty());
+}
+
+TEST_CASE("warnings about requests without a name") {
+    config::Settings settings;
+    settings.quotas = {"quotas.yaml"};
+    settings.routing.routes = {charging({"api/{header:x-key}"})};
+    CHECK(warnings_of(settings, {"api/{key}"}) ==
+          "weir.yaml: warning: routes[0].quota: requests without header:x-key pass without a "
+          "limit, let the list end in a name that each request has, such as 'anonymous'\n");
+    settings.routing.routes = {charging({"api/{header:x-key}", "ap/{client}"})};
+    CHECK(warnings_of(settings, {"api/{key}", "api/{client}x"}).empty());
+}
+
 TEST_CASE("nothing is said of quotas that only peers have") {
     config::Settings settings;
     settings.cluster.emplace();

@@ -25,7 +25,7 @@ Fixture::Options trusting(bool client) {
     Fixture::Options options;
     const std::uint32_t address = client ? 0x7f000001 : 0x0a000001;
     options.snapshot.trusted_proxies.emplace(
-        {weir::config::AddressBlock{.base = weir::Endpoint::v4(address, 0), .prefix_bits = 128}});
+        {weir::AddressBlock{.base = weir::Endpoint::v4(address, 0), .prefix_bits = 128}});
     return options;
 }
 

@@ -30,8 +30,8 @@ Fixture::Options limited(double amount, weir::Duration period, Unit unit = Unit:
 }
 
 Fixture::Options trusting(Fixture::Options options) {
-    options.snapshot.trusted_proxies.emplace({weir::config::AddressBlock{
-        .base = weir::Endpoint::v4(0x7f000001, 0), .prefix_bits = 128}});
+    options.snapshot.trusted_proxies.emplace(
+        {weir::AddressBlock{.base = weir::Endpoint::v4(0x7f000001, 0), .prefix_bits = 128}});
     return options;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "routing/pattern.h"
 #include "routing/routes.h"
 
 namespace weir::routing {
@@ -80,6 +81,63 @@ TEST_CASE("every kind of error") {
     CHECK(only_error(route).field == "weight.GET");
     route.weight = {WeightSource::header, 1, {}, "x y"};
     CHECK(only_error(route).field == "weight");
+}
+
+TEST_CASE("errors of sources of captures") {
+    const auto named = [](const char* name) {
+        auto route = good();
+        route.quotas = {name};
+        return only_error(route);
+    };
+    CHECK(named("a/{heder:x}").suggestion == "{header:x}");
+    CHECK(named("a/{heder:x}").column == 3);
+    CHECK(named("a/{heder:x}").message.find("{basic-user}") != std::string::npos);
+    CHECK(named("{clients}").suggestion == "{client}");
+    CHECK(named("{header}").column == 8);
+    CHECK(named("{header:}").column == 9);
+    CHECK(named("{header:a b}").message.find("\"a b\" is not a name") == 0);
+    CHECK(named("{cookie:a;b}").column == 9);
+    CHECK(named("{query:a%20b}").column == 8);
+    CHECK(named("{basic-user:x}").message == "nothing is named here; write {basic-user}");
+    CHECK(named("{client:}").message == "nothing is named here; write {client}");
+    CHECK(named("{header:x,readible}").suggestion == "readable");
+    CHECK(named("{header:x,readible}").column == 11);
+    for (const char* bad :
+         {"{client:24}", "{client:v4/0}", "{client:v4/33}", "{client:v6/129}", "{client:v5/1}",
+          "{client:v4/}", "{client:v4/8x}", "{client,readable}"}) {
+        CAPTURE(bad);
+        CHECK(named(bad).message.find("is not a prefix of addresses") != std::string::npos);
+    }
+    CHECK(named("{client:v4/24,v6/200}").column == 15);
+    auto many = good();
+    many.quotas.clear();
+    for (std::size_t i = 0; i < kMaxCaptures; ++i) {
+        many.quotas.push_back("{header:x" + std::to_string(i) + "}");
+    }
+    CHECK(only_error(many).field == "quota[15]");  // the path has a capture, too
+}
+
+TEST_CASE("errors of captures in match.headers") {
+    const auto valued = [](const char* value) {
+        auto route = good();
+        route.match.headers = {{"x-key", true, value}};
+        return only_error(route);
+    };
+    CHECK(valued("{heder:x}").field == "match.headers.x-key");
+    CHECK(valued("{heder:x}").column == 1);
+    CHECK(valued("Bearer {}").column == 8);
+    CHECK(valued("a}b").column == 2);
+    CHECK(valued("a{b").message == "'{' without '}'");
+    CHECK(valued("{a}{b}").message == "only one capture in the value of a field");
+    CHECK(valued("{tenant}").message == "{tenant} is captured twice");
+    CHECK(valued("{key,plain}").message.find("is no name of a capture") != std::string::npos);
+    auto twice = good();
+    twice.match.headers = {{"x-key", true, "{key}"}, {"x-user", true, "{key}"}};
+    CHECK(only_error(twice).field == "match.headers.x-user");
+    auto unused = good();
+    unused.match.headers = {{"x-key", true, "{key}"}};
+    unused.quotas = {"api/{kye}"};
+    CHECK(only_error(unused).suggestion == "{key}");
 }
 
 TEST_CASE("errors of presets") {

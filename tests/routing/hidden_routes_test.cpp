@@ -66,6 +66,17 @@ TEST_CASE("hosts, methods and fields must be covered, too") {
     CHECK(hides(plan, gold));
     CHECK_FALSE(hides(gold, plan));
     CHECK_FALSE(hides(plan, on_path("/x")));
+    RouteSettings key = on_path("/x");
+    key.match.headers = {{"x-plan", true, "{key}"}};
+    RouteSettings token = on_path("/x");
+    token.match.headers = {{"x-plan", true, "{token}"}};
+    RouteSettings bearer = on_path("/x");
+    bearer.match.headers = {{"x-plan", true, "Bearer {token}"}};
+    CHECK(hides(plan, key));
+    CHECK(hides(key, token));
+    CHECK_FALSE(hides(key, plan));
+    CHECK_FALSE(hides(key, gold));  // which looks at the first of several fields only
+    CHECK_FALSE(hides(bearer, token));
 }
 
 TEST_CASE("the preset s3 hides itself, and a route for everything hides it") {

@@ -224,7 +224,7 @@ TEST_CASE("a scratch can be used for one request after another") {
         const auto text = request(two ? "/1/2" : "/3");
         http::RequestHead head;
         REQUIRE(head.parse(text, {}) == http::ParseState::complete);
-        const auto result = router->route(head, false, scratch);
+        const auto result = router->route(head, {}, scratch);
         CHECK(result.names.size() == (two ? 2 : 1));
         CHECK(result.names[0] == expected);
     }

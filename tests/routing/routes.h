@@ -35,10 +35,12 @@ struct Routed {
     RouteResult result;
 
     Routed(const Router& router, std::string request, bool trusted = false)
+        : Routed(router, std::move(request), Client{.trusted = trusted}) {}
+    Routed(const Router& router, std::string request, const Client& client)
         : text(std::move(request)) {
         http::GatePolicy policy;
         REQUIRE(head.parse(text, policy) == http::ParseState::complete);
-        result = router.route(head, trusted, scratch);
+        result = router.route(head, client, scratch);
     }
 
     /// The names of the result like "a, b", or "(unrouted)" or "(ambiguous)".

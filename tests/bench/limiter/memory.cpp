@@ -72,7 +72,7 @@ void print_memory(std::size_t instances) {
         if (head.parse(text, {}) != weir::http::ParseState::complete) {
             std::abort();
         }
-        const auto route = router->route(head, false, scratch);
+        const auto route = router->route(head, {}, scratch);
         const LeafId leaf = find_routed(limiter, thread, route, now);
         (void)limiter.check(thread, leaf, {}, now, weir::limiter::CheckMode::charge);
         limiter.quiescent(thread);

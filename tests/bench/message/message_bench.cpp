@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/endpoint.h"
 #include "base/random.h"
 #include "http/answer.h"
 #include "http/forwarded_head.h"
@@ -119,6 +120,15 @@ std::shared_ptr<const routing::Router> host_router(std::size_t count) {
     return compile(settings);
 }
 
+/// A route whose name has this capture.
+std::shared_ptr<const routing::Router> key_router(const std::string& capture) {
+    routing::RoutingSettings settings;
+    settings.routes.resize(1);
+    settings.routes[0].match.path = "/api/**";
+    settings.routes[0].quotas = {"api/" + capture};
+    return compile(settings);
+}
+
 [[gnu::noinline]] void parse_once(http::RequestHead& head, std::string_view text,
                                   const http::GatePolicy& policy) {
     head.reset();
@@ -129,7 +139,8 @@ std::shared_ptr<const routing::Router> host_router(std::size_t count) {
 
 [[gnu::noinline]] void route_once(const routing::Router& router, const http::RequestHead& head,
                                   routing::Scratch& scratch) {
-    const auto result = router.route(head, false, scratch);
+    const routing::Client client{.address = Endpoint::v4(0x0a141e28, 1)};
+    const auto result = router.route(head, client, scratch);
     if (result.outcome != routing::Outcome::routed) {
         std::abort();
     }
@@ -232,6 +243,13 @@ BENCHMARK_CAPTURE(route, s3_get, "get_object", s3_router())->Iterations(kIterati
 BENCHMARK_CAPTURE(route, one_path, "small", path_router(1))->Iterations(kIterations);
 BENCHMARK_CAPTURE(route, last_of_300_paths, "small", path_router(300))->Iterations(kIterations);
 BENCHMARK_CAPTURE(route, last_of_300_hosts, "small", host_router(300))->Iterations(kIterations);
+BENCHMARK_CAPTURE(route, no_capture, "small", key_router("all"))->Iterations(kIterations);
+BENCHMARK_CAPTURE(route, header, "small", key_router("{header:accept-language}"))
+    ->Iterations(kIterations);
+BENCHMARK_CAPTURE(route, readable_header, "small", key_router("{header:accept-language,readable}"))
+    ->Iterations(kIterations);
+BENCHMARK_CAPTURE(route, cookie, "small", key_router("{cookie:session}"))->Iterations(kIterations);
+BENCHMARK_CAPTURE(route, client, "small", key_router("{client}"))->Iterations(kIterations);
 BENCHMARK_CAPTURE(forward, small, "small")->Iterations(kIterations);
 BENCHMARK_CAPTURE(forward, signed, "signed")->Iterations(kIterations);
 BENCHMARK(parse_answer)->Iterations(kIterations);

@@ -1,0 +1,24 @@
+#pragma once
+// Finds routes some of whose requests pass without a limit, because each of the route's names needs
+// something that a request may lack, such as a field. Pure functions, thread-safe.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "routing/route_settings.h"
+
+namespace weir::routing {
+
+struct UnnamedRequests {
+    std::size_t route = 0;  ///< index of the route
+    std::string without;    ///< what a request lacks whose names are all left out: "header:x-key"
+    friend bool operator==(const UnnamedRequests&, const UnnamedRequests&) = default;
+};
+
+/// These routes, in their order; none if the settings have errors. `addresses_known`: each request
+/// has the address of a client.
+[[nodiscard]] std::vector<UnnamedRequests> unnamed_requests(const RoutingSettings& settings,
+                                                            bool addresses_known);
+
+}  // namespace weir::routing
