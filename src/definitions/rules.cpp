@@ -28,7 +28,10 @@ using limiter::TemplateIndex;
 std::string shape(const NamePattern& pattern) {
     std::string text;
     for (const limiter::Segment& segment : pattern.segments()) {
-        text += '/' + segment.prefix + (segment.literal ? "" : "{}") + segment.suffix;
+        const std::string_view capture = segment.catch_all ? "{**}" : "{}";
+        text += '/' + segment.prefix;
+        text += segment.literal ? "" : capture;
+        text += segment.suffix;
     }
     return text;
 }
@@ -207,8 +210,16 @@ class Validator {
                      text.empty() ? "is empty" : pattern.error().message);
             return std::nullopt;
         }
+        if (pattern->has_catch_all()) {
+            complain(i, std::string(kParentField),
+                     "has a catch-all: a parent is made of the captures before it");
+            return std::nullopt;
+        }
         if (patterns_[i]) {
-            const auto own = patterns_[i]->capture_names();
+            auto own = patterns_[i]->capture_names();
+            if (patterns_[i]->has_catch_all()) {
+                own.pop_back();
+            }
             for (const std::string_view capture : pattern->capture_names()) {
                 if (std::find(own.begin(), own.end(), capture) != own.end()) {
                     continue;

@@ -1,6 +1,7 @@
 #include "limiter/name_pattern.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -29,7 +30,14 @@ Result<Segment> parse_segment(std::string_view text) {
     if (rest.find_first_of("{}") != std::string_view::npos) {
         return error(ErrorCode::invalid_argument, "more than one capture between two slashes");
     }
-    const std::string_view name = text.substr(open + 1, close - open - 1);
+    constexpr std::string_view kCatchAll = "**";
+    std::string_view name = text.substr(open + 1, close - open - 1);
+    segment.catch_all = name.ends_with(kCatchAll);
+    name.remove_suffix(segment.catch_all ? kCatchAll.size() : 0);
+    if (segment.catch_all && (open != 0 || !rest.empty())) {
+        return error(ErrorCode::invalid_argument,
+                     "a catch-all like {rest**} stands alone behind the last slash");
+    }
     if (!is_capture_name(name)) {
         return error(ErrorCode::invalid_argument,
                      "a capture's name has letters, digits, '_' and '-' only");
@@ -62,6 +70,10 @@ Result<NamePattern> NamePattern::parse(std::string_view text) {
         Result<Segment> parsed = parse_segment(segment);
         if (!parsed) {
             return parsed.error();
+        }
+        if (parsed->catch_all && more) {
+            return error(ErrorCode::invalid_argument,
+                         "a catch-all like {rest**} stands at the end of the name");
         }
         pattern.segments_.push_back(std::move(*parsed));
     }
@@ -97,7 +109,12 @@ std::optional<NamedCaptures> NamePattern::match(std::string_view name) const {
             return std::nullopt;
         }
         std::string_view text;
-        more = next_segment(name, text);
+        if (segment.catch_all) {
+            text = std::exchange(name, {});
+            more = false;
+        } else {
+            more = next_segment(name, text);
+        }
         const auto value = segment.match(text);
         if (!value) {
             return std::nullopt;

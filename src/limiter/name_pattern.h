@@ -1,7 +1,8 @@
 #pragma once
 // A quota name as a pattern: segments between slashes, each a literal or a literal prefix, one
-// capture and a literal suffix. A capture matches any non-empty text without '/'.
-// Immutable after parse(); thread-safe.
+// capture and a literal suffix. A capture matches any non-empty text without '/'. At the end of a
+// name may stand a catch-all such as "{rest**}", which matches any non-empty text, slashes
+// included. Immutable after parse(); thread-safe.
 
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@ struct Segment {
     std::string capture;
     std::string suffix;
     bool literal = true;
+    bool catch_all = false;  // the last segment; it stands for one segment or more
 
     /// The text that the capture matches; for a literal that matches, an empty text. Nothing if the
     /// segment does not match.
@@ -34,6 +36,7 @@ class NamePattern {
 
     [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
     [[nodiscard]] bool has_captures() const;
+    [[nodiscard]] bool has_catch_all() const { return segments_.back().catch_all; }
     [[nodiscard]] std::vector<std::string_view> capture_names() const;
     /// The captures if the name matches, else nothing. They point into this pattern and into
     /// `name`.

@@ -40,17 +40,21 @@ std::uint32_t TemplateIndex::child(std::uint32_t node, const Segment& segment) {
 void TemplateIndex::add(const NamePattern& pattern, std::uint32_t value) {
     std::uint32_t node = 0;
     Literalness literalness;
+    literalness.bounded = !pattern.has_catch_all();
     std::uint32_t bit = std::uint32_t{1} << 31;
     for (const Segment& segment : pattern.segments()) {
+        if (segment.catch_all) {
+            break;
+        }
         node = child(node, segment);
         literalness.segments += segment.literal ? 1 : 0;
         literalness.bytes += static_cast<std::uint32_t>(segment.literal_bytes());
         literalness.early |= segment.literal ? bit : 0;
         bit >>= 1;
+        ++literalness.depth;
     }
-    WEIR_ASSERT(node != 0);  // a pattern has at least one segment
-    nodes_[node].value = value;
-    nodes_[node].literalness = literalness;
+    Node& last = nodes_[node];
+    (literalness.bounded ? last.here : last.catch_all) = {value, literalness};
 }
 
 void TemplateIndex::explore(std::uint32_t node, std::string_view rest, bool more,
@@ -58,10 +62,10 @@ void TemplateIndex::explore(std::uint32_t node, std::string_view rest, bool more
     WEIR_ASSERT(node < nodes_.size());
     const Node& here = nodes_[node];
     if (!more) {
-        if (here.value && (!best.value || here.literalness > best.literalness)) {
-            best = {here.value, here.literalness};
-        }
-        return;
+        return best.offer(here.here);
+    }
+    if (!rest.empty()) {
+        best.offer(here.catch_all);
     }
     std::string_view segment;
     more = next_segment(rest, segment);

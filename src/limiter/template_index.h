@@ -2,8 +2,9 @@
 // Finds the template that a name falls under. The templates form a trie of segments, which is
 // searched along every path that the name fits. Of all templates that match, the most literal one
 // wins: the one with more literal segments, then with more literal bytes, then with its literal
-// segments earlier. One thread builds the index; after that it is immutable and any thread may read
-// it.
+// segments earlier. Any template without a catch-all wins over those with one, and of two with one
+// that are as literal as each other the one with more segments. One thread builds the index; after
+// that it is immutable and any thread may read it.
 
 #include <cstdint>
 #include <map>
@@ -25,9 +26,11 @@ class TemplateIndex {
   private:
     /// How literal a template is. Compared member by member; the larger one wins.
     struct Literalness {
+        bool bounded = false;  // it has no catch-all
         std::uint32_t segments = 0;
         std::uint32_t bytes = 0;
         std::uint32_t early = 0;  // bit 31 - i: segment i is literal
+        std::uint32_t depth = 0;  // segments before a catch-all
         friend auto operator<=>(const Literalness&, const Literalness&) = default;
     };
     /// The text before a capture and the text behind it.
@@ -46,15 +49,20 @@ class TemplateIndex {
         std::size_t suffix_size;
         std::map<Edges, std::uint32_t, EdgesLess> nodes;
     };
-    struct Node {
-        std::map<std::string, std::uint32_t, std::less<>> literals;
-        std::vector<CaptureGroup> capture_groups;
-        std::optional<std::uint32_t> value;
-        Literalness literalness;
-    };
     struct Best {
         std::optional<std::uint32_t> value;
         Literalness literalness;
+        void offer(const Best& other) {
+            if (other.value && (!value || other.literalness > literalness)) {
+                *this = other;
+            }
+        }
+    };
+    struct Node {
+        std::map<std::string, std::uint32_t, std::less<>> literals;
+        std::vector<CaptureGroup> capture_groups;
+        Best here;       // the template that ends here
+        Best catch_all;  // the one that goes on with a catch-all
     };
 
     std::uint32_t child(std::uint32_t node, const Segment& segment);

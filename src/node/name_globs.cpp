@@ -7,12 +7,20 @@
 namespace weir::node {
 namespace {
 
-constexpr char kAny = '\1';   // one character of a segment; names have no control characters
-constexpr char kMany = '\2';  // any number of them
+constexpr char kAny = '\1';       // one character of a segment; names have no control characters
+constexpr char kMany = '\2';      // any number of them
+constexpr char kAnyAtAll = '\3';  // the same two with slashes, for a catch-all
+constexpr char kManyAtAll = '\4';
 
 bool same_character(char left, char right) {
-    return left == right || (left == kAny && right != '/') || (right == kAny && left != '/');
+    return left == right || left == kAnyAtAll || right == kAnyAtAll ||
+           (left == kAny && right != '/') || (right == kAny && left != '/');
 }
+
+bool is_many(char c) { return c == kMany || c == kManyAtAll; }
+
+/// Whether a wildcard for many characters stands for this one, too.
+bool takes(char many, char c) { return many == kManyAtAll || c != '/'; }
 
 }  // namespace
 
@@ -25,14 +33,18 @@ std::string to_glob(std::string_view text) {
         if (open == std::string_view::npos || close == std::string_view::npos) {
             break;
         }
-        glob += {kAny, kMany};
+        const bool catch_all = text.substr(0, close).ends_with("**");
+        glob += catch_all ? kAnyAtAll : kAny;
+        glob += catch_all ? kManyAtAll : kMany;
         text.remove_prefix(close + 1);
     }
     return glob;
 }
 
 bool can_meet(std::string_view left, std::string_view right) {
-    const std::size_t plain = std::min(left.find(kAny), right.find(kAny));
+    constexpr std::string_view kWildcards = "\1\3";
+    const std::size_t plain =
+        std::min(left.find_first_of(kWildcards), right.find_first_of(kWildcards));
     if (left.substr(0, plain) != right.substr(0, plain)) {
         return false;
     }
@@ -43,10 +55,10 @@ bool can_meet(std::string_view left, std::string_view right) {
             const bool more_left = i < left.size();
             const bool more_right = j < right.size();
             bool meet = !more_left && !more_right;
-            if (more_left && left[i] == kMany) {
-                meet = next[j] || (more_right && right[j] != '/' && row[j + 1]);
-            } else if (more_right && right[j] == kMany) {
-                meet = row[j + 1] || (more_left && left[i] != '/' && next[j]);
+            if (more_left && is_many(left[i])) {
+                meet = next[j] || (more_right && takes(left[i], right[j]) && row[j + 1]);
+            } else if (more_right && is_many(right[j])) {
+                meet = row[j + 1] || (more_left && takes(right[j], left[i]) && next[j]);
             } else if (more_left && more_right) {
                 meet = same_character(left[i], right[j]) && next[j + 1];
             }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <unordered_set>
 
 #include "base/closest.h"
@@ -75,6 +76,14 @@ std::string advice_on_routes(const std::vector<config::QuotaSet>& sets) {
         "say which requests are charged to which quota, as docs/routing.md shows";
     const std::string root(only_root(sets));
     return root.empty() ? advice : advice + ", or all of them to one: --route '/**=" + root + "'";
+}
+
+/// What stands before a '*' that is the whole last segment of a name, as people write it who mean a
+/// catch-all. Nothing if there is no such '*'.
+std::optional<std::string_view> before_star(std::string_view name) {
+    const auto segment = name.rfind('/') + 1;  // 0 if there is no slash
+    const auto last = name.substr(segment);
+    return last == "*" || last == "**" ? std::optional(name.substr(0, segment)) : std::nullopt;
 }
 
 /// Where the routes were given: by a flag or variable, or in `file`.
@@ -160,6 +169,13 @@ void warn_about_routes(const config::Settings& settings, const std::vector<confi
     for (const config::QuotaSet& set : sets) {
         for (const limiter::QuotaDefinition& quota : set.quotas) {
             quotas.push_back(quota.name);
+        }
+    }
+    for (const std::string_view name : quotas) {
+        if (const auto before = before_star(name)) {
+            warn("quotas",
+                 "the '*' in the name '" + std::string(name) + "' is a letter like others",
+                 "for all names write '" + std::string(*before) + "{rest**}'");
         }
     }
     const bool from_peers = settings.quotas.empty() && settings.cluster;

@@ -106,6 +106,25 @@ TEST_CASE("captures of the parent must be the child's") {
     CHECK(validate(std::vector{quota("a/{x}", {}), quota("a/{y}/b", {}, "a/{y}")}).count() == 0);
 }
 
+TEST_CASE("the parent of a catch-all is made of the captures before it") {
+    const auto all = [](const char* parent) {
+        return validate(std::vector{quota("a", {}), quota("a/{x}", {}),
+                                    quota("a/{x}/{rest**}", {}, parent)})
+            .listed();
+    };
+    CHECK(all("a").empty());
+    CHECK(all("a/{x}").empty());
+    REQUIRE(all("a/{rest**}").size() == 1);
+    CHECK(all("a/{rest**}")[0].message ==
+          "has a catch-all: a parent is made of the captures before it");
+    REQUIRE(all("a/{rest}").size() == 1);
+    CHECK(all("a/{rest}")[0].message == "{rest} is not a capture of this quota");
+    CHECK(validate(std::vector{quota("a/{x**}", {}), quota("a/{y**}", {})}).count() == 1);
+    CHECK(validate(std::vector{quota("a/{x**}", {}), quota("a/{y}", {})}).count() == 0);
+    // Its parent would fall under itself.
+    CHECK(validate(std::vector{quota("a/{x**}", {}, "a/b")}).count() == 1);
+}
+
 TEST_CASE("templates that match the same names collide; cycles and depth are found") {
     CHECK(validate(std::vector{quota("a/{x}", {}), quota("a/{y}", {})}).count() == 1);
     CHECK(validate(std::vector{quota("a", {}, "b"), quota("b", {}, "a")}).count() == 2);

@@ -30,8 +30,49 @@ TEST_CASE("a pattern matches segment by segment") {
     CHECK(inner.expand(NamedCaptures{{"id", "7"}}) == "user-7.v1");
 }
 
+TEST_CASE("a catch-all matches across slashes") {
+    const NamePattern all = pattern("s3/{bucket}/{rest**}");
+    CHECK(all.has_catch_all());
+    const auto captures = all.match("s3/b1/a/b/c");
+    REQUIRE(captures);
+    REQUIRE(captures->size() == 2);
+    CHECK((*captures)[1].first == "rest");
+    CHECK((*captures)[1].second == "a/b/c");
+    CHECK(all.match("s3/b1/a"));
+    CHECK(all.match("s3/b1/a/"));
+    CHECK_FALSE(all.match("s3/b1"));
+    CHECK_FALSE(all.match("s3/b1/"));
+    CHECK_FALSE(all.match("s3//a"));
+    CHECK_FALSE(all.match("s4/b1/a"));
+    CHECK(pattern("{all**}").match("a/b"));
+    CHECK_FALSE(pattern("{all**}").match(""));
+    CHECK(all.expand(*captures) == "s3/b1/a/b/c");
+    CHECK_FALSE(pattern("s3/{bucket}").has_catch_all());
+}
+
+TEST_CASE("a catch-all is the lowest in rank") {
+    TemplateIndex index;
+    index.add(pattern("{all**}"), 1);
+    index.add(pattern("s3/{rest**}"), 2);
+    index.add(pattern("s3/{bucket}/log/{rest**}"), 3);
+    index.add(pattern("{a}/{b}/{c}"), 4);
+    index.add(pattern("s3/{bucket}/{rest**}"), 5);
+    CHECK(index.find("x") == 1);
+    CHECK(index.find("x/y") == 1);
+    CHECK(index.find("s3") == 1);
+    CHECK(index.find("s3/b") == 2);
+    CHECK(index.find("s3/b/log/a/b") == 3);
+    CHECK(index.find("s3/b/log") == 4);  // any other template beats every catch-all
+    CHECK(index.find("x/y/z") == 4);
+    CHECK(index.find("s3/b/c/d") == 5);  // of two as literal as each other the longer one
+    CHECK(index.find("x/y/z/") == 1);
+    CHECK_FALSE(index.find(""));
+}
+
 TEST_CASE("bad patterns are refused with a reason") {
-    for (const char* text : {"a/{", "a/}", "a/}{", "a/{}", "a/{x}{y}", "a/{x y}", "{x}/{x}"}) {
+    for (const char* text :
+         {"a/{", "a/}", "a/}{", "a/{}", "a/{x}{y}", "a/{x y}", "{x}/{x}", "{**}", "a/{x*}",
+          "a/{x***}", "a/b{x**}", "a/{x**}b", "{x**}/a", "{x**}/", "{x}/{x**}"}) {
         CAPTURE(text);
         CHECK(NamePattern::parse(text).has_error());
     }

@@ -42,6 +42,11 @@ TEST_CASE("a route is charged to a quota that its names can stand for") {
     CHECK(exists({"{bucket}"}, {"photos"}));
     CHECK(exists({"b/x"}, {"b/{bucket}"}));
     CHECK(exists({"nowhere", "all"}, {"all"}));
+    CHECK(exists({"b/{bucket}/x"}, {"{rest**}"}));
+    CHECK(exists({"b/{bucket}/x"}, {"b/{rest**}"}));
+    CHECK(exists({"b/x/{key}"}, {"b/{rest**}"}));
+    CHECK_FALSE(exists({"b"}, {"b/{rest**}"}));
+    CHECK_FALSE(exists({"c/{bucket}/x"}, {"b/{rest**}"}));
     CHECK_FALSE(exists({"al"}, {"all"}));
     CHECK_FALSE(exists({"b/{bucket}"}, {"all", "b"}));
     CHECK_FALSE(exists({"all"}, {}));
@@ -119,6 +124,18 @@ TEST_CASE("warnings about requests without a name") {
           "limit, let the list end in a name that each request has, such as 'anonymous'\n");
     settings.routing.routes = {charging({"api/{header:x-key}", "ap/{client}"})};
     CHECK(warnings_of(settings, {"api/{key}", "api/{client}x"}).empty());
+}
+
+TEST_CASE("a star in a quota's name is no catch-all") {
+    config::Settings settings;
+    settings.quotas = {"quotas.yaml"};
+    settings.routing.routes = {charging({"web/x"})};
+    CHECK(
+        warnings_of(settings, {"web/*", "web/x"}) ==
+        "weir.yaml: warning: quotas: the '*' in the name 'web/*' is a letter like others, for all "
+        "names write 'web/{rest**}'\n");
+    CHECK(warnings_of(settings, {"**", "web/x"}).find("write '{rest**}'") != std::string::npos);
+    CHECK(warnings_of(settings, {"web/{rest**}", "web/a*", "web/*/b"}).empty());
 }
 
 TEST_CASE("nothing is said of quotas that only peers have") {
