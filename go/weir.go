@@ -105,6 +105,10 @@ func (fleet *Fleet) Check(quota string, weight float64, mode Mode) Decision {
 	raw := C.weir_decision{size: C.sizeof_weir_decision}
 	name := unsafe.StringData(quota + "\x00")
 	C.weir_check(worker, (*C.char)(unsafe.Pointer(name)), C.size_t(len(quota)), &request, &raw)
+	return decisionOf(&raw)
+}
+
+func decisionOf(raw *C.weir_decision) Decision {
 	decision := Decision{
 		Admitted:   raw.admitted != 0,
 		Remaining:  float64(raw.remaining),
@@ -116,6 +120,32 @@ func (fleet *Fleet) Check(quota string, weight float64, mode Mode) Decision {
 		decision.Quota = C.GoStringN(raw.quota, C.int(raw.quota_length))
 	}
 	return decision
+}
+
+// Grant is the result of Obtain.
+type Grant struct {
+	Granted float64
+	Decision
+}
+
+// Obtain takes as many of the wanted units as the quota and all quotas above it have free, at least
+// minimum of them or nothing. A unit is one request of cost 1.
+func (fleet *Fleet) Obtain(quota string, wanted, minimum float64) Grant {
+	worker := <-fleet.workers
+	defer func() { fleet.workers <- worker }()
+	raw := C.weir_decision{size: C.sizeof_weir_decision}
+	name := unsafe.StringData(quota + "\x00")
+	var granted C.double
+	C.weir_obtain(worker, (*C.char)(unsafe.Pointer(name)), C.size_t(len(quota)), nil,
+		C.double(wanted), C.double(minimum), &raw, &granted)
+	return Grant{Granted: float64(granted), Decision: decisionOf(&raw)}
+}
+
+// Return gives back units that were obtained and not used.
+func (fleet *Fleet) Return(grant *Grant, unused float64) {
+	worker := <-fleet.workers
+	defer func() { fleet.workers <- worker }()
+	C.weir_return(worker, &grant.charge, C.double(unused))
 }
 
 // Refund gives the charge back, because the request never reached its service.

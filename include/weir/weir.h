@@ -12,11 +12,12 @@
  * its close. A weir_worker may be used by one thread at a time; the program may pass it from one
  * thread to another through a lock or a channel. Open one per thread, at most 64.
  *
- * Hot path. weir_check, weir_refund and weir_correct take no lock that waits, make no system call
- * and, for a name that is known already, allocate nothing. The first check of a name that falls
- * under a template makes an instance for the name, under a lock that is tried a bounded number of
- * times. The first check of a quota with an exact name waits for that lock; later ones do not. All
- * other functions may wait and allocate: they are for start-up and for administration.
+ * Hot path. weir_check, weir_obtain, weir_refund, weir_return and weir_correct take no lock that
+ * waits, make no system call and, for a name that is known already, allocate nothing. The first
+ * check of a name that falls under a template makes an instance for the name, under a lock that is
+ * tried a bounded number of times. The first check of a quota with an exact name waits for that
+ * lock; later ones do not. All other functions may wait and allocate: they are for start-up and for
+ * administration.
  *
  * Errors. Functions that can fail return a weir_code (0 is success) and write the reason to a
  * weir_error, if one is given. No C++ exception ever crosses this interface. Limiting fails open:
@@ -84,7 +85,8 @@ enum weir_reason {
     WEIR_REASON_LIMIT = 2,    /* refused: a limit is reached or nearly reached */
     WEIR_REASON_ZERO = 3,     /* refused: the limit is 0 */
     WEIR_REASON_ERROR = 4,    /* admitted: the call was wrong */
-    WEIR_REASON_ISOLATED = 5  /* refused: the limit's owners cannot be heard (when_isolated) */
+    WEIR_REASON_ISOLATED = 5, /* refused: the limit's owners cannot be heard (when_isolated) */
+    WEIR_REASON_TOO_MUCH = 6  /* refused: a limit never has weir_obtain's minimum free at once */
 };
 
 /* What a limit counts. */
@@ -219,6 +221,20 @@ WEIR_API int32_t weir_refund(weir_worker* worker, weir_charge* charge) WEIR_NOTH
  * moves the running mean. */
 WEIR_API int32_t weir_correct(weir_worker* worker, weir_charge* charge, int32_t unit, double actual,
                               int32_t last) WEIR_NOTHROW;
+
+/* Takes as many of `wanted` units as every limit of the chain has free, at least `minimum` of them
+ * or nothing, and charges them once on all levels. `each` says what one unit weighs and how to
+ * decide; NULL is one request of cost 1. `wanted` is above 0, `minimum` is 0 to `wanted`. *granted
+ * is what was taken: all of `wanted` or a whole number of units. If it is 0, the decision says who
+ * refused, and `reset_seconds` when the minimum would be free. Limits of response bytes are charged
+ * nothing; weir_correct may charge them afterwards. When something goes wrong, *granted is
+ * `wanted` (or 0 if that is not a number above 0). */
+WEIR_API int32_t weir_obtain(weir_worker* worker, const char* name, size_t length,
+                             const weir_request* each, double wanted, double minimum,
+                             weir_decision* decision, double* granted) WEIR_NOTHROW;
+/* Gives back the units of a weir_obtain that were not used. The charge keeps the rest, so that
+ * never more is given back than was taken. */
+WEIR_API int32_t weir_return(weir_worker* worker, weir_charge* charge, double unused) WEIR_NOTHROW;
 
 /* ---- administration -------------------------------------------------------------------------- */
 

@@ -67,6 +67,7 @@ enum class Reason : std::uint8_t {
     zero = WEIR_REASON_ZERO,
     error = WEIR_REASON_ERROR,
     isolated = WEIR_REASON_ISOLATED,
+    too_much = WEIR_REASON_TOO_MUCH,
 };
 
 enum class Unit : std::int32_t {
@@ -113,23 +114,37 @@ class Decision {
     weir_decision raw_{};
 };
 
+/// What was obtained, and the decision about it.
+struct Grant {
+    double granted = 0;
+    Decision decision;
+};
+
 /// The handle with which one thread checks requests.
 class Worker {
   public:
     /// Decides about one request under the quota `name` and all quotas above it, and charges it.
     [[nodiscard]] Decision check(std::string_view name, const Request& request = {}) {
-        weir_request raw = WEIR_REQUEST_INIT;
-        raw.mode = static_cast<std::int32_t>(request.mode);
-        raw.requests = request.requests;
-        raw.request_bytes = request.request_bytes;
-        raw.cost = request.cost;
-        raw.key = request.key.data();
-        raw.key_length = request.key.size();
+        const weir_request raw = to_raw(request);
         Decision decision;
         // The code need not be looked at: after a failure the decision says Reason::error.
-        static_cast<void>(weir_check(raw_.get(), name.data() == nullptr ? "" : name.data(),
-                                     name.size(), &raw, &decision.raw_));
+        static_cast<void>(
+            weir_check(raw_.get(), or_empty(name), name.size(), &raw, &decision.raw_));
         return decision;
+    }
+    /// Takes as many of `wanted` units as there are, at least `minimum` of them or nothing; `each`
+    /// says what one unit weighs. See weir_obtain.
+    [[nodiscard]] Grant obtain(std::string_view name, double wanted, double minimum = 0,
+                               const Request& each = {}) {
+        const weir_request raw = to_raw(each);
+        Grant grant{0, Decision()};
+        static_cast<void>(weir_obtain(raw_.get(), or_empty(name), name.size(), &raw, wanted,
+                                      minimum, &grant.decision.raw_, &grant.granted));
+        return grant;
+    }
+    /// Gives back the units that were obtained and not used.
+    void give_back(weir_charge& charge, double unused) {
+        static_cast<void>(weir_return(raw_.get(), &charge, unused));
     }
     /// Decides without charging.
     [[nodiscard]] Decision peek(std::string_view name, Request request = {}) {
@@ -148,6 +163,19 @@ class Worker {
   private:
     friend class Fleet;
     explicit Worker(weir_worker* raw) : raw_(raw) {}
+    static const char* or_empty(std::string_view name) {
+        return name.data() == nullptr ? "" : name.data();
+    }
+    static weir_request to_raw(const Request& request) {
+        weir_request raw = WEIR_REQUEST_INIT;
+        raw.mode = static_cast<std::int32_t>(request.mode);
+        raw.requests = request.requests;
+        raw.request_bytes = request.request_bytes;
+        raw.cost = request.cost;
+        raw.key = request.key.data();
+        raw.key_length = request.key.size();
+        return raw;
+    }
     struct Close {
         void operator()(weir_worker* raw) const { weir_worker_close(raw); }
     };

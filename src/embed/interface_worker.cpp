@@ -1,6 +1,7 @@
 // The C interface's functions that decide (include/weir/weir.h).
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 
@@ -33,8 +34,10 @@ void write(const weir_decision& decision, weir_decision* out) {
     out->size = size;
 }
 
-std::int32_t check(weir_worker* worker, const char* name, std::size_t length,
-                   const weir_request* request, weir_decision& decision) {
+/// Has `decide` make a decision about a request, or units of it, for this worker.
+template <class Decide>
+std::int32_t decide_by(weir_worker* worker, const char* name, const weir_request* request,
+                       bool sensible, Decide decide) {
     constexpr weir_request kOne = WEIR_REQUEST_INIT;
     if (worker == nullptr || name == nullptr) {
         return WEIR_INVALID;
@@ -44,12 +47,12 @@ std::int32_t check(weir_worker* worker, const char* name, std::size_t length,
     }
     const weir_request& asked = request == nullptr ? kOne : *request;
     const bool known = asked.mode >= WEIR_CHARGE && asked.mode <= WEIR_CHARGE_WITHOUT_JUDGING;
-    if (asked.size < kFirstRequest || !known) {
+    if (asked.size < kFirstRequest || !known || !sensible) {
         worker->worker.counts().failed.add(1);
         return WEIR_INVALID;
     }
     const std::int32_t code = guarded(nullptr, [&] {
-        worker->worker.check({name, length}, asked, decision);
+        decide(worker->worker, asked);
         return WEIR_OK;
     });
     if (code != WEIR_OK) {
@@ -80,9 +83,39 @@ int32_t weir_check(weir_worker* worker, const char* name, size_t length,
         return WEIR_INVALID;
     }
     weir_decision made = embed::open_decision();
-    const std::int32_t code = embed::check(worker, name, length, request, made);
+    const std::int32_t code = embed::decide_by(
+        worker, name, request, true, [&](embed::EmbeddedWorker& one, const weir_request& asked) {
+            one.check({name, length}, asked, made);
+        });
     embed::write(code == WEIR_OK ? made : embed::open_decision(), decision);
     return code;
+}
+
+int32_t weir_obtain(weir_worker* worker, const char* name, size_t length, const weir_request* each,
+                    double wanted, double minimum, weir_decision* decision,
+                    double* granted) noexcept {
+    if (decision == nullptr || decision->size < embed::kFirstDecision || granted == nullptr) {
+        return WEIR_INVALID;
+    }
+    const bool counts = wanted > 0 && std::isfinite(wanted);
+    const bool sensible = counts && minimum >= 0 && minimum <= wanted;
+    weir_decision made = embed::open_decision();
+    double taken = 0;
+    const std::int32_t code = embed::decide_by(
+        worker, name, each, sensible, [&](embed::EmbeddedWorker& one, const weir_request& asked) {
+            taken = one.obtain({name, length}, asked, wanted, minimum, made);
+        });
+    embed::write(code == WEIR_OK ? made : embed::open_decision(), decision);
+    *granted = code == WEIR_OK ? taken : counts ? wanted : 0;
+    return code;
+}
+
+int32_t weir_return(weir_worker* worker, weir_charge* charge, double unused) noexcept {
+    if (!(unused >= 0)) {
+        return WEIR_INVALID;
+    }
+    return embed::give_back(
+        worker, charge, [&](embed::EmbeddedWorker& one) { return one.give_back(*charge, unused); });
 }
 
 int32_t weir_refund(weir_worker* worker, weir_charge* charge) noexcept {

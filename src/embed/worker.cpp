@@ -36,10 +36,16 @@ std::uint8_t to_reason(limiter::Reason reason) {
             return WEIR_REASON_ZERO;
         case limiter::Reason::isolated:
             return WEIR_REASON_ISOLATED;
+        case limiter::Reason::too_much:
+            return WEIR_REASON_TOO_MUCH;
         case limiter::Reason::limit:
             break;
     }
     return WEIR_REASON_LIMIT;
+}
+
+limiter::Weights weights_of(const weir_request& request) {
+    return {request.requests, request.request_bytes, request.cost};
 }
 
 /// The program gives only one value, which counts as the value of every field.
@@ -66,13 +72,24 @@ void EmbeddedWorker::check(std::string_view name, const weir_request& request,
                            weir_decision& decision) {
     const Instant now = net::now();
     const limiter::LeafId leaf = limiter_.find(context_, name, now);
-    limiter::Weights weights;
-    weights.requests = request.requests;
-    weights.request_bytes = request.request_bytes;
-    weights.cost = request.cost;
     const GivenKey key(request);
     const limiter::Decision made =
-        limiter_.check(context_, leaf, weights, now, to_mode(request.mode), &key);
+        limiter_.check(context_, leaf, weights_of(request), now, to_mode(request.mode), &key);
+    show(made, decision);
+}
+
+double EmbeddedWorker::obtain(std::string_view name, const weir_request& each, double wanted,
+                              double minimum, weir_decision& decision) {
+    const Instant now = net::now();
+    const limiter::LeafId leaf = limiter_.find(context_, name, now);
+    const GivenKey key(each);
+    const limiter::Grant grant = limiter_.obtain(
+        context_, leaf, {wanted, minimum, weights_of(each)}, now, to_mode(each.mode), &key);
+    show(grant.decision, decision);
+    return grant.granted;
+}
+
+void EmbeddedWorker::show(const limiter::Decision& made, weir_decision& decision) {
     decision.admitted = made.admitted ? 1 : 0;
     decision.shadow_refused = made.shadow_refused ? 1 : 0;
     decision.hidden = made.hide_headers ? 1 : 0;
@@ -118,6 +135,19 @@ bool EmbeddedWorker::refund(weir_charge& charge) {
     }
     limiter_.quiescent(context_);
     charge = {};
+    return true;
+}
+
+bool EmbeddedWorker::give_back(weir_charge& charge, double units) {
+    limiter::Charge opened;
+    if (!unseal(charge, opened)) {
+        return false;
+    }
+    if (opened) {
+        limiter_.give_back(context_, opened, units, net::now());
+        charge = seal(opened);
+    }
+    limiter_.quiescent(context_);
     return true;
 }
 

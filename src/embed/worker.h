@@ -36,7 +36,12 @@ class EmbeddedWorker {
     /// Decides about a request under the quota of this name. `quota` of the decision points into
     /// this worker.
     void check(std::string_view name, const weir_request& request, weir_decision& decision);
-    /// False if the charge is not one of this fleet's.
+    /// Takes as many of the wanted units as there are, at least the minimum or nothing. Returns how
+    /// many. The caller has checked both numbers.
+    double obtain(std::string_view name, const weir_request& each, double wanted, double minimum,
+                  weir_decision& decision);
+    /// These return false if the charge is not one of this fleet's.
+    [[nodiscard]] bool give_back(weir_charge& charge, double units);
     [[nodiscard]] bool refund(weir_charge& charge);
     [[nodiscard]] bool correct(weir_charge& charge, limiter::Unit unit, double actual, bool last);
 
@@ -44,6 +49,8 @@ class EmbeddedWorker {
     [[nodiscard]] limiter::ThreadContext& context() { return context_; }
 
   private:
+    /// Fills in the caller's decision. From then on the limiter may reuse what was read.
+    void show(const limiter::Decision& made, weir_decision& decision);
     void show_quota(const limiter::Decision& from, weir_decision& to);
     void count(const weir_decision& decision);
     [[nodiscard]] weir_charge seal(const limiter::Charge& charge) const;

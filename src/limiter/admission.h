@@ -3,8 +3,8 @@
 // of the request's chain is read once. One lot is drawn for all limits that enforce; the request is
 // admitted with the product of their chances to admit it. The figures of the answer come from the
 // same readings. check.cpp has the whole decision, outcome.cpp counts and describes its result,
-// quick_check.cpp is a shorter way through both for the usual case, and settle.cpp has refunds and
-// corrections.
+// quick_check.cpp is a shorter way through both for the usual case, obtain.cpp grants a part of
+// what is wanted, and settle.cpp has refunds and corrections.
 //
 // Thread-safety: any number of workers, each with its own ThreadContext. Nothing here takes a lock,
 // allocates memory or makes a system call.
@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "limiter/bucket.h"
 #include "limiter/compiled_definitions.h"
@@ -41,6 +42,9 @@ class Admission {
     // limiter.h says what these functions do.
     [[nodiscard]] Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights,
                                  Instant now, CheckMode mode, const RequestFields* fields);
+    [[nodiscard]] Grant obtain(ThreadContext& thread, LeafId leaf, const Wish& wish, Instant now,
+                               CheckMode mode, const RequestFields* fields);
+    void return_unused(ThreadContext& thread, Charge& charge, double units, Instant now);
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
     void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
                  bool last);
@@ -68,6 +72,18 @@ class Admission {
                               std::size_t named);
     void tell_refused(const Levels& levels, std::size_t named, Decision& decision) const;
     void tell_admitted(const Levels& levels, LeafId leaf, Decision& decision) const;
+
+    // --- obtain.cpp
+    /// Grants a part of the wish, on the levels as they are now. False: other threads have charged
+    /// these levels meanwhile, so that it would have been too much; nothing is charged then.
+    bool try_to_grant(ThreadContext& thread, LeafId leaf, const Wish& wish, std::int64_t now,
+                      CheckMode mode, const RequestFields* fields, bool last, Grant& grant);
+    void report_grant(const Levels& levels, std::span<const double> offers,
+                      std::span<const double> charged, std::int64_t now);
+    void describe_grant(Levels& levels, LeafId leaf, const Wish& wish, std::size_t impossible,
+                        std::size_t named, Grant& grant) const;
+    static void count_grant(ThreadContext& thread, const Levels& levels, const Wish& wish,
+                            const Grant& grant, std::span<const double> units, std::size_t named);
 
     // --- quick_check.cpp
     /// Decides about the request if it is of the usual kind. False: nothing has changed, and the

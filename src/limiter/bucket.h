@@ -103,6 +103,10 @@ void note_pending(const Bucket& bucket, double offered, double admitted, std::in
 /// now: if it has been reached since the reading, nothing changes and the result is false.
 [[nodiscard]] inline bool charge(const Bucket& bucket, const Reading& reading, double weight,
                                  bool judge, std::int64_t now);
+/// Adds `weight`, which is several units of `unit` each, unless the level is above `highest`
+/// before. The running mean of weights counts one unit. False: nothing has changed.
+[[nodiscard]] bool charge_units(const Bucket& bucket, double weight, double unit, double highest,
+                                std::int64_t now);
 /// Adds `weight` to an earlier charge, which is `total` with it. Updates W (the heaviest admitted
 /// weight), but not the running mean.
 void charge_more(const Bucket& bucket, double weight, double total, std::int64_t now);

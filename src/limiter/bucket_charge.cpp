@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/relaxed.h"
 #include "limiter/bucket.h"
@@ -32,8 +33,17 @@ bool add_pending(LimitRecord& record, double offered, double admitted, bool exac
     }
 }
 
-/// Adds weight to the level of now; with `judge` only if a hard edge admits it.
-bool add_to_level(const Bucket& bucket, double weight, bool judge, std::int64_t now) {
+/// Stands for a level that no charge finds too high.
+constexpr double kAnyLevel = std::numeric_limits<double>::infinity();
+
+/// The highest level at which a hard edge admits this weight.
+double highest_of_edge(const Bucket& bucket, double weight) {
+    const LimitParameters& limit = bucket.limit.parameters;
+    return limit.low - std::min(weight, limit.low);
+}
+
+/// Adds weight to the level of now, but only if that is at most `highest`.
+bool add_to_level(const Bucket& bucket, double weight, double highest, std::int64_t now) {
     LimitRecord& record = bucket.record;
     const LimitParameters& limit = bucket.limit.parameters;
     Reading reading = look_at(bucket, now);
@@ -42,7 +52,7 @@ bool add_to_level(const Bucket& bucket, double weight, bool judge, std::int64_t 
         if (!reading.settled) {
             // Added as it is, the weight is in the level whichever anchor that has. The renewal
             // clamps it.
-            if (judge && judged_level(limit, reading.level, weight) > limit.low + kLevelSlack) {
+            if (reading.level > highest + kLevelSlack) {
                 return false;
             }
             if (record.level.compare_exchange_weak(old, old + weight, kRelaxed)) {
@@ -55,7 +65,7 @@ bool add_to_level(const Bucket& bucket, double weight, bool judge, std::int64_t 
         const double ceiling = ceiling_of(bucket, seconds);
         const double bounded = std::min(ceiling, old + reading.drift);
         const double level = level_to_charge(bounded, typical_of(record), sheds(bucket));
-        if (judge && judged_level(limit, level, weight) > limit.low + kLevelSlack) {
+        if (level > highest + kLevelSlack) {
             return false;
         }
         const bool plain = level + weight <= ceiling && level == old + reading.drift;
@@ -140,19 +150,30 @@ bool charge_slowly(const Bucket& bucket, double weight, bool judge, std::int64_t
     bring_near(bucket, weight, now);
     if (!judge) {
         note_charged(bucket, weight, now);  // first, because the ceiling depends on W
-        return add_to_level(bucket, weight, false, now);
+        return add_to_level(bucket, weight, kAnyLevel, now);
     }
-    if (!add_to_level(bucket, weight, true, now)) {
+    if (!add_to_level(bucket, weight, highest_of_edge(bucket, weight), now)) {
         return false;
     }
     note_charged(bucket, weight, now);
     return true;
 }
 
+bool charge_units(const Bucket& bucket, double weight, double unit, double highest,
+                  std::int64_t now) {
+    bring_near(bucket, weight, now);
+    if (!add_to_level(bucket, weight, highest, now)) {
+        return false;
+    }
+    note_weight(bucket, unit, now);
+    note_heaviest(bucket, weight, now);
+    return true;
+}
+
 void charge_more(const Bucket& bucket, double weight, double total, std::int64_t now) {
     bring_near(bucket, total, now);
     note_heaviest(bucket, total, now);
-    (void)add_to_level(bucket, weight, false, now);
+    (void)add_to_level(bucket, weight, kAnyLevel, now);
 }
 
 void uncharge(const Bucket& bucket, double weight, std::int64_t now) {

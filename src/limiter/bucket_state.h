@@ -1,6 +1,6 @@
 #pragma once
 // Functions that the sources of Bucket share: they compute the bounds of a level and the state by
-// which the laws judge it. Internal to bucket.cpp, bucket_charge.cpp and bucket_renewal.cpp.
+// which the laws judge it. Internal to the sources of bucket.h and to obtain.cpp.
 //
 // Thread-safety: every function only reads, so any number of threads may call it at once.
 // Ownership: nothing is owned here. Invariant: no function reads a clock, draws a random number or

@@ -85,6 +85,9 @@ enum class Reason : std::uint8_t {
     /// Refused because the members that own the limit cannot be heard, and its definition says to
     /// refuse then (IsolationMode::pessimistic).
     isolated,
+    /// Refused because the least that was wanted (Wish::minimum) is more than a limit of the chain
+    /// ever has free at once.
+    too_much,
 };
 
 /// What was charged for a request, so that it can be given back or corrected later.
@@ -94,7 +97,18 @@ struct Charge {
     std::uint32_t version = 0;  // the version of the definitions at that time
     float response_bytes = 0;   // the mean that stood for the response bytes
     Weights weights;
+    double units = 1;  // how many units of a Wish the weights are; 1 for a request
     explicit operator bool() const { return charged != 0; }
+};
+
+/// What a caller would like to have at once: as many of `wanted` units as there are, but at least
+/// `minimum` of them, or nothing. Both are finite, `wanted` is above 0, and `minimum` is between 0
+/// and `wanted`.
+struct Wish {
+    double wanted = 1;
+    double minimum = 0;
+    /// What each unit weighs.
+    Weights each;
 };
 
 /// The answer to one request. The fields from `unit` on describe one limit: if the request was
@@ -115,6 +129,13 @@ struct Decision {
     Duration retry_after{};          // max(1 s, reset); the answer adds jitter
     double discard_probability = 0;  // the chance that the whole chain refuses such a request
     Charge charge;
+};
+
+/// The answer to a Wish. The decision is about all units that were granted together. If none were,
+/// the wish was refused; `reset` then says when the minimum would be free, if nobody else takes it.
+struct Grant {
+    double granted = 0;
+    Decision decision;
 };
 
 }  // namespace weir::limiter

@@ -191,6 +191,13 @@ Decision Limiter::check(ThreadContext& thread, LeafId leaf, const Weights& weigh
                         CheckMode mode, const RequestFields* fields) {
     return parts_->admission.check(thread, leaf, weights, now, mode, fields);
 }
+Grant Limiter::obtain(ThreadContext& thread, LeafId leaf, const Wish& wish, Instant now,
+                      CheckMode mode, const RequestFields* fields) {
+    return parts_->admission.obtain(thread, leaf, wish, now, mode, fields);
+}
+void Limiter::give_back(ThreadContext& thread, Charge& charge, double units, Instant now) {
+    parts_->admission.return_unused(thread, charge, units, now);
+}
 void Limiter::refund(ThreadContext& thread, const Charge& charge, Instant now) {
     parts_->admission.refund(thread, charge, now);
 }

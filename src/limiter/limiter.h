@@ -124,6 +124,15 @@ class Limiter {
     [[nodiscard]] Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights,
                                  Instant now, CheckMode mode,
                                  const RequestFields* fields = nullptr);
+    /// Grants as many of the wanted units as every limit of the chain has free, all or nothing
+    /// below the minimum, and charges them once on all levels. It is as if single requests of one
+    /// unit each came at this moment: up to `low` each unit is granted, above it the share that a
+    /// limit does not shed. A part of what is wanted is a whole number. Limits of response bytes
+    /// are charged nothing; correct() may charge them later.
+    [[nodiscard]] Grant obtain(ThreadContext& thread, LeafId leaf, const Wish& wish, Instant now,
+                               CheckMode mode, const RequestFields* fields = nullptr);
+    /// Gives back units that were obtained and not used, at most all that the charge still has.
+    void give_back(ThreadContext& thread, Charge& charge, double units, Instant now);
     /// Gives the whole charge back, because the request never reached its service.
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
     /// Corrects a charge when the true weight in one unit becomes known (response bytes, or a cost

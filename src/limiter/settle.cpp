@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -106,6 +107,24 @@ void Admission::refund(ThreadContext& thread, const Charge& charge, Instant when
             give_back(bucket, weight_of(bucket.limit.unit, charge.weights, response_bytes), now);
             tell_engine(thread, id, bucket);
         });
+}
+
+void Admission::return_unused(ThreadContext& thread, Charge& charge, double units, Instant when) {
+    const double given = std::clamp(units, 0.0, charge.units);
+    if (!(given > 0)) {
+        return;
+    }
+    const double part = given / charge.units;
+    Charge unused = charge;
+    unused.weights = {charge.weights.requests * part, charge.weights.request_bytes * part,
+                      charge.weights.cost * part};
+    unused.response_bytes *= static_cast<float>(part);
+    refund(thread, unused, when);
+    charge.units -= given;
+    charge.weights.requests -= unused.weights.requests;
+    charge.weights.request_bytes -= unused.weights.request_bytes;
+    charge.weights.cost -= unused.weights.cost;
+    charge.response_bytes -= unused.response_bytes;
 }
 
 void Admission::correct(ThreadContext& thread, Charge& charge, Unit unit, double actual,

@@ -112,11 +112,11 @@ Routed route_now(ClientSide& client, const http::RequestHead& head, const Active
     return routed;
 }
 
-/// Decides by the first of these quotas that exists. `first` is the first name, if it was asked for
-/// already.
-Judgement judge(ClientSide& client, const HeadFields& fields,
-                std::span<const std::string_view> names, const limiter::AskedName& first,
-                const limiter::Weights& weights, limiter::CheckMode mode) {
+/// Decides by the first of these quotas that exists: `decide` is given its leaf and makes a
+/// judgement with a decision. `first` is the first name, if it was asked for already.
+template <class Decide>
+Judgement judge(ClientSide& client, std::span<const std::string_view> names,
+                const limiter::AskedName& first, Decide decide) {
     auto& worker = client.worker;
     const auto now = worker.loop().now();
     auto& limiter = worker.limiter();
@@ -127,8 +127,7 @@ Judgement judge(ClientSide& client, const HeadFields& fields,
         if (!leaf) {
             continue;
         }
-        Judgement judgement{.decision = limiter.check(context, leaf, weights, now, mode, &fields),
-                            .explanation = {}};
+        Judgement judgement = decide(leaf, now);
         const auto& decision = judgement.decision;
         judgement.verdict = decision.admitted ? Verdict::admitted : Verdict::refused;
         if (decision.shadow_refused) {
@@ -140,6 +139,17 @@ Judgement judge(ClientSide& client, const HeadFields& fields,
         return judgement;
     }
     return {};
+}
+
+/// Has the limiter check a request of these weights.
+auto check_of(ClientSide& client, const HeadFields& fields, const limiter::Weights& weights,
+              limiter::CheckMode mode) {
+    return [&client, &fields, weights, mode](limiter::LeafId leaf, Instant now) {
+        auto& worker = client.worker;
+        return Judgement{.decision = worker.limiter().check(worker.limiter_context(), leaf, weights,
+                                                            now, mode, &fields),
+                         .explanation = {}};
+    };
 }
 
 void count_unlimited(Counters& counters, const routing::RouteResult& route) {
@@ -155,7 +165,8 @@ Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed
     }
     count_weight(client.worker.mutable_counters(), route);
     const HeadFields fields(head.fields(), client.head, routed.trusted);
-    auto judgement = judge(client, fields, route.names, routed.first, weights_of(route), mode);
+    auto judgement =
+        judge(client, route.names, routed.first, check_of(client, fields, weights_of(route), mode));
     if (judgement.verdict == Verdict::unlimited) {
         count_unlimited(client.worker.mutable_counters(), route);
     }
@@ -214,7 +225,18 @@ Judgement admit(ClientSide& client, const http::RequestHead& head, const Routed&
 Judgement admit_by_name(ClientSide& client, std::span<const std::string_view> names,
                         const limiter::Weights& weights, limiter::CheckMode mode, bool trusted) {
     const HeadFields fields(client.head.fields(), client.head, trusted);
-    return judge(client, fields, names, {}, weights, mode);
+    return judge(client, names, {}, check_of(client, fields, weights, mode));
+}
+
+Judgement obtain_by_name(ClientSide& client, std::span<const std::string_view> names,
+                         const limiter::Wish& wish, limiter::CheckMode mode, bool trusted) {
+    const HeadFields fields(client.head.fields(), client.head, trusted);
+    auto& worker = client.worker;
+    return judge(client, names, {}, [&](limiter::LeafId leaf, Instant now) {
+        const auto grant =
+            worker.limiter().obtain(worker.limiter_context(), leaf, wish, now, mode, &fields);
+        return Judgement{.decision = grant.decision, .granted = grant.granted, .explanation = {}};
+    });
 }
 
 unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,

@@ -22,6 +22,8 @@ enum class Verdict : std::uint8_t { admitted, unlimited, refused, ambiguous };
 struct Judgement {
     Verdict verdict = Verdict::unlimited;
     limiter::Decision decision;
+    /// What was granted, if it was to be obtained.
+    double granted = 0;
     /// With `ambiguous`: a sentence for the client.
     std::string_view explanation;
     /// The bytes of the request's body are its cost.
@@ -57,6 +59,12 @@ struct Routed {
 [[nodiscard]] Judgement admit_by_name(ClientSide& client, std::span<const std::string_view> names,
                                       const limiter::Weights& weights, limiter::CheckMode mode,
                                       bool trusted);
+
+/// Takes as many units from the first of these quotas that exists as it has, as admit_by_name()
+/// decides about one request.
+[[nodiscard]] Judgement obtain_by_name(ClientSide& client, std::span<const std::string_view> names,
+                                       const limiter::Wish& wish, limiter::CheckMode mode,
+                                       bool trusted);
 
 /// How this request is to be checked: a tier in front may have judged it already, or this sidecar
 /// may be such a tier. The field that says so is dropped from the head. Because it lets every

@@ -3,6 +3,9 @@
 // failure of weir.
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
 
 #include "http/answer.h"
 #include "proxy/check_question.h"
@@ -50,6 +53,26 @@ bool asks_for_403(std::string_view head) {
 
 /// The highest status of a refusal here, although a quota may ask for a 5xx.
 constexpr unsigned kHighestStatus = 499;
+
+constexpr std::string_view kTooMuch =
+    "The minimum is more than a limit of this quota ever has free at once.";
+constexpr std::size_t kLongestGrant = 128;
+
+/// What was obtained, as the body of an answer; empty if the question was another one.
+std::string_view describe_grant(const Judgement& judgement, std::array<char, kLongestGrant>& text) {
+    if (judgement.granted <= 0) {
+        return {};
+    }
+    const auto& decision = judgement.decision;
+    const bool limited = judgement.verdict == Verdict::admitted && decision.instance != 0;
+    const int size =
+        limited
+            ? std::snprintf(text.data(), text.size(),
+                            "{\"granted\":%.12g,\"remaining\":%.12g,\"reset_seconds\":%.3f}\n",
+                            judgement.granted, decision.remaining, to_seconds(decision.reset))
+            : std::snprintf(text.data(), text.size(), "{\"granted\":%.12g}\n", judgement.granted);
+    return {text.data(), static_cast<std::size_t>(size)};
+}
 
 unsigned shown_status(unsigned status) { return status >= 500 ? 400 : status; }
 
@@ -111,10 +134,7 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
                                shown_status(http::status_of(question.rejection)),
                                http::explanation(question.rejection), keep_alive);
         case CheckQuestion::Kind::named:
-            judgement = admit_by_name(
-                client_, question.names,
-                {.requests = question.weight, .request_bytes = 0, .cost = question.weight}, mode,
-                client_trusted());
+            judgement = judge_named(question, mode);
             if (judgement.verdict == Verdict::unlimited) {
                 client_.worker.mutable_counters().count(Event::check_unknown_quota);
                 client_.worker.unknown_names().note(question.names.front());
@@ -131,6 +151,9 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
         case Verdict::ambiguous:
             return check_error(Ending::rejected_path, 400, judgement.explanation, keep_alive);
         case Verdict::refused: {
+            if (judgement.decision.reason == limiter::Reason::too_much) {
+                return check_error(Ending::refused_limit, 400, kTooMuch, keep_alive);
+            }
             const auto status =
                 write_refusal(client_, *snapshot_, judgement, keep_alive, kHighestStatus);
             return {.ending = ending_of(judgement.decision.reason), .status = status};
@@ -139,9 +162,34 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
         case Verdict::unlimited:
             break;
     }
+    if (question.obtains) {
+        settle_obtained(question, judgement);
+    }
     write_check_allowed(judgement, keep_alive);
     const bool limited = judgement.verdict == Verdict::admitted;
     return {.ending = limited ? Ending::admitted : Ending::unlimited, .status = 200};
+}
+
+void ClientConnection::settle_obtained(const CheckQuestion& question, Judgement& judgement) {
+    if (judgement.verdict == Verdict::unlimited) {
+        judgement.granted = question.wish.wanted;
+    }
+    auto& counters = client_.worker.mutable_counters();
+    if (!question.peek) {
+        counters.count(Event::check_obtained);
+        if (judgement.granted < question.wish.wanted) {
+            counters.count(Event::check_obtained_part);
+        }
+    }
+}
+
+Judgement ClientConnection::judge_named(const CheckQuestion& question, limiter::CheckMode mode) {
+    if (question.obtains) {
+        return obtain_by_name(client_, question.names, question.wish, mode, client_trusted());
+    }
+    return admit_by_name(client_, question.names,
+                         {.requests = question.weight, .request_bytes = 0, .cost = question.weight},
+                         mode, client_trusted());
 }
 
 void ClientConnection::reject_check(http::Rejection rejection) {
@@ -156,7 +204,15 @@ void ClientConnection::write_check_allowed(const Judgement& judgement, bool keep
     auto& text = client_.worker.text();
     text = "HTTP/1.1 200 OK\r\nDate: ";
     text += client_.worker.date();
-    text += "\r\nCache-Control: no-store\r\nContent-Length: 0\r\n";
+    text += "\r\nCache-Control: no-store\r\n";
+    std::array<char, kLongestGrant> body;
+    const auto grant = describe_grant(judgement, body);
+    text +=
+        grant.empty() ? "Content-Length: " : "Content-Type: application/json\r\nContent-Length: ";
+    std::array<char, 8> length;
+    text.append(length.data(),
+                std::to_chars(length.data(), length.data() + length.size(), grant.size()).ptr);
+    text += "\r\n";
     if (!keep_alive) {
         text += "Connection: close\r\n";
     } else if (client_.head.minor_version() == 0) {
@@ -164,6 +220,7 @@ void ClientConnection::write_check_allowed(const Judgement& judgement, bool keep
     }
     append_success_fields(text, client_, *snapshot_, judgement);
     text += "\r\n";
+    text += grant;
 }
 
 ClientConnection::CheckAnswer ClientConnection::check_error(Ending ending, unsigned status,

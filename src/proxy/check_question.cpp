@@ -13,6 +13,8 @@ using http::FieldId;
 
 constexpr std::string_view kCheck = "/check";
 constexpr std::string_view kPeek = "/peek";
+constexpr std::string_view kObtain = "/v1/obtain";
+constexpr std::string_view kOtherPaths = "This listener answers /check, /peek and /v1/obtain only.";
 
 constexpr http::FieldIds kNotCopied =
     bit(FieldId::connection) | bit(FieldId::content_length) | bit(FieldId::expect) |
@@ -54,6 +56,20 @@ bool is_name(std::string_view name) {
                const auto byte = static_cast<unsigned char>(c);
                return byte >= 0x20 && byte != 0x7f && c != '{' && c != '}' && c != '"' && c != '\\';
            });
+}
+
+/// Visits the options of a query, until one is not good.
+template <class Visit>
+bool for_each_option(std::string_view query, Visit visit) {
+    while (!query.empty()) {
+        const auto option = query.substr(0, query.find('&'));
+        query.remove_prefix(std::min(option.size() + 1, query.size()));
+        const auto equals = std::min(option.find('='), option.size());
+        if (!visit(option.substr(0, equals), option.substr(std::min(equals + 1, option.size())))) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool unclear(CheckQuestion& question, std::string_view explanation, unsigned status = 400) {
@@ -112,10 +128,14 @@ CheckQuestion CheckReader::read(const http::RequestHead& asked, const http::Gate
     weighed_ = false;
     decoded_.clear();
     const auto path = asked.path();
+    if (path == kObtain) {
+        read_obtain(asked, question);
+        return question;
+    }
     question.peek = path.starts_with(kPeek);
     const auto prefix = question.peek ? kPeek : kCheck;
     if (!path.starts_with(prefix)) {
-        unclear(question, "This listener answers /check and /peek only.", 404);
+        unclear(question, kOtherPaths, 404);
         return question;
     }
     Statements statements;
@@ -126,7 +146,7 @@ CheckQuestion CheckReader::read(const http::RequestHead& asked, const http::Gate
         statements.query = asked.query();
         statements.has_query = asked.has_query();
     } else if (!rest.empty()) {
-        unclear(question, "This listener answers /check and /peek only.", 404);
+        unclear(question, kOtherPaths, 404);
         return question;
     } else if (!read_options(asked.query(), question)) {
         return question;
@@ -146,20 +166,55 @@ CheckQuestion CheckReader::read(const http::RequestHead& asked, const http::Gate
     return question;
 }
 
-bool CheckReader::read_options(std::string_view query, CheckQuestion& question) {
-    while (!query.empty()) {
-        const auto option = query.substr(0, query.find('&'));
-        query.remove_prefix(std::min(option.size() + 1, query.size()));
-        const auto equals = std::min(option.find('='), option.size());
-        const auto value = option.substr(std::min(equals + 1, option.size()));
-        if (!read_option(option.substr(0, equals), value, question)) {
-            return false;
-        }
+void CheckReader::read_obtain(const http::RequestHead& asked, CheckQuestion& question) {
+    question.obtains = true;
+    question.wish = {.wanted = 0, .minimum = 0, .each = {}};
+    const bool good = for_each_option(asked.query(), [&](auto name, auto value) {
+        return name == "quota" ? add_name(value, question) : read_wish(name, value, question);
+    });
+    if (!good) {
+        return;
     }
-    if (count_ == 0) {
-        return !weighed_ ||
-               unclear(question, "'weight' is the weight of a 'quota', which is missing.");
+    const auto& wish = question.wish;
+    if (asked.method() != http::Method::post) {
+        unclear(question, "/v1/obtain takes something away, so it is asked by POST.");
+    } else if (count_ == 0) {
+        unclear(question, "'quota' is missing.");
+    } else if (!(wish.wanted > 0)) {
+        unclear(question, "'n' is missing: how many are wanted, a number above 0.");
+    } else if (wish.minimum > wish.wanted) {
+        unclear(question, "'minimum' must not be more than 'n'.");
+    } else {
+        take_names(question);
     }
+}
+
+bool CheckReader::read_wish(std::string_view name, std::string_view value,
+                            CheckQuestion& question) {
+    auto& wish = question.wish;
+    if (name == "n") {
+        return (routing::parse_weight(value, wish.wanted) && wish.wanted > 0) ||
+               unclear(question, "'n' must be a number above 0.");
+    }
+    if (name == "minimum") {
+        return routing::parse_weight(value, wish.minimum) ||
+               unclear(question, "'minimum' must be a number like 1 or 0.5.");
+    }
+    if (name == "of") {
+        wish.each = {.requests = value == "requests" ? 1.0 : 0.0,
+                     .request_bytes = value == "request-bytes" ? 1.0 : 0.0,
+                     .cost = value == "cost" ? 1.0 : 0.0};
+        return wish.each.requests + wish.each.request_bytes + wish.each.cost > 0 ||
+               unclear(question, "'of' must be requests, request-bytes or cost.");
+    }
+    if (name == "peek") {
+        question.peek = value == "1";
+        return value == "1" || value == "0" || unclear(question, "'peek' must be 1 or 0.");
+    }
+    return unclear(question, "An unknown option; /v1/obtain has quota, n, minimum, of and peek.");
+}
+
+void CheckReader::take_names(CheckQuestion& question) {
     std::size_t begin = 0;
     for (std::size_t i = 0; i < count_; ++i) {
         names_[i] = std::string_view(decoded_).substr(begin, ends_[i] - begin);
@@ -167,6 +222,18 @@ bool CheckReader::read_options(std::string_view query, CheckQuestion& question) 
     }
     question.kind = CheckQuestion::Kind::named;
     question.names = {names_.data(), count_};
+}
+
+bool CheckReader::read_options(std::string_view query, CheckQuestion& question) {
+    if (!for_each_option(
+            query, [&](auto name, auto value) { return read_option(name, value, question); })) {
+        return false;
+    }
+    if (count_ == 0) {
+        return !weighed_ ||
+               unclear(question, "'weight' is the weight of a 'quota', which is missing.");
+    }
+    take_names(question);
     return true;
 }
 

@@ -15,6 +15,7 @@
 
 #include "http/gate_policy.h"
 #include "http/request_head.h"
+#include "limiter/decision.h"
 
 namespace weir::proxy {
 
@@ -28,7 +29,9 @@ struct CheckQuestion {
     Kind kind = Kind::unclear;
     bool peek = false;           ///< charge nothing
     bool deny_with_403 = false;  ///< refuse with 403, for a proxy that can pass on no other status
+    bool obtains = false;        ///< grant a part: `wish` instead of `weight`
     double weight = 1;           ///< the weight of a request of kind `named`
+    limiter::Wish wish{};
     std::span<const std::string_view> names{};
     http::Rejection rejection = http::Rejection::none;
     unsigned status = 400;
@@ -51,6 +54,10 @@ class CheckReader {
 
     bool read_options(std::string_view query, CheckQuestion& question);
     bool read_option(std::string_view name, std::string_view value, CheckQuestion& question);
+    void read_obtain(const http::RequestHead& asked, CheckQuestion& question);
+    bool read_wish(std::string_view name, std::string_view value, CheckQuestion& question);
+    /// The names that were read, for the question.
+    void take_names(CheckQuestion& question);
     bool add_name(std::string_view encoded, CheckQuestion& question);
     void read_fields(const http::RequestHead& asked, Statements& statements) const;
     void pose(const http::RequestHead& asked, const Statements& statements,

@@ -73,6 +73,10 @@ class ClientConnection : public IdleNode {
     /// Decides and writes the answer into the worker's text.
     [[nodiscard]] CheckAnswer judge_check(bool keep_alive);
     [[nodiscard]] CheckAnswer judge_question(const CheckQuestion& question, bool keep_alive);
+    /// Decides about a question that names quotas.
+    [[nodiscard]] Judgement judge_named(const CheckQuestion& question, limiter::CheckMode mode);
+    /// Counts what was granted; without a quota that is everything.
+    void settle_obtained(const CheckQuestion& question, Judgement& judgement);
     /// Writes the answer to a check that is malformed.
     void reject_check(http::Rejection rejection);
     void write_check_allowed(const Judgement& judgement, bool keep_alive);

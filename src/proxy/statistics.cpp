@@ -100,6 +100,8 @@ constexpr std::array<std::string_view, kEvents> kEventNames = {
     "reloads",
     "check_peeked",
     "check_unknown_quota",
+    "check_obtained",
+    "check_obtained_part",
 };
 static_assert(!kEventNames.back().empty());
 

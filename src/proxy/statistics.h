@@ -112,6 +112,8 @@ enum class Event : std::uint8_t {
     reloads,          ///< a worker took a new snapshot over
     check_peeked,     ///< a check that charged nothing, because it asked to peek
     check_unknown_quota,  ///< a check that names quotas none of which exists
+    check_obtained,       ///< a question to obtain that was granted all or a part (not a peek)
+    check_obtained_part,  ///< those of them that were granted a part
     count
 };
 inline constexpr std::size_t kEvents = static_cast<std::size_t>(Event::count);

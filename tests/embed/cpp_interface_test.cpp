@@ -43,6 +43,20 @@ TEST_CASE("C++: a worker decides, gives back and corrects") {
     CHECK(worker->check({}).reason() == Reason::no_quota);
 }
 
+TEST_CASE("C++: a worker obtains units and gives some back") {
+    auto fleet = Fleet::open(sample_options());
+    REQUIRE(fleet);
+    auto worker = fleet->worker();
+    REQUIRE(worker);
+    Grant grant = worker->obtain("few", 10);
+    CHECK(grant.granted == 3);
+    CHECK(worker->obtain("few", 10).granted == 0);
+    CHECK(worker->obtain("few", 10, 9).decision.reason() == Reason::too_much);
+    worker->give_back(grant.decision.charge(), 2);
+    CHECK(worker->obtain("few", 2, 2).granted == 2);
+    CHECK(worker->obtain({}, 4).granted == 4);
+}
+
 TEST_CASE("C++: failures are values, with code and message") {
     Options options = sample_options();
     options.settings = "no.such.key = 1";

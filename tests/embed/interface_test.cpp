@@ -111,6 +111,46 @@ TEST_CASE("a correction charges what a response really weighed") {
     CHECK(fleet.check("bytes").admitted == 0);
 }
 
+TEST_CASE("units are obtained as far as there are any, and given back if they are not used") {
+    const TestFleet fleet;
+    weir_decision decision{};
+    decision.size = sizeof(decision);
+    double granted = -1;
+    const auto obtain = [&](double wanted, double minimum, const weir_request* each = nullptr) {
+        return weir_obtain(fleet.worker, "few", 3, each, wanted, minimum, &decision, &granted);
+    };
+    CHECK(obtain(2, 0) == WEIR_OK);
+    CHECK(granted == 2);
+    CHECK(decision.remaining == 1);
+    CHECK(obtain(5, 2) == WEIR_OK);
+    CHECK(granted == 0);
+    CHECK(decision.admitted == 0);
+    CHECK(decision.reason == WEIR_REASON_LIMIT);
+    CHECK(obtain(5, 4) == WEIR_OK);
+    CHECK(decision.reason == WEIR_REASON_TOO_MUCH);
+    CHECK(obtain(5, 1) == WEIR_OK);
+    CHECK(granted == 1);
+    CHECK(weir_return(fleet.worker, &decision.charge, 1) == WEIR_OK);
+    CHECK(weir_return(fleet.worker, &decision.charge, 1) == WEIR_OK);  // nothing is left of it
+    weir_request twice = WEIR_REQUEST_INIT;
+    twice.requests = 0.5;
+    CHECK(obtain(5, 0, &twice) == WEIR_OK);
+    CHECK(granted == 2);
+    for (const double wrong : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+        CHECK(obtain(wrong, 0) == WEIR_INVALID);
+        CHECK(decision.reason == WEIR_REASON_ERROR);
+        CHECK(granted == 0);
+    }
+    CHECK(obtain(3, 4) == WEIR_INVALID);
+    CHECK(granted == 3);  // limiting fails open
+    CHECK(obtain(3, -1) == WEIR_INVALID);
+    CHECK(weir_obtain(fleet.worker, "few", 3, nullptr, 1, 0, &decision, nullptr) == WEIR_INVALID);
+    CHECK(weir_obtain(fleet.worker, "no", 2, nullptr, 7, 0, &decision, &granted) == WEIR_OK);
+    CHECK(granted == 7);
+    CHECK(decision.reason == WEIR_REASON_NO_QUOTA);
+    CHECK(weir_return(fleet.worker, &decision.charge, std::nan("")) == WEIR_INVALID);
+}
+
 TEST_CASE("charges of another fleet are refused") {
     const TestFleet one;
     const TestFleet other;

@@ -1,5 +1,5 @@
 // What a worker asks the limiter for a request with names that it has met allocates nothing:
-// find, check, refund, correct. This program counts by replacing operator new.
+// find, check, obtain, refund, correct. This program counts by replacing operator new.
 #include <doctest/doctest.h>
 
 #include "counted_allocations.h"
@@ -52,6 +52,9 @@ int one_of_each(Fixture& fixture) {
             fixture.limiter.correct(fixture.thread, decision.charge, Unit::response_bytes, 3000,
                                     fixture.now);
             fixture.limiter.refund(fixture.thread, decision.charge, fixture.now);
+            Grant grant = fixture.limiter.obtain(fixture.thread, leaf, Wish{5, 0, {}}, fixture.now,
+                                                 mode, &fields);
+            fixture.limiter.give_back(fixture.thread, grant.decision.charge, 2, fixture.now);
         }
         fixture.limiter.quiescent(fixture.thread);
     }
@@ -59,7 +62,7 @@ int one_of_each(Fixture& fixture) {
     return admitted;
 }
 
-TEST_CASE("find, check, correct and refund allocate nothing once a name is known") {
+TEST_CASE("find, check, obtain, correct and refund allocate nothing once a name is known") {
     Fixture fixture(all_kinds());
     REQUIRE(fixture.errors.empty());
     for (int i = 0; i < 3; ++i) {

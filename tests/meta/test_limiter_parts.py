@@ -14,7 +14,7 @@ LIMITER = Parts("limiter", [
     ("figures", []),
     ("definition_edit", []),
     ("fleet_port", []),
-    ("admission", ["check.cpp", "outcome.cpp", "quick_check.cpp", "settle.cpp", "levels.h"]),
+    ("admission", ["check.cpp", "obtain.cpp", "outcome.cpp", "quick_check.cpp", "settle.cpp", "levels.h"]),
     ("limiter", []),
 ])
 

@@ -185,3 +185,38 @@ TEST_CASE("no word of a field becomes a line of the head") {
     CHECK(Asked("/check", {"X-Forwarded-Uri: /a", "X-Forwarded-Method: GET /free HTTP/1.1"})
               .question.kind == Kind::unclear);
 }
+
+TEST_CASE("/v1/obtain says how many of what are wanted, and at least how many") {
+    const auto ask = [](std::string_view query, std::string_view method = "POST") {
+        return Asked("/v1/obtain?" + std::string(query), {}, method).question;
+    };
+    const Asked plain("/v1/obtain?quota=a%2fb&quota=c&n=10", {}, "POST");
+    REQUIRE(plain.question.kind == Kind::named);
+    CHECK(plain.question.obtains);
+    CHECK(plain.question.names.size() == 2);
+    CHECK(plain.question.names[0] == "a/b");
+    CHECK(plain.question.wish.wanted == 10);
+    CHECK(plain.question.wish.minimum == 0);
+    CHECK(plain.question.wish.each.requests == 1);
+    CHECK(plain.question.wish.each.cost == 1);
+    CHECK_FALSE(plain.question.peek);
+    const auto bytes = ask("n=1.5&minimum=1.5&of=request-bytes&peek=1&quota=q");
+    CHECK(bytes.kind == Kind::named);
+    CHECK(bytes.peek);
+    CHECK(bytes.wish.minimum == 1.5);
+    CHECK(bytes.wish.each.request_bytes == 1);
+    CHECK(bytes.wish.each.requests == 0);
+    CHECK(bytes.wish.each.cost == 0);
+    CHECK(ask("quota=q&n=1&of=cost").wish.each.cost == 1);
+    for (const char* wrong :
+         {"", "quota=q", "n=1", "quota=q&n=0", "quota=q&n=-1", "quota=q&n=x", "quota=q&n=inf",
+          "quota=q&n=2&minimum=3", "quota=q&n=2&minimum=-1", "quota=q&n=2&of=response-bytes",
+          "quota=q&n=2&weight=1", "quota=q&n=2&deny=403", "quota=q&n=2&peek=2", "quota=&n=2"}) {
+        CAPTURE(wrong);
+        const auto question = ask(wrong);
+        CHECK(question.kind == Kind::unclear);
+        CHECK(question.status == 400);
+    }
+    CHECK(ask("quota=q&n=1", "GET").kind == Kind::unclear);
+    CHECK(Asked("/v1/obtain/x?quota=q&n=1", {}, "POST").question.status == 404);
+}

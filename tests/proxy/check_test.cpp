@@ -300,3 +300,32 @@ TEST_CASE("draining answers checks with Connection: close; stopping ends idle on
     proxy.server->join();
     CHECK_THROWS((void)proxy.connect_check());
 }
+
+TEST_CASE("/v1/obtain grants what is free, at least the minimum or nothing") {
+    Fixture proxy(asked(10, 600s));
+    auto client = proxy.connect_check();
+    const auto obtain = [&](std::string_view query) {
+        return ask(client, question("/v1/obtain?" + std::string(query), {}, "POST"));
+    };
+    const auto first = obtain("quota=q&n=4");
+    CHECK(first.status() == 200);
+    CHECK(first.field("Content-Type") == "application/json");
+    CHECK(first.body == "{\"granted\":4,\"remaining\":6,\"reset_seconds\":0.000}\n");
+    CHECK(obtain("quota=q&n=100&peek=1").body.starts_with("{\"granted\":6,"));
+    const auto refused = obtain("quota=q&n=100&minimum=7");
+    CHECK(refused.status() == 429);
+    CHECK(refused.field("X-Weir-Quota") == "q");
+    CHECK(refused.has("Retry-After"));
+    CHECK(obtain("quota=q&n=100&minimum=11").status() == 400);
+    CHECK(proxy.admitted("q") == 4);
+    CHECK(obtain("quota=q&n=100&minimum=6").body.starts_with("{\"granted\":6,\"remaining\":0,"));
+    CHECK(obtain("quota=q&n=1").status() == 429);
+    CHECK(obtain("quota=none&n=5").body == "{\"granted\":5}\n");
+    CHECK(obtain("quota=q&n=5&of=request-bytes").body.starts_with("{\"granted\":5,"));
+    CHECK(obtain("quota=q").status() == 400);
+    CHECK(proxy.admitted("q") == 10);
+    CHECK(proxy[Event::client_accepted] == 1);
+    CHECK(proxy[Event::check_obtained] == 4);
+    CHECK(proxy[Event::check_obtained_part] == 1);
+    CHECK(eventually([&] { return checks(proxy, Ending::refused_limit) == 3; }));
+}
