@@ -8,6 +8,26 @@ package weir
 // #cgo pkg-config: weir
 // #include <stdlib.h>
 // #include <weir/weir.h>
+//
+// // The texts of all names lie one after the other, because Go may not hand over pointers to
+// // memory with pointers in it.
+// static int32_t check_many(weir_worker* worker, const char* texts, const size_t* lengths,
+//                           const size_t* counts, size_t lists, const weir_request* request,
+//                           weir_decision* decision) {
+//     weir_name names[WEIR_MOST_NAMES];
+//     weir_name_list raw[WEIR_MOST_LISTS];
+//     size_t named = 0;
+//     for (size_t i = 0; i < lists; ++i) {
+//         raw[i].names = names + named;
+//         raw[i].count = counts[i];
+//         for (size_t j = 0; j < counts[i]; ++j, ++named) {
+//             names[named].text = texts;
+//             names[named].length = lengths[named];
+//             texts += lengths[named];
+//         }
+//     }
+//     return weir_check_many(worker, raw, lists, request, decision);
+// }
 import "C"
 
 import (
@@ -98,14 +118,47 @@ func (fleet *Fleet) Close() {
 func (fleet *Fleet) Check(quota string, weight float64, mode Mode) Decision {
 	worker := <-fleet.workers
 	defer func() { fleet.workers <- worker }()
-	request := C.weir_request{
-		size: C.sizeof_weir_request, mode: C.int32_t(mode),
-		requests: C.double(weight), cost: C.double(weight),
-	}
+	request := requestOf(weight, mode)
 	raw := C.weir_decision{size: C.sizeof_weir_decision}
 	name := unsafe.StringData(quota + "\x00")
 	C.weir_check(worker, (*C.char)(unsafe.Pointer(name)), C.size_t(len(quota)), &request, &raw)
 	return decisionOf(&raw)
+}
+
+// CheckMany decides about one request to which several quotas apply that are no parents of each
+// other: of each list the first quota that exists, and all quotas above these. It is charged to all
+// or none. There may be 4 lists with 16 names in all; a request with more is admitted unchecked.
+func (fleet *Fleet) CheckMany(lists [][]string, weight float64, mode Mode) Decision {
+	var texts []byte
+	var lengths [C.WEIR_MOST_NAMES]C.size_t
+	var counts [C.WEIR_MOST_LISTS]C.size_t
+	named := 0
+	for i, list := range lists {
+		if i == len(counts) || named+len(list) > len(lengths) {
+			return Decision{Admitted: true}
+		}
+		counts[i] = C.size_t(len(list))
+		for _, name := range list {
+			texts = append(texts, name...)
+			lengths[named] = C.size_t(len(name))
+			named++
+		}
+	}
+	texts = append(texts, 0)
+	worker := <-fleet.workers
+	defer func() { fleet.workers <- worker }()
+	request := requestOf(weight, mode)
+	raw := C.weir_decision{size: C.sizeof_weir_decision}
+	C.check_many(worker, (*C.char)(unsafe.Pointer(&texts[0])), &lengths[0], &counts[0],
+		C.size_t(len(lists)), &request, &raw)
+	return decisionOf(&raw)
+}
+
+func requestOf(weight float64, mode Mode) C.weir_request {
+	return C.weir_request{
+		size: C.sizeof_weir_request, mode: C.int32_t(mode),
+		requests: C.double(weight), cost: C.double(weight),
+	}
 }
 
 func decisionOf(raw *C.weir_decision) Decision {

@@ -12,12 +12,12 @@
  * its close. A weir_worker may be used by one thread at a time; the program may pass it from one
  * thread to another through a lock or a channel. Open one per thread, at most 64.
  *
- * Hot path. weir_check, weir_obtain, weir_refund, weir_return and weir_correct take no lock that
- * waits, make no system call and, for a name that is known already, allocate nothing. The first
- * check of a name that falls under a template makes an instance for the name, under a lock that is
- * tried a bounded number of times. The first check of a quota with an exact name waits for that
- * lock; later ones do not. All other functions may wait and allocate: they are for start-up and for
- * administration.
+ * Hot path. weir_check, weir_check_many, weir_obtain, weir_refund, weir_return and weir_correct take
+ * no lock that waits, make no system call and, for names that are known already, allocate nothing.
+ * The first check of a name that falls under a template makes an instance for the name, under a
+ * lock that is tried a bounded number of times. The first check of a quota with an exact name waits
+ * for that lock; later ones do not. All other functions may wait and allocate: they are for
+ * start-up and for administration.
  *
  * Errors. Functions that can fail return a weir_code (0 is success) and write the reason to a
  * weir_error, if one is given. No C++ exception ever crosses this interface. Limiting fails open:
@@ -212,6 +212,29 @@ typedef struct weir_decision {
  * `request` is NULL, it is one request of weight 1 that is charged. */
 WEIR_API int32_t weir_check(weir_worker* worker, const char* name, size_t length,
                             const weir_request* request, weir_decision* decision) WEIR_NOTHROW;
+/* A name of `length` bytes, and a list of names in the order in which they are tried. These two
+ * structs never grow. */
+typedef struct weir_name {
+    const char* text;
+    size_t length;
+} weir_name;
+typedef struct weir_name_list {
+    const weir_name* names;
+    size_t count;
+} weir_name_list;
+
+#define WEIR_MOST_LISTS 4u  /* of one request */
+#define WEIR_MOST_NAMES 16u /* in all lists of one request */
+
+/* Decides about one request to which several quotas apply that are no parents of each other, such
+ * as its user's and its tenant's: of each of the `count` lists the first quota that exists, and all
+ * quotas above these. Each quota counts once, also when several lists lead to it. The request is
+ * admitted when all of them let it pass, and charged to all or none. Lists without a quota do not
+ * count; if no list has one, the reason is WEIR_REASON_NO_QUOTA. When requests are refused for a
+ * quota of any list, the clients of the first list are refused evenly: the names of clients stand
+ * there. The charge is given back and corrected as that of weir_check. */
+WEIR_API int32_t weir_check_many(weir_worker* worker, const weir_name_list* lists, size_t count,
+                                 const weir_request* request, weir_decision* decision) WEIR_NOTHROW;
 /* Gives the whole charge back, because the request never reached its service. Clears the charge, so
  * that a second call changes nothing. */
 WEIR_API int32_t weir_refund(weir_worker* worker, weir_charge* charge) WEIR_NOTHROW;

@@ -12,9 +12,11 @@
 #ifndef WEIR_WEIR_HPP
 #define WEIR_WEIR_HPP
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -130,6 +132,32 @@ class Worker {
         // The code need not be looked at: after a failure the decision says Reason::error.
         static_cast<void>(
             weir_check(raw_.get(), or_empty(name), name.size(), &raw, &decision.raw_));
+        return decision;
+    }
+    /// The same under the first quota of each list that exists, and all quotas above these. There
+    /// may be WEIR_MOST_LISTS lists with WEIR_MOST_NAMES names in all; with more the decision says
+    /// Reason::error. See weir_check_many.
+    [[nodiscard]] Decision check_many(
+        std::initializer_list<std::initializer_list<std::string_view>> lists,
+        const Request& request = {}) {
+        const weir_request raw = to_raw(request);
+        std::array<weir_name, WEIR_MOST_NAMES> names{};
+        std::array<weir_name_list, WEIR_MOST_LISTS + 1> raw_lists{};  // one more is refused
+        std::size_t named = 0;
+        std::size_t count = 0;
+        for (const auto& list : lists) {
+            if (count > WEIR_MOST_LISTS || named + list.size() > names.size()) {
+                count = raw_lists.size();
+                break;
+            }
+            raw_lists[count++] = {names.data() + named, list.size()};
+            for (const std::string_view name : list) {
+                names[named++] = {or_empty(name), name.size()};
+            }
+        }
+        Decision decision;
+        static_cast<void>(
+            weir_check_many(raw_.get(), raw_lists.data(), count, &raw, &decision.raw_));
         return decision;
     }
     /// Takes as many of `wanted` units as there are, at least `minimum` of them or nothing; `each`

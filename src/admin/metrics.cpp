@@ -38,6 +38,10 @@ void add_requests(Families& families, const ProxyFigures& proxy) {
                                 "Requests and checks that no quota limits, by route: none of the "
                                 "quotas that it names exists, or (none) no route matches."),
                "route", proxy.unlimited);
+    add_counts(families.counter("weir_partly_unlimited_requests_total",
+                                "Requests and checks that only some of their route's lists of "
+                                "quotas limit, by route: another list names none that exists."),
+               "route", proxy.partly_unlimited);
     families
         .histogram("weir_decision_duration_seconds",
                    "Time taken by routing and limiter for one request; a sample of the requests.")

@@ -78,6 +78,7 @@ struct ProxyFigures {
     std::map<std::pair<std::string, std::string>, std::uint64_t> bytes;
     /// Requests and checks that no quota limits, by the place of their route.
     std::map<std::string, std::uint64_t> unlimited;
+    std::map<std::string, std::uint64_t> partly_unlimited;
     /// All other counters of the proxy, by a word of a fixed list.
     std::map<std::string, std::uint64_t> events;
 };

@@ -51,18 +51,18 @@ void add_traffic(const proxy::Statistics& statistics, admin::ProxyFigures& figur
                      {{"upstream", "out"}, statistics[Event::upstream_bytes_out]}};
 }
 
-/// Each route that there is has its count from the beginning on, also when it is 0.
-void add_unlimited(const proxy::Statistics& statistics, std::size_t routes,
-                   admin::ProxyFigures& figures) {
+/// Adds counts by route. Each route that there is has its count from the beginning on, also when it
+/// is 0.
+void add_by_route(const std::array<std::uint64_t, proxy::kRoutePlaces>& counts, std::size_t routes,
+                  std::map<std::string, std::uint64_t>& by_route) {
     for (std::size_t i = 0; i < proxy::kCountedRoutes; ++i) {
-        if (i < routes || statistics.unlimited[i] != 0) {
-            figures.unlimited[node::route_place(i)] = statistics.unlimited[i];
+        if (i < routes || counts[i] != 0) {
+            by_route[node::route_place(i)] = counts[i];
         }
     }
-    if (routes > proxy::kCountedRoutes || statistics.unlimited[proxy::kOtherRoutes] != 0) {
-        figures.unlimited["__other__"] = statistics.unlimited[proxy::kOtherRoutes];
+    if (routes > proxy::kCountedRoutes || counts[proxy::kOtherRoutes] != 0) {
+        by_route["__other__"] = counts[proxy::kOtherRoutes];
     }
-    figures.unlimited["none"] = statistics.unlimited[proxy::kNoRoute];
 }
 
 bool is_shown_otherwise(proxy::Event event) {
@@ -78,7 +78,9 @@ admin::ProxyFigures to_figures(const proxy::Statistics& statistics, std::size_t 
     add_requests(statistics, figures);
     add_durations(statistics, figures);
     add_traffic(statistics, figures);
-    add_unlimited(statistics, routes, figures);
+    add_by_route(statistics.unlimited, routes, figures.unlimited);
+    figures.unlimited["none"] = statistics.unlimited[proxy::kNoRoute];
+    add_by_route(statistics.partly_unlimited, routes, figures.partly_unlimited);
     for (std::size_t i = 0; i < proxy::kEvents; ++i) {
         const auto event = static_cast<proxy::Event>(i);
         if (!is_shown_otherwise(event)) {

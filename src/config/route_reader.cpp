@@ -67,6 +67,8 @@ std::vector<routing::HeaderMatch> read_header_matches(NodeRef map, Diagnostics& 
 
 constexpr std::string_view kAdviceOnMatch = "conditions stand in 'match: {path: \"/a/**\"}'";
 constexpr std::string_view kAdviceOnPath = "say a pattern: 'path: \"/a/{tenant}/**\"'";
+constexpr std::string_view kAdviceOnLists =
+    "'quota: [a, b]' takes the first that exists, 'quotas: [[a], [b]]' both";
 constexpr std::string_view kAdviceOnQuota =
     "a route names quotas, and quota documents have their limits: 'quota: shop'";
 constexpr std::array<KeyHint, 8> kRouteHints = {{{"path", kAdviceOnMatch},
@@ -79,6 +81,22 @@ constexpr std::array<KeyHint, 8> kRouteHints = {{{"path", kAdviceOnMatch},
                                                  {"rate", kAdviceOnQuota}}};
 constexpr std::array<KeyHint, 3> kMatchHints = {
     {{"prefix", kAdviceOnPath}, {"regex", kAdviceOnPath}, {"uri", kAdviceOnPath}}};
+
+/// Reads lists of names, of each of which one applies.
+std::vector<std::vector<std::string>> read_lists(NodeRef node, Diagnostics& diagnostics) {
+    std::vector<std::vector<std::string>> lists;
+    const std::vector<NodeRef> elements = read_list(node, diagnostics);
+    if (node->kind == NodeKind::list && elements.empty()) {
+        diagnostics.error(node, "must not be empty");
+    }
+    for (const NodeRef element : elements) {
+        if (element->kind != NodeKind::list) {
+            diagnostics.error(element, "must be a list of names", kAdviceOnLists);
+        }
+        lists.push_back(read_texts(element, diagnostics));
+    }
+    return lists;
+}
 
 routing::MatchSettings read_match(NodeRef node, Diagnostics& diagnostics) {
     routing::MatchSettings match;
@@ -167,7 +185,15 @@ RouteSettings read_route(NodeRef node, Diagnostics& diagnostics) {
     if (const auto match = reader.take("match")) {
         route.match = read_match(*match, diagnostics);
     }
-    route.quotas = read_texts(reader.take("quota"), diagnostics);
+    const auto quota = reader.take("quota");
+    route.quotas = read_texts(quota, diagnostics);
+    if (const auto quotas = reader.take("quotas")) {
+        route.lists = read_lists(*quotas, diagnostics);
+        if (quota) {
+            diagnostics.error_at_key(*quotas, "a route has 'quota' or 'quotas', not both",
+                                     "put the names of 'quota' into 'quotas' as one more list");
+        }
+    }
     if (const auto weight = reader.take("weight")) {
         route.weight = read_weight(*weight, diagnostics);
     }
@@ -186,8 +212,7 @@ struct FieldName {
     std::string_view router;
     std::string_view file;
 };
-constexpr std::array<FieldName, 6> kFieldNames = {{{"match.hosts", "match.host"},
-                                                   {"quotas", "quota"},
+constexpr std::array<FieldName, 5> kFieldNames = {{{"match.hosts", "match.host"},
                                                    {"domains", "domain"},
                                                    {"weight.table", "weight"},
                                                    {"weight.header", "weight"},

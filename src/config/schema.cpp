@@ -169,6 +169,7 @@ SchemaJson route() {
                        {"domain", one_or_list_of(text())},
                        {"match", match()},
                        {"quota", one_or_list_of(text())},
+                       {"quotas", list_of(list_of(text()))},
                        {"weight", weight()},
                        {"refund", one_or_list_of(status())},
                        {"ambiguous_path", one_of({"refuse", "allow"})}});

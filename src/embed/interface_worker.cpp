@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kFirstDecision = sizeof(weir_decision);  // of the first version
 constexpr std::size_t kFirstRequest = sizeof(weir_request);
+static_assert(WEIR_MOST_LISTS == limiter::kMaxLeaves);
 
 /// The decision when something goes wrong: the request is admitted.
 weir_decision open_decision() {
@@ -34,12 +35,33 @@ void write(const weir_decision& decision, weir_decision* out) {
     out->size = size;
 }
 
+/// Whether the lists can be read, and are not more than a request may have.
+bool are_lists(const weir_name_list* lists, std::size_t count) {
+    if (count > WEIR_MOST_LISTS || (lists == nullptr && count > 0)) {
+        return false;
+    }
+    std::size_t names = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const weir_name_list& list = lists[i];
+        if (list.count > WEIR_MOST_NAMES || (list.names == nullptr && list.count > 0)) {
+            return false;
+        }
+        names += list.count;
+        for (std::size_t j = 0; j < list.count; ++j) {
+            if (list.names[j].text == nullptr) {
+                return false;
+            }
+        }
+    }
+    return names <= WEIR_MOST_NAMES;
+}
+
 /// Has `decide` make a decision about a request, or units of it, for this worker.
 template <class Decide>
-std::int32_t decide_by(weir_worker* worker, const char* name, const weir_request* request,
-                       bool sensible, Decide decide) {
+std::int32_t decide_by(weir_worker* worker, const weir_request* request, bool sensible,
+                       Decide decide) {
     constexpr weir_request kOne = WEIR_REQUEST_INIT;
-    if (worker == nullptr || name == nullptr) {
+    if (worker == nullptr) {
         return WEIR_INVALID;
     }
     if (worker->worker.forked()) {
@@ -83,10 +105,30 @@ int32_t weir_check(weir_worker* worker, const char* name, size_t length,
         return WEIR_INVALID;
     }
     weir_decision made = embed::open_decision();
-    const std::int32_t code = embed::decide_by(
-        worker, name, request, true, [&](embed::EmbeddedWorker& one, const weir_request& asked) {
-            one.check({name, length}, asked, made);
-        });
+    const std::int32_t code =
+        name == nullptr
+            ? WEIR_INVALID
+            : embed::decide_by(worker, request, true,
+                               [&](embed::EmbeddedWorker& one, const weir_request& asked) {
+                                   one.check({name, length}, asked, made);
+                               });
+    embed::write(code == WEIR_OK ? made : embed::open_decision(), decision);
+    return code;
+}
+
+int32_t weir_check_many(weir_worker* worker, const weir_name_list* lists, size_t count,
+                        const weir_request* request, weir_decision* decision) noexcept {
+    if (decision == nullptr || decision->size < embed::kFirstDecision) {
+        return WEIR_INVALID;
+    }
+    weir_decision made = embed::open_decision();
+    const std::int32_t code =
+        !embed::are_lists(lists, count)
+            ? WEIR_INVALID
+            : embed::decide_by(worker, request, true,
+                               [&](embed::EmbeddedWorker& one, const weir_request& asked) {
+                                   one.check_many({lists, count}, asked, made);
+                               });
     embed::write(code == WEIR_OK ? made : embed::open_decision(), decision);
     return code;
 }
@@ -101,10 +143,14 @@ int32_t weir_obtain(weir_worker* worker, const char* name, size_t length, const 
     const bool sensible = counts && minimum >= 0 && minimum <= wanted;
     weir_decision made = embed::open_decision();
     double taken = 0;
-    const std::int32_t code = embed::decide_by(
-        worker, name, each, sensible, [&](embed::EmbeddedWorker& one, const weir_request& asked) {
-            taken = one.obtain({name, length}, asked, wanted, minimum, made);
-        });
+    const std::int32_t code =
+        name == nullptr
+            ? WEIR_INVALID
+            : embed::decide_by(
+                  worker, each, sensible,
+                  [&](embed::EmbeddedWorker& one, const weir_request& asked) {
+                      taken = one.obtain({name, length}, asked, wanted, minimum, made);
+                  });
     embed::write(code == WEIR_OK ? made : embed::open_decision(), decision);
     *granted = code == WEIR_OK ? taken : counts ? wanted : 0;
     return code;

@@ -1,19 +1,14 @@
 #include "embed/worker.h"
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 
 #include "base/instant.h"
 #include "embed/fork_count.h"
+#include "embed/sealed_charge.h"
 #include "net/clock.h"
 
 namespace weir::embed {
 namespace {
-
-constexpr std::size_t kTag = std::size(weir_charge{}.opaque) - 1;
-static_assert(sizeof(limiter::Charge) <= sizeof(weir_charge) - sizeof(std::uint64_t));
-static_assert(std::is_trivially_copyable_v<limiter::Charge>);
 
 limiter::CheckMode to_mode(std::int32_t mode) {
     switch (mode) {
@@ -45,7 +40,8 @@ std::uint8_t to_reason(limiter::Reason reason) {
 }
 
 limiter::Weights weights_of(const weir_request& request) {
-    return {request.requests, request.request_bytes, request.cost};
+    return {
+        .requests = request.requests, .request_bytes = request.request_bytes, .cost = request.cost};
 }
 
 /// The program gives only one value, which counts as the value of every field.
@@ -73,9 +69,25 @@ void EmbeddedWorker::check(std::string_view name, const weir_request& request,
     const Instant now = net::now();
     const limiter::LeafId leaf = limiter_.find(context_, name, now);
     const GivenKey key(request);
-    const limiter::Decision made =
-        limiter_.check(context_, leaf, weights_of(request), now, to_mode(request.mode), &key);
-    show(made, decision);
+    show(limiter_.check(context_, leaf, weights_of(request), now, to_mode(request.mode), &key),
+         decision);
+}
+
+void EmbeddedWorker::check_many(std::span<const weir_name_list> lists, const weir_request& request,
+                                weir_decision& decision) {
+    const Instant now = net::now();
+    limiter::Leaves leaves;
+    for (const weir_name_list& list : lists) {
+        for (const weir_name& name : std::span(list.names, list.count)) {
+            if (limiter_.find(context_, limiter_.ask(context_, {name.text, name.length}), now,
+                              leaves)) {
+                break;
+            }
+        }
+    }
+    const GivenKey key(request);
+    show(limiter_.check(context_, leaves, weights_of(request), now, to_mode(request.mode), &key),
+         decision);
 }
 
 double EmbeddedWorker::obtain(std::string_view name, const weir_request& each, double wanted,
@@ -101,7 +113,7 @@ void EmbeddedWorker::show(const limiter::Decision& made, weir_decision& decision
     decision.reset_seconds = to_seconds(made.reset);
     decision.retry_after_seconds = std::max(1.0, to_seconds(made.retry_after));
     decision.discard_probability = made.discard_probability;
-    decision.charge = seal(made.charge);
+    decision.charge = seal(made.charge, tag_);
     show_quota(made, decision);
     // From now on the limiter may reuse what this check has read; everything needed has been
     // copied.
@@ -127,7 +139,7 @@ void EmbeddedWorker::count(const weir_decision& decision) {
 
 bool EmbeddedWorker::refund(weir_charge& charge) {
     limiter::Charge opened;
-    if (!unseal(charge, opened)) {
+    if (!unseal(charge, tag_, opened)) {
         return false;
     }
     if (opened) {
@@ -140,12 +152,12 @@ bool EmbeddedWorker::refund(weir_charge& charge) {
 
 bool EmbeddedWorker::give_back(weir_charge& charge, double units) {
     limiter::Charge opened;
-    if (!unseal(charge, opened)) {
+    if (!unseal(charge, tag_, opened)) {
         return false;
     }
     if (opened) {
         limiter_.give_back(context_, opened, units, net::now());
-        charge = seal(opened);
+        charge = seal(opened, tag_);
     }
     limiter_.quiescent(context_);
     return true;
@@ -153,37 +165,14 @@ bool EmbeddedWorker::give_back(weir_charge& charge, double units) {
 
 bool EmbeddedWorker::correct(weir_charge& charge, limiter::Unit unit, double actual, bool last) {
     limiter::Charge opened;
-    if (!unseal(charge, opened)) {
+    if (!unseal(charge, tag_, opened)) {
         return false;
     }
     if (opened) {
         limiter_.correct(context_, opened, unit, actual, net::now(), last);
-        charge = seal(opened);
+        charge = seal(opened, tag_);
     }
     limiter_.quiescent(context_);
-    return true;
-}
-
-weir_charge EmbeddedWorker::seal(const limiter::Charge& charge) const {
-    weir_charge sealed{};
-    if (!charge) {
-        return sealed;
-    }
-    std::memcpy(sealed.opaque, &charge, sizeof(charge));
-    sealed.opaque[kTag] = tag_;
-    return sealed;
-}
-
-bool EmbeddedWorker::unseal(const weir_charge& sealed, limiter::Charge& charge) const {
-    const bool is_empty = std::all_of(std::begin(sealed.opaque), std::end(sealed.opaque),
-                                      [](std::uint64_t word) { return word == 0; });
-    if (is_empty) {
-        return true;
-    }
-    if (sealed.opaque[kTag] != tag_) {
-        return false;
-    }
-    std::memcpy(static_cast<void*>(&charge), sealed.opaque, sizeof(charge));
     return true;
 }
 

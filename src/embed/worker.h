@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "limiter/limiter.h"
@@ -36,6 +37,9 @@ class EmbeddedWorker {
     /// Decides about a request under the quota of this name. `quota` of the decision points into
     /// this worker.
     void check(std::string_view name, const weir_request& request, weir_decision& decision);
+    /// The same under the first quota of each list that exists.
+    void check_many(std::span<const weir_name_list> lists, const weir_request& request,
+                    weir_decision& decision);
     /// Takes as many of the wanted units as there are, at least the minimum or nothing. Returns how
     /// many. The caller has checked both numbers.
     double obtain(std::string_view name, const weir_request& each, double wanted, double minimum,
@@ -53,8 +57,6 @@ class EmbeddedWorker {
     void show(const limiter::Decision& made, weir_decision& decision);
     void show_quota(const limiter::Decision& from, weir_decision& to);
     void count(const weir_decision& decision);
-    [[nodiscard]] weir_charge seal(const limiter::Charge& charge) const;
-    [[nodiscard]] bool unseal(const weir_charge& sealed, limiter::Charge& charge) const;
 
     limiter::Limiter& limiter_;
     limiter::ThreadContext& context_;

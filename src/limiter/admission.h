@@ -1,10 +1,10 @@
 #pragma once
 // Admission: the decision about one request, and what becomes of its charge afterwards. Every limit
-// of the request's chain is read once. One lot is drawn for all limits that enforce; the request is
-// admitted with the product of their chances to admit it. The figures of the answer come from the
-// same readings. check.cpp has the whole decision, outcome.cpp counts and describes its result,
-// quick_check.cpp is a shorter way through both for the usual case, obtain.cpp grants a part of
-// what is wanted, and settle.cpp has refunds and corrections.
+// of the request's chains is read once. One lot is drawn for all limits that enforce; the request
+// is admitted with the product of their chances to admit it. The figures of the answer come from
+// the same readings. check.cpp has the whole decision, outcome.cpp counts and describes its result,
+// quick_check.cpp is a shorter way through both for the usual case of one chain, obtain.cpp grants a
+// part of what is wanted, and settle.cpp has refunds and corrections.
 //
 // Thread-safety: any number of workers, each with its own ThreadContext. Nothing here takes a lock,
 // allocates memory or makes a system call.
@@ -42,6 +42,9 @@ class Admission {
     // limiter.h says what these functions do.
     [[nodiscard]] Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights,
                                  Instant now, CheckMode mode, const RequestFields* fields);
+    [[nodiscard]] Decision check_all(ThreadContext& thread, const Leaves& leaves,
+                                     const Weights& weights, Instant now, CheckMode mode,
+                                     const RequestFields* fields);
     [[nodiscard]] Grant obtain(ThreadContext& thread, LeafId leaf, const Wish& wish, Instant now,
                                CheckMode mode, const RequestFields* fields);
     void return_unused(ThreadContext& thread, Charge& charge, double units, Instant now);
@@ -49,13 +52,22 @@ class Admission {
     void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
                  bool last);
     void add(ThreadContext& thread, const Charge& charge, Unit unit, double weight, Instant now);
-    [[nodiscard]] std::uint32_t hold(const Charge& charge);
+    [[nodiscard]] Held hold(const Charge& charge);
 
   private:
     // --- check.cpp
+    [[nodiscard]] Weights bounded(ThreadContext& thread, const Weights& weights) const;
     Weights clamp(ThreadContext& thread, const Weights& weights) const;
-    void collect(ThreadContext& thread, LeafId leaf, const Weights& weights, std::int64_t now,
-                 Levels& levels);
+    void decide_whole(ThreadContext& thread, std::span<const LeafId> leaves, std::int64_t now,
+                CheckMode mode, const RequestFields* fields, Decision& decision);
+    void note_active(ThreadContext& thread, const Levels& levels);
+    template <bool kFirst>
+    void collect(const LeafId& leaf, const Weights& weights, std::int64_t now, Levels& levels);
+    /// collect<true>() for obtain.cpp.
+    void collect_chain(const LeafId& leaf, const Weights& weights, std::int64_t now,
+                       Levels& levels);
+    void collect_others(std::span<const LeafId> leaves, const Weights& weights, std::int64_t now,
+                        Levels& levels);
     void collect_instance(std::uint32_t head, const Weights& weights, std::int64_t now,
                           Levels& levels);
     void count_instance(std::uint32_t head, Levels& levels) const;
@@ -71,7 +83,8 @@ class Admission {
     static void count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
                               std::size_t named);
     void tell_refused(const Levels& levels, std::size_t named, Decision& decision) const;
-    void tell_admitted(const Levels& levels, LeafId leaf, Decision& decision) const;
+    void tell_admitted(const Levels& levels, std::span<const LeafId> leaves,
+                       Decision& decision) const;
 
     // --- obtain.cpp
     /// Grants a part of the wish, on the levels as they are now. False: other threads have charged
@@ -94,6 +107,11 @@ class Admission {
                             bool listening);
 
     // --- settle.cpp
+    [[nodiscard]] std::uint32_t charged_of(const LeafId& leaf, const Levels& levels) const;
+    [[nodiscard]] std::uint32_t hold_chain(const LeafId& leaf);
+    template <class VisitQuota, class VisitLimit>
+    void for_each_of_chain(const LeafId& leaf, VisitQuota visit_quota,
+                           VisitLimit visit_limit) const;
     template <class VisitQuota, class VisitLimit>
     void for_each_charged(const Charge& charge, VisitQuota visit_quota, VisitLimit visit_limit);
 

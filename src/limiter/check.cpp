@@ -56,7 +56,8 @@ std::size_t largest_p(const Levels& levels) {
     return best;
 }
 
-/// The lot of the first quota of the chain that enforces a limit.
+/// The lot of the first quota that enforces a limit: of several chains that of the first one which
+/// has such a quota, so that the clients that the first list tells apart are refused evenly.
 std::atomic<std::uint32_t>* find_lot(Levels& levels, InstanceStore& store) {
     for (const Level& level : levels.level) {
         if (level.enforce) {
@@ -95,7 +96,7 @@ void Admission::collect_instance(std::uint32_t head, const Weights& weights, std
     levels.quota.emplace(definition, head, !enforces, false);
     levels.any_shadow = levels.any_shadow || !enforces;
     std::size_t hint = 0;
-    for (std::uint32_t id = head; id != 0 && !levels.level.full();) {
+    for (std::uint32_t id = head; id != 0 && levels.level.size() < levels.most_levels;) {
         LimitRecord& record = store_.record(id);
         const std::uint32_t link = record.link.load(std::memory_order_acquire);
         const CompiledLimit* limit = definition->find(static_cast<std::uint8_t>(link), hint++);
@@ -132,29 +133,52 @@ void Admission::count_instance(std::uint32_t head, Levels& levels) const {
     }
 }
 
-void Admission::collect(ThreadContext& thread, LeafId leaf, const Weights& weights,
-                        std::int64_t now, Levels& levels) {
+/// Collects the quotas of one chain that no chain before has. It goes on above a quota that another
+/// chain has, too, because the chains through an overflow instance part again above it.
+template <bool kFirst>
+inline void Admission::collect(const LeafId& leaf, const Weights& weights, std::int64_t now,
+                               Levels& levels) {
+    levels.leaf = leaf.instance;
     std::uint32_t head = leaf.instance;
-    for (std::uint32_t depth = 1; head != 0 && !levels.quota.full(); ++depth) {
+    for (std::uint32_t depth = 1; head != 0 && depth <= kMaxChainDepth; ++depth) {
         const std::uint32_t parent =
             depth == leaf.overflow_depth ? leaf.resume : store_.record(head).owner.load(kRelaxed);
         __builtin_prefetch(&store_.record(parent), 1, 3);
-        const std::size_t before = levels.quota.size();
-        if (depth <= leaf.unjudged_depth) {
-            count_instance(head, levels);
-        } else {
-            collect_instance(head, weights, now, levels);
-        }
-        if (levels.quota.size() == before) {
-            return;  // the instance has no definition any more
+        const bool counted = depth <= leaf.unjudged_depth;
+        if (kFirst || !levels.has_already(head, counted)) {
+            const std::size_t before = levels.quota.size();
+            counted ? count_instance(head, levels) : collect_instance(head, weights, now, levels);
+            if (levels.quota.size() == before) {
+                return;  // the instance has no definition any more
+            }
         }
         head = parent;
     }
-    if (fleet_.is_listening()) {
-        for (Level& level : levels.level) {
-            if (level.limit().fleet) {
-                FleetPort::note_active(thread, level.id, level.record());
-            }
+}
+
+void Admission::collect_chain(const LeafId& leaf, const Weights& weights, std::int64_t now,
+                              Levels& levels) {
+    collect<true>(leaf, weights, now, levels);
+}
+
+/// Collects the quotas of the chains after the first one.
+[[gnu::noinline]] void Admission::collect_others(std::span<const LeafId> leaves,
+                                                 const Weights& weights, std::int64_t now,
+                                                 Levels& levels) {
+    for (const LeafId& leaf : leaves) {
+        levels.begin_chain();
+        collect<false>(leaf, weights, now, levels);
+    }
+}
+
+/// Tells the engine which limits are in use.
+void Admission::note_active(ThreadContext& thread, const Levels& levels) {
+    if (!fleet_.is_listening()) {
+        return;
+    }
+    for (const Level& level : levels.level) {
+        if (level.limit().fleet) {
+            FleetPort::note_active(thread, level.id, level.record());
         }
     }
 }
@@ -241,15 +265,19 @@ void Admission::settle_shadow(ThreadContext& thread, Levels& levels, Decision& d
     }
 }
 
+/// The weights of a request, each within its bounds.
+inline Weights Admission::bounded(ThreadContext& thread, const Weights& weights) const {
+    const auto usual = [&](double weight) { return weight >= 0 && weight <= max_weight_; };
+    if (usual(weights.requests) && usual(weights.request_bytes) && usual(weights.cost)) [[likely]] {
+        return weights;
+    }
+    return clamp(thread, weights);
+}
+
 Decision Admission::check(ThreadContext& thread, LeafId leaf, const Weights& weights, Instant when,
                           CheckMode mode, const RequestFields* fields) {
     Decision decision;
-    const auto usual = [&](double weight) { return weight >= 0 && weight <= max_weight_; };
-    if (usual(weights.requests) && usual(weights.request_bytes) && usual(weights.cost)) [[likely]] {
-        decision.charge.weights = weights;
-    } else {
-        decision.charge.weights = clamp(thread, weights);
-    }
+    decision.charge.weights = bounded(thread, weights);
     if (!leaf) {
         decision.reason = Reason::no_quota;
         return decision;
@@ -259,10 +287,33 @@ Decision Admission::check(ThreadContext& thread, LeafId leaf, const Weights& wei
         check_quickly(thread, leaf, now, decision)) {
         return decision;
     }
+    decide_whole(thread, {&leaf, 1}, now, mode, fields, decision);
+    return decision;
+}
+
+Decision Admission::check_all(ThreadContext& thread, const Leaves& leaves, const Weights& weights,
+                              Instant when, CheckMode mode, const RequestFields* fields) {
+    if (leaves.size() <= 1) {
+        return check(thread, leaves.empty() ? LeafId() : leaves[0], weights, when, mode, fields);
+    }
+    Decision decision;
+    decision.charge.weights = bounded(thread, weights);
+    decide_whole(thread, {leaves.begin(), leaves.end()}, nanoseconds(when), mode, fields, decision);
+    return decision;
+}
+
+/// The whole decision about a request under the chains of these leaves. It is a function of its
+/// own, because its many levels take much stack, which the quick decision does not need.
+[[gnu::noinline]] void Admission::decide_whole(ThreadContext& thread, std::span<const LeafId> leaves,
+                                         std::int64_t now, CheckMode mode,
+                                         const RequestFields* fields, Decision& decision) {
     Levels levels;
-    levels.leaf = leaf.instance;
     levels.fields = fields;
-    collect(thread, leaf, decision.charge.weights, now, levels);
+    collect<true>(leaves[0], decision.charge.weights, now, levels);
+    if (leaves.size() > 1) [[unlikely]] {
+        collect_others(leaves.subspan(1), decision.charge.weights, now, levels);
+    }
+    note_active(thread, levels);
     combine(levels);
     decision.discard_probability = 1 - levels.pass;
     std::size_t named = largest_p(levels);
@@ -280,11 +331,10 @@ Decision Admission::check(ThreadContext& thread, LeafId leaf, const Weights& wei
         count_figures(thread, levels, decision, decision.admitted ? kNoLevel : named);
     }
     if (decision.admitted) {
-        tell_admitted(levels, leaf, decision);
+        tell_admitted(levels, leaves, decision);
     } else {
         tell_refused(levels, named, decision);
     }
-    return decision;
 }
 
 }  // namespace weir::limiter

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/relaxed.h"
+#include "limiter/bucket.h"
 
 namespace weir::limiter {
 namespace {
@@ -47,6 +48,22 @@ LeafId Creation::find(ThreadContext& thread, const AskedName& asked, Instant now
     }
     thread.contended.add(1);
     return overflow_without_lock(thread, name, key, now);
+}
+
+bool Creation::find(ThreadContext& thread, const AskedName& asked, Instant now, Leaves& leaves) {
+    if (!leaves.empty() && !store_.names.find(asked.hash)) {
+        // An instance may have to be made. Those of the same request count as used just now, so
+        // that they do not make room for it.
+        for (const LeafId& leaf : leaves) {
+            note_offered(store_.record(leaf.instance), 0, nanoseconds(now));
+            if (leaf.resume != 0) {
+                note_offered(store_.record(leaf.resume), 0, nanoseconds(now));
+            }
+        }
+    }
+    const LeafId found = find(thread, asked, now);
+    leaves.add(found);
+    return static_cast<bool>(found);
 }
 
 LeafId Creation::ensure(std::string_view name, Instant now) {

@@ -41,7 +41,9 @@ class Creation {
     [[nodiscard]] AskedName ask(ThreadContext& thread, std::string_view name) const;
     /// The instance of this name; a LeafId that is false if no definition matches the name.
     [[nodiscard]] LeafId find(ThreadContext& thread, const AskedName& asked, Instant now);
-    /// The same for a caller that holds the creation lock.
+    /// Finds it and adds it to the instances of the request, which do not make room for it.
+    bool find(ThreadContext& thread, const AskedName& asked, Instant now, Leaves& leaves);
+    /// The instance of this name for a caller that holds the creation lock.
     LeafId ensure(std::string_view name, Instant now);
     /// The overflow instance of the template with this index; makes it when it is first needed. 0
     /// if the definition is no template, or when no record is left.

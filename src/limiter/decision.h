@@ -6,7 +6,10 @@
 // valid until the thread's next Limiter::quiescent().
 // Invariant: a refused request carries an empty Charge, because nothing was charged.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/instant.h"
@@ -50,6 +53,35 @@ struct LeafId {
     friend bool operator==(const LeafId&, const LeafId&) = default;
 };
 
+/// So many quotas apply to one request at most, each with all quotas above it.
+inline constexpr std::size_t kMaxLeaves = 4;
+
+/// The instances of the quotas that a request was routed to, each once. They are in the order of
+/// the request's lists of names, of which each gives one at most.
+class Leaves {
+  public:
+    /// Adds an instance, unless it is false or here already.
+    void add(const LeafId& leaf) {
+        for (const LeafId& one : *this) {
+            if (one == leaf) {
+                return;
+            }
+        }
+        if (leaf && size_ < kMaxLeaves) {
+            leaves_[size_++] = leaf;
+        }
+    }
+    [[nodiscard]] bool empty() const { return size_ == 0; }
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] const LeafId* begin() const { return leaves_.data(); }
+    [[nodiscard]] const LeafId* end() const { return leaves_.data() + size_; }
+    [[nodiscard]] const LeafId& operator[](std::size_t i) const { return leaves_[i]; }
+
+  private:
+    std::array<LeafId, kMaxLeaves> leaves_{};
+    std::size_t size_ = 0;
+};
+
 /// The fields of a request, for quotas that are enforced only for a share of a field's values.
 /// Limiter::check() asks for them and keeps nothing.
 class RequestFields {
@@ -90,7 +122,15 @@ enum class Reason : std::uint8_t {
     too_much,
 };
 
-/// What was charged for a request, so that it can be given back or corrected later.
+/// What was charged to the chain of one quota, beside that of the first one.
+struct ChargedChain {
+    LeafId leaf;
+    std::uint32_t charged = 0;  // as in Charge
+};
+
+/// What was charged for a request, so that it can be given back or corrected later. Limits that
+/// several of its chains have were charged once; they are marked in each of these chains, so that
+/// they are found as long as one of the leaves lives.
 struct Charge {
     LeafId leaf;
     std::uint32_t charged = 0;  // bit i is set when the i-th limit of the chain was charged
@@ -98,7 +138,25 @@ struct Charge {
     float response_bytes = 0;   // the mean that stood for the response bytes
     Weights weights;
     double units = 1;  // how many units of a Wish the weights are; 1 for a request
-    explicit operator bool() const { return charged != 0; }
+    std::array<ChargedChain, kMaxLeaves - 1> others{};  // without a leaf: there is no such chain
+    explicit operator bool() const {
+        return charged != 0 || others[0].charged != 0 || others[1].charged != 0 ||
+               others[2].charged != 0;
+    }
+};
+
+/// The instances that Limiter::hold() keeps from being dropped; 0 = none.
+struct Held {
+    std::array<std::uint32_t, kMaxLeaves> instances{};
+    explicit operator bool() const {
+        for (const std::uint32_t id : instances) {
+            if (id != 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+    friend bool operator==(const Held&, const Held&) = default;
 };
 
 /// What a caller would like to have at once: as many of `wanted` units as there are, but at least
@@ -111,9 +169,9 @@ struct Wish {
     Weights each;
 };
 
-/// The answer to one request. The fields from `unit` on describe one limit: if the request was
-/// refused, the limit with the largest chance of refusing it, else the limit that came nearest to
-/// refusing it.
+/// The answer to one request. The fields from `unit` on describe one limit, of all that apply to
+/// the request: if it was refused, the limit with the largest chance of refusing it, else the limit
+/// that came nearest to refusing it.
 struct Decision {
     bool admitted = true;
     bool shadow_refused = false;  // a quota that only shadows would have refused the request
@@ -127,7 +185,7 @@ struct Decision {
     double remaining = 0;            // whole units left below the low border after this request
     Duration reset{};                // until the level is back at the low border; 0 if it is there
     Duration retry_after{};          // max(1 s, reset); the answer adds jitter
-    double discard_probability = 0;  // the chance that the whole chain refuses such a request
+    double discard_probability = 0;  // the chance that such a request is refused
     Charge charge;
 };
 

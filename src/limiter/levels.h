@@ -1,10 +1,12 @@
 #pragma once
-// The limits and quotas of a request's chain as check() found them: working memory on the stack of
-// one decision. Internal to check.cpp and outcome.cpp.
+// The limits and quotas that apply to a request as check() found them: working memory on the stack
+// of one decision. Internal to check.cpp and outcome.cpp.
 //
 // Thread-safety: used by one thread. Ownership: plain values; they point to records and definitions
 // that live for as long as the thread is inside its Epochs section.
-// Invariant: there are at most kMaxChainLimits limits of kMaxChainDepth quotas.
+// Invariant: each limit and each quota is there once, also if several of the request's chains have
+// it. There are at most kMaxLeaves chains, each of at most kMaxChainLimits limits of kMaxChainDepth
+// quotas.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +20,7 @@
 
 namespace weir::limiter {
 
-/// One limit of the chain as this request found it.
+/// One limit as this request found it.
 struct Level {
     Bucket bucket;
     Reading reading;
@@ -41,7 +43,7 @@ struct Level {
     }
 };
 
-/// One quota of the chain, for the figures of its definition.
+/// One quota, for the figures of its definition.
 struct Visited {
     const CompiledDefinition* definition;
     std::uint32_t head;
@@ -50,7 +52,7 @@ struct Visited {
     bool only_counted = false;  // stands for a new instance that could not be made yet
 };
 
-/// A vector of bounded size in place. A request touches only as much stack as its chain has levels.
+/// A vector of bounded size in place. A request touches only as much stack as it has levels.
 template <class T, std::size_t kCapacity>
 class Fixed {
   public:
@@ -58,6 +60,11 @@ class Fixed {
     T& emplace(Arguments... arguments) {
         WEIR_ASSERT(!full());
         return *::new (data() + size_++) T{arguments...};
+    }
+    void remove(std::size_t i) {
+        WEIR_ASSERT(i < size_);
+        std::copy(begin() + i + 1, end(), begin() + i);
+        --size_;
     }
     [[nodiscard]] bool full() const { return size_ == kCapacity; }
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -80,24 +87,48 @@ class Fixed {
     [[nodiscard]] const T* data() const {
         return std::launder(reinterpret_cast<const T*>(memory_));
     }
+    std::size_t size_ = 0;  // in front, beside the first elements
     alignas(T) std::byte memory_[kCapacity * sizeof(T)];
-    std::size_t size_ = 0;
 };
 
 /// Stands in place of the index of a level when there is no such level.
 inline constexpr std::size_t kNoLevel = ~std::size_t{0};
 
 struct Levels {
-    Fixed<Level, kMaxChainLimits> level;
-    Fixed<Visited, kMaxChainDepth> quota;
     /// The mean that stands for response bytes; below 0 = not looked up yet.
     double response_bytes = -1;
     double pass = 1;          // product of (1 - p) over all enforcing limits
     bool any_chance = false;  // for some limit p is above 0
     bool any_shadow = false;  // some quota only shadows
-    /// The instance whose name is the key of quotas that are enforced in part.
+    /// The chain that is being collected. Its leaf's name is the key of those of its quotas that
+    /// are enforced in part.
     std::uint32_t leaf = 0;
+    std::size_t quotas_before = 0;              // of the chains before it
+    std::size_t most_levels = kMaxChainLimits;  // with those of the chains before it
     const RequestFields* fields = nullptr;
+    Fixed<Visited, kMaxLeaves * kMaxChainDepth> quota;
+    Fixed<Level, kMaxLeaves * kMaxChainLimits> level;
+
+    /// From now on a further chain is collected.
+    void begin_chain() {
+        quotas_before = quota.size();
+        most_levels = level.size() + kMaxChainLimits;
+    }
+    /// Whether a chain before has the quota of this instance, so that it must not count again. If
+    /// that chain only counts the quota and this one judges it, this one has it.
+    [[nodiscard]] bool has_already(std::uint32_t head, bool counted) {
+        for (std::size_t i = 0; i < quotas_before; ++i) {
+            if (quota[i].head == head) {
+                if (counted || !quota[i].only_counted) {
+                    return true;
+                }
+                quota.remove(i);
+                --quotas_before;
+                return false;
+            }
+        }
+        return false;
+    }
 };
 
 }  // namespace weir::limiter

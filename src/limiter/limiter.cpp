@@ -191,6 +191,13 @@ Decision Limiter::check(ThreadContext& thread, LeafId leaf, const Weights& weigh
                         CheckMode mode, const RequestFields* fields) {
     return parts_->admission.check(thread, leaf, weights, now, mode, fields);
 }
+bool Limiter::find(ThreadContext& thread, const AskedName& asked, Instant now, Leaves& leaves) {
+    return parts_->creation.find(thread, asked, now, leaves);
+}
+Decision Limiter::check(ThreadContext& thread, const Leaves& leaves, const Weights& weights,
+                        Instant now, CheckMode mode, const RequestFields* fields) {
+    return parts_->admission.check_all(thread, leaves, weights, now, mode, fields);
+}
 Grant Limiter::obtain(ThreadContext& thread, LeafId leaf, const Wish& wish, Instant now,
                       CheckMode mode, const RequestFields* fields) {
     return parts_->admission.obtain(thread, leaf, wish, now, mode, fields);
@@ -209,10 +216,12 @@ void Limiter::add(ThreadContext& thread, const Charge& charge, Unit unit, double
                   Instant now) {
     parts_->admission.add(thread, charge, unit, weight, now);
 }
-std::uint32_t Limiter::hold(const Charge& charge) { return parts_->admission.hold(charge); }
-void Limiter::unhold(std::uint32_t held) {
-    if (held != 0) {
-        parts_->store.unhold(held);
+Held Limiter::hold(const Charge& charge) { return parts_->admission.hold(charge); }
+void Limiter::unhold(const Held& held) {
+    for (const std::uint32_t id : held.instances) {
+        if (id != 0) {
+            parts_->store.unhold(id);
+        }
     }
 }
 std::string_view Limiter::quota_name(const Decision& decision) const {

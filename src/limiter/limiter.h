@@ -119,10 +119,21 @@ class Limiter {
     [[nodiscard]] LeafId find(ThreadContext& thread, std::string_view name, Instant now) {
         return find(thread, ask(thread, name), now);
     }
+    /// Finds the instance of this name in the same way and adds it to those of the request. They do
+    /// not make room for it. False if no definition matches the name.
+    bool find(ThreadContext& thread, const AskedName& asked, Instant now, Leaves& leaves);
     /// Decides about one request. `fields` are for quotas with enforced_by; without them the name
     /// of the leaf is the key.
     [[nodiscard]] Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights,
                                  Instant now, CheckMode mode,
+                                 const RequestFields* fields = nullptr);
+    /// Decides about one request to which the chains of several quotas apply. Every quota of them
+    /// counts once, also where they meet. The request is admitted with the product of the chances
+    /// of all limits, and charged to all or none of them. The lot is that of the first chain. The
+    /// key of a quota that is enforced in part is the name of the leaf of the first chain that has
+    /// this quota.
+    [[nodiscard]] Decision check(ThreadContext& thread, const Leaves& leaves,
+                                 const Weights& weights, Instant now, CheckMode mode,
                                  const RequestFields* fields = nullptr);
     /// Grants as many of the wanted units as every limit of the chain has free, all or nothing
     /// below the minimum, and charges them once on all levels. It is as if single requests of one
@@ -147,9 +158,10 @@ class Limiter {
     void add(ThreadContext& thread, const Charge& charge, Unit unit, double weight, Instant now);
 
     /// Keeps the instances that were charged from being dropped as idle, for a charge that may be
-    /// corrected after minutes. The result is for unhold(); 0 means that there is nothing to hold.
-    [[nodiscard]] std::uint32_t hold(const Charge& charge);
-    void unhold(std::uint32_t held);
+    /// corrected after minutes. The result, which is false if there is nothing to hold, is for
+    /// unhold().
+    [[nodiscard]] Held hold(const Charge& charge);
+    void unhold(const Held& held);
 
     /// The name of the quota that a decision describes, also of an admitted request. Valid as long
     /// as the decision's `quota` is.

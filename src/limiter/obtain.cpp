@@ -305,10 +305,10 @@ bool Admission::try_to_grant(ThreadContext& thread, LeafId leaf, const Wish& wis
     const bool judge = mode != CheckMode::charge_without_judging;
     const bool charges = mode != CheckMode::peek;
     Levels levels;
-    levels.leaf = leaf.instance;
     levels.fields = fields;
     levels.response_bytes = 0;  // what is obtained has no response yet
-    collect(thread, leaf, wish.each, now, levels);
+    collect_chain(leaf, wish.each, now, levels);
+    note_active(thread, levels);
     Wish offered = wish;
     Rooms rooms;
     find_rooms(levels, wish.wanted, now, rooms);
@@ -361,7 +361,7 @@ void Admission::describe_grant(Levels& levels, LeafId leaf, const Wish& wish,
     if (grant.decision.admitted) {
         grant.decision.charge.units = grant.granted;
         grant.decision.charge.weights = times(wish.each, grant.granted);
-        tell_admitted(levels, leaf, grant.decision);
+        tell_admitted(levels, {&leaf, 1}, grant.decision);
         return;
     }
     tell_refused(levels, named, grant.decision);

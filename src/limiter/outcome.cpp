@@ -70,7 +70,7 @@ double figure_weight(const CompiledDefinition& definition, const Levels& levels,
 }  // namespace
 
 /// Counts the weight that was offered to each level, and tells the engine how much of it was
-/// admitted. What the other limits of the chain refuse does not count as offered to a level.
+/// admitted. What the other limits refuse does not count as offered to a level.
 void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t now) {
     const bool listening = fleet_.is_listening();
     for (const Level& level : levels.level) {
@@ -84,7 +84,7 @@ void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t
     }
 }
 
-/// Counts the request in the figures of all quotas of its chain. `named` is the level that refused
+/// Counts the request in the figures of all its quotas. `named` is the level that refused
 /// it, or kNoLevel: a refusal counts only for the quota of that level.
 void Admission::count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
                               std::size_t named) {
@@ -129,15 +129,24 @@ void Admission::tell_refused(const Levels& levels, std::size_t named, Decision& 
 
 /// Describes in the decision about an admitted request the limit that came nearest to refusing it,
 /// and what was charged.
-void Admission::tell_admitted(const Levels& levels, LeafId leaf, Decision& decision) const {
+void Admission::tell_admitted(const Levels& levels, std::span<const LeafId> leaves,
+                              Decision& decision) const {
     if (const std::size_t shown = tightest(levels); shown != kNoLevel) {
         describe_level(levels.level[shown], decision);
     }
-    decision.charge.leaf = leaf;
-    decision.charge.version = definitions_.version();
-    decision.charge.response_bytes = static_cast<float>(std::max(0.0, levels.response_bytes));
+    Charge& charge = decision.charge;
+    charge.leaf = leaves[0];
+    charge.version = definitions_.version();
+    charge.response_bytes = static_cast<float>(std::max(0.0, levels.response_bytes));
+    if (leaves.size() > 1) {
+        charge.charged = charged_of(leaves[0], levels);
+        for (std::size_t i = 1; i < leaves.size(); ++i) {
+            charge.others[i - 1] = {leaves[i], charged_of(leaves[i], levels)};
+        }
+        return;
+    }
     for (std::size_t i = 0; i < levels.level.size(); ++i) {
-        decision.charge.charged |= levels.level[i].charged ? std::uint32_t{1} << i : 0;
+        charge.charged |= levels.level[i].charged ? std::uint32_t{1} << i : 0;
     }
 }
 

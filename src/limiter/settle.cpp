@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/relaxed.h"
 #include "limiter/admission.h"
+#include "limiter/levels.h"
 
 // Gives a charge back after the decision, or corrects it when the true weight is known.
 
@@ -27,25 +28,21 @@ void correct_limit(const Bucket& bucket, double before, double actual, bool last
 
 }  // namespace
 
-/// Visits the quotas of the chain to which the charge was made, as far as they still exist, and in
-/// each quota the limits that were charged.
+/// Visits the quotas of a chain, as far as they still exist. `visit_quota` is told whether the
+/// quota was only counted; then no limit of it is visited. `visit_limit` is told which limit of the
+/// chain it is: its number is the same for all who visit this chain with the same definitions.
 template <class VisitQuota, class VisitLimit>
-void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
-                                 VisitLimit visit_limit) {
-    if (!charge || !store_.live(charge.leaf.instance, charge.leaf.generation)) {
-        return;
-    }
-    const bool same = charge.version == definitions_.version();
-    std::uint32_t head = charge.leaf.instance;
+void Admission::for_each_of_chain(const LeafId& leaf, VisitQuota visit_quota,
+                                  VisitLimit visit_limit) const {
+    std::uint32_t head = leaf.instance;
     std::uint32_t index = 0;
     for (std::uint32_t depth = 1; head != 0 && depth <= kMaxChainDepth; ++depth) {
         const CompiledDefinition* definition = definitions_.of(store_.record(head));
         if (definition == nullptr) {
             return;
         }
-        visit_quota(*definition);
-        // What was only counted has no limit that was charged.
-        const bool counted = depth <= charge.leaf.unjudged_depth;
+        const bool counted = depth <= leaf.unjudged_depth;
+        visit_quota(head, *definition, counted);
         for (std::uint32_t id = counted ? 0 : head; id != 0 && index < kMaxChainLimits;
              id = store_.record(id).next()) {
             LimitRecord& record = store_.record(id);
@@ -53,23 +50,83 @@ void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
             if (limit == nullptr || definition->mode == Mode::off) {
                 continue;
             }
-            // After an edit of definitions the limits may have another order. Then all enforced
-            // ones count as charged.
-            const bool charged =
-                same ? (charge.charged >> index & 1) != 0 : definition->mode == Mode::enforce;
-            ++index;
-            if (charged) {
-                visit_limit(id, Bucket{record, store_.view_of(record), *limit});
-            }
+            visit_limit(index++, id, *definition, Bucket{record, store_.view_of(record), *limit});
         }
-        if (depth == charge.leaf.overflow_depth) {
-            head = charge.leaf.resume;  // no child keeps this ancestor, so it may be gone
-            if (!store_.live(head, charge.leaf.resume_generation)) {
+        if (depth == leaf.overflow_depth) {
+            head = leaf.resume;  // no child keeps this ancestor, so it may be gone
+            if (!store_.live(head, leaf.resume_generation)) {
                 return;
             }
         } else {
             head = store_.record(head).owner.load(kRelaxed);
         }
+    }
+}
+
+/// Which limits of the chain the request was charged to, as bits of Charge::charged. Those that
+/// another chain of the request has, too, are among them.
+std::uint32_t Admission::charged_of(const LeafId& leaf, const Levels& levels) const {
+    std::uint32_t charged = 0;
+    for_each_of_chain(
+        leaf, [](std::uint32_t, const CompiledDefinition&, bool) {},
+        [&](std::uint32_t index, std::uint32_t id, const CompiledDefinition&, const Bucket&) {
+            for (const Level& level : levels.level) {
+                charged |= level.id == id && level.charged ? std::uint32_t{1} << index : 0;
+            }
+        });
+    return charged;
+}
+
+/// Visits the quotas to which the charge was made, as far as they still exist, and in each quota
+/// the limits that were charged. What several chains have is visited once.
+template <class VisitQuota, class VisitLimit>
+void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
+                                 VisitLimit visit_limit) {
+    if (!charge) {
+        return;
+    }
+    const bool same = charge.version == definitions_.version();
+    Fixed<std::uint32_t, kMaxLeaves * kMaxChainDepth> quotas;  // those that were visited
+    Fixed<std::uint32_t, kMaxLeaves * kMaxChainLimits> limits;
+    const bool several = static_cast<bool>(charge.others[0].leaf);
+    const auto is_new = [&](auto& visited, std::uint32_t id) {
+        if (!several) {
+            return true;
+        }
+        if (std::find(visited.begin(), visited.end(), id) != visited.end()) {
+            return false;
+        }
+        visited.emplace(id);
+        return true;
+    };
+    const auto visit_chain = [&](const LeafId& leaf, std::uint32_t bits) {
+        if (!store_.live(leaf.instance, leaf.generation)) {
+            return;
+        }
+        for_each_of_chain(
+            leaf,
+            [&](std::uint32_t head, const CompiledDefinition& definition, bool) {
+                if (is_new(quotas, head)) {
+                    visit_quota(definition);
+                }
+            },
+            [&](std::uint32_t index, std::uint32_t id, const CompiledDefinition& definition,
+                const Bucket& bucket) {
+                // After an edit of definitions the limits may have another order. Then all enforced
+                // ones count as charged.
+                const bool charged =
+                    same ? (bits >> index & 1) != 0 : definition.mode == Mode::enforce;
+                if (charged && is_new(limits, id)) {
+                    visit_limit(id, bucket);
+                }
+            });
+    };
+    visit_chain(charge.leaf, charge.charged);
+    if (!several) {
+        return;
+    }
+    for (const ChargedChain& other : charge.others) {
+        visit_chain(other.leaf, other.charged);
     }
 }
 
@@ -80,15 +137,22 @@ void Admission::tell_engine(ThreadContext& thread, std::uint32_t id, const Bucke
     }
 }
 
-std::uint32_t Admission::hold(const Charge& charge) {
-    if (!charge) {
-        return 0;
-    }
+std::uint32_t Admission::hold_chain(const LeafId& leaf) {
     // An overflow instance always exists; the instances above it may be gone.
-    const LeafId& leaf = charge.leaf;
     const bool overflow = leaf.overflow_depth > 0;
     const std::uint32_t id = overflow ? leaf.resume : leaf.instance;
     return store_.hold(id, overflow ? leaf.resume_generation : leaf.generation) ? id : 0;
+}
+
+Held Admission::hold(const Charge& charge) {
+    Held held;
+    if (charge) {
+        held.instances[0] = hold_chain(charge.leaf);
+        for (std::size_t i = 0; i < charge.others.size(); ++i) {
+            held.instances[i + 1] = hold_chain(charge.others[i].leaf);
+        }
+    }
+    return held;
 }
 
 void Admission::refund(ThreadContext& thread, const Charge& charge, Instant when) {

@@ -21,7 +21,11 @@ std::string why_unlimited(const ProblemFacts& facts) {
     if (facts.routes == 0 && !facts.answers_checks) {
         return "there are no routes";
     }
-    if (facts.routes > 0 && facts.without_quota.size() == facts.routes && !facts.answers_checks) {
+    const auto whole_routes =
+        std::count_if(facts.without_quota.begin(), facts.without_quota.end(),
+                      [](const RouteFinding& one) { return !one.list.has_value(); });
+    if (facts.routes > 0 && static_cast<std::size_t>(whole_routes) == facts.routes &&
+        !facts.answers_checks) {
         return "none of the quotas that the routes name exists";
     }
     return "";
@@ -136,7 +140,8 @@ void ProblemWatch::add_limits(const ProblemFacts& facts) {
     }
     if (settled_ && facts.quotas > 0) {
         for (const RouteFinding& one : facts.without_quota) {
-            const std::string place = route_place(one.route);
+            // A problem of a route with one list keeps the place that it always had.
+            const std::string place = one.list ? quota_place(one) : route_place(one.route);
             add(ProblemKind::unknown_quota, place, place + ": " + one.what,
                 one.suggestion.empty() ? "" : "did you mean '" + one.suggestion + "'?");
         }
@@ -161,7 +166,7 @@ void ProblemWatch::add_checks(const ProblemFacts& facts) {
     std::erase_if(asked_, [&](const auto& one) { return now_ - one.second >= kAskedQuiet; });
     for (const auto& [name, last] : asked_) {
         add(ProblemKind::check_unknown_quota, name,
-            "checks ask for the quota '" + name + "', which does not exist, so they all pass");
+            "checks ask for the quota '" + name + "', which does not exist, so it limits nothing");
     }
 }
 

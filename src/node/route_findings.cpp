@@ -1,7 +1,6 @@
 #include "node/route_findings.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <unordered_set>
 
@@ -9,21 +8,11 @@
 #include "config/flag_routes.h"
 #include "node/name_globs.h"
 #include "routing/hidden_routes.h"
+#include "routing/name_lists.h"
 #include "routing/unnamed_requests.h"
 
 namespace weir::node {
 namespace {
-
-constexpr std::array<std::string_view, 4> kPresetQuotas{
-    "s3/{bucket}/{operation}", "s3/{bucket}/{access}", "s3/{bucket}", "s3"};
-
-/// The names that a route asks for; a preset has names of its own.
-std::vector<std::string_view> wanted_quotas(const routing::RouteSettings& route) {
-    if (route.quotas.empty() && !route.preset.empty()) {
-        return {kPresetQuotas.begin(), kPresetQuotas.end()};
-    }
-    return {route.quotas.begin(), route.quotas.end()};
-}
 
 /// The quotas by their names in which captures are wildcards.
 class QuotaGlobs {
@@ -45,10 +34,10 @@ class QuotaGlobs {
     std::unordered_set<std::string> globs_;
 };
 
-std::string quoted_names(const std::vector<std::string_view>& names) {
+std::string quoted_names(const std::vector<std::string>& names) {
     std::string text;
-    for (const std::string_view name : names) {
-        text += (text.empty() ? "'" : ", '") + std::string(name) + "'";
+    for (const std::string& name : names) {
+        text += (text.empty() ? "'" : ", '") + name + "'";
     }
     return text;
 }
@@ -107,25 +96,48 @@ config::Diagnostic route_warning(const std::string& file, std::string path, std:
 
 std::string route_place(std::size_t route) { return "routes[" + std::to_string(route) + "]"; }
 
+std::string quota_place(const RouteFinding& finding) {
+    const std::string route = route_place(finding.route);
+    return finding.list ? route + ".quotas[" + std::to_string(*finding.list) + "]"
+                        : route + ".quota";
+}
+
 std::vector<RouteFinding> routes_without_quota(const std::vector<routing::RouteSettings>& routes,
                                                const std::vector<std::string_view>& quotas) {
     const QuotaGlobs globs(quotas);
     std::size_t letters_left = kLettersForSuggestions;
-    std::vector<RouteFinding> found;
-    for (std::size_t i = 0; i < routes.size(); ++i) {
-        const std::vector<std::string_view> wanted = wanted_quotas(routes[i]);
-        if (wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
-                                          [&](std::string_view name) { return globs.has(name); })) {
-            continue;
-        }
+    const auto meant_by = [&](const std::vector<std::string>& wanted) {
         std::string_view meant;
-        for (const std::string_view name : wanted) {
+        for (const std::string& name : wanted) {
             meant = meant.empty() ? closest(name, quotas, letters_left) : meant;
         }
-        found.push_back({i,
-                         "there is no quota " + quoted_names(wanted) +
-                             ", so requests of this route pass without a limit",
-                         std::string(meant)});
+        return std::string(meant);
+    };
+    std::vector<RouteFinding> found;
+    for (std::size_t i = 0; i < routes.size(); ++i) {
+        const auto lists = routing::name_lists(routes[i]);
+        std::vector<std::string> all;      // names of all lists
+        std::vector<std::size_t> in_vain;  // lists none of whose names is known
+        for (std::size_t list = 0; list < lists.size(); ++list) {
+            all.insert(all.end(), lists[list].begin(), lists[list].end());
+            if (std::none_of(lists[list].begin(), lists[list].end(),
+                             [&](const std::string& name) { return globs.has(name); })) {
+                in_vain.push_back(list);
+            }
+        }
+        if (!all.empty() && in_vain.size() == lists.size()) {
+            found.push_back({i,
+                             "there is no quota " + quoted_names(all) +
+                                 ", so requests of this route pass without a limit",
+                             meant_by(all)});
+            continue;
+        }
+        for (const std::size_t list : in_vain) {
+            found.push_back(
+                {i,
+                 "there is no quota " + quoted_names(lists[list]) + ", so this list limits nothing",
+                 meant_by(lists[list]), list});
+        }
     }
     return found;
 }
@@ -184,7 +196,7 @@ void warn_about_routes(const config::Settings& settings, const std::vector<confi
              "name a file with quotas, as docs/configuration.md shows");
     } else if (!from_peers) {
         for (RouteFinding& one : routes_without_quota(routes, quotas)) {
-            warn(route_place(one.route) + ".quota", std::move(one.what), std::move(one.suggestion));
+            warn(quota_place(one), std::move(one.what), std::move(one.suggestion));
         }
     }
     for (RouteFinding& one : routes_with_unnamed_requests(settings)) {

@@ -4,6 +4,7 @@
 // same words. Pure functions, thread-safe.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,14 +21,19 @@ struct RouteFinding {
     std::size_t route = 0;   ///< index of the route
     std::string what;        ///< what is wrong, as part of a sentence
     std::string suggestion;  ///< the name that was probably meant; may be empty
+    /// It is wrong only with this list of the route's `quotas`; others limit its requests.
+    std::optional<std::size_t> list = std::nullopt;
     friend bool operator==(const RouteFinding&, const RouteFinding&) = default;
 };
 
 /// The place of a route in the settings, such as "routes[2]".
 [[nodiscard]] std::string route_place(std::size_t route);
 
-/// The routes with names of quotas none of which can be the name of a quota in `quotas` (names of
-/// definitions, with their captures). Such a route's requests pass without a limit.
+/// The place of what is wrong with `quota` or a list of `quotas`: "routes[2].quotas[1]".
+[[nodiscard]] std::string quota_place(const RouteFinding& finding);
+
+/// The routes, and of others the lists, with names of quotas none of which can be the name of a
+/// quota in `quotas` (names of definitions, with their captures). Such a list limits nothing.
 [[nodiscard]] std::vector<RouteFinding> routes_without_quota(
     const std::vector<routing::RouteSettings>& routes, const std::vector<std::string_view>& quotas);
 

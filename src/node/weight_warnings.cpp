@@ -12,6 +12,7 @@
 #include "limiter/name_pattern.h"
 #include "limiter/template_index.h"
 #include "node/name_globs.h"
+#include "routing/name_lists.h"
 #include "routing/s3_operations.h"
 
 namespace weir::node {
@@ -131,10 +132,8 @@ const routing::S3Operation* find_operation(std::string_view name) {
 }
 
 /// The names for an operation of the preset s3; for all other operations if it is empty.
-std::vector<std::string> s3_texts(std::vector<std::string> texts, std::string_view operation) {
-    if (texts.empty()) {
-        texts = {"s3/{bucket}/{operation}", "s3/{bucket}/{access}", "s3/{bucket}", "s3"};
-    }
+std::vector<std::string> s3_texts(const std::vector<std::string>& texts,
+                                  std::string_view operation) {
     const routing::S3Operation* known = find_operation(operation);
     std::vector<std::string> result;
     for (std::string text : texts) {
@@ -156,6 +155,15 @@ std::vector<std::string> s3_texts(std::vector<std::string> texts, std::string_vi
     return result;
 }
 
+/// The names of all lists of a route.
+std::vector<std::string> names_of(const routing::RouteSettings& route) {
+    std::vector<std::string> names;
+    for (const std::vector<std::string>& list : routing::name_lists(route)) {
+        names.insert(names.end(), list.begin(), list.end());
+    }
+    return names;
+}
+
 std::vector<Charge> charges_of(const routing::RouteSettings& route) {
     const routing::WeightSettings& weight = route.weight;
     std::vector<Charge> charges;
@@ -164,6 +172,7 @@ std::vector<Charge> charges_of(const routing::RouteSettings& route) {
         return charges;
     }
     const bool s3 = !route.preset.empty();
+    const std::vector<std::string> names = names_of(route);
     const std::vector<std::string>& methods = route.match.methods;
     const auto in_table = [&weight](const std::string& method) {
         return std::any_of(weight.table.begin(), weight.table.end(),
@@ -173,11 +182,11 @@ std::vector<Charge> charges_of(const routing::RouteSettings& route) {
         const bool met =
             s3 || methods.empty() || std::find(methods.begin(), methods.end(), of) != methods.end();
         if (met) {
-            charges.push_back({value, of, s3 ? s3_texts(route.quotas, of) : route.quotas});
+            charges.push_back({value, of, s3 ? s3_texts(names, of) : names});
         }
     }
     if (s3 || methods.empty() || !std::all_of(methods.begin(), methods.end(), in_table)) {
-        charges.push_back({weight.constant, "", s3 ? s3_texts(route.quotas, "") : route.quotas});
+        charges.push_back({weight.constant, "", s3 ? s3_texts(names, "") : names});
     }
     return charges;
 }

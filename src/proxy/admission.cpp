@@ -84,6 +84,19 @@ limiter::Weights weights_of(const routing::RouteResult& route) {
     return {.requests = route.weight, .request_bytes = bytes, .cost = route.weight};
 }
 
+static_assert(routing::kMaxNameLists == limiter::kMaxLeaves);
+
+AskedNames ask(ClientSide& client, const routing::NameLists& lists) {
+    auto& worker = client.worker;
+    AskedNames asked;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        if (!lists[i].empty()) {
+            asked[i] = worker.limiter().ask(worker.limiter_context(), lists[i].front());
+        }
+    }
+    return asked;
+}
+
 /// The client as routing sees it. A head that is not the client's own is that of a request about
 /// which it asks.
 routing::Client who_asks(const ClientSide& client, const http::RequestHead& head,
@@ -106,55 +119,78 @@ Routed route_now(ClientSide& client, const http::RequestHead& head, const Active
     }
     routed.route = snapshot.settings.router->route(head, who_asks(client, head, snapshot, trusted),
                                                    worker.routing_scratch());
-    if (!routed.route.names.empty()) {
-        routed.first = worker.limiter().ask(worker.limiter_context(), routed.route.names.front());
-    }
+    routed.asked = ask(client, routed.route.lists());
     return routed;
 }
 
-/// Decides by the first of these quotas that exists: `decide` is given its leaf and makes a
-/// judgement with a decision. `first` is the first name, if it was asked for already.
-template <class Decide>
-Judgement judge(ClientSide& client, std::span<const std::string_view> names,
-                const limiter::AskedName& first, Decide decide) {
+/// The instances of the first quota of each list that exists. Returns the lists that have none.
+unsigned find_leaves(ClientSide& client, const routing::NameLists& lists, const AskedNames& asked,
+                     limiter::Leaves& leaves) {
     auto& worker = client.worker;
     const auto now = worker.loop().now();
     auto& limiter = worker.limiter();
     auto& context = worker.limiter_context();
-    for (const auto name : names) {
-        const bool asked = name.data() == first.name.data() && name.size() == first.name.size();
-        const auto leaf = limiter.find(context, asked ? first : limiter.ask(context, name), now);
-        if (!leaf) {
-            continue;
+    unsigned without = 0;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        const auto names = lists[i];
+        bool found = !names.empty() && limiter.find(context, asked[i], now, leaves);
+        for (std::size_t j = 1; j < names.size() && !found; ++j) {
+            found = limiter.find(context, limiter.ask(context, names[j]), now, leaves);
         }
-        Judgement judgement = decide(leaf, now);
-        const auto& decision = judgement.decision;
-        judgement.verdict = decision.admitted ? Verdict::admitted : Verdict::refused;
-        if (decision.shadow_refused) {
-            worker.mutable_counters().count(Event::shadow_refused);
-        }
-        if (leaf.overflow_depth > leaf.unjudged_depth) {
-            worker.mutable_counters().count(Event::template_overflow);
-        }
+        without |= found ? 0 : 1U << i;
+    }
+    return without;
+}
+
+/// Decides by the first quota of each list that exists: `decide` is given their leaves and makes a
+/// judgement with a decision.
+template <class Decide>
+Judgement judge(ClientSide& client, const routing::NameLists& lists, const AskedNames& asked,
+                Decide decide) {
+    auto& worker = client.worker;
+    limiter::Leaves leaves;
+    const unsigned without = find_leaves(client, lists, asked, leaves);
+    Judgement judgement = leaves.empty() ? Judgement() : decide(leaves, worker.loop().now());
+    judgement.lists_without_quota = without;
+    if (leaves.empty()) {
         return judgement;
     }
-    return {};
+    const auto& decision = judgement.decision;
+    judgement.verdict = decision.admitted ? Verdict::admitted : Verdict::refused;
+    if (decision.shadow_refused) {
+        worker.mutable_counters().count(Event::shadow_refused);
+    }
+    const bool overflows = std::any_of(leaves.begin(), leaves.end(), [](const auto& leaf) {
+        return leaf.overflow_depth > leaf.unjudged_depth;
+    });
+    if (overflows) {
+        worker.mutable_counters().count(Event::template_overflow);
+    }
+    return judgement;
 }
 
 /// Has the limiter check a request of these weights.
 auto check_of(ClientSide& client, const HeadFields& fields, const limiter::Weights& weights,
               limiter::CheckMode mode) {
-    return [&client, &fields, weights, mode](limiter::LeafId leaf, Instant now) {
+    return [&client, &fields, weights, mode](const limiter::Leaves& leaves, Instant now) {
         auto& worker = client.worker;
-        return Judgement{.decision = worker.limiter().check(worker.limiter_context(), leaf, weights,
-                                                            now, mode, &fields),
-                         .explanation = {}};
+        Judgement judgement;
+        judgement.decision = worker.limiter().check(worker.limiter_context(), leaves, weights, now,
+                                                    mode, &fields);
+        return judgement;
     };
 }
 
-void count_unlimited(Counters& counters, const routing::RouteResult& route) {
+/// Counts a request for which no list of its route names a quota that exists, or not every list.
+void count_unlimited(Counters& counters, const routing::RouteResult& route,
+                     const Judgement& judgement) {
     const bool routed = route.outcome == routing::Outcome::routed;
-    counters.count_unlimited(routed ? std::min(route.route, kOtherRoutes) : kNoRoute);
+    const auto place = routed ? std::min(route.route, kOtherRoutes) : kNoRoute;
+    if (judgement.verdict == Verdict::unlimited) {
+        counters.count_unlimited(place);
+    } else if (judgement.lists_without_quota != 0) {
+        counters.count_partly_unlimited(place);
+    }
 }
 
 Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed& routed,
@@ -165,11 +201,9 @@ Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed
     }
     count_weight(client.worker.mutable_counters(), route);
     const HeadFields fields(head.fields(), client.head, routed.trusted);
-    auto judgement =
-        judge(client, route.names, routed.first, check_of(client, fields, weights_of(route), mode));
-    if (judgement.verdict == Verdict::unlimited) {
-        count_unlimited(client.worker.mutable_counters(), route);
-    }
+    auto judgement = judge(client, route.lists(), routed.asked,
+                           check_of(client, fields, weights_of(route), mode));
+    count_unlimited(client.worker.mutable_counters(), route, judgement);
     judgement.cost_is_bytes = route.weight_is_request_bytes;
     judgement.route = route.route;
     judgement.weight_field = route.weight_field;
@@ -222,20 +256,24 @@ Judgement admit(ClientSide& client, const http::RequestHead& head, const Routed&
     return judgement;
 }
 
-Judgement admit_by_name(ClientSide& client, std::span<const std::string_view> names,
+Judgement admit_by_name(ClientSide& client, const routing::NameLists& lists,
                         const limiter::Weights& weights, limiter::CheckMode mode, bool trusted) {
     const HeadFields fields(client.head.fields(), client.head, trusted);
-    return judge(client, names, {}, check_of(client, fields, weights, mode));
+    return judge(client, lists, ask(client, lists), check_of(client, fields, weights, mode));
 }
 
-Judgement obtain_by_name(ClientSide& client, std::span<const std::string_view> names,
+Judgement obtain_by_name(ClientSide& client, const routing::NameLists& lists,
                          const limiter::Wish& wish, limiter::CheckMode mode, bool trusted) {
     const HeadFields fields(client.head.fields(), client.head, trusted);
     auto& worker = client.worker;
-    return judge(client, names, {}, [&](limiter::LeafId leaf, Instant now) {
-        const auto grant =
-            worker.limiter().obtain(worker.limiter_context(), leaf, wish, now, mode, &fields);
-        return Judgement{.decision = grant.decision, .granted = grant.granted, .explanation = {}};
+    // A question to obtain has one list, so there is one leaf.
+    return judge(client, lists, ask(client, lists), [&](const limiter::Leaves& leaves, Instant now) {
+        const auto grant = worker.limiter().obtain(worker.limiter_context(), leaves[0], wish, now,
+                                                   mode, &fields);
+        Judgement judgement;
+        judgement.decision = grant.decision;
+        judgement.granted = grant.granted;
+        return judgement;
     });
 }
 

@@ -1,16 +1,18 @@
 #pragma once
-// The decision about one request: the route is found, the first of its quotas that exists is
-// chosen, and the limiter checks it. All functions run on the worker's thread and never wait.
+// The decision about one request: the route is found, of each of its lists the first quota that
+// exists is chosen, and the limiter checks them. All functions run on the worker's thread and never
+// wait.
 
+#include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "limiter/limiter.h"
 #include "proxy/active_snapshot.h"
 #include "proxy/client_side.h"
+#include "routing/name_lists.h"
 #include "routing/router.h"
 
 namespace weir::proxy {
@@ -28,6 +30,8 @@ struct Judgement {
     std::string_view explanation;
     /// The bytes of the request's body are its cost.
     bool cost_is_bytes = false;
+    /// The lists of names none of which is that of a quota: bit i stands for the i-th list.
+    unsigned lists_without_quota = 0;
     /// The index of the route.
     std::size_t route = 0;
     /// The name of the request field that states weights on this route; empty: none. The view is
@@ -35,12 +39,15 @@ struct Judgement {
     std::string_view weight_field{};
 };
 
-/// Where a request goes, before it is decided. The first of its names is being looked up: its place
-/// in the limiter's table, which may be far from the processor, comes while other work is done.
-/// Valid until the worker routes another request.
+/// The first name of each of a request's lists on its way to the limiter; empty for an empty list.
+using AskedNames = std::array<limiter::AskedName, routing::kMaxNameLists>;
+
+/// Where a request goes, before it is decided. The first name of each of its lists is being looked
+/// up: its place in the limiter's table, which may be far from the processor, comes while other
+/// work is done. Valid until the worker routes another request.
 struct Routed {
     routing::RouteResult route;
-    limiter::AskedName first;  // none: the route has no name
+    AskedNames asked;
     /// The client may state weights and say of whom its request is.
     bool trusted = false;
     /// How long routing took, of the requests whose time is taken.
@@ -54,15 +61,15 @@ struct Routed {
 /// loop's turn ends. `head` is the client's own or that of a request about which it asks.
 [[nodiscard]] Judgement admit(ClientSide& client, const http::RequestHead& head,
                               const Routed& routed, limiter::CheckMode mode);
-/// Decides by the first of these quotas that exists. The client's own head has the fields for
+/// Decides by the first quota of each list that exists. The client's own head has the fields for
 /// quotas that are enforced by a field's value.
-[[nodiscard]] Judgement admit_by_name(ClientSide& client, std::span<const std::string_view> names,
+[[nodiscard]] Judgement admit_by_name(ClientSide& client, const routing::NameLists& lists,
                                       const limiter::Weights& weights, limiter::CheckMode mode,
                                       bool trusted);
 
 /// Takes as many units from the first of these quotas that exists as it has, as admit_by_name()
 /// decides about one request.
-[[nodiscard]] Judgement obtain_by_name(ClientSide& client, std::span<const std::string_view> names,
+[[nodiscard]] Judgement obtain_by_name(ClientSide& client, const routing::NameLists& lists,
                                        const limiter::Wish& wish, limiter::CheckMode mode,
                                        bool trusted);
 

@@ -135,10 +135,7 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
                                http::explanation(question.rejection), keep_alive);
         case CheckQuestion::Kind::named:
             judgement = judge_named(question, mode);
-            if (judgement.verdict == Verdict::unlimited) {
-                client_.worker.mutable_counters().count(Event::check_unknown_quota);
-                client_.worker.unknown_names().note(question.names.front());
-            }
+            note_unknown(question.lists, judgement);
             break;
         case CheckQuestion::Kind::routed: {
             const auto& original = client_.worker.check_reader().original();
@@ -170,6 +167,16 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
     return {.ending = limited ? Ending::admitted : Ending::unlimited, .status = 200};
 }
 
+/// Counts and keeps the names of lists that name no quota.
+void ClientConnection::note_unknown(const routing::NameLists& lists, const Judgement& judgement) {
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        if ((judgement.lists_without_quota >> i & 1) != 0) {
+            client_.worker.mutable_counters().count(Event::check_unknown_quota);
+            client_.worker.unknown_names().note(lists[i].front());
+        }
+    }
+}
+
 void ClientConnection::settle_obtained(const CheckQuestion& question, Judgement& judgement) {
     if (judgement.verdict == Verdict::unlimited) {
         judgement.granted = question.wish.wanted;
@@ -185,9 +192,9 @@ void ClientConnection::settle_obtained(const CheckQuestion& question, Judgement&
 
 Judgement ClientConnection::judge_named(const CheckQuestion& question, limiter::CheckMode mode) {
     if (question.obtains) {
-        return obtain_by_name(client_, question.names, question.wish, mode, client_trusted());
+        return obtain_by_name(client_, question.lists, question.wish, mode, client_trusted());
     }
-    return admit_by_name(client_, question.names,
+    return admit_by_name(client_, question.lists,
                          {.requests = question.weight, .request_bytes = 0, .cost = question.weight},
                          mode, client_trusted());
 }

@@ -125,6 +125,7 @@ struct CheckReader::Statements {
 CheckQuestion CheckReader::read(const http::RequestHead& asked, const http::GatePolicy& policy) {
     CheckQuestion question;
     count_ = 0;
+    lists_ = 0;
     weighed_ = false;
     decoded_.clear();
     const auto path = asked.path();
@@ -221,7 +222,7 @@ void CheckReader::take_names(CheckQuestion& question) {
         begin = ends_[i];
     }
     question.kind = CheckQuestion::Kind::named;
-    question.names = {names_.data(), count_};
+    question.lists = {{names_.data(), count_}, {list_ends_.data(), lists_}};
 }
 
 bool CheckReader::read_options(std::string_view query, CheckQuestion& question) {
@@ -242,6 +243,9 @@ bool CheckReader::read_option(std::string_view name, std::string_view value,
     if (name == "quota") {
         return add_name(value, question);
     }
+    if (name == "also") {
+        return begin_list(value, question);
+    }
     if (name == "weight") {
         weighed_ = true;
         return routing::parse_weight(value, question.weight) ||
@@ -255,12 +259,12 @@ bool CheckReader::read_option(std::string_view name, std::string_view value,
         question.deny_with_403 = value == "403";
         return value == "403" || value == "429" || unclear(question, "'deny' must be 403 or 429.");
     }
-    return unclear(question, "The options of /check are quota, weight, peek and deny.");
+    return unclear(question, "The options of /check are quota, also, weight, peek and deny.");
 }
 
 bool CheckReader::add_name(std::string_view encoded, CheckQuestion& question) {
-    if (count_ == kMaxNames) {
-        return unclear(question, "More than 8 quotas are named.");
+    if (count_ == routing::kMaxQuotaNames) {
+        return unclear(question, "More than 16 quotas are named.");
     }
     const auto begin = decoded_.size();
     const bool good = routing::append_decoded(decoded_, encoded);
@@ -268,7 +272,21 @@ bool CheckReader::add_name(std::string_view encoded, CheckQuestion& question) {
         return unclear(question, "'quota' does not hold a quota's name, percent-encoded.");
     }
     ends_[count_++] = decoded_.size();
+    lists_ = std::max<std::size_t>(lists_, 1);
+    list_ends_[lists_ - 1] = static_cast<std::uint8_t>(count_);
     return true;
+}
+
+/// Begins another list of names with this one.
+bool CheckReader::begin_list(std::string_view encoded, CheckQuestion& question) {
+    if (count_ == 0) {
+        return unclear(question, "'also' begins another list, and no 'quota' stands before it.");
+    }
+    if (lists_ == routing::kMaxNameLists) {
+        return unclear(question, "More than 4 lists of quotas are given.");
+    }
+    ++lists_;
+    return add_name(encoded, question);
 }
 
 void CheckReader::read_fields(const http::RequestHead& asked, Statements& statements) const {

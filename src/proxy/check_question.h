@@ -9,20 +9,20 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "http/gate_policy.h"
 #include "http/request_head.h"
 #include "limiter/decision.h"
+#include "routing/name_lists.h"
 
 namespace weir::proxy {
 
 struct CheckQuestion {
     enum class Kind : std::uint8_t {
         routed,     ///< the routes decide which quotas apply to original()
-        named,      ///< the first of `names` that exists
+        named,      ///< the first quota of each of the lists that exists
         malformed,  ///< the original request would be rejected, because of `rejection`
         unclear,  ///< the question cannot be understood: `status` and `explanation` are the answer
     };
@@ -32,7 +32,7 @@ struct CheckQuestion {
     bool obtains = false;        ///< grant a part: `wish` instead of `weight`
     double weight = 1;           ///< the weight of a request of kind `named`
     limiter::Wish wish{};
-    std::span<const std::string_view> names{};
+    routing::NameLists lists{};
     http::Rejection rejection = http::Rejection::none;
     unsigned status = 400;
     std::string_view explanation{};
@@ -40,9 +40,6 @@ struct CheckQuestion {
 
 class CheckReader {
   public:
-    /// The largest number of names in one question.
-    static constexpr std::size_t kMaxNames = 8;
-
     /// `asked` is the complete head of the check itself.
     [[nodiscard]] CheckQuestion read(const http::RequestHead& asked,
                                      const http::GatePolicy& policy);
@@ -59,6 +56,7 @@ class CheckReader {
     /// The names that were read, for the question.
     void take_names(CheckQuestion& question);
     bool add_name(std::string_view encoded, CheckQuestion& question);
+    bool begin_list(std::string_view encoded, CheckQuestion& question);
     void read_fields(const http::RequestHead& asked, Statements& statements) const;
     void pose(const http::RequestHead& asked, const Statements& statements,
               const http::GatePolicy& policy, CheckQuestion& question);
@@ -67,9 +65,11 @@ class CheckReader {
     http::RequestHead original_;
     std::string text_;  // text of the original head
     std::string decoded_;
-    std::array<std::size_t, kMaxNames> ends_{};
-    std::array<std::string_view, kMaxNames> names_{};
+    std::array<std::size_t, routing::kMaxQuotaNames> ends_{};
+    std::array<std::string_view, routing::kMaxQuotaNames> names_{};
+    std::array<std::uint8_t, routing::kMaxNameLists> list_ends_{};
     std::size_t count_ = 0;
+    std::size_t lists_ = 0;
     bool weighed_ = false;
 };
 

@@ -78,6 +78,7 @@ class ClientConnection : public IdleNode {
     /// Counts what was granted; without a quota that is everything.
     void settle_obtained(const CheckQuestion& question, Judgement& judgement);
     /// Writes the answer to a check that is malformed.
+    void note_unknown(const routing::NameLists& lists, const Judgement& judgement);
     void reject_check(http::Rejection rejection);
     void write_check_allowed(const Judgement& judgement, bool keep_alive);
     [[nodiscard]] CheckAnswer check_error(Ending ending, unsigned status, std::string_view detail,

@@ -45,6 +45,7 @@ void Counters::add_to(Statistics& sum) const {
     }
     for (std::size_t i = 0; i < kRoutePlaces; ++i) {
         sum.unlimited[i] += unlimited_[i].get();
+        sum.partly_unlimited[i] += partly_unlimited_[i].get();
     }
     for (std::size_t i = 0; i < request_.size(); ++i) {
         request_[i].add_to(sum.request_seconds[i]);

@@ -47,6 +47,8 @@ class Counters {
     void count_check(Ending ending) { checks_[static_cast<std::size_t>(ending)].add(1); }
     /// Counts a request that no quota limits. `place`: as of Statistics::unlimited.
     void count_unlimited(std::size_t place) { unlimited_[place].add(1); }
+    /// Counts a request that only some lists of its route limit.
+    void count_partly_unlimited(std::size_t place) { partly_unlimited_[place].add(1); }
     /// Adds to the histogram of the status's class. Status 0 (nothing was answered) is in none.
     void record_request(unsigned status, Duration duration);
     void record_upstream(Duration duration) { upstream_.record(duration); }
@@ -59,6 +61,7 @@ class Counters {
     std::array<Counter, kEndings> checks_;
     std::array<Counter, kEvents> events_;
     std::array<Counter, kRoutePlaces> unlimited_;
+    std::array<Counter, kRoutePlaces> partly_unlimited_;
     std::array<HistogramCounters, 5> request_;
     HistogramCounters upstream_;
     HistogramCounters decision_;

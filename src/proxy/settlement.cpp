@@ -36,7 +36,7 @@ void Settlement::hold() {
     }
     hold_at_ = Instant::max();
     held_ = client_.worker.limiter().hold(judgement_.decision.charge);
-    if (held_ != 0) {
+    if (held_) {
         client_.worker.mutable_counters().count(Event::charges_held);
     }
 }

@@ -95,7 +95,7 @@ class Settlement {
     bool request_stepped_ = false;
     bool tunnel_ = false;
     Instant hold_at_ = Instant::max();
-    std::uint32_t held_ = 0;
+    limiter::Held held_;
 };
 
 }  // namespace weir::proxy

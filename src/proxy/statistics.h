@@ -111,7 +111,7 @@ enum class Event : std::uint8_t {
     buffers_reduced,  ///< a small relay buffer was taken, because memory for large ones is used up
     reloads,          ///< a worker took a new snapshot over
     check_peeked,     ///< a check that charged nothing, because it asked to peek
-    check_unknown_quota,  ///< a check that names quotas none of which exists
+    check_unknown_quota,  ///< a list of names in a check none of which exists
     check_obtained,       ///< a question to obtain that was granted all or a part (not a peek)
     check_obtained_part,  ///< those of them that were granted a part
     count
@@ -151,6 +151,7 @@ struct Statistics {
     std::array<std::uint64_t, kEvents> events{};
     /// By the index of the route, or kOtherRoutes or kNoRoute.
     std::array<std::uint64_t, kRoutePlaces> unlimited{};
+    std::array<std::uint64_t, kRoutePlaces> partly_unlimited{};
     /// The time from the complete head to the end of the answer, by the status's class: [0] is 1xx,
     /// [4] is 5xx and everything above.
     std::array<Histogram, 5> request_seconds{};

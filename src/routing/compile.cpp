@@ -141,23 +141,33 @@ class RouteCompiler {
     }
 
     void quotas() {
-        auto wanted = settings_.quotas;
-        if (wanted.empty() && route_.s3) {
-            wanted = {"s3/{bucket}/{operation}", "s3/{bucket}/{access}", "s3/{bucket}", "s3"};
-        }
-        if (wanted.empty() && settings_.preset.empty()) {
+        const auto lists = name_lists(settings_);
+        const bool several = !settings_.lists.empty();
+        const std::string_view field = several ? "quotas" : "quota";
+        if (lists.empty() && settings_.preset.empty()) {
             fail("quota", 0, "a route names its quota");
         }
-        if (wanted.size() > kMaxQuotaNames) {
-            fail("quota", 0, "at most " + std::to_string(kMaxQuotaNames) + " names");
+        if (lists.size() > kMaxNameLists) {
+            return fail("quotas", 0, "at most " + std::to_string(kMaxNameLists) + " lists");
         }
-        for (std::size_t i = 0; i < wanted.size(); ++i) {
-            auto compiled = NameTemplate::compile(wanted[i], captures_);
-            if (const auto* failure = std::get_if<PatternError>(&compiled)) {
-                fail(indexed("quota", i), failure->column, failure->message, failure->suggestion);
-            } else {
-                route_.quotas.push_back(std::move(std::get<NameTemplate>(compiled)));
+        for (std::size_t i = 0; i < lists.size(); ++i) {
+            const std::string list = several ? indexed(field, i) : std::string(field);
+            for (std::size_t j = 0; j < lists[i].size(); ++j) {
+                quota(indexed(list, j), lists[i][j]);
             }
+            route_.list_ends.push_back(route_.quotas.size());
+        }
+        if (route_.quotas.size() > kMaxQuotaNames) {
+            fail(std::string(field), 0, "at most " + std::to_string(kMaxQuotaNames) + " names");
+        }
+    }
+
+    void quota(std::string field, const std::string& text) {
+        auto compiled = NameTemplate::compile(text, captures_);
+        if (const auto* failure = std::get_if<PatternError>(&compiled)) {
+            fail(std::move(field), failure->column, failure->message, failure->suggestion);
+        } else {
+            route_.quotas.push_back(std::move(std::get<NameTemplate>(compiled)));
         }
     }
 

@@ -10,6 +10,7 @@
 
 #include "http/request_head.h"
 #include "routing/escapes.h"
+#include "routing/name_lists.h"
 #include "routing/name_template.h"
 #include "routing/pattern.h"
 #include "routing/route_captures.h"
@@ -57,7 +58,8 @@ struct CompiledRoute {
     std::optional<PathPattern> path;
     MethodSet methods;
     std::vector<FieldCondition> headers;
-    std::vector<NameTemplate> quotas;
+    std::vector<NameTemplate> quotas;  // of all lists, one list after the other
+    std::vector<std::size_t> list_ends;
     std::vector<NumberedSource> sources;
     // What the quotas' names use: indexes of captures of path and host, and places in `sources`.
     std::vector<std::size_t> captures;
@@ -78,8 +80,6 @@ class CompiledRoutes {
     bool any_host = false;
 };
 
-inline constexpr std::size_t kMaxQuotaNames = 16;  ///< of one route
-
 class ScratchState {
   public:
     ScratchState() { escaped.reserve((kMaxCaptures + 1) * kMaxCapture); }
@@ -95,6 +95,7 @@ class ScratchState {
     std::string decoded;  // text of a source that had to be decoded
     std::vector<char> names;
     std::array<std::string_view, kMaxQuotaNames> name_views{};
+    std::array<std::uint8_t, kMaxNameLists> list_ends{};
 };
 
 /// The compiled routes, or all errors of the settings.

@@ -58,6 +58,8 @@ struct RouteSettings {
     /// Names of quotas, tried in this order, with captures of path and host. A preset has names of
     /// its own, which hold if this is empty.
     std::vector<std::string> quotas;
+    /// Several lists of such names, in place of `quotas`; all of them apply to each request.
+    std::vector<std::vector<std::string>> lists{};
     WeightSettings weight;
     /// Statuses for which the charge is given back. Nothing: those of RoutingSettings.
     std::optional<std::vector<StatusRange>> refund;
@@ -79,7 +81,7 @@ struct RoutingSettings {
 /// and line.
 struct RouteError {
     std::size_t route = 0;   ///< index of the route
-    std::string field;       ///< "match.path", "quotas[1]", "weight.table.GetObjekt"
+    std::string field;       ///< "match.path", "quota[1]", "weight.table.GetObjekt"
     std::size_t column = 0;  ///< 1-based within the value of `field`; 0: the whole value
     std::string message;
     std::string suggestion;  ///< the name that was probably meant; may be empty

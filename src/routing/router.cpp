@@ -121,7 +121,7 @@ class Matcher {
         result.weight_clamped = weighed.clamped;
         result.weight_field = route.weight.field();
         result.weight_is_request_bytes = route.weight.is_request_bytes();
-        result.names = names(route);
+        write_names(route, result);
         return result;
     }
 
@@ -199,22 +199,27 @@ class Matcher {
         }
     }
 
-    std::span<const std::string_view> names(const CompiledRoute& route) {
+    void write_names(const CompiledRoute& route, RouteResult& result) {
         make_safe(route);
         if (scratch_.names.size() < route.max_names_size) {
             scratch_.names.resize(route.max_names_size);
         }
         char* begin = scratch_.names.data();
         std::size_t count = 0;
-        for (const auto& quota : route.quotas) {
-            char* const end = quota.write(begin, scratch_.safe);
-            if (end == nullptr) {
-                continue;
+        std::size_t quota = 0;
+        for (std::size_t list = 0; list < route.list_ends.size(); ++list) {
+            for (; quota < route.list_ends[list]; ++quota) {
+                char* const end = route.quotas[quota].write(begin, scratch_.safe);
+                if (end == nullptr) {
+                    continue;
+                }
+                scratch_.name_views[count++] = {begin, static_cast<std::size_t>(end - begin)};
+                begin = end;
             }
-            scratch_.name_views[count++] = {begin, static_cast<std::size_t>(end - begin)};
-            begin = end;
+            scratch_.list_ends[list] = static_cast<std::uint8_t>(count);
         }
-        return {scratch_.name_views.data(), count};
+        result.names = {scratch_.name_views.data(), count};
+        result.list_ends = {scratch_.list_ends.data(), route.list_ends.size()};
     }
 
     [[nodiscard]] std::optional<std::uint64_t> request_bytes() const {

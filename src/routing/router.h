@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "routing/client.h"
+#include "routing/name_lists.h"
 #include "routing/route_settings.h"
 
 namespace weir::http {
@@ -51,9 +52,12 @@ struct RouteResult {
     /// For `ambiguous`: one sentence for the client.
     std::string_view explanation;
     std::size_t route = 0;
-    /// Quota names in the order in which they are tried. The request is checked against the first
-    /// quota that exists.
+    /// Quota names in the order in which they are tried, of all lists of the route. Of each list
+    /// the first quota that exists applies to the request.
     std::span<const std::string_view> names;
+    /// Where each list ends in `names`. A list is empty if a capture of each of its names is.
+    std::span<const std::uint8_t> list_ends;
+    [[nodiscard]] NameLists lists() const { return {names, list_ends}; }
     /// The operation of S3, such as "ListObjectsV2"; of other routes the method; empty if unknown.
     std::string_view operation;
     /// What the request adds to limits in requests and in cost: finite, not negative, at most

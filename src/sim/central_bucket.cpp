@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "sim/lists_of_names.h"
 #include "sim/quota_set.h"
 
 namespace weir::sim {
@@ -41,11 +42,7 @@ bool CentralBucket::offer(std::string_view quota, double at) {
         maintained_ = now;
         limiter_->maintain(now);
     }
-    const limiter::LeafId leaf = limiter_->find(*thread_, quota, now);
-    const limiter::Decision decision =
-        limiter_->check(*thread_, leaf, limiter::Weights{}, now, limiter::CheckMode::charge);
-    limiter_->quiescent(*thread_);
-    return decision.admitted;
+    return offer_to(*limiter_, *thread_, quota, now);
 }
 
 void CentralBucket::edit(const limiter::QuotaDefinition& definition, double at) {

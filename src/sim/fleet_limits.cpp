@@ -8,6 +8,7 @@
 
 #include "limiter/name_pattern.h"
 #include "limiter/template_index.h"
+#include "sim/lists_of_names.h"
 #include "sync/messages.h"
 
 namespace weir::sim {
@@ -78,21 +79,31 @@ class Collector {
         }
         return at->second;
     }
-    std::vector<LimitIndex> chain_of(const std::string& leaf) {
+    /// The limits of all chains of a leaf, each once.
+    std::vector<LimitIndex> chain_of(std::string_view leaf) {
         std::vector<LimitIndex> chain;
-        for (std::optional<std::string> name = leaf; name;) {
-            const limiter::QuotaDefinition* definition = definitions_.find(*name);
-            if (definition == nullptr) {
-                break;
-            }
-            const std::vector<LimitIndex>& places = places_of(*name, *definition);
-            chain.insert(chain.end(), places.begin(), places.end());
-            name = parent_of(*name, *definition);
+        for (const std::string_view name : names_of(leaf)) {
+            add_chain(std::string(name), chain);
         }
         return chain;
     }
 
   private:
+    void add_chain(std::optional<std::string> name, std::vector<LimitIndex>& chain) {
+        while (name) {
+            const limiter::QuotaDefinition* definition = definitions_.find(*name);
+            if (definition == nullptr) {
+                break;
+            }
+            for (const LimitIndex limit : places_of(*name, *definition)) {
+                if (std::find(chain.begin(), chain.end(), limit) == chain.end()) {
+                    chain.push_back(limit);
+                }
+            }
+            name = parent_of(*name, *definition);
+        }
+    }
+
     FleetLimits& found_;
     const Definitions& definitions_;
     std::map<std::string, std::vector<LimitIndex>> places_;

@@ -16,7 +16,7 @@ namespace weir::sim {
 struct FleetLimits {
     std::vector<LimitFact> limits;
     /// For each leaf of the load, the limits to which its requests are charged, from the leaf
-    /// upwards.
+    /// upwards, one chain after the other.
     std::vector<std::vector<LimitIndex>> chains;
 };
 

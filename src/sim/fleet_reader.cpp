@@ -10,6 +10,7 @@
 #include "definitions/rules.h"
 #include "sim/fault_text.h"
 #include "sim/fleet_limits.h"
+#include "sim/lists_of_names.h"
 #include "sim/value_reader.h"
 
 namespace weir::sim {
@@ -132,13 +133,20 @@ class LoadReader {
         const auto found = std::find(leaves.begin(), leaves.end(), leaf);
         const auto place = static_cast<std::size_t>(found - leaves.begin());
         if (found == leaves.end()) {
-            check_name(node, leaf);
+            const std::vector<std::string_view> names = names_of(leaf);
+            if (names.size() > limiter::kMaxLeaves) {
+                diagnostics_.error_at_key(
+                    node, "has more than " + std::to_string(limiter::kMaxLeaves) + " names", {});
+            }
+            for (const std::string_view name : names) {
+                check_name(node, name);
+            }
             leaves.push_back(leaf);
         }
         phase.shares.resize(leaves.size());
         phase.shares[place] = rate;
     }
-    void check_name(NodeRef node, const std::string& leaf) {
+    void check_name(NodeRef node, std::string_view leaf) {
         if (limiter::is_template(leaf)) {
             diagnostics_.error_at_key(node, "is a template: name one of its instances", {});
         } else if (!is_covered(leaf, plan_.definitions)) {

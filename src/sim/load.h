@@ -23,7 +23,7 @@ struct Phase {
 
 struct LoadPlan {
     std::vector<Phase> phases;          // in order of time; before the first one nothing is offered
-    std::vector<std::string> quotas;    // the leaves
+    std::vector<std::string> quotas;    // the leaves (lists_of_names.h)
     std::vector<double> shares;         // of each leaf; empty: all the same
     bool constant_rate = false;         // requests at equal intervals; otherwise Poisson arrivals
     double skew = 0;                    // the share of the last sidecar; 0: the same for all

@@ -1,6 +1,7 @@
 #include "sim/simulated_sidecar.h"
 
 #include "sim/central_bucket.h"
+#include "sim/lists_of_names.h"
 
 namespace weir::sim {
 namespace {
@@ -78,12 +79,7 @@ Instant SimulatedSidecar::local(Instant now) const {
 }
 
 bool SimulatedSidecar::offer(std::string_view quota, Instant now) {
-    const Instant at = local(now);
-    const limiter::LeafId leaf = limiter_->find(*thread_, quota, at);
-    const limiter::Decision decision =
-        limiter_->check(*thread_, leaf, limiter::Weights{}, at, limiter::CheckMode::charge);
-    limiter_->quiescent(*thread_);
-    return decision.admitted;
+    return offer_to(*limiter_, *thread_, quota, local(now));
 }
 
 void SimulatedSidecar::receive(ByteSpan datagram, const Endpoint& from, Instant now) {

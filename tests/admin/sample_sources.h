@@ -22,6 +22,7 @@ inline ProxyFigures sample_proxy() {
     proxy.connections = {{"client", 3}, {"upstream", 1}};
     proxy.bytes = {{{"client", "in"}, 100}, {{"client", "out"}, 200}};
     proxy.unlimited = {{"routes[0]", 2}, {"none", 0}};
+    proxy.partly_unlimited = {{"routes[0]", 1}};
     proxy.events = {{"upstream_retried", 1}};
     return proxy;
 }

@@ -238,6 +238,36 @@ TEST_CASE("who looks for keys of other proxies is told which there are") {
           std::string::npos);
 }
 
+TEST_CASE("a route names lists of quotas, or one list, but not both") {
+    Diagnostics diagnostics;
+    const auto read = [&](const std::string& route) {
+        return load_settings(SourceText{"weir.yaml", kUpstream + "routes: [{" + route + "}]\n"}, {},
+                             diagnostics)
+            .routing.routes[0];
+    };
+    const auto several = read("quotas: [[user, anonymous], [space]]");
+    CHECK(several.lists == std::vector<std::vector<std::string>>{{"user", "anonymous"}, {"space"}});
+    CHECK(several.quotas.empty());
+    CHECK(lines(diagnostics) == Lines{});
+    const auto errors = [](const std::string& route) {
+        return settings_errors(kUpstream + "routes: [{" + route + "}]\n");
+    };
+    CHECK(errors("quota: a, quotas: [[b]]") ==
+          Lines{"weir.yaml:2:21: routes[0].quotas: a route has 'quota' or 'quotas', not both, put "
+                "the names of 'quota' into 'quotas' as one more list"});
+    CHECK(errors("quotas: [a, [b]]") ==
+          Lines{"weir.yaml:2:20: routes[0].quotas[0]: must be a list of names, 'quota: [a, b]' "
+                "takes the first that exists, 'quotas: [[a], [b]]' both"});
+    CHECK(errors("quotas: []") == Lines{"weir.yaml:2:19: routes[0].quotas: must not be empty"});
+    CHECK(errors("quotas: [[a], []]") ==
+          Lines{"weir.yaml:2:25: routes[0].quotas[1]: must not be empty"});
+    CHECK(errors("quotas: a") ==
+          Lines{"weir.yaml:2:19: routes[0].quotas: must be a list, is a single value"});
+    CHECK(errors("match: {path: '/{user}'}, quotas: [['u/{user}'], [\"w/{usr}\"]]") ==
+          Lines{"weir.yaml:2:64: routes[0].quotas[1][0]: unknown capture {usr}; this route "
+                "captures {user}, did you mean '{user}'?"});
+}
+
 TEST_CASE("what concerns several keys") {
     CHECK(settings_errors("listen: 0.0.0.0:80\n") ==
           Lines{"weir.yaml: upstream: is missing: say where requests go, like "

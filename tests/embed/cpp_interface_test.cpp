@@ -43,6 +43,30 @@ TEST_CASE("C++: a worker decides, gives back and corrects") {
     CHECK(worker->check({}).reason() == Reason::no_quota);
 }
 
+TEST_CASE("C++: several lists of names") {
+    auto fleet = Fleet::open(sample_options());
+    REQUIRE(fleet);
+    auto worker = fleet->worker();
+    REQUIRE(worker);
+    const std::string user = "b/ann";
+    for (int i = 0; i < 3; ++i) {
+        CHECK(worker->check_many({{"unheard/of", user}, {"few"}}).admitted());
+    }
+    const Decision refused = worker->check_many({{user}, {"few"}});
+    CHECK_FALSE(refused.admitted());
+    CHECK(refused.quota() == "few");
+    CHECK(worker->peek(user).remaining() == 1);
+    CHECK(worker->check_many({}).reason() == Reason::no_quota);
+    CHECK(worker->check_many({{{}}}).reason() == Reason::no_quota);
+    CHECK(worker->check_many({{"few"}, {"few"}, {"few"}, {"few"}, {"few"}}).reason() ==
+          Reason::error);
+    CHECK(worker
+              ->check_many({{"1", "2", "3", "4", "5", "6", "7", "8"},
+                            {"1", "2", "3", "4", "5", "6", "7", "8"},
+                            {"17"}})
+              .reason() == Reason::error);
+}
+
 TEST_CASE("C++: a worker obtains units and gives some back") {
     auto fleet = Fleet::open(sample_options());
     REQUIRE(fleet);

@@ -1,11 +1,13 @@
 """One limit held by a sidecar, nginx, a Go program and a C++ program together."""
 
 import contextlib
+import time
 
 import pytest
 import yaml
 
 from conftest import EXAMPLES
+from harness import http
 from harness.load import SECOND, Load, plan, stream
 from harness.origin import Origin
 from harness.processes import wait_equal, wait_until
@@ -123,6 +125,26 @@ def test_nginx_peeks_and_the_sidecar_behind_it_charges(installed, folder, world)
     assert behind.metric("weir_requests_total", outcome="refused") == 0
     wait_equal(lambda: behind.metric("weir_proxy_events_total", event="judged_in_front"), passed, "judged in front")
     wait_equal(lambda: behind.metric("weir_quota_admitted_total", quota="shared"), passed, "charged")
+
+
+def test_nginx_and_go_hold_a_user_and_a_space_at_once(installed, built, folder, world):
+    fleet, nginx, go = members_of(world(MEMBERS), installed, built)
+
+    def answers_of(member, user, space, count):
+        """The quotas that refused, in order; "" where the request passed. A pause lets nginx's two workers
+        learn of each other's requests."""
+        named = []
+        for _ in range(count):
+            named.append(http.get(member.address, f"/both/{user}/{space}/object").headers.get("x-weir-quota", ""))
+            time.sleep(0.1)
+        return named
+
+    for name, member in (("nginx", nginx), ("go", go)):
+        ann = answers_of(member, f"ann-{name}", f"blue-{name}", 12)
+        assert 5 <= ann.count("") <= 7 and ann[-1] == f"user/ann-{name}", ann
+        bob = answers_of(member, f"bob-{name}", f"blue-{name}", 6)
+        assert bob.count("") <= 4 and bob[-1] == f"space/blue-{name}", bob
+        assert answers_of(member, f"bob-{name}", f"red-{name}", 1) == [""]
 
 
 def test_members_say_goodbye_when_they_end(installed, built, folder, world):

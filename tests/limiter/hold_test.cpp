@@ -39,8 +39,8 @@ TEST_CASE("an instance whose charge is held is not dropped, however idle, and th
     Fixture fixture(
         {quota("all", {bytes_per_second(1e6)}), quota("d/{k}", {bytes_per_second(1e6)}, "all")});
     Decision decision = fixture.check("d/one");
-    const std::uint32_t held = fixture.limiter.hold(decision.charge);
-    REQUIRE(held != 0);
+    const Held held = fixture.limiter.hold(decision.charge);
+    REQUIRE(held);
     rest(fixture, 130);
     CHECK(fixture.level("d/one") >= 0);
     fixture.limiter.correct(fixture.thread, decision.charge, Unit::response_bytes, 5e6, fixture.now,
@@ -62,8 +62,8 @@ TEST_CASE("a held instance gives nobody its place") {
     Fixture fixture({quota("d/{k}", {bytes_per_second(1e6)})}, options);
     const Decision first = fixture.check("d/1");
     const Decision second = fixture.check("d/2");
-    const std::uint32_t held = fixture.limiter.hold(first.charge);
-    const std::uint32_t again = fixture.limiter.hold(first.charge);
+    const Held held = fixture.limiter.hold(first.charge);
+    const Held again = fixture.limiter.hold(first.charge);
     CHECK(held == again);
     fixture.wait(10);
     CHECK(fixture.find("d/3").overflow_depth == 0);
@@ -78,15 +78,15 @@ TEST_CASE("a held instance gives nobody its place") {
     CHECK(fixture.find("d/5").overflow_depth == 0);
     CHECK(fixture.find("d/6").overflow_depth == 0);
     CHECK(fixture.level("d/1") == -1);
-    CHECK(fixture.limiter.hold(first.charge) == 0);  // it is gone
-    CHECK(fixture.limiter.hold({}) == 0);
+    CHECK_FALSE(fixture.limiter.hold(first.charge));  // it is gone
+    CHECK_FALSE(fixture.limiter.hold({}));
     (void)second;
 }
 
 TEST_CASE("an instance that goes with its definition although it is held leaves no trace") {
     Fixture fixture({quota("d/{k}", {bytes_per_second(1e6)})});
     Decision decision = fixture.check("d/one");
-    const std::uint32_t held = fixture.limiter.hold(decision.charge);
+    const Held held = fixture.limiter.hold(decision.charge);
     REQUIRE(fixture.replace({}).empty());
     rest(fixture, 1);
     CHECK(fixture.limiter.memory().instances == 0);
@@ -127,8 +127,8 @@ TEST_CASE("a charge to an overflow instance never reaches a stranger in its pare
         }
     }
     SUBCASE("held: the parent stays and is charged") {
-        const std::uint32_t held = fixture.limiter.hold(decision.charge);
-        REQUIRE(held != 0);
+        const Held held = fixture.limiter.hold(decision.charge);
+        REQUIRE(held);
         rest(fixture, 70);
         fixture.limiter.correct(fixture.thread, decision.charge, Unit::response_bytes, 1e5,
                                 fixture.now, false);

@@ -249,7 +249,7 @@ TEST_CASE("a quota that checks ask for in vain is a problem until nobody asks an
     world.facts.asked_in_vain = {"nope"};
     static_cast<void>(world.look());
     CHECK(world.text() ==
-          "checks ask for the quota 'nope', which does not exist, so they all pass");
+          "checks ask for the quota 'nope', which does not exist, so it limits nothing");
     world.facts.asked_in_vain.clear();
     static_cast<void>(world.look(ProblemWatch::kAskedQuiet - milliseconds(1)));
     CHECK(world.count(ProblemKind::check_unknown_quota) == 1);
@@ -265,6 +265,15 @@ TEST_CASE("names that are asked for in vain are bounded in number") {
     }
     static_cast<void>(world.look());
     CHECK(world.count(ProblemKind::check_unknown_quota) == 64);
+}
+
+TEST_CASE("a list that limits nothing is a problem of its own and no route without limits") {
+    WatchedProblems world;
+    world.facts.routes = 1;
+    world.facts.without_quota = {{0, "is wrong", "all", 1}};
+    static_cast<void>(world.look());
+    CHECK(world.text() == "routes[0].quotas[1]: is wrong");
+    CHECK(world.count(ProblemKind::unknown_quota) == 1);
 }
 
 TEST_CASE("what is said of a set is not listed a second time") {

@@ -69,6 +69,22 @@ TEST_CASE("what is said of a route without quota names what was probably meant")
                                    "all"});
 }
 
+TEST_CASE("each list of names that limits nothing is named, or the route if all do so") {
+    routing::RouteSettings route;
+    route.lists = {{"user/{u}", "anonymous"}, {"spaces/{w}"}, {"all"}};
+    const auto found = routes_without_quota({route}, {"user/{u}", "space/{w}", "all"});
+    REQUIRE(found.size() == 1);
+    CHECK(found[0] == RouteFinding{0, "there is no quota 'spaces/{w}', so this list limits nothing",
+                                   "space/{w}", 1});
+    CHECK(quota_place(found[0]) == "routes[0].quotas[1]");
+    const auto all = routes_without_quota({route}, {"nothing"});
+    REQUIRE(all.size() == 1);
+    CHECK_FALSE(all[0].list);
+    CHECK(all[0].what ==
+          "there is no quota 'user/{u}', 'anonymous', 'spaces/{w}', 'all', so requests of this "
+          "route pass without a limit");
+}
+
 TEST_CASE("warnings about routes and quotas") {
     config::Settings settings;
     settings.quotas = {"quotas.yaml"};

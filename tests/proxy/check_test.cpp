@@ -126,6 +126,22 @@ TEST_CASE("peeking charges nothing and still tells of a refusal") {
     CHECK(proxy.admitted("q") == 1);
 }
 
+TEST_CASE("several lists of names: one of each is charged, and one without a quota is noted") {
+    auto options = asked(2, 600s);
+    options.quotas.push_back(quota("space/{w}", 5, 600s));
+    Fixture proxy(options);
+    auto client = proxy.connect_check();
+    CHECK(ask(client, question("/check?quota=none&quota=q&also=space/1")).status() == 200);
+    CHECK(ask(client, question("/check?quota=q&also=space/1&quota=q")).status() == 200);
+    CHECK(ask(client, question("/check?quota=q&also=space/1")).field("X-Weir-Quota") == "q");
+    CHECK(ask(client, question("/check?quota=q&also=none&peek=1")).status() == 429);
+    CHECK(proxy.admitted("q") == 2);
+    CHECK(proxy.admitted("space/{w}") == 2);
+    CHECK(ask(client, question("/check?quota=other&also=space/1")).status() == 200);
+    CHECK(proxy[Event::check_unknown_quota] == 2);
+    CHECK(proxy.server->take_unknown_names() == std::vector<std::string>{"none", "other"});
+}
+
 TEST_CASE("a quota by its name, with a weight; one that does not exist lets pass") {
     Fixture proxy(asked(10, 600s));
     auto client = proxy.connect_check();

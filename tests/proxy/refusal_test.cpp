@@ -159,6 +159,46 @@ TEST_CASE("the first name that exists is the one that is checked") {
     CHECK(proxy.refused("q") == 1);
 }
 
+TEST_CASE("a quota of each list applies, the tightest is told, and the refusing one named") {
+    auto options = limited(6, 60s);
+    options.quotas = {quota("user/{u}", 3, 600s), quota("space", 2, 600s)};
+    options.routing.routes[0].match.path = "/{u}/{w}";
+    options.routing.routes[0].quotas.clear();
+    options.routing.routes[0].lists = {{"user/{u}", "space"}, {"missing", "{w}"}};
+    options.snapshot.headers.on_success = true;
+    Fixture proxy(std::move(options));
+    for (int i = 0; i < 2; ++i) {
+        const auto answer = proxy.get("/a/space");
+        CHECK(answer.status() == 200);
+        CHECK(answer.field("RateLimit").starts_with("\"space\""));
+    }
+    CHECK(proxy.get("/a/space").field("X-Weir-Quota") == "space");
+    CHECK(proxy.get("/a/nowhere").status() == 200);
+    CHECK(proxy.get("/a/nowhere").field("X-Weir-Quota") == "user/a");
+    CHECK(proxy.get("/a/user").field("X-Weir-Quota") == "user/a");
+    REQUIRE(proxy.finished(6));
+    CHECK(proxy.admitted("user/{u}") == 3);
+    CHECK(proxy.admitted("space") == 2);
+    CHECK(proxy[Ending::admitted] == 3);
+    CHECK(proxy.statistics().partly_unlimited[0] == 3);
+    CHECK(proxy.statistics().unlimited[0] == 0);
+}
+
+TEST_CASE("a request that never arrived is given back to all quotas of its lists") {
+    auto options = limited(6, 60s);
+    options.quotas = {quota("all", 100, 1s), quota("user", 10, 600s), quota("space", 10, 600s)};
+    options.quotas[1].parent = options.quotas[2].parent = "all";
+    options.routing.routes[0].quotas.clear();
+    options.routing.routes[0].lists = {{"user"}, {"space"}};
+    options.upstream = {weir::net::to_socket_address(weir::Endpoint::v4(0x7f000001, 1))};
+    Fixture proxy(std::move(options));
+    CHECK(proxy.get("/").status() == 502);
+    REQUIRE(proxy.finished(1));
+    for (const char* name : {"all", "user", "space"}) {
+        CHECK(proxy.counted(name, &weir::limiter::DefinitionStatistics::refunded) == 1);
+    }
+}
+
 TEST_CASE("a hidden quota is not named") {
     auto options = limited(0, 1s);
     options.quotas[0].hide_headers = true;

@@ -83,6 +83,22 @@ TEST_CASE("every kind of error") {
     CHECK(only_error(route).field == "weight");
 }
 
+TEST_CASE("errors of lists of names say which list and which name") {
+    RouteSettings route = good();
+    route.quotas.clear();
+    route.lists = {{"a", "b/{tenant}"}, {"c", "d/{tenent}"}};
+    CHECK(only_error(route).field == "quotas[1][1]");
+    CHECK(only_error(route).column == 3);
+    CHECK(only_error(route).suggestion == "{tenant}");
+    route.lists = {{"a"}, {"b"}, {"c"}, {"d"}};
+    CHECK(errors_of(RoutingSettings{{route}, true, true, 1}).empty());
+    route.lists.push_back({"e"});
+    CHECK(only_error(route).message == "at most 4 lists");
+    route.lists = {std::vector<std::string>(9, "a"), std::vector<std::string>(8, "b")};
+    CHECK(only_error(route).message == "at most 16 names");
+    CHECK(only_error(route).field == "quotas");
+}
+
 TEST_CASE("errors of sources of captures") {
     const auto named = [](const char* name) {
         auto route = good();

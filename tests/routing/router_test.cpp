@@ -214,6 +214,21 @@ TEST_CASE("request bytes are known before the body, or not") {
     CHECK_FALSE(bytes("Transfer-Encoding: chunked\r\n").has_value());
 }
 
+TEST_CASE("several lists: each has its names in order, and none if its captures are empty") {
+    auto several = route("/{user}/{space}", {});
+    several.lists = {{"user/{user}", "anonymous"}, {"space/{space}"}, {"all"}};
+    auto first = several;
+    first.match.path = "/{user}";
+    first.lists = {{"one/{user}"}};
+    CHECK(names({several, first}, request("/u1/w1")) == "user/u1, anonymous + space/w1 + all");
+    CHECK(names({several, first}, request("/u1")) == "one/u1");
+    RouteSettings s3;
+    s3.preset = "s3";
+    s3.lists = {{"all"}, {"bucket/{bucket}"}, {"s3", "{bucket}"}};
+    CHECK(names({s3}, request("/")) == "all +  + s3");
+    CHECK(names({s3}, request("/b1/k")) == "all + bucket/b1 + s3, b1");
+}
+
 TEST_CASE("a scratch can be used for one request after another") {
     RoutingSettings settings;
     settings.routes = {route("/{a}/{b}", {"x/{a}/{b}", "x/{a}"}), route("/{a}", {"y/{a}"})};

@@ -43,7 +43,8 @@ struct Routed {
         result = router.route(head, client, scratch);
     }
 
-    /// The names of the result like "a, b", or "(unrouted)" or "(ambiguous)".
+    /// The names of the result like "a, b", those of several lists like "a, b + c", or "(unrouted)"
+    /// or "(ambiguous)".
     [[nodiscard]] std::string names() const {
         if (result.outcome == Outcome::unrouted) {
             return "(unrouted)";
@@ -51,11 +52,16 @@ struct Routed {
         if (result.outcome == Outcome::ambiguous) {
             return "(ambiguous)";
         }
-        std::string list;
-        for (const auto name : result.names) {
-            list += (list.empty() ? "" : ", ") + std::string(name);
+        std::string text_of_lists;
+        const NameLists lists = result.lists();
+        for (std::size_t i = 0; i < lists.size(); ++i) {
+            std::string list;
+            for (const auto name : lists[i]) {
+                list += (list.empty() ? "" : ", ") + std::string(name);
+            }
+            text_of_lists += (i == 0 ? "" : " + ") + list;
         }
-        return list;
+        return text_of_lists;
     }
 };
 

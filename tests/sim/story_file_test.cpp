@@ -68,6 +68,25 @@ Lines errors_with(const std::string& line, const std::string& instead) {
     return read_text(text.replace(at, line.size(), instead)).errors;
 }
 
+TEST_CASE("a leaf of several names is charged to the chains of all, to a common quota once") {
+    const std::string head =
+        "apiVersion: weir/v1\nkind: Story\nname: s\nlasts: 5s\nfleet: {sidecars: 1}\nquotas:\n"
+        "  - {name: all, limits: [{rate: 9r/s}]}\n"
+        "  - {name: 'user/{u}', parent: all, limits: [{rate: 5r/s}]}\n"
+        "  - {name: 'space/{w}', parent: all, limits: [{rate: 5r/s}]}\nsteps:\n  - {at: 0s, load: ";
+    const Reading good = read_text(head + "{user/1 + space/2: 3r/s, space/2: 1r/s}}\n");
+    REQUIRE(good.stories.size() == 1);
+    const WorldPlan& plan = good.stories[0].plan;
+    CHECK(plan.load.quotas == Lines{"user/1 + space/2", "space/2"});
+    const FleetLimits found = find_limits(plan.load, plan.definitions);
+    REQUIRE(found.chains.size() == 2);
+    CHECK(found.chains[0].size() == 3);
+    CHECK(found.chains[1].size() == 2);
+    CHECK(found.limits[0].offered == doctest::Approx(4));
+    CHECK(read_text(head + "{user/1 + spaces/2: 3r/s}}\n").errors.size() == 1);
+    CHECK(read_text(head + "{all + all + all + all + all: 3r/s}}\n").errors.size() == 1);
+}
+
 TEST_CASE("a story file: the fleet, the load of each leaf, and what happens") {
     const Reading reading = read_text(kGood);
     CHECK(joined(reading.errors) == "");

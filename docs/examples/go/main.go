@@ -19,22 +19,41 @@ import (
 	"example.org/weir"
 )
 
-// limited is a middleware. It answers 429 with Retry-After to requests for which there is no room,
-// and 503 while the quota's owners cannot be heard and the quota is pessimistic.
+// refuse answers 429 with Retry-After to a request for which there is no room, and 503 while the
+// quota's owners cannot be heard and the quota is pessimistic.
+func refuse(writer http.ResponseWriter, decision weir.Decision) {
+	writer.Header().Set("Retry-After", fmt.Sprint(math.Ceil(decision.RetryAfter.Seconds())))
+	if decision.Quota != "" {
+		writer.Header().Set("X-Weir-Quota", decision.Quota)
+	}
+	status := http.StatusTooManyRequests
+	if decision.Isolated {
+		status = http.StatusServiceUnavailable // the client has not sent too many requests
+	}
+	writer.WriteHeader(status)
+}
+
+// limited is a middleware.
 func limited(fleet *weir.Fleet, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		quota, _, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, "/"), "/")
 		decision := fleet.Check(quota, 1, weir.Charge)
 		if !decision.Admitted {
-			writer.Header().Set("Retry-After", fmt.Sprint(math.Ceil(decision.RetryAfter.Seconds())))
-			if decision.Quota != "" {
-				writer.Header().Set("X-Weir-Quota", decision.Quota)
-			}
-			status := http.StatusTooManyRequests
-			if decision.Isolated {
-				status = http.StatusServiceUnavailable // the client has not sent too many requests
-			}
-			writer.WriteHeader(status)
+			refuse(writer, decision)
+			return
+		}
+		next.ServeHTTP(writer, request)
+	})
+}
+
+// limitedByBoth limits what is below /both/USER/SPACE by its user and by its space, or by neither.
+func limitedByBoth(fleet *weir.Fleet, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		user := "user/" + request.PathValue("user")
+		space := "space/" + request.PathValue("space")
+		decision := fleet.CheckMany([][]string{{user, "shared"}, {space}}, 1, weir.Charge)
+		if !decision.Admitted {
+			refuse(writer, decision)
 			return
 		}
 		next.ServeHTTP(writer, request)
@@ -54,7 +73,9 @@ func main() {
 		log.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/", limited(fleet, httputil.NewSingleHostReverseProxy(upstream)))
+	proxy := httputil.NewSingleHostReverseProxy(upstream)
+	mux.Handle("/", limited(fleet, proxy))
+	mux.Handle("/both/{user}/{space}/", limitedByBoth(fleet, proxy))
 	mux.HandleFunc("/weir/metrics", func(writer http.ResponseWriter, _ *http.Request) {
 		text, err := fleet.Metrics()
 		if err != nil {

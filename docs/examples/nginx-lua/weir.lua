@@ -56,12 +56,22 @@ typedef struct weir_decision {
     double discard_probability;
     weir_charge charge;
 } weir_decision;
+typedef struct weir_name {
+    const char *text;
+    size_t length;
+} weir_name;
+typedef struct weir_name_list {
+    const weir_name *names;
+    size_t count;
+} weir_name_list;
 uint32_t weir_abi_version(void);
 int32_t weir_open(const weir_options *options, weir_fleet **fleet, weir_error *error);
 void weir_close(weir_fleet *fleet);
 int32_t weir_worker_open(weir_fleet *fleet, weir_worker **worker, weir_error *error);
 int32_t weir_check(weir_worker *worker, const char *name, size_t length,
                    const weir_request *request, weir_decision *decision);
+int32_t weir_check_many(weir_worker *worker, const weir_name_list *lists, size_t count,
+                        const weir_request *request, weir_decision *decision);
 int32_t weir_refund(weir_worker *worker, weir_charge *charge);
 int32_t weir_metrics(weir_fleet *fleet, char **text, size_t *length, weir_error *error);
 void weir_free(char *text);
@@ -70,6 +80,7 @@ uint32_t weir_live_peers(weir_fleet *fleet);
 
 local ABI_VERSION = 0
 local CHARGE, PEEK = 0, 1
+local MOST_LISTS, MOST_NAMES = 4, 16
 local REASON_ERROR, REASON_ISOLATED = 4, 5
 
 local Weir = {}
@@ -105,15 +116,37 @@ function Weir.open(options)
         library = library, fleet = fleet[0], worker = worker[0],
         -- nginx's worker runs one request at a time until it waits, so one of each is enough.
         request = sized("weir_request"), decision = sized("weir_decision"),
+        names = ffi.new("weir_name[?]", MOST_NAMES), lists = ffi.new("weir_name_list[?]", MOST_LISTS),
     }, Weir)
 end
 
--- Decides about one request of this weight. The result is valid until the next call.
+-- Puts lists of names in place for the library, and returns how many lists there are. The names
+-- must live until it has been called.
+local function fill(self, lists)
+    local named = 0
+    for i, list in ipairs(lists) do
+        if i > MOST_LISTS or named + #list > MOST_NAMES then error("weir: too many lists or names") end
+        self.lists[i - 1].names, self.lists[i - 1].count = self.names + named, #list
+        for _, name in ipairs(list) do
+            self.names[named].text, self.names[named].length = name, #name
+            named = named + 1
+        end
+    end
+    return #lists
+end
+
+-- Decides about one request of this weight. `quota` is a name, or several lists of names, of each of
+-- which the first quota that exists applies: {{"user/7", "anonymous"}, {"space/9"}}. The result is
+-- valid until the next call.
 function Weir:check(quota, weight, mode)
     local request = self.request
     request.mode = mode or CHARGE
     request.requests, request.cost = weight or 1, weight or 1
-    self.library.weir_check(self.worker, quota, #quota, request, self.decision)
+    if type(quota) == "table" then
+        self.library.weir_check_many(self.worker, self.lists, fill(self, quota), request, self.decision)
+    else
+        self.library.weir_check(self.worker, quota, #quota, request, self.decision)
+    end
     return self.decision
 end
 

@@ -1,0 +1,20 @@
+#pragma once
+// A leaf of a simulated load: the name of a quota, or several names with " + " between them, which
+// are as many lists of one name each. Pure functions; the names are views of the leaf's text.
+
+#include <string_view>
+#include <vector>
+
+#include "base/instant.h"
+#include "limiter/limiter.h"
+
+namespace weir::sim {
+
+/// The names of a leaf.
+[[nodiscard]] std::vector<std::string_view> names_of(std::string_view leaf);
+
+/// Offers one request under this leaf to a limiter. True if it is admitted.
+[[nodiscard]] bool offer_to(limiter::Limiter& limiter, limiter::ThreadContext& thread,
+                            std::string_view leaf, Instant now);
+
+}  // namespace weir::sim
