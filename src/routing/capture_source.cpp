@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <vector>
 
 #include "base/closest.h"
 #include "base/hash.h"
@@ -222,10 +221,9 @@ std::string CaptureSource::describe() const {
 
 std::string CaptureSource::suggest(std::string_view text) {
     const auto word = text.substr(0, text.find_first_of(":,"));
-    std::vector<std::string_view> words;
-    for (const auto& entry : kEntries) {
-        words.push_back(entry.word);
-    }
+    std::array<std::string_view, kEntries.size()> words;
+    std::transform(kEntries.begin(), kEntries.end(), words.begin(),
+                   [](const Entry& entry) { return entry.word; });
     const auto meant = closest(word, words);
     return meant.empty() ? ""
                          : "{" + std::string(meant) + std::string(text.substr(word.size())) + "}";

@@ -37,7 +37,8 @@ std::shared_ptr<const routing::Router> make_router() {
     settings.routes[0].preset = "s3";
     settings.routes[0].domains = {"a"};
     settings.routes[1].match.path = "/{x}/*/**";
-    settings.routes[1].quotas = {"q/{x}"};
+    settings.routes[1].quotas = {"q/{x}", "{header:a,readable}/{basic-user,readable}/{client}",
+                                 "{cookie:a,readable}/{query:a,readable}", "{header:a}"};
     return std::get<std::shared_ptr<const routing::Router>>(routing::Router::compile(settings));
 }
 
