@@ -200,7 +200,7 @@ void warn_about_routes(const config::Settings& settings, const std::vector<confi
         }
     }
     for (RouteFinding& one : routes_with_unnamed_requests(settings)) {
-        warn(route_place(one.route) + ".quota", std::move(one.what), std::move(one.suggestion));
+        warn(route_place(one.route), std::move(one.what), std::move(one.suggestion));
     }
     for (RouteFinding& one : routes_without_requests(settings.routing)) {
         warn(route_place(one.route), std::move(one.what), std::move(one.suggestion));

@@ -136,7 +136,7 @@ TEST_CASE("warnings about requests without a name") {
     settings.quotas = {"quotas.yaml"};
     settings.routing.routes = {charging({"api/{header:x-key}"})};
     CHECK(warnings_of(settings, {"api/{key}"}) ==
-          "weir.yaml: warning: routes[0].quota: requests without header:x-key pass without a "
+          "weir.yaml: warning: routes[0]: requests without header:x-key pass without a "
           "limit, let the list end in a name that each request has, such as 'anonymous'\n");
     settings.routing.routes = {charging({"api/{header:x-key}", "ap/{client}"})};
     CHECK(warnings_of(settings, {"api/{key}", "api/{client}x"}).empty());
