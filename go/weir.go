@@ -59,7 +59,8 @@ type Decision struct {
 	Quota      string // set when refused and not hidden
 	Remaining  float64
 	RetryAfter time.Duration
-	Isolated   bool // refused because the fleet cannot be heard and the quota is pessimistic
+	Wait       time.Duration // until it would be admitted for certain, if nobody else is; below 0: unknown
+	Isolated   bool          // refused because the fleet cannot be heard and the quota is pessimistic
 	charge     C.weir_charge
 }
 
@@ -166,6 +167,7 @@ func decisionOf(raw *C.weir_decision) Decision {
 		Admitted:   raw.admitted != 0,
 		Remaining:  float64(raw.remaining),
 		RetryAfter: time.Duration(float64(raw.retry_after_seconds) * float64(time.Second)),
+		Wait:       time.Duration(float64(raw.wait_seconds) * float64(time.Second)),
 		Isolated:   raw.reason == C.WEIR_REASON_ISOLATED,
 		charge:     raw.charge,
 	}

@@ -206,6 +206,10 @@ typedef struct weir_decision {
     double retry_after_seconds; /* at least 1; add some jitter before telling a client */
     double discard_probability; /* the chance with which such a request is refused */
     weir_charge charge;
+    /* Added after 0.1.0: if refused, how long until such a request would be admitted for certain,
+     * as long as nobody else is admitted meanwhile; below 0 if that cannot be said (a limit of 0,
+     * an isolated one). The program may wait for so long and check again. Else 0. */
+    double wait_seconds;
 } weir_decision;
 
 /* Decides about one request under the quota `name` (`length` bytes) and all quotas above it. When

@@ -106,6 +106,9 @@ class Decision {
     [[nodiscard]] double reset_seconds() const { return raw_.reset_seconds; }
     [[nodiscard]] double retry_after_seconds() const { return raw_.retry_after_seconds; }
     [[nodiscard]] double discard_probability() const { return raw_.discard_probability; }
+    /// How long until such a request would be admitted for certain, as long as nobody else is; below
+    /// 0 if that cannot be said.
+    [[nodiscard]] double wait_seconds() const { return raw_.wait_seconds; }
     /// What was charged, for refund() or correct(). It may be copied; only one copy may be given
     /// back.
     [[nodiscard]] weir_charge& charge() { return raw_.charge; }

@@ -119,6 +119,7 @@ QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics) {
                          .level_ratio_max = statistics.level_ratio_max,
                          .instances = statistics.live_instances,
                          .overflowed = statistics.overflowed,
+                         .waited = statistics.waited,
                          .limits = {}};
     for (const auto& limit : statistics.limits) {
         figures.limits.push_back(limit_figures(limit));

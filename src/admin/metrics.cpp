@@ -56,6 +56,14 @@ void add_requests(Families& families, const ProxyFigures& proxy) {
         .histogram("weir_upstream_duration_seconds",
                    "Time from sending a request to the head of the upstream's response.")
         .add({}, proxy.upstream_seconds);
+    families
+        .histogram("weir_wait_duration_seconds",
+                   "Time that requests waited for their turn, however that ended.")
+        .add({}, proxy.wait_seconds);
+    families
+        .gauge("weir_waiting_requests",
+               "Requests being served now that wait for their turn, because a quota refuses them.")
+        .add(number(proxy.waiting));
     families.gauge("weir_inflight_requests", "Requests being served now.")
         .add(number(proxy.inflight_requests));
     families
@@ -110,6 +118,10 @@ void add_quota_counters(Families& families, const std::vector<QuotaFigures>& quo
                                       "Requests that shared the template's overflow instance since "
                                       "its cap on live instances was reached."),
                      quotas, &QuotaFigures::overflowed);
+    add_quota_values(families.counter("weir_quota_waited_total",
+                                      "Requests that were admitted after they had waited for their "
+                                      "turn."),
+                     quotas, &QuotaFigures::waited);
 }
 
 void add_quota_gauges(Families& families, const std::vector<QuotaFigures>& quotas) {

@@ -49,16 +49,16 @@ std::size_t label_bytes(std::string_view text) {
 }
 
 std::size_t page_bytes(const QuotaFigures& figures, std::size_t name_bytes) {
-    // metrics.cpp: eleven lines <name>{quota="…"} <value>, whose names have 295 bytes.
-    constexpr std::size_t kLines = 11;
-    constexpr std::size_t kLineBytes = 295 + kLines * 12;
+    // metrics.cpp: twelve lines <name>{quota="…"} <value>, whose names have 318 bytes.
+    constexpr std::size_t kLines = 12;
+    constexpr std::size_t kLineBytes = 318 + kLines * 12;
     constexpr std::size_t kLimitLineBytes = 46;  // weir_quota_limit{quota="",unit="",period=""}
     std::size_t bytes = kLineBytes + kLines * name_bytes;
     for (const double value :
          {figures.offered, figures.admitted, figures.refused, figures.shadow_refused,
           figures.refunded, number(figures.overflowed), figures.discard_probability,
           figures.discard_probability_max, figures.level_ratio, figures.level_ratio_max,
-          number(figures.instances)}) {
+          number(figures.instances), number(figures.waited)}) {
         bytes += value_bytes(value);
     }
     for (const auto& limit : figures.limits) {
@@ -74,13 +74,15 @@ QuotaSeries::Counters QuotaSeries::counters_of(const QuotaFigures& figures) {
             .refused = figures.refused,
             .shadow_refused = figures.shadow_refused,
             .refunded = figures.refunded,
-            .overflowed = figures.overflowed};
+            .overflowed = figures.overflowed,
+            .waited = figures.waited};
 }
 
 bool QuotaSeries::fell(const Counters& now, const Counters& before) {
     return now.offered < before.offered || now.admitted < before.admitted ||
            now.refused < before.refused || now.shadow_refused < before.shadow_refused ||
-           now.refunded < before.refunded || now.overflowed < before.overflowed;
+           now.refunded < before.refunded || now.overflowed < before.overflowed ||
+           now.waited < before.waited;
 }
 
 bool QuotaSeries::refuses(const QuotaFigures& figures, const Counters& before) {
@@ -287,6 +289,7 @@ QuotaFigures QuotaSeries::shown(QuotaFigures figures) {
     figures.shadow_refused -= base.shadow_refused;
     figures.refunded -= base.refunded;
     figures.overflowed -= base.overflowed;
+    figures.waited -= base.waited;
     return figures;
 }
 
@@ -303,6 +306,7 @@ void QuotaSeries::add_to_other(const QuotaFigures& figures, Gauges& gauges) {
     other_.shadow_refused += increase(figures.shadow_refused, before.shadow_refused);
     other_.refunded += increase(figures.refunded, before.refunded);
     other_.overflowed += increase(figures.overflowed, before.overflowed);
+    other_.waited += increase(figures.waited, before.waited);
     other_.instances += figures.instances;
     other_.discard_probability_max =
         std::max(other_.discard_probability_max, figures.discard_probability_max);

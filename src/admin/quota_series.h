@@ -49,6 +49,7 @@ class QuotaSeries {
         double shadow_refused = 0;
         double refunded = 0;
         std::uint64_t overflowed = 0;
+        std::uint64_t waited = 0;
     };
     /// A quota with series of its own.
     struct Own {

@@ -118,6 +118,7 @@ Json to_json(const QuotaFigures& figures) {
             {"shadow_refused", finite(figures.shadow_refused)},
             {"refunded", finite(figures.refunded)},
             {"overflow_requests", figures.overflowed},
+            {"waited_requests", figures.waited},
             {"instances", figures.instances},
             {"discard_probability", finite(figures.discard_probability)},
             {"discard_probability_max", finite(figures.discard_probability_max)},

@@ -70,6 +70,8 @@ struct ProxyFigures {
     std::map<std::string, HistogramFigures> request_seconds;
     /// The time from sending a request to the head of the upstream's response.
     HistogramFigures upstream_seconds;
+    HistogramFigures wait_seconds;
+    std::uint64_t waiting = 0;
     std::uint64_t inflight_requests = 0;
     std::uint64_t tunnels = 0;  ///< open now, each the rest of a request that is being served
     /// Connections that are open now, by side: client, upstream.
@@ -108,6 +110,8 @@ struct QuotaFigures {
     std::uint64_t instances = 0;
     /// Requests that were charged to the template's overflow instance.
     std::uint64_t overflowed = 0;
+    /// Requests that were admitted after they had waited for their turn.
+    std::uint64_t waited = 0;
     std::vector<QuotaLimitFigures> limits;
 };
 

@@ -12,11 +12,11 @@ namespace {
 
 // The largest number of bytes that each text may take in a line, with quotes and escapes.
 constexpr std::size_t kMethod = 40;
-constexpr std::size_t kPath = 1000;
+constexpr std::size_t kPath = 970;
 constexpr std::size_t kHost = 200;
 constexpr std::size_t kQuota = 300;
 constexpr std::size_t kRequestId = 150;
-constexpr std::size_t kRest = 358;  // keys, numbers, time, outcome, the client's address
+constexpr std::size_t kRest = 388;  // keys, numbers, time, outcome, the client's address
 static_assert(kMethod + kPath + kHost + kQuota + kRequestId + kRest <= AccessLogWriter::kLine);
 
 /// The length of the well-formed UTF-8 character at the front, 0 for anything else (RFC 3629).
@@ -144,6 +144,10 @@ std::size_t format_access_line(const proxy::AccessRecord& record, Duration unix_
     line.number(record.status);
     line.plain(R"(,"duration_ms":)");
     write_milliseconds(line, record.duration);
+    if (record.waited > Duration::zero()) {
+        line.plain(R"(,"waited_ms":)");
+        write_milliseconds(line, record.waited);
+    }
     line.plain(R"(,"bytes_in":)");
     line.number(record.bytes_in);
     line.plain(R"(,"bytes_out":)");

@@ -36,6 +36,7 @@ void add_durations(const proxy::Statistics& statistics, admin::ProxyFigures& fig
             histogram(statistics.request_seconds[i], proxy::kDurationBounds);
     }
     figures.upstream_seconds = histogram(statistics.upstream_seconds, proxy::kDurationBounds);
+    figures.wait_seconds = histogram(statistics.wait_seconds, proxy::kDurationBounds);
     figures.decision_seconds = histogram(statistics.decision_seconds, proxy::kDecisionBounds);
 }
 
@@ -43,6 +44,7 @@ void add_traffic(const proxy::Statistics& statistics, admin::ProxyFigures& figur
     using proxy::Event;
     figures.inflight_requests = statistics.inflight_requests();
     figures.tunnels = statistics.tunnels();
+    figures.waiting = statistics.waiting();
     figures.connections = {{"client", statistics.client_connections()},
                            {"upstream", statistics.upstream_connections()}};
     figures.bytes = {{{"client", "in"}, statistics[Event::client_bytes_in]},

@@ -88,6 +88,23 @@ constexpr DurationValue kHold{Duration::zero(), limiter::kLongestHold,
                                   change_options(
                                       to, [&](QuotaOptions& options) { options.hold = time; });
                               }};
+constexpr DurationValue kWaitLongest{
+    limiter::kShortestWait, limiter::kLongestWait,
+    [](const QuotaDefinition& from) { return from.options->wait.longest; },
+    [](QuotaDefinition& to, std::optional<Duration> time) {
+        if (time) {
+            *time = std::chrono::floor<std::chrono::milliseconds>(*time);
+        }
+        change_options(to, [&](QuotaOptions& options) { options.wait.longest = time; });
+    }};
+constexpr Count kWaitQueue{
+    1, limiter::kMaxWaiting,
+    [](const QuotaDefinition& from) -> std::uint64_t { return from.options->wait.queue; },
+    [](QuotaDefinition& to, std::uint64_t count) {
+        change_options(to, [&](QuotaOptions& options) {
+            options.wait.queue = static_cast<std::uint32_t>(count);
+        });
+    }};
 constexpr Count kStatus{
     400, 599,
     [](const QuotaDefinition& from) -> std::uint64_t { return from.options->refusal.status; },
@@ -152,6 +169,12 @@ constexpr std::array kQuotaFields = {
     QuotaField{"refusal.body", "text", "problem+json",
         "Its body, of up to 1,024 bytes; may be empty.",
         "", 5, kBody},
+    QuotaField{"wait.longest", "duration", "none",
+        "How long a request that it would refuse may wait for its turn, 1ms to 1m.",
+        "How long requests may wait for their turn, like 2s, or default", 9, kWaitLongest},
+    QuotaField{"wait.queue", "count", "1000",
+        "How many requests may wait in one sidecar, 1 to 50000.",
+        "How many requests may wait in one sidecar", 10, kWaitQueue},
     QuotaField{"limits", "list", "none",
         "Its limits. A quota without any refuses nothing by itself.",
         "", 0, LimitsValue{}, Shown::apart},

@@ -89,6 +89,18 @@ void check_hold(const limiter::QuotaDefinition& definition, const Complain& comp
     }
 }
 
+void check_wait(const limiter::WaitForm& wait, const Complain& complain) {
+    if (wait.longest &&
+        (*wait.longest < limiter::kShortestWait || *wait.longest > limiter::kLongestWait)) {
+        complain("wait.longest", "must be from 1ms to 1m", "2s is what most clients wait for");
+    }
+    if (wait.queue > limiter::kMaxWaiting) {
+        complain("wait.queue", "must be from 1 to 50000", "1000 is usual");
+    } else if (wait.queue > 0 && !wait.longest) {
+        complain("wait.queue", "needs 'longest'", "say how long a request may wait, such as 2s");
+    }
+}
+
 }  // namespace
 
 void check_options(const limiter::QuotaDefinition& definition, const Complain& complain) {
@@ -96,6 +108,7 @@ void check_options(const limiter::QuotaDefinition& definition, const Complain& c
     check_safe(definition, complain);
     check_hold(definition, complain);
     check_refusal(definition.options->refusal, complain);
+    check_wait(definition.options->wait, complain);
 }
 
 }  // namespace weir::definitions

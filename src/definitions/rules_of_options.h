@@ -14,7 +14,7 @@ using Complain =
     std::function<void(std::string field, std::string message, std::string suggestion)>;
 
 /// Calls `complain` for each error in the share of keys, the safe capacities, the hold
-/// time and the refusal.
+/// time, the refusal and the queue.
 void check_options(const limiter::QuotaDefinition& definition, const Complain& complain);
 
 }  // namespace weir::definitions

@@ -13,7 +13,8 @@
 namespace weir::embed {
 namespace {
 
-constexpr std::size_t kFirstDecision = sizeof(weir_decision);  // of the first version
+// The sizes of the first version.
+constexpr std::size_t kFirstDecision = offsetof(weir_decision, wait_seconds);
 constexpr std::size_t kFirstRequest = sizeof(weir_request);
 static_assert(WEIR_MOST_LISTS == limiter::kMaxLeaves);
 

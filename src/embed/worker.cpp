@@ -114,6 +114,7 @@ void EmbeddedWorker::show(const limiter::Decision& made, weir_decision& decision
     decision.retry_after_seconds = std::max(1.0, to_seconds(made.retry_after));
     decision.discard_probability = made.discard_probability;
     decision.charge = seal(made.charge, tag_);
+    decision.wait_seconds = to_seconds(made.wait);
     show_quota(made, decision);
     // From now on the limiter may reuse what this check has read; everything needed has been
     // copied.

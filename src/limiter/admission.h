@@ -47,6 +47,7 @@ class Admission {
                                      const RequestFields* fields);
     [[nodiscard]] Grant obtain(ThreadContext& thread, LeafId leaf, const Wish& wish, Instant now,
                                CheckMode mode, const RequestFields* fields);
+    void give_up(ThreadContext& thread, const Decision& decision);
     void return_unused(ThreadContext& thread, Charge& charge, double units, Instant now);
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
     void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
@@ -81,7 +82,7 @@ class Admission {
     void tell_engine(ThreadContext& thread, std::uint32_t id, const Bucket& bucket);
     void report_offered(const Levels& levels, bool admitted, std::int64_t now);
     static void count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
-                              std::size_t named);
+                              CheckMode mode, std::size_t named);
     void tell_refused(const Levels& levels, std::size_t named, Decision& decision) const;
     void tell_admitted(const Levels& levels, std::span<const LeafId> leaves,
                        Decision& decision) const;

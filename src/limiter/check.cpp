@@ -274,6 +274,22 @@ inline Weights Admission::bounded(ThreadContext& thread, const Weights& weights)
     return clamp(thread, weights);
 }
 
+namespace {
+
+/// The lowest enforcing level of a quota for which other requests wait; kNoLevel if there is none.
+std::size_t first_queue(const Levels& levels, InstanceStore& store) {
+    for (std::size_t i = 0; i < levels.level.size(); ++i) {
+        const Level& level = levels.level[i];
+        const bool waits = (store.record(level.head).control.load(kRelaxed) & kWaiting) != 0;
+        if (level.enforce && waits && level.definition->source.options->wait.longest) {
+            return i;
+        }
+    }
+    return kNoLevel;
+}
+
+}  // namespace
+
 Decision Admission::check(ThreadContext& thread, LeafId leaf, const Weights& weights, Instant when,
                           CheckMode mode, const RequestFields* fields) {
     Decision decision;
@@ -283,8 +299,8 @@ Decision Admission::check(ThreadContext& thread, LeafId leaf, const Weights& wei
         return decision;
     }
     const std::int64_t now = nanoseconds(when);
-    if (mode == CheckMode::charge && leaf.overflow_depth == 0 &&
-        check_quickly(thread, leaf, now, decision)) {
+    const bool usual_mode = mode == CheckMode::charge || mode == CheckMode::charge_or_wait;
+    if (usual_mode && leaf.overflow_depth == 0 && check_quickly(thread, leaf, now, decision)) {
         return decision;
     }
     decide_whole(thread, {&leaf, 1}, now, mode, fields, decision);
@@ -304,9 +320,10 @@ Decision Admission::check_all(ThreadContext& thread, const Leaves& leaves, const
 
 /// The whole decision about a request under the chains of these leaves. It is a function of its
 /// own, because its many levels take much stack, which the quick decision does not need.
-[[gnu::noinline]] void Admission::decide_whole(ThreadContext& thread, std::span<const LeafId> leaves,
-                                         std::int64_t now, CheckMode mode,
-                                         const RequestFields* fields, Decision& decision) {
+[[gnu::noinline]] void Admission::decide_whole(ThreadContext& thread,
+                                               std::span<const LeafId> leaves, std::int64_t now,
+                                               CheckMode mode, const RequestFields* fields,
+                                               Decision& decision) {
     Levels levels;
     levels.fields = fields;
     collect<true>(leaves[0], decision.charge.weights, now, levels);
@@ -322,18 +339,27 @@ Decision Admission::check_all(ThreadContext& thread, const Leaves& leaves, const
         WEIR_ASSERT(lot != nullptr);  // the named level enforces
         decision.admitted = !draw_refusal(*lot, decision.discard_probability, thread.random);
     }
+    if (mode == CheckMode::charge_or_wait && decision.admitted) {
+        if (const std::size_t queue = first_queue(levels, store_); queue != kNoLevel) {
+            decision.admitted = false;
+            named = queue;
+        }
+    }
     settle_shadow(thread, levels, decision);
     if (decision.admitted && mode != CheckMode::peek) {
         decision.admitted = charge_levels(levels, mode, now, named);
     }
     if (!decision.admitted || mode != CheckMode::peek) {
         report_offered(levels, decision.admitted, now);
-        count_figures(thread, levels, decision, decision.admitted ? kNoLevel : named);
     }
     if (decision.admitted) {
         tell_admitted(levels, leaves, decision);
     } else {
         tell_refused(levels, named, decision);
+        decision.can_wait = can_wait(levels.level[named], decision, mode);
+    }
+    if (!decision.admitted || mode != CheckMode::peek) {
+        count_figures(thread, levels, decision, mode, decision.admitted ? kNoLevel : named);
     }
 }
 

@@ -102,6 +102,13 @@ enum class CheckMode : std::uint8_t {
     peek,
     /// Charge without deciding, because a tier in front has decided by peeking.
     charge_without_judging,
+    /// As `charge`, of a request that would wait for its turn. It is refused also where others wait
+    /// already. If the quota that refuses has a queue (Decision::can_wait), the refusal is not
+    /// counted yet: the caller either has the request wait or calls Limiter::give_up().
+    charge_or_wait,
+    /// Decide again about a request that has waited and whose turn it is. It counts as offered for
+    /// the laws again, but not in the figures.
+    charge_in_turn,
 };
 
 /// Why a request was admitted or refused.
@@ -176,18 +183,34 @@ struct Decision {
     bool admitted = true;
     bool shadow_refused = false;  // a quota that only shadows would have refused the request
     bool hide_headers = false;    // the answer must not name this quota
+    bool can_wait = false;        // refused by a quota in whose queue the request may wait
     Reason reason = Reason::none;
     Unit unit = Unit::requests;
-    std::string_view quota;          // the quota that refused; empty if the request was admitted
-    std::uint32_t instance = 0;      // the quota that is described, see Limiter::quota_name
-    double amount = 0;               // what the definition allows ...
-    Duration period{};               // ... in this period
-    double remaining = 0;            // whole units left below the low border after this request
-    Duration reset{};                // until the level is back at the low border; 0 if it is there
-    Duration retry_after{};          // max(1 s, reset); the answer adds jitter
+    std::string_view quota;      // the quota that refused; empty if the request was admitted
+    std::uint32_t instance = 0;  // the quota that is described, see Limiter::quota_name
+    double amount = 0;           // what the definition allows ...
+    Duration period{};           // ... in this period
+    double remaining = 0;        // whole units left below the low border after this request
+    Duration reset{};            // until the level is back at the low border; 0 if it is there
+    Duration retry_after{};      // max(1 s, reset); the answer adds jitter
+    /// If refused: until every limit of the chain would admit such a request for certain, as long
+    /// as nobody else is admitted meanwhile; below 0 when that cannot be said (a limit of 0, an
+    /// isolated one).
+    Duration wait{};
     double discard_probability = 0;  // the chance that such a request is refused
     Charge charge;
 };
+
+/// A place among the requests that wait for one instance, of all threads together. False: there is
+/// none.
+struct WaitPlace {
+    std::uint32_t slot = 0;  // all places of one instance have the same, 1 to kWaitSlots
+    std::uint32_t instance = 0;
+    std::uint32_t generation = 0;
+    explicit operator bool() const { return slot != 0; }
+};
+/// For so many instances requests may wait at the same time.
+inline constexpr std::uint32_t kWaitSlots = 4096;
 
 /// The answer to a Wish. The decision is about all units that were granted together. If none were,
 /// the wish was refused; `reset` then says when the minimum would be free, if nobody else takes it.

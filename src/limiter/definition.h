@@ -130,6 +130,9 @@ inline constexpr std::size_t kMaxChainLimits = 32;  // limits of a leaf and all 
 inline constexpr std::size_t kMaxRefusalBody = 1024;
 inline constexpr std::size_t kMaxContentType = 127;
 inline constexpr std::size_t kMaxFieldName = 127;
+inline constexpr Duration kShortestWait = std::chrono::milliseconds(1);
+inline constexpr Duration kLongestWait = std::chrono::minutes(1);
+inline constexpr std::uint32_t kMaxWaiting = 50'000;  // requests that wait for one instance
 inline constexpr Duration kLongestHold = std::chrono::hours(1);
 inline constexpr std::size_t kMaxDefinitions = 4'000'000;
 

@@ -35,6 +35,7 @@ void Figures::Sums::add(const DefinitionFigures& figures) {
     shadow_refused += figures.shadow_refused.get();
     refunded += figures.refunded.get();
     overflowed += figures.overflowed.get();
+    waited += figures.waited.get();
 }
 
 void Figures::Sums::subtract(const Sums& other) {
@@ -44,6 +45,7 @@ void Figures::Sums::subtract(const Sums& other) {
     shadow_refused -= other.shadow_refused;
     refunded -= other.refunded;
     overflowed -= other.overflowed;
+    waited -= other.waited;
 }
 
 void Figures::Gauges::add(double p, double ratio, double offered) {
@@ -217,6 +219,7 @@ DefinitionStatistics Figures::to_statistics(std::uint32_t slot, std::string_view
     statistics.shadow_refused = sums.shadow_refused;
     statistics.refunded = sums.refunded;
     statistics.overflowed = sums.overflowed;
+    statistics.waited = sums.waited;
     if (definition != nullptr) {
         statistics.mode = definition->mode;
         statistics.limits = definition->source.limits;
@@ -245,6 +248,7 @@ std::optional<DefinitionStatistics> Figures::statistics_of(std::string_view defi
         statistics.offered = statistics.admitted = statistics.refused = 0;
         statistics.shadow_refused = statistics.refunded = 0;
         statistics.overflowed = 0;
+        statistics.waited = 0;
     }
     statistics.live_instances += beyond;
     return statistics;

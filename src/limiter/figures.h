@@ -65,6 +65,7 @@ class Figures {
         double shadow_refused = 0;
         double refunded = 0;
         std::uint64_t overflowed = 0;
+        std::uint64_t waited = 0;
         void add(const DefinitionFigures& figures);
         void subtract(const Sums& other);
     };

@@ -91,6 +91,13 @@ class Fixed {
     alignas(T) std::byte memory_[kCapacity * sizeof(T)];
 };
 
+/// Whether the request may wait in the queue of the quota whose level refused it.
+[[nodiscard]] inline bool can_wait(const Level& refused, const Decision& decision, CheckMode mode) {
+    return (mode == CheckMode::charge_or_wait || mode == CheckMode::charge_in_turn) &&
+           decision.reason == Reason::limit &&
+           refused.definition->source.options->wait.longest.has_value();
+}
+
 /// Stands in place of the index of a level when there is no such level.
 inline constexpr std::size_t kNoLevel = ~std::size_t{0};
 

@@ -20,6 +20,7 @@
 #include "limiter/instances.h"
 #include "limiter/name_table.h"
 #include "limiter/thread_contexts.h"
+#include "limiter/waiting.h"
 
 namespace weir::limiter {
 namespace {
@@ -64,6 +65,7 @@ struct Limiter::Parts {
     Creation creation{instances, records, eviction, store, definitions, options};
     Adoption adoption{creation, instances, records, store, definitions};
     Figures figures{store, definitions, instances, threads, options};
+    Waiting waiting{store};
     FleetPort fleet{store, definitions, instances, threads};
     Admission admission{store, definitions, fleet, options.max_weight};
 };
@@ -201,6 +203,20 @@ Decision Limiter::check(ThreadContext& thread, const Leaves& leaves, const Weigh
 Grant Limiter::obtain(ThreadContext& thread, LeafId leaf, const Wish& wish, Instant now,
                       CheckMode mode, const RequestFields* fields) {
     return parts_->admission.obtain(thread, leaf, wish, now, mode, fields);
+}
+void Limiter::give_up(ThreadContext& thread, const Decision& decision) {
+    parts_->admission.give_up(thread, decision);
+}
+WaitPlace Limiter::begin_waiting(const Decision& decision) {
+    const QuotaOptions* of_quota = options(decision);
+    const bool waits = of_quota != nullptr && of_quota->wait.longest.has_value();
+    return waits ? parts_->waiting.begin(decision.instance, of_quota->wait.most()) : WaitPlace{};
+}
+void Limiter::confirm_waiting(const WaitPlace& place) { parts_->waiting.confirm(place); }
+void Limiter::end_waiting(const WaitPlace& place) { parts_->waiting.end(place); }
+std::uint32_t Limiter::waiting(std::string_view quota) const {
+    const auto entry = parts_->store.names.find(parts_->definitions.hash(quota));
+    return entry ? parts_->waiting.count(Instances::leaf_of(*entry).instance) : 0;
 }
 void Limiter::give_back(ThreadContext& thread, Charge& charge, double units, Instant now) {
     parts_->admission.return_unused(thread, charge, units, now);

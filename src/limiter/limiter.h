@@ -12,6 +12,7 @@
 //     Figures (figures.h)                           what is shown to people
 //     DefinitionEdit (definition_edit.h)            one edit while requests go on
 //     FleetPort (fleet_port.h)                      the engine's side: views and active limits
+//     Waiting (waiting.h)                           how many requests wait for an instance
 //     Admission (admission.h)                       the decision, refunds and corrections
 //
 // Thread-safety. One control thread calls everything under "control thread". Any number of workers
@@ -91,6 +92,8 @@ class Limiter {
     [[nodiscard]] LimiterCounters counters() const;
     /// The limits of the live instance of this name; empty if there is none.
     [[nodiscard]] std::vector<LimitStatus> inspect(std::string_view quota, Instant now) const;
+    /// How many requests wait for the live instance of this name.
+    [[nodiscard]] std::uint32_t waiting(std::string_view quota) const;
     /// Visits the figures of every definition. Counters are current. Gauges are current, too, while
     /// there are at most 16,384 records. With more records they come from the last complete round
     /// of maintain(), which reads 16,384 records in each call.
@@ -142,6 +145,16 @@ class Limiter {
     /// are charged nothing; correct() may charge them later.
     [[nodiscard]] Grant obtain(ThreadContext& thread, LeafId leaf, const Wish& wish, Instant now,
                                CheckMode mode, const RequestFields* fields = nullptr);
+    /// Counts the refusal of a request that could have waited, or has waited in vain. To be called
+    /// before the thread's next quiescent() after that decision.
+    void give_up(ThreadContext& thread, const Decision& decision);
+    /// Takes a place in the queue of the quota that refused, if it has room (WaitForm::queue, of
+    /// all threads together). Until the place is given back, other requests do not overtake and the
+    /// instance stays. Before the thread's next quiescent() after the decision.
+    [[nodiscard]] WaitPlace begin_waiting(const Decision& decision);
+    /// To be called every 100 ms at least by who has a place.
+    void confirm_waiting(const WaitPlace& place);
+    void end_waiting(const WaitPlace& place);
     /// Gives back units that were obtained and not used, at most all that the charge still has.
     void give_back(ThreadContext& thread, Charge& charge, double units, Instant now);
     /// Gives the whole charge back, because the request never reached its service.

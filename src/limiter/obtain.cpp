@@ -50,6 +50,7 @@ double whole(double units, double wanted) {
 
 /// What the limit has for these units, one of which weighs level.weight.
 Room room_of(const Level& level, double units, std::int64_t now) {
+    WEIR_ASSERT(units > 0);
     const LimitParameters& limit = level.limit().parameters;
     if (level.p >= 1) {
         return {};  // there is no room for a single one
@@ -111,7 +112,8 @@ void find_rooms(const Levels& levels, double units, std::int64_t now, Rooms& roo
 std::size_t least(const Levels& levels, const Rooms& rooms, double units) {
     std::size_t best = kNoLevel;
     for (std::size_t i = 0; i < levels.level.size(); ++i) {
-        const bool better = best == kNoLevel || rooms[i].expected(units) < rooms[best].expected(units);
+        const bool better =
+            best == kNoLevel || rooms[i].expected(units) < rooms[best].expected(units);
         if (levels.level[i].enforce && better) {
             best = i;
         }
@@ -160,7 +162,8 @@ double highest_level(const Level& level, double weight, bool last) {
     if (limit.edge()) {
         return below_low;
     }
-    return last ? std::numeric_limits<double>::infinity() : std::max(below_low, level.reading.level);
+    return last ? std::numeric_limits<double>::infinity()
+                : std::max(below_low, level.reading.level);
 }
 
 Weights times(const Weights& each, double units) {
@@ -171,7 +174,7 @@ Weights times(const Weights& each, double units) {
 /// have given where it only shadows. False, and nothing is charged, when another thread has taken
 /// the room meanwhile; `failed` is the level.
 bool charge_all(Levels& levels, std::span<const double> units, const Grant& grant, bool judge,
-                  bool last, std::int64_t now, std::size_t& failed) {
+                bool last, std::int64_t now, std::size_t& failed) {
     for (std::size_t i = 0; i < levels.level.size(); ++i) {
         Level& level = levels.level[i];
         const double weight = units[i] * level.weight;
@@ -233,7 +236,7 @@ double decide(const Levels& levels, const Rooms& rooms, const Wish& wish, Draw d
 /// What quotas that only shadow would have given, level by level; `granted` where a level enforces.
 /// What is missing counts as refused in shadow.
 void shadow_parts(Levels& levels, const Rooms& rooms, const Wish& wish, std::span<double> units,
-                   Grant& grant) {
+                  Grant& grant) {
     for (std::size_t i = 0; i < levels.level.size(); ++i) {
         units[i] = grant.granted;
     }
@@ -267,8 +270,7 @@ double shadow_units(const Levels& levels, const Visited& quota, std::span<const 
 /// Counts the wish as offered to each limit, less what the others of its chain do not let through,
 /// and in the figures of the quotas.
 void Admission::count_grant(ThreadContext& thread, const Levels& levels, const Wish& wish,
-                            const Grant& grant, std::span<const double> units,
-                            std::size_t named) {
+                            const Grant& grant, std::span<const double> units, std::size_t named) {
     for (const Visited& quota : levels.quota) {
         DefinitionFigures& figures = thread.figures[quota.definition->statistics];
         const double unit = weight_of(figure_unit(*quota.definition), wish.each, 0);
@@ -353,8 +355,9 @@ bool Admission::try_to_grant(ThreadContext& thread, LeafId leaf, const Wish& wis
 /// minimum is wanted from it.
 void Admission::describe_grant(Levels& levels, LeafId leaf, const Wish& wish,
                                std::size_t impossible, std::size_t named, Grant& grant) const {
-    const double shown =
-        grant.decision.admitted ? grant.granted : std::max(wish.minimum, std::min(1.0, wish.wanted));
+    const double shown = grant.decision.admitted
+                             ? grant.granted
+                             : std::max(wish.minimum, std::min(1.0, wish.wanted));
     for (Level& level : levels.level) {
         level.weight *= shown;
     }
@@ -382,8 +385,8 @@ Grant Admission::obtain(ThreadContext& thread, LeafId leaf, const Wish& wish, In
     }
     Wish bounded_wish = wish;
     bounded_wish.each = clamp(thread, wish.each);
-    const double heaviest = std::max({bounded_wish.each.requests, bounded_wish.each.request_bytes,
-                                      bounded_wish.each.cost});
+    const double heaviest = std::max(
+        {bounded_wish.each.requests, bounded_wish.each.request_bytes, bounded_wish.each.cost});
     if (heaviest * wish.wanted > max_weight_) {
         thread.clamped_weights.add(1);
         bounded_wish.wanted = std::max(1.0, std::floor(max_weight_ / heaviest));

@@ -61,6 +61,22 @@ void describe_level(const Level& level, Decision& decision) {
     decision.retry_after = std::max<Duration>(std::chrono::seconds(1), decision.reset);
 }
 
+/// How long until all enforcing limits have room for the request below `low`.
+Duration longest_wait(const Levels& levels) {
+    double seconds = 0;
+    for (const Level& level : levels.level) {
+        const LimitParameters& limit = level.limit().parameters;
+        if (level.enforce && limit.zero()) {
+            return Duration(-1);
+        }
+        WEIR_ASSERT(limit.zero() || limit.rate > 0);
+        if (level.enforce) {
+            seconds = std::max(seconds, (level.judged() - limit.low) / limit.rate);
+        }
+    }
+    return bounded_seconds(seconds);
+}
+
 /// The weight with which the request counts in the quota's figures, in the unit of its first limit.
 double figure_weight(const CompiledDefinition& definition, const Levels& levels,
                      const Weights& weights) {
@@ -87,16 +103,22 @@ void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t
 /// Counts the request in the figures of all its quotas. `named` is the level that refused
 /// it, or kNoLevel: a refusal counts only for the quota of that level.
 void Admission::count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
-                              std::size_t named) {
+                              CheckMode mode, std::size_t named) {
+    const bool in_turn = mode == CheckMode::charge_in_turn;  // it has been counted as offered
     const std::uint32_t refusing = named == kNoLevel ? 0 : levels.level[named].head;
     for (const Visited& quota : levels.quota) {
         WEIR_ASSERT(quota.definition->statistics < thread.figures.size());
         DefinitionFigures& figures = thread.figures[quota.definition->statistics];
         const double weight = figure_weight(*quota.definition, levels, decision.charge.weights);
-        figures.offered.add(weight);
         if (decision.admitted) {
             figures.admitted.add(weight);
-        } else if (quota.head == refusing) {
+            figures.waited.add(in_turn ? 1 : 0);
+        }
+        if (in_turn) {
+            continue;
+        }
+        figures.offered.add(weight);
+        if (quota.head == refusing && !decision.can_wait) {
             figures.refused.add(weight);
         }
         if (quota.shadow_refused) {
@@ -122,6 +144,7 @@ void Admission::tell_refused(const Levels& levels, std::size_t named, Decision& 
         decision.retry_after = kIsolatedRetry;
     }
     decision.discard_probability = std::max(decision.discard_probability, level.p);
+    decision.wait = decision.reason == Reason::limit ? longest_wait(levels) : Duration(-1);
     if (level.limit().parameters.edge()) {
         level.record().control.fetch_or(kShedding, kRelaxed);
     }

@@ -80,7 +80,7 @@ namespace {
     }
     // If the level is at most `low`, the request is not heavier than `low` either, and the level is
     // below `high`.
-    return judged <= limit.low && (control & (kLocked | kIsolated)) == 0;
+    return judged <= limit.low && (control & (kLocked | kIsolated | kWaiting)) == 0;
 }
 
 /// Charges a limit that another thread has changed meanwhile. False, and nothing is changed, when a

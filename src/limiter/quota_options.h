@@ -29,6 +29,16 @@ struct RefusalForm {
     friend bool operator==(const RefusalForm&, const RefusalForm&) = default;
 };
 
+/// What a request does that this quota refuses because its limit is reached: it waits for its turn,
+/// behind those that wait already.
+struct WaitForm {
+    std::optional<Duration> longest{};  // nothing = no request waits
+    std::uint32_t queue = 0;            // how many may wait in one sidecar; 0 = kDefaultQueue
+    [[nodiscard]] std::uint32_t most() const { return queue == 0 ? kDefaultQueue : queue; }
+    static constexpr std::uint32_t kDefaultQueue = 1000;
+    friend bool operator==(const WaitForm&, const WaitForm&) = default;
+};
+
 /// The options of one quota.
 struct QuotaOptions {
     /// The request field whose value is the key of enforced_share; empty = the key is the leaf's
@@ -38,6 +48,7 @@ struct QuotaOptions {
     RefusalForm refusal{};
     /// How long IsolationMode holds (cluster.hold); nothing = as the sidecar's settings say.
     std::optional<Duration> hold{};
+    WaitForm wait{};
     /// How many limits were left out because only a later version of weir knows their kind. Only
     /// definitions of peers have such limits; they are not held here, which people are told.
     std::uint8_t limits_of_later_version = 0;

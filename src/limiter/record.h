@@ -92,10 +92,11 @@ inline constexpr std::uint8_t kNoIdentity = 255;
 inline constexpr std::uint32_t kQueued = 1;    // the record is in an active list
 inline constexpr std::uint32_t kShedding = 2;  // a hard edge that has refused a request
 inline constexpr std::uint32_t kIsolated = 4;  // the members that own the limit cannot be heard
-inline constexpr std::uint32_t kLocked = 8;    // the lock bit: a thread is renewing the record
-inline constexpr std::uint32_t kRenewal = 16;  // renewals are counted from this bit on
-inline constexpr std::uint32_t kVersionMask = ~(kQueued | kShedding | kIsolated);
-inline constexpr std::uint32_t kVersionShift = 3;
+inline constexpr std::uint32_t kWaiting = 8;   // head only: requests wait for this quota
+inline constexpr std::uint32_t kLocked = 16;   // the lock bit: a thread is renewing the record
+inline constexpr std::uint32_t kRenewal = 32;  // renewals are counted from this bit on
+inline constexpr std::uint32_t kVersionMask = ~(kQueued | kShedding | kIsolated | kWaiting);
+inline constexpr std::uint32_t kVersionShift = 4;
 
 [[nodiscard]] inline std::uint64_t pack(Pending pending) {
     return static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(pending.offered)) << 32 |

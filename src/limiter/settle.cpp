@@ -173,6 +173,16 @@ void Admission::refund(ThreadContext& thread, const Charge& charge, Instant when
         });
 }
 
+void Admission::give_up(ThreadContext& thread, const Decision& decision) {
+    const CompiledDefinition* definition =
+        decision.instance == 0 ? nullptr : definitions_.of(store_.record(decision.instance));
+    if (definition != nullptr) {
+        WEIR_ASSERT(definition->statistics < thread.figures.size());
+        const double weight = weight_of(figure_unit(*definition), decision.charge.weights, 1);
+        thread.figures[definition->statistics].refused.add(weight);
+    }
+}
+
 void Admission::return_unused(ThreadContext& thread, Charge& charge, double units, Instant when) {
     const double given = std::clamp(units, 0.0, charge.units);
     if (!(given > 0)) {

@@ -26,6 +26,7 @@ struct DefinitionStatistics {
     double shadow_refused = 0;     // would have been refused if the quota had been enforced
     double refunded = 0;           // weight that was admitted, but given back since then
     std::uint64_t overflowed = 0;  // requests that used the overflow instance
+    std::uint64_t waited = 0;      // requests that were admitted after they had waited
     std::uint32_t live_instances = 0;
     double discard_probability_mean = 0;  // over live instances, weighted by their offered rates
     double discard_probability_max = 0;

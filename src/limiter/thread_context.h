@@ -70,6 +70,7 @@ struct DefinitionFigures {
     Figure<double> shadow_refused;
     Figure<double> refunded;
     Figure<std::uint64_t> overflowed;
+    Figure<std::uint64_t> waited;
 };
 
 /// A direct-mapped cache of names, by their hash: of those that were looked up in vain, and of

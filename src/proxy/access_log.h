@@ -26,6 +26,8 @@ struct AccessRecord {
     unsigned status = 0;
     Ending ending = Ending::admitted;
     Duration duration{};
+    /// The part of it that the request waited for its turn.
+    Duration waited{};
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
 };

@@ -214,7 +214,7 @@ Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed
 
 limiter::CheckMode check_mode(ClientSide& client, const ActiveSnapshot& snapshot) {
     const auto usual =
-        snapshot.settings.peek ? limiter::CheckMode::peek : limiter::CheckMode::charge;
+        snapshot.settings.peek ? limiter::CheckMode::peek : limiter::CheckMode::charge_or_wait;
     const auto& name = snapshot.settings.headers.judged;
     if (name.empty()) {
         return usual;

@@ -37,6 +37,10 @@ net::Task<bool> ClientConnection::refuse(Judgement& judgement) {
     const bool keep =
         client_.head.keep_alive() && !client_.worker.draining() && body_can_be_drained();
     const auto status = write_refusal(client_, *snapshot_, judgement, keep);
+    if (std::array<char, kWaitedLine> line; waited_ > Duration::zero()) {
+        auto& text = client_.worker.text();
+        text.insert(text.find("\r\n\r\n") + 2, waited_line(line));
+    }
     const bool sent = co_await send_text();
     finish_request(ending_of(judgement.decision.reason), status);
     if (!sent || !keep) {

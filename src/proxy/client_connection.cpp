@@ -68,7 +68,8 @@ void ClientConnection::wake() {
     if (client_.waiting == nullptr) {
         return;
     }
-    if (client_.worker.aborting() || (idle_ && client_.worker.finishing())) {
+    const bool ends = idle_ || waits_for_turn_;
+    if (client_.worker.aborting() || (ends && client_.worker.finishing())) {
         client_.waiting->interrupt();
     }
 }
@@ -220,6 +221,7 @@ void ClientConnection::begin_request() {
     started_ = client_.worker.loop().now();
     first_request_ = false;
     body_bytes_in_ = bytes_out_ = 0;
+    waited_ = {};
     quota_.clear();
     client_.request_id = {};
     linger_ = true;
@@ -280,6 +282,7 @@ void ClientConnection::log_request(Ending ending, unsigned status, Duration dura
          .status = status,
          .ending = ending,
          .duration = duration,
+         .waited = waited_,
          .bytes_in = (readable ? head.size() : 0) + body_bytes_in_,
          .bytes_out = bytes_out_});
 }
@@ -305,6 +308,11 @@ net::Task<bool> ClientConnection::serve_request() {
         const auto mode = check_mode(client_, *snapshot_);
         client_.choose_request_id(snapshot_->settings.headers.request_id, true);
         auto judgement = admit(client_, client_.head, routed, mode);
+        if (judgement.decision.can_wait && !co_await wait_for_turn(judgement)) [[unlikely]] {
+            finish_request(Ending::client_closed, 0);
+            client_.in.unpin();
+            co_return false;
+        }
         if (logs()) {
             quota_ = quota_name(client_, judgement);
         }
@@ -343,8 +351,13 @@ net::Task<bool> ClientConnection::serve_request() {
 net::Task<bool> ClientConnection::forward(Judgement& judgement, Upload& upload) {
     std::string extra_fields;
     append_success_fields(extra_fields, client_, *snapshot_, judgement);
+    std::array<char, kWaitedLine> waited;
+    std::string_view extra = waited_line(waited);
+    if (!extra_fields.empty()) {
+        extra = extra_fields += extra;
+    }
     Settlement settlement(client_, *snapshot_, judgement);
-    Exchange exchange(client_, snapshot_, upload, settlement, extra_fields);
+    Exchange exchange(client_, snapshot_, upload, settlement, extra);
     const auto result = co_await exchange.run();
     body_bytes_in_ = upload.payload();
     bytes_out_ = exchange.download().bytes_sent();

@@ -6,6 +6,7 @@
 // Thread-safety: none; belongs to its worker's thread. Ownership: it destroys itself at its end,
 // and is registered with its worker for as long as it lives.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -35,6 +36,7 @@ class ClientConnection : public IdleNode {
     std::size_t index = 0;
 
   private:
+    class Turn;
     enum class HeadResult : std::uint8_t { complete, rejected, timed_out, closed };
 
     ClientConnection(Worker& worker, Role role, const Endpoint& client);
@@ -59,6 +61,14 @@ class ClientConnection : public IdleNode {
     net::Task<bool> forward(Judgement& judgement, Upload& upload);
     /// Answers with the refusal. True: the next request may follow.
     net::Task<bool> refuse(Judgement& judgement);
+    /// Has a refused request wait for its turn, if there is room in the quota's queue. The
+    /// judgement is the last one then. False: there is nobody to answer any more.
+    net::Task<bool> wait_for_turn(Judgement& judgement);
+    /// Decides again about the request, which has waited.
+    [[nodiscard]] Judgement judge_in_turn();
+    /// The field that says how long the request has waited; empty if it has not.
+    static constexpr std::size_t kWaitedLine = 40;
+    [[nodiscard]] std::string_view waited_line(std::array<char, kWaitedLine>& text) const;
     [[nodiscard]] bool client_trusted() const;
     /// Whether there is an access log that is switched on.
     [[nodiscard]] bool logs() const;
@@ -110,11 +120,13 @@ class ClientConnection : public IdleNode {
     std::string quota_;  // the quota's name, kept only for the access log
     std::uint64_t body_bytes_in_ = 0;
     std::uint64_t bytes_out_ = 0;
+    Duration waited_{};  ///< for its turn
     /// Requests served since the connection last waited for the client.
     std::size_t requests_in_row_ = 0;
     bool first_request_ = true;
     /// Nothing of a request has come; in the worker's list of idle connections.
     bool idle_ = false;
+    bool waits_for_turn_ = false;
     bool half_head_ = false;  ///< part of a head has come; in the worker's list of these
     bool evicted_ = false;    ///< it is being closed to make room
     bool linger_ = false;     ///< wait at the end until the client has read the last answer

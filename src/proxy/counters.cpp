@@ -23,6 +23,7 @@ Counters::Counters()
                HistogramCounters(kDurationBounds), HistogramCounters(kDurationBounds),
                HistogramCounters(kDurationBounds)},
       upstream_(kDurationBounds),
+      wait_(kDurationBounds),
       decision_(kDecisionBounds) {}
 
 void Counters::record_request(unsigned status, Duration duration) {
@@ -51,6 +52,7 @@ void Counters::add_to(Statistics& sum) const {
         request_[i].add_to(sum.request_seconds[i]);
     }
     upstream_.add_to(sum.upstream_seconds);
+    wait_.add_to(sum.wait_seconds);
     decision_.add_to(sum.decision_seconds);
 }
 

@@ -52,6 +52,7 @@ class Counters {
     /// Adds to the histogram of the status's class. Status 0 (nothing was answered) is in none.
     void record_request(unsigned status, Duration duration);
     void record_upstream(Duration duration) { upstream_.record(duration); }
+    void record_wait(Duration duration) { wait_.record(duration); }
     void record_decision(Duration duration) { decision_.record(duration); }
 
     void add_to(Statistics& sum) const;
@@ -64,6 +65,7 @@ class Counters {
     std::array<Counter, kRoutePlaces> partly_unlimited_;
     std::array<HistogramCounters, 5> request_;
     HistogramCounters upstream_;
+    HistogramCounters wait_;
     HistogramCounters decision_;
 };
 

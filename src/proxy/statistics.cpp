@@ -97,6 +97,11 @@ constexpr std::array<std::string_view, kEvents> kEventNames = {
     "weight_clamped",
     "cost_invalid",
     "buffers_reduced",
+    "quota_waits",
+    "quota_waits_admitted",
+    "quota_waits_refused",
+    "quota_waits_left",
+    "quota_waits_full",
     "reloads",
     "check_peeked",
     "check_unknown_quota",
@@ -143,6 +148,12 @@ std::uint64_t Statistics::upstream_connections() const {
 
 std::uint64_t Statistics::inflight_requests() const {
     return difference((*this)[Event::request_started], (*this)[Event::request_finished]);
+}
+
+std::uint64_t Statistics::waiting() const {
+    return difference((*this)[Event::quota_waits], (*this)[Event::quota_waits_admitted] +
+                                                       (*this)[Event::quota_waits_refused] +
+                                                       (*this)[Event::quota_waits_left]);
 }
 
 std::uint64_t Statistics::tunnels() const {

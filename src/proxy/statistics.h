@@ -109,8 +109,13 @@ enum class Event : std::uint8_t {
     weight_clamped,     ///< a trusted client stated a weight above limiter.max_weight
     cost_invalid,       ///< the upstream stated a cost that is not valid
     buffers_reduced,  ///< a small relay buffer was taken, because memory for large ones is used up
-    reloads,          ///< a worker took a new snapshot over
-    check_peeked,     ///< a check that charged nothing, because it asked to peek
+    quota_waits,      ///< a request began to wait for its turn, because a quota refused
+    quota_waits_admitted,  ///< it was admitted
+    quota_waits_refused,  ///< it was refused after all: the time was over, or another quota refused
+    quota_waits_left,     ///< its client left, or the server stopped
+    quota_waits_full,     ///< a request that did not wait, because the queue was full
+    reloads,              ///< a worker took a new snapshot over
+    check_peeked,         ///< a check that charged nothing, because it asked to peek
     check_unknown_quota,  ///< a list of names in a check none of which exists
     check_obtained,       ///< a question to obtain that was granted all or a part (not a peek)
     check_obtained_part,  ///< those of them that were granted a part
@@ -157,6 +162,8 @@ struct Statistics {
     std::array<Histogram, 5> request_seconds{};
     /// The time from the request's head having been sent to the head of the response.
     Histogram upstream_seconds;
+    /// How long requests waited for their turn, however that ended.
+    Histogram wait_seconds;
     /// The time that routing and limiter take, of a sample of requests.
     Histogram decision_seconds;
 
@@ -170,6 +177,8 @@ struct Statistics {
     [[nodiscard]] std::uint64_t client_connections() const;
     [[nodiscard]] std::uint64_t upstream_connections() const;
     [[nodiscard]] std::uint64_t inflight_requests() const;
+    /// Requests that wait for their turn now; they are among those that are being served.
+    [[nodiscard]] std::uint64_t waiting() const;
     /// Tunnels that are open now; they are among the requests that are being served.
     [[nodiscard]] std::uint64_t tunnels() const;
 };

@@ -39,6 +39,7 @@ Worker::Worker(SharedState& shared, std::unique_ptr<net::EventLoop> loop, Socket
       upstreams_(counters_, shared.upstream_connections),
       random_(seed),
       snapshot_(std::make_shared<const ActiveSnapshot>(snapshot, 0)),
+      queue_alarm_(std::make_unique<Alarm>([this] { serve_queues(); })),
       sweep_alarm_(std::make_unique<Alarm>([this] { sweep(); })),
       finish_alarm_(std::make_unique<Alarm>([this] {
           if (!closing_idle_) {
@@ -224,6 +225,19 @@ void Worker::sweep() {
     loop_->timers().arm(*sweep_alarm_, loop_->now() + kSweepInterval);
 }
 
+void Worker::serve_queues() {
+    wait_queues_.serve(loop_->now());
+    if (!wait_queues_.empty()) {
+        serve_queues_soon();
+    }
+}
+
+void Worker::serve_queues_soon() {
+    if (!queue_alarm_->armed()) {
+        loop_->timers().arm(*queue_alarm_, loop_->now() + WaitQueues::kShortestRest);
+    }
+}
+
 std::string_view Worker::date() { return wall_clock_.date(loop_->now()); }
 Duration Worker::wall_clock() { return wall_clock_.at(loop_->now()); }
 
@@ -244,7 +258,8 @@ void Worker::stop_accepting() {
     }
     close_listeners();
     closing_idle_ = true;
-    loop_->timers().arm(*finish_alarm_, loop_->now() + grace_);
+    cut_off_at_ = loop_->now() + grace_;
+    loop_->timers().arm(*finish_alarm_, cut_off_at_);
     wake_connections();
     stop_if_done();
 }
@@ -282,6 +297,7 @@ void Worker::stop_if_done() {
     }
     loop_->timers().cancel(*finish_alarm_);
     loop_->timers().cancel(*sweep_alarm_);
+    loop_->timers().cancel(*queue_alarm_);
     upstreams_.retire_all(snapshot_->upstream_version);
     publish_listener_counters();
     loop_->stop();

@@ -31,6 +31,7 @@
 #include "proxy/settings.h"
 #include "proxy/unknown_names.h"
 #include "proxy/upstream_pool.h"
+#include "proxy/wait_queues.h"
 #include "proxy/wall_clock.h"
 #include "routing/router.h"
 
@@ -137,6 +138,11 @@ class Worker {
     }
     void end_waiting() { shared_.waiting.fetch_sub(1, std::memory_order_relaxed); }
     [[nodiscard]] AddressMemory& address_memory() { return address_memory_; }
+    [[nodiscard]] WaitQueues& wait_queues() { return wait_queues_; }
+    /// Has the queues served with the next tick, and on while somebody is in them.
+    void serve_queues_soon();
+    /// When requests that are served will be cut off, because the server stops; else never.
+    [[nodiscard]] Instant cut_off_at() const { return cut_off_at_; }
     [[nodiscard]] IdleList& idle_connections() { return idle_connections_; }
     /// Those that have sent part of a head, the one that is nearest to the head's timeout first.
     [[nodiscard]] IdleList& half_heads() { return half_heads_; }
@@ -172,6 +178,7 @@ class Worker {
     void close_listeners();
     void publish_listener_counters();
     void sweep();
+    void serve_queues();
     void stop_accepting();
     void abort_now();
     void stop_if_done();
@@ -204,6 +211,9 @@ class Worker {
     bool closing_idle_ = false;
     bool aborting_ = false;
     Duration grace_{};
+    Instant cut_off_at_ = Instant::max();
+    WaitQueues wait_queues_;
+    std::unique_ptr<Alarm> queue_alarm_;
     std::unique_ptr<Alarm> sweep_alarm_;
     std::unique_ptr<Alarm> finish_alarm_;
 };

@@ -164,6 +164,23 @@ TEST_CASE("modes and answers of a quota") {
           limiter::QuotaOptions{});
 }
 
+TEST_CASE("requests that wait for their turn") {
+    const auto quota = one("name: a\nwait: {longest: 1500ms, queue: 30}\nlimits: [{rate: 9r/s}]");
+    CHECK(quota.options->wait.longest == std::chrono::milliseconds(1500));
+    CHECK(quota.options->wait.queue == 30);
+    CHECK(one("name: a\nwait: {longest: 2s}").options->wait.most() == 1000);
+    CHECK(errors_with("  - name: a\n    wait: {queue: 30}\n") ==
+          Lines{"q.yaml:7:19: quotas[0].wait.queue: needs 'longest', say how long a request may "
+                "wait, such as 2s"});
+    CHECK(errors_with("  - name: a\n    wait: {longest: 2m}\n") ==
+          Lines{"q.yaml:7:21: quotas[0].wait.longest: must be from 1ms to 1m"});
+    CHECK(errors_with("  - name: a\n    wait: {longest: 0s}\n") ==
+          Lines{"q.yaml:7:21: quotas[0].wait.longest: must be from 1ms to 1m"});
+    CHECK(errors_with("  - name: a\n    wait: {longest: 2s, queue: 50001}\n") ==
+          Lines{"q.yaml:7:32: quotas[0].wait.queue: must be from 1 to 50000"});
+    CHECK(errors_with("  - name: a\n    wait: {longst: 2s}\n").size() == 1);
+}
+
 TEST_CASE("modes and answers that contradict themselves") {
     CHECK(errors_with("  - name: a\n    enforce: 25\n    enforce_by: x-client\n") ==
           Lines{"q.yaml:7:14: quotas[0].enforce: '25' is not a percentage from 0% to 100%",
@@ -418,6 +435,10 @@ limiter::QuotaOptions arbitrary_options() {
     }
     if (*rc::gen::arbitrary<bool>()) {
         options.hold = std::chrono::milliseconds(*rc::gen::inRange(0, 3'600'001));
+    }
+    if (*rc::gen::arbitrary<bool>()) {
+        options.wait.longest = std::chrono::milliseconds(*rc::gen::inRange(1, 60'001));
+        options.wait.queue = *rc::gen::inRange<std::uint32_t>(0, 50'001);
     }
     return options;
 }

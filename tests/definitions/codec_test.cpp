@@ -47,6 +47,10 @@ limiter::QuotaOptions arbitrary_options() {
     if (*rc::gen::arbitrary<bool>()) {
         options.hold = std::chrono::milliseconds(*rc::gen::inRange(0, 3'600'001));
     }
+    if (*rc::gen::arbitrary<bool>()) {
+        options.wait.longest = std::chrono::milliseconds(*rc::gen::inRange(1, 60'001));
+        options.wait.queue = *rc::gen::inRange<std::uint32_t>(0, 50'001);
+    }
     return options;
 }
 

@@ -211,6 +211,7 @@ TEST_CASE("units are obtained as far as there are any, and given back if they ar
     CHECK(granted == 0);
     CHECK(decision.admitted == 0);
     CHECK(decision.reason == WEIR_REASON_LIMIT);
+    CHECK(decision.wait_seconds > 0);
     CHECK(obtain(5, 4) == WEIR_OK);
     CHECK(decision.reason == WEIR_REASON_TOO_MUCH);
     CHECK(obtain(5, 1) == WEIR_OK);
@@ -270,6 +271,24 @@ TEST_CASE("wrong calls fail open and say so") {
     weir_close(nullptr);
     weir_worker_close(nullptr);
     weir_free(nullptr);
+}
+
+TEST_CASE("a shorter struct of an older program gets what it knows") {
+    const TestFleet fleet;
+    struct Older {
+        weir_decision known;
+    } older{};
+    older.known.size = offsetof(weir_decision, wait_seconds);
+    older.known.wait_seconds = -7;
+    for (int i = 0; i < 4; ++i) {
+        CHECK(weir_check(fleet.worker, "few", 3, nullptr, &older.known) == WEIR_OK);
+    }
+    CHECK(older.known.admitted == 0);
+    CHECK(older.known.wait_seconds == -7);
+    weir_decision whole = fleet.check("few");
+    CHECK(whole.admitted == 0);
+    CHECK(whole.wait_seconds > 0);
+    CHECK(whole.wait_seconds <= whole.retry_after_seconds + 1);
 }
 
 TEST_CASE("a longer struct of a newer program keeps its unknown end") {

@@ -100,8 +100,8 @@ TEST_CASE("units of any weight and unit, and fractions") {
     CHECK(granted(fixture, "a", 0.25) == 0.25);
     CHECK(granted(fixture, "a", 8.5) == 7);  // of 7.25
     CHECK(granted(fixture, "a", 0.5) == 0);  // a part of a unit is not given
-    const Grant bytes =
-        obtain(fixture, "both", 1e6, 0, CheckMode::charge, {.requests = 0.5, .request_bytes = 64, .cost = 0});
+    const Grant bytes = obtain(fixture, "both", 1e6, 0, CheckMode::charge,
+                               {.requests = 0.5, .request_bytes = 64, .cost = 0});
     CHECK(bytes.granted == 15);
     CHECK(fixture.level("both", 0) == 960);
     CHECK(fixture.level("both", 1) == 7.5);
@@ -220,7 +220,8 @@ TEST_CASE("above low a soft limit grants the share that it does not shed") {
     CHECK(obtained / (obtained + checked) < 0.6);
 }
 
-TEST_CASE("all or nothing is granted as often as the law says, so that the fleet can reckon with it") {
+TEST_CASE(
+    "all or nothing is granted as often as the law says, so that the fleet can reckon with it") {
     Fixture fixture({quota("a", {per_second(100)})});
     Random random(5);
     double obtained = 0;

@@ -13,6 +13,7 @@ LIMITER = Parts("limiter", [
     ("adoption", []),
     ("figures", []),
     ("definition_edit", []),
+    ("waiting", []),
     ("fleet_port", []),
     ("admission", ["check.cpp", "obtain.cpp", "outcome.cpp", "quick_check.cpp", "settle.cpp", "levels.h"]),
     ("limiter", []),

@@ -55,6 +55,7 @@ typedef struct weir_decision {
     double retry_after_seconds;
     double discard_probability;
     weir_charge charge;
+    double wait_seconds;
 } weir_decision;
 typedef struct weir_name {
     const char *text;

@@ -1,0 +1,113 @@
+"""Requests that wait for their turn, at real sidecars."""
+
+import http.client
+import socket
+import threading
+import time
+
+import pytest
+
+from harness import http as simple
+from harness.processes import wait_until
+from harness.sidecar import quota
+
+
+def queued(name, *limits, longest="2s", queue=1000, **more):
+    return quota(name, *limits, wait={"longest": longest, "queue": queue}, **more)
+
+
+MANY = 9_900  # of 20,000 descriptors a sidecar leaves half to connections to its upstream
+
+
+class Client(threading.Thread):
+    """Asks again as soon as it has its answer."""
+
+    def __init__(self, address, path, until):
+        super().__init__()
+        self.address, self.path, self.until = address, path, until
+        self.answers, self.waits = {}, []
+        self.start()
+
+    def run(self):
+        host, port = self.address.rsplit(":", 1)
+        connection = http.client.HTTPConnection(host, int(port), timeout=20)
+        while time.monotonic() < self.until:
+            connection.request("GET", self.path)
+            answer = connection.getresponse()
+            answer.read()
+            self.answers[answer.status] = self.answers.get(answer.status, 0) + 1
+            if answer.getheader("X-Weir-Waited"):
+                self.waits.append(float(answer.getheader("X-Weir-Waited")))
+        connection.close()
+
+
+@pytest.mark.slow
+def test_twenty_clients_at_three_sidecars_get_the_limit_and_none_is_refused(world):
+    fleet = world.fleet(3, [queued("q", "100r/s")])
+    started = time.monotonic()
+    clients = [Client(fleet[i % 3].address, "/q/x", started + 18) for i in range(20)]
+    time.sleep(3)  # until the burst is spent
+    from_ns, origin = time.monotonic_ns(), world.origin
+    time.sleep(14)
+    to_ns = time.monotonic_ns()
+    for client in clients:
+        client.join()
+    assert {status for client in clients for status in client.answers} == {200}
+    rate = origin.arrivals().between(from_ns, to_ns) / ((to_ns - from_ns) / 1e9)
+    print(rate, [sum(client.answers.values()) for client in clients])
+    assert 99 <= rate <= 101
+    # Within a sidecar it is in turn, so its clients get the same.
+    for i in range(3):
+        of_one = [client.answers[200] for client in clients[i::3]]
+        assert max(of_one) - min(of_one) <= 0.1 * max(of_one) + 5
+    assert fleet.metric("weir_proxy_events_total", event="quota_waits_refused") == 0
+    assert fleet.metric("weir_quota_refused_total", quota="q") == 0
+    assert fleet.metric("weir_quota_waited_total", quota="q") > 1000
+
+
+@pytest.mark.slow
+def test_nearly_ten_thousand_wait_in_flat_memory_and_leave_when_their_clients_do(world):
+    fleet = world.fleet(1, [queued("q", "1r/m", longest="30s", queue=MANY)],
+                        settings={"limits": {"connections": MANY + 100}})
+    sidecar = fleet[0]
+    assert simple.get(sidecar.address, "/q/x").status == 200
+    host, port = sidecar.address.rsplit(":", 1)
+    head = b"GET /q/x HTTP/1.1\r\nHost: a.test\r\n\r\n"
+    sockets = []
+    before = sidecar.metric("process_resident_memory_bytes")
+    try:
+        for _ in range(MANY):
+            one = socket.create_connection((host, int(port)))
+            one.sendall(head)
+            sockets.append(one)
+        wait_until(lambda: sidecar.metric("weir_waiting_requests") == MANY, 40, "all wait")
+        assert simple.get(sidecar.address, "/q/x").status == 429  # the queue is full
+        first = sidecar.metric("process_resident_memory_bytes")
+        time.sleep(5)
+        later = sidecar.metric("process_resident_memory_bytes")
+        print(before, first, later)
+        assert later - first <= 2 << 20
+        assert first - before <= MANY * (8 << 10)
+    finally:
+        for one in sockets:
+            one.close()
+    wait_until(lambda: sidecar.metric("weir_waiting_requests") == 0, 20, "none waits")
+    assert sidecar.metric("weir_inflight_requests") == 0
+
+
+@pytest.mark.smoke
+def test_the_answer_the_log_and_the_metrics_tell_of_waiting(world):
+    fleet = world.fleet(1, [queued("q", "6r/m", longest="300ms")],
+                        settings={"access_log": "all", "access_log_file": str(world.folder / "access.log")})
+    for _ in range(6):
+        assert "x-weir-waited" not in simple.get(fleet[0].address, "/q/x").headers
+    refused = simple.get(fleet[0].address, "/q/x")
+    assert refused.status == 429
+    assert 0.3 <= float(refused.headers["x-weir-waited"]) < 2
+    assert fleet[0].metric("weir_wait_duration_seconds_count") == 1
+    assert fleet[0].metric("weir_quota_refused_total", quota="q") == 1
+    wait_until(lambda: "waited_ms" in (world.folder / "access.log").read_text(), 5, "the line is written")
+    lines = (world.folder / "access.log").read_text().splitlines()
+    assert ["waited_ms" in line for line in lines] == 6 * [False] + [True]
+    described = fleet[0].command("quota", "get", "q")
+    assert "300ms" in described

@@ -1,0 +1,157 @@
+// Requests that wait for their turn, over real sockets.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "net/clock.h"
+#include "proxy/fixture.h"
+
+using namespace std::chrono_literals;
+using namespace weir::proxy;
+using namespace weir::proxy::testing;
+
+namespace {
+
+weir::limiter::QuotaDefinition queued(std::string name, double amount, weir::Duration longest,
+                                      std::uint32_t most = 0) {
+    auto definition = quota(std::move(name), amount, 1s);
+    weir::limiter::QuotaOptions options;
+    options.wait = {longest, most};
+    definition.options = options;
+    return definition;
+}
+
+Fixture::Options waiting(double amount, weir::Duration longest, std::uint32_t most = 0) {
+    Fixture::Options options;
+    options.quotas = {queued("q", amount, longest, most)};
+    options.routing = route_all_to("q");
+    return options;
+}
+
+constexpr const char* kGet = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+
+}  // namespace
+
+TEST_CASE("a request waits for its turn and is told how long") {
+    Fixture proxy(waiting(5, 2s));
+    for (int i = 0; i < 5; ++i) {
+        CHECK_FALSE(proxy.get("/").has("X-Weir-Waited"));
+    }
+    const auto answer = proxy.get("/");
+    CHECK(answer.status() == 200);
+    REQUIRE(answer.has("X-Weir-Waited"));
+    CHECK(std::stod(answer.field("X-Weir-Waited")) > 0.05);
+    CHECK(std::stod(answer.field("X-Weir-Waited")) < 1);
+    CHECK(proxy[Event::quota_waits] == 1);
+    CHECK(proxy[Event::quota_waits_admitted] == 1);
+    CHECK(proxy.statistics().waiting() == 0);
+    CHECK(proxy.admitted("q") == 6);
+    CHECK(proxy.refused("q") == 0);
+}
+
+TEST_CASE("the time over, the usual refusal, and it is counted once") {
+    Fixture proxy(waiting(1, 300ms));
+    CHECK(proxy.get("/").status() == 200);
+    const auto answer = proxy.get("/");
+    CHECK(answer.status() == 429);
+    CHECK(answer.field("X-Weir-Quota") == "q");
+    CHECK(std::stod(answer.field("X-Weir-Waited")) >= 0.3);
+    CHECK(proxy[Ending::refused_limit] == 1);
+    CHECK(proxy[Event::quota_waits_refused] == 1);
+    CHECK(proxy.refused("q") == 1);
+    CHECK(proxy.counted("q", &weir::limiter::DefinitionStatistics::offered) == 2);
+}
+
+TEST_CASE("a full queue refuses at once; who leaves makes room and is not sent on") {
+    Fixture proxy(waiting(1, 5s, 1));
+    CHECK(proxy.get("/").status() == 200);
+    {
+        auto first = proxy.connect();
+        first.send(kGet);
+        CHECK(eventually([&] { return proxy.statistics().waiting() == 1; }));
+        const auto full = proxy.get("/");
+        CHECK(full.status() == 429);
+        CHECK_FALSE(full.has("X-Weir-Waited"));
+        CHECK(proxy[Event::quota_waits_full] == 1);
+        first.reset();
+    }
+    CHECK(eventually([&] { return proxy[Event::quota_waits_left] == 1; }));
+    CHECK(proxy.get("/").status() == 200);
+    CHECK(proxy[Event::quota_waits] == 2);
+    CHECK(proxy.admitted("q") == 2);
+}
+
+TEST_CASE("a client that half-closes is answered at once, and pipelined requests wait one by one") {
+    Fixture proxy(waiting(2, 5s));
+    CHECK(proxy.get("/").status() == 200);
+    CHECK(proxy.get("/").status() == 200);
+    auto client = proxy.connect();
+    client.send(kGet);
+    client.shut_down_sending();
+    CHECK(read_response(client).value_or(Message{}).status() == 429);
+    auto pipelined = proxy.connect();
+    pipelined.send(std::string(kGet) + kGet);
+    for (int i = 0; i < 2; ++i) {
+        const auto answer = read_response(pipelined).value_or(Message{});
+        CHECK(answer.status() == 200);
+        CHECK(answer.has("X-Weir-Waited"));
+    }
+}
+
+TEST_CASE("twenty clients at two workers: none is refused, and the limit holds") {
+    auto options = waiting(50, 3s);
+    options.quotas[0].limits[0].low = {weir::limiter::BurstSpec::Kind::amount, 10};
+    options.quotas[0].limits[0].high = {weir::limiter::BurstSpec::Kind::amount, 20};
+    options.server.workers = 2;
+    Fixture proxy(options);
+    std::atomic<int> good = 0;
+    std::atomic<int> bad = 0;
+    const auto until = std::chrono::steady_clock::now() + 3s;
+    {
+        std::vector<std::jthread> clients;
+        for (int i = 0; i < 20; ++i) {
+            clients.emplace_back([&] {
+                auto client = proxy.connect();
+                while (std::chrono::steady_clock::now() < until) {
+                    client.send(kGet);
+                    const bool ok = read_response(client).value_or(Message{}).status() == 200;
+                    ++(ok ? good : bad);
+                }
+            });
+        }
+    }
+    CHECK(bad == 0);
+    CHECK(good >= 150);
+    CHECK(good <= 200);
+    CHECK(proxy[Event::quota_waits_refused] == 0);
+}
+
+TEST_CASE("when the server stops, those who wait are served in time or refused, never cut off") {
+    auto options = waiting(1, 5s);
+    options.server.drain.keep_accepting = 0s;
+    options.server.drain.grace = 500ms;
+    Fixture proxy(options);
+    CHECK(proxy.get("/").status() == 200);
+    auto client = proxy.connect();
+    client.send(kGet);
+    CHECK(eventually([&] { return proxy.statistics().waiting() == 1; }));
+    proxy.server->stop([] {});
+    const auto answer = read_response(client).value_or(Message{});
+    CHECK((answer.status() == 429 || answer.status() == 200));
+    proxy.server->join();
+}
+
+TEST_CASE("a definition without a queue, or no definition, ends the waiting") {
+    Fixture proxy(waiting(0.2, 10s));
+    CHECK(proxy.get("/").status() == 200);
+    auto client = proxy.connect();
+    client.send(kGet);
+    CHECK(eventually([&] { return proxy.statistics().waiting() == 1; }));
+    const weir::limiter::DefinitionChange removed{"q", {}};
+    proxy.limiter.change(std::span(&removed, 1), weir::net::now());
+    CHECK(read_response(client).value_or(Message{}).status() == 200);
+    CHECK(eventually([&] { return proxy[Ending::unlimited] == 1; }));
+}
