@@ -3,6 +3,8 @@
 #include <array>
 #include <optional>
 
+#include "base/assert.h"
+
 namespace weir::sync {
 namespace {
 
@@ -24,6 +26,7 @@ void AnswerPacket::begin() {
     std::array<std::byte, 13> head;
     ByteWriter writer(head);
     write_answer_head(writer, {tag_, index_});
+    WEIR_ASSERT(writer.ok());
     payload_.clear();
     append_bytes(payload_, writer.written());
     begin_size_ = payload_.size();
@@ -42,11 +45,13 @@ void AnswerPacket::append(const std::optional<TotalEntry>& entry) {
     Buffer buffer;
     ByteWriter writer(buffer);
     encode_answer(writer, said_, entry);
+    WEIR_ASSERT(writer.ok());
     if (payload_.size() + writer.size() > gossip::kMaximumPayload) {
         send();
         begin();
     }
     append_bytes(payload_, writer.written());
+    WEIR_ASSERT(payload_.size() <= gossip::kMaximumPayload);
 }
 
 void AnswerPacket::next() {
@@ -58,6 +63,7 @@ void AnswerPacket::next() {
 }
 
 void AnswerPacket::send() {
+    WEIR_ASSERT(payload_.size() >= begin_size_);
     if (payload_.size() == begin_size_) {
         return;
     }

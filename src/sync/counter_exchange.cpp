@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/records.h"
 #include "limiter/limiter.h"
 
@@ -51,6 +52,7 @@ void CounterExchange::start(Instant now) {
     bytes_load_.start(now);
     self_ = transport_.self();
     self_number_ = silence_.number(self_, now);
+    WEIR_ASSERT(silence_.id(self_number_) == self_);
     silence_.set_self(self_.address);
     reporter_.set_self(self_);
     owner_.set_self(self_);
@@ -86,6 +88,7 @@ bool CounterExchange::nobody_there(const gossip::MemberId& member, Instant now) 
 }
 
 void CounterExchange::tick(Instant now, std::uint64_t number) {
+    WEIR_ASSERT(now >= now_);
     now_ = now;
     const membership::Membership& members = transport_.membership();
     silence_.set_live_others(members.live_count(), members.last_heard(), now_);
@@ -301,6 +304,7 @@ void CounterExchange::send_delta(const gossip::MemberId& owner, const DeltaEntry
     std::array<std::byte, kMaximumEntrySize> buffer;
     ByteWriter writer(buffer);
     encode(writer, entry);
+    WEIR_ASSERT(writer.ok() && entry.run != 0);
     delta_messages_.add(owner, writer.written(), said_in(entry), now_);
 }
 
@@ -338,6 +342,7 @@ void CounterExchange::send_quiet(const gossip::MemberId& owner, const QuietEntry
         std::array<std::byte, kMaximumEntrySize> buffer;
         ByteWriter writer(buffer);
         encode(writer, entry);
+        WEIR_ASSERT(writer.ok() && entry.run != 0);
         quiet_messages_.add(owner, writer.written(), {entry.key, entry.run, entry.admitted}, now_);
     } else if (owner_.receive_quiet(self_, self_number_, entry, now_, *this)) {
         quiet_.acknowledge(entry.key, entry.run, entry.admitted, now_);
@@ -354,6 +359,7 @@ void CounterExchange::send_order(const gossip::MemberId& to, const QuietOrder& o
 
 void CounterExchange::send_total(const gossip::MemberId& to, const TotalEntry& entry) {
     ++counters_.totals_sent;
+    WEIR_ASSERT(entry.life != 0);
     if (to == self_) {
         reporter_.receive(self_, entry, now_);
     } else if (answering_ == nullptr || !answering_->add(to, entry)) {
@@ -409,6 +415,8 @@ void CounterExchange::note_load() {
 /// is put off is no load, but it would be.
 double CounterExchange::publications_due_for_each_sent() {
     constexpr double kMost = 2;
+    WEIR_ASSERT(counters_.publications >= noted_publications_);
+    WEIR_ASSERT(counters_.publications_put_off >= noted_put_off_);
     const auto sent = static_cast<double>(
         counters_.publications - std::exchange(noted_publications_, counters_.publications));
     const auto put_off =

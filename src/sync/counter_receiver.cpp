@@ -121,6 +121,7 @@ void CounterExchange::receive_deltas(ByteReader& reader, const gossip::MemberId&
         ++counters_.deltas_received;
         answer.expect(entry);
         if (!skips(entry.key, from)) {
+            WEIR_ASSERT(answering_ == nullptr);
             answering_ = &answer;
             owner_.receive(from, sender, entry, now_, *this);
             answering_ = nullptr;
@@ -142,6 +143,7 @@ void CounterExchange::receive_answers(ByteReader& reader, const gossip::MemberId
         reader.bytes(reader.remaining());
         return;
     }
+    WEIR_ASSERT(first < known->size());
     // Copied: what is taken in may make us send.
     const std::vector<SaidCounts> said(known->begin() + static_cast<std::ptrdiff_t>(first),
                                        known->end());

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/assert.h"
+
 namespace weir::sync {
 
 void DueQueue::add(std::uint32_t slot, Instant when) {
@@ -16,6 +18,7 @@ void DueQueue::add(std::uint32_t slot, Instant when) {
     if (queue_.size() > 2 * due_.size() + kSpare) {
         drop_outdated();
     }
+    WEIR_ASSERT(queue_.size() <= 2 * due_.size() + kSpare);
 }
 
 void DueQueue::remove(std::uint32_t slot) {
@@ -28,6 +31,7 @@ std::optional<std::uint32_t> DueQueue::take(Instant now) {
     while (!queue_.empty() && queue_.top().first <= now) {
         const auto [when, slot] = queue_.top();
         queue_.pop();
+        WEIR_ASSERT(slot < due_.size());
         if (due_[slot] == when) {
             due_[slot] = kNever;
             return slot;
@@ -44,6 +48,7 @@ void DueQueue::drop_outdated() {
         }
     }
     queue_ = decltype(queue_)(std::greater<>(), std::move(entries));
+    WEIR_ASSERT(queue_.size() <= due_.size());
 }
 
 }  // namespace weir::sync

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "base/assert.h"
 #include "base/instant.h"
 
 namespace weir::sync {
@@ -21,6 +22,7 @@ class FallingRate {
     /// Notes the weight that has come since the last call.
     void note(double weight, Instant now) {
         next_ = (next_ + 1) % notes_.size();
+        WEIR_ASSERT(now >= notes_[(next_ + notes_.size() - 1) % notes_.size()].at);
         notes_[next_] = {now, weight};
     }
     /// The rate of requests of weight 1 in the last 50 or 100 ms, where it is below `mean` by more

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/records.h"
 
 namespace weir::sync {
 
 bool HotTable::note(const HotEntry& entry, Instant now) {
+    WEIR_ASSERT(entry.age >= Duration::zero());
     if (entry.age > kLongestAge) {
         return false;
     }
@@ -25,6 +27,7 @@ bool HotTable::note(const HotEntry& entry, Instant now) {
     } else {
         return false;
     }
+    WEIR_ASSERT(known_.size() <= capacity_);
     std::stable_sort(known_.begin(), known_.end(), [](const Known& one, const Known& other) {
         return one.entry.rate > other.entry.rate;
     });
@@ -40,6 +43,7 @@ std::vector<HotEntry> HotTable::entries(Instant now) const {
     for (const Known& each : known_) {
         entries.push_back(each.entry);
         entries.back().age = now - each.as_of;
+        WEIR_ASSERT(entries.size() <= capacity_);
     }
     return entries;
 }
@@ -67,6 +71,7 @@ std::vector<std::byte> HotTable::encode(Instant now, std::size_t limit, std::siz
         }
         size += writer.size();
     }
+    WEIR_ASSERT(size <= limit);
     body.resize(size > head.size() ? size : 0);
     return body;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/assert.h"
 #include "base/instant.h"
 
 namespace weir::sync {
@@ -17,6 +18,8 @@ class LoadMeter {
     /// and `out` are totals since the start, which only grow. Each is compared with its own earlier
     /// value, so that a direction that led long ago does not count now.
     [[nodiscard]] double per_second(std::uint64_t in, std::uint64_t out, Instant now) {
+        WEIR_ASSERT(in >= in_ && out >= out_);
+        WEIR_ASSERT(now > noted_);
         const std::uint64_t most = std::max(in - in_, out - out_);
         // Ticks of a process that is often stopped are no measure of time.
         const double seconds = to_seconds(now - noted_);

@@ -53,6 +53,7 @@ std::uint64_t hash(const LimitKey& key) {
 }
 
 double quantise(double count) {
+    WEIR_ASSERT(!std::isnan(count));
     return std::nearbyint(std::clamp(count, 0.0, kLargestCount) * kCountSteps) / kCountSteps;
 }
 
@@ -61,6 +62,7 @@ void encode(ByteWriter& writer, const LimitKey& key) {
     constexpr std::uint64_t second_ms = 1000;
     const bool second = key.period_ms == second_ms;
     const bool trial = is_trial(std::chrono::milliseconds(key.period_ms));
+    WEIR_ASSERT(key.kind <= kKindBits && key.unit <= 0x0f);
     const std::uint8_t kind = trial ? kTrialKind : key.kind;
     writer.u8(static_cast<std::uint8_t>((second ? kSecondPeriod : 0) | ((kind & kKindBits) << 4) |
                                         (key.unit & 0x0f)));

@@ -46,6 +46,7 @@ constexpr Duration kLongestRest = std::chrono::hours(24);
 }  // namespace
 
 void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
+    WEIR_ASSERT(new_life != 0 && new_life <= kLargestIdentity);
     life = new_life;
     born = now;
     handed_over = false;
@@ -80,12 +81,14 @@ void OwnedLimit::advance(Instant now) {
         // What is not certain drains before what is.
         handed_weight =
             std::max(0.0, handed_weight + handed_excess * opened - parameters->rate * seconds);
+        WEIR_ASSERT(open_time >= 0);
     } else {
         undrained = bucket.level > 0 ? undrained + seconds : 0;
     }
 }
 
 void OwnedLimit::know(const limiter::LimitParameters& found) {
+    WEIR_ASSERT(undrained >= 0);
     const bool made_up = !parameters && undrained > 0;
     parameters = found;
     bucket.clamp(found);
@@ -103,6 +106,7 @@ OwnedCell* OwnedLimit::place(MemberNumber member) {
     if (at != cells.end() && at->member == member) {
         return &*at;
     }
+    WEIR_ASSERT(at == cells.begin() || std::prev(at)->member < member);
     OwnedCell cell;
     cell.member = member;
     cell.open_time = open_time;
@@ -142,6 +146,7 @@ void OwnedLimit::begin_awake(Instant now) {
 }
 
 void OwnedLimit::add_told(double weight) {
+    WEIR_ASSERT(weight >= 0);
     if (!parameters) {
         bucket.level += weight;
         return;
@@ -158,6 +163,7 @@ void OwnedLimit::note_offered(Instant now) {
         std::exp(-std::max(0.0, to_seconds(now - offered_at)) / to_seconds(kCalmTime));
     offered_lately = bucket.offered_rate + (offered_lately - bucket.offered_rate) * old;
     offered_at = std::max(offered_at, now);
+    WEIR_ASSERT(offered_lately >= 0);
 }
 
 bool OwnedLimit::is_calm(Instant now) const {
@@ -186,6 +192,7 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
         return DeltaOutcome::full;
     }
     OwnedCell& cell = *place(from);
+    WEIR_ASSERT(cells.size() <= settings.maximum_cells_per_limit);
     const bool new_run = cell.counts.run != delta.run;
     // A run that began after the last word of the one that is known follows it.
     const bool follows_it = now - delta.run_age > cell.heard;
@@ -217,6 +224,7 @@ DeltaOutcome OwnedLimit::receive(const SyncSettings& settings, MemberNumber from
         count(settings, cell, delta, counts, now, accounts);
     }
     cell.counts = merge(cell.counts, counts);
+    WEIR_ASSERT(cell.counts == counts);
     take_rate(cell, delta, now);
     return lie ? DeltaOutcome::leaping : DeltaOutcome::counted;
 }
@@ -230,6 +238,7 @@ DeltaOutcome OwnedLimit::receive_new_run(const SyncSettings& settings, OwnedCell
     const double seconds = to_seconds(delta.run_age);
     const bool young = delta.run_age < settings.fresh_run && now - delta.run_age > born;
     bucket.offered_rate = std::max(0.0, bucket.offered_rate - cell.reckoned_rate());
+    WEIR_ASSERT(cell.counts.run != delta.run && delta.run != 0);
     note(accounts.ledger, WeightFate::forgotten, cell.counts.net());
     cell.counts = {delta.run, 0, 0, 0};
     cell.rate = cell.reckoned = 0;
@@ -271,6 +280,7 @@ void OwnedLimit::take_baseline(const SyncSettings& settings, const DeltaEntry& d
 /// What the level holds for origins that have not reported. A limit that drains quickly has made up
 /// for it meanwhile, by what it refused or by being empty.
 double OwnedLimit::unclaimed() const {
+    WEIR_ASSERT(handed_weight >= 0);
     return remembers() ? std::min(handed_weight, std::max(0.0, bucket.level)) : 0;
 }
 
@@ -373,6 +383,7 @@ void OwnedLimit::make_room_for_crowd(OwnedCell& cell, double increase, double ch
     }
     const double room = std::max(0.0, parameters->low - cell.filled);
     cell.filled += std::max(0.0, increase);
+    WEIR_ASSERT(cell.filled >= 0 && cell.emptied == emptied);
     const double above = bucket.level + std::min(change, room) - parameters->high;
     if (room > 0 && above > debt(*parameters, bucket.typical)) {
         bucket.heaviest = std::max(bucket.heaviest, std::min(above, largest_crowd(*parameters)));
@@ -380,10 +391,12 @@ void OwnedLimit::make_room_for_crowd(OwnedCell& cell, double increase, double ch
 }
 
 void OwnedLimit::pour(double change, double reckoned, WeightLedger* ledger) {
+    WEIR_ASSERT(parameters.has_value());
     const double before =
         change > 0 ? limiter::level_to_charge(bucket.level, bucket.typical, bucket.shedding)
                    : bucket.level;
     bucket.add(*parameters, change);
+    WEIR_ASSERT(bucket.level <= bucket.ceiling(*parameters));
     const double taken = bucket.level - before;
     note(ledger, WeightFate::counted, reckoned + taken);
     note(ledger, WeightFate::ceiling, std::max(0.0, change - taken));
@@ -405,6 +418,7 @@ void OwnedLimit::take_rate(OwnedCell& cell, const DeltaEntry& delta, Instant now
         bucket.offered_rate = std::max(0.0, bucket.offered_rate + delta.rate - before);
     }
     cell.fleet_rate = std::max(0.0, bucket.offered_rate - held_now);
+    WEIR_ASSERT(bucket.offered_rate >= 0 && cell.fleet_rate >= 0);
 }
 
 void OwnedLimit::take_state(const DeltaEntry& delta) {
@@ -414,6 +428,7 @@ void OwnedLimit::take_state(const DeltaEntry& delta) {
     const double largest = largest_weight(*parameters);
     const double typical = std::clamp(delta.typical, 1e-6, std::max(1.0, largest));
     bucket.typical += (typical - bucket.typical) * (cells.size() < 2 ? 1 : kTypicalShare);
+    WEIR_ASSERT(bucket.typical > 0);
     bucket.heaviest = std::max(bucket.heaviest, std::min(delta.heaviest, largest));
     // An origin refused at the edge: all shall hand out free room carefully from now on.
     if (delta.shedding && parameters->edge()) {
@@ -445,6 +460,7 @@ void OwnedLimit::receive(const SyncSettings& settings, const HandoverEntry& entr
         handed_open_time = open_time;
     }
     handed_rate = std::max(handed_rate, entry.rate);
+    WEIR_ASSERT(bucket.typical > 0 && handed_rate >= 0);
     handed_until = now + kHandedTime;
     if (first) {
         held_rate = entry.held_rate;
@@ -476,6 +492,7 @@ void OwnedLimit::take_held_rate(const SyncSettings& settings, const HandoverEntr
     }
     held_told = true;
     held_told_at = now;
+    WEIR_ASSERT(held_rate >= 0);
 }
 
 void OwnedLimit::add_rates(Instant now) {
@@ -492,6 +509,8 @@ void OwnedLimit::add_rates(Instant now) {
     handed_excess = std::max(0.0, handed_rate - sum);
     held_now = left_of_held();
     bucket.offered_rate = std::max(sum, handed_rate) + held_now;
+    WEIR_ASSERT(held_now >= 0 && held_now <= held_rate);
+    WEIR_ASSERT(bucket.offered_rate >= held_now);
 }
 
 /// What is left of the held rate: what is offered here beyond what those that are heard were
@@ -522,6 +541,7 @@ void OwnedLimit::fade(OwnedCell& cell, const Silence& silence, double seconds) {
         bucket.add(*parameters, -before);
     }
     cell.fade *= std::exp(-seconds / to_seconds(kMoved));
+    WEIR_ASSERT(cell.fade >= 0 && cell.fade <= 1);
 }
 
 /// Who hears most of the others holds nothing. But one that has joined lately has not missed
@@ -589,6 +609,7 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
     for (const OwnedCell& cell : cells) {
         origins += now - cell.heard < lately ? 1u : 0u;
     }
+    WEIR_ASSERT(origins <= cells.size());
     hold_by_load();
     add_rates(now);
 }
@@ -609,6 +630,7 @@ void OwnedLimit::hold_by_load() {
         return;
     }
     const double kept = std::max(0.0, 1 - more / held);
+    WEIR_ASSERT(kept <= 1);
     for (OwnedCell& cell : cells) {
         if (cell.held) {
             cell.fade = kept;
@@ -654,10 +676,12 @@ bool OwnedLimit::must_publish(const SyncSettings& settings, double publish_error
 /// Whether who reckons by that is wrong by more than the bounds by now.
 bool OwnedLimit::misleads(const SyncSettings& settings, double publish_error, std::uint8_t pace,
                           const ReckonedLimit& told) const {
+    WEIR_ASSERT(parameters.has_value());
     const limiter::LimitParameters& limit = *parameters;
     const double slack = 1 + pace * 0.1;
     const double probability = bucket.probability(limit);
     const double requests = bucket.offered_rate / bucket.typical;
+    WEIR_ASSERT(requests >= 0);
     const double noise =
         1 / std::sqrt(2 * std::max(1.0, requests) * to_seconds(settings.rate_window));
     const double width = limiter::threshold_width(limit, bucket.typical);
@@ -680,6 +704,7 @@ void OwnedLimit::note_answered() {
     if (!answered || distance(bucket) > distance(*answered)) {
         answered = bucket;
     }
+    WEIR_ASSERT(answered.has_value());
 }
 
 bool OwnedLimit::is_urgent(const SyncSettings& settings, Duration next_look) const {
@@ -721,6 +746,7 @@ TotalEntry OwnedLimit::total(const SyncSettings& settings, const OwnedCell* cell
     if (cell == nullptr) {
         return entry;
     }
+    WEIR_ASSERT(cell->counts.run <= kLargestIdentity);
     entry.run = cell->counts.run;
     entry.admitted = cell->counts.admitted;
     entry.refunded = cell->counts.refunded;
@@ -747,6 +773,7 @@ HandoverEntry OwnedLimit::handover(const SyncSettings& settings, const gossip::M
         entry.hold_left = std::max(entry.hold_left, left);
     }
     entry.rate = std::max(entry.rate, handed_rate);
+    WEIR_ASSERT(entry.rate >= 0 && entry.held_rate >= 0);
     return entry;
 }
 
@@ -783,6 +810,7 @@ Instant OwnedLimit::rest_ends(const SyncSettings& settings) const {
         return unheard;
     }
     const double seconds = std::min(to_seconds(kLongestRest), bucket.level / parameters->rate);
+    WEIR_ASSERT(seconds >= 0);
     const Instant drained = advanced + from_seconds(seconds);
     const Instant believed = parameters_told ? last_use + settings.told_memory : drained;
     return std::max(unheard, std::min(drained, believed));
@@ -798,6 +826,7 @@ void OwnedLimit::forget_cell(MemberNumber member, WeightLedger* ledger) {
         note(ledger, WeightFate::forgotten, cell->counts.net());
         cells.erase(cells.begin() + (cell - cells.data()));
     }
+    WEIR_ASSERT(find(member) == nullptr);
 }
 
 void OwnedLimit::forget_cells(WeightLedger* ledger) {

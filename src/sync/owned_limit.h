@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/instant.h"
 #include "limiter/definition.h"
 #include "sync/counter_cell.h"
@@ -44,6 +45,7 @@ struct OwnedCell {
     /// To be called before rate or fade change: adds to `reckoned` what the bucket has received at
     /// the old rate.
     void settle(double open_now) {
+        WEIR_ASSERT(open_now >= open_time);
         reckoned += reckoned_rate() * (open_now - open_time);
         open_time = open_now;
     }

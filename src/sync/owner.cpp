@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace weir::sync {
 namespace {
 
@@ -68,6 +70,7 @@ OwnedLimit* Owner::obtain(const LimitKey& key, Instant now) {
     }
     const std::uint32_t slot = free_.back();
     free_.pop_back();
+    WEIR_ASSERT(!awake_flag_[slot] && awake_flag_.size() == slots_.size());
     const ShardState& shard = shards_[membership::shard_of(key.quota)];
     OwnedLimit& limit = slots_[slot];
     limit = OwnedLimit{};
@@ -77,6 +80,8 @@ OwnedLimit* Owner::obtain(const LimitKey& key, Instant now) {
     limit.handed_over = shard.filled;
     limit.last_use = limit.looked = now;
     by_key_.emplace(key, slot);
+    WEIR_ASSERT(by_key_.size() <= settings_.maximum_owned_limits);
+    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
     resolve(limit);
     wake(slot, now);
     return &limit;
@@ -86,6 +91,7 @@ OwnedLimit* Owner::obtain(const LimitKey& key, Instant now) {
 /// that nobody uses goes. All slots are in use then.
 bool Owner::make_room(Instant now) {
     OwnedLimit* emptiest = nullptr;
+    WEIR_ASSERT(free_.empty());
     for (std::size_t i = 0; i < std::min(kLookedAtForRoom, slots_.size()); ++i) {
         room_at_ = (room_at_ + 1) % slots_.size();
         OwnedLimit& limit = slots_[room_at_];
@@ -150,6 +156,7 @@ void Owner::ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     }
     --limit.asks_left;
     --names_left_;
+    WEIR_ASSERT(limit.asks_left < kNameAsks);
     ask_name(limit, limit.asked, now, sink);
 }
 
@@ -161,6 +168,7 @@ void Owner::wake(std::uint32_t slot, Instant now) {
     slots_[slot].begin_awake(now);
     awake_flag_[slot] = true;
     awake_.push_back(slot);
+    WEIR_ASSERT(awake_.size() <= slots_.size());
 }
 
 /// A limit that refuses requests is told to others as a rumour while it is awake, so that nobody
@@ -175,14 +183,17 @@ bool Owner::may_rest(const OwnedLimit& limit) {
     if (refusing_idly_ <= settings_.hot_limits) {
         return false;
     }
+    WEIR_ASSERT(refusing_idly_ > 0);
     --refusing_idly_;
     return true;
 }
 
 void Owner::rest(std::uint32_t slot) {
+    WEIR_ASSERT(awake_flag_[slot]);
     OwnedLimit& limit = slots_[slot];
     awake_flag_[slot] = false;
     limit.begin_rest();
+    WEIR_ASSERT(!limit.urgent);
     rests_.add(slot, limit.rest_ends(settings_));
 }
 
@@ -364,6 +375,7 @@ void Owner::refresh_parameters(Instant now) {
 
 void Owner::hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now,
                       OwnerSink& sink) {
+    WEIR_ASSERT(to != self_);
     for (const auto& [key, slot] : by_key_) {
         OwnedLimit& limit = slots_[slot];
         if ((shards & membership::bit_of(membership::shard_of(key.quota))) == 0) {
@@ -492,6 +504,7 @@ void Owner::ask_again(Instant now, OwnerSink& sink) {
             continue;
         }
         --state.asks_left;
+        WEIR_ASSERT(state.asks_left < kAsks);
         for (const gossip::MemberId& other : state.others) {
             std::uint16_t& bits = asks[other];
             bits = static_cast<std::uint16_t>(bits | membership::bit_of(shard));
@@ -545,6 +558,7 @@ void Owner::tick(Instant now, OwnerSink& sink) {
 }
 
 bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
+    WEIR_ASSERT(by_key_.contains(limit.key));
     ++statistics_.looks;
     const Duration since = now - limit.looked;
     limit.looked = now;
@@ -626,6 +640,7 @@ void Owner::defer_publication(const LimitKey& key, OwnedCell& cell, Instant now)
         return;
     }
     DeferredPublications& deferred = deferred_[cell.member];
+    WEIR_ASSERT(cell.deferred);
     if (deferred.limits.empty()) {
         deferred.since = now;
     }
@@ -639,6 +654,7 @@ void Owner::publish_deferred(MemberNumber user, Instant now, OwnerSink& sink) {
     }
     const DeferredPublications deferred = std::move(found->second);
     deferred_.erase(found);
+    WEIR_ASSERT(!deferred.limits.empty());
     for (const LimitKey& key : deferred.limits) {
         const auto known = by_key_.find(key);
         OwnedCell* cell = known == by_key_.end() ? nullptr : slots_[known->second].find(user);
@@ -672,6 +688,7 @@ void Owner::publish_overdue(Instant now, OwnerSink& sink) {
 }
 
 void Owner::remove(std::uint32_t slot) {
+    WEIR_ASSERT(by_key_.contains(slots_[slot].key));
     by_key_.erase(slots_[slot].key);
     rests_.remove(slot);
     awake_flag_[slot] = false;

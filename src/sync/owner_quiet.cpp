@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "sync/owner.h"
 
 namespace weir::sync {
@@ -64,6 +65,7 @@ bool Owner::is_first(membership::Shard shard) const {
 bool Owner::order_one(const gossip::MemberId& origin, MemberNumber number, const QuietEntry& entry,
                       Instant now, OwnerSink& sink) {
     const QuietCell* cell = quiet_.note_asleep(number, entry, now);
+    WEIR_ASSERT(cell == nullptr || cell->member == number);
     // The counts of a former run say nothing of the present one.
     if (cell != nullptr && cell->run == entry.run) {
         // What a former first owner had confirmed is in the level that it handed over.
@@ -78,6 +80,7 @@ bool Owner::order_one(const gossip::MemberId& origin, MemberNumber number, const
 bool Owner::count_beside(OwnedLimit& limit, const gossip::MemberId& origin, MemberNumber number,
                          const QuietEntry& entry, Instant now, OwnerSink& sink) {
     const std::optional<double> weight = quiet_.receive_beside(number, entry, now);
+    WEIR_ASSERT(!weight || *weight >= 0);
     if (!weight) {
         return false;
     }
@@ -129,6 +132,7 @@ void Owner::wake_quiet(const LimitKey& key, Instant now, OwnerSink& sink) {
     limit->begin_awake(now);
     told->advance(quiet_.shares(), now);
     const double level = told->level();
+    WEIR_ASSERT(level >= 0);
     limit->add_told(level);
     limit->last_use = now;
     tell_level(key, level, sink);
@@ -161,6 +165,7 @@ void Owner::order_to_wake(const LimitKey& key, bool all, OwnerSink& sink) {
             continue;
         }
         ++cell.orders;
+        WEIR_ASSERT(cell.orders <= kOrders + 1);
         if (is_own) {
             own = cell;
         } else {
@@ -270,6 +275,7 @@ void Owner::send_given(const QuietTold& told, const gossip::MemberId& to, OwnerS
         return;
     }
     ++statistics_.handovers_sent;
+    WEIR_ASSERT(told.given.full >= 0 && to != self_);
     sink.send_order(to, {.key = told.key,
                          .kind = OrderKind::hand_over,
                          .level = told.given.full,

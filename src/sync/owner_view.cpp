@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/assert.h"
+
 namespace weir::sync {
 namespace {
 
@@ -35,6 +37,7 @@ bool same_counts(const OriginCounts& counts, const TotalEntry& total) {
 Thresholds thresholds_of(const SyncSettings& settings, const limiter::LimitParameters& limit,
                          double typical, double fleet_rate, std::uint32_t origins,
                          std::uint8_t pace) {
+    WEIR_ASSERT(typical >= 0 && fleet_rate >= 0);
     const double share = settings.error_budget * (1 + pace * 0.1) /
                          std::sqrt(static_cast<double>(std::max(1u, origins)));
     const double window = 2 * to_seconds(settings.rate_window);
@@ -69,6 +72,7 @@ void OwnerView::advance(const limiter::LimitParameters& limit, const OriginCount
     }
     net_seen_ = own.net();
     advanced_ = std::max(advanced_, now);
+    WEIR_ASSERT(advanced_ >= now);
 }
 
 Duration OwnerView::keep_alive(const SyncSettings& settings, double rate) const {
@@ -162,6 +166,7 @@ void OwnerView::sent(const OriginCounts& counts, Instant now, std::size_t told_l
     }
     flights_.push_back({counts, now});
     ++unanswered_;
+    WEIR_ASSERT(flights_.size() <= kMaximumFlights);
     sent_at_ = now;
 }
 
@@ -197,6 +202,7 @@ bool OwnerView::receive(const SyncSettings& settings, const limiter::LimitParame
     }
     origins_ = std::max(1u, total.origins);
     pace_ = std::min(total.pace, settings.largest_pace);
+    WEIR_ASSERT(life_ == total.life);
     filled_ = total.filled;
     held_ = total.held;
     owner_keep_alive_ = std::clamp(total.keep_alive, Duration::zero(), settings.keep_alive);
@@ -218,6 +224,7 @@ bool OwnerView::receive(const SyncSettings& settings, const limiter::LimitParame
     const double reckoned = ledger ? known_.rate * (own.open_time - known_.open_time) : 0;
     bucket_.level = total.level + unknown - reckoned;
     bucket_.clamp(limit);
+    WEIR_ASSERT(bucket_.level <= bucket_.ceiling(limit));
     net_seen_ = own.net();
     heard_ = now;
     distrusted_ = resting_ = false;
@@ -243,6 +250,7 @@ void OwnerView::acknowledge(const TotalEntry& total, const OriginCounts& own, In
     }
     flights_.erase(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(done));
     unanswered_ = static_cast<std::uint32_t>(flights_.size());
+    WEIR_ASSERT(flights_.size() <= kMaximumFlights);
     if (flights_.empty()) {
         flights_.shrink_to_fit();
     }
@@ -256,6 +264,7 @@ void OwnerView::note_round_trip(Duration measured) {
     const bool first = round_trip_ == Duration::zero();
     round_trip_ =
         first || measured < round_trip_ ? measured : round_trip_ + (measured - round_trip_) / 16;
+    WEIR_ASSERT(round_trip_ >= Duration::zero() && answered_after_ >= measured);
 }
 
 void OwnerView::begin_run(const OriginCounts& own, Instant run_began) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/assert.h"
 #include "sync/settings.h"
 
 namespace weir::sync {
@@ -15,6 +16,7 @@ class Pacing {
     /// To be called once a second with the load of that second: the share that was used of what may
     /// be sent or received.
     void note_second(const SyncSettings& settings, double load) {
+        WEIR_ASSERT(load >= 0);
         excess_ = std::clamp(excess_ + load - kBusy, 0.0, kPatience + 1);
         if (load > kBusy && excess_ > kPatience) {
             tenths_ = std::min<std::uint8_t>(settings.largest_pace, tenths_ + kStep);
@@ -22,6 +24,7 @@ class Pacing {
         if (tenths_ > 0 && load * (10 + tenths_) / (9 + tenths_) < kCalm) {
             --tenths_;
         }
+        WEIR_ASSERT(tenths_ <= settings.largest_pace);
     }
     [[nodiscard]] std::uint8_t tenths() const { return tenths_; }
 

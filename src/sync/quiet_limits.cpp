@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace weir::sync {
 namespace {
 
@@ -37,11 +39,13 @@ void QuietLimits::set_members(std::size_t count, Instant now) {
     }
     members_now_ = std::max(members_now_, count);
     members_ = std::max(members_now_, members_before_);
+    WEIR_ASSERT(members_ >= 1 && members_ >= count);
 }
 
 QuietLimit* QuietLimits::slot_of(limiter::LimitRef ref) {
     const std::uint32_t known = ref.record < by_record_.size() ? by_record_[ref.record] : 0;
     const bool kept = known != 0 && known != kAllTold;
+    WEIR_ASSERT(!kept || known <= slots_.size());
     return kept && slots_[known - 1].ref == ref ? &slots_[known - 1] : nullptr;
 }
 
@@ -76,6 +80,7 @@ void QuietLimits::count(QuietLimit& limit, const limiter::UnviewedCounts& counts
     const double net = quantise(std::abs(counts.admitted)) * (counts.admitted < 0 ? -1 : 1);
     limit.share.add(net);
     limit.share.bound(limit.low);
+    WEIR_ASSERT(limit.run != 0);
     if (ledger_ != nullptr) {
         ledger_->counted_quietly(limit.key, net);
     }
@@ -89,6 +94,7 @@ void QuietLimits::count(QuietLimit& limit, const limiter::UnviewedCounts& counts
     limit.quick_rate = limit.quick_rate * std::exp(-seconds / kQuickWindow) + weight / kQuickWindow;
     // Without the newest request: an estimate right after an arrival is too high.
     limit.offered_rate = std::max(0.0, counts.offered_rate - counts.typical / limiter::kRateWindow);
+    WEIR_ASSERT(limit.quick_rate >= 0);
     // The window's average notices a leap too late: half a share or more that came within a tick.
     const double tick = std::max(kShortestTick, to_seconds(now - previous_tick_));
     const double expected = limit.offered_rate * tick;
@@ -105,6 +111,7 @@ void QuietLimits::begin_run(QuietLimit& limit) {
     limit.run = runs_.next();
     limit.share.admitted = limit.share.untold;
     limit.share.acknowledged = limit.share.excess = limit.sent = 0;
+    WEIR_ASSERT(limit.run != 0);
 }
 
 bool QuietLimits::meet(limiter::LimitRef ref, const LimitKey& key,
@@ -177,6 +184,8 @@ std::optional<std::uint32_t> QuietLimits::place(const LimitKey& key, Instant now
     slots_[slot].key = key;
     slots_[slot].run = runs_.next();
     by_key_.emplace(key, slot);
+    WEIR_ASSERT(by_key_.size() <= settings_.maximum_quiet_limits);
+    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
     return slot;
 }
 
@@ -230,6 +239,7 @@ std::optional<QuietLimit> QuietLimits::take(const LimitKey& key, Instant now) {
     }
     const QuietLimit taken = limit;
     remove(known->second);
+    WEIR_ASSERT(!by_key_.contains(key));
     return taken;
 }
 
@@ -270,6 +280,7 @@ const QuietLimit* QuietLimits::find(const LimitKey& key) const {
 }
 
 void QuietLimits::remove(std::uint32_t slot) {
+    WEIR_ASSERT(slots_[slot].run != 0);
     QuietLimit& limit = slots_[slot];
     by_key_.erase(limit.key);
     due_.remove(slot);

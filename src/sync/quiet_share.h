@@ -16,6 +16,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/assert.h"
 #include "base/instant.h"
 #include "limiter/laws.h"
 
@@ -28,7 +29,10 @@ namespace weir::sync {
 }
 
 /// Up to this level of its share an origin may say nothing.
-[[nodiscard]] inline double silent_share(double low, double shares) { return low / (2 * shares); }
+[[nodiscard]] inline double silent_share(double low, double shares) {
+    WEIR_ASSERT(shares >= 1);
+    return low / (2 * shares);
+}
 
 /// First use is told within this time at the latest, and sooner where the limit could fill by then.
 inline constexpr Duration kFirstUse = std::chrono::seconds(1);
@@ -51,6 +55,7 @@ struct QuietShare {
     Instant at{};
 
     void advance(double rate, double shares, Instant now) {
+        WEIR_ASSERT(rate >= 0 && shares >= 1);
         const double drained = rate * std::max(0.0, to_seconds(now - at));
         untold = std::max(0.0, untold - drained / (2 * shares));
         fresh = std::max(0.0, fresh - drained / (2 * shares));
@@ -77,12 +82,14 @@ struct QuietShare {
         const double known = std::min(excess, weight);
         excess -= known;
         admitted += weight - known;
+        WEIR_ASSERT(acknowledged <= admitted && excess >= 0);
     }
     /// The owner has confirmed `admitted` up to this value. What is left in the buckets is at most
     /// what it has not confirmed.
     void acknowledge(double confirmed) {
         acknowledged = std::max(acknowledged, std::min(confirmed, admitted));
         const double left = admitted - acknowledged;
+        WEIR_ASSERT(left >= 0);
         untold = std::min(untold, left);
         fresh = std::min(fresh, left);
         untold_full = std::min(untold_full, left);
@@ -92,6 +99,7 @@ struct QuietShare {
     void bound(double low) {
         own = std::min(own, low);
         own_full = std::min(own_full, own);
+        WEIR_ASSERT(own <= low && own_full <= own);
     }
     /// Another owner has taken the place of the one that was told: it is told all that has not
     /// drained.
@@ -114,6 +122,7 @@ struct QuietSum {
 
     /// `expected` is the weight that the origins are expected to have admitted since the last call.
     void advance(double rate, double expected, Instant now) {
+        WEIR_ASSERT(rate >= 0 && expected >= 0);
         const double drained = rate * std::max(0.0, to_seconds(now - at));
         sum = std::max(0.0, sum - drained / 2);
         full = std::max(0.0, full - drained);
@@ -129,6 +138,7 @@ inline constexpr double kLookAheadSeconds = 0.2;
 /// Whether a limit must not be quiet any more: the owner's sum is above half of `low`, or will be
 /// in a moment at the rates that it was told.
 [[nodiscard]] inline bool has_to_wake(double low, double sum, double rates) {
+    WEIR_ASSERT(sum >= 0 && rates >= 0);
     return sum + kLookAheadSeconds * rates > low / 2;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/assert.h"
 #include "sync/reckoning.h"
 #include "sync/run_number.h"
 
@@ -68,6 +69,7 @@ void QuietTold::take_parameters(MemberNumber teller, Duration memory, Instant no
         }
     }
     if (least_rate < kNone) {
+        WEIR_ASSERT(least_low < kNone);
         rate = least_rate;
         low = least_low;
     }
@@ -82,6 +84,7 @@ void QuietTold::advance(double shares, Instant now) {
         const double most =
             silent_share(low, shares) + rate / (2 * shares) * silent - cell.expected;
         const double more = std::clamp(cell.steady * seconds, 0.0, std::max(0.0, most));
+        WEIR_ASSERT(more >= 0);
         cell.expected += more;
         expected += more;
     }
@@ -92,6 +95,7 @@ void QuietTold::advance(double shares, Instant now) {
 
 void QuietTold::give() {
     given = {.sum = bound(), .full = level(), .reckoned = 0, .at = sum.at};
+    WEIR_ASSERT(given.sum >= 0 && given.full >= 0);
     clear();
 }
 
@@ -104,6 +108,7 @@ double QuietTold::level() const {
         const double chance = kUncertainRequests + kUncertainDeviations * std::sqrt(counts);
         untold += cell.expected - counts + std::min(counts, chance);
     }
+    WEIR_ASSERT(untold >= 0);
     // Sum and shares together bound the fleet's bucket, whatever is expected.
     const double reckoned = std::max(sum.reckoned, handed.reckoned) - untold;
     return std::max({sum.full, handed.full, std::min(reckoned, bound() + low / 2)});
@@ -137,6 +142,8 @@ QuietTold* QuietSums::obtain(const LimitKey& key, Instant now) {
     slots_[slot].sum.at = slots_[slot].handed.at = slots_[slot].given.at = now;
     used_[slot] = true;
     by_key_.emplace(key, slot);
+    WEIR_ASSERT(by_key_.size() <= settings_.maximum_owned_limits);
+    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
     return &slots_[slot];
 }
 
@@ -161,6 +168,7 @@ QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instan
     }
     // At first sight all that no owner has confirmed is new.
     const double increase = known ? entry.admitted - cell->admitted : entry.untold;
+    WEIR_ASSERT(increase >= 0);
     told->sum.sum += std::min(increase, entry.untold);
     told->sum.full += std::min(increase, entry.untold_full);
     // What was told before to a former owner may have come over a long time, and have drained.
@@ -181,6 +189,7 @@ QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instan
     } else {
         cell->steady = entry.rate;
     }
+    WEIR_ASSERT(!known || entry.admitted >= cell->admitted);
     cell->run = entry.run;
     cell->admitted = entry.admitted;
     cell->rate = entry.rate;
@@ -204,6 +213,7 @@ QuietTold* QuietSums::take_over(const QuietOrder& order, Instant now) {
     told->handed.sum = std::max(told->handed.sum, order.sum);
     told->handed.full = std::max(told->handed.full, order.level);
     told->handed.reckoned = std::max(told->handed.reckoned, order.level);
+    WEIR_ASSERT(told->handed.sum >= 0 && told->handed.full >= 0);
     return told;
 }
 
@@ -216,6 +226,7 @@ QuietCell* QuietSums::obtain_cell(QuietTold& told, MemberNumber from, Instant no
         return nullptr;
     }
     QuietCell& cell = told.cells.emplace_back();
+    WEIR_ASSERT(told.cells.size() <= settings_.maximum_cells_per_limit);
     cell.member = from;
     cell.told_at = now;
     return &cell;
@@ -250,6 +261,7 @@ std::optional<double> QuietSums::receive_beside(MemberNumber from, const QuietEn
     told->take_parameters(from, cell_memory(settings_), now);
     const double increase = std::max(0.0, entry.admitted - cell->admitted);
     cell->admitted += increase;
+    WEIR_ASSERT(told->rate >= 0 && told->low >= 0);
     cell->rate = entry.rate;
     cell->expected = 0;
     cell->told_at = told->told_at = now;
@@ -276,6 +288,7 @@ void QuietSums::remove(const LimitKey& key) {
 }
 
 void QuietSums::remove_slot(std::uint32_t slot) {
+    WEIR_ASSERT(used_[slot]);
     by_key_.erase(slots_[slot].key);
     slots_[slot] = QuietTold{};
     used_[slot] = false;

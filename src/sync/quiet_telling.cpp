@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/assert.h"
 #include "sync/quiet_limits.h"
 #include "sync/wire_numbers.h"
 
@@ -50,6 +51,7 @@ Instant next_round(Instant when) {
 void QuietLimits::plan(std::uint32_t slot, double before, Instant now) {
     QuietLimit& limit = slots_[slot];
     const double border = silent_share(limit.low, shares());
+    WEIR_ASSERT(limit.run != 0);
     const double increase = limit.share.untold - before;
     const bool leaps = increase >= kLeapRequests * limit.typical &&
                        limit.share.untold + kTicksAhead * increase > kUrgent * border;
@@ -71,6 +73,7 @@ void QuietLimits::tick(const membership::Owners& owners, Instant now, QuietSink&
             break;
         }
         QuietLimit& limit = slots_[*slot];
+        WEIR_ASSERT(limit.run != 0);
         limit.share.advance(limit.rate, shares(), now);
         const bool full = limit.share.untold > silent_share(limit.low, shares());
         if (limit.tries >= kTriesBeforeWaking && full) {
@@ -109,6 +112,7 @@ bool QuietLimits::waits_for_answer(std::uint32_t slot, const membership::Owners&
     }
     const Duration wait = std::max(wait_after(limit.tries), sink.quiet_answer_wait(list.front()));
     const bool waits = now - limit.sent_at < wait;
+    WEIR_ASSERT(wait > Duration::zero());
     if (waits) {
         due_.add(slot, limit.sent_at + wait);
     }
@@ -139,6 +143,7 @@ void QuietLimits::tell(std::uint32_t slot, const membership::Owners& owners, Ins
     limit.sent = limit.share.admitted;
     limit.sent_at = now;
     limit.tries = static_cast<std::uint8_t>(std::min(255, limit.tries + 1));
+    WEIR_ASSERT(limit.tries > 0);
     const QuietEntry entry = entry_of(limit);
     due_.add(slot, now + std::max(wait_after(limit.tries), sink.quiet_answer_wait(owner)));
     sink.send_quiet(owner, entry);
@@ -152,6 +157,8 @@ QuietEntry QuietLimits::entry_of(const QuietLimit& limit) const {
     entry.untold = limit.share.untold;
     entry.untold_full = std::min(limit.share.untold, limit.share.untold_full);
     entry.fresh = std::min(limit.share.untold, limit.share.fresh);
+    WEIR_ASSERT(entry.run != 0);
+    WEIR_ASSERT(entry.untold_full <= entry.untold && entry.fresh <= entry.untold);
     entry.rate = std::min(limit.offered_rate, kLargestRate);
     // Owners forget what was not told for long, and with it what the limit is.
     if (!limit.known || limit.sent_at - limit.told_at >= kSayAgain) {
@@ -182,6 +189,7 @@ void QuietLimits::acknowledge(const LimitKey& key, std::uint32_t run, double adm
     QuietLimit& limit = slots_[known->second];
     limit.share.advance(limit.rate, shares(), now);
     limit.share.acknowledge(admitted);
+    WEIR_ASSERT(limit.share.acknowledged <= limit.share.admitted);
     limit.known = true;
     limit.told_at = now;
     if (limit.share.acknowledged >= limit.sent) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/assert.h"
 #include "base/instant.h"
 #include "limiter/laws.h"
 #include "sync/settings.h"
@@ -32,6 +33,7 @@ inline constexpr double kLongestDebt = 60;
 /// owners that have an older or newer definition for a moment, and for crowds.
 [[nodiscard]] inline bool level_can_be(const limiter::LimitParameters& limit, double level,
                                        double typical, double heaviest) {
+    WEIR_ASSERT(typical >= 0 && heaviest >= 0);
     constexpr double kLeap = 10;
     const double believed = std::min(heaviest, largest_weight(limit));
     return level <= kLeap * limiter::ceiling(limit, typical, believed);
@@ -51,6 +53,7 @@ inline constexpr double kLongestDebt = 60;
     const double share = fleet_rate > 0 ? std::min(1.0, rate / fleet_rate) : 1.0;
     const double factor = std::min(1.0, settings.big_share / std::max(1e-9, share));
     const double seconds = to_seconds(settings.keep_alive) * factor * (1 + pace * 0.1);
+    WEIR_ASSERT(settings.keep_alive_floor <= settings.keep_alive_limit);
     return std::clamp(from_seconds(seconds), settings.keep_alive_floor, settings.keep_alive_limit);
 }
 

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace weir::sync {
 namespace {
 
@@ -185,6 +187,8 @@ SyncedLimit* Reporter::begin(limiter::LimitRef ref, const LimitKey& key,
     }
     by_record_[ref.record] = slot + 1;
     by_key_.emplace(key, slot);
+    WEIR_ASSERT(by_key_.size() <= settings_.maximum_synced_limits);
+    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
     limit.touched = now;
     add_to_awake(slot, now);
     return &limit;
@@ -192,6 +196,7 @@ SyncedLimit* Reporter::begin(limiter::LimitRef ref, const LimitKey& key,
 
 void Reporter::add_to_awake(std::uint32_t slot, Instant now) {
     SyncedLimit& limit = slots_[slot];
+    WEIR_ASSERT(!limit.awake && limit.run != 0);
     limit.awake = true;
     limit.resting = false;
     limit.woken = now;
@@ -242,6 +247,7 @@ void Reporter::look_at(std::uint32_t slot, Instant now) {
 
 void Reporter::fall_asleep(std::uint32_t slot, Instant now) {
     SyncedLimit& limit = slots_[slot];
+    WEIR_ASSERT(limit.awake);
     limit.awake = false;
     note_isolation(limit, false, now);
     if (limit.installed && limit.matters()) {
@@ -277,6 +283,7 @@ void Reporter::note_isolation(SyncedLimit& limit, bool isolated, Instant now) {
     }
     limit.isolated = isolated;
     isolated_ += isolated ? 1 : std::size_t(-1);
+    WEIR_ASSERT(isolated_ <= by_key_.size());
     if (isolated) {
         ++statistics_.isolations;
     }
@@ -360,6 +367,7 @@ bool Reporter::can_be(const SyncedLimit& limit, const HotEntry& entry) {
 
 void Reporter::remove(std::uint32_t slot, Instant now) {
     SyncedLimit& limit = slots_[slot];
+    WEIR_ASSERT(limit.run != 0);
     note_isolation(limit, false, now);
     limiter_.release(limit.ref, now);
     by_key_.erase(limit.key);
@@ -376,6 +384,7 @@ void Reporter::remove(std::uint32_t slot, Instant now) {
 
 void Reporter::sweep(Instant now) {
     const bool crowded = by_key_.size() > settings_.maximum_synced_limits * 4 / 5;
+    WEIR_ASSERT(awake_.size() <= slots_.size());
     const Duration patience = crowded ? kGiveUpWhenCrowded : kGiveUp;
     for (std::size_t i = 0; i < std::min(kSweptPerTick, slots_.size()); ++i) {
         sweep_at_ = (sweep_at_ + 1) % slots_.size();

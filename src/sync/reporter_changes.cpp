@@ -1,6 +1,7 @@
 // What the reporter does when owners, members or definitions have changed.
 #include <utility>
 
+#include "base/assert.h"
 #include "sync/reporter.h"
 
 namespace weir::sync {
@@ -96,6 +97,7 @@ void Reporter::drop_changed(Instant now) {
         slots_[slot].awake = false;
     }
     std::erase_if(awake_, [this](std::uint32_t slot) { return !slots_[slot].awake; });
+    WEIR_ASSERT(changed.size() <= by_key_.size());
     for (const std::uint32_t slot : changed) {
         remove(slot, now);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "sync/reporter.h"
 
 namespace weir::sync {
@@ -37,6 +38,7 @@ void Reporter::wake_quiet(const LimitKey& key, std::uint32_t run, double known, 
     }
     // The run begins with what no owner has been told, as far as it has not drained.
     const double untold = quantise(quiet->share.untold_full);
+    WEIR_ASSERT(untold >= 0 && quiet_.find(key) == nullptr);
     if (ledger_ != nullptr) {
         ledger_->counted_quietly(key, -untold);
     }
@@ -133,6 +135,7 @@ void Reporter::make_quiet(std::uint32_t slot, Instant now) {
     const limiter::LimitParameters parameters = limit.parameters;
     ++statistics_.fallen_quiet;
     remove(slot, now);
+    WEIR_ASSERT(find(key) == nullptr);
     quiet_.fall_quiet(ref, key, parameters, now);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/assert.h"
 #include "sync/reporter.h"
 
 namespace weir::sync {
@@ -71,6 +72,7 @@ std::vector<LimitSilence> Reporter::silences(std::size_t most, Instant now) cons
                       longer);
     std::vector<LimitSilence> result;
     for (const Row& row : std::span(rows).first(count)) {
+        WEIR_ASSERT(row.slot < slots_.size());
         const SyncedLimit& limit = slots_[row.slot];
         LimitSilence& told = result.emplace_back();
         told.quota = limit.name;

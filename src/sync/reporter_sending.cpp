@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "sync/reporter.h"
 
 namespace weir::sync {
@@ -33,6 +34,7 @@ bool Reporter::may_send(const Candidate& candidate, Instant now) {
 /// The more limits an owner hears of, the longer a datagram may wait to be full.
 Duration Reporter::interval_of(std::size_t limits) const {
     const std::size_t more = limits > settings_.few_limits ? limits - settings_.few_limits : 0;
+    WEIR_ASSERT(settings_.minimum_interval > Duration::zero());
     const auto longest = std::max(settings_.minimum_interval, settings_.longest_interval);
     return std::min(longest, settings_.minimum_interval * static_cast<Duration::rep>(1 + 2 * more));
 }
@@ -163,6 +165,7 @@ void Reporter::send_due(Instant now, DeltaSink& sink) {
         }
         ++statistics_.deltas_sent;
         const DeltaEntry entry = limit.delta(settings_, view, now);
+        WEIR_ASSERT(entry.run != 0 && entry.run == limit.run);
         view.sent(limit.own, now, packet->limits);
         sink.send_delta(view.owner(), entry);
     }
@@ -189,6 +192,7 @@ std::size_t Reporter::count_limits(const gossip::MemberId& owner) {
     for (std::size_t i = 0; i < looks; ++i) {
         count += slots_[awake_[i]].view_of(owner) != nullptr ? 1U : 0U;
     }
+    WEIR_ASSERT(count <= looks);
     return looks < kMany ? count : count * awake_.size() / looks;
 }
 

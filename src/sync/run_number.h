@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/assert.h"
 #include "base/random.h"
 #include "sync/messages.h"
 
@@ -22,6 +23,7 @@ class RunNumbers {
 
     [[nodiscard]] std::uint32_t next() {
         last_ = last_ % kLargestIdentity + 1;
+        WEIR_ASSERT(last_ >= 1 && last_ <= kLargestIdentity);
         return last_;
     }
 
@@ -33,6 +35,7 @@ class RunNumbers {
 /// process has begun more than half of all numbers in between; whoever knows when a run began looks
 /// at that as well.
 [[nodiscard]] inline bool began_before(std::uint32_t run, std::uint32_t other) {
+    WEIR_ASSERT(run <= kLargestIdentity && other <= kLargestIdentity);
     constexpr std::uint32_t kMostBetween = kLargestIdentity / 2;
     if (run == 0 || other == 0 || run == other) {
         return false;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/assert.h"
 #include "base/instant.h"
 #include "sync/settings.h"
 
@@ -29,6 +30,7 @@ struct Side {
 
     /// How long the share of those that cannot be heard is kept, where the settings say `hold`.
     [[nodiscard]] Duration hold_time(const SyncSettings& settings, Duration hold) const {
+        WEIR_ASSERT(!(alone && majority));
         if (!alone || hold == Duration::zero() || seeds == SeedsSay::nothing) {
             return hold;
         }

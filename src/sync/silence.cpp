@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/assert.h"
 #include "sync/reckoning.h"
 
 namespace weir::sync {
@@ -28,6 +29,7 @@ MemberNumber Silence::number(const gossip::MemberId& member, Instant now) {
     }
     const MemberNumber number = free_.back();
     free_.pop_back();
+    WEIR_ASSERT(number < members_.size());
     members_[number] = Known{};
     members_[number].id = member;
     members_[number].last_packet = members_[number].joined = now;
@@ -37,6 +39,7 @@ MemberNumber Silence::number(const gossip::MemberId& member, Instant now) {
         members_[number].joined = std::min(members_[number].joined, members_[each->second].joined);
     }
     numbers_.emplace(member, number);
+    WEIR_ASSERT(numbers_.size() + free_.size() == members_.size());
     weigh_soon();
     return number;
 }
@@ -54,6 +57,7 @@ void Silence::heard(MemberNumber number, Instant now) {
     member.silent = false;
     member.split = false;
     std::erase(silent_, number);
+    WEIR_ASSERT(silent_.size() <= numbers_.size());
 }
 
 void Silence::gone(const gossip::MemberId& id, Instant now) {
@@ -132,6 +136,7 @@ Presence Silence::judge(MemberNumber number, Duration age, Duration keep_alive, 
     }
     if (!member.silent) {
         silent_.push_back(number);
+        WEIR_ASSERT(silent_.size() <= numbers_.size());
         fall_silent(member, keep_alive, now);
     }
     if (hold_left(number, hold, now) <= Duration::zero()) {
@@ -142,6 +147,7 @@ Presence Silence::judge(MemberNumber number, Duration age, Duration keep_alive, 
 }
 
 void Silence::fall_silent(Known& member, Duration keep_alive, Instant now) {
+    WEIR_ASSERT(!member.silent && !member.gone);
     member.silent = true;
     member.keep_alive = keep_alive;
     ++statistics_.silent_origins;
@@ -161,6 +167,7 @@ void Silence::fall_silent(Known& member, Duration keep_alive, Instant now) {
     }
     for (const MemberNumber number : silent_) {
         Known& other = members_[number];
+        WEIR_ASSERT(other.silent || &other == &member);
         if (&other == &member || other.gone || (somebody && other.unreachable)) {
             continue;
         }
@@ -192,6 +199,7 @@ void Silence::hold(Known& member, Instant now) {
     if (member.split) {
         return;
     }
+    WEIR_ASSERT(member.silent);
     member.split = true;
     member.held_since = now;
     statistics_.splits += settings_.hold > Duration::zero() ? 1U : 0U;
@@ -225,6 +233,7 @@ void Silence::forget_old(Instant now) {
         std::erase(silent_, each->second);
         free_.push_back(each->second);
         each = numbers_.erase(each);
+        WEIR_ASSERT(free_.size() <= members_.size());
     }
 }
 
@@ -243,6 +252,7 @@ std::vector<MemberNumber> Silence::take_departed(Instant now) {
             (member.dead && now - member.last_packet > kept && now - member.held_at > kHeldLately);
         if (!member.departed && (left || long_silent(member, now))) {
             member.departed = true;
+            WEIR_ASSERT(member.gone || member.dead || member.succeeded);
             departed.push_back(number);
         }
     }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "sync/silence.h"
 
 namespace weir::sync {
@@ -64,6 +65,7 @@ void Silence::weigh(Instant now) {
         alone_since_ = now;
     }
     side_.alone = alone;
+    WEIR_ASSERT(!(side_.alone && side_.majority));
     side_.seeds = side_.alone ? ask_seeds(now) : SeedsSay::nothing;
 }
 
@@ -136,6 +138,7 @@ Silence::Losses Silence::losses(Instant remembered) const {
             losses.last = std::max(losses.last, missed_at(member));
         }
     }
+    WEIR_ASSERT(losses.any || losses.first == Instant::max());
     return losses;
 }
 
@@ -143,6 +146,7 @@ void Silence::note_held_rate(Instant since, Instant now) {
     const bool goes_on = now - rate_held_at_ < kHeldLately;
     rate_held_since_ = goes_on ? std::min(rate_held_since_, since) : since;
     rate_held_at_ = now;
+    WEIR_ASSERT(rate_held_since_ <= since);
 }
 
 /// Who was given up before this instant is counted no more.
@@ -185,6 +189,7 @@ bool Silence::hears_most(Instant now) const {
             before.count(left || !is_lost(member));
         }
     }
+    WEIR_ASSERT(before.there <= all.there && before.heard <= all.heard);
     return before.most() && all.most();
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace weir::sync {
 namespace {
 
@@ -17,6 +19,7 @@ void SyncedLimit::begin_run(std::uint32_t new_run, const limiter::LocalCounts& c
                             Instant now) {
     run = new_run;
     run_began = now;
+    WEIR_ASSERT(run != 0);
     base = counts;
     own = {};
     quick_rate_ = 0;
@@ -30,6 +33,7 @@ void SyncedLimit::begin_run(std::uint32_t new_run, const limiter::LocalCounts& c
 void SyncedLimit::begin_awake(double admitted, double offered, double rate) {
     own.admitted = quantise(admitted);
     own.offered = quantise(offered);
+    WEIR_ASSERT(rate >= 0);
     quick_rate_ = rate;
 }
 
@@ -70,6 +74,7 @@ void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, 
 double SyncedLimit::rate_now(double slow, double came, Duration time, Instant now) {
     const double seconds = std::max(0.0, to_seconds(time));
     const double old = std::exp(-seconds / kQuickWindow);
+    WEIR_ASSERT(old <= 1);
     quick_rate_ = old * quick_rate_ + came * (seconds > 0 ? (1 - old) / seconds : 1 / kQuickWindow);
     const double noise = std::sqrt(own.typical * std::max(slow, quick_rate_) / (2 * kQuickWindow)) +
                          own.typical / kQuickWindow;
@@ -120,6 +125,7 @@ bool SyncedLimit::set_owners(const membership::OwnerList& owners) {
         }
     }
     views = std::move(next);
+    WEIR_ASSERT(views.size() == owners.size());
     return opened;
 }
 
@@ -176,6 +182,7 @@ bool SyncedLimit::is_isolated(const SyncSettings& settings, const Side& side, In
             ++held;
         }
     }
+    WEIR_ASSERT(held <= heard);
     // Not by the word of the fewest: an owner that was cut off alone and is heard again holds the
     // shares of all of us until it has heard everybody.
     if (heard > 0) {
@@ -333,6 +340,7 @@ limiter::FleetView SyncedLimit::fleet_view(const OwnerView& view,
     for (const OwnerView& each : views) {
         fleet.round_trip = std::max(fleet.round_trip, each.round_trip());
     }
+    WEIR_ASSERT(fleet.others_rate >= 0);
     return fleet;
 }
 
@@ -340,6 +348,7 @@ DeltaEntry SyncedLimit::delta(const SyncSettings& settings, const OwnerView& vie
                               Instant now) const {
     DeltaEntry entry;
     entry.key = key;
+    WEIR_ASSERT(run != 0);
     entry.run = run;
     entry.run_age = now - run_began;
     entry.admitted = own.admitted;

@@ -35,6 +35,7 @@ class AnswerTime {
         measured = std::max(Duration::zero(), measured);
         const bool shorter = !usual_ || measured < *usual_;
         usual_ = shorter ? measured : *usual_ + (measured - *usual_) / 8;
+        WEIR_ASSERT(*usual_ >= Duration::zero());
     }
     /// How long to wait for an answer: twice as long as usual.
     [[nodiscard]] Duration wait() const {
@@ -75,6 +76,7 @@ class TaggedMessages {
         filling_ += entry.size();
         line.open.insert(line.open.end(), entry.begin(), entry.end());
         line.said.push_back(said);
+        WEIR_ASSERT(line.open.size() <= gossip::kMaximumPayload);
     }
     /// The bytes of the messages that are being filled, each as a datagram of its own.
     [[nodiscard]] std::size_t filling() const { return filling_; }
@@ -172,6 +174,7 @@ class TaggedMessages {
         }
     }
     void send(const gossip::MemberId& to, Line& line, Instant now) {
+        WEIR_ASSERT(!line.open.empty() && !line.said.empty());
         if (!sink_.send(to, kType, line.open)) {
             dropped_ += line.said.size();
         }
@@ -181,6 +184,7 @@ class TaggedMessages {
             line.sent.pop_front();
         }
         line.sent.push_back({line.next_tag++, false, now, std::exchange(line.said, {})});
+        WEIR_ASSERT(line.sent.size() <= kRemembered);
         ++line.in_vain;
     }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/instant.h"
 #include "gossip/wire.h"
 #include "sync/messages.h"
@@ -30,6 +31,7 @@ class WaitingAnswers {
             return;
         }
         waiting_.push_back({to, std::move(answer), now});
+        WEIR_ASSERT(waiting_.size() <= kMost);
     }
     /// Sends the answers that have waited for long enough, and those to members for which `goes_to`
     /// says that something else is about to be sent to them.

@@ -22,6 +22,7 @@ inline constexpr double kLargestRate = 1e15;
 inline constexpr Duration kLongestAge = std::chrono::hours(24 * 40);
 
 inline void write_count(ByteWriter& writer, double count) {
+    WEIR_ASSERT(!std::isnan(count));
     // Nearly all counts are whole: these travel without their 256ths.
     const auto steps =
         static_cast<std::uint64_t>(std::llround(std::clamp(count, 0.0, kLargestCount) * 256));
@@ -37,11 +38,13 @@ inline void write_count(ByteWriter& writer, double count) {
 }
 
 inline void write_duration(ByteWriter& writer, Duration duration, Duration step) {
+    WEIR_ASSERT(step > Duration::zero());
     const auto clamped = std::clamp(duration, Duration::zero(), kLongestAge);
     writer.varint(static_cast<std::uint64_t>((clamped + step / 2) / step));
 }
 
 [[nodiscard]] inline Duration read_duration(ByteReader& reader, Duration step) {
+    WEIR_ASSERT(step > Duration::zero());
     const auto longest = static_cast<std::uint64_t>(kLongestAge / step);
     return step * static_cast<Duration::rep>(std::min(reader.varint(), longest));
 }
