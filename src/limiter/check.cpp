@@ -166,6 +166,7 @@ void Admission::collect_chain(const LeafId& leaf, const Weights& weights, std::i
                                                  const Weights& weights, std::int64_t now,
                                                  Levels& levels) {
     for (const LeafId& leaf : leaves) {
+        WEIR_ASSERT(leaf);
         levels.begin_chain();
         collect<false>(leaf, weights, now, levels);
     }
@@ -324,6 +325,7 @@ Decision Admission::check_all(ThreadContext& thread, const Leaves& leaves, const
                                                std::span<const LeafId> leaves, std::int64_t now,
                                                CheckMode mode, const RequestFields* fields,
                                                Decision& decision) {
+    WEIR_ASSERT(!leaves.empty() && leaves.size() <= kMaxLeaves);
     Levels levels;
     levels.fields = fields;
     collect<true>(leaves[0], decision.charge.weights, now, levels);
@@ -355,6 +357,7 @@ Decision Admission::check_all(ThreadContext& thread, const Leaves& leaves, const
     if (decision.admitted) {
         tell_admitted(levels, leaves, decision);
     } else {
+        WEIR_ASSERT(named < levels.level.size());
         tell_refused(levels, named, decision);
         decision.can_wait = can_wait(levels.level[named], decision, mode);
     }

@@ -74,6 +74,7 @@ Room room_of(const Level& level, double units, std::int64_t now) {
                              std::max(0.0, units - room.free - one) * level.weight / kRateWindow;
         state.level += (room.free + std::max(0.0, rest - one) / 2) * level.weight;
         room.share = 1 - std::max(level.p, discard_probability(limit, state, level.weight));
+        WEIR_ASSERT(room.share >= 0 && room.share <= 1);
     }
     return room;
 }
@@ -96,6 +97,7 @@ double given(const Levels& levels, const Rooms& rooms, double units, Counts coun
         if (chance <= 0) {
             break;
         }
+        WEIR_ASSERT(next > at);
         granted += (next - at) * chance;
         at = next;
     }
@@ -175,6 +177,7 @@ Weights times(const Weights& each, double units) {
 /// the room meanwhile; `failed` is the level.
 bool charge_all(Levels& levels, std::span<const double> units, const Grant& grant, bool judge,
                 bool last, std::int64_t now, std::size_t& failed) {
+    WEIR_ASSERT(units.size() >= levels.level.size());
     for (std::size_t i = 0; i < levels.level.size(); ++i) {
         Level& level = levels.level[i];
         const double weight = units[i] * level.weight;
@@ -217,6 +220,7 @@ double decide(const Levels& levels, const Rooms& rooms, const Wish& wish, Draw d
     const auto enforces = [&](std::size_t i) { return levels.level[i].enforce; };
     const double wanted = wish.wanted;
     const double mean = given(levels, rooms, wanted, enforces);
+    WEIR_ASSERT(mean >= 0 && wanted > 0);
     grant.decision.discard_probability = 1 - mean / wanted;
     if (mean < wish.minimum) {
         const bool possible = mean > 0 && fits(levels, rooms, wish.minimum);
@@ -292,6 +296,7 @@ void Admission::count_grant(ThreadContext& thread, const Levels& levels, const W
 /// Counts for the laws and for the engine what was offered to each limit and what it was charged.
 void Admission::report_grant(const Levels& levels, std::span<const double> offers,
                              std::span<const double> charged, std::int64_t now) {
+    WEIR_ASSERT(offers.size() >= levels.level.size() && charged.size() >= levels.level.size());
     const bool listening = fleet_.is_listening();
     for (std::size_t i = 0; i < levels.level.size(); ++i) {
         const Level& level = levels.level[i];
@@ -342,6 +347,7 @@ bool Admission::try_to_grant(ThreadContext& thread, LeafId leaf, const Wish& wis
         grant.granted = 0;
         units.fill(0);
     }
+    WEIR_ASSERT(grant.granted >= 0 && grant.granted <= wish.wanted);
     grant.decision.admitted = grant.granted > 0;
     if (charges || !grant.decision.admitted) {
         report_grant(levels, offers, units, now);

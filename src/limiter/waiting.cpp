@@ -20,12 +20,14 @@ bool belongs(std::uint64_t word, std::uint64_t key) { return (word & ~kCountMask
 }  // namespace
 
 std::uint32_t Waiting::slot_at(std::uint64_t key, std::uint32_t probe) const {
+    WEIR_ASSERT(probe < kProbes);
     const std::uint64_t mixed = key * 0x9e3779b97f4a7c15U >> 40;
     return static_cast<std::uint32_t>((mixed + probe) % kWaitSlots);
 }
 
 /// Adds one to the slot's count: with `fresh` the first of a free slot, else one more of this key.
 bool Waiting::join(std::uint32_t slot, std::uint64_t key, std::uint32_t most, bool fresh) {
+    WEIR_ASSERT(slot < kWaitSlots && most > 0);
     std::uint64_t word = slots_[slot].load(kRelaxed);
     for (;;) {
         const bool fits = fresh ? word == 0 : belongs(word, key) && (word & kCountMask) < most;

@@ -11,6 +11,10 @@
 
 namespace weir::embed {
 
+inline std::string quota_of(const weir_decision& decision) {
+    return {decision.quota, decision.quota_length};
+}
+
 inline const char* const kQuotas = R"({"apiVersion": "weir/v1", "kind": "QuotaSet", "name": "t",
     "quotas": [{"name": "all", "limits": [{"rate": "1000r/s"}]},
                {"name": "few", "limits": [{"rate": "3r/m"}]},
