@@ -53,7 +53,9 @@ class ClientConnection::Turn final : public Waiter {
         const auto own = since_ + (waits ? *options->wait.longest : Duration::zero());
         return std::min(own, connection_.client_.worker.cut_off_at() - kBeforeCutOff);
     }
-    [[nodiscard]] Duration waited() const { return connection_.client_.worker.loop().now() - since_; }
+    [[nodiscard]] Duration waited() const {
+        return connection_.client_.worker.loop().now() - since_;
+    }
     [[nodiscard]] bool take_call() { return std::exchange(called_, false); }
     void rest(const limiter::Decision& refusal) {
         auto& worker = connection_.client_.worker;

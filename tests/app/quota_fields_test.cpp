@@ -197,7 +197,7 @@ TEST_CASE("each member of a definition has a row, and each row is held to the ru
     CHECK(hide_headers != none.hide_headers);
     CHECK(when_isolated != none.when_isolated);
     CHECK(enforced_share != none.enforced_share);
-    const auto& [enforced_by, headers, refusal, hold, limits_of_later_version] = *options;
+    const auto& [enforced_by, headers, refusal, hold, wait, limits_of_later_version] = *options;
     CHECK_FALSE(enforced_by.empty());
     CHECK(headers.has_value());
     CHECK(hold.has_value());
@@ -206,6 +206,9 @@ TEST_CASE("each member of a definition has a row, and each row is held to the ru
     CHECK(status != 0);
     CHECK_FALSE(content_type.empty());
     CHECK(body.has_value());
+    const auto& [longest, queue] = wait;
+    CHECK(longest.has_value());
+    CHECK(queue != 0);
     const RateLimit no_limit;
     const auto& [unit, amount, period, low, high, debt, law, scope, safe] = limits[0];
     CHECK(unit != no_limit.unit);

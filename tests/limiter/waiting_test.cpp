@@ -142,7 +142,8 @@ TEST_CASE("a queue is bounded, and its instance stays while somebody waits") {
     CHECK(fixture.limiter.memory().instances == 0);
 }
 
-TEST_CASE("threads that begin and end to wait never pass the bound by more than once, and leave none") {
+TEST_CASE(
+    "threads that begin and end to wait never pass the bound by more than once, and leave none") {
     Fixture fixture({queued("a", edge(1, 1), 20)});
     CHECK(ask(fixture, "a").admitted);
     const Decision refused = ask(fixture, "a");

@@ -75,8 +75,8 @@ TEST_CASE("a queue without a chance rests a quarter of the time, within bounds")
     World world;
     world.add("a", 1);
     world.refusal.discard_probability = 1;
-    for (const auto& [wait, rest] : {std::pair<Duration, Duration>{200ms, 50ms}, {1ms, 16ms},
-                                     {1h, 250ms}}) {
+    for (const auto& [wait, rest] :
+         {std::pair<Duration, Duration>{200ms, 50ms}, {1ms, 16ms}, {1h, 250ms}}) {
         world.refusal.wait = wait;
         world.pass(250ms);
         world.order.clear();
