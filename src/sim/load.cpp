@@ -56,6 +56,11 @@ Arrival Load::next() {
             break;
         }
     }
+    if (plan_.home > 0) {
+        const std::uint32_t quota = pick_quota(at_);
+        const bool at_home = random_.unit() < plan_.home;
+        return {at_, at_home ? quota % sidecars_ : pick_sidecar(at_), quota};
+    }
     return {at_, pick_sidecar(at_), pick_quota(at_)};
 }
 

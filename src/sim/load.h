@@ -27,6 +27,8 @@ struct LoadPlan {
     std::vector<double> shares;         // of each leaf; empty: all the same
     bool constant_rate = false;         // requests at equal intervals; otherwise Poisson arrivals
     double skew = 0;                    // the share of the last sidecar; 0: the same for all
+    /// The share of each leaf's load that one sidecar gets, another one for each leaf; 0: none.
+    double home = 0;
     std::optional<std::uint32_t> idle;  // a sidecar that gets no requests
     /// Seconds for which one sidecar gets all load before the next one does; 0: never.
     double move_every = 0;

@@ -26,22 +26,45 @@ double pay_back_seconds(const FleetLimits& fleet, const std::vector<LimitIndex>&
 
 NobodyStarved::NobodyStarved(std::size_t sidecars, const FleetLimits& fleet)
     : sidecars_(sidecars), fleet_(fleet.chains.size()), sidecar_(fleet_.size() * sidecars) {
-    std::vector<std::size_t> chains_with(fleet.limits.size());  // by limit
-    for (const std::vector<LimitIndex>& chain : fleet.chains) {
-        for (const LimitIndex limit : chain) {
-            ++chains_with[limit];
+    std::vector<std::vector<std::size_t>> quotas_with(fleet.limits.size());  // by limit
+    for (std::size_t quota = 0; quota < fleet.chains.size(); ++quota) {
+        for (const LimitIndex limit : fleet.chains[quota]) {
+            quotas_with[limit].push_back(quota);
         }
     }
     for (const std::vector<LimitIndex>& chain : fleet.chains) {
         paid_back_.push_back(pay_back_seconds(fleet, chain));
-        shared_.push_back(std::any_of(chain.begin(), chain.end(),
-                                      [&](LimitIndex limit) { return chains_with[limit] > 1; }));
+        std::vector<std::vector<std::size_t>>& beside = beside_.emplace_back();
+        for (const LimitIndex limit : chain) {
+            // Of limits with many quotas any few tell what an equal part is.
+            constexpr std::size_t kMost = 64;
+            const std::vector<std::size_t>& all = quotas_with[limit];
+            if (all.size() > 1) {
+                beside.emplace_back(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(
+                                                                   std::min(all.size(), kMost)));
+            }
+        }
+        shared_.push_back(!beside.empty());
     }
+}
+
+/// What the central bucket lets through for all quotas of a limit of this one, divided by their
+/// number; the least of all such limits.
+double NobodyStarved::equal_part(std::size_t quota) const {
+    double least = fleet_[quota].central;
+    for (const std::vector<std::size_t>& beside : beside_[quota]) {
+        double sum = 0;
+        for (const std::size_t other : beside) {
+            sum += fleet_[other].central;
+        }
+        least = std::min(least, sum / static_cast<double>(beside.size()));
+    }
+    return least;
 }
 
 double NobodyStarved::least_admitted(std::size_t quota, double central, bool disturbed) const {
     if (shared_[quota]) {
-        return kShareOfShared * central;
+        return kShareOfShared * std::min(central, equal_part(quota));
     }
     const double reserved = disturbed ? 1 / static_cast<double>(sidecars_) : 0;
     const double lacking = std::min(1.0, paid_back_[quota] / kWindow + reserved);

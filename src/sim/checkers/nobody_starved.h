@@ -14,7 +14,9 @@
 //   Three standard deviations are 3 sqrt(central).
 //
 // Where a quota shares a limit with others, the sum above is no bound, since the others may take
-// what it lacks for a while. It must get at least kShareOfShared of what the bucket lets through.
+// what it lacks for a while. It must get at least kShareOfShared of what the bucket lets through,
+// or of an equal part of what it lets through for all of them: the bucket refuses the children of a
+// parent all alike, while a parent that sheds fairly gives those that ask for most a smaller part.
 //
 // Second, of what it is offered under a quota, each sidecar admits at least kShareOfFleet times the
 // share that the whole fleet admits: no client is refused more because of the sidecar that it uses.
@@ -57,12 +59,15 @@ class NobodyStarved final : public Checker {
     void judge(const Facts& facts, Findings& findings) const;
 
     [[nodiscard]] double least_admitted(std::size_t quota, double central, bool disturbed) const;
+    [[nodiscard]] double equal_part(std::size_t quota) const;
 
     std::size_t sidecars_;
     std::vector<double> paid_back_;  // seconds of paying back, by quota
     std::vector<bool> shared_;       // by quota: it has a limit that other quotas have, too
-    std::vector<Counts> fleet_;      // by quota
-    std::vector<Counts> sidecar_;    // by quota and sidecar
+    /// By quota: the quotas that have one of its limits, too, one list for each of these limits.
+    std::vector<std::vector<std::vector<std::size_t>>> beside_;
+    std::vector<Counts> fleet_;    // by quota
+    std::vector<Counts> sidecar_;  // by quota and sidecar
     double began_ = 0;
 };
 
