@@ -61,6 +61,7 @@ type Decision struct {
 	RetryAfter time.Duration
 	Wait       time.Duration // until it would be admitted for certain, if nobody else is; below 0: unknown
 	Isolated   bool          // refused because the fleet cannot be heard and the quota is pessimistic
+	AboveShare bool // refused because it asks for more than its share of a quota that sheds fairly
 	charge     C.weir_charge
 }
 
@@ -169,6 +170,7 @@ func decisionOf(raw *C.weir_decision) Decision {
 		RetryAfter: time.Duration(float64(raw.retry_after_seconds) * float64(time.Second)),
 		Wait:       time.Duration(float64(raw.wait_seconds) * float64(time.Second)),
 		Isolated:   raw.reason == C.WEIR_REASON_ISOLATED,
+		AboveShare: raw.reason == C.WEIR_REASON_ABOVE_SHARE,
 		charge:     raw.charge,
 	}
 	if !decision.Admitted && raw.hidden == 0 {

@@ -12,12 +12,12 @@
  * its close. A weir_worker may be used by one thread at a time; the program may pass it from one
  * thread to another through a lock or a channel. Open one per thread, at most 64.
  *
- * Hot path. weir_check, weir_check_many, weir_obtain, weir_refund, weir_return and weir_correct take
- * no lock that waits, make no system call and, for names that are known already, allocate nothing.
- * The first check of a name that falls under a template makes an instance for the name, under a
- * lock that is tried a bounded number of times. The first check of a quota with an exact name waits
- * for that lock; later ones do not. All other functions may wait and allocate: they are for
- * start-up and for administration.
+ * Hot path. weir_check, weir_check_many, weir_obtain, weir_refund, weir_return and weir_correct
+ * take no lock that waits, make no system call and, for names that are known already, allocate
+ * nothing. The first check of a name that falls under a template makes an instance for the name,
+ * under a lock that is tried a bounded number of times. The first check of a quota with an exact
+ * name waits for that lock; later ones do not. All other functions may wait and allocate: they are
+ * for start-up and for administration.
  *
  * Errors. Functions that can fail return a weir_code (0 is success) and write the reason to a
  * weir_error, if one is given. No C++ exception ever crosses this interface. Limiting fails open:
@@ -80,13 +80,14 @@ enum weir_mode {
 
 /* Why a request was admitted or refused. */
 enum weir_reason {
-    WEIR_REASON_NONE = 0,     /* admitted by every quota that applies */
-    WEIR_REASON_NO_QUOTA = 1, /* admitted: no quota has this name */
-    WEIR_REASON_LIMIT = 2,    /* refused: a limit is reached or nearly reached */
-    WEIR_REASON_ZERO = 3,     /* refused: the limit is 0 */
-    WEIR_REASON_ERROR = 4,    /* admitted: the call was wrong */
-    WEIR_REASON_ISOLATED = 5, /* refused: the limit's owners cannot be heard (when_isolated) */
-    WEIR_REASON_TOO_MUCH = 6  /* refused: a limit never has weir_obtain's minimum free at once */
+    WEIR_REASON_NONE = 0,       /* admitted by every quota that applies */
+    WEIR_REASON_NO_QUOTA = 1,   /* admitted: no quota has this name */
+    WEIR_REASON_LIMIT = 2,      /* refused: a limit is reached or nearly reached */
+    WEIR_REASON_ZERO = 3,       /* refused: the limit is 0 */
+    WEIR_REASON_ERROR = 4,      /* admitted: the call was wrong */
+    WEIR_REASON_ISOLATED = 5,   /* refused: the limit's owners cannot be heard (when_isolated) */
+    WEIR_REASON_TOO_MUCH = 6,   /* refused: a limit never has weir_obtain's minimum free at once */
+    WEIR_REASON_ABOVE_SHARE = 7 /* refused: above its share of a quota that sheds fairly (fair) */
 };
 
 /* What a limit counts. */

@@ -38,7 +38,7 @@ struct Failure {
 template <class T>
 class [[nodiscard]] Expected {
   public:
-    Expected(T value) : held_(std::move(value)) {}           // NOLINT(google-explicit-constructor)
+    Expected(T value) : held_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
     Expected(Failure failure) : held_(std::move(failure)) {}  // NOLINT(google-explicit-constructor)
 
     explicit operator bool() const { return held_.index() == 0; }
@@ -70,6 +70,7 @@ enum class Reason : std::uint8_t {
     error = WEIR_REASON_ERROR,
     isolated = WEIR_REASON_ISOLATED,
     too_much = WEIR_REASON_TOO_MUCH,
+    above_share = WEIR_REASON_ABOVE_SHARE,
 };
 
 enum class Unit : std::int32_t {
@@ -106,8 +107,8 @@ class Decision {
     [[nodiscard]] double reset_seconds() const { return raw_.reset_seconds; }
     [[nodiscard]] double retry_after_seconds() const { return raw_.retry_after_seconds; }
     [[nodiscard]] double discard_probability() const { return raw_.discard_probability; }
-    /// How long until such a request would be admitted for certain, as long as nobody else is; below
-    /// 0 if that cannot be said.
+    /// How long until such a request would be admitted for certain, as long as nobody else is;
+    /// below 0 if that cannot be said.
     [[nodiscard]] double wait_seconds() const { return raw_.wait_seconds; }
     /// What was charged, for refund() or correct(). It may be copied; only one copy may be given
     /// back.
@@ -246,14 +247,18 @@ class Fleet {
         }
         weir_fleet* fleet = nullptr;
         weir_error error = WEIR_ERROR_INIT;
-        if (weir_open(&raw, &fleet, &error) != WEIR_OK) return to_failure(error);
+        if (weir_open(&raw, &fleet, &error) != WEIR_OK) {
+            return to_failure(error);
+        }
         return Fleet(std::move(log), fleet);
     }
 
     [[nodiscard]] Expected<Worker> worker() {
         weir_worker* worker = nullptr;
         weir_error error = WEIR_ERROR_INIT;
-        if (weir_worker_open(raw_.get(), &worker, &error) != WEIR_OK) return to_failure(error);
+        if (weir_worker_open(raw_.get(), &worker, &error) != WEIR_OK) {
+            return to_failure(error);
+        }
         return Worker(worker);
     }
 
@@ -326,12 +331,16 @@ class Fleet {
     }
     static Failure to_failure(const weir_error& error) { return {error.code, error.message}; }
     static Outcome to_outcome(const weir_error& error) {
-        if (error.code != WEIR_OK) return to_failure(error);
+        if (error.code != WEIR_OK) {
+            return to_failure(error);
+        }
         return std::monostate();
     }
     static Expected<std::string> to_text(char* text, std::size_t length, const weir_error& error) {
         const std::unique_ptr<char, Free> owned(text);
-        if (error.code != WEIR_OK) return to_failure(error);
+        if (error.code != WEIR_OK) {
+            return to_failure(error);
+        }
         return std::string(text, length);
     }
 

@@ -20,6 +20,7 @@ std::map<std::string, std::uint64_t> sync_events(const sync::SyncStatistics& syn
             {"publications", sync.publications},
             {"publications_put_off", sync.publications_put_off},
             {"quiet_sent", sync.quiet_sent},
+            {"children_told", sync.children_told},
             {"quiet_received", sync.quiet_received},
             {"quiet_resent", sync.quiet_resent},
             {"orders_put_off", sync.orders_put_off},
@@ -142,7 +143,8 @@ LimiterFigures to_figures(const limiter::Limiter& limiter, Instant now) {
                                       {"contended", counters.contended},
                                       {"active_dropped", counters.active_dropped},
                                       {"clamped_weights", counters.clamped_weights},
-                                      {"bad_views", counters.bad_views}}};
+                                      {"bad_views", counters.bad_views},
+                                      {"without_fair_place", counters.without_fair_place}}};
     limiter.for_each_statistics(now, [&](const limiter::DefinitionStatistics& statistics) {
         figures.quotas.push_back(to_figures(statistics));
     });
@@ -170,6 +172,8 @@ ClusterFigures to_figures(const engine::Statistics& statistics) {
                            .awake_owned_limits = statistics.awake_owned_limits,
                            .quiet_synced_limits = statistics.quiet_synced_limits,
                            .quiet_owned_limits = statistics.quiet_owned_limits,
+                           .fair_parents = statistics.fair_parents,
+                           .fair_children = statistics.fair_children,
                            .cells = statistics.cells,
                            .hot_limits = statistics.hot_limits,
                            .isolated_limits = statistics.isolated_limits,

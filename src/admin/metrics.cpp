@@ -248,6 +248,15 @@ void add_gossip_limits(Families& families, const ClusterFigures& cluster) {
                "that are used here, and those of which this sidecar was told.")
         .add({{"side", "reported"}}, number(cluster.quiet_synced_limits))
         .add({{"side", "owned"}}, number(cluster.quiet_owned_limits));
+    families
+        .gauge("weir_gossip_fair_parents",
+               "Limits that shed requests here and divide what they refuse fairly among the "
+               "children of their quotas.")
+        .add(number(cluster.fair_parents));
+    families
+        .gauge("weir_gossip_fair_children",
+               "Children of those limits whose rates are known here, at most 1,024 of each.")
+        .add(number(cluster.fair_children));
 }
 
 void add_cluster(Families& families, const ClusterFigures& cluster) {

@@ -96,6 +96,7 @@ Json to_json(const engine::LimitReport& limit) {
             {"offered_rate", finite(limit.offered_rate)},
             {"local_offered_rate", finite(limit.local_offered_rate)},
             {"discard_probability", finite(limit.discard_probability)},
+            {"water_line", finite(limit.water_line)},
             {"fleet_wide", limit.fleet_wide},
             {"isolated", limit.isolated},
             {"origins", limit.origins},

@@ -183,6 +183,8 @@ struct ClusterFigures {
     std::uint64_t awake_owned_limits = 0;
     std::uint64_t quiet_synced_limits = 0;
     std::uint64_t quiet_owned_limits = 0;
+    std::uint64_t fair_parents = 0;
+    std::uint64_t fair_children = 0;
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;
     std::uint64_t isolated_limits = 0;

@@ -310,6 +310,31 @@ Result<void> edit_duration(std::string_view flag, const std::string& text,
     return {};
 }
 
+Result<void> edit_flag(std::string_view flag, const std::string& text,
+                       const definitions::FlagValue& value, QuotaDefinition& definition) {
+    if (text == kDefault) {
+        value.set(definition, std::nullopt);
+        return {};
+    }
+    const auto given = config::parse_boolean(text);
+    if (!given) {
+        return bad(flag, given.error().message);
+    }
+    value.set(definition, *given);
+    return {};
+}
+
+/// Bounds are those of the rules, which name the field.
+Result<void> edit_number(std::string_view flag, const std::string& text,
+                         const definitions::NumberValue& value, QuotaDefinition& definition) {
+    const auto number = config::parse_number(text);
+    if (!number) {
+        return bad(flag, number.error().message);
+    }
+    value.set(definition, *number);
+    return {};
+}
+
 /// Changes whether answers name the quota; the families of fields stay as they are.
 Result<void> edit_headers(std::string_view flag, const std::string& text,
                           QuotaDefinition& definition) {
@@ -345,6 +370,12 @@ Result<void> edit_quota_field(const QuotaField& field, const std::string& text,
             },
             [&](const definitions::KeyValue& value) {
                 return edit_key(flag, text, value, definition);
+            },
+            [&](const definitions::FlagValue& value) {
+                return edit_flag(flag, text, value, definition);
+            },
+            [&](const definitions::NumberValue& value) {
+                return edit_number(flag, text, value, definition);
             },
             [&](const definitions::HeadersValue&) { return edit_headers(flag, text, definition); },
             [](const definitions::LimitsValue&) { return Result<void>(); },  // edit_limit()

@@ -82,6 +82,12 @@ std::string field_text(const QuotaField& field, const QuotaDefinition& definitio
             [&](const definitions::KeyValue& value) {
                 return std::string(definitions::kHeaderKey) + value.get(definition);
             },
+            [&](const definitions::FlagValue& value) {
+                return std::string(*value.get(definition) ? "true" : "false");
+            },
+            [&](const definitions::NumberValue& value) {
+                return Json(value.get(definition)).dump();
+            },
             [&](const definitions::HeadersValue&) {
                 return joined(definitions::header_words(definition), " ");
             },

@@ -98,7 +98,14 @@ std::string live_text(const Json& report) {
              short_number(number_of(limit, "discard_probability")), text_of(limit, "fleet_wide"),
              owners.empty() ? "-" : owners});
     }
-    return "\n" + format_table(rows);
+    std::string text = "\n" + format_table(rows);
+    for (const Json& limit : report["live"].value("limits", Json::array())) {
+        if (const double line = number_of(limit, "water_line"); line > 0) {
+            text += "sheds fairly: of each child " + short_number(line) + " " +
+                    text_of(limit, "unit") + "/s pass, times its share\n";
+        }
+    }
+    return text;
 }
 
 std::string figures_text(const Json& report) {

@@ -64,6 +64,8 @@ Json json_of(const QuotaField& field, const QuotaDefinition& definition) {
             [&](const definitions::KeyValue& value) {
                 return Json(std::string(definitions::kHeaderKey) + value.get(definition));
             },
+            [&](const definitions::FlagValue& value) { return Json(*value.get(definition)); },
+            [&](const definitions::NumberValue& value) { return Json(value.get(definition)); },
             [&](const definitions::HeadersValue&) { return headers_json(definition); },
             [&](const definitions::LimitsValue&) { return limits_json(definition); },
         },

@@ -255,6 +255,16 @@ void read_quota_value(const QuotaField& field, NodeRef node, QuotaDefinition& qu
                 }
             },
             [&](const definitions::KeyValue& value) { read_key(node, value, quota, diagnostics); },
+            [&](const definitions::FlagValue& value) {
+                if (const auto flag = read_boolean(node, diagnostics)) {
+                    value.set(quota, *flag);
+                }
+            },
+            [&](const definitions::NumberValue& value) {
+                if (const auto number = read_number(node, value.least, value.most, diagnostics)) {
+                    value.set(quota, *number);
+                }
+            },
             [&](const definitions::HeadersValue&) { read_headers(node, quota, diagnostics); },
             [&](const definitions::LimitsValue&) { read_limits(node, quota, diagnostics); },
         },

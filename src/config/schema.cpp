@@ -250,6 +250,13 @@ SchemaJson quota_field(const definitions::QuotaField& field) {
                 return pattern(std::string(kNumberPattern) + "%");
             },
             [](const definitions::KeyValue&) { return pattern("(quota|header:.+)"); },
+            [](const definitions::FlagValue&) {
+                return SchemaJson{{"type", "boolean"}};
+            },
+            [](const definitions::NumberValue& value) {
+                return SchemaJson{
+                    {"type", "number"}, {"minimum", value.least}, {"maximum", value.most}};
+            },
             [](const definitions::HeadersValue&) {
                 return one_or_list_of(one_of({"shown", "hidden", "ietf", "x-ratelimit", "none"}));
             },

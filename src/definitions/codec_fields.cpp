@@ -87,6 +87,10 @@ void write_quota_field(ByteWriter& writer, const QuotaField& row,
                        },
                        [&](const ShareValue& value) { field.f64(value.get(definition)); },
                        [&](const KeyValue& value) { field.string(value.get(definition)); },
+                       [&](const FlagValue& value) {
+                           field.u8(value.get(definition).value_or(false) ? 1 : 0);
+                       },
+                       [&](const NumberValue& value) { field.f64(value.get(definition)); },
                        [&](const HeadersValue&) { write_headers(field, definition); },
                        [](const LimitsValue&) {},  // before all numbered fields
                    },
@@ -201,6 +205,8 @@ void read_quota_field(ByteReader& reader, const QuotaField& row, QuotaDefinition
                    [&](const KeyValue& value) {
                        value.set(definition, std::string(reader.string(limiter::kMaxFieldName)));
                    },
+                   [&](const FlagValue& value) { value.set(definition, reader.u8() != 0); },
+                   [&](const NumberValue& value) { value.set(definition, read_amount(reader)); },
                    [&](const HeadersValue&) {
                        const std::uint8_t forms = reader.u8();
                        set_headers(

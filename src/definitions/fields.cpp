@@ -105,6 +105,17 @@ constexpr Count kWaitQueue{
             options.wait.queue = static_cast<std::uint32_t>(count);
         });
     }};
+constexpr FlagValue kFair{[](const QuotaDefinition& from) { return from.options->fair; },
+                          [](QuotaDefinition& to, std::optional<bool> fair) {
+                              change_options(to,
+                                             [&](QuotaOptions& options) { options.fair = fair; });
+                          }};
+constexpr NumberValue kShareOfParent{
+    limiter::kLeastShare, limiter::kMostShare,
+    [](const QuotaDefinition& from) { return from.options->share; },
+    [](QuotaDefinition& to, double share) {
+        change_options(to, [&](QuotaOptions& options) { options.share = share; });
+    }};
 constexpr Count kStatus{
     400, 599,
     [](const QuotaDefinition& from) -> std::uint64_t { return from.options->refusal.status; },
@@ -157,6 +168,12 @@ constexpr std::array kQuotaFields = {
     QuotaField{"max_children", "count", "none",
         "Live children of one instance, 1 to 16000000.",
         "", 0, count<&QuotaDefinition::max_children>(kMostInstances)},
+    QuotaField{"fair", "true or false", "see below",
+        "Children below their share of this quota lose nothing to those above theirs.",
+        "true, false or default: whether children are refused fairly", 7, kFair},
+    QuotaField{"share", "number", "1",
+        "The share of a fair parent that this quota has, beside its siblings, 0.01 to 10000.",
+        "Its share of a fair parent, beside its siblings, like 3", 8, kShareOfParent},
     QuotaField{"headers", "word or list", "shown",
         "`hidden`, or families of fields of its answers: `ietf`, `x-ratelimit`, `none`.",
         "shown or hidden: whether refusals name it", 4, HeadersValue{}},
@@ -235,6 +252,8 @@ bool is_set(const QuotaField& field, const QuotaDefinition& definition) {
             [&](const DurationValue& value) { return value.get(definition).has_value(); },
             [&](const ShareValue& value) { return value.get(definition) != value.get(kDefault); },
             [&](const KeyValue& value) { return !value.get(definition).empty(); },
+            [&](const FlagValue& value) { return value.get(definition).has_value(); },
+            [&](const NumberValue& value) { return value.get(definition) != value.get(kDefault); },
             [&](const HeadersValue&) {
                 return definition.hide_headers || definition.options->headers.has_value();
             },

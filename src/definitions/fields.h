@@ -75,6 +75,20 @@ struct ShareValue {
     void (*set)(limiter::QuotaDefinition&, double share);
 };
 
+/// Yes or no; nothing = not given, and something else decides.
+struct FlagValue {
+    std::optional<bool> (*get)(const limiter::QuotaDefinition&);
+    void (*set)(limiter::QuotaDefinition&, std::optional<bool> flag);
+};
+
+/// A number from `least` to `most`. The default is that of a new definition.
+struct NumberValue {
+    double least;
+    double most;
+    double (*get)(const limiter::QuotaDefinition&);
+    void (*set)(limiter::QuotaDefinition&, double number);
+};
+
 /// What the key of a request is (limiter::QuotaOptions::enforced_by). If a document says kQuotaKey,
 /// it is the leaf's name. If a document says kHeaderKey followed by the name of a request field, it
 /// is the value of that field. get() returns and set() takes the name of that field; it is empty if
@@ -119,7 +133,7 @@ struct CapacityValue {
 using QuotaValue =
     std::variant<TextValue<limiter::QuotaDefinition>, WordValue<limiter::QuotaDefinition>,
                  CountValue<limiter::QuotaDefinition>, DurationValue, ShareValue, KeyValue,
-                 HeadersValue, LimitsValue>;
+                 FlagValue, NumberValue, HeadersValue, LimitsValue>;
 using LimitValue =
     std::variant<RateValue, UnitValue, BurstValue, WordValue<limiter::RateLimit>, CapacityValue>;
 

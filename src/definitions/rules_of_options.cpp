@@ -101,12 +101,24 @@ void check_wait(const limiter::WaitForm& wait, const Complain& complain) {
     }
 }
 
+void check_fair(const limiter::QuotaDefinition& definition, const Complain& complain) {
+    const double share = definition.options->share;
+    if (!(share >= limiter::kLeastShare && share <= limiter::kMostShare)) {
+        complain("share", "must be from 0.01 to 10000", "siblings without one have 1");
+    }
+    if (definition.options->fair.value_or(false) && definition.limits.empty()) {
+        complain("fair", "a quota without limits refuses nothing",
+                 "give it a limit or leave it out");
+    }
+}
+
 }  // namespace
 
 void check_options(const limiter::QuotaDefinition& definition, const Complain& complain) {
     check_share(definition, complain);
     check_safe(definition, complain);
     check_hold(definition, complain);
+    check_fair(definition, complain);
     check_refusal(definition.options->refusal, complain);
     check_wait(definition.options->wait, complain);
 }

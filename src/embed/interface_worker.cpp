@@ -147,11 +147,10 @@ int32_t weir_obtain(weir_worker* worker, const char* name, size_t length, const 
     const std::int32_t code =
         name == nullptr
             ? WEIR_INVALID
-            : embed::decide_by(
-                  worker, each, sensible,
-                  [&](embed::EmbeddedWorker& one, const weir_request& asked) {
-                      taken = one.obtain({name, length}, asked, wanted, minimum, made);
-                  });
+            : embed::decide_by(worker, each, sensible,
+                               [&](embed::EmbeddedWorker& one, const weir_request& asked) {
+                                   taken = one.obtain({name, length}, asked, wanted, minimum, made);
+                               });
     embed::write(code == WEIR_OK ? made : embed::open_decision(), decision);
     *granted = code == WEIR_OK ? taken : counts ? wanted : 0;
     return code;

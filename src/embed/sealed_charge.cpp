@@ -110,9 +110,8 @@ bool unseal(const weir_charge& sealed, std::uint64_t tag, limiter::Charge& charg
         const bool has_units = obtained && i + 1 == kLast;
         charge.others[i] = has_units ? limiter::ChargedChain() : unpack(packed, i + 1);
     }
-    charge.units = obtained ? std::bit_cast<double>(
-                                  std::uint64_t{packed.instances[kLast]} << 32 |
-                                  packed.resumes[kLast])
+    charge.units = obtained ? std::bit_cast<double>(std::uint64_t{packed.instances[kLast]} << 32 |
+                                                    packed.resumes[kLast])
                             : 1;
     charge.version = packed.version;
     charge.response_bytes = packed.response_bytes;

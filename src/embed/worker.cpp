@@ -33,6 +33,8 @@ std::uint8_t to_reason(limiter::Reason reason) {
             return WEIR_REASON_ISOLATED;
         case limiter::Reason::too_much:
             return WEIR_REASON_TOO_MUCH;
+        case limiter::Reason::above_share:
+            return WEIR_REASON_ABOVE_SHARE;
         case limiter::Reason::limit:
             break;
     }

@@ -100,12 +100,9 @@ std::optional<InstanceReport> report_quota(const ReportSources& from, limiter::L
         status.offered_rate = each.fleet_offered_rate;
         status.local_offered_rate = each.offered_rate;
         status.discard_probability = each.discard_probability;
+        status.water_line = each.water_line;
         status.fleet_wide = each.limit.scope == limiter::Scope::fleet;
-        sync::LimitKey key;
-        key.quota = sync::quota_hash(name);
-        key.unit = static_cast<std::uint8_t>(each.limit.unit);
-        key.period_ms = static_cast<std::uint64_t>(
-            std::chrono::duration_cast<std::chrono::milliseconds>(each.limit.period).count());
+        const sync::LimitKey key = sync::key_of(name, each.limit.unit, each.limit.period);
         const sync::SyncedLimit* synced =
             status.fleet_wide ? from.counters.reporter().find(key) : nullptr;
         status.quiet = status.fleet_wide && from.counters.quiet().find(key) != nullptr;
@@ -138,6 +135,8 @@ Statistics report_statistics(const ReportSources& from, Instant now) {
     statistics.awake_owned_limits = from.counters.owner().awake();
     statistics.quiet_synced_limits = from.counters.quiet().size();
     statistics.quiet_owned_limits = from.counters.owner().quiet();
+    statistics.fair_parents = from.counters.fair().parents();
+    statistics.fair_children = from.counters.fair().children();
     statistics.cells = from.counters.owner().cells();
     statistics.hot_limits = from.counters.hot().size();
     statistics.isolated_limits = from.counters.reporter().isolated();

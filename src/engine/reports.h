@@ -75,6 +75,7 @@ struct LimitReport {
     double offered_rate = 0;
     double local_offered_rate = 0;
     double discard_probability = 0;
+    double water_line = 0;  // of a quota that sheds fairly; 0 = none
     bool fleet_wide = false;
     /// The limit is isolated, and the quota's `when_isolated` is in force.
     bool isolated = false;

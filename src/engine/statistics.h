@@ -44,6 +44,8 @@ struct Statistics {
     std::uint64_t awake_owned_limits = 0;
     std::uint64_t quiet_synced_limits = 0;  // beside those: quiet limits that are used here
     std::uint64_t quiet_owned_limits = 0;   // and quiet limits that this member was told of
+    std::uint64_t fair_parents = 0;         // limits that shed fairly between children here
+    std::uint64_t fair_children = 0;        // and the children whose rates are known
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;
     /// Limits that are isolated now, so that the quota's `when_isolated` is in force.

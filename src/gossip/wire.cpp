@@ -93,6 +93,10 @@ std::string_view to_string(MessageType type) {
             return "quiet_answer";
         case MessageType::quiet_order:
             return "quiet_order";
+        case MessageType::child_rates:
+            return "child_rates";
+        case MessageType::child_totals:
+            return "child_totals";
         case MessageType::definition_digest:
         case MessageType::definition_push:
         case MessageType::definition_acknowledge:

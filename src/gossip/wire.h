@@ -44,6 +44,8 @@ enum class MessageType : std::uint8_t {
     quiet = 23,         // what origins admitted under quiet limits
     quiet_answer = 24,  // all entries of a quiet message have been taken in
     quiet_order = 25,   // an owner wakes a quiet limit, or lets one fall quiet
+    child_rates = 26,   // what an origin was offered for the children of a shedding parent
+    child_totals = 27,  // the answer: what the fleet was offered for them
     // definitions, see definitions/messages.h
     definition_digest = 32,
     definition_push = 33,

@@ -389,7 +389,10 @@ void append_refusal(std::string& out, const Refusal& refusal, const AnswerContex
             ? Problem{refusal.status,
                       "https://iana.org/assignments/http-problem-types#quota-exceeded",
                       "Request cannot be satisfied as assigned quota has been exceeded",
-                      "Too many requests for now; Retry-After tells when to come back.", quota}
+                      refusal.detail.empty()
+                          ? "Too many requests for now; Retry-After tells when to come back."
+                          : refusal.detail,
+                      quota}
             : Problem{refusal.status,
                       "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
                       "Request cannot be satisfied due to temporary server capacity constraints",

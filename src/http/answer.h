@@ -68,7 +68,7 @@ struct Refusal {
     /// text explains it in other words, and x-envoy-ratelimited is not written.
     bool own_reasons = false;
     std::optional<CustomBody> body{};
-    /// With `own_reasons`: a fixed sentence that gives the reason; empty: a general sentence.
+    /// A fixed sentence that gives the reason; empty: a general sentence.
     std::string_view detail{};
     /// Nothing when clients may not learn of the limit (hidden quotas, a 503 without quota); then
     /// the answer contains no quota's name.

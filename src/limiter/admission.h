@@ -3,8 +3,8 @@
 // of the request's chains is read once. One lot is drawn for all limits that enforce; the request
 // is admitted with the product of their chances to admit it. The figures of the answer come from
 // the same readings. check.cpp has the whole decision, outcome.cpp counts and describes its result,
-// quick_check.cpp is a shorter way through both for the usual case of one chain, obtain.cpp grants a
-// part of what is wanted, and settle.cpp has refunds and corrections.
+// quick_check.cpp is a shorter way through both for the usual case of one chain, obtain.cpp grants
+// a part of what is wanted, and settle.cpp has refunds and corrections.
 //
 // Thread-safety: any number of workers, each with its own ThreadContext. Nothing here takes a lock,
 // allocates memory or makes a system call.
@@ -20,23 +20,26 @@
 #include "limiter/bucket.h"
 #include "limiter/compiled_definitions.h"
 #include "limiter/decision.h"
+#include "limiter/fair_shedding.h"
 #include "limiter/fleet_port.h"
 #include "limiter/instance_store.h"
 #include "limiter/thread_context.h"
 
 namespace weir::limiter {
 
+struct Level;
 struct Levels;
 struct QuickChain;
 
 class Admission {
   public:
     Admission(InstanceStore& store, const CompiledDefinitions& definitions, FleetPort& fleet,
-              double max_weight)
+              FairShedding& fair, double max_weight)
         : arrays_(store.arrays()),
           store_(store),
           definitions_(definitions),
           fleet_(fleet),
+          fair_(fair),
           max_weight_(max_weight) {}
 
     // limiter.h says what these functions do.
@@ -60,7 +63,7 @@ class Admission {
     [[nodiscard]] Weights bounded(ThreadContext& thread, const Weights& weights) const;
     Weights clamp(ThreadContext& thread, const Weights& weights) const;
     void decide_whole(ThreadContext& thread, std::span<const LeafId> leaves, std::int64_t now,
-                CheckMode mode, const RequestFields* fields, Decision& decision);
+                      CheckMode mode, const RequestFields* fields, Decision& decision);
     void note_active(ThreadContext& thread, const Levels& levels);
     template <bool kFirst>
     void collect(const LeafId& leaf, const Weights& weights, std::int64_t now, Levels& levels);
@@ -69,8 +72,9 @@ class Admission {
                        Levels& levels);
     void collect_others(std::span<const LeafId> leaves, const Weights& weights, std::int64_t now,
                         Levels& levels);
-    void collect_instance(std::uint32_t head, const Weights& weights, std::int64_t now,
-                          Levels& levels);
+    void collect_instance(std::uint32_t head, std::uint32_t below, const Weights& weights,
+                          std::int64_t now, Levels& levels);
+    void shed_fairly(Level& level, std::uint32_t below, std::int64_t now) const;
     void count_instance(std::uint32_t head, Levels& levels) const;
     [[nodiscard]] bool enforces_key(const CompiledDefinition& definition,
                                     const Levels& levels) const;
@@ -120,6 +124,7 @@ class Admission {
     InstanceStore& store_;
     const CompiledDefinitions& definitions_;
     FleetPort& fleet_;
+    FairShedding& fair_;
     const double max_weight_;
 };
 

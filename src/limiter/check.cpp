@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/hash.h"
@@ -57,11 +58,14 @@ std::size_t largest_p(const Levels& levels) {
 }
 
 /// The lot of the first quota that enforces a limit: of several chains that of the first one which
-/// has such a quota, so that the clients that the first list tells apart are refused evenly.
+/// has such a quota, so that the clients that the first list tells apart are refused evenly. A
+/// quota that sheds fairly has a chance of its own for each child, so each child has a lot of its
+/// own there, too.
 std::atomic<std::uint32_t>* find_lot(Levels& levels, InstanceStore& store) {
     for (const Level& level : levels.level) {
         if (level.enforce) {
-            return &store.record(level.head).lot;
+            const std::uint32_t whose = level.child.head != 0 ? level.child.head : level.head;
+            return &store.record(whose).lot;
         }
     }
     return nullptr;
@@ -82,8 +86,28 @@ std::atomic<std::uint32_t>* find_lot(Levels& levels, InstanceStore& store) {
     return {clamp_one(weights.requests), clamp_one(weights.request_bytes), clamp_one(weights.cost)};
 }
 
-void Admission::collect_instance(std::uint32_t head, const Weights& weights, std::int64_t now,
-                                 Levels& levels) {
+/// If the limit's quota sheds fairly, its chance to refuse becomes the one that it has for requests
+/// of this child. `below` is the instance below the quota in the chain; 0 = there is none, and the
+/// request counts as one of the quota's own, which are like those of a child.
+[[gnu::noinline]] void Admission::shed_fairly(Level& level, std::uint32_t below,
+                                              std::int64_t now) const {
+    const CompiledDefinition* child =
+        below == 0 ? level.definition : definitions_.of(store_.record(below));
+    if (child == nullptr || !level.definition->is_fair(below == 0 ? nullptr : child)) {
+        return;
+    }
+    level.child = {level.id, below == 0 ? level.head : below,
+                   below == 0 ? 1 : child->source.options->share};
+    const double on_the_whole = level.p;
+    level.p = fair_.refusal(level.child, level.weight, level.p, now);
+    if (on_the_whole < 1) {
+        level.above_share = level.p > 0;
+        level.favour = (1 - level.p) / (1 - on_the_whole);
+    }
+}
+
+void Admission::collect_instance(std::uint32_t head, std::uint32_t below, const Weights& weights,
+                                 std::int64_t now, Levels& levels) {
     const CompiledDefinition* definition = definitions_.of(store_.record(head));
     if (definition == nullptr || levels.quota.full()) {
         return;
@@ -119,6 +143,8 @@ void Admission::collect_instance(std::uint32_t head, const Weights& weights, std
             level.p = discard_probability(level.bucket, level.reading, level.weight, now);
             if (refuses) [[unlikely]] {
                 level.p = 1;
+            } else if (level.p > 0) [[unlikely]] {
+                shed_fairly(level, below, now);
             }
             levels.any_chance = levels.any_chance || level.p > 0;
         }
@@ -140,6 +166,7 @@ inline void Admission::collect(const LeafId& leaf, const Weights& weights, std::
                                Levels& levels) {
     levels.leaf = leaf.instance;
     std::uint32_t head = leaf.instance;
+    std::uint32_t below = 0;
     for (std::uint32_t depth = 1; head != 0 && depth <= kMaxChainDepth; ++depth) {
         const std::uint32_t parent =
             depth == leaf.overflow_depth ? leaf.resume : store_.record(head).owner.load(kRelaxed);
@@ -147,12 +174,16 @@ inline void Admission::collect(const LeafId& leaf, const Weights& weights, std::
         const bool counted = depth <= leaf.unjudged_depth;
         if (kFirst || !levels.has_already(head, counted)) {
             const std::size_t before = levels.quota.size();
-            counted ? count_instance(head, levels) : collect_instance(head, weights, now, levels);
+            if (counted) {
+                count_instance(head, levels);
+            } else {
+                collect_instance(head, below, weights, now, levels);
+            }
             if (levels.quota.size() == before) {
                 return;  // the instance has no definition any more
             }
         }
-        head = parent;
+        below = std::exchange(head, parent);
     }
 }
 
@@ -193,8 +224,7 @@ bool Admission::charge_levels(Levels& levels, CheckMode mode, std::int64_t now,
         if (level.shadow_refused) {
             continue;
         }
-        if (charge_and_note(level.bucket, level.reading, level.weight, level.weight * level.others,
-                            now)) {
+        if (charge_and_note(level.bucket, level.reading, level.weight, level.offered(), now)) {
             level.charged = true;
             level.noted = true;
             continue;

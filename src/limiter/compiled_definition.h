@@ -132,11 +132,19 @@ struct CompiledDefinition {
     const bool overflow;
     /// Whether there was no room for its latest new instance.
     mutable std::atomic<bool> full{false};
+    /// Whether there are templates below it, by their definitions.
+    mutable std::atomic<bool> parents_templates{false};
     std::uint32_t statistics = 0;  // the slot of its figures (figures.h)
     /// The overflow instance of a template, for workers that cannot wait until another instance is
     /// made.
     mutable std::atomic<std::uint32_t> overflow_instance{0};
 
+    /// Whether it divides what it refuses fairly among its children. `child` is the definition of
+    /// the instance below it that a request came through, or null.
+    [[nodiscard]] bool is_fair(const CompiledDefinition* child) const {
+        return source.options->fair.value_or(parents_templates.load(std::memory_order_relaxed) ||
+                                             (child != nullptr && child->has_captures));
+    }
     /// The name of the parent of the instance that has this name. The definition must have a
     /// parent.
     [[nodiscard]] std::string parent_of(std::string_view instance) const;

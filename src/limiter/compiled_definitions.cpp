@@ -158,4 +158,57 @@ Replaced CompiledDefinitions::rebuild_templates() {
     return outdated;
 }
 
+/// The definition that a parent's text leads to: of this name, or a template that differs only in
+/// the names of its captures. 0 = there is none.
+std::uint32_t CompiledDefinitions::definition_above(std::string_view parent) const {
+    const std::uint32_t same = index_of(std::string(parent));
+    if (same != 0 || !is_template(parent)) {
+        return same;
+    }
+    // A text that no capture stands for in the template itself.
+    const auto shape_of = [](std::string_view text) {
+        std::string shape;
+        bool inside = false;
+        for (const char c : text) {
+            inside = inside && c != '}';
+            if (!inside) {
+                shape += c;
+            }
+            inside = inside || c == '{';
+        }
+        return shape;
+    };
+    const std::string shape = shape_of(parent);
+    const auto found = std::find_if(template_indices_.begin(), template_indices_.end(),
+                                    [&](const auto& one) { return shape_of(one.first) == shape; });
+    return found == template_indices_.end() ? 0 : found->second;
+}
+
+void CompiledDefinitions::mark_parents_of_templates() {
+    const auto mark = [this](std::uint32_t index, bool has_templates) {
+        if (const CompiledDefinition* const definition = table_.get(index)) {
+            definition->parents_templates.store(has_templates, std::memory_order_relaxed);
+        }
+    };
+    std::unordered_set<std::string_view> texts;
+    for (const std::uint32_t index : templates_) {
+        texts.insert(table_.get(index)->parent.view());
+    }
+    texts.erase(std::string_view());
+    std::vector<std::uint32_t> parents;
+    for (const std::string_view text : texts) {
+        if (const std::uint32_t index = definition_above(text)) {
+            parents.push_back(index);
+            mark(index, true);
+        }
+    }
+    std::sort(parents.begin(), parents.end());
+    for (const std::uint32_t index : parents_of_templates_) {
+        if (!std::binary_search(parents.begin(), parents.end(), index)) {
+            mark(index, false);
+        }
+    }
+    parents_of_templates_ = std::move(parents);
+}
+
 }  // namespace weir::limiter

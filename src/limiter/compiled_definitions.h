@@ -104,11 +104,14 @@ class CompiledDefinitions {
     void remove_name(const std::string& name);
     /// Lets match() know the templates that are defined now. Returns what this replaced, or null.
     [[nodiscard]] Replaced rebuild_templates();
+    /// Finds out which definitions have templates below them.
+    void mark_parents_of_templates();
     /// Says that the definitions have changed: version() differs afterwards.
     void next_version() { version_.fetch_add(1, std::memory_order_acq_rel); }
 
   private:
     [[nodiscard]] bool would_be_own_ancestor(const QuotaDefinition& definition) const;
+    [[nodiscard]] std::uint32_t definition_above(std::string_view parent) const;
 
     NameKey hash_key_;
     DefinitionTable table_;
@@ -118,6 +121,7 @@ class CompiledDefinitions {
     std::atomic<std::uint32_t> version_{1};
     std::unordered_map<std::string, std::uint32_t> template_indices_;
     std::unordered_set<std::uint32_t> templates_;
+    std::vector<std::uint32_t> parents_of_templates_;
     std::size_t size_ = 0;
     TermsPool terms_;
     std::array<SharedText, 256> parents_;  // of the definitions that were compiled last, by hash

@@ -119,6 +119,9 @@ enum class Reason : std::uint8_t {
     no_quota,
     /// Refused because a limit is reached or nearly reached.
     limit,
+    /// Refused because the quota sheds, and its child that the request came through asks for more
+    /// than its share.
+    above_share,
     /// Refused because the limit is 0.
     zero,
     /// Refused because the members that own the limit cannot be heard, and its definition says to

@@ -134,6 +134,8 @@ inline constexpr Duration kShortestWait = std::chrono::milliseconds(1);
 inline constexpr Duration kLongestWait = std::chrono::minutes(1);
 inline constexpr std::uint32_t kMaxWaiting = 50'000;  // requests that wait for one instance
 inline constexpr Duration kLongestHold = std::chrono::hours(1);
+inline constexpr double kLeastShare = 0.01;
+inline constexpr double kMostShare = 10'000;
 inline constexpr std::size_t kMaxDefinitions = 4'000'000;
 
 /// One change of a set that is in force.

@@ -55,6 +55,7 @@ std::unique_ptr<CompiledDefinition> DefinitionEdit::compiled(const QuotaDefiniti
     }
     fresh->overflow_instance.store(old->overflow_instance.load(kRelaxed), kRelaxed);
     fresh->full.store(old->full.load(kRelaxed), kRelaxed);
+    fresh->parents_templates.store(old->parents_templates.load(kRelaxed), kRelaxed);
     fresh->statistics = old->statistics;
     return fresh;
 }
@@ -305,6 +306,9 @@ void DefinitionEdit::remove(std::uint32_t index) {
 void DefinitionEdit::finish() {
     if (touched_templates_) {
         retire(parts_.definitions.rebuild_templates());
+    }
+    if (touched_templates_ || !touched_exact_.empty() || !touched_parents_.empty()) {
+        parts_.definitions.mark_parents_of_templates();
     }
     parts_.definitions.next_version();
     if (touched_templates_) {

@@ -279,7 +279,8 @@ void Figures::for_each_statistics(Instant now,
     }
 }
 
-LimitStatus Figures::status_of(LimitRecord& record, const CompiledLimit& limit, std::int64_t now) {
+LimitStatus Figures::status_of(std::uint32_t id, const CompiledLimit& limit, std::int64_t now) {
+    LimitRecord& record = store_.record(id);
     const Bucket bucket{record, store_.view_of(record), in_force(limit, record)};
     const Reading reading = look_at(bucket, now);
     LimitStatus status;
@@ -290,6 +291,8 @@ LimitStatus Figures::status_of(LimitRecord& record, const CompiledLimit& limit, 
     status.fleet_offered_rate =
         status.has_view ? bucket.view->offered_rate.load(kRelaxed) : status.offered_rate;
     status.discard_probability = chance_of(bucket, limit, reading, now);
+    const double refused = status.discard_probability;
+    status.water_line = refused > 0 ? fair_.line_of(id, 1 - refused, now) : 0;
     status.isolated = is_isolated(record);
     status.shedding = (record.control.load(kRelaxed) & kShedding) != 0;
     return status;
@@ -305,9 +308,9 @@ std::vector<LimitStatus> Figures::inspect(std::string_view quota, Instant now) {
     WEIR_ASSERT(head != 0 && head <= store_.high_water());
     const CompiledDefinition* definition = definitions_.of(store_.record(head));
     for (std::uint32_t id = head; id != 0 && definition != nullptr; id = store_.record(id).next()) {
-        LimitRecord& record = store_.record(id);
-        if (const CompiledLimit* limit = definition->find(record.identity(), 0)) {
-            result.push_back(status_of(record, *limit, nanoseconds(now)));
+        const std::uint8_t identity = store_.record(id).identity();
+        if (const CompiledLimit* limit = definition->find(identity, 0)) {
+            result.push_back(status_of(id, *limit, nanoseconds(now)));
             const auto index = static_cast<std::size_t>(limit - definition->limits.data());
             WEIR_ASSERT(index < definition->source.limits.size());
             result.back().limit = definition->source.limits[index];

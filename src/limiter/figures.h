@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "limiter/compiled_definitions.h"
+#include "limiter/fair_shedding.h"
 #include "limiter/instance_store.h"
 #include "limiter/instances.h"
 #include "limiter/limiter_options.h"
@@ -28,12 +29,13 @@ namespace weir::limiter {
 class Figures {
   public:
     Figures(InstanceStore& store, const CompiledDefinitions& definitions,
-            const Instances& instances, const ThreadContexts& threads,
+            const Instances& instances, const ThreadContexts& threads, const FairShedding& fair,
             const LimiterOptions& options)
         : store_(store),
           definitions_(definitions),
           instances_(instances),
           threads_(threads),
+          fair_(fair),
           options_(options) {}
 
     // --- slots, for edits of definitions ---------------------------------------------------------
@@ -93,13 +95,14 @@ class Figures {
     [[nodiscard]] DefinitionStatistics to_statistics(std::uint32_t slot, std::string_view name,
                                                      const CompiledDefinition* definition,
                                                      const Gauges& gauges) const;
-    [[nodiscard]] LimitStatus status_of(LimitRecord& record, const CompiledLimit& limit,
+    [[nodiscard]] LimitStatus status_of(std::uint32_t id, const CompiledLimit& limit,
                                         std::int64_t now);
 
     InstanceStore& store_;
     const CompiledDefinitions& definitions_;
     const Instances& instances_;
     const ThreadContexts& threads_;
+    const FairShedding& fair_;
     const LimiterOptions& options_;
     std::vector<std::uint32_t> free_slots_;
     std::uint32_t slots_used_ = 1;       // slots that were ever taken, and slot 0

@@ -41,7 +41,6 @@ bool plausible(const FleetView& view) {
 
 // --- references ----------------------------------------------------------------------------------
 
-/// A reference to the limit that has this record; nothing if its instance is gone.
 std::optional<LimitRef> FleetPort::reference(std::uint32_t record) const {
     WEIR_ASSERT(record != 0 && record <= store_.high_water());
     const LimitRecord& found = store_.record(record);
@@ -50,6 +49,11 @@ std::optional<LimitRef> FleetPort::reference(std::uint32_t record) const {
         return std::nullopt;
     }
     return LimitRef{head, record, store_.long_generation(head)};
+}
+
+bool FleetPort::is_of_fleet(LimitRef limit) const {
+    const Found found = resolve(limit);
+    return found.limit != nullptr && found.limit->fleet;
 }
 
 FleetPort::Found FleetPort::resolve(LimitRef limit) const {

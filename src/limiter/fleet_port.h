@@ -53,6 +53,10 @@ class FleetPort {
                                                                     Unit unit,
                                                                     Duration period) const;
     [[nodiscard]] Isolation isolation_of(std::string_view quota) const;
+    /// A reference to the limit that has this record; nothing if its instance is gone.
+    [[nodiscard]] std::optional<LimitRef> reference(std::uint32_t record) const;
+    /// Whether all sidecars share the limit; false if the reference is stale.
+    [[nodiscard]] bool is_of_fleet(LimitRef limit) const;
 
     /// How many views were refused because a value was out of range.
     [[nodiscard]] std::uint64_t bad_views() const { return bad_views_; }
@@ -67,7 +71,6 @@ class FleetPort {
     };
     [[nodiscard]] Found resolve(LimitRef limit) const;
     [[nodiscard]] Bucket bucket_of(const Found& found) const;
-    [[nodiscard]] std::optional<LimitRef> reference(std::uint32_t record) const;
     [[nodiscard]] std::optional<std::uint32_t> definition_of(std::string_view quota) const;
     bool ensure_view(std::uint32_t id, const Found& found, Instant now);
     static void take_over_pending(LimitRecord& record, ViewRecord& view, std::int64_t now);

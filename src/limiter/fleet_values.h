@@ -8,6 +8,7 @@
 #include "base/instant.h"
 #include "limiter/definition.h"
 #include "limiter/laws.h"
+#include "limiter/water_line.h"
 
 namespace weir::limiter {
 
@@ -59,6 +60,13 @@ struct FleetView {
     bool shedding = false;    // whether the owner says that a hard edge sheds
     /// The largest seen; the time constant of the law is at least four times this.
     Duration round_trip{};
+};
+
+/// What this process was offered for the children of a parent that sheds fairly.
+struct SheddingParent {
+    LimitRef limit;
+    bool fleet = true;  // all sidecars share the limit
+    ChildRates rates;   // children are known by the hashes of their names
 };
 
 /// What a limit is called on the wire, and its parameters now.

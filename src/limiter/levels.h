@@ -17,6 +17,7 @@
 #include "base/assert.h"
 #include "limiter/bucket.h"
 #include "limiter/decision.h"
+#include "limiter/fair_shedding.h"
 
 namespace weir::limiter {
 
@@ -33,10 +34,19 @@ struct Level {
     bool enforce;                 // otherwise its quota only shadows
     bool shadow_refused = false;  // its quota only shadows and would have refused the request
     bool charged = false;
-    bool noted = false;  // its offered weight has been counted
+    bool noted = false;        // its offered weight has been counted
+    bool above_share = false;  // the request's child asks for more than its share
+    FairChild child{};         // the child by which it refuses, if it sheds fairly
+    /// How much more often requests of this child pass than requests on the whole.
+    double favour = 1;
 
     [[nodiscard]] const CompiledLimit& limit() const { return bucket.limit; }
     [[nodiscard]] LimitRecord& record() const { return bucket.record; }
+    /// The weight with which the request counts in the rate that the law goes by: what the other
+    /// limits of the chain let through of it. A limit that sheds fairly counts a request as so much
+    /// as is refused on the whole to admit this one. In sum that is what was offered, and the
+    /// engine reckons rightly that this process admits its rate times 1 - p.
+    [[nodiscard]] double offered() const { return weight * others * favour; }
     /// The level that the law judges.
     [[nodiscard]] double judged() const {
         return judged_level(limit().parameters, std::max(0.0, reading.level), weight);
@@ -94,7 +104,7 @@ class Fixed {
 /// Whether the request may wait in the queue of the quota whose level refused it.
 [[nodiscard]] inline bool can_wait(const Level& refused, const Decision& decision, CheckMode mode) {
     return (mode == CheckMode::charge_or_wait || mode == CheckMode::charge_in_turn) &&
-           decision.reason == Reason::limit &&
+           (decision.reason == Reason::limit || decision.reason == Reason::above_share) &&
            refused.definition->source.options->wait.longest.has_value();
 }
 

@@ -12,6 +12,8 @@
 #include "limiter/creation.h"
 #include "limiter/definition_edit.h"
 #include "limiter/eviction.h"
+#include "limiter/fair_port.h"
+#include "limiter/fair_shedding.h"
 #include "limiter/figures.h"
 #include "limiter/fleet_port.h"
 #include "limiter/idle_search.h"
@@ -64,10 +66,12 @@ struct Limiter::Parts {
     Eviction eviction{idle, instances, store, definitions, options};
     Creation creation{instances, records, eviction, store, definitions, options};
     Adoption adoption{creation, instances, records, store, definitions};
-    Figures figures{store, definitions, instances, threads, options};
+    FairShedding fair;
+    Figures figures{store, definitions, instances, threads, fair, options};
     Waiting waiting{store};
     FleetPort fleet{store, definitions, instances, threads};
-    Admission admission{store, definitions, fleet, options.max_weight};
+    FairPort fair_port{fair, store, definitions, fleet};
+    Admission admission{store, definitions, fleet, fair, options.max_weight};
 };
 
 Limiter::Limiter(const LimiterOptions& options) : parts_(std::make_unique<Parts>(options)) {}
@@ -162,6 +166,7 @@ LimiterCounters Limiter::counters() const {
         counters.active_dropped += thread.active_dropped.get();
         counters.clamped_weights += thread.clamped_weights.get();
     });
+    counters.without_fair_place = parts_->fair.without_place();
     return counters;
 }
 
@@ -278,6 +283,14 @@ std::optional<LimitRef> Limiter::lookup(std::string_view quota, Unit unit, Durat
 std::optional<LimitParameters> Limiter::resolve_parameters(std::string_view quota, Unit unit,
                                                            Duration period) const {
     return parts_->fleet.resolve_parameters(quota, unit, period);
+}
+void Limiter::read_shedding(Instant now, std::uint64_t (*hash)(std::string_view name),
+                            const std::function<void(SheddingParent&)>& visit) {
+    parts_->fair_port.read(now, hash, visit);
+}
+void Limiter::tell_children(LimitRef parent, const ChildRates& all, const ChildRates& others,
+                            Instant now) {
+    parts_->fair_port.tell(parent, all, others, now);
 }
 Isolation Limiter::isolation_of(std::string_view quota) const {
     return parts_->fleet.isolation_of(quota);

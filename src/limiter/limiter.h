@@ -217,6 +217,17 @@ class Limiter {
     /// none.
     [[nodiscard]] Isolation isolation_of(std::string_view quota) const;
 
+    // --- control thread: fair shedding -----------------------------------------------------------
+    /// Visits the limits of parents that have shed fairly in the last second, with what their
+    /// children were offered here. `hash` makes the number by which a child is known from its name.
+    void read_shedding(Instant now, std::uint64_t (*hash)(std::string_view name),
+                       const std::function<void(SheddingParent&)>& visit);
+    /// Tells what all children of the parent are offered by the whole fleet, and of this what other
+    /// processes are offered. Holds for three seconds. Only for parents that the last
+    /// read_shedding() visited.
+    void tell_children(LimitRef parent, const ChildRates& all, const ChildRates& others,
+                       Instant now);
+
   private:
     struct Parts;
     std::unique_ptr<Parts> parts_;

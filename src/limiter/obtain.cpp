@@ -73,7 +73,11 @@ Room room_of(const Level& level, double units, std::int64_t now) {
         state.offered_rate = law_offered_rate(level.bucket, now) +
                              std::max(0.0, units - room.free - one) * level.weight / kRateWindow;
         state.level += (room.free + std::max(0.0, rest - one) / 2) * level.weight;
-        room.share = 1 - std::max(level.p, discard_probability(limit, state, level.weight));
+        // Where the quota sheds fairly, `p` is that of this child.
+        const double law = level.child.head != 0
+                               ? level.p
+                               : std::max(level.p, discard_probability(limit, state, level.weight));
+        room.share = 1 - law;
         WEIR_ASSERT(room.share >= 0 && room.share <= 1);
     }
     return room;
@@ -301,6 +305,9 @@ void Admission::report_grant(const Levels& levels, std::span<const double> offer
     for (std::size_t i = 0; i < levels.level.size(); ++i) {
         const Level& level = levels.level[i];
         note_offered(level.record(), offers[i], now);
+        if (level.child.head != 0) {
+            fair_.note(level.child, offers[i], now);
+        }
         if ((listening && level.limit().fleet) || level.bucket.view != nullptr) {
             note_pending(level.bucket, offers[i], charged[i] * level.weight, now);
         }

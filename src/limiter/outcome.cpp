@@ -90,7 +90,10 @@ double figure_weight(const CompiledDefinition& definition, const Levels& levels,
 void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t now) {
     const bool listening = fleet_.is_listening();
     for (const Level& level : levels.level) {
-        const double offered = level.weight * level.others;
+        const double offered = level.offered();
+        if (level.child.head != 0) {
+            fair_.note(level.child, level.weight * level.others, now);
+        }
         if (!level.noted) {
             note_offered(level.record(), offered, now);
         }
@@ -139,6 +142,9 @@ void Admission::tell_refused(const Levels& levels, std::size_t named, Decision& 
     describe_level(level, decision);
     decision.quota = store_.name(level.head);
     decision.reason = level.limit().parameters.zero() ? Reason::zero : Reason::limit;
+    if (level.above_share) {
+        decision.reason = Reason::above_share;
+    }
     if (refuses_isolated(level.limit(), level.record())) {
         decision.reason = Reason::isolated;
         decision.retry_after = kIsolatedRetry;

@@ -49,6 +49,11 @@ struct QuotaOptions {
     /// How long IsolationMode holds (cluster.hold); nothing = as the sidecar's settings say.
     std::optional<Duration> hold{};
     WaitForm wait{};
+    /// Whether the quota sheds fairly: a child that asks for less than its share of the limit loses
+    /// nothing to those that ask for more. Nothing = if there are templates below it.
+    std::optional<bool> fair{};
+    /// Of a fair parent: the quota's share, relative to those of its siblings.
+    double share = 1;
     /// How many limits were left out because only a later version of weir knows their kind. Only
     /// definitions of peers have such limits; they are not held here, which people are told.
     std::uint8_t limits_of_later_version = 0;

@@ -57,9 +57,11 @@ struct LimiterCounters {
     std::uint64_t replaced = 0;      // instances that made room for another
     std::uint64_t dropped_idle = 0;  // instances that maintain() dropped
     std::uint64_t searched = 0;      // instances that were looked at to make room
-    std::uint64_t swept = 0;         // records that maintain() looked at
-    std::uint64_t gauged = 0;        // records whose gauges were read for the figures
-    std::uint64_t overflowed = 0;    // requests that used an overflow instance
+    /// Requests of shedding parents and of their children for which fair shedding had no place.
+    std::uint64_t without_fair_place = 0;
+    std::uint64_t swept = 0;       // records that maintain() looked at
+    std::uint64_t gauged = 0;      // records whose gauges were read for the figures
+    std::uint64_t overflowed = 0;  // requests that used an overflow instance
     // Look-ups of new names while another thread held the creation lock. Exact names waited for it;
     // of other names the first request passed its own limits unjudged, and later ones used an
     // overflow instance.
@@ -80,6 +82,9 @@ struct LimitStatus {
     double offered_rate = 0;        // by this process, per second
     double fleet_offered_rate = 0;  // by the whole fleet; without a view that of this process
     double discard_probability = 0;
+    /// Of a quota that sheds fairly: the weight per second that passes of each child, for each unit
+    /// of its share, if it is offered more. 0 = none, because it does not shed or is not fair.
+    double water_line = 0;
     bool has_view = false;
     bool shedding = false;
     bool isolated = false;  // the members that own the limit cannot be heard

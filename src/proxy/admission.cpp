@@ -11,6 +11,9 @@ namespace {
 constexpr std::string_view kIsolated =
     "isolated: the other limiters cannot be heard, and this quota refuses rather than guess.";
 
+constexpr std::string_view kAboveShare =
+    "This client asks for more than its share of the quota; Retry-After tells when to come back.";
+
 http::QuotaUnit unit_of(limiter::Unit unit) {
     switch (unit) {
         case limiter::Unit::requests:
@@ -294,6 +297,9 @@ unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,
         if (form.body) {
             refusal.body = http::CustomBody{form.content_type, *form.body};
         }
+    }
+    if (decision.reason == limiter::Reason::above_share) {
+        refusal.detail = kAboveShare;
     }
     if (decision.reason == limiter::Reason::isolated) {
         refusal.own_reasons = true;

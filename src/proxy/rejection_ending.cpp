@@ -48,6 +48,8 @@ Ending ending_of(http::Rejection rejection) {
 
 Ending ending_of(limiter::Reason refused) {
     switch (refused) {
+        case limiter::Reason::above_share:
+            return Ending::refused_share;
         case limiter::Reason::zero:
             return Ending::refused_zero;
         case limiter::Reason::isolated:

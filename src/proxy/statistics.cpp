@@ -13,6 +13,7 @@ constexpr std::array<EndingName, kEndings> kEndingNames = {{
     {"admitted", "quota"},
     {"admitted", "unlimited"},
     {"refused", "limit"},
+    {"refused", "share"},
     {"refused", "zero"},
     {"refused", "isolated"},
     {"rejected", "syntax"},

@@ -17,6 +17,7 @@ enum class Ending : std::uint8_t {
     admitted,          ///< forwarded and answered; a quota let it pass
     unlimited,         ///< forwarded and answered; no quota exists for it
     refused_limit,     ///< 429: a limit is reached or nearly reached
+    refused_share,     ///< 429: above its share of a quota that sheds fairly
     refused_zero,      ///< 429: a limit of 0
     refused_isolated,  ///< 503: the limit's owners cannot be heard, and the quota is pessimistic
     rejected_syntax,   ///< 400: not valid by RFC 9112

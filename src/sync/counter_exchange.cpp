@@ -41,6 +41,7 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
               return resolve(key, name, parameters, isolation);
           },
           counters_, ledger),
+      fair_(limiter, owner_, counters_),
       hot_(settings.hot_limits),
       delta_messages_(transport, counters_.dropped_entries),
       quiet_messages_(transport, counters_.dropped_entries),
@@ -96,6 +97,7 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
     owner_.set_shares(quiet_.shares());
     report();
     owner_.tick(now_, *this);
+    fair_.tick(now_, transport_.owners(), self_, *this);
     if (number % kHintsEvery == 0) {
         renew_hints();
     }
@@ -388,6 +390,22 @@ void CounterExchange::ask_owner(const gossip::MemberId& to, std::uint16_t shards
     ByteWriter writer(buffer);
     writer.u16(shards);
     if (!transport_.send(to, gossip::MessageType::owner_ask, writer.written())) {
+        ++counters_.dropped_entries;
+    }
+}
+
+void CounterExchange::send_children(const gossip::MemberId& to, bool answers,
+                                    const ChildPart& part) {
+    if (to == self_) {
+        fair_.receive_totals(part, now_);
+        return;
+    }
+    std::array<std::byte, gossip::kMaximumPayload> buffer;
+    ByteWriter writer(buffer);
+    encode(writer, part);
+    const auto type =
+        answers ? gossip::MessageType::child_totals : gossip::MessageType::child_rates;
+    if (!has_budget(false) || !writer.ok() || !transport_.send(to, type, writer.written())) {
         ++counters_.dropped_entries;
     }
 }

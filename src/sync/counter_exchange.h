@@ -21,6 +21,7 @@
 #include "base/random.h"
 #include "membership/transport.h"
 #include "sync/answer_packet.h"
+#include "sync/fair_exchange.h"
 #include "sync/hot_table.h"
 #include "sync/load_meter.h"
 #include "sync/owner.h"
@@ -33,7 +34,10 @@
 
 namespace weir::sync {
 
-class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSink {
+class CounterExchange final : public DeltaSink,
+                              public QuietSink,
+                              public OwnerSink,
+                              public ChildSink {
   public:
     CounterExchange(const SyncSettings& settings, limiter::Limiter& limiter,
                     membership::Transport& transport, Random for_reporter, Random for_owner,
@@ -85,6 +89,7 @@ class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSi
     [[nodiscard]] const Reporter& reporter() const { return reporter_; }
     [[nodiscard]] const QuietLimits& quiet() const { return quiet_; }
     [[nodiscard]] const Owner& owner() const { return owner_; }
+    [[nodiscard]] const FairExchange& fair() const { return fair_; }
     [[nodiscard]] const Silence& silence() const { return silence_; }
     [[nodiscard]] const HotTable& hot() const { return hot_; }
     [[nodiscard]] const gossip::MemberId& self() const { return self_; }
@@ -105,6 +110,7 @@ class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSi
     void send_handover(const gossip::MemberId& to, const HandoverEntry& entry) override;
     void ask_name(const gossip::MemberId& to, const LimitKey& key) override;
     void ask_owner(const gossip::MemberId& to, std::uint16_t shards) override;
+    void send_children(const gossip::MemberId& to, bool answers, const ChildPart& part) override;
 
   private:
     /// What a message about a quiet limit said, to be confirmed.
@@ -125,6 +131,8 @@ class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSi
     void receive_quiet_answer(ByteReader& reader, const gossip::MemberId& from);
     void receive_order(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
     void take_order(const QuietOrder& order, const gossip::MemberId& from);
+    void receive_children(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender,
+                          bool answers);
     void receive_total(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
     void take_total(const TotalEntry& entry, const gossip::MemberId& from, MemberNumber sender);
     void receive_handover(ByteReader& reader, MemberNumber sender);
@@ -161,6 +169,7 @@ class CounterExchange final : public DeltaSink, public QuietSink, public OwnerSi
     QuietLimits quiet_;
     Reporter reporter_;
     Owner owner_;
+    FairExchange fair_;
     HotTable hot_;
     DeltaMessages delta_messages_;
     QuietMessages quiet_messages_;

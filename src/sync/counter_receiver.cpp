@@ -21,6 +21,12 @@ void CounterExchange::receive(const membership::Received& message, Instant now) 
         owner_.owner_asked(message.sender, reader.u16(), now_, *this);
         return;
     }
+    if (message.type == gossip::MessageType::child_rates ||
+        message.type == gossip::MessageType::child_totals) {
+        receive_children(reader, message.sender, sender,
+                         message.type == gossip::MessageType::child_totals);
+        return;
+    }
     if (message.type == gossip::MessageType::delta) {
         receive_deltas(reader, message.sender, sender);
     } else if (message.type == gossip::MessageType::delta_answer) {
@@ -236,6 +242,27 @@ void CounterExchange::take_order(const QuietOrder& order, const gossip::MemberId
         case OrderKind::fall_quiet:
             reporter_.let_fall_quiet(from, order, now_);
             break;
+    }
+}
+
+/// What is told of a parent's children counts only at an owner of the parent, and the answer only
+/// if it is an owner's.
+void CounterExchange::receive_children(ByteReader& reader, const gossip::MemberId& from,
+                                       MemberNumber sender, bool answers) {
+    const ChildPart part = decode_child_part(reader);
+    if (reader.ok() && skips(part.parent, from)) {
+        return;
+    }
+    if (!reader.ok() || !plausible(part)) {
+        return refuse_values(sender);
+    }
+    const membership::Shard shard = membership::shard_of(part.parent.quota);
+    if (!transport_.owners().owns(answers ? from : self_, shard)) {
+        ++counters_.refused_not_owner;
+    } else if (answers) {
+        fair_.receive_totals(part, now_);
+    } else {
+        fair_.receive_rates(from, part, now_, *this);
     }
 }
 

@@ -110,11 +110,7 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const membership::Owners
     if (!identity) {
         return;
     }
-    LimitKey key;
-    key.quota = quota_hash(identity->quota);
-    key.unit = static_cast<std::uint8_t>(identity->unit);
-    key.period_ms = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(identity->period).count());
+    const LimitKey key = key_of(*identity);
     if (const auto other = by_key_.find(key); other != by_key_.end()) {
         remove(other->second, now);
     }

@@ -15,6 +15,15 @@ constexpr Duration kMissedFor = std::chrono::hours(1);
 
 }  // namespace
 
+LimitKey key_of(std::string_view quota, limiter::Unit unit, Duration period) {
+    LimitKey key;
+    key.quota = quota_hash(quota);
+    key.unit = static_cast<std::uint8_t>(unit);
+    key.period_ms = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(period).count());
+    return key;
+}
+
 void SyncedLimit::begin_run(std::uint32_t new_run, const limiter::LocalCounts& counts,
                             Instant now) {
     run = new_run;

@@ -19,6 +19,12 @@
 
 namespace weir::sync {
 
+/// What a limit is called on the wire.
+[[nodiscard]] LimitKey key_of(std::string_view quota, limiter::Unit unit, Duration period);
+[[nodiscard]] inline LimitKey key_of(const limiter::LimitIdentity& identity) {
+    return key_of(identity.quota, identity.unit, identity.period);
+}
+
 struct SyncedLimit {
     LimitKey key;
     limiter::LimitRef ref;

@@ -51,6 +51,8 @@ Document example_of(const QuotaField& field) {
             [](const definitions::DurationValue&) { return Document("7s"); },
             [](const definitions::ShareValue&) { return Document("25%"); },
             [](const definitions::KeyValue&) { return Document("header:x-client"); },
+            [](const definitions::FlagValue&) { return Document(true); },
+            [](const definitions::NumberValue&) { return Document(3.5); },
             [](const definitions::HeadersValue&) {
                 return Document({"hidden", "x-ratelimit"});
             },
@@ -197,7 +199,10 @@ TEST_CASE("each member of a definition has a row, and each row is held to the ru
     CHECK(hide_headers != none.hide_headers);
     CHECK(when_isolated != none.when_isolated);
     CHECK(enforced_share != none.enforced_share);
-    const auto& [enforced_by, headers, refusal, hold, wait, limits_of_later_version] = *options;
+    const auto& [enforced_by, headers, refusal, hold, wait, fair, share, limits_of_later_version] =
+        *options;
+    CHECK(fair.has_value());
+    CHECK(share != none.options->share);
     CHECK_FALSE(enforced_by.empty());
     CHECK(headers.has_value());
     CHECK(hold.has_value());

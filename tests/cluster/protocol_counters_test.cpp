@@ -5,6 +5,7 @@
 #include "cluster/protocol_bytes.h"
 #include "gossip/wire.h"
 #include "sync/answer_packet.h"
+#include "sync/child_messages.h"
 #include "sync/messages.h"
 #include "sync/tagged_messages.h"
 
@@ -321,6 +322,33 @@ TEST_CASE("what is told and ordered of quiet limits is what the page says") {
     CHECK(page().says("| 1 level | level |"));
     CHECK(page().says("| 2 hand over | level, sum |"));
     CHECK(page().says("| 3 fall quiet | run |"));
+}
+
+TEST_CASE("what is told of children is what the page says") {
+    ChildPart part;
+    part.parent = kOfASecond;
+    part.number = 0x0102;
+    part.part = 1;
+    part.parts = 2;
+    part.rates = {48, 1.5, true, {{0x0102030405060708, 12, 3}}};
+    part.line = 2.5;
+    part.origins = 300;
+    const Bytes bytes = written([&](ByteWriter& writer) { encode(writer, part); });
+    const Records head{"",
+                       {{{"limit", kOfASecondBytes},
+                         {"2 number", 0x0102},
+                         {"1 part", 1},
+                         {"1 parts", 2},
+                         {"1 flags", 1},
+                         {"f24 total", 48.0},
+                         {"f24 rest", 1.5},
+                         {"f24 line", 2.5},
+                         {"varint origins", 300}}}};
+    const Records children{
+        "", {{{"8 child", 0x0102030405060708}, {"f24 rate", 12.0}, {"f24 share", 3.0}}}};
+    CHECK(difference(page().layout("child_rates"), bytes,
+                     {{"{limit", head}, {"each {", children}}) == "");
+    CHECK(page().layout("child_totals") == "as `child_rates`");
 }
 
 }  // namespace

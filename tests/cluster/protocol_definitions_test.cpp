@@ -267,7 +267,8 @@ TEST_CASE("the value of a definition is what the page says") {
                       {"string fields", std::string("\x02\x01\x01")}}) == "");
 }
 
-TEST_CASE("each field of a definition beyond its first form is what the page says") {
+/// A definition with a value in each field beyond the first form.
+limiter::QuotaDefinition full_definition() {
     limiter::QuotaDefinition definition;
     definition.enforced_share = 0.25;
     definition.when_isolated = limiter::IsolationMode::safe;
@@ -278,7 +279,14 @@ TEST_CASE("each field of a definition beyond its first form is what the page say
     options.headers = limiter::HeaderForms{true, true};
     options.refusal = {503, "text/html", "no"};
     options.hold = std::chrono::milliseconds(2500);
+    options.fair = true;
+    options.share = 2.5;
     definition.options = options;
+    return definition;
+}
+
+TEST_CASE("each field of a definition beyond its first form is what the page says") {
+    limiter::QuotaDefinition definition = full_definition();
     const std::map<std::string, Fields> expected = {
         {"1", {{"1 mode", 0}, {"f64 share", 0.25}, {"string request field", "X-Tenant"}}},
         {"2", {{"1 mode (0 safe, 1 optimistic, 2 pessimistic)", 2}}},
@@ -289,7 +297,9 @@ TEST_CASE("each field of a definition beyond its first form is what the page say
           {"string content type", "text/html"},
           {"1 flags (1 body)", 1},
           {"string body", "no"}}},
-        {"6", {{"varint milliseconds", 2500}}}};
+        {"6", {{"varint milliseconds", 2500}}},
+        {"7", {{"1 flag (0 no, 1 yes)", 1}}},
+        {"8", {{"f64 share", 2.5}}}};
     std::map<std::string, std::string> layouts;
     for (const auto& row : page().table("## Definition messages", "number")) {
         const std::string& cell = row[2];

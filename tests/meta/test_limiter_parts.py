@@ -11,10 +11,12 @@ LIMITER = Parts("limiter", [
     ("eviction", ["name_chain.h"]),
     ("creation", []),
     ("adoption", []),
+    ("fair_shedding", []),
     ("figures", []),
     ("definition_edit", []),
     ("waiting", []),
     ("fleet_port", []),
+    ("fair_port", []),
     ("admission", ["check.cpp", "obtain.cpp", "outcome.cpp", "quick_check.cpp", "settle.cpp", "levels.h"]),
     ("limiter", []),
 ])

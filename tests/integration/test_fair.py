@@ -1,0 +1,44 @@
+"""A parent that sheds refuses those of its children that ask for most, over all sidecars."""
+
+import pytest
+
+from harness.load import SECOND, Load, plan, stream
+from harness.sidecar import quota
+
+RATE = 300
+ROUTES = [{"match": {"path": "/{tenant}/**"}, "quota": ["shop/{tenant}"]}]
+STEADY_FROM_S, STEADY_S = 6, 15
+
+
+def admitted(world, folder, quotas, offered, shares=None):
+    """What each tenant is admitted a second, and an answer to one that was refused."""
+    fleet = world.fleet(3, quotas, routes=ROUTES)
+    streams = [stream(name, rate, "poisson", shares=(shares or {}).get(name)) for name, rate in offered.items()]
+    result = Load(folder, plan(fleet.targets(), streams, STEADY_FROM_S + STEADY_S + 0.5, seed=5)).wait()
+    assert result.total("errors") + result.total("other") == 0
+    begin_ns = result.start_ns + STEADY_FROM_S * SECOND
+    seen = world.origin.arrivals()
+    return fleet, {name: sum(seen.seconds(begin_ns, STEADY_S, name)) / STEADY_S for name in offered}
+
+
+@pytest.mark.slow
+def test_a_noisy_tenant_takes_nothing_from_a_quiet_one(world, folder):
+    fleet, got = admitted(world, folder, [quota("shop", f"{RATE}r/s"), quota("shop/{tenant}", parent="shop")],
+                          {"noisy": 900, "quiet": 100})
+    print(got)
+    assert got["quiet"] == pytest.approx(100, rel=0.1)  # as far as chance has it arrive
+    assert got["noisy"] + got["quiet"] == pytest.approx(RATE, rel=0.03)
+    assert got["noisy"] == pytest.approx(200, rel=0.08)
+    # Each sidecar counted the refusals of the noisy one as such, and nobody was refused otherwise.
+    for sidecar in fleet:
+        assert sidecar.metric("weir_requests_total", outcome="refused", reason="share") > 100
+
+
+@pytest.mark.slow
+def test_shares_on_single_sidecars(world, folder):
+    quotas = [quota("shop", f"{RATE}r/s"), quota("shop/{tenant}", parent="shop"),
+              quota("shop/large", parent="shop", share=3)]
+    _, got = admitted(world, folder, quotas, {"large": 600, "small": 600}, {"large": [1, 0, 0], "small": [0, 1, 0]})
+    print(got)
+    assert got["large"] == pytest.approx(225, rel=0.05)
+    assert got["small"] == pytest.approx(75, rel=0.05)
