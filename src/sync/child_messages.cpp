@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/records.h"
 #include "limiter/definition.h"
 #include "sync/wire_numbers.h"
@@ -17,6 +18,7 @@ std::vector<ChildPart> parts_of(const ChildPart& whole) {
     const std::vector<limiter::ChildRate>& children = whole.rates.children;
     const std::size_t count =
         std::max<std::size_t>(1, (children.size() + kChildrenPerPart - 1) / kChildrenPerPart);
+    WEIR_ASSERT(count <= kMostParts);
     std::vector<ChildPart> parts;
     for (std::size_t i = 0; i < count; ++i) {
         ChildPart& part = parts.emplace_back(whole);
@@ -31,6 +33,7 @@ std::vector<ChildPart> parts_of(const ChildPart& whole) {
 }
 
 void encode(ByteWriter& writer, const ChildPart& part) {
+    WEIR_ASSERT(part.part < part.parts);
     {
         const RecordWriter head(writer);
         encode(writer, part.parent);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+
 namespace weir::sync {
 namespace {
 
@@ -94,6 +96,7 @@ void FairExchange::tell(limiter::SheddingParent& parent, Instant now,
     if (alone || now - told.sent < interval_of(told.origins, children)) {
         return;
     }
+    WEIR_ASSERT(told.origins >= 1 && !list.empty());
     told.sent = now;
     ++told.number;
     // A child of which each origin is offered less than this is below half of the line.
@@ -118,6 +121,7 @@ void FairExchange::receive_totals(const ChildPart& part, Instant now) {
     if (known == told_.end()) {
         return;
     }
+    WEIR_ASSERT(part.part < part.parts && part.parts <= kMostParts);
     Told& told = known->second;
     if (told.parts == 0 || told.arriving.number != part.number) {
         told.arriving = part;
@@ -134,6 +138,7 @@ void FairExchange::receive_totals(const ChildPart& part, Instant now) {
 }
 
 void FairExchange::apply(Told& told, const ChildPart& answer, Instant now) {
+    WEIR_ASSERT(answer.rates.children.size() <= limiter::kKnownChildren);
     told.heard = now;
     told.line = answer.line;
     told.origins = std::max(1U, answer.origins);
@@ -181,6 +186,7 @@ bool FairExchange::take(const gossip::MemberId& from, const ChildPart& part, Ins
     if (now - origin.heard < kOriginMemory && is_older(part.number, origin.number)) {
         return false;
     }
+    WEIR_ASSERT(children_ >= origin.children.size());
     children_ -= origin.children.size();
     if (part.parts == 1) {
         origin.children.clear();
@@ -218,10 +224,13 @@ const ChildPart& FairExchange::answer_of(const LimitKey& parent, Sums& sums, Ins
     answer.parent = parent;
     answer.origins = 0;
     answer.rates = {};
+    std::erase_if(sums.origins, [&](const auto& one) {
+        const bool gone = now - one.second.heard > kOriginMemory;
+        WEIR_ASSERT(children_ >= one.second.children.size());
+        children_ -= gone ? one.second.children.size() : 0;
+        return gone;
+    });
     for (const auto& [member, origin] : sums.origins) {
-        if (now - origin.heard > kOriginMemory) {
-            continue;
-        }
         ++answer.origins;
         answer.rates.total += origin.total;
         for (const auto& [child, told] : origin.children) {
@@ -238,6 +247,7 @@ const ChildPart& FairExchange::answer_of(const LimitKey& parent, Sums& sums, Ins
     limiter::keep_highest(answer.rates, 0);
     answer.line = limiter::WaterLine(answer.rates).at(passing(parent));
     limiter::keep_highest(answer.rates, kWorthTelling * answer.line);
+    WEIR_ASSERT(answer.rates.children.size() <= limiter::kKnownChildren);
     return answer;
 }
 

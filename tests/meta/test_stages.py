@@ -125,8 +125,9 @@ def test_workers_have_a_network_each_or_the_screen_says_why_they_are_few(capsys,
 
 
 # Whose figures are of the release build: see decision 0110.
-BY_THE_CLOCK = {"test_broken_limiter", "test_broken_parts", "test_endings", "test_isolation", "test_matrix",
-                "test_metric_values", "test_moving_load", "test_scrape", "test_throttled_owner", "test_udp_blocked"}
+BY_THE_CLOCK = {"test_broken_limiter", "test_broken_parts", "test_endings", "test_fair", "test_isolation",
+                "test_matrix", "test_metric_values", "test_moving_load", "test_scrape", "test_throttled_owner",
+                "test_udp_blocked"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests/integration").glob("test_*.py")), ids=lambda path: path.stem)
