@@ -403,7 +403,13 @@ Grant Admission::obtain(ThreadContext& thread, LeafId leaf, const Wish& wish, In
     if (heaviest * wish.wanted > max_weight_) {
         thread.clamped_weights.add(1);
         bounded_wish.wanted = std::max(1.0, std::floor(max_weight_ / heaviest));
-        bounded_wish.minimum = std::min(wish.minimum, bounded_wish.wanted);
+        if (wish.minimum > bounded_wish.wanted) {
+            // No limit is asked: less than the minimum is of no use to the caller.
+            grant.decision.admitted = false;
+            grant.decision.reason = Reason::too_much;
+            grant.decision.retry_after = kTooMuchRetry;
+            return grant;
+        }
     }
     for (int i = 1; i <= kTries; ++i) {
         grant = {};

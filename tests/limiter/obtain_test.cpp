@@ -114,7 +114,13 @@ TEST_CASE("a weight above the largest that is allowed counts as that one") {
     Fixture fixture({quota("a", {edge(1000, 1000)})}, options);
     CHECK(granted(fixture, "a", 1e9) == 100);
     CHECK(fixture.limiter.counters().clamped_weights == 1);
-    CHECK(granted(fixture, "a", 1e9, 1e9) == 100);
+    CHECK(granted(fixture, "a", 1e9, 100) == 100);
+    const double level = fixture.level("a");
+    const Grant none = obtain(fixture, "a", 1e9, 101);
+    CHECK(none.granted == 0);
+    CHECK_FALSE(none.decision.admitted);
+    CHECK(none.decision.reason == Reason::too_much);
+    CHECK(fixture.level("a") == level);
     Fixture wide({quota("free", {})});
     CHECK(granted(wide, "free", 7) == 7);
 }
