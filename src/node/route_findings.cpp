@@ -155,7 +155,9 @@ std::vector<RouteFinding> routes_without_requests(const routing::RoutingSettings
 
 std::vector<RouteFinding> routes_with_unnamed_requests(const config::Settings& settings) {
     const bool trusted = settings.trusted_proxies && !settings.trusted_proxies->empty();
-    const bool known = trusted || (!settings.check && !settings.listen.is_unix());
+    // A client on a unix socket has no address, so that it cannot be trusted either.
+    const bool known = !settings.listen.is_unix() &&
+                       (!settings.check || (trusted && !settings.check->listen.is_unix()));
     std::vector<RouteFinding> found;
     for (const routing::UnnamedRequests& one : routing::unnamed_requests(settings.routing, known)) {
         found.push_back({one.route, "requests without " + one.without + " pass without a limit",

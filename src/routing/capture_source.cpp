@@ -187,6 +187,10 @@ std::optional<std::string_view> CaptureSource::value(const http::RequestHead& he
     return value && !value->empty() && !holds_control(*value) ? value : std::nullopt;
 }
 
+bool CaptureSource::may_have_value(const http::RequestHead& head, const Client& client) const {
+    return entry_ != kHeader || some_field_fits(head, client, argument_, value_);
+}
+
 bool CaptureSource::has_value(const http::RequestHead& head, const Client& client,
                               std::string& buffer) const {
     return value(head, client, buffer).has_value();

@@ -38,6 +38,9 @@ class CaptureSource {
     /// one way only (docs/routing.md). `buffer` is for decoding.
     [[nodiscard]] bool append(std::string& out, const http::RequestHead& head, const Client& client,
                               std::string& buffer) const;
+    /// Whether a request field has the value, or one of several fields; append() may find that it
+    /// cannot be read in one way. True for other sources.
+    [[nodiscard]] bool may_have_value(const http::RequestHead& head, const Client& client) const;
     /// Whether append() would append something.
     [[nodiscard]] bool has_value(const http::RequestHead& head, const Client& client,
                                  std::string& buffer) const;

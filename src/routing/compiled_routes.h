@@ -80,9 +80,15 @@ class CompiledRoutes {
     bool any_host = false;
 };
 
+/// No value of a request is longer than its head, and few heads are longer than this.
+inline constexpr std::size_t kUsualHead = 16 * 1024;
+
 class ScratchState {
   public:
-    ScratchState() { escaped.reserve((kMaxCaptures + 1) * kMaxCapture); }
+    ScratchState() {
+        escaped.reserve((kMaxCaptures + 1) * kMaxCapture);
+        decoded.reserve(kUsualHead);
+    }
 
     std::string host;
     std::string bucket;

@@ -60,8 +60,7 @@ class Matcher {
     bool matches_headers(const CompiledRoute& route) {
         return std::all_of(route.headers.begin(), route.headers.end(), [&](const auto& wanted) {
             if (wanted.source) {
-                return route.sources[*wanted.source].source.has_value(head_, client_,
-                                                                      scratch_.decoded);
+                return route.sources[*wanted.source].source.may_have_value(head_, client_);
             }
             const auto index = head_.fields().find(wanted.name);
             if (index == http::Fields::kNone || !believes(head_.fields()[index].id)) {
@@ -101,8 +100,22 @@ class Matcher {
         return host && (!route.path || route.path->match(path, scratch_.captures));
     }
 
+    /// Whether what the route captures of fields has one value each. If the route did not match
+    /// where one has two, a second field would be a way around it.
+    bool has_captured_fields(const CompiledRoute& route) {
+        return std::all_of(route.headers.begin(), route.headers.end(), [&](const auto& wanted) {
+            return !wanted.source ||
+                   route.sources[*wanted.source].source.has_value(head_, client_, scratch_.decoded);
+        });
+    }
+
     RouteResult routed(std::size_t index) {
         const auto& route = compiled_.routes[index];
+        if (!has_captured_fields(route)) {
+            return ambiguous(
+                "a request field that names the quota has several values, or one that programs "
+                "read in different ways");
+        }
         if (!route.allow_ambiguous_path) {
             const auto why = route.s3 ? explanation(s3_.ambiguity) : ambiguity_of(index);
             if (!why.empty()) {

@@ -44,7 +44,7 @@ class Scratch {
 enum class Outcome : std::uint8_t {
     routed,     ///< a route matches; its names and weight are in the result
     unrouted,   ///< no route matches, so the request passes without quota
-    ambiguous,  ///< the path can be read in several ways, so it is answered with 400
+    ambiguous,  ///< path or fields can be read in several ways, so it is answered with 400
 };
 
 struct RouteResult {

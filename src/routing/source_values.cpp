@@ -38,6 +38,22 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view start) {
            http::equals_ignoring_case(text.substr(0, start.size()), start);
 }
 
+/// What a client that is not trusted says of others is nobody's value.
+bool believes(const Client& client, std::string_view field) {
+    return client.trusted || (bit(http::identify(field)) & http::kForwardedClaims) == 0;
+}
+
+/// The part of the value that the pattern captures; nothing if the value does not fit.
+SourceValue captured(std::string_view value, const SegmentPattern& pattern) {
+    const auto around = pattern.prefix.size() + pattern.suffix.size();
+    if (value.size() <= around || !starts_with_ignoring_case(value, pattern.prefix) ||
+        !http::equals_ignoring_case(value.substr(value.size() - pattern.suffix.size()),
+                                    pattern.suffix)) {
+        return std::nullopt;
+    }
+    return http::trim(value.substr(pattern.prefix.size(), value.size() - around));
+}
+
 /// Decodes escapes, and makes blanks to '+', because programs differ in what a '+' means. Nothing
 /// if it is `strict` and has a '%' that begins no escape.
 SourceValue decoded(std::string_view value, bool strict, std::string& buffer) {
@@ -57,18 +73,30 @@ SourceValue decoded(std::string_view value, bool strict, std::string& buffer) {
 
 SourceValue field_value(const http::RequestHead& head, const Client& client, std::string_view name,
                         const SegmentPattern& pattern) {
-    if (!client.trusted && (bit(http::identify(name)) & http::kForwardedClaims) != 0) {
+    if (!believes(client, name)) {
         return std::nullopt;
     }
-    auto value = only_field(head.fields(), name);
-    const auto around = pattern.prefix.size() + pattern.suffix.size();
-    if (!value || value->size() <= around || !starts_with_ignoring_case(*value, pattern.prefix)) {
-        return std::nullopt;
+    const auto value = only_field(head.fields(), name);
+    const auto found = value ? captured(*value, pattern) : std::nullopt;
+    // Of "Bearer a b" some programs take "a", others all that follows the first blank.
+    const bool around = !pattern.prefix.empty() || !pattern.suffix.empty();
+    const bool doubtful = around && found && found->find_first_of(" \t") != std::string_view::npos;
+    return doubtful ? std::nullopt : found;
+}
+
+bool some_field_fits(const http::RequestHead& head, const Client& client, std::string_view name,
+                     const SegmentPattern& pattern) {
+    if (!believes(client, name)) {
+        return false;
     }
-    const auto captured = value->substr(pattern.prefix.size(), value->size() - around);
-    const auto end = value->substr(value->size() - pattern.suffix.size());
-    return http::equals_ignoring_case(end, pattern.suffix) ? SourceValue(http::trim(captured))
-                                                           : std::nullopt;
+    const http::Fields& fields = head.fields();
+    for (auto at = fields.find(name); at != http::Fields::kNone; at = fields.find(name, at + 1)) {
+        const auto found = captured(fields.value(at), pattern);
+        if (found && !found->empty()) {
+            return true;
+        }
+    }
+    return false;
 }
 
 SourceValue cookie_value(const http::Fields& fields, std::string_view name, std::string& buffer) {
@@ -94,8 +122,9 @@ SourceValue cookie_value(const http::Fields& fields, std::string_view name, std:
     if (value->size() >= 2 && value->starts_with('"') && value->ends_with('"')) {
         value = value->substr(1, value->size() - 2);
     }
-    // Within quotes some programs read "\141" as "a".
-    if (value->find('\\') != std::string_view::npos) {
+    // Within quotes some programs read "\141" as "a". Of what RFC 6265 has no place for in a value
+    // (blanks, commas, quotes) some read the part before it.
+    if (value->find_first_of("\\ \t,\"") != std::string_view::npos) {
         return std::nullopt;
     }
     return decoded(*value, false, buffer);
@@ -113,7 +142,9 @@ SourceValue parameter_value(std::string_view query, std::string_view name, std::
         query.remove_prefix(std::min(end + 1, query.size()));
     }
     const auto value = only.get();
-    return value ? decoded(*value, true, buffer) : std::nullopt;
+    // Some programs take ';' for a separator like '&'.
+    const bool doubtful = value && value->find(';') != std::string_view::npos;
+    return value && !doubtful ? decoded(*value, true, buffer) : std::nullopt;
 }
 
 SourceValue basic_user(const http::Fields& fields, std::string& buffer) {

@@ -20,6 +20,10 @@ using SourceValue = std::optional<std::string_view>;
 /// which proxies say who the sender is only those of trusted clients count.
 [[nodiscard]] SourceValue field_value(const http::RequestHead& head, const Client& client,
                                       std::string_view name, const SegmentPattern& pattern);
+/// Whether one of the request's fields of this name has a value that the pattern captures, whatever
+/// the others have.
+[[nodiscard]] bool some_field_fits(const http::RequestHead& head, const Client& client,
+                                   std::string_view name, const SegmentPattern& pattern);
 /// A cookie without the quotes around it, decoded. '+' and blanks are one character.
 [[nodiscard]] SourceValue cookie_value(const http::Fields& fields, std::string_view name,
                                        std::string& buffer);

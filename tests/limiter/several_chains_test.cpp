@@ -231,11 +231,14 @@ TEST_CASE("figures count a request once for each quota, a refusal for the one th
     for (int i = 0; i < 4; ++i) {
         static_cast<void>(check_all(fixture, {"user/a", "space/1", "user/a", "tenant"}));
     }
-    fixture.limiter.for_each_statistics(fixture.now, [](const DefinitionStatistics& figures) {
+    int quotas = 0;
+    fixture.limiter.for_each_statistics(fixture.now, [&](const DefinitionStatistics& figures) {
+        ++quotas;
         CHECK(figures.offered == 4);
         CHECK(figures.admitted == 3);
         CHECK(figures.refused == (figures.quota == "user/{u}" ? 1 : 0));
     });
+    CHECK(quotas == 3);
 }
 
 TEST_CASE("the same name in two lists, and a name above the other, are one chain") {

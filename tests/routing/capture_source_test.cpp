@@ -97,9 +97,12 @@ TEST_CASE("cookies") {
     CHECK(cookie("Cookie: s=%61bc\r\n") == "abc");
     CHECK(cookie("Cookie: s=a+b\r\n") == "a+b");
     CHECK(cookie("Cookie: s=a%20b\r\n") == "a+b");
-    CHECK(cookie("Cookie: s=a b\r\n") == "a+b");
+    CHECK(cookie("Cookie: s=a b\r\n") == "-");
+    CHECK(cookie("Cookie: s=a x1=1\r\n") == "-");
+    CHECK(cookie("Cookie: s=a,b\r\n") == "-");
+    CHECK(cookie("Cookie: s=a\"b\r\n") == "-");
     CHECK(cookie("Cookie: s=\"\\141bc\"\r\n") == "-");
-    CHECK(cookie("Cookie: s=\"\r\n") == "%22");
+    CHECK(cookie("Cookie: s=\"\r\n") == "-");
     CHECK(cookie("Cookie: s=100%\r\n") == "100%25");
     CHECK(cookie("Cookie: s=a%00b\r\n") == "-");
 }
@@ -121,6 +124,7 @@ TEST_CASE("parameters of the query") {
     CHECK(query("k=a+b") == query("k=a%20b"));
     CHECK(query("k=a+b") == query("k=a%2bb"));
     CHECK(query("k=a%2") == "-");
+    CHECK(query("k=a;x=1") == "-");
     CHECK(query("k=%zz") == "-");
     CHECK(query("k=a%00") == "-");
     CHECK(query("k=a%0A") == "-");
@@ -215,7 +219,7 @@ TEST_CASE("the value of a field in match.headers is captured") {
         return Routed(*router, request("/", "GET", "a.example", lines)).names();
     };
     CHECK(routed("X-Key: a/b\r\n") == "key/a%2Fb");
-    CHECK(routed("X-Key: a\r\nX-Key: b\r\n") == "others");
+    CHECK(routed("X-Key: a b\r\n") == "key/a%20b");
     CHECK(routed("X-Key:\r\n") == "others");
     CHECK(routed("") == "others");
     const auto token = value("{header:x-key}", "X-Key: abc\r\n");
@@ -224,6 +228,16 @@ TEST_CASE("the value of a field in match.headers is captured") {
     CHECK(routed("Authorization: Bearer \r\n") == "others");
     CHECK(routed("Authorization: Bearer\r\n") == "others");
     CHECK(routed("Authorization: Basic abc\r\n") == "others");
+    // A second field, or a second word, is no way around the route.
+    const auto refused = [&](const std::string& lines) {
+        return Routed(*router, request("/", "GET", "a.example", lines)).result.outcome ==
+               Outcome::ambiguous;
+    };
+    CHECK(refused("X-Key: a\r\nX-Key: b\r\n"));
+    CHECK_FALSE(refused("X-Key: a\r\nX-Key: a\r\n"));
+    CHECK(refused("Authorization: Bearer abc\r\nAuthorization: x\r\n"));
+    CHECK(refused("Authorization: Bearer abc r1\r\n"));
+    CHECK_FALSE(refused("Authorization: Basic a\r\nAuthorization: Digest b\r\n"));
     CHECK(router->fields_read() == std::vector<std::string>{"authorization", "x-key"});
 }
 

@@ -127,11 +127,15 @@ local function fill(self, lists)
     local named = 0
     for i, list in ipairs(lists) do
         if i > MOST_LISTS or named + #list > MOST_NAMES then error("weir: too many lists or names") end
-        self.lists[i - 1].names, self.lists[i - 1].count = self.names + named, #list
-        for _, name in ipairs(list) do
-            self.names[named].text, self.names[named].length = name, #name
-            named = named + 1
+        local first = named
+        for j = 1, #list do
+            local name = list[j]  -- nil where a variable has no value
+            if name then
+                self.names[named].text, self.names[named].length = name, #name
+                named = named + 1
+            end
         end
+        self.lists[i - 1].names, self.lists[i - 1].count = self.names + first, named - first
     end
     return #lists
 end
