@@ -151,7 +151,8 @@ void Admission::tell_refused(const Levels& levels, std::size_t named, Decision& 
     }
     decision.discard_probability = std::max(decision.discard_probability, level.p);
     decision.wait = decision.reason == Reason::limit ? longest_wait(levels) : Duration(-1);
-    if (level.limit().parameters.edge()) {
+    // Where it has room, and others wait for it, nothing is shed.
+    if (level.limit().parameters.edge() && level.p > 0) {
         level.record().control.fetch_or(kShedding, kRelaxed);
     }
 }

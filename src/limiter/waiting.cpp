@@ -34,7 +34,8 @@ bool Waiting::join(std::uint32_t slot, std::uint64_t key, std::uint32_t most, bo
         if (!fits) {
             return false;
         }
-        if (slots_[slot].compare_exchange_weak(word, (fresh ? key : word) + 1, kRelaxed)) {
+        if (slots_[slot].compare_exchange_weak(word, (fresh ? key : word) + 1,
+                                               std::memory_order_acq_rel, kRelaxed)) {
             return true;
         }
     }
@@ -49,12 +50,14 @@ WaitPlace Waiting::begin(std::uint32_t instance, std::uint32_t most) {
     for (const bool fresh : {false, true}) {
         for (std::uint32_t probe = 0; probe < kProbes; ++probe) {
             const std::uint32_t slot = slot_at(key, probe);
-            if (join(slot, key, most, fresh)) {
+            // Another thread may have taken a free slot for this instance since the first pass.
+            if (join(slot, key, most, false) ||
+                (fresh && (join(slot, key, most, true) || join(slot, key, most, false)))) {
                 const WaitPlace place{slot + 1, instance, generation};
                 confirm(place);
                 return place;
             }
-            if (!fresh && belongs(slots_[slot].load(kRelaxed), key)) {
+            if (belongs(slots_[slot].load(kRelaxed), key)) {
                 store_.unhold(instance);
                 return {};  // its queue is full
             }
@@ -79,7 +82,8 @@ void Waiting::end(const WaitPlace& place) {
     std::uint64_t after = 0;
     do {
         after = (word & kCountMask) == 1 ? 0 : word - 1;
-    } while (!slot.compare_exchange_weak(word, after, kRelaxed));
+        // Who sees the count of 0 sees what was set while it was above 0.
+    } while (!slot.compare_exchange_weak(word, after, std::memory_order_acq_rel, kRelaxed));
     if (after == 0 && store_.live(place.instance, place.generation)) {
         store_.record(place.instance).control.fetch_and(~kWaiting, kRelaxed);
     }

@@ -105,9 +105,13 @@ net::Task<bool> ClientConnection::wait_for_turn(Judgement& judgement) {
             break;
         }
         const bool called = turn.take_call();
-        over = result == net::WaitResult::timed_out || client_.stream.other_side_ended();
+        const bool ended_early = client_.stream.other_side_ended();
+        over = result == net::WaitResult::timed_out || ended_early;
         if (!called && !over) {
             continue;  // the server stops: `last` is earlier now
+        }
+        if (ended_early && !called && !worker.wait_queues().is_first(turn)) {
+            break;  // it must not be decided before those that came earlier
         }
         judgement = judge_in_turn();
         over = over || (judgement.decision.can_wait && !turn.join(judgement.decision));

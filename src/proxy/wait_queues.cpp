@@ -73,7 +73,7 @@ void WaitQueues::serve_queue(std::uint32_t slot, Instant now, std::size_t& calls
     }
 }
 
-void WaitQueues::serve(Instant now) {
+bool WaitQueues::serve(Instant now) {
     std::size_t calls = kCallsPerPass;
     for (std::size_t left = active_; left > 0 && active_ > 0 && calls > 0; --left) {
         begin_ = begin_ >= active_ ? 0 : begin_;
@@ -84,6 +84,7 @@ void WaitQueues::serve(Instant now) {
             ++begin_;
         }
     }
+    return calls == 0;
 }
 
 }  // namespace weir::proxy

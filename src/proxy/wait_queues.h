@@ -47,7 +47,7 @@ class WaitQueues {
     /// How many requests one pass calls.
     static constexpr std::size_t kCallsPerPass = 256;
     /// A queue whose turn has come, and which limits refuse, rests for at least so long ...
-    static constexpr Duration kShortestRest = std::chrono::milliseconds(16);
+    static constexpr Duration kShortestRest = std::chrono::milliseconds(4);
     /// ... and at most so long, because room may come back sooner than the limiter could know.
     static constexpr Duration kLongestRest = std::chrono::milliseconds(250);
 
@@ -59,8 +59,8 @@ class WaitQueues {
     /// After a refusal: the queue that the waiter is in is served again when the limits may admit
     /// it.
     void rest(const Waiter& waiter, const limiter::Decision& refusal, Instant now);
-    /// Calls requests whose queues do not rest.
-    void serve(Instant now);
+    /// Calls requests whose queues do not rest. True when more could have been called.
+    [[nodiscard]] bool serve(Instant now);
     [[nodiscard]] bool empty() const { return active_ == 0; }
     /// The first in the queue that the waiter is in.
     [[nodiscard]] bool is_first(const Waiter& waiter) const;

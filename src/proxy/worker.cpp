@@ -226,7 +226,11 @@ void Worker::sweep() {
 }
 
 void Worker::serve_queues() {
-    wait_queues_.serve(loop_->now());
+    // Between two passes other connections have their turn.
+    const bool more = wait_queues_.serve(loop_->now());
+    if (more && !wait_queues_.empty() && !queue_alarm_->armed()) {
+        loop_->timers().arm(*queue_alarm_, loop_->now());
+    }
     if (!wait_queues_.empty()) {
         serve_queues_soon();
     }

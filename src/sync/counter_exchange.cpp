@@ -89,7 +89,6 @@ bool CounterExchange::nobody_there(const gossip::MemberId& member, Instant now) 
 }
 
 void CounterExchange::tick(Instant now, std::uint64_t number) {
-    WEIR_ASSERT(now >= now_);
     now_ = now;
     const membership::Membership& members = transport_.membership();
     silence_.set_live_others(members.live_count(), members.last_heard(), now_);

@@ -153,6 +153,7 @@ void FairExchange::forget_old(Instant now) {
             return false;
         }
         for (const auto& [member, origin] : one.second.origins) {
+            WEIR_ASSERT(children_ >= origin.children.size());
             children_ -= origin.children.size();
         }
         return true;
@@ -181,6 +182,7 @@ bool FairExchange::take(const gossip::MemberId& from, const ChildPart& part, Ins
         return false;
     }
     Sums& sums = sums_[part.parent];
+    WEIR_ASSERT(sums_.size() <= kMostParents);
     sums.heard = now;
     Origin& origin = sums.origins[from];
     if (now - origin.heard < kOriginMemory && is_older(part.number, origin.number)) {

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <optional>
 
-#include "base/assert.h"
 #include "base/instant.h"
 
 namespace weir::sync {
@@ -21,9 +20,10 @@ class FallingRate {
   public:
     /// Notes the weight that has come since the last call.
     void note(double weight, Instant now) {
+        // What arrives while a tick begins is noted a little later than what the tick notes then.
+        const Instant at = std::max(now, notes_[next_].at);
         next_ = (next_ + 1) % notes_.size();
-        WEIR_ASSERT(now >= notes_[(next_ + notes_.size() - 1) % notes_.size()].at);
-        notes_[next_] = {now, weight};
+        notes_[next_] = {at, weight};
     }
     /// The rate of requests of weight 1 in the last 50 or 100 ms, where it is below `mean` by more
     /// than chance allows. Nothing if it is not, or if it is not known for so long.

@@ -96,9 +96,10 @@ bool Owner::make_room(Instant now) {
         room_at_ = (room_at_ + 1) % slots_.size();
         OwnedLimit& limit = slots_[room_at_];
         limit.advance(now);
-        const bool rests = !awake_flag_[room_at_] && limit.fullness() < kMakesRoom &&
-                           now - limit.last_use > settings_.user_memory;
-        if (!rests && !limit.unused(settings_, now)) {
+        const bool rests =
+            limit.fullness() < kMakesRoom && now - limit.last_use > settings_.user_memory;
+        // The tick forgets those that are awake and not used.
+        if (awake_flag_[room_at_] || (!rests && !limit.unused(settings_, now))) {
             continue;
         }
         if (emptiest == nullptr || limit.fullness() < emptiest->fullness()) {
@@ -375,7 +376,9 @@ void Owner::refresh_parameters(Instant now) {
 
 void Owner::hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now,
                       OwnerSink& sink) {
-    WEIR_ASSERT(to != self_);
+    if (to == self_) {
+        return;
+    }
     for (const auto& [key, slot] : by_key_) {
         OwnedLimit& limit = slots_[slot];
         if ((shards & membership::bit_of(membership::shard_of(key.quota))) == 0) {

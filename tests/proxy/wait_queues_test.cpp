@@ -39,12 +39,13 @@ struct World {
     }
     void pass(Duration time) {
         now += time;
-        queues.serve(now);
+        more = queues.serve(now);
     }
     WaitQueues queues;
     std::deque<Request> requests;
     std::string order;
     int room = 0;
+    bool more = false;  // after a pass: it ended because it had called enough
     limiter::Decision refusal;
     Instant now{std::chrono::hours(1)};
 };
@@ -126,6 +127,7 @@ TEST_CASE("one pass calls a bounded number, and the next one goes on with the ot
     world.refusal.discard_probability = 0.5;
     world.pass(16ms);
     CHECK(world.order.size() == WaitQueues::kCallsPerPass);
+    CHECK(world.more);
     world.room = 1000;
     world.pass(0ms);
     world.pass(0ms);
