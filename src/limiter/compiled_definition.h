@@ -127,9 +127,9 @@ struct CompiledDefinition {
     const std::uint16_t name_size;
     const Mode mode;
     const bool has_captures;
-    const bool quick;  // of the terms, as what follows
-    const bool refuses_all;
-    const bool overflow;
+    const bool quick : 1;  // of the terms, as what follows
+    const bool refuses_all : 1;
+    const bool overflow : 1;
     /// Whether there was no room for its latest new instance.
     mutable std::atomic<bool> full{false};
     /// Whether there are templates below it, by their definitions.

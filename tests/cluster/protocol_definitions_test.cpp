@@ -281,6 +281,7 @@ limiter::QuotaDefinition full_definition() {
     options.hold = std::chrono::milliseconds(2500);
     options.fair = true;
     options.share = 2.5;
+    options.wait = {std::chrono::milliseconds(1500), 40};
     definition.options = options;
     return definition;
 }
@@ -299,7 +300,9 @@ TEST_CASE("each field of a definition beyond its first form is what the page say
           {"string body", "no"}}},
         {"6", {{"varint milliseconds", 2500}}},
         {"7", {{"1 flag (0 no, 1 yes)", 1}}},
-        {"8", {{"f64 share", 2.5}}}};
+        {"8", {{"f64 share", 2.5}}},
+        {"9", {{"varint milliseconds", 1500}}},
+        {"10", {{"varint requests that may wait in one sidecar", 40}}}};
     std::map<std::string, std::string> layouts;
     for (const auto& row : page().table("## Definition messages", "number")) {
         const std::string& cell = row[2];

@@ -265,7 +265,8 @@ TEST_CASE("a route names lists of quotas, or one list, but not both") {
           Lines{"weir.yaml:2:19: routes[0].quotas: must be a list, is a single value"});
     CHECK(errors("match: {path: '/{user}'}, quotas: [['u/{user}'], [\"w/{usr}\"]]") ==
           Lines{"weir.yaml:2:64: routes[0].quotas[1][0]: unknown capture {usr}; this route "
-                "captures {user}, did you mean '{user}'?"});
+                "captures {user}, and each route may use {header:x-api-key}, {cookie:session}, "
+                "{query:token}, {basic-user}, {client}, did you mean '{user}'?"});
 }
 
 TEST_CASE("what concerns several keys") {
