@@ -9,7 +9,7 @@ namespace weir::limiter {
 namespace {
 
 /// A child that is offered less than this many requests a second is left out of what is known.
-constexpr double kNothing = 1e-3;
+constexpr double kNoRate = 1e-3;
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void FairPort::read_children(std::uint32_t tick, std::uint64_t (*hash)(std::stri
         }
         const double rate = FairShedding::rate_of(place, tick);
         const CompiledDefinition* definition = definitions_.of(store_.record(head));
-        if (rate < kNothing || definition == nullptr) {
+        if (rate < kNoRate || definition == nullptr) {
             continue;
         }
         std::uint64_t mark = place.mark.load(kRelaxed);

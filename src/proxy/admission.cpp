@@ -178,8 +178,8 @@ auto check_of(ClientSide& client, const HeadFields& fields, const limiter::Weigh
     return [&client, &fields, weights, mode](const limiter::Leaves& leaves, Instant now) {
         auto& worker = client.worker;
         Judgement judgement;
-        judgement.decision = worker.limiter().check(worker.limiter_context(), leaves, weights, now,
-                                                    mode, &fields);
+        judgement.decision =
+            worker.limiter().check(worker.limiter_context(), leaves, weights, now, mode, &fields);
         return judgement;
     };
 }
@@ -270,14 +270,15 @@ Judgement obtain_by_name(ClientSide& client, const routing::NameLists& lists,
     const HeadFields fields(client.head.fields(), client.head, trusted);
     auto& worker = client.worker;
     // A question to obtain has one list, so there is one leaf.
-    return judge(client, lists, ask(client, lists), [&](const limiter::Leaves& leaves, Instant now) {
-        const auto grant = worker.limiter().obtain(worker.limiter_context(), leaves[0], wish, now,
-                                                   mode, &fields);
-        Judgement judgement;
-        judgement.decision = grant.decision;
-        judgement.granted = grant.granted;
-        return judgement;
-    });
+    return judge(client, lists, ask(client, lists),
+                 [&](const limiter::Leaves& leaves, Instant now) {
+                     const auto grant = worker.limiter().obtain(worker.limiter_context(), leaves[0],
+                                                                wish, now, mode, &fields);
+                     Judgement judgement;
+                     judgement.decision = grant.decision;
+                     judgement.granted = grant.granted;
+                     return judgement;
+                 });
 }
 
 unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,

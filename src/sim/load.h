@@ -22,11 +22,11 @@ struct Phase {
 };
 
 struct LoadPlan {
-    std::vector<Phase> phases;          // in order of time; before the first one nothing is offered
-    std::vector<std::string> quotas;    // the leaves (lists_of_names.h)
-    std::vector<double> shares;         // of each leaf; empty: all the same
-    bool constant_rate = false;         // requests at equal intervals; otherwise Poisson arrivals
-    double skew = 0;                    // the share of the last sidecar; 0: the same for all
+    std::vector<Phase> phases;        // in order of time; before the first one nothing is offered
+    std::vector<std::string> quotas;  // the leaves (lists_of_names.h)
+    std::vector<double> shares;       // of each leaf; empty: all the same
+    bool constant_rate = false;       // requests at equal intervals; otherwise Poisson arrivals
+    double skew = 0;                  // the share of the last sidecar; 0: the same for all
     /// The share of each leaf's load that one sidecar gets, another one for each leaf; 0: none.
     double home = 0;
     std::optional<std::uint32_t> idle;  // a sidecar that gets no requests
