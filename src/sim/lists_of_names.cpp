@@ -5,13 +5,13 @@
 namespace weir::sim {
 namespace {
 
-constexpr std::string_view kBetween = " + ";
+constexpr std::string_view kListSeparator = " + ";
 
 /// Takes the first name off the leaf.
 std::string_view take_name(std::string_view& leaf) {
-    const std::size_t end = std::min(leaf.find(kBetween), leaf.size());
+    const std::size_t end = std::min(leaf.find(kListSeparator), leaf.size());
     const std::string_view name = leaf.substr(0, end);
-    leaf.remove_prefix(std::min(end + kBetween.size(), leaf.size()));
+    leaf.remove_prefix(std::min(end + kListSeparator.size(), leaf.size()));
     return name;
 }
 

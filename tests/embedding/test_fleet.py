@@ -18,6 +18,7 @@ from members import GoProxy, LimitedClient, Nginx, peers_seen, wait_ready
 QUOTAS = yaml.safe_load((EXAMPLES / "quotas.yaml").read_text())
 LIMIT = 100
 NGINX_WORKERS = 2
+SPACE_PER_MINUTE = 8  # its rate, and so its burst
 MEMBERS = ["sidecar", "nginx", "go", "cpp"]
 
 
@@ -140,10 +141,15 @@ def test_nginx_and_go_hold_a_user_and_a_space_at_once(installed, built, folder, 
         return named
 
     for name, member in (("nginx", nginx), ("go", go)):
+        started = time.monotonic()
         ann = answers_of(member, f"ann-{name}", f"blue-{name}", 12)
         assert 5 <= ann.count("") <= 7 and ann[-1] == f"user/ann-{name}", ann
+        # Ann has left little of the space, which drains meanwhile: any of these may be the one that passes.
         bob = answers_of(member, f"bob-{name}", f"blue-{name}", 6)
-        assert bob.count("") <= 4 and bob[-1] == f"space/blue-{name}", bob
+        passed = ann.count("") + bob.count("")
+        drained = SPACE_PER_MINUTE / 60 * (time.monotonic() - started)
+        assert set(bob) <= {"", f"space/blue-{name}"} and f"space/blue-{name}" in bob, bob
+        assert passed <= SPACE_PER_MINUTE + drained + NGINX_WORKERS, (ann, bob)
         assert answers_of(member, f"bob-{name}", f"red-{name}", 1) == [""]
 
 
