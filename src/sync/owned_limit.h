@@ -3,6 +3,10 @@
 // The three rules for what an increase is worth are here. Belongs to the control thread; owned by
 // the Owner.
 //
+// Four files implement it: owned_limit.cpp the cells and the rest, owned_limit_delta.cpp what a
+// delta adds, owned_limit_silence.cpp the rates of origins that are silent or were handed over, and
+// owned_limit_publication.cpp when and what the users are told.
+//
 // Invariants: the level is never above the ceiling; within a run a cell never falls; cells are
 // ordered by member and bounded.
 

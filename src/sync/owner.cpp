@@ -1,7 +1,6 @@
 #include "sync/owner.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/assert.h"
@@ -22,21 +21,8 @@ constexpr Duration kAskNameAgain = std::chrono::milliseconds(100);
 constexpr std::size_t kNamesEachTick = 32;
 /// What others told us a limit is: they may have been wrong.
 constexpr Duration kAskToldAgain = std::chrono::seconds(1);
-/// A new owner asks to be filled so often, so far apart.
-constexpr std::uint8_t kAsks = 3;
-constexpr Duration kAskAgain = std::chrono::milliseconds(300);
 /// Limits of a shard that was lost are kept for as long, to fill others.
 constexpr Duration kKeepLost = std::chrono::seconds(3);
-/// So many limits whose rest has ended are forgotten in a tick.
-constexpr std::size_t kRestsEachTick = 256;
-/// When the table is full, so many are looked at for one that can make room.
-constexpr std::size_t kLookedAtForRoom = 16;
-/// A limit that somebody may rest with makes room only if it is emptier than this share of low.
-constexpr double kMakesRoom = 0.5;
-
-bool holds(const membership::OwnerList& list, const gossip::MemberId& member) {
-    return std::find(list.begin(), list.end(), member) != list.end();
-}
 
 }  // namespace
 
@@ -48,6 +34,7 @@ Owner::Owner(const SyncSettings& settings, Silence& silence, Random random, Reso
       resolver_(std::move(resolver)),
       statistics_(statistics),
       ledger_(ledger),
+      limits_(settings, statistics, ledger),
       quiet_(settings, statistics) {}
 
 std::uint32_t Owner::draw_life() {
@@ -55,67 +42,22 @@ std::uint32_t Owner::draw_life() {
 }
 
 OwnedLimit* Owner::obtain(const LimitKey& key, Instant now) {
-    if (const auto known = by_key_.find(key); known != by_key_.end()) {
-        wake(known->second, now);
-        return &slots_[known->second];
+    if (OwnedLimit* known = limits_.find(key)) {
+        limits_.wake(*known, now);
+        return known;
     }
-    if (by_key_.size() >= settings_.maximum_owned_limits && !make_room(now)) {
-        ++statistics_.dropped_owned_limits;
+    OwnedLimit* limit = limits_.insert(key, now);
+    if (limit == nullptr) {
         return nullptr;
     }
-    if (free_.empty()) {
-        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-        slots_.emplace_back();
-        awake_flag_.push_back(false);
-    }
-    const std::uint32_t slot = free_.back();
-    free_.pop_back();
-    WEIR_ASSERT(!awake_flag_[slot] && awake_flag_.size() == slots_.size());
     const ShardState& shard = shards_[membership::shard_of(key.quota)];
-    OwnedLimit& limit = slots_[slot];
-    limit = OwnedLimit{};
-    limit.restart(draw_life(), now);
-    limit.key = key;
-    limit.born = shard.born;
-    limit.handed_over = shard.filled;
-    limit.last_use = limit.looked = now;
-    by_key_.emplace(key, slot);
-    WEIR_ASSERT(by_key_.size() <= settings_.maximum_owned_limits);
-    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
-    resolve(limit);
-    wake(slot, now);
-    return &limit;
-}
-
-/// In a full table each new limit would be every sidecar's own: the emptiest of a few, in turn,
-/// that nobody uses goes. All slots are in use then.
-bool Owner::make_room(Instant now) {
-    OwnedLimit* emptiest = nullptr;
-    WEIR_ASSERT(free_.empty());
-    for (std::size_t i = 0; i < std::min(kLookedAtForRoom, slots_.size()); ++i) {
-        room_at_ = (room_at_ + 1) % slots_.size();
-        OwnedLimit& limit = slots_[room_at_];
-        limit.advance(now);
-        const bool rests =
-            limit.fullness() < kMakesRoom && now - limit.last_use > settings_.user_memory;
-        // The tick forgets those that are awake and not used.
-        if (awake_flag_[room_at_] || (!rests && !limit.unused(settings_, now))) {
-            continue;
-        }
-        if (emptiest == nullptr || limit.fullness() < emptiest->fullness()) {
-            emptiest = &limit;
-        }
-    }
-    if (emptiest == nullptr) {
-        return false;
-    }
-    ++statistics_.room_made;
-    emptiest->forget_cells(ledger_);
-    by_key_.erase(emptiest->key);
-    const auto slot = static_cast<std::uint32_t>(emptiest - slots_.data());
-    rests_.remove(slot);
-    free_.push_back(slot);
-    return true;
+    limit->restart(draw_life(), now);
+    limit->born = shard.born;
+    limit->handed_over = shard.filled;
+    limit->last_use = limit->looked = now;
+    resolve(*limit);
+    limits_.wake(*limit, now);
+    return limit;
 }
 
 void Owner::resolve(OwnedLimit& limit) {
@@ -161,17 +103,6 @@ void Owner::ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink) {
     ask_name(limit, limit.asked, now, sink);
 }
 
-void Owner::wake(std::uint32_t slot, Instant now) {
-    if (awake_flag_[slot]) {
-        return;
-    }
-    slots_[slot].end_rest(now);
-    slots_[slot].begin_awake(now);
-    awake_flag_[slot] = true;
-    awake_.push_back(slot);
-    WEIR_ASSERT(awake_.size() <= slots_.size());
-}
-
 /// A limit that refuses requests is told to others as a rumour while it is awake, so that nobody
 /// lets the first request of a new sidecar pass. Only so many can be told.
 bool Owner::may_rest(const OwnedLimit& limit) {
@@ -189,47 +120,16 @@ bool Owner::may_rest(const OwnedLimit& limit) {
     return true;
 }
 
-void Owner::rest(std::uint32_t slot) {
-    WEIR_ASSERT(awake_flag_[slot]);
-    OwnedLimit& limit = slots_[slot];
-    awake_flag_[slot] = false;
-    limit.begin_rest();
-    WEIR_ASSERT(!limit.urgent);
-    rests_.add(slot, limit.rest_ends(settings_));
-}
-
-/// Forgets limits whose rest is over.
-void Owner::end_rests(Instant now) {
-    for (std::size_t ended = 0; ended < kRestsEachTick; ++ended) {
-        const std::optional<std::uint32_t> due = rests_.take(now);
-        if (!due) {
-            return;
-        }
-        const std::uint32_t slot = *due;
-        OwnedLimit& limit = slots_[slot];
-        if (awake_flag_[slot]) {
-            continue;
-        }
-        limit.advance(now);
-        if (const Instant end = limit.rest_ends(settings_); end > now) {
-            rests_.add(slot, end);
-            continue;
-        }
-        limit.forget_cells(ledger_);
-        remove(slot);
-    }
-}
-
 void Owner::forget(const std::vector<MemberNumber>& members) {
     if (members.empty()) {
         return;
     }
     quiet_.forget(members);
-    for (const auto& [key, slot] : by_key_) {
+    limits_.for_each([&](OwnedLimit& limit) {
         for (const MemberNumber member : members) {
-            slots_[slot].forget_cell(member, ledger_);
+            limit.forget_cell(member, ledger_);
         }
-    }
+    });
 }
 
 void Owner::receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
@@ -285,7 +185,7 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
         return;  // it may have fallen quiet since
     }
     note_awake(delta.key, number, now, sink);
-    let_fall_quiet(from, *find_owned(delta.key), delta, now, sink);
+    let_fall_quiet(from, *limits_.find(delta.key), delta, now, sink);
 }
 
 /// A big share promises to be heard often: whoever claims one may not be silent for long.
@@ -295,273 +195,70 @@ Duration Owner::bounded_keep_alive(const OwnedLimit& limit, const DeltaEntry& de
                     2 * keep_alive_of(settings_, delta.rate, fleet, pacing_.tenths()));
 }
 
-bool Owner::was_owner(const gossip::MemberId& member, membership::Shard shard) const {
-    return holds(shards_[shard].former, member);
-}
-
-bool Owner::receive(MemberNumber from, const HandoverEntry& entry, Instant now, OwnerSink& sink) {
-    OwnedLimit* limit = obtain(entry.key, now);
-    if (limit == nullptr) {
-        return true;
-    }
-    if (limit->parameters &&
-        !level_can_be(*limit->parameters, entry.level, entry.typical, entry.heaviest)) {
-        return false;
-    }
-    shards_[membership::shard_of(entry.key.quota)].asks_left = 0;
-    limit->receive(settings_, entry, silence_.side(), now);
-    if (!limit->parameters) {
-        limit->asks_left = kNameAsks;
-        ask_name(*limit, from, now, sink);
-    }
-    return true;
-}
-
-void Owner::fill(const HandoverEntry& entry, const std::string& name,
-                 const limiter::LimitParameters& parameters, Instant now) {
-    OwnedLimit* limit = obtain(entry.key, now);
-    if (limit == nullptr) {
-        return;
-    }
-    limit->name = name;
-    limit->advance(now);
-    if (!limit->parameters) {
-        limit->know(parameters);
-    }
-    const bool handed_over = limit->handed_over;
-    limit->receive(settings_, entry, silence_.side(), now);
-    limit->handed_over = handed_over;  // what we believed ourselves fills nobody
-    limit->held_told = false;
-}
-
 void Owner::name_told(MemberNumber from, const NameEntry& entry, Instant now) {
-    const auto known = by_key_.find(entry.key);
-    if (known == by_key_.end()) {
-        return;
-    }
-    OwnedLimit& limit = slots_[known->second];
-    if (limit.parameters && !limit.parameters_told) {
+    OwnedLimit* limit = limits_.find(entry.key);
+    if (limit == nullptr || (limit->parameters && !limit->parameters_told)) {
         return;
     }
     // Only who uses the limit is asked, or the owner who handed it over.
-    if (limit.find(from) == nullptr && limit.parameters) {
+    if (limit->find(from) == nullptr && limit->parameters) {
         return;
     }
-    limit.advance(now);
-    limit.name = entry.name;
-    resolve(limit);
-    if (limit.parameters) {
+    limit->advance(now);
+    limit->name = entry.name;
+    resolve(*limit);
+    if (limit->parameters) {
         return;
     }
     // Our definitions lack it: what the origin goes by has to do.
-    limit.parameters_told = true;
-    limit.know(
+    limit->parameters_told = true;
+    limit->know(
         {entry.rate, entry.low, entry.high, entry.debt, static_cast<limiter::Law>(entry.law)});
 }
 
 void Owner::refresh_parameters(Instant now) {
-    for (const auto& [key, slot] : by_key_) {
-        OwnedLimit& limit = slots_[slot];
+    limits_.for_each([&](OwnedLimit& limit) {
         if (limit.name.empty()) {
-            continue;
+            return;
         }
         limit.advance(now);
         const auto before = limit.parameters;
         resolve(limit);
         if (limit.parameters != before) {
-            wake(slot, now);  // its users may reckon wrongly from now on
+            limits_.wake(limit, now);  // its users may reckon wrongly from now on
         }
-    }
-}
-
-void Owner::hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now,
-                      OwnerSink& sink) {
-    if (to == self_) {
-        return;
-    }
-    for (const auto& [key, slot] : by_key_) {
-        OwnedLimit& limit = slots_[slot];
-        if ((shards & membership::bit_of(membership::shard_of(key.quota))) == 0) {
-            continue;
-        }
-        if (!limit.filled(settings_, now)) {
-            continue;
-        }
-        limit.advance(now);
-        if (limit.bucket.level <= 0 && limit.bucket.offered_rate <= 0) {
-            continue;
-        }
-        ++statistics_.handovers_sent;
-        sink.send_handover(to, limit.handover(settings_, to, silence_, now));
-    }
-}
-
-void Owner::owner_asked(const gossip::MemberId& from, std::uint16_t shards, Instant now,
-                        OwnerSink& sink) {
-    hand_over(from, shards, now, sink);
-    hand_quiet_over_again(from, shards, now, sink);
-}
-
-void Owner::begin_shard(membership::Shard shard, const membership::OwnerList& owners, Instant now) {
-    ShardState& state = shards_[shard];
-    state.owned = true;
-    state.filled = false;
-    state.born = now;
-    state.owners = owners;
-    state.others = owners;
-    std::erase(state.others, self_);
-    state.asks_left = state.others.empty() ? std::uint8_t{0} : kAsks;
-    for (const auto& [key, slot] : by_key_) {
-        if (membership::shard_of(key.quota) != shard) {
-            continue;
-        }
-        // Kept from an earlier ownership: too old to build upon, but name and parameters hold.
-        slots_[slot].restart(draw_life(), now);
-        wake(slot, now);
-    }
-}
-
-void Owner::shard_changed(const membership::OwnerChange& change, Instant now, OwnerSink& sink) {
-    ShardState& state = shards_[change.shard];
-    // Whether we were an owner is our own knowledge: our name may have changed in between.
-    const bool before = state.owned;
-    const bool after = holds(change.after, self_);
-    state.former = change.before;
-    const bool was_first = is_first(change.shard);
-    state.owners = change.after;
-    if (was_first && !change.after.empty() && change.after.front() != self_) {
-        hand_quiet_over(change.shard, change.after.front(), now, sink);
-    }
-    if (before) {
-        for (const gossip::MemberId& owner : change.after) {
-            if (owner != self_ && !holds(change.before, owner)) {
-                hand_over(owner, membership::bit_of(change.shard), now, sink);
-            }
-        }
-    }
-    if (after && !before) {
-        begin_shard(change.shard, change.after, now);
-        asked_at_ = {};
-    } else if (after && change.before.size() == 1) {
-        // We were alone, on our way in or cut off: the others may know more.
-        state.others = change.after;
-        std::erase(state.others, self_);
-        state.asks_left = kAsks;
-        asked_at_ = {};
-    }
-    if (before && !after) {
-        state.owned = false;
-        state.lost = now;
-        quiet_.drop_shard(change.shard);
-        for (const auto& [key, slot] : by_key_) {
-            if (membership::shard_of(key.quota) == change.shard) {
-                wake(slot, now);  // to be forgotten soon
-            }
-        }
-    }
-}
-
-void Owner::start(const membership::Owners& owners, Instant now) {
-    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
-        if (owners.owns(self_, shard)) {
-            begin_shard(shard, owners.of(shard), now);
-        }
-    }
-}
-
-void Owner::leave(const membership::Owners& owners, Instant now, OwnerSink& sink) {
-    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
-        if (!shards_[shard].owned) {
-            continue;
-        }
-        const membership::OwnerList& list = owners.of(shard);
-        for (const gossip::MemberId& owner : list) {
-            if (owner != self_) {
-                hand_over(owner, membership::bit_of(shard), now, sink);
-            }
-        }
-        if (is_first(shard) && !list.empty() && list.front() != self_) {
-            hand_quiet_over(shard, list.front(), now, sink);
-        }
-    }
-}
-
-void Owner::stopped(Instant now, const membership::Owners& owners, OwnerSink& sink) {
-    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
-        if (shards_[shard].owned) {
-            begin_shard(shard, owners.of(shard), now);
-        }
-    }
-    asked_at_ = {};
-    ask_again(now, sink);
-}
-
-void Owner::ask_again(Instant now, OwnerSink& sink) {
-    if (asked_at_ != Instant{} && now - asked_at_ < kAskAgain) {
-        return;
-    }
-    std::map<gossip::MemberId, std::uint16_t> asks;
-    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
-        ShardState& state = shards_[shard];
-        if (!state.owned || state.asks_left == 0) {
-            continue;
-        }
-        --state.asks_left;
-        WEIR_ASSERT(state.asks_left < kAsks);
-        for (const gossip::MemberId& other : state.others) {
-            std::uint16_t& bits = asks[other];
-            bits = static_cast<std::uint16_t>(bits | membership::bit_of(shard));
-        }
-    }
-    if (asks.empty()) {
-        return;
-    }
-    asked_at_ = now;
-    for (const auto& [other, shards] : asks) {
-        sink.ask_owner(other, shards);
-    }
+    });
 }
 
 void Owner::tick(Instant now, OwnerSink& sink) {
     ++ticks_;
     names_left_ = kNamesEachTick;
     ask_again(now, sink);
-    for (std::size_t i = 0; i < awake_.size();) {
-        const std::uint32_t slot = awake_[i];
-        bool stays = true;
-        bool forgotten = false;
-        // A shard's limits together, so that what is published shares datagrams.
-        const membership::Shard turn = membership::shard_of(slots_[slot].key.quota);
-        OwnedLimit& limit = slots_[slot];
-        // Ticks of a process that is often stopped come late.
-        const Duration since = now - limit.looked;
-        const bool due =
-            (ticks_ + turn) % kLookEvery == kLookPhase || since >= (kLookEvery + 1) * kTick;
-        if (due || (limit.urgent && since >= kUrgentAfter)) {
-            const ShardState& shard = shards_[membership::shard_of(limit.key.quota)];
-            forgotten =
-                limit.idle(settings_, now) || (!shard.owned && now - shard.lost > kKeepLost);
-            stays = !forgotten && look_at(limit, now, sink);
-        }
-        if (stays) {
-            ++i;
-            continue;
-        }
-        awake_[i] = awake_.back();
-        awake_.pop_back();
-        if (forgotten) {
-            remove(slot);
-        } else {
-            rest(slot);
-        }
-    }
-    end_rests(now);
+    limits_.visit_awake([&](OwnedLimit& limit) { return look_if_due(limit, now, sink); });
+    limits_.end_rests(now);
     quiet_.sweep(now);
     publish_overdue(now, sink);
 }
 
+AfterLook Owner::look_if_due(OwnedLimit& limit, Instant now, OwnerSink& sink) {
+    // A shard's limits together, so that what is published shares datagrams.
+    const membership::Shard turn = membership::shard_of(limit.key.quota);
+    // Ticks of a process that is often stopped come late.
+    const Duration since = now - limit.looked;
+    const bool due =
+        (ticks_ + turn) % kLookEvery == kLookPhase || since >= (kLookEvery + 1) * kTick;
+    if (!due && !(limit.urgent && since >= kUrgentAfter)) {
+        return AfterLook::stays;
+    }
+    const ShardState& shard = shards_[turn];
+    if (limit.idle(settings_, now) || (!shard.owned && now - shard.lost > kKeepLost)) {
+        return AfterLook::forgotten;
+    }
+    return look_at(limit, now, sink) ? AfterLook::stays : AfterLook::rests;
+}
+
 bool Owner::look_at(OwnedLimit& limit, Instant now, OwnerSink& sink) {
-    WEIR_ASSERT(by_key_.contains(limit.key));
+    WEIR_ASSERT(limits_.find(limit.key) == &limit);
     ++statistics_.looks;
     const Duration since = now - limit.looked;
     limit.looked = now;
@@ -596,12 +293,12 @@ double Owner::publish_error() const {
         return settings_.publish_error;
     }
     const double crowds =
-        static_cast<double>(awake_.size()) / static_cast<double>(settings_.crowd_of_limits);
+        static_cast<double>(limits_.awake()) / static_cast<double>(settings_.crowd_of_limits);
     return settings_.publish_error *
            std::min(settings_.most_crowded_error, settings_.crowded_error * crowds);
 }
 
-bool Owner::crowded() const { return awake_.size() >= settings_.crowd_of_limits; }
+bool Owner::crowded() const { return limits_.awake() >= settings_.crowd_of_limits; }
 
 void Owner::publish(OwnedLimit& limit, bool urgent, Instant now, OwnerSink& sink) {
     limit.note_published();
@@ -659,8 +356,8 @@ void Owner::publish_deferred(MemberNumber user, Instant now, OwnerSink& sink) {
     deferred_.erase(found);
     WEIR_ASSERT(!deferred.limits.empty());
     for (const LimitKey& key : deferred.limits) {
-        const auto known = by_key_.find(key);
-        OwnedCell* cell = known == by_key_.end() ? nullptr : slots_[known->second].find(user);
+        OwnedLimit* limit = limits_.find(key);
+        OwnedCell* cell = limit == nullptr ? nullptr : limit->find(user);
         if (cell == nullptr || !cell->deferred) {
             continue;  // told meanwhile
         }
@@ -668,9 +365,8 @@ void Owner::publish_deferred(MemberNumber user, Instant now, OwnerSink& sink) {
         if (silence_.is_gone(user)) {
             continue;
         }
-        OwnedLimit& limit = slots_[known->second];
-        limit.advance(now);
-        sink.send_total(silence_.id(user), limit.total(settings_, cell, pacing_.tenths(), now));
+        limit->advance(now);
+        sink.send_total(silence_.id(user), limit->total(settings_, cell, pacing_.tenths(), now));
     }
 }
 
@@ -690,45 +386,26 @@ void Owner::publish_overdue(Instant now, OwnerSink& sink) {
     }
 }
 
-void Owner::remove(std::uint32_t slot) {
-    WEIR_ASSERT(by_key_.contains(slots_[slot].key));
-    by_key_.erase(slots_[slot].key);
-    rests_.remove(slot);
-    awake_flag_[slot] = false;
-    slots_[slot] = OwnedLimit{};
-    free_.push_back(slot);
-}
-
 void Owner::note_hot(HotTable& hot, Instant now) {
     refusing_idly_ = 0;
-    for (const std::uint32_t slot : awake_) {
-        const OwnedLimit& limit = slots_[slot];
-        if (limit.published_probability <= 0 && !limit.bucket.shedding) {
-            continue;
+    limits_.visit_awake([&](const OwnedLimit& limit) {
+        if (limit.published_probability > 0 || limit.bucket.shedding) {
+            refusing_idly_ += limit.bucket.offered_rate <= 0 ? 1U : 0U;
+            hot.note({limit.key, std::max(0.0, limit.bucket.level), limit.bucket.offered_rate,
+                      Duration::zero(), limit.bucket.shedding},
+                     now);
         }
-        refusing_idly_ += limit.bucket.offered_rate <= 0 ? 1U : 0U;
-        hot.note({limit.key, std::max(0.0, limit.bucket.level), limit.bucket.offered_rate,
-                  Duration::zero(), limit.bucket.shedding},
-                 now);
-    }
-}
-
-const OwnedLimit* Owner::find(const LimitKey& key) const {
-    const auto known = by_key_.find(key);
-    return known == by_key_.end() ? nullptr : &slots_[known->second];
+        return AfterLook::stays;
+    });
 }
 
 void Owner::for_each(const std::function<void(const OwnedLimit&)>& visit) const {
-    for (const auto& [key, slot] : by_key_) {
-        visit(slots_[slot]);
-    }
+    limits_.for_each(visit);
 }
 
 std::size_t Owner::cells() const {
     std::size_t sum = 0;
-    for (const auto& [key, slot] : by_key_) {
-        sum += slots_[slot].cells.size();
-    }
+    limits_.for_each([&sum](const OwnedLimit& limit) { sum += limit.cells.size(); });
     return sum;
 }
 

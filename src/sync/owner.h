@@ -10,14 +10,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <unordered_map>
 #include <vector>
 
 #include "base/random.h"
 #include "membership/owners.h"
-#include "sync/due_queue.h"
 #include "sync/hot_table.h"
 #include "sync/owned_limit.h"
+#include "sync/owned_table.h"
 #include "sync/pacing.h"
 #include "sync/quiet_sums.h"
 #include "sync/silence.h"
@@ -89,12 +88,12 @@ class Owner {
 
     /// The hottest shedding limits, as rumours.
     void note_hot(HotTable& hot, Instant now);
-    [[nodiscard]] const OwnedLimit* find(const LimitKey& key) const;
+    [[nodiscard]] const OwnedLimit* find(const LimitKey& key) const { return limits_.find(key); }
     /// Every limit that is kept here, in no order.
     void for_each(const std::function<void(const OwnedLimit&)>& visit) const;
-    [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    [[nodiscard]] std::size_t size() const { return limits_.size(); }
     /// The limits that are looked at regularly; the others rest.
-    [[nodiscard]] std::size_t awake() const { return awake_.size(); }
+    [[nodiscard]] std::size_t awake() const { return limits_.awake(); }
     [[nodiscard]] std::size_t cells() const;
     /// The quiet limits of which this owner was told.
     [[nodiscard]] std::size_t quiet() const { return quiet_.size(); }
@@ -122,13 +121,9 @@ class Owner {
         std::vector<LimitKey> limits;
         Instant since{};
     };
-    struct KeyHash {
-        std::size_t operator()(const LimitKey& key) const { return hash(key); }
-    };
     OwnedLimit* obtain(const LimitKey& key, Instant now);
     // In owner_quiet.cpp.
     [[nodiscard]] bool is_first(membership::Shard shard) const;
-    [[nodiscard]] OwnedLimit* find_owned(const LimitKey& key);
     [[nodiscard]] bool is_awake(const OwnedLimit& limit, Instant now) const;
     bool order_one(const gossip::MemberId& origin, MemberNumber number, const QuietEntry& entry,
                    Instant now, OwnerSink& sink);
@@ -145,28 +140,25 @@ class Owner {
     void note_awake(const LimitKey& key, MemberNumber origin, Instant now, OwnerSink& sink);
     void let_fall_quiet(const gossip::MemberId& origin, const OwnedLimit& limit,
                         const DeltaEntry& delta, Instant now, OwnerSink& sink);
-    [[nodiscard]] bool make_room(Instant now);
     void resolve(OwnedLimit& limit);
     void ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink);
     void ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink);
     [[nodiscard]] Duration bounded_keep_alive(const OwnedLimit& limit,
                                               const DeltaEntry& delta) const;
-    void wake(std::uint32_t slot, Instant now);
+    [[nodiscard]] AfterLook look_if_due(OwnedLimit& limit, Instant now, OwnerSink& sink);
     /// Whether the limit has to be looked at again.
     [[nodiscard]] bool look_at(OwnedLimit& limit, Instant now, OwnerSink& sink);
     [[nodiscard]] bool may_rest(const OwnedLimit& limit);
-    void rest(std::uint32_t slot);
-    void end_rests(Instant now);
     void publish(OwnedLimit& limit, bool urgent, Instant now, OwnerSink& sink);
     [[nodiscard]] bool crowded() const;
     [[nodiscard]] double publish_error() const;
     void defer_publication(OwnedLimit& limit, Instant now);
     void defer_publication(const LimitKey& key, OwnedCell& cell, Instant now);
     void publish_overdue(Instant now, OwnerSink& sink);
+    // In owner_shards.cpp.
     void hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now, OwnerSink& sink);
     void ask_again(Instant now, OwnerSink& sink);
     void begin_shard(membership::Shard shard, const membership::OwnerList& owners, Instant now);
-    void remove(std::uint32_t slot);
     [[nodiscard]] std::uint32_t draw_life();
 
     const SyncSettings& settings_;
@@ -178,17 +170,11 @@ class Owner {
     gossip::MemberId self_;
 
     std::array<ShardState, membership::kShards> shards_;
-    std::vector<OwnedLimit> slots_;
-    std::vector<bool> awake_flag_;
-    std::vector<std::uint32_t> free_;
-    std::vector<std::uint32_t> awake_;
-    std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
+    OwnedTable limits_;
     QuietSums quiet_;
     std::map<MemberNumber, DeferredPublications> deferred_;  // publications that wait, by user
     std::uint64_t ticks_ = 0;
-    std::size_t names_left_ = 0;  // how many names may still be asked for in this tick
-    std::size_t room_at_ = 0;     // the slot that was looked at last
-    DueQueue rests_;  // when limits at rest can be forgotten; a limit stays in it while it is awake
+    std::size_t names_left_ = 0;     // how many names may still be asked for in this tick
     std::size_t refusing_idly_ = 0;  // limits awake that refuse requests, although none come
     Instant asked_at_{};
     Pacing pacing_;

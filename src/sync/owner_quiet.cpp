@@ -36,7 +36,7 @@ bool Owner::receive_quiet(const gossip::MemberId& from, MemberNumber number,
         return true;
     }
     ++statistics_.quiet_received;
-    OwnedLimit* limit = find_owned(entry.key);
+    OwnedLimit* limit = limits_.find(entry.key);
     if (limit != nullptr) {
         limit->advance(now);
         if (is_awake(*limit, now)) {
@@ -100,15 +100,9 @@ void Owner::tell_level(const LimitKey& key, double level, OwnerSink& sink) {
     }
 }
 
-OwnedLimit* Owner::find_owned(const LimitKey& key) {
-    const auto known = by_key_.find(key);
-    return known == by_key_.end() ? nullptr : &slots_[known->second];
-}
-
 /// Whether every origin has to tell of the limit as an awake one.
 bool Owner::is_awake(const OwnedLimit& limit, Instant now) const {
-    const auto known = by_key_.find(limit.key);
-    const bool looked_at = known != by_key_.end() && awake_flag_[known->second];
+    const bool looked_at = limits_.is_awake(limit);
     if (limit.parameters && limit.bucket.level > limit.parameters->low / 2) {
         return true;
     }
@@ -193,7 +187,7 @@ void Owner::note_awake(const LimitKey& key, MemberNumber origin, Instant now, Ow
         quiet_.remove(key);
         return;
     }
-    const OwnedLimit* limit = find_owned(key);
+    const OwnedLimit* limit = limits_.find(key);
     // One that was let fall quiet and has not heard of it yet wakes nobody.
     if (told->bound() > 0 && (limit == nullptr || !limit->is_calm(now))) {
         wake_quiet(key, now, sink);
@@ -223,7 +217,7 @@ void Owner::take_over(const QuietOrder& order, Instant now, OwnerSink& sink) {
     if (!shards_[membership::shard_of(order.key.quota)].owned) {
         return;
     }
-    OwnedLimit* limit = find_owned(order.key);
+    OwnedLimit* limit = limits_.find(order.key);
     if (limit != nullptr) {
         limit->advance(now);
         if (is_awake(*limit, now)) {
