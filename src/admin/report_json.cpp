@@ -109,7 +109,9 @@ Json to_json(const engine::InstanceReport& status) {
     for (const auto& limit : status.limits) {
         limits.push_back(to_json(limit));
     }
-    return {{"name", status.name}, {"limits", std::move(limits)}};
+    return {{"name", status.name},
+            {"waiting_requests", status.waiting_requests},
+            {"limits", std::move(limits)}};
 }
 
 Json to_json(const QuotaFigures& figures) {

@@ -105,6 +105,9 @@ std::string live_text(const Json& report) {
                     text_of(limit, "unit") + "/s pass, times its share\n";
         }
     }
+    if (const double waiting = number_of(report["live"], "waiting_requests"); waiting > 0) {
+        text += "waiting here " + short_number(waiting) + " requests, for their turn\n";
+    }
     return text;
 }
 

@@ -89,7 +89,12 @@ void check_hold(const limiter::QuotaDefinition& definition, const Complain& comp
     }
 }
 
-void check_wait(const limiter::WaitForm& wait, const Complain& complain) {
+void check_wait(const limiter::QuotaDefinition& definition, const Complain& complain) {
+    const limiter::WaitForm& wait = definition.options->wait;
+    if (wait.longest && definition.limits.empty()) {
+        complain("wait", "a quota without limits refuses nothing, so nobody waits for it",
+                 "give it a limit or leave it out");
+    }
     if (wait.longest &&
         (*wait.longest < limiter::kShortestWait || *wait.longest > limiter::kLongestWait)) {
         complain("wait.longest", "must be from 1ms to 1m", "2s is what most clients wait for");
@@ -120,7 +125,7 @@ void check_options(const limiter::QuotaDefinition& definition, const Complain& c
     check_hold(definition, complain);
     check_fair(definition, complain);
     check_refusal(definition.options->refusal, complain);
-    check_wait(definition.options->wait, complain);
+    check_wait(definition, complain);
 }
 
 }  // namespace weir::definitions

@@ -88,7 +88,7 @@ std::optional<InstanceReport> report_quota(const ReportSources& from, limiter::L
     if (limits.empty()) {
         return std::nullopt;
     }
-    InstanceReport quota{std::string(name), {}};
+    InstanceReport quota{std::string(name), limiter.waiting(name), {}};
     for (const limiter::LimitStatus& each : limits) {
         LimitReport status;
         status.unit = limiter::to_string(each.limit.unit);

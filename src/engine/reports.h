@@ -90,6 +90,7 @@ struct LimitReport {
 
 struct InstanceReport {
     std::string name;
+    std::uint32_t waiting_requests = 0;  // here, for their turn
     std::vector<LimitReport> limits;
 };
 

@@ -4,7 +4,8 @@
 // Thread-safety: that of any value. A Decision is made by one thread for one request.
 // Ownership: the caller owns all of them. The name in a Decision belongs to the limiter and is
 // valid until the thread's next Limiter::quiescent().
-// Invariant: a refused request carries an empty Charge, because nothing was charged.
+// Invariant: a refused request carries a Charge that is false, because nothing was charged. It only
+// says what the request weighs.
 
 #include <array>
 #include <cstddef>
@@ -145,7 +146,7 @@ struct Charge {
     LeafId leaf;
     std::uint32_t charged = 0;  // bit i is set when the i-th limit of the chain was charged
     std::uint32_t version = 0;  // the version of the definitions at that time
-    float response_bytes = 0;   // the mean that stood for the response bytes
+    float response_bytes = 0;   // the mean that stands for the response bytes
     Weights weights;
     double units = 1;  // how many units of a Wish the weights are; 1 for a request
     std::array<ChargedChain, kMaxLeaves - 1> others{};  // without a leaf: there is no such chain

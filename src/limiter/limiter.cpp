@@ -217,7 +217,6 @@ WaitPlace Limiter::begin_waiting(const Decision& decision) {
     const bool waits = of_quota != nullptr && of_quota->wait.longest.has_value();
     return waits ? parts_->waiting.begin(decision.instance, of_quota->wait.most()) : WaitPlace{};
 }
-void Limiter::confirm_waiting(const WaitPlace& place) { parts_->waiting.confirm(place); }
 void Limiter::end_waiting(const WaitPlace& place) { parts_->waiting.end(place); }
 std::uint32_t Limiter::waiting(std::string_view quota) const {
     const auto entry = parts_->store.names.find(parts_->definitions.hash(quota));

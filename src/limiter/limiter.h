@@ -152,8 +152,6 @@ class Limiter {
     /// all threads together). Until the place is given back, other requests do not overtake and the
     /// instance stays. Before the thread's next quiescent() after the decision.
     [[nodiscard]] WaitPlace begin_waiting(const Decision& decision);
-    /// To be called every 250 ms at least by who has a place.
-    void confirm_waiting(const WaitPlace& place);
     void end_waiting(const WaitPlace& place);
     /// Gives back units that were obtained and not used, at most all that the charge still has.
     void give_back(ThreadContext& thread, Charge& charge, double units, Instant now);

@@ -151,6 +151,7 @@ void Admission::tell_refused(const Levels& levels, std::size_t named, Decision& 
     }
     decision.discard_probability = std::max(decision.discard_probability, level.p);
     decision.wait = decision.reason == Reason::limit ? longest_wait(levels) : Duration(-1);
+    decision.charge.response_bytes = static_cast<float>(std::max(0.0, levels.response_bytes));
     // Where it has room, and others wait for it, nothing is shed.
     if (level.limit().parameters.edge() && level.p > 0) {
         level.record().control.fetch_or(kShedding, kRelaxed);

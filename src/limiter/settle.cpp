@@ -178,7 +178,8 @@ void Admission::give_up(ThreadContext& thread, const Decision& decision) {
         decision.instance == 0 ? nullptr : definitions_.of(store_.record(decision.instance));
     if (definition != nullptr) {
         WEIR_ASSERT(definition->statistics < thread.figures.size());
-        const double weight = weight_of(figure_unit(*definition), decision.charge.weights, 1);
+        const double weight = weight_of(figure_unit(*definition), decision.charge.weights,
+                                        static_cast<double>(decision.charge.response_bytes));
         thread.figures[definition->statistics].refused.add(weight);
     }
 }

@@ -70,7 +70,8 @@ WaitPlace Waiting::begin(std::uint32_t instance, std::uint32_t most) {
 void Waiting::confirm(const WaitPlace& place) {
     WEIR_ASSERT(place);
     if (store_.live(place.instance, place.generation)) {
-        store_.record(place.instance).control.fetch_or(kWaiting, kRelaxed);
+        // Whoever takes this flag away afterwards sees the place for which it was set.
+        store_.record(place.instance).control.fetch_or(kWaiting, std::memory_order_release);
     }
 }
 
@@ -85,7 +86,11 @@ void Waiting::end(const WaitPlace& place) {
         // Who sees the count of 0 sees what was set while it was above 0.
     } while (!slot.compare_exchange_weak(word, after, std::memory_order_acq_rel, kRelaxed));
     if (after == 0 && store_.live(place.instance, place.generation)) {
-        store_.record(place.instance).control.fetch_and(~kWaiting, kRelaxed);
+        store_.record(place.instance).control.fetch_and(~kWaiting, std::memory_order_acquire);
+        // Another thread may have begun between the two, and its flag went with the former one.
+        if (count(place.instance) > 0) {
+            confirm(place);
+        }
     }
     store_.unhold(place.instance);
 }

@@ -25,14 +25,14 @@ class Waiting {
 
     /// Takes a place for this live instance if fewer than `most` have one.
     [[nodiscard]] WaitPlace begin(std::uint32_t instance, std::uint32_t most);
-    /// Says again that somebody waits, in case another thread that ended has just said otherwise.
-    void confirm(const WaitPlace& place);
     void end(const WaitPlace& place);
     /// How many wait for this instance now.
     [[nodiscard]] std::uint32_t count(std::uint32_t instance) const;
 
   private:
     static constexpr std::uint32_t kProbes = 8;
+    /// Has the instance's record say that somebody waits.
+    void confirm(const WaitPlace& place);
     [[nodiscard]] std::uint32_t slot_at(std::uint64_t key, std::uint32_t probe) const;
     [[nodiscard]] bool join(std::uint32_t slot, std::uint64_t key, std::uint32_t most, bool fresh);
 

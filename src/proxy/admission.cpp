@@ -158,18 +158,21 @@ Judgement judge(ClientSide& client, const routing::NameLists& lists, const Asked
     if (leaves.empty()) {
         return judgement;
     }
-    const auto& decision = judgement.decision;
-    judgement.verdict = decision.admitted ? Verdict::admitted : Verdict::refused;
-    if (decision.shadow_refused) {
-        worker.mutable_counters().count(Event::shadow_refused);
-    }
-    const bool overflows = std::any_of(leaves.begin(), leaves.end(), [](const auto& leaf) {
+    judgement.verdict = judgement.decision.admitted ? Verdict::admitted : Verdict::refused;
+    judgement.overflows = std::any_of(leaves.begin(), leaves.end(), [](const auto& leaf) {
         return leaf.overflow_depth > leaf.unjudged_depth;
     });
-    if (overflows) {
-        worker.mutable_counters().count(Event::template_overflow);
-    }
     return judgement;
+}
+
+/// Counts what the quotas found of a request. To be called once for each request.
+void count_findings(Counters& counters, const Judgement& judgement) {
+    if (judgement.decision.shadow_refused) {
+        counters.count(Event::shadow_refused);
+    }
+    if (judgement.overflows) {
+        counters.count(Event::template_overflow);
+    }
 }
 
 /// Has the limiter check a request of these weights.
@@ -202,11 +205,19 @@ Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed
     if (route.outcome == routing::Outcome::ambiguous) {
         return {.verdict = Verdict::ambiguous, .decision = {}, .explanation = route.explanation};
     }
-    count_weight(client.worker.mutable_counters(), route);
     const HeadFields fields(head.fields(), client.head, routed.trusted);
     auto judgement = judge(client, route.lists(), routed.asked,
                            check_of(client, fields, weights_of(route), mode));
-    count_unlimited(client.worker.mutable_counters(), route, judgement);
+    auto& counters = client.worker.mutable_counters();
+    // One that has waited was counted when it came; its quota may have gone meanwhile.
+    const bool again = mode == limiter::CheckMode::charge_in_turn;
+    if (!again) {
+        count_weight(counters, route);
+        count_findings(counters, judgement);
+    }
+    if (!again || judgement.verdict == Verdict::unlimited) {
+        count_unlimited(counters, route, judgement);
+    }
     judgement.cost_is_bytes = route.weight_is_request_bytes;
     judgement.route = route.route;
     judgement.weight_field = route.weight_field;
@@ -262,7 +273,10 @@ Judgement admit(ClientSide& client, const http::RequestHead& head, const Routed&
 Judgement admit_by_name(ClientSide& client, const routing::NameLists& lists,
                         const limiter::Weights& weights, limiter::CheckMode mode, bool trusted) {
     const HeadFields fields(client.head.fields(), client.head, trusted);
-    return judge(client, lists, ask(client, lists), check_of(client, fields, weights, mode));
+    auto judgement =
+        judge(client, lists, ask(client, lists), check_of(client, fields, weights, mode));
+    count_findings(client.worker.mutable_counters(), judgement);
+    return judgement;
 }
 
 Judgement obtain_by_name(ClientSide& client, const routing::NameLists& lists,
@@ -270,15 +284,17 @@ Judgement obtain_by_name(ClientSide& client, const routing::NameLists& lists,
     const HeadFields fields(client.head.fields(), client.head, trusted);
     auto& worker = client.worker;
     // A question to obtain has one list, so there is one leaf.
-    return judge(client, lists, ask(client, lists),
-                 [&](const limiter::Leaves& leaves, Instant now) {
-                     const auto grant = worker.limiter().obtain(worker.limiter_context(), leaves[0],
-                                                                wish, now, mode, &fields);
-                     Judgement judgement;
-                     judgement.decision = grant.decision;
-                     judgement.granted = grant.granted;
-                     return judgement;
-                 });
+    const auto obtain = [&](const limiter::Leaves& leaves, Instant now) {
+        const auto grant =
+            worker.limiter().obtain(worker.limiter_context(), leaves[0], wish, now, mode, &fields);
+        Judgement judgement;
+        judgement.decision = grant.decision;
+        judgement.granted = grant.granted;
+        return judgement;
+    };
+    auto judgement = judge(client, lists, ask(client, lists), obtain);
+    count_findings(worker.mutable_counters(), judgement);
+    return judgement;
 }
 
 unsigned write_refusal(ClientSide& client, const ActiveSnapshot& snapshot,

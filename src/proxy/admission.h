@@ -28,6 +28,9 @@ struct Judgement {
     double granted = 0;
     /// With `ambiguous`: a sentence for the client.
     std::string_view explanation;
+    /// A quota of the request had no room for the instance of its name, so that an overflow
+    /// instance stands for it.
+    bool overflows = false;
     /// The bytes of the request's body are its cost.
     bool cost_is_bytes = false;
     /// The lists of names none of which is that of a quota: bit i stands for the i-th list.

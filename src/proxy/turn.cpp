@@ -61,7 +61,6 @@ class ClientConnection::Turn final : public Waiter {
         auto& worker = connection_.client_.worker;
         if (worker.wait_queues().is_first(*this)) {
             worker.wait_queues().rest(*this, refusal, worker.loop().now());
-            worker.limiter().confirm_waiting(place_);
         }
     }
 
@@ -121,6 +120,10 @@ net::Task<bool> ClientConnection::wait_for_turn(Judgement& judgement) {
     counters.record_wait(waited_);
     if (gone) {
         counters.count(Event::quota_waits_left);
+        if (logs()) {
+            // The decision's own name may be of a quota that has been dropped since.
+            quota_ = worker.limiter().quota_name(judgement.decision);
+        }
         co_return false;
     }
     const bool refused = judgement.verdict == Verdict::refused;

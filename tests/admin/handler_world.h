@@ -51,7 +51,8 @@ class FakeDirectory : public QuotaDirectory {
             limit.period = std::chrono::seconds(1);
             limit.level = 12.5;
             limit.owners = {parse_endpoint("10.0.0.1:7946").value()};
-            report.instance = engine::InstanceReport{.name = std::string(name), .limits = {limit}};
+            report.instance = engine::InstanceReport{
+                .name = std::string(name), .waiting_requests = 7, .limits = {limit}};
             report.figures = sample_quota("s3/{bucket}");
         }
         return report;

@@ -195,6 +195,7 @@ TEST_CASE("a live instance shows levels and owners under its template") {
     const Json shown = world.get("/v1/quotas/s3/live");
     CHECK(shown["name"] == "s3/{bucket}");
     CHECK(shown["live"]["name"] == "s3/live");
+    CHECK(shown["live"]["waiting_requests"] == 7);
     CHECK(shown["live"]["limits"][0]["level"] == 12.5);
     CHECK(shown["live"]["limits"][0]["period"] == "1s");
     CHECK(shown["live"]["limits"][0]["owners"][0] == "10.0.0.1:7946");

@@ -168,11 +168,15 @@ TEST_CASE("requests that wait for their turn") {
     const auto quota = one("name: a\nwait: {longest: 1500ms, queue: 30}\nlimits: [{rate: 9r/s}]");
     CHECK(quota.options->wait.longest == std::chrono::milliseconds(1500));
     CHECK(quota.options->wait.queue == 30);
-    CHECK(one("name: a\nwait: {longest: 2s}").options->wait.most() == 1000);
-    CHECK(errors_with("  - name: a\n    wait: {queue: 30}\n") ==
+    const auto usual = one("name: a\nwait: {longest: 2s}\nlimits: [{rate: 9r/s}]");
+    CHECK(usual.options->wait.most() == 1000);
+    CHECK(errors_with("  - name: a\n    wait: {longest: 2s}\n") ==
+          Lines{"q.yaml:7:11: quotas[0].wait: a quota without limits refuses nothing, so nobody "
+                "waits for it, give it a limit or leave it out"});
+    CHECK(errors_with("  - name: a\n    wait: {queue: 30}\n    limits: [{rate: 9r/s}]\n") ==
           Lines{"q.yaml:7:19: quotas[0].wait.queue: needs 'longest', say how long a request may "
                 "wait, such as 2s"});
-    CHECK(errors_with("  - name: a\n    wait: {longest: 2m}\n") ==
+    CHECK(errors_with("  - name: a\n    wait: {longest: 2m}\n    limits: [{rate: 9r/s}]\n") ==
           Lines{"q.yaml:7:21: quotas[0].wait.longest: must be from 1ms to 1m"});
     CHECK(errors_with("  - name: a\n    wait: {longest: 0s}\n") ==
           Lines{"q.yaml:7:21: quotas[0].wait.longest: must be from 1ms to 1m"});

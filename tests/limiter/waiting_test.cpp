@@ -130,7 +130,6 @@ TEST_CASE("a queue is bounded, and its instance stays while somebody waits") {
     }
     CHECK(fixture.level("a/x") >= 0);
     REQUIRE(fixture.replace({}).empty());
-    fixture.limiter.confirm_waiting(places[0]);
     for (const WaitPlace& place : places) {
         fixture.limiter.end_waiting(place);
     }
@@ -141,6 +140,59 @@ TEST_CASE("a queue is bounded, and its instance stays while somebody waits") {
         fixture.limiter.maintain(fixture.now);
     }
     CHECK(fixture.limiter.memory().instances == 0);
+}
+
+TEST_CASE("one that begins to wait while another thread ends is not overtaken") {
+    Fixture fixture({queued("a", edge(1, 1), 2)});
+    CHECK(ask(fixture, "a").admitted);
+    const Decision refused = ask(fixture, "a");
+    REQUIRE(refused.can_wait);
+    constexpr int kRounds = 100'000;
+    std::atomic<int> round = 0;
+    std::atomic<int> ended = 0;
+    WaitPlace other;
+    // The other core may be busy: who waits for long gives this one away.
+    const auto wait_for = [](const std::atomic<int>& number, int least) {
+        for (int spins = 0; number.load() < least; ++spins) {
+            if (spins > 2000) {
+                std::this_thread::yield();
+            }
+        }
+    };
+    std::jthread ending([&] {
+        for (int n = 1; n <= kRounds; ++n) {
+            wait_for(round, n);
+            fixture.limiter.end_waiting(other);
+            ended = n;
+        }
+    });
+    int overtaken = 0;
+    for (int n = 1; n <= kRounds; ++n) {
+        other = fixture.limiter.begin_waiting(refused);
+        round = n;
+        for (int pause = n % 64; pause > 0; --pause) {
+            static_cast<void>(ended.load());
+        }
+        const WaitPlace mine = fixture.limiter.begin_waiting(refused);
+        wait_for(ended, n);
+        fixture.wait(2);
+        overtaken += ask(fixture, "a").admitted ? 1 : 0;
+        fixture.limiter.end_waiting(mine);
+    }
+    CHECK(overtaken == 0);
+}
+
+TEST_CASE("a refusal that is counted later weighs what it would have weighed at once") {
+    auto definition = queued("a", edge(10, 2));
+    definition.limits[0].unit = Unit::response_bytes;
+    Fixture fixture({definition});
+    Decision first = ask(fixture, "a");
+    REQUIRE(first.admitted);
+    fixture.limiter.correct(fixture.thread, first.charge, Unit::response_bytes, 500, fixture.now);
+    const Decision refused = ask(fixture, "a");
+    REQUIRE(refused.can_wait);
+    fixture.limiter.give_up(fixture.thread, refused);
+    CHECK(figures(fixture, "a").refused == doctest::Approx(500));
 }
 
 TEST_CASE(

@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "net/clock.h"
+#include "proxy/access_log.h"
 #include "proxy/fixture.h"
 
 using namespace std::chrono_literals;
@@ -63,6 +66,46 @@ TEST_CASE("the time over, the usual refusal, and it is counted once") {
     CHECK(proxy[Event::quota_waits_refused] == 1);
     CHECK(proxy.refused("q") == 1);
     CHECK(proxy.counted("q", &weir::limiter::DefinitionStatistics::offered) == 2);
+}
+
+TEST_CASE("what the quotas find of a request is counted once, however often it is tried") {
+    auto options = waiting(5, 2s);
+    auto shadow = quota("parent", 0, 1s);
+    shadow.mode = weir::limiter::Mode::shadow;
+    options.quotas[0].parent = "parent";
+    options.quotas.push_back(shadow);
+    Fixture proxy(options);
+    for (int i = 0; i < 6; ++i) {
+        CHECK(proxy.get("/").status() == 200);
+    }
+    CHECK(proxy[Event::quota_waits] == 1);
+    CHECK(proxy[Event::shadow_refused] == 6);
+}
+
+TEST_CASE("the log of a request whose client left names the quota for which it waited") {
+    struct Log final : AccessLog {
+        void record(const AccessRecord& record) override {
+            const std::scoped_lock lock(mutex);
+            quotas.emplace_back(record.quota);
+        }
+        std::vector<std::string> all() {
+            const std::scoped_lock lock(mutex);
+            return quotas;
+        }
+        std::mutex mutex;
+        std::vector<std::string> quotas;
+    } log;
+    auto options = waiting(1, 5s);
+    options.server.access_log = &log;
+    options.snapshot.access_log = AccessLogMode::all;
+    Fixture proxy(options);
+    CHECK(proxy.get("/").status() == 200);
+    auto client = proxy.connect();
+    client.send(kGet);
+    CHECK(eventually([&] { return proxy.statistics().waiting() == 1; }));
+    client.reset();
+    CHECK(eventually([&] { return log.all().size() == 2; }));
+    CHECK(log.all() == std::vector<std::string>{"q", "q"});
 }
 
 TEST_CASE("a full queue refuses at once; who leaves makes room and is not sent on") {
