@@ -108,6 +108,7 @@ void OwnedTable::end_rests(Instant now) {
         if (awake_flag_[*slot]) {
             continue;
         }
+        WEIR_ASSERT(by_key_.contains(limit.key));  // free slots do not rest
         limit.advance(now);
         if (const Instant end = limit.rest_ends(settings_); end > now) {
             rests_.add(*slot, end);
@@ -125,6 +126,7 @@ void OwnedTable::remove(std::uint32_t slot) {
     awake_flag_[slot] = false;
     slots_[slot] = OwnedLimit{};
     free_.push_back(slot);
+    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
 }
 
 }  // namespace weir::sync

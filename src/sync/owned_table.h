@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/instant.h"
 #include "sync/due_queue.h"
 #include "sync/messages.h"
@@ -66,6 +67,7 @@ class OwnedTable {
         std::size_t operator()(const LimitKey& key) const { return hash(key); }
     };
     [[nodiscard]] std::uint32_t slot_of(const OwnedLimit& limit) const {
+        WEIR_ASSERT(&limit >= slots_.data() && &limit < slots_.data() + slots_.size());
         return static_cast<std::uint32_t>(&limit - slots_.data());
     }
     [[nodiscard]] bool make_room(Instant now);
@@ -93,6 +95,7 @@ void OwnedTable::visit_awake(Visit visit) {
             ++i;
             continue;
         }
+        WEIR_ASSERT(awake_[i] == slot);  // whoever is woken meanwhile comes behind
         awake_[i] = awake_.back();
         awake_.pop_back();
         if (after == AfterLook::forgotten) {
