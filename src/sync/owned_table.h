@@ -55,9 +55,9 @@ class OwnedTable {
     void visit_awake(Visit visit);
     /// Calls `visit` with every limit, in no order. Limits may be woken meanwhile, not inserted.
     template <typename Visit>
-    void for_each(Visit visit);
+    void visit_all(Visit visit);
     template <typename Visit>
-    void for_each(Visit visit) const;
+    void visit_all(Visit visit) const;
 
     [[nodiscard]] std::size_t size() const { return by_key_.size(); }
     [[nodiscard]] std::size_t awake() const { return awake_.size(); }
@@ -107,14 +107,14 @@ void OwnedTable::visit_awake(Visit visit) {
 }
 
 template <typename Visit>
-void OwnedTable::for_each(Visit visit) {
+void OwnedTable::visit_all(Visit visit) {
     for (const auto& entry : by_key_) {
         visit(slots_[entry.second]);
     }
 }
 
 template <typename Visit>
-void OwnedTable::for_each(Visit visit) const {
+void OwnedTable::visit_all(Visit visit) const {
     for (const auto& entry : by_key_) {
         visit(slots_[entry.second]);
     }

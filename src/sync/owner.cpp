@@ -125,7 +125,7 @@ void Owner::forget(const std::vector<MemberNumber>& members) {
         return;
     }
     quiet_.forget(members);
-    limits_.for_each([&](OwnedLimit& limit) {
+    limits_.visit_all([&](OwnedLimit& limit) {
         for (const MemberNumber member : members) {
             limit.forget_cell(member, ledger_);
         }
@@ -217,7 +217,7 @@ void Owner::name_told(MemberNumber from, const NameEntry& entry, Instant now) {
 }
 
 void Owner::refresh_parameters(Instant now) {
-    limits_.for_each([&](OwnedLimit& limit) {
+    limits_.visit_all([&](OwnedLimit& limit) {
         if (limit.name.empty()) {
             return;
         }
@@ -400,12 +400,12 @@ void Owner::note_hot(HotTable& hot, Instant now) {
 }
 
 void Owner::for_each(const std::function<void(const OwnedLimit&)>& visit) const {
-    limits_.for_each(visit);
+    limits_.visit_all(visit);
 }
 
 std::size_t Owner::cells() const {
     std::size_t sum = 0;
-    limits_.for_each([&sum](const OwnedLimit& limit) { sum += limit.cells.size(); });
+    limits_.visit_all([&sum](const OwnedLimit& limit) { sum += limit.cells.size(); });
     return sum;
 }
 

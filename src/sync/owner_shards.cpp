@@ -62,7 +62,7 @@ void Owner::hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant 
     if (to == self_) {
         return;
     }
-    limits_.for_each([&](OwnedLimit& limit) {
+    limits_.visit_all([&](OwnedLimit& limit) {
         if ((shards & membership::bit_of(membership::shard_of(limit.key.quota))) == 0 ||
             !limit.filled(settings_, now)) {
             return;
@@ -91,7 +91,7 @@ void Owner::begin_shard(membership::Shard shard, const membership::OwnerList& ow
     state.others = owners;
     std::erase(state.others, self_);
     state.asks_left = state.others.empty() ? std::uint8_t{0} : kAsks;
-    limits_.for_each([&](OwnedLimit& limit) {
+    limits_.visit_all([&](OwnedLimit& limit) {
         if (membership::shard_of(limit.key.quota) == shard) {
             // Kept from an earlier ownership: too old to build upon, but name and parameters hold.
             limit.restart(draw_life(), now);
@@ -132,7 +132,7 @@ void Owner::shard_changed(const membership::OwnerChange& change, Instant now, Ow
         state.owned = false;
         state.lost = now;
         quiet_.drop_shard(change.shard);
-        limits_.for_each([&](OwnedLimit& limit) {
+        limits_.visit_all([&](OwnedLimit& limit) {
             if (membership::shard_of(limit.key.quota) == change.shard) {
                 limits_.wake(limit, now);  // to be forgotten soon
             }
