@@ -366,22 +366,25 @@ Decision Admission::check_all(ThreadContext& thread, const Leaves& leaves, const
     combine(levels);
     decision.discard_probability = 1 - levels.pass;
     std::size_t named = largest_p(levels);
-    if (mode != CheckMode::charge_without_judging && named != kNoLevel) {
+    const bool behind_others =
+        mode == CheckMode::charge_or_wait || mode == CheckMode::refuse_in_turn;
+    const std::size_t queue = behind_others ? first_queue(levels, store_) : kNoLevel;
+    if (queue != kNoLevel) [[unlikely]] {
+        decision.admitted = false;
+        named = decision.discard_probability < 1 ? queue : named;
+    } else if (mode != CheckMode::charge_without_judging && named != kNoLevel) {
         std::atomic<std::uint32_t>* lot = find_lot(levels, store_);
         WEIR_ASSERT(lot != nullptr);  // the named level enforces
         decision.admitted = !draw_refusal(*lot, decision.discard_probability, thread.random);
-    }
-    if (mode == CheckMode::charge_or_wait && decision.admitted) {
-        if (const std::size_t queue = first_queue(levels, store_); queue != kNoLevel) {
-            decision.admitted = false;
-            named = queue;
-        }
     }
     settle_shadow(thread, levels, decision);
     if (decision.admitted && mode != CheckMode::peek) {
         decision.admitted = charge_levels(levels, mode, now, named);
     }
-    if (!decision.admitted || mode != CheckMode::peek) {
+    // What the levels are offered is what their laws decide about, because the fleet reckons with
+    // the share of it that passes. A request that goes behind others is decided when its turn
+    // comes.
+    if (queue == kNoLevel && (!decision.admitted || mode != CheckMode::peek)) {
         report_offered(levels, decision.admitted, now);
     }
     if (decision.admitted) {

@@ -110,6 +110,10 @@ enum class CheckMode : std::uint8_t {
     /// Decide again about a request that has waited and whose turn it is. It counts as offered for
     /// the laws again, but not in the figures.
     charge_in_turn,
+    /// Describe the refusal of a request that has waited for as long as it may, while the limits
+    /// are not asked again before its turn. It counts nowhere. Where nobody waits any more, it is
+    /// decided like `charge_in_turn`.
+    refuse_in_turn,
 };
 
 /// Why a request was admitted or refused.

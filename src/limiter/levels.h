@@ -103,7 +103,8 @@ class Fixed {
 
 /// Whether the request may wait in the queue of the quota whose level refused it.
 [[nodiscard]] inline bool can_wait(const Level& refused, const Decision& decision, CheckMode mode) {
-    return (mode == CheckMode::charge_or_wait || mode == CheckMode::charge_in_turn) &&
+    return (mode == CheckMode::charge_or_wait || mode == CheckMode::charge_in_turn ||
+            mode == CheckMode::refuse_in_turn) &&
            (decision.reason == Reason::limit || decision.reason == Reason::above_share) &&
            refused.definition->source.options->wait.longest.has_value();
 }

@@ -107,7 +107,8 @@ void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t
 /// it, or kNoLevel: a refusal counts only for the quota of that level.
 void Admission::count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
                               CheckMode mode, std::size_t named) {
-    const bool in_turn = mode == CheckMode::charge_in_turn;  // it has been counted as offered
+    // These have been counted as offered.
+    const bool in_turn = mode == CheckMode::charge_in_turn || mode == CheckMode::refuse_in_turn;
     const std::uint32_t refusing = named == kNoLevel ? 0 : levels.level[named].head;
     for (const Visited& quota : levels.quota) {
         WEIR_ASSERT(quota.definition->statistics < thread.figures.size());

@@ -1,7 +1,8 @@
 #pragma once
 // How many requests wait for each instance, of all threads together. A queue of a quota is bounded
 // by this count, and while it is above 0 the instance's record says so (kWaiting), so that requests
-// that come later do not overtake. Who waits in which order is the caller's business.
+// that come later do not overtake. wait_queues.h has who waits
+// in which order.
 //
 // Thread-safety: any thread may call anything; no function takes a lock or waits.
 // Ownership: it owns its slots. It holds the instances for which somebody waits, so that they are

@@ -210,7 +210,8 @@ Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed
                            check_of(client, fields, weights_of(route), mode));
     auto& counters = client.worker.mutable_counters();
     // One that has waited was counted when it came; its quota may have gone meanwhile.
-    const bool again = mode == limiter::CheckMode::charge_in_turn;
+    const bool again =
+        mode == limiter::CheckMode::charge_in_turn || mode == limiter::CheckMode::refuse_in_turn;
     if (!again) {
         count_weight(counters, route);
         count_findings(counters, judgement);

@@ -65,7 +65,7 @@ class ClientConnection : public IdleNode {
     /// judgement is the last one then. False: there is nobody to answer any more.
     net::Task<bool> wait_for_turn(Judgement& judgement);
     /// Decides again about the request, which has waited.
-    [[nodiscard]] Judgement judge_in_turn();
+    [[nodiscard]] Judgement judge_again(limiter::CheckMode mode);
     /// The field that says how long the request has waited; empty if it has not.
     static constexpr std::size_t kWaitedLine = 40;
     [[nodiscard]] std::string_view waited_line(std::array<char, kWaitedLine>& text) const;

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "limiter/wait_queues.h"
 #include "proxy/client_connection.h"
-#include "proxy/wait_queues.h"
 
 namespace weir::proxy {
 namespace {
@@ -19,7 +19,7 @@ constexpr Duration kBeforeCutOff = std::chrono::milliseconds(250);
 }  // namespace
 
 /// A request's place in a queue of its worker, and among the places of all workers.
-class ClientConnection::Turn final : public Waiter {
+class ClientConnection::Turn final : public limiter::Waiter {
   public:
     explicit Turn(ClientConnection& connection)
         : connection_(connection), since_(connection.client_.worker.loop().now()) {}
@@ -56,11 +56,23 @@ class ClientConnection::Turn final : public Waiter {
     [[nodiscard]] Duration waited() const {
         return connection_.client_.worker.loop().now() - since_;
     }
-    [[nodiscard]] bool take_call() { return std::exchange(called_, false); }
+    /// Whether its turn has come: it was called, or would be now.
+    [[nodiscard]] bool take_turn() {
+        auto& worker = connection_.client_.worker;
+        return std::exchange(called_, false) ||
+               worker.wait_queues().is_due(*this, worker.loop().now());
+    }
+    /// It was admitted, so that the next one may be as well.
+    void pass() {
+        if (place_) {
+            connection_.client_.worker.wait_queues().pass(*this);
+            connection_.client_.worker.limiter().end_waiting(std::exchange(place_, {}));
+        }
+    }
     void rest(const limiter::Decision& refusal) {
         auto& worker = connection_.client_.worker;
         if (worker.wait_queues().is_first(*this)) {
-            worker.wait_queues().rest(*this, refusal, worker.loop().now());
+            worker.wait_queues().rest(*this, refusal, worker.loop().now(), last(refusal));
         }
     }
 
@@ -103,17 +115,18 @@ net::Task<bool> ClientConnection::wait_for_turn(Judgement& judgement) {
         if (gone) {
             break;
         }
-        const bool called = turn.take_call();
+        const bool its_turn = turn.take_turn();
         const bool ended_early = client_.stream.other_side_ended();
         over = result == net::WaitResult::timed_out || ended_early;
-        if (!called && !over) {
+        if (!its_turn && !over) {
             continue;  // the server stops: `last` is earlier now
         }
-        if (ended_early && !called && !worker.wait_queues().is_first(turn)) {
-            break;  // it must not be decided before those that came earlier
-        }
-        judgement = judge_in_turn();
+        judgement = judge_again(its_turn ? limiter::CheckMode::charge_in_turn
+                                         : limiter::CheckMode::refuse_in_turn);
         over = over || (judgement.decision.can_wait && !turn.join(judgement.decision));
+    }
+    if (judgement.decision.admitted && !gone) {
+        turn.pass();
     }
     waits_for_turn_ = false;
     waited_ = turn.waited();
@@ -134,9 +147,9 @@ net::Task<bool> ClientConnection::wait_for_turn(Judgement& judgement) {
     co_return true;
 }
 
-Judgement ClientConnection::judge_in_turn() {
+Judgement ClientConnection::judge_again(limiter::CheckMode mode) {
     const auto routed = route(client_, client_.head, *snapshot_, client_trusted());
-    return admit(client_, client_.head, routed, limiter::CheckMode::charge_in_turn);
+    return admit(client_, client_.head, routed, mode);
 }
 
 std::string_view ClientConnection::waited_line(std::array<char, kWaitedLine>& text) const {

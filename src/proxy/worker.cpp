@@ -238,7 +238,7 @@ void Worker::serve_queues() {
 
 void Worker::serve_queues_soon() {
     if (!queue_alarm_->armed()) {
-        loop_->timers().arm(*queue_alarm_, loop_->now() + WaitQueues::kShortestRest);
+        loop_->timers().arm(*queue_alarm_, loop_->now() + limiter::WaitQueues::kShortestRest);
     }
 }
 

@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "http/forwarded_head.h"
 #include "http/response_head.h"
+#include "limiter/wait_queues.h"
 #include "net/event_loop.h"
 #include "net/listener.h"
 #include "net/stream.h"
@@ -31,7 +32,6 @@
 #include "proxy/settings.h"
 #include "proxy/unknown_names.h"
 #include "proxy/upstream_pool.h"
-#include "proxy/wait_queues.h"
 #include "proxy/wall_clock.h"
 #include "routing/router.h"
 
@@ -138,7 +138,7 @@ class Worker {
     }
     void end_waiting() { shared_.waiting.fetch_sub(1, std::memory_order_relaxed); }
     [[nodiscard]] AddressMemory& address_memory() { return address_memory_; }
-    [[nodiscard]] WaitQueues& wait_queues() { return wait_queues_; }
+    [[nodiscard]] limiter::WaitQueues& wait_queues() { return wait_queues_; }
     /// Has the queues served with the next tick, and on while somebody is in them.
     void serve_queues_soon();
     /// When requests that are served will be cut off, because the server stops; else never.
@@ -212,7 +212,7 @@ class Worker {
     bool aborting_ = false;
     Duration grace_{};
     Instant cut_off_at_ = Instant::max();
-    WaitQueues wait_queues_;
+    limiter::WaitQueues wait_queues_;
     std::unique_ptr<Alarm> queue_alarm_;
     std::unique_ptr<Alarm> sweep_alarm_;
     std::unique_ptr<Alarm> finish_alarm_;

@@ -25,16 +25,21 @@ std::vector<std::string_view> names_of(std::string_view leaf) {
     return names;
 }
 
-bool offer_to(limiter::Limiter& limiter, limiter::ThreadContext& thread, std::string_view leaf,
-              Instant now) {
+limiter::Decision decide_on(limiter::Limiter& limiter, limiter::ThreadContext& thread,
+                            std::string_view leaf, Instant now, limiter::CheckMode mode) {
     limiter::Leaves leaves;
     do {
         limiter.find(thread, limiter.ask(thread, take_name(leaf)), now, leaves);
     } while (!leaf.empty());
-    const limiter::Decision decision =
-        limiter.check(thread, leaves, limiter::Weights{}, now, limiter::CheckMode::charge);
+    return limiter.check(thread, leaves, limiter::Weights{}, now, mode);
+}
+
+bool offer_to(limiter::Limiter& limiter, limiter::ThreadContext& thread, std::string_view leaf,
+              Instant now) {
+    const bool admitted =
+        decide_on(limiter, thread, leaf, now, limiter::CheckMode::charge).admitted;
     limiter.quiescent(thread);
-    return decision.admitted;
+    return admitted;
 }
 
 }  // namespace weir::sim

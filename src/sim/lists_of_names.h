@@ -13,6 +13,11 @@ namespace weir::sim {
 /// The names of a leaf.
 [[nodiscard]] std::vector<std::string_view> names_of(std::string_view leaf);
 
+/// The limiter's decision about one request of weight 1 under this leaf. The caller says afterwards
+/// that the thread is quiescent.
+[[nodiscard]] limiter::Decision decide_on(limiter::Limiter& limiter, limiter::ThreadContext& thread,
+                                          std::string_view leaf, Instant now,
+                                          limiter::CheckMode mode);
 /// Offers one request under this leaf to a limiter. True if it is admitted.
 [[nodiscard]] bool offer_to(limiter::Limiter& limiter, limiter::ThreadContext& thread,
                             std::string_view leaf, Instant now);

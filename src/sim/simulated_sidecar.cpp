@@ -67,6 +67,7 @@ void SimulatedSidecar::start(const SidecarSettings& settings, std::vector<Endpoi
 
 void SimulatedSidecar::kill() {
     engine_.reset();
+    waiting_.reset();
     limiter_.reset();
     nonces_.reset();
     ledger_.reset();
@@ -78,8 +79,33 @@ Instant SimulatedSidecar::local(Instant now) const {
     return now + offset_ + from_seconds(drifted);
 }
 
-bool SimulatedSidecar::offer(std::string_view quota, Instant now) {
-    return offer_to(*limiter_, *thread_, quota, local(now));
+bool SimulatedSidecar::offer(std::string_view leaf, Instant now) {
+    return offer_to(*limiter_, *thread_, leaf, local(now));
+}
+
+SimulatedSidecar::Answer SimulatedSidecar::offer_or_wait(std::string_view leaf, std::uint32_t quota,
+                                                         Instant now) {
+    const auto decision =
+        decide_on(*limiter_, *thread_, leaf, local(now), limiter::CheckMode::charge_or_wait);
+    bool waits = false;
+    if (decision.can_wait) {
+        if (!waiting_) {
+            waiting_ = std::make_unique<WaitingRequests>(*limiter_, *thread_);
+        }
+        waits = waiting_->join(leaf, quota, decision, local(now));
+        if (!waits) {
+            limiter_->give_up(*thread_, decision);
+        }
+    }
+    limiter_->quiescent(*thread_);
+    if (waits) {
+        return Answer::waits;
+    }
+    return decision.admitted ? Answer::admitted : Answer::refused;
+}
+
+std::vector<WaitingRequests::Outcome> SimulatedSidecar::serve_waiting(Instant now) {
+    return waiting_ ? waiting_->serve(local(now)) : std::vector<WaitingRequests::Outcome>();
 }
 
 void SimulatedSidecar::receive(ByteSpan datagram, const Endpoint& from, Instant now) {

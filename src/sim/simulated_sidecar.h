@@ -18,6 +18,7 @@
 #include "gossip/seal.h"
 #include "limiter/limiter.h"
 #include "sim/told_weight.h"
+#include "sim/waiting_requests.h"
 
 namespace weir::sim {
 
@@ -57,11 +58,23 @@ class SimulatedSidecar {
     /// processes have no effect.
     [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
 
-    // The functions from offer() to ledger() may be called only while the process is running.
+    /// The requests that wait for their turn; they are lost when the process ends.
+    [[nodiscard]] std::size_t waiting() const { return waiting_ ? waiting_->size() : 0; }
 
-    /// Decides about a request of weight 1, and charges it to the quota if it is admitted. False if
-    /// it is refused.
-    [[nodiscard]] bool offer(std::string_view quota, Instant now);
+    // The functions from offer_or_wait() to ledger() may be called only while the process is running.
+
+    enum class Answer : std::uint8_t {
+        admitted,  ///< the request is charged to its quotas
+        refused,   ///< nothing is charged
+        waits      ///< for its turn; serve_waiting() will say what became of it
+    };
+    /// Decides about a request of weight 1 under the leaf `quota` of the load, whose text must stay
+    /// valid for as long as the request waits.
+    [[nodiscard]] Answer offer_or_wait(std::string_view leaf, std::uint32_t quota, Instant now);
+    /// The same with a request that does not wait. True if it is admitted.
+    [[nodiscard]] bool offer(std::string_view leaf, Instant now);
+    /// Decides about requests whose turn it is, or whose time of waiting is over.
+    [[nodiscard]] std::vector<WaitingRequests::Outcome> serve_waiting(Instant now);
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
     /// The host at this address answers a datagram of this process with the message that nobody
     /// listens there (ICMP port unreachable).
@@ -107,6 +120,7 @@ class SimulatedSidecar {
     std::unique_ptr<ToldLedger> ledger_;
     std::unique_ptr<limiter::Limiter> limiter_;
     limiter::ThreadContext* thread_ = nullptr;
+    std::unique_ptr<WaitingRequests> waiting_;  // null until a request waits
     std::unique_ptr<engine::Engine> engine_;
 };
 

@@ -202,6 +202,9 @@ void World::handle_tick(const ScheduledEvent& event) {
     }
     sidecar.tick(now_);
     collect(event.subject);
+    for (const WaitingRequests::Outcome& outcome : sidecar.serve_waiting(now_)) {
+        note_decision(now(), event.subject, outcome.quota, outcome.admitted);
+    }
     // Real timers are never exact.
     const auto late = from_seconds(to_seconds(kTick) * 0.02 * random_.unit());
     queue_.push(now_ + kTick + late, EventKind::tick, event.subject, event.epoch);
@@ -338,18 +341,26 @@ void World::handle_arrival() {
 
 void World::offer(const Arrival& arrival, std::uint32_t number) {
     SimulatedSidecar& sidecar = sidecars_[number];
-    const bool admitted = sidecar.offer(plan_.load.quotas[arrival.quota], now_);
+    const auto answer =
+        sidecar.offer_or_wait(plan_.load.quotas[arrival.quota], arrival.quota, now_);
     if (plan_.record) {
         recorder_.offered(arrival.quota, arrival.at);
     }
+    if (answer != SimulatedSidecar::Answer::waits) {
+        const bool admitted = answer == SimulatedSidecar::Answer::admitted;
+        note_decision(arrival.at, number, arrival.quota, admitted);
+    }
+}
+
+void World::note_decision(double at, std::uint32_t number, std::uint32_t quota, bool admitted) {
     if (plan_.record && admitted) {
-        recorder_.admitted(arrival.quota, arrival.at);
+        recorder_.admitted(quota, at);
     }
     if (observer_) {
-        observer_(arrival.at, number, arrival.quota, admitted);
+        observer_(at, number, quota, admitted);
     }
     if (watcher_ != nullptr) {
-        watcher_->offered(*this, number, arrival.quota, admitted);
+        watcher_->offered(*this, number, quota, admitted);
     }
 }
 
@@ -381,6 +392,7 @@ void World::end_process(std::uint32_t number) {
     if (watcher_ != nullptr && sidecars_[number].running()) {
         watcher_->ending(*this, number);
     }
+    lost_requests_ += sidecars_[number].waiting();
     sidecars_[number].kill();
 }
 

@@ -133,7 +133,7 @@ class World {
     [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
     [[nodiscard]] std::uint64_t datagrams() const { return sent_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-    /// Requests that nobody answered, because their sidecar was stopped.
+    /// Requests that nobody answered, because their sidecar was stopped or ended while they waited.
     [[nodiscard]] std::uint64_t lost_requests() const { return lost_requests_; }
 
   private:
@@ -159,6 +159,7 @@ class World {
     void collect(std::uint32_t from);
     void resume(std::uint32_t sidecar);
     void offer(const Arrival& arrival, std::uint32_t sidecar);
+    void note_decision(double at, std::uint32_t sidecar, std::uint32_t quota, bool admitted);
     void launch(Flight flight, Instant at);
     void refuse(const Endpoint& to, std::uint32_t by);
     void deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes);

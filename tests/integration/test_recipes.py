@@ -155,4 +155,4 @@ def test_the_readme_begins_with_a_refusal(folder, ports):
 
 
 def test_the_page_has_a_recipe_for_each_purpose():
-    assert len(list(recipes())) == 16
+    assert len(list(recipes())) == 17

@@ -4,6 +4,7 @@
 
 #include "counted_allocations.h"
 #include "limiter/fixture.h"
+#include "limiter/wait_queues.h"
 
 namespace weir::limiter {
 namespace {
@@ -78,6 +79,48 @@ TEST_CASE("find, check, obtain, correct and refund allocate nothing once a name 
     // The count counts.
     static_cast<void>(fixture.limiter.definitions());
     CHECK(allocations > before);
+}
+
+TEST_CASE("to wait for a turn, to be tried and to leave allocates nothing") {
+    struct One final : Waiter {
+        ~One() override = default;
+        void called() override { ++calls; }
+        int calls = 0;
+    };
+    auto definition = quota("queue", {borders(10, 2, 2)});
+    QuotaOptions options;
+    options.wait = {std::chrono::seconds(2), 10};
+    definition.options = options;
+    Fixture fixture({definition});
+    WaitQueues queues;
+    One one;
+    int waited = 0;
+    const auto round = [&] {
+        Decision refusal = fixture.check("queue", {}, CheckMode::charge_or_wait);
+        while (refusal.admitted) {
+            refusal = fixture.check("queue", {}, CheckMode::charge_or_wait);
+        }
+        const WaitPlace place = fixture.limiter.begin_waiting(refusal);
+        queues.join(one, place.slot, fixture.now);
+        static_cast<void>(queues.serve(fixture.now));
+        queues.rest(one, refusal, fixture.now, Instant::max());
+        static_cast<void>(fixture.check("queue", {}, CheckMode::refuse_in_turn));
+        fixture.wait(0.3);
+        const Decision turn = fixture.check("queue", {}, CheckMode::charge_in_turn);
+        waited += turn.admitted ? 1 : 0;
+        queues.pass(one);
+        fixture.limiter.end_waiting(place);
+        fixture.limiter.give_up(fixture.thread, refusal);
+        fixture.limiter.quiescent(fixture.thread);
+    };
+    round();
+    const std::size_t before = allocations;
+    for (int i = 0; i < 1000; ++i) {
+        round();
+    }
+    CHECK(allocations == before);
+    CHECK(waited == 1001);
+    CHECK(one.calls == 1001);
 }
 
 }  // namespace

@@ -182,6 +182,34 @@ TEST_CASE("one that begins to wait while another thread ends is not overtaken") 
     CHECK(overtaken == 0);
 }
 
+TEST_CASE("who goes behind others, or has waited for too long, is offered to no law") {
+    Fixture fixture({queued("a", borders(100, 10, 20))});
+    while (ask(fixture, "a").admitted) {
+    }
+    const WaitPlace place = fixture.limiter.begin_waiting(ask(fixture, "a"));
+    REQUIRE(place);
+    const auto offered = [&] { return fixture.limiter.inspect("a", fixture.now)[0].offered_rate; };
+    const double before = offered();
+    const double counted = figures(fixture, "a").offered;
+    for (int i = 0; i < 50; ++i) {
+        CHECK_FALSE(ask(fixture, "a").admitted);
+    }
+    CHECK(offered() == doctest::Approx(before));
+    CHECK(figures(fixture, "a").offered == counted + 50);
+    const Decision over = fixture.check("a", {}, CheckMode::refuse_in_turn);
+    CHECK_FALSE(over.admitted);
+    CHECK(over.quota == "a");
+    CHECK(over.reset > Duration::zero());
+    CHECK(offered() == doctest::Approx(before));
+    CHECK(figures(fixture, "a").offered == counted + 50);
+    static_cast<void>(ask_in_turn(fixture, "a"));
+    CHECK(offered() > before);
+    fixture.limiter.end_waiting(place);
+    // Nobody waits any more: it is decided like any other.
+    fixture.wait(1);
+    CHECK(fixture.check("a", {}, CheckMode::refuse_in_turn).admitted);
+}
+
 TEST_CASE("a refusal that is counted later weighs what it would have weighed at once") {
     auto definition = queued("a", edge(10, 2));
     definition.limits[0].unit = Unit::response_bytes;

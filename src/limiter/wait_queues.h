@@ -7,7 +7,7 @@
 // Thread-safety: none; each worker has its own. Ownership: a Waiter belongs to its request and
 // leaves its queue before it is destroyed.
 // Invariants: reads no clock and allocates nothing after it was made. A queue has the slot that the
-// limiter gave its instance (limiter::WaitPlace).
+// limiter gave its instance (WaitPlace).
 
 #include <array>
 #include <cstddef>
@@ -17,7 +17,7 @@
 #include "base/instant.h"
 #include "limiter/decision.h"
 
-namespace weir::proxy {
+namespace weir::limiter {
 
 /// A request in a queue.
 class Waiter {
@@ -55,13 +55,18 @@ class WaitQueues {
 
     /// Puts the request into the queue of this slot, behind all that came before it.
     void join(Waiter& waiter, std::uint32_t slot, Instant since);
+    /// Takes the request out of its queue, whose rest goes on.
     void leave(Waiter& waiter);
+    /// The same of one that was admitted: the next one is called at once.
+    void pass(Waiter& waiter);
     /// After a refusal: the queue that the waiter is in is served again when the limits may admit
-    /// it.
-    void rest(const Waiter& waiter, const limiter::Decision& refusal, Instant now);
+    /// it, or at the waiter's `last` chance.
+    void rest(const Waiter& waiter, const Decision& refusal, Instant now, Instant last);
     /// Calls requests whose queues do not rest. True when more could have been called.
     [[nodiscard]] bool serve(Instant now);
     [[nodiscard]] bool empty() const { return active_ == 0; }
+    /// Whether the waiter is the first of its queue, and the queue does not rest.
+    [[nodiscard]] bool is_due(const Waiter& waiter, Instant now) const;
     /// The first in the queue that the waiter is in.
     [[nodiscard]] bool is_first(const Waiter& waiter) const;
 
@@ -75,10 +80,10 @@ class WaitQueues {
     void serve_queue(std::uint32_t slot, Instant now, std::size_t& calls);
 
     /// By slot, and the slots of the queues that are not empty.
-    std::unique_ptr<std::array<Queue, limiter::kWaitSlots + 1>> queues_;
-    std::unique_ptr<std::array<std::uint32_t, limiter::kWaitSlots>> order_;
+    std::unique_ptr<std::array<Queue, kWaitSlots + 1>> queues_;
+    std::unique_ptr<std::array<std::uint32_t, kWaitSlots>> order_;
     std::size_t active_ = 0;
     std::size_t begin_ = 0;  // where the next pass begins
 };
 
-}  // namespace weir::proxy
+}  // namespace weir::limiter

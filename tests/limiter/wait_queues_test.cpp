@@ -1,6 +1,6 @@
 // The queues of requests that wait for their turn, with a virtual clock.
 
-#include "proxy/wait_queues.h"
+#include "limiter/wait_queues.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 
 using namespace weir;
-using namespace weir::proxy;
+using namespace weir::limiter;
 using namespace std::chrono_literals;
 
 namespace {
@@ -29,9 +29,9 @@ struct World {
             order += name;
             if (room > 0) {
                 --room;
-                queues.leave(self);
+                queues.pass(self);
             } else {
-                queues.rest(self, refusal, now);
+                queues.rest(self, refusal, now, last);
             }
         });
         queues.join(request, slot, now);
@@ -46,7 +46,8 @@ struct World {
     std::string order;
     int room = 0;
     bool more = false;  // after a pass: it ended because it had called enough
-    limiter::Decision refusal;
+    Decision refusal;
+    Instant last = Instant::max();
     Instant now{std::chrono::hours(1)};
 };
 
@@ -87,6 +88,47 @@ TEST_CASE("a queue without a chance rests a quarter of the time, within bounds")
         CHECK(world.order == "a");
     }
     world.queues.leave(world.requests.front());
+}
+
+TEST_CASE(
+    "the smaller the chance, the longer a queue rests, and it is called before its time is over") {
+    World world;
+    world.add("a", 1);
+    for (const auto& [refused, rest] :
+         {std::pair<double, Duration>{0.5, 4ms}, {0.9, 36ms}, {0.999, 250ms}}) {
+        world.refusal.discard_probability = refused;
+        world.pass(250ms);
+        world.order.clear();
+        world.pass(rest - 1ms);
+        CHECK(world.order.empty());
+        world.pass(1ms + 1us);
+        CHECK(world.order == "a");
+    }
+    world.last = world.now + 250ms + 50ms;
+    world.pass(250ms);
+    world.order.clear();
+    world.pass(45ms);
+    CHECK(world.order.empty());
+    CHECK_FALSE(world.queues.is_due(world.requests.front(), world.now));
+    CHECK(world.queues.is_due(world.requests.front(), world.now + 1ms));
+    world.pass(1ms);
+    CHECK(world.order == "a");
+    world.queues.leave(world.requests.front());
+}
+
+TEST_CASE("who leaves without being admitted does not shorten the rest of the queue") {
+    World world;
+    Request& first = world.add("a", 1);
+    world.add("b", 1);
+    world.refusal.discard_probability = 0.9;
+    world.pass(1ms);
+    CHECK(world.order == "a");
+    world.queues.leave(first);
+    world.pass(35ms);
+    CHECK(world.order == "a");
+    world.room = 1;
+    world.pass(1ms + 1us);
+    CHECK(world.order == "ab");
 }
 
 TEST_CASE("queues do not hold each other up, and who leaves is not called") {

@@ -1,17 +1,17 @@
-#include "proxy/wait_queues.h"
+#include "limiter/wait_queues.h"
 
 #include <algorithm>
 
 #include "base/assert.h"
 
-namespace weir::proxy {
+namespace weir::limiter {
 
 WaitQueues::WaitQueues()
-    : queues_(std::make_unique<std::array<Queue, limiter::kWaitSlots + 1>>()),
-      order_(std::make_unique<std::array<std::uint32_t, limiter::kWaitSlots>>()) {}
+    : queues_(std::make_unique<std::array<Queue, kWaitSlots + 1>>()),
+      order_(std::make_unique<std::array<std::uint32_t, kWaitSlots>>()) {}
 
 void WaitQueues::join(Waiter& waiter, std::uint32_t slot, Instant since) {
-    WEIR_ASSERT(!waiter.queued() && slot != 0 && slot <= limiter::kWaitSlots);
+    WEIR_ASSERT(!waiter.queued() && slot != 0 && slot <= kWaitSlots);
     Queue& queue = (*queues_)[slot];
     if (queue.first == nullptr) {
         queue.place = static_cast<std::uint32_t>(active_);
@@ -37,9 +37,6 @@ void WaitQueues::join(Waiter& waiter, std::uint32_t slot, Instant since) {
 void WaitQueues::leave(Waiter& waiter) {
     WEIR_ASSERT(waiter.queued());
     Queue& queue = (*queues_)[waiter.slot_];
-    if (queue.first == &waiter) {
-        queue.due = Instant{};  // the next one is called at once
-    }
     (waiter.previous_ == nullptr ? queue.first : waiter.previous_->next_) = waiter.next_;
     (waiter.next_ == nullptr ? queue.last : waiter.next_->previous_) = waiter.previous_;
     waiter.slot_ = 0;
@@ -51,17 +48,33 @@ void WaitQueues::leave(Waiter& waiter) {
     }
 }
 
+void WaitQueues::pass(Waiter& waiter) {
+    WEIR_ASSERT(waiter.queued());
+    (*queues_)[waiter.slot_].due = Instant{};
+    leave(waiter);
+}
+
+bool WaitQueues::is_due(const Waiter& waiter, Instant now) const {
+    return is_first(waiter) && (*queues_)[waiter.slot_].due <= now;
+}
+
 bool WaitQueues::is_first(const Waiter& waiter) const {
     return waiter.queued() && (*queues_)[waiter.slot_].first == &waiter;
 }
 
-void WaitQueues::rest(const Waiter& waiter, const limiter::Decision& refusal, Instant now) {
+void WaitQueues::rest(const Waiter& waiter, const Decision& refusal, Instant now, Instant last) {
     WEIR_ASSERT(waiter.queued());
-    // Where a lot decides, the next pass draws the next one. Where there is no chance, the limits
-    // have room for certain after `wait`; a quarter of it finds also what comes sooner.
-    const bool chance = refusal.discard_probability < 1;
-    const Duration rest = chance ? kShortestRest : refusal.wait / 4;
-    (*queues_)[waiter.slot_].due = now + std::clamp(rest, kShortestRest, kLongestRest);
+    // For the laws each try is a request that is offered. The smaller the chance, the longer is the
+    // rest, so that many queues together do not ask for a large multiple of the limit, which a
+    // fleet could hold only with small errors. Where there is no chance, the limits have room for
+    // certain after `wait`; a quarter of it finds also what comes sooner.
+    const double refused = refusal.discard_probability;
+    const Duration rest =
+        refused < 1 ? from_seconds(std::min(to_seconds(kLongestRest),
+                                            to_seconds(kShortestRest) * refused / (1 - refused)))
+                    : refusal.wait / 4;
+    const Instant due = now + std::clamp(rest, kShortestRest, kLongestRest);
+    (*queues_)[waiter.slot_].due = std::clamp(last - kShortestRest, now + kShortestRest, due);
 }
 
 void WaitQueues::serve_queue(std::uint32_t slot, Instant now, std::size_t& calls) {
@@ -87,4 +100,4 @@ bool WaitQueues::serve(Instant now) {
     return calls == 0;
 }
 
-}  // namespace weir::proxy
+}  // namespace weir::limiter
