@@ -73,6 +73,7 @@ TEST_CASE("answers that other proxies take are taken") {
         CHECK(answer.body == "ok");
     }
     CHECK(proxy.upstream.connections() == 1);
+    CHECK(proxy.finished(heads.size()));
     CHECK(proxy.statistics().request_seconds[4].sum_seconds > 0);
 
     auto fewer = std::make_shared<Snapshot>(*proxy.snapshot());
