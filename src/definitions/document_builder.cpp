@@ -34,7 +34,7 @@ class DocumentBuilder::Templates {
             }
         }
         // The text of a template falls under the same template as its instances.
-        return index_.find(parent);
+        return index_.find_parent(parent);
     }
 
   private:

@@ -243,7 +243,7 @@ class Validator {
         const auto exact = by_shape_.find(shape(*pattern));
         // The text of a template falls under the same template as its instances.
         const auto found = exact != by_shape_.end() ? std::optional(std::uint32_t(exact->second))
-                                                    : templates_.find(text);
+                                                    : templates_.find_parent(text);
         if (!found) {
             DefinitionError error = missing_parent_error(definitions_[i].name, text);
             error.suggestion = did_you_mean(nearest(text));

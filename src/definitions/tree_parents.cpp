@@ -101,7 +101,7 @@ DefinitionTree::Node* DefinitionTree::look_up(Family& family) {
         return exact;
     }
     orphan_families_.insert(&family);
-    const auto under = index().find(*family.text);
+    const auto under = index().find_parent(*family.text);
     WEIR_ASSERT(!under || *under < index_shapes_.size());
     return under ? by_shape(index_shapes_[*under]) : nullptr;
 }

@@ -58,6 +58,19 @@ class GivenKey final : public limiter::RequestFields {
     std::string_view key_;
 };
 
+/// The names of a list of a caller.
+class NamesOf {
+  public:
+    explicit NamesOf(const weir_name_list& list) : names_(list.names, list.count) {}
+    [[nodiscard]] std::size_t size() const { return names_.size(); }
+    [[nodiscard]] std::string_view operator[](std::size_t i) const {
+        return {names_[i].text, names_[i].length};
+    }
+
+  private:
+    std::span<const weir_name> names_;
+};
+
 }  // namespace
 
 EmbeddedWorker::EmbeddedWorker(limiter::Limiter& limiter, limiter::ThreadContext& context,
@@ -80,11 +93,8 @@ void EmbeddedWorker::check_many(std::span<const weir_name_list> lists, const wei
     const Instant now = net::now();
     limiter::Leaves leaves;
     for (const weir_name_list& list : lists) {
-        for (const weir_name& name : std::span(list.names, list.count)) {
-            if (limiter_.find(context_, limiter_.ask(context_, {name.text, name.length}), now,
-                              leaves)) {
-                break;
-            }
+        if (const NamesOf names(list); names.size() > 0) {
+            limiter_.find_first(context_, limiter_.ask(context_, names[0]), names, now, leaves);
         }
     }
     const GivenKey key(request);

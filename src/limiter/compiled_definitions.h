@@ -49,6 +49,11 @@ class CompiledDefinitions {
     /// template. `hash` is hash(name).
     [[nodiscard]] std::optional<std::uint32_t> match(std::string_view name,
                                                      std::uint64_t hash) const;
+    /// Whether there are templates with a catch-all.
+    [[nodiscard]] bool have_catch_all() const {
+        const TemplateIndex* const templates = template_index_.load(std::memory_order_acquire);
+        return templates != nullptr && templates->has_catch_all();
+    }
     /// The definition at an index, or null.
     [[nodiscard]] const CompiledDefinition* get(std::uint32_t index) const {
         return table_.get(index);

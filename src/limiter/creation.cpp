@@ -66,6 +66,23 @@ bool Creation::find(ThreadContext& thread, const AskedName& asked, Instant now, 
     return static_cast<bool>(found);
 }
 
+bool Creation::have_catch_all(ThreadContext& thread) const {
+    store_.epochs.enter(thread.epoch);
+    return definitions_.have_catch_all();
+}
+
+bool Creation::falls_to_catch_all(ThreadContext& thread, const AskedName& asked) const {
+    store_.epochs.enter(thread.epoch);
+    const CompiledDefinition* definition = nullptr;
+    if (const auto entry = store_.names.find(asked.hash)) {
+        definition = definitions_.of(store_.record(Instances::leaf_of(*entry).instance));
+    } else if (const auto index = definitions_.match(asked.name, asked.hash)) {
+        definition = definitions_.get(*index);
+    }
+    return definition != nullptr && definition->has_captures &&
+           definition->patterns->name.has_catch_all();
+}
+
 LeafId Creation::ensure(std::string_view name, Instant now) {
     return ensure(name, definitions_.hash(name), now);
 }

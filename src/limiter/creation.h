@@ -43,6 +43,11 @@ class Creation {
     [[nodiscard]] LeafId find(ThreadContext& thread, const AskedName& asked, Instant now);
     /// Finds it and adds it to the instances of the request, which do not make room for it.
     bool find(ThreadContext& thread, const AskedName& asked, Instant now, Leaves& leaves);
+    /// Whether some template has a catch-all, so that falls_to_catch_all() is worth asking.
+    [[nodiscard]] bool have_catch_all(ThreadContext& thread) const;
+    /// Whether a catch-all is the only template that fits the name, and no quota has the name
+    /// itself.
+    [[nodiscard]] bool falls_to_catch_all(ThreadContext& thread, const AskedName& asked) const;
     /// The instance of this name for a caller that holds the creation lock.
     LeafId ensure(std::string_view name, Instant now);
     /// The overflow instance of the template with this index; makes it when it is first needed. 0

@@ -201,6 +201,12 @@ Decision Limiter::check(ThreadContext& thread, LeafId leaf, const Weights& weigh
 bool Limiter::find(ThreadContext& thread, const AskedName& asked, Instant now, Leaves& leaves) {
     return parts_->creation.find(thread, asked, now, leaves);
 }
+bool Limiter::have_catch_all(ThreadContext& thread) const {
+    return parts_->creation.have_catch_all(thread);
+}
+bool Limiter::falls_to_catch_all(ThreadContext& thread, const AskedName& asked) const {
+    return parts_->creation.falls_to_catch_all(thread, asked);
+}
 Decision Limiter::check(ThreadContext& thread, const Leaves& leaves, const Weights& weights,
                         Instant now, CheckMode mode, const RequestFields* fields) {
     return parts_->admission.check_all(thread, leaves, weights, now, mode, fields);

@@ -125,6 +125,12 @@ class Limiter {
     /// Finds the instance of this name in the same way and adds it to those of the request. They do
     /// not make room for it. False if no definition matches the name.
     bool find(ThreadContext& thread, const AskedName& asked, Instant now, Leaves& leaves);
+    /// The same with the first of these names that is that of a quota. A name that only a catch-all
+    /// fits counts after all others, because a catch-all fits every name. The first of the names
+    /// has been asked for. False if none of them is that of a quota.
+    template <class Names>
+    bool find_first(ThreadContext& thread, const AskedName& first, const Names& names, Instant now,
+                    Leaves& leaves);
     /// Decides about one request. `fields` are for quotas with enforced_by; without them the name
     /// of the leaf is the key.
     [[nodiscard]] Decision check(ThreadContext& thread, LeafId leaf, const Weights& weights,
@@ -227,8 +233,30 @@ class Limiter {
                        Instant now);
 
   private:
+    [[nodiscard]] bool have_catch_all(ThreadContext& thread) const;
+    [[nodiscard]] bool falls_to_catch_all(ThreadContext& thread, const AskedName& asked) const;
     struct Parts;
     std::unique_ptr<Parts> parts_;
 };
+
+template <class Names>
+bool Limiter::find_first(ThreadContext& thread, const AskedName& first, const Names& names,
+                         Instant now, Leaves& leaves) {
+    const auto asked = [&](std::size_t i) { return i == 0 ? first : ask(thread, names[i]); };
+    if (names.size() > 1 && have_catch_all(thread)) [[unlikely]] {
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const AskedName one = asked(i);
+            if (!falls_to_catch_all(thread, one) && find(thread, one, now, leaves)) {
+                return true;
+            }
+        }
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (find(thread, asked(i), now, leaves)) {
+            return true;
+        }
+    }
+    return false;
+}
 
 }  // namespace weir::limiter

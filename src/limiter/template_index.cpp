@@ -53,6 +53,7 @@ void TemplateIndex::add(const NamePattern& pattern, std::uint32_t value) {
         bit >>= 1;
         ++literalness.depth;
     }
+    has_catch_all_ = has_catch_all_ || !literalness.bounded;
     Node& last = nodes_[node];
     (literalness.bounded ? last.here : last.catch_all) = {value, literalness};
 }
@@ -84,10 +85,19 @@ void TemplateIndex::explore(std::uint32_t node, std::string_view rest, bool more
     }
 }
 
-std::optional<std::uint32_t> TemplateIndex::find(std::string_view name) const {
+TemplateIndex::Best TemplateIndex::best_for(std::string_view name) const {
     Best best;
     explore(0, name, true, best);
-    return best.value;
+    return best;
+}
+
+std::optional<std::uint32_t> TemplateIndex::find(std::string_view name) const {
+    return best_for(name).value;
+}
+
+std::optional<std::uint32_t> TemplateIndex::find_parent(std::string_view text) const {
+    const Best best = best_for(text);
+    return best.literalness.bounded ? best.value : std::nullopt;
 }
 
 }  // namespace weir::limiter

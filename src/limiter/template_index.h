@@ -22,6 +22,10 @@ class TemplateIndex {
   public:
     void add(const NamePattern& pattern, std::uint32_t value);
     [[nodiscard]] std::optional<std::uint32_t> find(std::string_view name) const;
+    /// The same for the text of a parent. A catch-all is nobody's parent, because it would fit a
+    /// text that is misspelt, too.
+    [[nodiscard]] std::optional<std::uint32_t> find_parent(std::string_view text) const;
+    [[nodiscard]] bool has_catch_all() const { return has_catch_all_; }
 
   private:
     /// How literal a template is. Compared member by member; the larger one wins.
@@ -67,9 +71,11 @@ class TemplateIndex {
 
     std::uint32_t child(std::uint32_t node, const Segment& segment);
     static CaptureGroup& capture_group_of(Node& node, const Segment& segment);
+    [[nodiscard]] Best best_for(std::string_view name) const;
     void explore(std::uint32_t node, std::string_view rest, bool more, Best& best) const;
 
     std::vector<Node> nodes_ = std::vector<Node>(1);
+    bool has_catch_all_ = false;
 };
 
 }  // namespace weir::limiter

@@ -96,7 +96,7 @@ class Quotas {
         if (const auto exact = by_glob_.find(to_glob(*quota.parent)); exact != by_glob_.end()) {
             return exact->second;
         }
-        const auto found = templates_.find(*quota.parent);
+        const auto found = templates_.find_parent(*quota.parent);
         return found ? *found : kNone;
     }
 

@@ -136,10 +136,8 @@ unsigned find_leaves(ClientSide& client, const routing::NameLists& lists, const 
     unsigned without = 0;
     for (std::size_t i = 0; i < lists.size(); ++i) {
         const auto names = lists[i];
-        bool found = !names.empty() && limiter.find(context, asked[i], now, leaves);
-        for (std::size_t j = 1; j < names.size() && !found; ++j) {
-            found = limiter.find(context, limiter.ask(context, names[j]), now, leaves);
-        }
+        const bool found =
+            !names.empty() && limiter.find_first(context, asked[i], names, now, leaves);
         without |= found ? 0 : 1U << i;
     }
     return without;

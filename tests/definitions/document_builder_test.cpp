@@ -49,6 +49,8 @@ TEST_CASE("documents are the same, in whatever order the definitions come") {
 
 TEST_CASE("what is not valid together is refused") {
     CHECK_FALSE(built({quota("a", "missing", 1)}));
+    CHECK_FALSE(built({quota("a", "missing", 1), quota("{all**}", {}, 1)}));
+    CHECK(built({quota("a", "there", 1), quota("{all}", {}, 1)}));
     CHECK_FALSE(built({quota("a", {}, 1), quota("a", {}, 2)}));
     CHECK_FALSE(built({quota("a/{x}", {}, 1), quota("a/{y}", {}, 2)}));
     CHECK_FALSE(built({quota("a", "b", 1), quota("b", "a", 2)}));

@@ -121,6 +121,14 @@ TEST_CASE("the parent of a catch-all is made of the captures before it") {
     CHECK(all("a/{rest}")[0].message == "{rest} is not a capture of this quota");
     CHECK(validate(std::vector{quota("a/{x**}", {}), quota("a/{y**}", {})}).count() == 1);
     CHECK(validate(std::vector{quota("a/{x**}", {}), quota("a/{y}", {})}).count() == 0);
+    // What only a catch-all fits is nobody's parent, for it may be misspelt.
+    const auto misspelt = validate(std::vector{quota("{all**}", {}), quota("tenants", {}),
+                                               quota("tenants/{t}", {}, "tenant")})
+                              .listed();
+    REQUIRE(misspelt.size() == 1);
+    CHECK(misspelt[0].message == "there is no quota 'tenant'");
+    CHECK(misspelt[0].suggestion == "did you mean 'tenants'?");
+    CHECK(validate(std::vector{quota("{all**}", {}), quota("a", {}, "{all**}")}).count() == 1);
     // Its parent would fall under itself.
     CHECK(validate(std::vector{quota("a/{x**}", {}, "a/b")}).count() == 1);
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fixture.h"
 
@@ -39,4 +40,35 @@ TEST_CASE("a catch-all limits what no other quota does, each name by itself") {
     CHECK(refused_by("web/a/b/c") == "2 web/a/b/c");
     REQUIRE(fixture.take_away("{rest**}").empty());
     CHECK_FALSE(fixture.find("web/a/b/c"));
+}
+
+TEST_CASE("in a list a name that only a catch-all fits counts after all others") {
+    Fixture fixture({quota("s3", {per_second(1000)}), quota("s3/{bucket}", {per_second(10)}, "s3"),
+                     quota("{rest**}", {per_second(10)})});
+    REQUIRE(fixture.errors.empty());
+    const auto found = [&fixture](const std::vector<std::string_view>& names) {
+        Leaves leaves;
+        auto& limiter = fixture.limiter;
+        const bool any = limiter.find_first(fixture.thread, limiter.ask(fixture.thread, names[0]),
+                                            names, fixture.now, leaves);
+        CHECK(any == !leaves.empty());
+        const Decision decision =
+            limiter.check(fixture.thread, leaves, {}, fixture.now, CheckMode::charge);
+        const std::string name(limiter.quota_name(decision));
+        limiter.quiescent(fixture.thread);
+        return name;
+    };
+    // Twice, because the first time some of them have no instance yet.
+    for (int i = 0; i < 2; ++i) {
+        CHECK(found({"s3/b/write", "s3/b", "s3"}) == "s3/b");
+        CHECK(found({"s3/b/write", "other/b", "s3"}) == "s3");
+        CHECK(found({"web/a/b", "other/a"}) == "web/a/b");
+        CHECK(found({"web/a/b"}) == "web/a/b");
+    }
+    // What the list did not use has no instance.
+    CHECK(fixture.limiter.inspect("other/b", fixture.now).empty());
+    CHECK(fixture.limiter.inspect("s3/b/write", fixture.now).empty());
+    REQUIRE(fixture.take_away("{rest**}").empty());
+    CHECK(found({"s3/b/write", "s3/b", "s3"}) == "s3/b");
+    CHECK(found({"web/a/b", "other/a"}).empty());
 }
