@@ -153,16 +153,26 @@ std::vector<RouteFinding> routes_without_requests(const routing::RoutingSettings
     return found;
 }
 
-std::vector<RouteFinding> routes_with_unnamed_requests(const config::Settings& settings) {
+std::vector<RouteFinding> routes_with_unnamed_requests(
+    const config::Settings& settings, const std::optional<std::vector<std::string_view>>& quotas) {
     const bool trusted = settings.trusted_proxies && !settings.trusted_proxies->empty();
     // A client on a unix socket has no address, so that it cannot be trusted either.
     const bool known = !settings.listen.is_unix() &&
                        (!settings.check || (trusted && !settings.check->listen.is_unix()));
+    const auto globs = quotas ? std::optional<QuotaGlobs>(*quotas) : std::nullopt;
+    const auto is_quota = [&globs](std::string_view name) { return !globs || globs->has(name); };
+    std::size_t letters_left = kLettersForSuggestions;
     std::vector<RouteFinding> found;
-    for (const routing::UnnamedRequests& one : routing::unnamed_requests(settings.routing, known)) {
-        found.push_back({one.route, "requests without " + one.without + " pass without a limit",
-                         "let the list end in a name that each request has, such as "
-                         "'anonymous'"});
+    for (const auto& one : routing::unnamed_requests(settings.routing, known, is_quota)) {
+        RouteFinding& finding = found.emplace_back();
+        finding.route = one.route;
+        finding.what = "requests without " + one.without + " pass without a limit";
+        finding.suggestion =
+            "let the list end in a name that each request has, such as 'anonymous'";
+        if (!one.unknown.empty()) {
+            finding.what += ", for there is no quota " + quoted_names(one.unknown);
+            finding.suggestion = closest(one.unknown[0], *quotas, letters_left);
+        }
     }
     return found;
 }
@@ -201,7 +211,8 @@ void warn_about_routes(const config::Settings& settings, const std::vector<confi
             warn(quota_place(one), std::move(one.what), std::move(one.suggestion));
         }
     }
-    for (RouteFinding& one : routes_with_unnamed_requests(settings)) {
+    const auto known = from_peers || quotas.empty() ? std::nullopt : std::optional(quotas);
+    for (RouteFinding& one : routes_with_unnamed_requests(settings, known)) {
         warn(route_place(one.route), std::move(one.what), std::move(one.suggestion));
     }
     for (RouteFinding& one : routes_without_requests(settings.routing)) {

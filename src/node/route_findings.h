@@ -41,10 +41,12 @@ struct RouteFinding {
 [[nodiscard]] std::vector<RouteFinding> routes_without_requests(
     const routing::RoutingSettings& routing);
 
-/// The routes some of whose requests pass without a limit, because each name needs something that a
-/// request may lack, such as a field.
+/// The routes some of whose requests pass without a limit, because each name that can be that of a
+/// quota in `quotas` needs something that a request may lack, such as a field. Without `quotas`
+/// every name can.
 [[nodiscard]] std::vector<RouteFinding> routes_with_unnamed_requests(
-    const config::Settings& settings);
+    const config::Settings& settings,
+    const std::optional<std::vector<std::string_view>>& quotas = std::nullopt);
 
 /// Warns of all this in the settings and quota documents of a sidecar, and of settings without
 /// routes or quotas. `file` is the file with the routes. Quotas may also come from peers, so

@@ -139,7 +139,16 @@ TEST_CASE("warnings about requests without a name") {
           "weir.yaml: warning: routes[0]: requests without header:x-key pass without a "
           "limit, let the list end in a name that each request has, such as 'anonymous'\n");
     settings.routing.routes = {charging({"api/{header:x-key}", "ap/{client}"})};
-    CHECK(warnings_of(settings, {"api/{key}", "api/{client}x"}).empty());
+    CHECK(warnings_of(settings, {"api/{key}", "ap/{client}"}).empty());
+    CHECK(warnings_of(settings, {"api/{key}", "app/{client}"}) ==
+          "weir.yaml: warning: routes[0]: requests without header:x-key pass without a limit, for "
+          "there is no quota 'ap/{client}', did you mean 'app/{client}'?\n");
+    // None of the names is known: that is told at the route's quota, once.
+    CHECK(warnings_of(settings, {"other"}).find("requests without") == std::string::npos);
+    // Whatever peers have, nobody here knows.
+    settings.quotas.clear();
+    settings.cluster.emplace();
+    CHECK(warnings_of(settings, {}).empty());
 }
 
 TEST_CASE("a star in a quota's name is no catch-all") {
