@@ -200,8 +200,12 @@ void count_unlimited(Counters& counters, const routing::RouteResult& route,
 Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed& routed,
                  limiter::CheckMode mode) {
     const auto& route = routed.route;
-    if (route.outcome == routing::Outcome::ambiguous) {
-        return {.verdict = Verdict::ambiguous, .decision = {}, .explanation = route.explanation};
+    const bool by_fields = route.outcome == routing::Outcome::ambiguous_fields;
+    if (by_fields || route.outcome == routing::Outcome::ambiguous_path) {
+        return {.verdict = Verdict::ambiguous,
+                .decision = {},
+                .explanation = route.explanation,
+                .doubted = by_fields ? Ending::rejected_fields : Ending::rejected_path};
     }
     const HeadFields fields(head.fields(), client.head, routed.trusted);
     auto judgement = judge(client, route.lists(), routed.asked,

@@ -17,8 +17,8 @@
 
 namespace weir::proxy {
 
-/// `unlimited`: no quota exists for the request. `ambiguous`: the path can be read in several ways,
-/// so the request is answered with 400.
+/// `unlimited`: no quota exists for the request. `ambiguous`: path or fields can be read in several
+/// ways, so the request is answered with 400.
 enum class Verdict : std::uint8_t { admitted, unlimited, refused, ambiguous };
 
 struct Judgement {
@@ -28,6 +28,8 @@ struct Judgement {
     double granted = 0;
     /// With `ambiguous`: a sentence for the client.
     std::string_view explanation;
+    /// With `ambiguous`: how the request ends.
+    Ending doubted = Ending::rejected_path;
     /// A quota of the request had no room for the instance of its name, so that an overflow
     /// instance stands for it.
     bool overflows = false;

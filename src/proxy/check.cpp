@@ -146,7 +146,7 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
     }
     switch (judgement.verdict) {
         case Verdict::ambiguous:
-            return check_error(Ending::rejected_path, 400, judgement.explanation, keep_alive);
+            return check_error(judgement.doubted, 400, judgement.explanation, keep_alive);
         case Verdict::refused: {
             if (judgement.decision.reason == limiter::Reason::too_much) {
                 return check_error(Ending::refused_limit, 400, kTooMuch, keep_alive);

@@ -329,7 +329,7 @@ net::Task<bool> ClientConnection::serve_request() {
         switch (judgement.verdict) {
             case Verdict::ambiguous:
                 stays = co_await answer_error(400, judgement.explanation, false);
-                finish_request(Ending::rejected_path, 400);
+                finish_request(judgement.doubted, 400);
                 break;
             case Verdict::refused:
                 stays = co_await refuse(judgement);

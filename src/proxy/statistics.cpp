@@ -20,6 +20,7 @@ constexpr std::array<EndingName, kEndings> kEndingNames = {{
     {"rejected", "framing"},
     {"rejected", "host"},
     {"rejected", "path"},
+    {"rejected", "fields"},
     {"rejected", "version"},
     {"rejected", "method"},
     {"rejected", "target_too_long"},

@@ -24,6 +24,7 @@ enum class Ending : std::uint8_t {
     rejected_framing,  ///< 400, 501: Content-Length or Transfer-Encoding
     rejected_host,     ///< 400: Host
     rejected_path,     ///< 400: a path that can be read in several ways
+    rejected_fields,   ///< 400: a field of the route's match that can be read in several ways
     rejected_version,  ///< 505
     rejected_method,   ///< 405: CONNECT or TRACE; 400: not the name of a method
     rejected_target_too_long,  ///< 414

@@ -113,13 +113,14 @@ class Matcher {
         const auto& route = compiled_.routes[index];
         if (!has_captured_fields(route)) {
             return ambiguous(
+                Outcome::ambiguous_fields,
                 "a request field that names the quota has several values, or one that programs "
                 "read in different ways");
         }
         if (!route.allow_ambiguous_path) {
             const auto why = route.s3 ? explanation(s3_.ambiguity) : ambiguity_of(index);
             if (!why.empty()) {
-                return ambiguous(why);
+                return ambiguous(Outcome::ambiguous_path, why);
             }
         }
         RouteResult result;
@@ -145,11 +146,11 @@ class Matcher {
             return {};
         }
         if (scratch_.path.ambiguity() != Ambiguity::none) {
-            return ambiguous(explanation(scratch_.path.ambiguity()));
+            return ambiguous(Outcome::ambiguous_path, explanation(scratch_.path.ambiguity()));
         }
         const auto doubt = scratch_.path.doubt();
         if (doubt != Doubt::none && other_reading() != RouteIndex::kNone) {
-            return ambiguous(explanation(doubt));
+            return ambiguous(Outcome::ambiguous_path, explanation(doubt));
         }
         return {};
     }
@@ -245,9 +246,9 @@ class Matcher {
         return std::nullopt;
     }
 
-    static RouteResult ambiguous(std::string_view why) {
+    static RouteResult ambiguous(Outcome outcome, std::string_view why) {
         RouteResult result;
-        result.outcome = Outcome::ambiguous;
+        result.outcome = outcome;
         result.explanation = why;
         return result;
     }

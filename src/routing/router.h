@@ -42,14 +42,15 @@ class Scratch {
 };
 
 enum class Outcome : std::uint8_t {
-    routed,     ///< a route matches; its names and weight are in the result
-    unrouted,   ///< no route matches, so the request passes without quota
-    ambiguous,  ///< path or fields can be read in several ways, so it is answered with 400
+    routed,            ///< a route matches; its names and weight are in the result
+    unrouted,          ///< no route matches, so the request passes without quota
+    ambiguous_path,    ///< the path can be read in several ways, so it is answered with 400
+    ambiguous_fields,  ///< the same of a field that a route's match captures
 };
 
 struct RouteResult {
     Outcome outcome = Outcome::unrouted;
-    /// For `ambiguous`: one sentence for the client.
+    /// For `ambiguous_path` and `ambiguous_fields`: one sentence for the client.
     std::string_view explanation;
     std::size_t route = 0;
     /// Quota names in the order in which they are tried, of all lists of the route. Of each list

@@ -81,6 +81,21 @@ TEST_CASE("an application does not take an imitation for the key") {
     CHECK(proxy.admitted("api/anonymous") == 1);
 }
 
+TEST_CASE("a key that can be read in two ways is answered with 400, and counted as that") {
+    Fixture::Options options;
+    options.quotas = {quota("key/{k}", 100, 1s)};
+    options.routing = route_all_to("key/{k}");
+    options.routing.routes[0].match.headers = {{"x-key", true, "{k}"}};
+    Fixture proxy(options);
+    const auto ask = [&proxy](const std::string& keys) {
+        return proxy.ask("GET / HTTP/1.1\r\nHost: a.test\r\n" + keys + "\r\n").status();
+    };
+    CHECK(ask("X-Key: a\r\n") == 200);
+    CHECK(ask("X-Key: a\r\nX-Key: b\r\n") == 400);
+    CHECK(proxy[Ending::rejected_fields] == 1);
+    CHECK(proxy[Ending::rejected_path] == 0);
+}
+
 TEST_CASE("the key itself is forwarded as it came") {
     Fixture proxy(by_key());
     CHECK(proxy.ask(get("X-Api-Key: abc\r\nConnection: close\r\n")).status() == 200);

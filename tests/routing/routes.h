@@ -49,7 +49,8 @@ struct Routed {
         if (result.outcome == Outcome::unrouted) {
             return "(unrouted)";
         }
-        if (result.outcome == Outcome::ambiguous) {
+        if (result.outcome == Outcome::ambiguous_path ||
+            result.outcome == Outcome::ambiguous_fields) {
             return "(ambiguous)";
         }
         std::string text_of_lists;
