@@ -74,7 +74,9 @@ class Admission {
                         Levels& levels);
     void collect_instance(std::uint32_t head, std::uint32_t below, const Weights& weights,
                           std::int64_t now, Levels& levels);
-    void shed_fairly(Level& level, std::uint32_t below, std::int64_t now) const;
+    void shed_fairly(Levels& levels, Level& level, std::uint32_t below, std::int64_t now) const;
+    [[nodiscard]] double divide_below(Levels& levels, std::uint32_t branch, double p,
+                                      std::int64_t now) const;
     void count_instance(std::uint32_t head, Levels& levels) const;
     [[nodiscard]] bool enforces_key(const CompiledDefinition& definition,
                                     const Levels& levels) const;

@@ -64,7 +64,9 @@ std::size_t largest_p(const Levels& levels) {
 std::atomic<std::uint32_t>* find_lot(Levels& levels, InstanceStore& store) {
     for (const Level& level : levels.level) {
         if (level.enforce) {
-            const std::uint32_t whose = level.child.head != 0 ? level.child.head : level.head;
+            const std::uint32_t child =
+                level.child.head != 0 ? level.child.head : level.branch.head;
+            const std::uint32_t whose = child != 0 ? child : level.head;
             return &store.record(whose).lot;
         }
     }
@@ -86,10 +88,36 @@ std::atomic<std::uint32_t>* find_lot(Levels& levels, InstanceStore& store) {
     return {clamp_one(weights.requests), clamp_one(weights.request_bytes), clamp_one(weights.cost)};
 }
 
+/// Divides what the last quota of `levels` refuses of a branch, the quota below it, among the
+/// branch's own children, if the branch is fair and has a limit, and so on downwards. `p` is the
+/// chance that a request of the branch is refused; the result is the chance for this one.
+double Admission::divide_below(Levels& levels, std::uint32_t branch, double p,
+                               std::int64_t now) const {
+    const std::size_t first = levels.quotas_before;
+    for (std::size_t at = levels.quota.size() - 1; at > first && p > 0 && p < 1; --at) {
+        const Visited& visited = levels.quota[at - 1];
+        Level* const own = std::find_if(levels.level.begin(), levels.level.end(),
+                                        [&](const Level& one) { return one.head == branch; });
+        if (visited.head != branch || own == levels.level.end()) {
+            break;
+        }
+        const Visited* const child = at - 1 > first ? &levels.quota[at - 2] : nullptr;
+        if (!own->definition->is_fair(child == nullptr ? nullptr : child->definition)) {
+            break;
+        }
+        own->branch = {own->id, child == nullptr ? branch : child->head,
+                       child == nullptr ? 1 : child->definition->source.options->share};
+        p = fair_.refusal(own->branch, own->weight, p, now);
+        branch = child == nullptr ? 0 : child->head;
+    }
+    WEIR_ASSERT(p >= 0 && p <= 1);
+    return p;
+}
+
 /// If the limit's quota sheds fairly, its chance to refuse becomes the one that it has for requests
 /// of this child. `below` is the instance below the quota in the chain; 0 = there is none, and the
 /// request counts as one of the quota's own, which are like those of a child.
-[[gnu::noinline]] void Admission::shed_fairly(Level& level, std::uint32_t below,
+[[gnu::noinline]] void Admission::shed_fairly(Levels& levels, Level& level, std::uint32_t below,
                                               std::int64_t now) const {
     const CompiledDefinition* child =
         below == 0 ? level.definition : definitions_.of(store_.record(below));
@@ -100,6 +128,7 @@ std::atomic<std::uint32_t>* find_lot(Levels& levels, InstanceStore& store) {
                    below == 0 ? 1 : child->source.options->share};
     const double on_the_whole = level.p;
     level.p = fair_.refusal(level.child, level.weight, level.p, now);
+    level.p = divide_below(levels, below, level.p, now);
     if (on_the_whole < 1) {
         level.above_share = level.p > 0;
         level.favour = (1 - level.p) / (1 - on_the_whole);
@@ -144,7 +173,7 @@ void Admission::collect_instance(std::uint32_t head, std::uint32_t below, const 
             if (refuses) [[unlikely]] {
                 level.p = 1;
             } else if (level.p > 0) [[unlikely]] {
-                shed_fairly(level, below, now);
+                shed_fairly(levels, level, below, now);
             }
             levels.any_chance = levels.any_chance || level.p > 0;
         }

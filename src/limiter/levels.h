@@ -37,6 +37,9 @@ struct Level {
     bool noted = false;        // its offered weight has been counted
     bool above_share = false;  // the request's child asks for more than its share
     FairChild child{};         // the child by which it refuses, if it sheds fairly
+    /// The child of this quota among whose siblings is divided what a quota above it refuses, if
+    /// that one sheds fairly.
+    FairChild branch{};
     /// How much more often requests of this child pass than requests on the whole.
     double favour = 1;
 

@@ -307,6 +307,8 @@ void Admission::report_grant(const Levels& levels, std::span<const double> offer
         note_offered(level.record(), offers[i], now);
         if (level.child.head != 0) {
             fair_.note(level.child, offers[i], now);
+        } else if (level.branch.head != 0) {
+            fair_.note(level.branch, offers[i], now);
         }
         if ((listening && level.limit().fleet) || level.bucket.view != nullptr) {
             note_pending(level.bucket, offers[i], charged[i] * level.weight, now);

@@ -83,6 +83,16 @@ double figure_weight(const CompiledDefinition& definition, const Levels& levels,
     return weight_of(figure_unit(definition), weights, std::max(0.0, levels.response_bytes));
 }
 
+/// The share of the request that the limits let through which were collected before this one: those
+/// of the quotas below it.
+double passed_before(const Levels& levels, const Level& level) {
+    double pass = 1;
+    for (const Level* one = levels.level.begin(); one != &level; ++one) {
+        pass *= one->enforce && one->head != level.head ? 1 - one->p : 1;
+    }
+    return pass;
+}
+
 }  // namespace
 
 /// Counts the weight that was offered to each level, and tells the engine how much of it was
@@ -93,6 +103,9 @@ void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t
         const double offered = level.offered();
         if (level.child.head != 0) {
             fair_.note(level.child, level.weight * level.others, now);
+        } else if (level.branch.head != 0) {
+            // What is divided is what the branch is offered, before the quota above refuses of it.
+            fair_.note(level.branch, level.weight * passed_before(levels, level), now);
         }
         if (!level.noted) {
             note_offered(level.record(), offered, now);

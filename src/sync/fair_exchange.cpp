@@ -247,7 +247,10 @@ const ChildPart& FairExchange::answer_of(const LimitKey& parent, Sums& sums, Ins
     }
     ++answer.number;
     limiter::keep_highest(answer.rates, 0);
-    answer.line = limiter::WaterLine(answer.rates).at(passing(parent));
+    // A parent that does not shed by itself divides what one above it refuses. How much that is,
+    // only the origins know: then all children are worth telling.
+    const double passes = passing(parent);
+    answer.line = passes < 1 ? limiter::WaterLine(answer.rates).at(passes) : 0;
     limiter::keep_highest(answer.rates, kWorthTelling * answer.line);
     WEIR_ASSERT(answer.rates.children.size() <= limiter::kKnownChildren);
     return answer;

@@ -232,6 +232,50 @@ TEST_CASE("parents of parents shed fairly") {
     CHECK(admitted[3] == doctest::Approx(500).epsilon(0.05));
 }
 
+TEST_CASE("each of nested parents divides among its own children") {
+    for (const std::uint64_t seed : {1U, 2U}) {
+        CAPTURE(seed);
+        // The quiet branch b fits; of the branch a, which has a limit of its own, the rest of the
+        // root is left.
+        WorldPlan plan;
+        plan.sidecars = 3;
+        plan.seconds = kTo;
+        plan.seed = seed;
+        plan.record = false;
+        plan.definitions = {quota("root", 800), quota("a", 600), quota("b", 600),
+                            quota("a/{child}", 0), quota("b/{child}", 0)};
+        const std::vector<const char*> parents = {nullptr, "root", "root", "a", "b"};
+        for (std::size_t i = 1; i < parents.size(); ++i) {
+            plan.definitions[i].parent = parents[i];
+        }
+        plan.definitions[3].limits.clear();
+        plan.definitions[4].limits.clear();
+        limiter::QuotaOptions options;
+        options.fair = true;
+        plan.definitions[0].options = options;
+        plan.load.quotas = {"a/noisy", "a/quiet", "b/1", "b/2"};
+        plan.load.shares = {900, 100, 200, 100};
+        plan.load.phases = {{0, 1300}};
+        World world(plan);
+        Watch watch(plan);
+        world.watch(&watch);
+        std::vector<double> admitted(4);
+        world.observe([&](double at, std::uint32_t, std::uint32_t child, bool good) {
+            admitted[child] += good && at >= kFrom ? 1 / (kTo - kFrom) : 0;
+        });
+        REQUIRE(world.run(60));
+        const auto near = [](double value) { return doctest::Approx(value).epsilon(0.05); };
+        CHECK(admitted[2] == near(200));
+        CHECK(admitted[3] == near(100));
+        CHECK(admitted[0] + admitted[1] == near(500));
+        // What the root refuses of the branch is divided among its children as well.
+        CHECK(admitted[1] == near(100));
+        CHECK(admitted[0] == near(400));
+        watch.settle(world, 5, 20);
+        CHECK(watch.findings().texts().empty());
+    }
+}
+
 TEST_CASE("a thousand equal children get about the same each") {
     const Family family{
         .sidecars = 10, .offered = std::vector<double>(1000, 2.0), .watched = false};
