@@ -154,8 +154,11 @@ void renew_if_free(const Bucket& bucket, std::int64_t now);
 [[nodiscard]] inline Reading read_line(const Bucket& bucket, std::int64_t now) {
     const LimitRecord& record = bucket.record;
     const std::uint32_t before = record.control.load(std::memory_order_acquire);
+    // The anchor first: a renewal writes it after the level, so a reading in the middle of one
+    // never has the level at the old anchor together with the new anchor, which would be far too
+    // high.
+    const std::int64_t age = now - record.anchor.load(std::memory_order_acquire);
     const double level = record.level.load(kRelaxed);
-    const std::int64_t age = now - record.anchor.load(kRelaxed);
     const double slope =
         bucket.view != nullptr ? bucket.view->slope.load(kRelaxed) : -bucket.limit.parameters.rate;
     std::atomic_thread_fence(std::memory_order_acquire);

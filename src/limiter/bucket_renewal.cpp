@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "base/assert.h"
@@ -12,18 +13,30 @@
 namespace weir::limiter {
 namespace {
 
-/// Replaces the level by change(level), also when it is charged at the same time. The new value
-/// always differs from the old one: otherwise a thread that charges by the line it read before
-/// could take the level at the new anchor for that at the old one.
+/// A value beside `level` that the record has not had for the last thousand renewals. `old` is the
+/// one that it has now: `level` itself, or such a neighbour.
+double beside(double level, double old) {
+    constexpr double kLeast = 1e-12;
+    constexpr double kShare = 1e-15;
+    constexpr int kNeighbours = 1000;
+    const double most = kNeighbours * (level == 0 ? kLeast : std::abs(level) * kShare);
+    if (std::abs(old - level) >= most) {
+        return level;
+    }
+    const double neighbour = level == 0 ? old + kLeast : old * (1 - kShare);
+    WEIR_ASSERT(neighbour != old);
+    return neighbour;
+}
+
+/// Replaces the level by change(level), also when it is charged at the same time. A thread that was
+/// stopped since it read the line charges by it only if the level has the value that it read. So
+/// that this is never the level at another anchor, a renewal does not give the level a value that
+/// it had lately. An idle limit would else have 0 again and again.
 template <class Change>
 double renew_level(LimitRecord& record, Change change) {
-    constexpr double kNudge = 1e-12;
     double old = record.level.load(kRelaxed);
     for (;;) {
-        double level = change(old);
-        if (level == old) {
-            level = old == 0 ? kNudge : old * (1 - 1e-15);
-        }
+        const double level = beside(change(old), old);
         if (record.level.compare_exchange_weak(old, level, kRelaxed)) {
             return level;
         }
@@ -163,7 +176,7 @@ double renew(const Bucket& bucket, std::int64_t now) {
     if (record.heaviest.load(kRelaxed) > 0) {
         record.heaviest.store(static_cast<float>(heaviest_of(bucket, seconds)), kRelaxed);
     }
-    record.anchor.store(std::max(anchor, now), kRelaxed);
+    record.anchor.store(std::max(anchor, now), std::memory_order_release);
     return level;
 }
 

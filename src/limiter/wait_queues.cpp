@@ -69,6 +69,7 @@ void WaitQueues::rest(const Waiter& waiter, const Decision& refusal, Instant now
     // fleet could hold only with small errors. Where there is no chance, the limits have room for
     // certain after `wait`; a quarter of it finds also what comes sooner.
     const double refused = refusal.discard_probability;
+    WEIR_ASSERT(refused >= 0 && refused <= 1);
     const Duration rest =
         refused < 1 ? from_seconds(std::min(to_seconds(kLongestRest),
                                             to_seconds(kShortestRest) * refused / (1 - refused)))
@@ -78,6 +79,7 @@ void WaitQueues::rest(const Waiter& waiter, const Decision& refusal, Instant now
 }
 
 void WaitQueues::serve_queue(std::uint32_t slot, Instant now, std::size_t& calls) {
+    WEIR_ASSERT(slot != 0 && slot <= kWaitSlots);
     Queue& queue = (*queues_)[slot];
     while (queue.first != nullptr && queue.due <= now && calls > 0) {
         --calls;
