@@ -98,7 +98,7 @@ double Admission::divide_below(Levels& levels, std::uint32_t branch, double p,
         const Visited& visited = levels.quota[at - 1];
         Level* const own = std::find_if(levels.level.begin(), levels.level.end(),
                                         [&](const Level& one) { return one.head == branch; });
-        if (visited.head != branch || own == levels.level.end()) {
+        if (visited.head != branch || own == levels.level.end() || !own->enforce) {
             break;
         }
         const Visited* const child = at - 1 > first ? &levels.quota[at - 2] : nullptr;

@@ -189,6 +189,30 @@ TEST_CASE("a parent in shadow mode shadows fairly") {
     CHECK(refused["p/quiet"] < 5);
 }
 
+TEST_CASE("what a root refuses of a branch is divided among the branch's children") {
+    const auto admitted = [](bool fair, Mode mode) {
+        QuotaDefinition root = quota("r", {borders(80, 80, 160)});
+        QuotaDefinition branch = quota("r/a", {borders(1000, 1000, 2000)}, "r");
+        QuotaOptions options;
+        options.fair = true;
+        root.options = options;
+        options.fair = fair;
+        branch.options = options;
+        branch.mode = mode;
+        Fixture fixture({root, branch, quota("r/a/{child}", {}, "r/a")});
+        REQUIRE(fixture.errors.empty());
+        return run(fixture, {{"r/a/quiet", 20}, {"r/a/noisy", 180}});
+    };
+    auto divided = admitted(true, Mode::enforce);
+    CHECK(divided["r/a/quiet"] == doctest::Approx(20).epsilon(0.02));
+    CHECK(divided["r/a/noisy"] == doctest::Approx(60).epsilon(0.05));
+    // A branch that is not fair, or only shadows, changes nothing.
+    for (auto alike : {admitted(false, Mode::enforce), admitted(true, Mode::shadow)}) {
+        CHECK(alike["r/a/quiet"] == doctest::Approx(8).epsilon(0.1));
+        CHECK(alike["r/a/noisy"] == doctest::Approx(72).epsilon(0.05));
+    }
+}
+
 TEST_CASE("the tables are bounded, and what finds no place is counted") {
     FairShedding shedding;
     const std::int64_t now = 3'600'000'000'000;
