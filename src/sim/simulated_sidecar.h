@@ -61,7 +61,8 @@ class SimulatedSidecar {
     /// The requests that wait for their turn; they are lost when the process ends.
     [[nodiscard]] std::size_t waiting() const { return waiting_ ? waiting_->size() : 0; }
 
-    // The functions from offer_or_wait() to ledger() may be called only while the process is running.
+    // The functions from offer_or_wait() to ledger() may be called only while the process is
+    // running.
 
     enum class Answer : std::uint8_t {
         admitted,  ///< the request is charged to its quotas
