@@ -10,9 +10,9 @@ ROUTES = [{"match": {"path": "/{tenant}/**"}, "quota": ["shop/{tenant}"]}]
 STEADY_FROM_S, STEADY_S = 6, 15
 
 
-def admitted(world, folder, quotas, offered, shares=None):
+def admitted(world, folder, quotas, offered, shares=None, routes=ROUTES):
     """The fleet, what each tenant is admitted a second, and what it was offered."""
-    fleet = world.fleet(3, quotas, routes=ROUTES)
+    fleet = world.fleet(3, quotas, routes=routes)
     streams = [stream(name, rate, "poisson", shares=(shares or {}).get(name)) for name, rate in offered.items()]
     result = Load(folder, plan(fleet.targets(), streams, STEADY_FROM_S + STEADY_S + 0.5, seed=5)).wait()
     assert result.total("errors") + result.total("other") == 0
@@ -45,3 +45,20 @@ def test_shares_on_single_sidecars(world, folder):
     print(got)
     assert got["large"] == pytest.approx(225, rel=0.05)
     assert got["small"] == pytest.approx(75, rel=0.05)
+
+
+@pytest.mark.slow
+def test_branches_divide_among_their_users_what_the_shop_leaves_them(world, folder):
+    """The shop's limit is the narrow one: its branches get a half each, whatever they ask for."""
+    offered = {"books-noisy": 600, "books-quiet": 30, "toys-noisy": 300, "toys-quiet": 50}
+    quotas = [quota("shop", "240r/s", fair=True)]
+    for branch in ("books", "toys"):
+        quotas += [quota(branch, "1000r/s", parent="shop"), quota(branch + "/{user}", parent=branch)]
+    routes = [{"match": {"path": f"/{name}/**"}, "quota": name.replace("-", "/")} for name in offered]
+    _, got, asked = admitted(world, folder, quotas, offered, routes=routes)
+    print(got, asked)
+    for branch in ("books", "toys"):
+        noisy, quiet = f"{branch}-noisy", f"{branch}-quiet"
+        assert got[quiet] == pytest.approx(asked[quiet], rel=0.05)
+        assert got[noisy] == pytest.approx(120 - asked[quiet], rel=0.07)
+    assert sum(got.values()) == pytest.approx(240, rel=0.03)
