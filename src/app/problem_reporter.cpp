@@ -1,5 +1,6 @@
 #include "app/problem_reporter.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "admin/report_json.h"
@@ -80,18 +81,34 @@ void ProblemReporter::add_routes(node::ProblemFacts& facts) {
     if (!std::exchange(routes_known_, true)) {
         without_requests_ = node::routes_without_requests(routing);
         definitions_hash_ = ~store.content_hash();
-    }
-    if (store.content_hash() != definitions_hash_) {
-        definitions_hash_ = store.content_hash();
+        search_.reset();
         without_quota_.clear();
-        if (store.size() <= kMostDefinitions) {
-            const std::vector<std::string> names = store.names_in_force(kMostDefinitions);
-            without_quota_ =
-                node::routes_without_quota(routing.routes, {names.begin(), names.end()});
-        }
+    }
+    if (!search_ && !facts.loading && store.content_hash() != definitions_hash_) {
+        definitions_hash_ = store.content_hash();
+        search_.emplace(routing.routes);
+        searched_to_.clear();
+    }
+    if (search_) {
+        search_quotas(store);
     }
     facts.without_quota = without_quota_;
     facts.without_requests = without_requests_;
+}
+
+void ProblemReporter::search_quotas(const definitions::DefinitionStore& store) {
+    const std::size_t missing = std::max<std::size_t>(search_->missing(), 1);
+    const std::size_t count =
+        std::clamp<std::size_t>(kMostComparisonsPerLook / missing, 1, kMostNamesPerLook);
+    const std::vector<std::string> names = store.names_in_force(searched_to_, count);
+    search_->look_at({names.begin(), names.end()});
+    if (names.size() == count && search_->missing() > 0) {
+        searched_to_ = names.back();
+        return;
+    }
+    const std::vector<std::string> candidates = store.names_in_force("", kMostNamesPerLook);
+    without_quota_ = search_->findings({candidates.begin(), candidates.end()});
+    search_.reset();
 }
 
 void ProblemReporter::add_gossip(node::ProblemFacts& facts) {

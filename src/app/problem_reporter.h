@@ -18,15 +18,22 @@
 #include "app/log.h"
 #include "node/host.h"
 #include "node/problem_watch.h"
+#include "node/quota_search.h"
+
+namespace weir::definitions {
+class DefinitionStore;
+}
 
 namespace weir::app {
 
 class ProblemReporter {
   public:
     static constexpr std::chrono::seconds kLook{1};
-    /// With more definitions than this in force, looking for the quotas of routes would hold up the
-    /// control thread, so it is left to `weir validate`.
-    static constexpr std::size_t kMostDefinitions = 10'000;
+    /// How many names of quotas are compared with those of routes in one look, and with how many
+    /// names of routes at most, so that the control thread is held up for some milliseconds. The
+    /// next look goes on where this one ended.
+    static constexpr std::size_t kMostNamesPerLook = 10'000;
+    static constexpr std::size_t kMostComparisonsPerLook = 200'000;
 
     /// What the proxy tells.
     struct ProxyFacts {
@@ -55,6 +62,7 @@ class ProblemReporter {
     void look_after(std::chrono::seconds wait);
     [[nodiscard]] node::ProblemFacts facts();
     void add_routes(node::ProblemFacts& facts);
+    void search_quotas(const definitions::DefinitionStore& store);
     void add_gossip(node::ProblemFacts& facts);
     void add_files(node::ProblemFacts& facts);
     void write(const node::ProblemLine& line);
@@ -68,6 +76,9 @@ class ProblemReporter {
     /// What was found about the routes, for these definitions.
     bool routes_known_ = false;
     std::uint64_t definitions_hash_ = 0;
+    /// Under way: looks for the routes' quotas, so far among those up to this name.
+    std::optional<node::QuotaSearch> search_;
+    std::string searched_to_;
     std::vector<node::RouteFinding> without_quota_;
     std::vector<node::RouteFinding> without_requests_;
     bool stopped_ = false;

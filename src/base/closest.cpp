@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kLongest = 512;
 constexpr std::size_t kMostDifferences = 3;
+constexpr std::size_t kLeastBeginning = 3;
 
 using Row = std::array<std::uint16_t, kLongest + 2>;
 
@@ -54,6 +55,23 @@ std::size_t differences(std::string_view left, std::string_view right, std::size
     return (*above)[right.size()];
 }
 
+/// The only candidate that begins with `text`; empty if there are several or none.
+std::string_view only_longer_one(std::string_view text,
+                                 std::span<const std::string_view> candidates) {
+    std::string_view only;
+    for (const std::string_view candidate : candidates) {
+        if (text.size() < kLeastBeginning || candidate.size() > kLongest ||
+            !candidate.starts_with(text)) {
+            continue;
+        }
+        if (!only.empty() && candidate != only) {
+            return {};
+        }
+        only = candidate;
+    }
+    return only;
+}
+
 }  // namespace
 
 std::string_view closest(std::string_view text, std::span<const std::string_view> candidates,
@@ -82,7 +100,7 @@ std::string_view closest(std::string_view text, std::span<const std::string_view
         }
         most = found - 1;  // another one must be nearer
     }
-    return best;
+    return best.empty() && letters_left > 0 ? only_longer_one(text, candidates) : best;
 }
 
 std::string_view closest(std::string_view text, std::span<const std::string_view> candidates) {

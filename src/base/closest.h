@@ -18,7 +18,9 @@ inline constexpr std::size_t kLettersForSuggestions = std::size_t{1} << 20;
 /// The candidate that was probably meant by `text`, the first one of those that are equally near;
 /// empty if none is near. At most a third of the letters may differ, at least one and at most
 /// three, where two swapped neighbours count as one difference (Damerau 1964; each letter is moved
-/// only once). Texts of one byte, and texts and candidates of more than 512, are passed over.
+/// only once). If none is near, the only candidate that begins with `text` is meant, where `text`
+/// has at least three letters. Texts of one byte, and texts and candidates of more than 512, are
+/// passed over.
 [[nodiscard]] std::string_view closest(std::string_view text,
                                        std::span<const std::string_view> candidates);
 

@@ -115,13 +115,17 @@ constexpr std::string_view kAdviceOnBurst =
 constexpr std::string_view kAdviceOnRate = "say an amount per time: 'rate: 100r/s'";
 constexpr std::string_view kAdviceOnKey =
     "a quota has an instance for each value of a capture in its name, like 'shop/{tenant}'";
-constexpr std::array<KeyHint, 13> kLimitHints = {
+constexpr std::array<KeyHint, 17> kLimitHints = {
     {{"burst", kAdviceOnBurst},
      {"bucket", kAdviceOnBurst},
      {"capacity", kAdviceOnBurst},
      {"size", kAdviceOnBurst},
      {"limit", kAdviceOnRate},
      {"requests", kAdviceOnRate},
+     {"requests_per_second", kAdviceOnRate},
+     {"requests_per_minute", kAdviceOnRate},
+     {"requests_per_unit", kAdviceOnRate},
+     {"requestsPerUnit", kAdviceOnRate},
      {"rps", kAdviceOnRate},
      {"qps", kAdviceOnRate},
      {"per", kAdviceOnRate},
@@ -134,14 +138,18 @@ constexpr std::string_view kAdviceOnQuotaBurst =
     "say it in a limit, with low (no refusals up to this level) and high (all are refused): "
     "'limits: [{rate: 100r/s, low: 50r, high: 150r}]'";
 constexpr std::string_view kAdviceOnTree = "a quota names the one above it: 'parent: shop'";
-constexpr std::array<KeyHint, 8> kQuotaHints = {{{"rate", kAdviceOnLimits},
-                                                 {"burst", kAdviceOnQuotaBurst},
-                                                 {"rps", kAdviceOnLimits},
-                                                 {"low", kAdviceOnLimits},
-                                                 {"high", kAdviceOnLimits},
-                                                 {"children", kAdviceOnTree},
-                                                 {"quotas", kAdviceOnTree},
-                                                 {"key", kAdviceOnKey}}};
+constexpr std::array<KeyHint, 12> kQuotaHints = {{{"rate", kAdviceOnLimits},
+                                                  {"burst", kAdviceOnQuotaBurst},
+                                                  {"rps", kAdviceOnLimits},
+                                                  {"requests_per_second", kAdviceOnLimits},
+                                                  {"requests_per_minute", kAdviceOnLimits},
+                                                  {"requests_per_unit", kAdviceOnLimits},
+                                                  {"requestsPerUnit", kAdviceOnLimits},
+                                                  {"low", kAdviceOnLimits},
+                                                  {"high", kAdviceOnLimits},
+                                                  {"children", kAdviceOnTree},
+                                                  {"quotas", kAdviceOnTree},
+                                                  {"key", kAdviceOnKey}}};
 
 RateLimit read_limit(NodeRef node, Diagnostics& diagnostics) {
     RateLimit limit;

@@ -211,9 +211,13 @@ bool MapReader::refuse_later(std::string_view key) {
 
 void MapReader::finish(std::span<const KeyHint> hints) {
     const auto suggest = [&](std::string_view key) {
+        std::vector<std::string_view> names = known_;
+        std::transform(hints.begin(), hints.end(), std::back_inserter(names),
+                       [](const KeyHint& one) { return one.key; });
+        const std::string_view name = closest(key, names);
         const auto hint = std::find_if(hints.begin(), hints.end(),
-                                       [&](const KeyHint& one) { return one.key == key; });
-        return hint == hints.end() ? closest(key, known_) : hint->advice;
+                                       [&](const KeyHint& one) { return one.key == name; });
+        return hint == hints.end() ? name : hint->advice;
     };
     for (const NodeRef member : members_) {
         const auto is_in = [&](const std::vector<std::string_view>& keys) {

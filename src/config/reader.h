@@ -72,7 +72,7 @@ class MapReader {
     [[nodiscard]] std::optional<NodeRef> require(std::string_view key);
     /// If the map has this key, which is planned but no part of this version, reports that.
     bool refuse_later(std::string_view key);
-    /// A key with a hint gets that in place of the nearest name.
+    /// A key that is, or is nearest to, the key of a hint gets that in place of the nearest name.
     void finish(std::span<const KeyHint> hints = {});
 
   private:

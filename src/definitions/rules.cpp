@@ -224,15 +224,22 @@ class Validator {
                 if (std::find(own.begin(), own.end(), capture) != own.end()) {
                     continue;
                 }
-                if (errors_.full()) {
-                    errors_.count_one();
-                } else {
-                    complain(i, std::string(kParentField),
-                             "{" + std::string(capture) + "} is not a capture of this quota");
-                }
+                complain_of_capture(i, capture, own);
             }
         }
         return std::move(*pattern);
+    }
+
+    /// `own`: the captures that the quota has for its parent.
+    void complain_of_capture(std::size_t i, std::string_view capture,
+                             const std::vector<std::string_view>& own) {
+        if (errors_.full()) {
+            return errors_.count_one();
+        }
+        const std::string_view meant = closest(capture, own, letters_left_);
+        complain(i, std::string(kParentField),
+                 "{" + std::string(capture) + "} is not a capture of this quota",
+                 meant.empty() ? "" : did_you_mean("{" + std::string(meant) + "}"));
     }
 
     void resolve_parent(std::size_t i, const std::string& text) {

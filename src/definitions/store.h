@@ -132,8 +132,10 @@ class DefinitionStore {
                                                      std::string_view after, std::size_t count,
                                                      Instant now) const;
     [[nodiscard]] std::optional<ListedDefinition> find(std::string_view name, Instant now) const;
-    /// The names of the first `count` definitions that are in force, with their captures, sorted.
-    [[nodiscard]] std::vector<std::string> names_in_force(std::size_t count) const;
+    /// The names of definitions that are in force, with their captures, sorted: the first `count`
+    /// of those that come after the name `after`.
+    [[nodiscard]] std::vector<std::string> names_in_force(std::string_view after,
+                                                          std::size_t count) const;
     /// How many definitions are in force.
     [[nodiscard]] std::size_t size() const { return tree_.valid(); }
     /// How many definitions have limits that only a later version of weir knows. These limits are

@@ -207,10 +207,11 @@ std::vector<ListedDefinition> DefinitionStore::page(std::string_view prefix, std
     return result;
 }
 
-std::vector<std::string> DefinitionStore::names_in_force(std::size_t count) const {
+std::vector<std::string> DefinitionStore::names_in_force(std::string_view after,
+                                                         std::size_t count) const {
     std::vector<std::string> names;
-    tree_.for_each("", [&](const DefinitionTree::Node& node) {
-        if (node.valid && names.size() < count) {
+    tree_.for_each(after, [&](const DefinitionTree::Node& node) {
+        if (node.valid && node.name() != after && names.size() < count) {
             names.emplace_back(node.name());
         }
         return names.size() < count;

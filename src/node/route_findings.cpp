@@ -2,45 +2,16 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 
 #include "base/closest.h"
 #include "config/flag_routes.h"
-#include "node/name_globs.h"
+#include "node/match_findings.h"
+#include "node/quota_search.h"
 #include "routing/hidden_routes.h"
-#include "routing/name_lists.h"
 #include "routing/unnamed_requests.h"
 
 namespace weir::node {
 namespace {
-
-/// The quotas by their names in which captures are wildcards.
-class QuotaGlobs {
-  public:
-    explicit QuotaGlobs(const std::vector<std::string_view>& quotas) {
-        for (const std::string_view name : quotas) {
-            globs_.insert(to_glob(name));
-        }
-    }
-    /// Whether this name of a route can be that of a quota.
-    [[nodiscard]] bool has(std::string_view name) const {
-        const std::string wanted = to_glob(name);
-        return globs_.contains(wanted) ||
-               std::any_of(globs_.begin(), globs_.end(),
-                           [&wanted](const std::string& glob) { return can_meet(wanted, glob); });
-    }
-
-  private:
-    std::unordered_set<std::string> globs_;
-};
-
-std::string quoted_names(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) {
-        text += (text.empty() ? "'" : ", '") + name + "'";
-    }
-    return text;
-}
 
 /// The only root of these quotas, if a route can name it as it stands; else empty.
 std::string_view only_root(const std::vector<config::QuotaSet>& sets) {
@@ -100,46 +71,6 @@ std::string quota_place(const RouteFinding& finding) {
     const std::string route = route_place(finding.route);
     return finding.list ? route + ".quotas[" + std::to_string(*finding.list) + "]"
                         : route + ".quota";
-}
-
-std::vector<RouteFinding> routes_without_quota(const std::vector<routing::RouteSettings>& routes,
-                                               const std::vector<std::string_view>& quotas) {
-    const QuotaGlobs globs(quotas);
-    std::size_t letters_left = kLettersForSuggestions;
-    const auto meant_by = [&](const std::vector<std::string>& wanted) {
-        std::string_view meant;
-        for (const std::string& name : wanted) {
-            meant = meant.empty() ? closest(name, quotas, letters_left) : meant;
-        }
-        return std::string(meant);
-    };
-    std::vector<RouteFinding> found;
-    for (std::size_t i = 0; i < routes.size(); ++i) {
-        const auto lists = routing::name_lists(routes[i]);
-        std::vector<std::string> all;      // names of all lists
-        std::vector<std::size_t> in_vain;  // lists none of whose names is known
-        for (std::size_t list = 0; list < lists.size(); ++list) {
-            all.insert(all.end(), lists[list].begin(), lists[list].end());
-            if (std::none_of(lists[list].begin(), lists[list].end(),
-                             [&](const std::string& name) { return globs.has(name); })) {
-                in_vain.push_back(list);
-            }
-        }
-        if (!all.empty() && in_vain.size() == lists.size()) {
-            found.push_back({i,
-                             "there is no quota " + quoted_names(all) +
-                                 ", so requests of this route pass without a limit",
-                             meant_by(all)});
-            continue;
-        }
-        for (const std::size_t list : in_vain) {
-            found.push_back(
-                {i,
-                 "there is no quota " + quoted_names(lists[list]) + ", so this list limits nothing",
-                 meant_by(lists[list]), list});
-        }
-    }
-    return found;
 }
 
 std::vector<RouteFinding> routes_without_requests(const routing::RoutingSettings& routing) {
@@ -214,6 +145,9 @@ void warn_about_routes(const config::Settings& settings, const std::vector<confi
     const auto known = from_peers || quotas.empty() ? std::nullopt : std::optional(quotas);
     for (RouteFinding& one : routes_with_unnamed_requests(settings, known)) {
         warn(route_place(one.route), std::move(one.what), std::move(one.suggestion));
+    }
+    for (MatchFinding& one : odd_conditions(routes)) {
+        warn(std::move(one.place), std::move(one.what), std::move(one.suggestion));
     }
     for (RouteFinding& one : routes_without_requests(settings.routing)) {
         warn(route_place(one.route), std::move(one.what), std::move(one.suggestion));

@@ -1,7 +1,7 @@
 #pragma once
-// Finds routes that limit nothing: those none of whose quotas exists, and those that an earlier
-// route hides. `weir validate` warns of them, and a running sidecar lists them as problems, in the
-// same words. Pure functions, thread-safe.
+// Finds routes that limit nothing: those none of whose quotas exists (quota_search.h), and those
+// that an earlier route hides. `weir validate` warns of them, and a running sidecar lists them as
+// problems, in the same words. Pure functions, thread-safe.
 
 #include <cstddef>
 #include <optional>
@@ -32,11 +32,6 @@ struct RouteFinding {
 /// The place of what is wrong with `quota` or a list of `quotas`: "routes[2].quotas[1]".
 [[nodiscard]] std::string quota_place(const RouteFinding& finding);
 
-/// The routes, and of others the lists, with names of quotas none of which can be the name of a
-/// quota in `quotas` (names of definitions, with their captures). Such a list limits nothing.
-[[nodiscard]] std::vector<RouteFinding> routes_without_quota(
-    const std::vector<routing::RouteSettings>& routes, const std::vector<std::string_view>& quotas);
-
 /// The routes that get no request, because an earlier one takes all that they match.
 [[nodiscard]] std::vector<RouteFinding> routes_without_requests(
     const routing::RoutingSettings& routing);
@@ -48,9 +43,10 @@ struct RouteFinding {
     const config::Settings& settings,
     const std::optional<std::vector<std::string_view>>& quotas = std::nullopt);
 
-/// Warns of all this in the settings and quota documents of a sidecar, and of settings without
-/// routes or quotas. `file` is the file with the routes. Quotas may also come from peers, so
-/// nothing is said about them when there is a cluster and no quota file.
+/// Warns of all this and of odd conditions (match_findings.h) in the settings and quota documents
+/// of a sidecar, and of settings without routes or quotas. `file` is the file with the routes.
+/// Quotas may also come from peers, so nothing is said about them when there is a cluster and no
+/// quota file.
 void warn_about_routes(const config::Settings& settings, const std::vector<config::QuotaSet>& sets,
                        const std::string& file, config::Diagnostics& diagnostics);
 

@@ -127,6 +127,14 @@ TEST_CASE("unknown fields come with a suggestion") {
         errors_with("  - name: a\n    limits: [{rate: 1r/s, burst: 5}]\n") ==
         Lines{"q.yaml:7:27: quotas[0].limits[0].burst: unknown field, say 'low' (no refusals up to "
               "this level) and 'high' (every request is refused from it on)"});
+    CHECK(errors_with("  - name: a\n    limits: [{rate: 1r/s, burts: 5}]\n")[0].find("say 'low'") !=
+          std::string::npos);
+    CHECK(errors_with("  - name: a\n    limits: [{rate: 1r/s, requests_per_second: 5}]\n")[0].find(
+              "say an amount per time: 'rate: 100r/s'") != std::string::npos);
+    CHECK(errors_with("  - name: a\n    requestsPerUnit: 5\n")[0].find("put it into a limit") !=
+          std::string::npos);
+    CHECK(errors_with("  - name: a\n    refusal: {stat: 503}\n") ==
+          Lines{"q.yaml:7:15: quotas[0].refusal.stat: unknown field, did you mean 'status'?"});
     CHECK(errors_with("  - name: a\n    rate: 1r/s\n") ==
           Lines{"q.yaml:7:5: quotas[0].rate: unknown field, put it into a limit: 'limits: [{rate: "
                 "100r/s}]'"});

@@ -103,6 +103,9 @@ TEST_CASE("captures of the parent must be the child's") {
     const auto errors = validate(set).listed();
     REQUIRE(errors.size() == 1);
     CHECK(errors[0].message == "{x} is not a capture of this quota");
+    CHECK(errors[0].suggestion.empty());
+    CHECK(validate(std::vector{quota("b/{bucket}/x", {}, "b/{buckt}")}).listed()[0].suggestion ==
+          "did you mean '{bucket}'?");
     CHECK(validate(std::vector{quota("a/{x}", {}), quota("a/{y}/b", {}, "a/{y}")}).count() == 0);
 }
 

@@ -74,6 +74,15 @@ def test_a_route_whose_quota_exists_nowhere_is_shown_in_all_places_until_it_is_t
     wait_until(lambda: told(sidecar, "problem is over: routes[0]", "unknown_quota"), 10, "the log says so")
 
 
+def test_a_route_without_quota_is_found_among_many_quotas(world):
+    """Names are looked at in parts, so the sidecar needs more than one look."""
+    many = [quota(f"q{number:05d}", "100r/s") for number in range(25_000)]
+    sidecar = started(world, many, [{"quota": "q12000x"}, {"quota": "q24999"}])
+    assert "there is no quota 'q12000x'" in seen_alike(sidecar, "unknown_quota")
+    sidecar.write_quotas([*many, quota("q12000x", "1r/s")], generation=2)
+    wait_until(lambda: kinds(sidecar) == ["hidden_route"], 20, "the quota is found")
+
+
 def test_what_is_limited_is_said_at_the_start(world):
     routes = [{"quota": "all"}]
     sidecar = started(world, [quota("all", "100r/s")], routes)

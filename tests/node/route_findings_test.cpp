@@ -151,6 +151,15 @@ TEST_CASE("warnings about requests without a name") {
     CHECK(warnings_of(settings, {}).empty());
 }
 
+TEST_CASE("a condition that was probably meant otherwise is warned of at its place") {
+    config::Settings settings;
+    settings.quotas = {"quotas.yaml"};
+    settings.routing.routes = {charging({"all"}, "/api/:tenant")};
+    CHECK(warnings_of(settings, {"all"}) ==
+          "weir.yaml: warning: routes[0].match.path: a capture is written in braces, and "
+          "everything else is taken as it stands, did you mean '/api/{tenant}'?\n");
+}
+
 TEST_CASE("a star in a quota's name is no catch-all") {
     config::Settings settings;
     settings.quotas = {"quotas.yaml"};
