@@ -24,7 +24,7 @@ struct Part {
 std::size_t count_quotas(const std::vector<config::QuotaSet>& sets) {
     std::size_t count = 0;
     for (const config::QuotaSet& set : sets) {
-        count += set.quotas.size();
+        count += set.size();
     }
     return count;
 }

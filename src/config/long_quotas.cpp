@@ -240,12 +240,14 @@ std::optional<QuotaSet> read_long_set(const std::vector<LongSource>& sources) {
         }
         set->file += ", " + part->file;
     }
+    const std::size_t size = quotas.size();
     auto encoded = set ? quotas.finish() : std::nullopt;
     if (!encoded) {
         return std::nullopt;
     }
     set->encoded_hash = definitions::document_hash(*encoded);
     set->encoded = std::make_shared<const std::vector<std::byte>>(std::move(*encoded));
+    set->encoded_quotas = size;
     return set;
 }
 

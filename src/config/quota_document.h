@@ -25,9 +25,13 @@ struct QuotaSet {
     std::optional<std::uint64_t> generation;
     std::vector<limiter::QuotaDefinition> quotas;
     /// A long set may be handed on in its encoded form, which is made outside of the control
-    /// thread. `quotas` is empty then.
+    /// thread. `quotas` is empty then, and `encoded_quotas` says how many there are.
     std::shared_ptr<const std::vector<std::byte>> encoded{};
     std::uint64_t encoded_hash = 0;
+    std::size_t encoded_quotas = 0;
+
+    /// The number of its quotas, in either form.
+    [[nodiscard]] std::size_t size() const { return quotas.size() + encoded_quotas; }
 };
 
 /// The text of a file that has been read.

@@ -82,7 +82,16 @@ std::vector<std::string> expand_quota_paths(const std::vector<std::string>& path
     for (const std::string& path : paths) {
         std::error_code failure;
         if (fs::is_directory(path, failure)) {
+            const std::size_t errors = diagnostics.error_count();
             const std::vector<std::string> found = files_of(path, diagnostics);
+            if (found.empty() && diagnostics.error_count() == errors) {
+                diagnostics.add({config::Severity::warning,
+                                 path,
+                                 {},
+                                 {},
+                                 "the folder holds no quota document (*.yaml, *.yml or *.json)",
+                                 {}});
+            }
             files.insert(files.end(), found.begin(), found.end());
         } else {
             files.push_back(path);

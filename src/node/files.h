@@ -21,8 +21,8 @@ namespace weir::node {
 [[nodiscard]] std::function<std::size_t(std::span<char>)> read_in_pieces(const std::string& path);
 
 /// The quota files for these paths. A file stands for itself, a directory for its *.yaml, *.yml and
-/// *.json files in the order of their names. Files whose names begin with a dot are left out,
-/// because Kubernetes uses them inside a ConfigMap.
+/// *.json files in the order of their names; a directory without one is a warning. Files whose
+/// names begin with a dot are left out, because Kubernetes uses them inside a ConfigMap.
 [[nodiscard]] std::vector<std::string> expand_quota_paths(const std::vector<std::string>& paths,
                                                           config::Diagnostics& diagnostics);
 

@@ -126,7 +126,7 @@ void encode_long(Loaded& loaded) {
         }
         set.encoded_hash = definitions::document_hash(*encoded);
         set.encoded = std::make_shared<const std::vector<std::byte>>(std::move(*encoded));
-        set.quotas = {};
+        set.encoded_quotas = std::exchange(set.quotas, {}).size();
     }
 }
 

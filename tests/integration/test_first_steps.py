@@ -78,6 +78,21 @@ def test_without_routes_the_warning_names_the_only_root(folder_of_readme):
     assert "--route '/**=shop'" in done.stderr
 
 
+def test_a_folder_without_documents_is_warned_of(tmp_path):
+    done = weir("validate", "--strict", str(tmp_path), folder=tmp_path)
+    assert done.returncode == 1
+    assert f"{tmp_path}: warning: the folder holds no quota document" in done.stderr
+
+
+def test_validate_counts_the_quotas_of_a_long_set(folder_of_readme):
+    names = ", ".join(f"{{name: q{number}}}" for number in range(9000))
+    (folder_of_readme / "long.yaml").write_text(
+        f"apiVersion: weir/v1\nkind: QuotaSet\nname: long\nquotas: [{names}]\n")
+    done = weir("validate", "--upstream", "http://127.0.0.1:3000", "--quotas", "long.yaml",
+                "--route", "/**=q1", folder=folder_of_readme)
+    assert done.returncode == 0 and "valid: 1 quota set(s), 9000 quota(s)" in done.stdout
+
+
 def test_a_route_of_a_flag_is_warned_of_in_its_own_name(folder_of_readme):
     done = weir("validate", "--upstream", "http://127.0.0.1:3000", "--quotas", "limits.yaml",
                 "--route", "/**=shp", folder=folder_of_readme)

@@ -163,6 +163,17 @@ TEST_CASE("a directory stands for its documents in order, a ConfigMap's machiner
     CHECK(expand_quota_paths({folder.path(), "other.txt"}, diagnostics) ==
           std::vector<std::string>{folder.path() + "/a.json", folder.path() + "/b.yaml",
                                    folder.path() + "/c.yml", "other.txt"});
+    CHECK(diagnostics.text().empty());
+}
+
+TEST_CASE("a directory without a document is warned of") {
+    const Folder folder;
+    folder.write("notes.txt", "");
+    config::Diagnostics diagnostics;
+    CHECK(expand_quota_paths({folder.path()}, diagnostics).empty());
+    CHECK(diagnostics.text() ==
+          folder.path() +
+              ": warning: the folder holds no quota document (*.yaml, *.yml or *.json)\n");
 }
 
 TEST_CASE("a fixed weight above low is a warning, not an error") {
@@ -200,6 +211,30 @@ std::string long_set(const std::string& last) {
     return text + last + "]}";
 }
 
+/// How many quotas this JSON has, each of which begins with its name.
+std::size_t count_quotas(const std::string& set) {
+    std::size_t count = 0;
+    for (std::size_t at = set.find("{\"name\""); at != std::string::npos;
+         at = set.find("{\"name\"", at + 1)) {
+        ++count;
+    }
+    return count;
+}
+
+TEST_CASE("sets that are handed on in their encoded form are counted too") {
+    const Folder folder;
+    std::string quotas;
+    for (int i = 0; i < 9000; ++i) {
+        quotas += (i == 0 ? "{name: q" : ", {name: q") + std::to_string(i) + "}";
+    }
+    const std::string file = folder.write("q.yaml", quota_set("a", "[" + quotas + "]"));
+    const Loaded loaded =
+        load({folder.write("weir.yaml", "upstream: a:1\nquotas: [" + file + "]\n"), {}});
+    REQUIRE(loaded.sets.size() == 1);
+    CHECK(loaded.sets[0].encoded != nullptr);
+    CHECK(loaded.sets[0].size() == 9000);
+}
+
 TEST_CASE("long files are read quota by quota, and not parsed again when they have not changed") {
     const Folder folder;
     config::Settings settings;
@@ -208,6 +243,8 @@ TEST_CASE("long files are read quota by quota, and not parsed again when they ha
     REQUIRE(first.good());
     REQUIRE(first.sets.size() == 1);
     CHECK(first.sets[0].encoded != nullptr);
+    CHECK(first.sets[0].quotas.empty());
+    CHECK(first.sets[0].size() == count_quotas(long_set(R"({"name": "last"})")));
     CHECK(load_quotas(settings, first.quotas_hash).quotas_unchanged);
     folder.write("q.json", long_set(R"({"name": "lest"})"));
     const Loaded second = load_quotas(settings, first.quotas_hash);
