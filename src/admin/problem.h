@@ -29,6 +29,7 @@ enum class ProblemKind : std::uint8_t {
     unreadable_gossip,
     set_not_in_force,
     files_differ,
+    file_gone,
     set_too_large,
     reload_failed,
     restart_needed,

@@ -131,6 +131,8 @@ void ProblemReporter::add_files(node::ProblemFacts& facts) {
     const admin::ConfigFigures config = host_.config_figures();
     facts.set_problems = host_.set_problems();
     facts.too_large = host_.sets_too_large();
+    facts.without_file = host_.sets_without_file();
+    facts.empty_folders = host_.empty_folders();
     if (!host_.files_too_large().empty()) {
         facts.too_large["files"] = host_.files_too_large();
     }

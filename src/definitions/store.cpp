@@ -116,26 +116,44 @@ DocumentReport DefinitionStore::offer_document(EncodedDocument document, Instant
     return report;
 }
 
-std::optional<std::uint64_t> DefinitionStore::forget_local_document(std::string_view set,
-                                                                    Instant now) {
+void DefinitionStore::forget_file(std::string_view set, Instant now) {
     while (job_of(set) != nullptr) {  // it may be the one that is being loaded
         work(SIZE_MAX, now);
     }
-    std::optional<std::uint64_t> stays;
     if (const auto fleet = sets_.find({true, std::string(set)}); fleet != sets_.end()) {
         note_file_content(fleet->second, std::nullopt);
-        stays = fleet->second.generation;
+    }
+}
+
+void DefinitionStore::end_local_document(std::string_view set, Instant now) {
+    while (job_of(set) != nullptr) {
+        work(SIZE_MAX, now);
     }
     const auto found = sets_.find({false, std::string(set)});
     if (found == sets_.end()) {
-        return stays;
+        return;
     }
     const Document document = sets_.extract(found).mapped().document;
     WEIR_ASSERT(document != nullptr && document->complete());
     for (std::size_t i = 0; i < document->size(); ++i) {
         update(document->item(i).name, now);
     }
-    return stays;
+}
+
+bool DefinitionStore::share_a_quota(std::string_view one, std::string_view other) const {
+    const auto document_of = [this](std::string_view set) {
+        const auto local = sets_.find({false, std::string(set)});
+        const auto found = local != sets_.end() ? local : sets_.find({true, std::string(set)});
+        return found == sets_.end() ? Document() : found->second.document;
+    };
+    const Document left = document_of(one);
+    const Document right = document_of(other);
+    for (std::size_t i = 0; left && right && i < left->size(); ++i) {
+        if (right->find(left->item(i).name)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 std::vector<SetStatus> DefinitionStore::sets() const {

@@ -90,10 +90,13 @@ class DefinitionStore {
     /// The reports on documents whose loading has ended since the last call, each with the name of
     /// its set.
     [[nodiscard]] std::vector<std::pair<std::string, DocumentReport>> take_reports();
-    /// Notes that the file of this set is gone. A document without generation is removed with it.
-    /// One with a generation belongs to the fleet and stays; its generation is returned. The file
-    /// no longer counts as a conflict.
-    std::optional<std::uint64_t> forget_local_document(std::string_view set, Instant now);
+    /// Notes that the file of this set is gone. What is in force of the set stays, and the file no
+    /// longer counts as a conflict.
+    void forget_file(std::string_view set, Instant now);
+    /// Ends the document of this set that holds for this member alone; nothing if there is none.
+    void end_local_document(std::string_view set, Instant now);
+    /// Whether there is a name of which both of these sets have a quota.
+    [[nodiscard]] bool share_a_quota(std::string_view one, std::string_view other) const;
     [[nodiscard]] std::vector<SetStatus> sets() const;
     /// What the files of this sidecar have. They are noted here by whoever offers them.
     [[nodiscard]] SetFiles& files() { return files_; }

@@ -58,6 +58,7 @@ Host::Host(boost::asio::io_context& control, ConfigSource source, Loaded loaded,
       record_(source_.file.value_or(""), loaded.settings_hash),
       quotas_hash_(loaded.good() ? loaded.quotas_hash : 0),
       settings_hash_(loaded.settings_hash),
+      empty_folders_(std::move(loaded.empty_folders)),
       reloader_(
           control, [this](Reload what) { return job(what); },
           [this](Reload what, const Loaded& again) {
@@ -85,8 +86,12 @@ Result<void> Host::apply_first() {
     if (errors.empty() && first_ == First::done) {
         node_.note_bad_files(false);
     }
-    SetsOutcome outcome = node_.apply_first(std::exchange(first_sets_, {}));
+    const std::vector<config::QuotaSet> sets = std::exchange(first_sets_, {});
+    SetsOutcome outcome = node_.apply_first(sets);
     std::move(outcome.errors.begin(), outcome.errors.end(), std::back_inserter(errors));
+    if (errors.empty() && !empty_folders_.empty()) {
+        use_kept_for_empty_folders(sets);
+    }
     if (errors.empty()) {
         record_.start(net::unix_time());
         return {};
@@ -172,6 +177,7 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
         reading_settings_ = false;
         quotas_hold_settings_up_ = loaded.settings_good && !loaded.good();
     }
+    empty_folders_ = loaded.empty_folders;
     if (loaded.quotas_unchanged) {
         return;
     }
@@ -282,6 +288,13 @@ void Host::take_over_settings(const Loaded& loaded) {
     quota_watch_.watch(settings_.quotas);
     record_.settings_taken_over(loaded.settings_hash);
     settings_hash_ = loaded.settings_hash;
+}
+
+/// A folder that held a file before the restart holds none now. What was in force stays so, as it
+/// does when a file goes while the sidecar runs.
+void Host::use_kept_for_empty_folders(const std::vector<config::QuotaSet>& sets) {
+    node_.apply_kept(room_left_ ? room_left_() : std::nullopt);
+    listener_.sets_applied(node_.apply(sets, false));
 }
 
 /// The quotas of the files are not in force at the start.

@@ -57,6 +57,21 @@ bool have_room(const std::vector<std::string>& files, std::optional<std::uint64_
     return false;
 }
 
+/// Those of the paths that are folders in which none of the files is.
+std::vector<std::string> empty_folders(const std::vector<std::string>& paths,
+                                       const std::vector<std::string>& files) {
+    std::vector<std::string> empty;
+    std::copy_if(paths.begin(), paths.end(), std::back_inserter(empty), [&](const auto& path) {
+        std::error_code failure;
+        return std::filesystem::is_directory(path, failure) &&
+               std::none_of(files.begin(), files.end(), [&](const std::string& file) {
+                   return std::filesystem::path(file).parent_path() ==
+                          (std::filesystem::path(path) / "x").parent_path();
+               });
+    });
+    return empty;
+}
+
 /// The quota files that these settings name, if there is room to read them.
 std::vector<std::string> find_quota_files(const config::Settings& settings,
                                           std::optional<std::uint64_t> room, Stamps& stamps,
@@ -65,6 +80,7 @@ std::vector<std::string> find_quota_files(const config::Settings& settings,
     stamps.note(settings.quotas);
     loaded.quota_files = expand_quota_paths(settings.quotas, loaded.diagnostics);
     loaded.unreadable = loaded.diagnostics.error_count() != errors_before;
+    loaded.empty_folders = empty_folders(settings.quotas, loaded.quota_files);
     return have_room(loaded.quota_files, room, loaded) ? loaded.quota_files
                                                        : std::vector<std::string>();
 }

@@ -43,6 +43,7 @@ struct Loaded {
     config::Settings settings;
     std::vector<config::QuotaSet> sets;
     std::vector<std::string> quota_files;
+    std::vector<std::string> empty_folders;  ///< named for quotas, without a document
     config::Diagnostics diagnostics;
     /// Hashes of the settings' text and overrides, and of the quota files. An equal hash means that
     /// nothing has changed.

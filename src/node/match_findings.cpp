@@ -14,17 +14,14 @@ namespace {
 
 /// The IANA registry of HTTP methods, and those of caches and of UPnP that are in wide use.
 constexpr std::array<std::string_view, 43> kKnownMethods = {
-    "GET",       "HEAD",        "POST",       "PUT",
-    "DELETE",    "CONNECT",     "OPTIONS",    "TRACE",
-    "PATCH",     "ACL",         "BIND",       "BASELINE-CONTROL",
-    "CHECKIN",   "CHECKOUT",    "COPY",       "LABEL",
-    "LINK",      "LOCK",        "MERGE",      "MKACTIVITY",
-    "MKCALENDAR", "MKCOL",      "MKREDIRECTREF", "MKWORKSPACE",
-    "MOVE",      "ORDERPATCH",  "PRI",        "PROPFIND",
-    "PROPPATCH", "REBIND",      "REPORT",     "SEARCH",
-    "UNBIND",    "UNCHECKOUT",  "UNLINK",     "UNLOCK",
-    "UPDATE",    "QUERY",       "PURGE",      "M-SEARCH",
-    "NOTIFY",    "SUBSCRIBE",   "UNSUBSCRIBE"};
+    "GET",        "HEAD",       "POST",       "PUT",        "DELETE",        "CONNECT",
+    "OPTIONS",    "TRACE",      "PATCH",      "ACL",        "BIND",          "BASELINE-CONTROL",
+    "CHECKIN",    "CHECKOUT",   "COPY",       "LABEL",      "LINK",          "LOCK",
+    "MERGE",      "MKACTIVITY", "MKCALENDAR", "MKCOL",      "MKREDIRECTREF", "MKWORKSPACE",
+    "MOVE",       "ORDERPATCH", "PRI",        "PROPFIND",   "PROPPATCH",     "REBIND",
+    "REPORT",     "SEARCH",     "UNBIND",     "UNCHECKOUT", "UNLINK",        "UNLOCK",
+    "UPDATE",     "QUERY",      "PURGE",      "M-SEARCH",   "NOTIFY",        "SUBSCRIBE",
+    "UNSUBSCRIBE"};
 
 /// What stands in regular expressions and hardly in a path. The last one is looked for at the end.
 constexpr std::array<std::string_view, 9> kOfRegularExpressions = {
@@ -39,9 +36,9 @@ std::string upper(std::string_view text) {
 }
 
 /// The method that was probably meant; empty if `method` is known or nothing near is.
-std::string_view meant_by(std::string_view method) {
-    const bool known = std::find(kKnownMethods.begin(), kKnownMethods.end(), method) !=
-                       kKnownMethods.end();
+std::string_view known_method_meant_by(std::string_view method) {
+    const bool known =
+        std::find(kKnownMethods.begin(), kKnownMethods.end(), method) != kKnownMethods.end();
     return known ? std::string_view() : closest(upper(method), kKnownMethods);
 }
 
@@ -49,12 +46,11 @@ bool is_regular_expression(std::string_view path) {
     if (path.ends_with('$')) {
         return true;
     }
-    return std::any_of(kOfRegularExpressions.begin(), kOfRegularExpressions.end(),
-                       [path](std::string_view mark) {
-                           return mark == kOfRegularExpressions.back()
-                                      ? path.ends_with(mark)
-                                      : path.find(mark) != std::string_view::npos;
-                       });
+    return std::any_of(
+        kOfRegularExpressions.begin(), kOfRegularExpressions.end(), [path](std::string_view mark) {
+            return mark == kOfRegularExpressions.back() ? path.ends_with(mark)
+                                                        : path.find(mark) != std::string_view::npos;
+        });
 }
 
 /// The name of the parameter that a segment is in another program's notation: ":tenant", "<tenant>"
@@ -94,7 +90,7 @@ std::vector<MatchFinding> odd_conditions(const std::vector<routing::RouteSetting
     for (std::size_t i = 0; i < routes.size(); ++i) {
         const routing::MatchSettings& match = routes[i].match;
         for (std::size_t at = 0; at < match.methods.size(); ++at) {
-            const std::string_view meant = meant_by(match.methods[at]);
+            const std::string_view meant = known_method_meant_by(match.methods[at]);
             if (!meant.empty()) {
                 found.push_back({route_place(i) + ".match.methods[" + std::to_string(at) + "]",
                                  "'" + match.methods[at] + "' is no method that HTTP knows",

@@ -15,9 +15,10 @@ namespace weir::node {
 
 /// A condition that was probably meant otherwise.
 struct MatchFinding {
-    std::string place;       ///< of the condition in the settings, such as "routes[2].match.path"
-    std::string what;        ///< what is odd, as part of a sentence
-    std::string suggestion;  ///< the text that was probably meant, or a sentence that says what to do
+    std::string place;  ///< of the condition in the settings, such as "routes[2].match.path"
+    std::string what;   ///< what is odd, as part of a sentence
+    std::string
+        suggestion;  ///< the text that was probably meant, or a sentence that says what to do
     friend bool operator==(const MatchFinding&, const MatchFinding&) = default;
 };
 

@@ -66,6 +66,10 @@ class Node {
     [[nodiscard]] const std::map<std::string, std::string>& set_problems() const {
         return sets_.problems();
     }
+    /// By set, what is told of those that stay in force although their file is gone.
+    [[nodiscard]] const std::map<std::string, std::string>& sets_without_file() const {
+        return sets_.without_file();
+    }
     /// By set, why one was refused that does not fit into the memory.
     [[nodiscard]] const std::map<std::string, std::string>& sets_too_large() const {
         return sets_.too_large();

@@ -220,6 +220,13 @@ void ProblemWatch::add_files(const ProblemFacts& facts) {
     for (const auto& [set, who] : facts.files_differ) {
         add(ProblemKind::files_differ, set, who);
     }
+    for (const auto& [set, how] : facts.without_file) {
+        add(ProblemKind::file_gone, set, how);
+    }
+    for (const std::string& folder : facts.empty_folders) {
+        add(ProblemKind::file_gone, folder,
+            "the folder " + folder + ", which the settings name for quotas, holds no document");
+    }
     for (const auto& [set, why] : facts.too_large) {
         add(ProblemKind::set_too_large, set, why);
     }

@@ -47,6 +47,8 @@ struct ProblemFacts {
     std::map<std::string, std::string> set_problems = {};  ///< by set: why it is not in force
     std::map<std::string, std::string> files_differ = {};  ///< by set: who has what
     std::map<std::string, std::string> too_large = {};     ///< by set: why it was refused
+    std::map<std::string, std::string> without_file = {};  ///< by set: how it stays in force
+    std::vector<std::string> empty_folders = {};           ///< named for quotas
     std::vector<std::string> reload_errors = {};
     std::vector<std::string> after_restart = {};  ///< keys
 

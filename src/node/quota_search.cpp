@@ -84,8 +84,8 @@ std::vector<RouteFinding> QuotaSearch::findings_of_route(
     for (const ListOfRoute& list : lists) {
         names.insert(names.end(), list.names.begin(), list.names.end());
     }
-    const bool any_found = std::any_of(lists.begin(), lists.end(),
-                                       [](const ListOfRoute& list) { return list.found; });
+    const bool any_found =
+        std::any_of(lists.begin(), lists.end(), [](const ListOfRoute& list) { return list.found; });
     if (!names.empty() && !any_found) {
         return {{lists.front().route,
                  "there is no quota " + quoted_names(names) +

@@ -1,6 +1,7 @@
 #include "node/quota_sets.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "definitions/codec.h"
@@ -17,6 +18,17 @@ bool in_force(const std::string& set, const definitions::SetFile& file,
         return one.set == set && one.content_hash == file.content && one.generation &&
                definitions::is_automatic(*one.generation);
     });
+}
+
+/// The set as it is in force with quotas; nothing if it is not.
+std::optional<definitions::SetStatus> find_in_force(const std::string& set,
+                                                    const definitions::DefinitionStore& store) {
+    for (const definitions::SetStatus& one : store.sets()) {
+        if (one.set == set && one.quotas > 0) {
+            return one;
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace
@@ -106,8 +118,10 @@ SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
     std::map<std::string, std::string> files;
     generations_.clear();
     older_since_.clear();
+    files_are_new_ = true;
     for (const config::QuotaSet& set : sets) {
         files[set.name] = set.file;
+        without_file_.erase(set.name);
         if (set.generation) {
             generations_[set.name] = *set.generation;
         }
@@ -132,22 +146,49 @@ SetsOutcome QuotaSets::apply(const std::vector<config::QuotaSet>& sets,
 void QuotaSets::forget(const std::string& name, const std::string& file,
                        definitions::DefinitionStore& store, Instant now, SetsOutcome& outcome) {
     store.files().erase(name);
-    const auto stays = store.forget_local_document(name, now);
+    store.forget_file(name, now);
     problems_.erase(name);
     too_large_.erase(name);
     mixed_since_.erase(name);
     mixed_problems_.erase(name);
+    const std::optional<definitions::SetStatus> stays = find_in_force(name, store);
     if (!stays) {
         return;
     }
-    const std::string gone = file + ": the set " + name + " is in no file here any more; ";
-    outcome.gone.push_back(
-        gone + (definitions::is_automatic(*stays)
-                    ? "it stays in force in the fleet (a file of the set without quotas takes them "
-                      "away)"
-                    : "generation " + std::to_string(*stays) +
-                          " stays in force in the fleet until a newer one comes (one without "
-                          "quotas takes them away)"));
+    std::string message = file + ": the set " + name + " is in no file here any more; ";
+    if (!stays->generation || definitions::is_automatic(*stays->generation)) {
+        message += stays->generation ? "it stays in force in the fleet" : "it stays in force here";
+        message += " (a file of the set without quotas takes them away)";
+    } else {
+        message += "generation " + std::to_string(*stays->generation) +
+                   " stays in force in the fleet until a newer one comes (one without quotas takes "
+                   "them away)";
+    }
+    outcome.gone.push_back(message);
+    without_file_[name] = std::move(message);
+}
+
+/// Ends without a word what a person has renamed, or has moved to another set: without a fleet, a
+/// set whose file is gone and a quota of which a file has in another set.
+void QuotaSets::note_without_file(definitions::DefinitionStore& store, Instant now) {
+    if (without_file_.empty() || store.loading()) {
+        return;
+    }
+    const bool may_be_renamed = std::exchange(files_are_new_, false) && !of_fleet_;
+    std::erase_if(without_file_, [&](const auto& one) {
+        const std::optional<definitions::SetStatus> stays = find_in_force(one.first, store);
+        if (!stays) {
+            return true;
+        }
+        const bool renamed = may_be_renamed && !stays->generation &&
+                             std::any_of(files_.begin(), files_.end(), [&](const auto& file) {
+                                 return store.share_a_quota(one.first, file.first);
+                             });
+        if (renamed) {
+            store.end_local_document(one.first, now);
+        }
+        return renamed;
+    });
 }
 
 KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documents,
@@ -244,6 +285,7 @@ void QuotaSets::note_mixed(const definitions::SetStatus& set,
 SetsOutcome QuotaSets::poll(definitions::DefinitionStore& store, Instant now) {
     SetsOutcome outcome;
     note_old_files(store, now, outcome);
+    note_without_file(store, now);
     for (const auto& [set, report] : store.take_reports()) {
         // Of documents from peers only errors are reported.
         const bool own = files_.contains(set);

@@ -1,7 +1,7 @@
 #pragma once
 // Gives the quota documents of this member's own files to the store of definitions. It remembers
-// which sets came from files, so that a set whose file is gone is forgotten. For the control
-// thread.
+// which sets came from files: a set whose file is gone stays in force, and that is told. For the
+// control thread.
 
 #include <cstdint>
 #include <map>
@@ -76,6 +76,10 @@ class QuotaSets {
     /// The reasons for all sets whose file here is not in force.
     [[nodiscard]] const std::map<std::string, std::string>& problems() const { return problems_; }
 
+    /// Messages for all sets that stay in force although their file here is gone.
+    [[nodiscard]] const std::map<std::string, std::string>& without_file() const {
+        return without_file_;
+    }
     /// The reasons for all sets, also those of peers, that were refused because there is no memory
     /// for them.
     [[nodiscard]] const std::map<std::string, std::string>& too_large() const { return too_large_; }
@@ -87,6 +91,7 @@ class QuotaSets {
                                                    bool at_once, bool by_hand) const;
     void forget(const std::string& name, const std::string& file,
                 definitions::DefinitionStore& store, Instant now, SetsOutcome& outcome);
+    void note_without_file(definitions::DefinitionStore& store, Instant now);
     void note_mixed(const definitions::SetStatus& set, const definitions::DefinitionStore& store,
                     Instant now);
     void note_old_files(const definitions::DefinitionStore& store, Instant now,
@@ -102,6 +107,8 @@ class QuotaSets {
     /// round: since when.
     std::map<std::string, Instant> mixed_since_;
     std::set<std::string> mixed_problems_;  ///< sets for which that is what problems_ says
+    std::map<std::string, std::string> without_file_;
+    bool files_are_new_ = false;  ///< not yet compared with the sets of without_file_
     std::map<std::string, std::string> problems_;
     std::map<std::string, std::string> too_large_;
     std::set<std::string> in_conflict_;

@@ -286,7 +286,7 @@ TEST_CASE("a conflict of the file ends when the file is put right, or is gone") 
     CHECK(store.conflict_changes() == 2);
 
     store.apply_document(wrong, kStart);
-    CHECK(store.forget_local_document("set", kStart) == 7U);
+    store.forget_file("set", kStart);
     CHECK_FALSE(store.sets()[0].conflict);
     CHECK(store.find("a", kStart)->definition->limits[0].amount == 1);  // the fleet's stays
 

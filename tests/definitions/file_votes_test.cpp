@@ -273,7 +273,7 @@ TEST_CASE("a set is taken away by a document without quotas, not by a missing fi
     settle(fleet, 1);
     for (auto& [number, member] : fleet.members) {
         member->store.files().erase(kVotedSet);
-        static_cast<void>(member->store.forget_local_document(kVotedSet, fleet.now));
+        member->store.forget_file(kVotedSet, fleet.now);
     }
     fleet.run(1min);
     CHECK(fleet.all(1));

@@ -70,17 +70,32 @@ TEST_CASE("a file that says what most of the fleet has is taken, whatever was in
     CHECK_FALSE(store.sets()[0].conflict);
 }
 
-TEST_CASE("a document without generation is local, wins, and goes with its file") {
+TEST_CASE(
+    "a document without generation is local, wins, and stays without its file until its end") {
     DefinitionStore store(1);
     store.apply_document(document(7, 100), kStart);
     FileDocument local = document(std::nullopt, 5);
     CHECK(store.apply_document(local, kStart).outcome == DocumentOutcome::applied);
     CHECK(amount_of(store, "s3/{bucket}") == 5);
     CHECK(store.find("s3", kStart)->source == "file storage");
-    store.forget_local_document("storage", kStart);
+    store.forget_file("storage", kStart);
+    CHECK(amount_of(store, "s3/{bucket}") == 5);
+    store.end_local_document("storage", kStart);
     CHECK(amount_of(store, "s3/{bucket}") == 100);
-    store.forget_local_document("storage", kStart);  // the fleet's document stays
+    store.end_local_document("storage", kStart);  // the fleet's document stays
     CHECK(amount_of(store, "s3/{bucket}") == 100);
+}
+
+TEST_CASE("sets share a quota when both define its name") {
+    DefinitionStore store(1);
+    store.apply_document(
+        {"a", std::nullopt, {quota("x", std::nullopt, 1), quota("y", std::nullopt, 1)}}, kStart);
+    store.apply_document({"b", 3, {quota("y", std::nullopt, 2)}}, kStart);
+    store.apply_document({"c", std::nullopt, {quota("z", std::nullopt, 2)}}, kStart);
+    CHECK(store.share_a_quota("a", "b"));
+    CHECK(store.share_a_quota("b", "a"));
+    CHECK_FALSE(store.share_a_quota("a", "c"));
+    CHECK_FALSE(store.share_a_quota("a", "nowhere"));
 }
 
 TEST_CASE("a bad document is refused whole, with every error") {

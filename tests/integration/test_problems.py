@@ -68,7 +68,7 @@ def test_a_route_whose_quota_exists_nowhere_is_shown_in_all_places_until_it_is_t
     assert http.get(sidecar.status, "/readyz").status == 200
     labels = [have["kind"] for name, have, _ in sidecar.metrics() if name == "weir_problems"]
     assert labels == sorted(set(labels), key=labels.index)
-    assert set(labels) == set(sidecar.api("/v1/problems")["counts"]) and len(labels) == 16
+    assert set(labels) == set(sidecar.api("/v1/problems")["counts"]) and len(labels) == 17
     sidecar.write_quotas([quota("all", "100r/s"), quota("al", "1r/s")], generation=2)
     wait_kind(sidecar, "unknown_quota", 0)
     wait_until(lambda: told(sidecar, "problem is over: routes[0]", "unknown_quota"), 10, "the log says so")
@@ -147,6 +147,57 @@ def test_files_that_are_not_in_force(world):
     assert "what was in force stays" in seen_alike(sidecar, "reload_failed")
     sidecar.write_quotas([quota("all", "100r/s")], generation=6)
     wait_until(lambda: kinds(sidecar) == [], 20, "all is well")
+
+
+FEW = quota("all", {"rate": "5r/h", "low": "5r", "high": "5r"})
+
+
+def in_a_folder(sidecar, generation):
+    """The settings name a folder with one quota file, and so stay good when it is gone."""
+    folder = sidecar.folder / "quotas"
+    folder.mkdir()
+    sidecar.settings["quotas"] = [str(folder)]
+    sidecar.quota_file = folder / "quotas.yaml"
+    sidecar.write_quotas([FEW], generation)
+    return folder
+
+
+@pytest.mark.parametrize("peers, generation", [(0, "auto"), (0, 1), (1, "auto"), (1, 1)],
+                         ids=["alone", "alone-numbered", "fleet", "fleet-numbered"])
+def test_a_quota_file_that_is_gone_takes_no_limit_away(world, peers, generation):
+    sidecar, *others = world.fleet(1 + peers, [FEW], routes=[{"quota": "all"}], start=False)
+    folder = in_a_folder(sidecar, generation)
+    sidecar.cluster = sidecar.cluster if others else None
+    for follower in others:
+        follower.settings["quotas"] = []
+    for one in (sidecar, *others):
+        one.start()
+    sidecar.quota_file.unlink()
+    wait_kind(sidecar, "file_gone", 2)
+    gone = {subject: one["problem"] for (kind, subject), one in listed(sidecar).items() if kind == "file_gone"}
+    assert "the set test is in no file here any more" in gone["test"]
+    assert "holds no document" in gone[str(folder)]
+    assert [one["name"] for one in sidecar.api("/v1/quotas")["quotas"]] == ["all"]
+    statuses = [http.get(sidecar.address, "/").status for _ in range(20)]
+    assert 1 <= statuses.count(200) <= 6 and statuses.count(429) >= 14
+    for follower in others:
+        assert "file_gone" not in kinds(follower)
+    sidecar.write_quotas([], generation if generation == "auto" else 2)
+    wait_until(lambda: kinds(sidecar) == ["no_quotas"], 60, "a file without quotas ends the set")
+
+
+def test_a_quota_file_that_is_gone_at_a_restart_takes_no_limit_away(world):
+    sidecar = world.fleet(1, [FEW], routes=[{"quota": "all"}], start=False)[0]
+    sidecar.cluster = None
+    in_a_folder(sidecar, "auto")
+    sidecar.settings["snapshot"] = {"file": str(sidecar.folder / "kept")}
+    sidecar.start()
+    wait_until(lambda: (sidecar.folder / "kept.quotas").exists(), 20, "the documents are kept")
+    sidecar.stop()
+    sidecar.quota_file.unlink()
+    sidecar.start()
+    wait_kind(sidecar, "file_gone", 2)
+    assert [one["name"] for one in sidecar.api("/v1/quotas")["quotas"]] == ["all"]
 
 
 def test_settings_on_disk_that_are_not_in_force(world):

@@ -55,6 +55,7 @@ void change_every_fact(ProblemFacts& facts) {
     facts.unreadable = {{"10.0.0.2:7946", "of another cluster.name"}};
     facts.set_problems = {{"a", "q.yaml: older"}};
     facts.files_differ = {{"c", "the files of c differ"}};
+    facts.without_file = {{"d", "d.yaml: the set d is in no file"}};
     facts.too_large = {{"b", "no room"}};
     facts.reload_errors = {"q.yaml:1:1: wrong"};
     facts.after_restart = {"listen"};
@@ -274,6 +275,21 @@ TEST_CASE("a list that limits nothing is a problem of its own and no route witho
     static_cast<void>(world.look());
     CHECK(world.text() == "routes[0].quotas[1]: is wrong");
     CHECK(world.count(ProblemKind::unknown_quota) == 1);
+}
+
+TEST_CASE("a set without its file and an empty folder are told after some seconds") {
+    WatchedProblems world;
+    world.facts.without_file = {{"shop", "q.yaml: the set shop is in no file here any more"}};
+    static_cast<void>(world.look());
+    CHECK(world.count(ProblemKind::file_gone) == 0);
+    static_cast<void>(world.look(std::chrono::seconds(5)));
+    CHECK(world.text() == "q.yaml: the set shop is in no file here any more");
+    world.facts.without_file.clear();
+    world.facts.empty_folders = {"/etc/quotas"};
+    static_cast<void>(world.look());
+    static_cast<void>(world.look(std::chrono::seconds(5)));
+    CHECK(world.text() ==
+          "the folder /etc/quotas, which the settings name for quotas, holds no document");
 }
 
 TEST_CASE("what is said of a set is not listed a second time") {

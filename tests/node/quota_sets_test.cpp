@@ -20,7 +20,7 @@ config::QuotaSet set_of(const std::string& name, std::optional<std::uint64_t> ge
 
 }  // namespace
 
-TEST_CASE("sets of files come into force; a local one goes with its file") {
+TEST_CASE("sets of files come into force, and none goes with its file") {
     definitions::DefinitionStore store(1);
     QuotaSets sets(false);
     const auto local = set_of("local", std::nullopt, "a");
@@ -28,8 +28,7 @@ TEST_CASE("sets of files come into force; a local one goes with its file") {
     CHECK(sets.apply({local, shared}, store, kNow, true).errors.empty());
     CHECK(definitions::test::in_force(store, Instant{}).size() == 2);
     CHECK(sets.apply({}, store, kNow, true).errors.empty());
-    REQUIRE(definitions::test::in_force(store, Instant{}).size() == 1);
-    CHECK(definitions::test::in_force(store, Instant{}).front().name == "b");
+    CHECK(definitions::test::in_force(store, Instant{}).size() == 2);
 }
 
 TEST_CASE("only the documents that were kept and are used count as used") {
@@ -151,9 +150,44 @@ TEST_CASE("a set of the fleet whose file is deleted stays, without conflict, and
     CHECK_FALSE(store.sets().front().conflict);
     CHECK(definitions::test::in_force(store, Instant{}).size() == 1);
     CHECK(sets.apply({}, store, kNow, true).gone.empty());
-    // A local one goes.
+    REQUIRE(sets.without_file().contains("shared"));
+    CHECK(sets.without_file().at("shared") == outcome.gone.front());
+    // It is over when the file is back.
+    CHECK(sets.apply({set_of("shared", 3, "b")}, store, kNow, true).gone.empty());
+    CHECK(sets.without_file().empty());
+}
+
+TEST_CASE("without a fleet a set stays without its file until a file ends or renames it") {
+    definitions::DefinitionStore store(1);
+    QuotaSets sets(false);
     CHECK(sets.apply({set_of("local", std::nullopt, "a")}, store, kNow, true).gone.empty());
-    CHECK(sets.apply({}, store, kNow, true).gone.empty());
+    const SetsOutcome outcome = sets.apply({}, store, kNow, true);
+    REQUIRE(outcome.gone.size() == 1);
+    CHECK(outcome.gone.front().find("it stays in force here") != std::string::npos);
+    static_cast<void>(sets.poll(store, kNow));
+    CHECK(sets.without_file().contains("local"));
+    CHECK(definitions::test::in_force(store, kNow).size() == 1);
+    SUBCASE("a file without quotas ends it") {
+        config::QuotaSet none = set_of("local", std::nullopt, "a");
+        none.quotas.clear();
+        CHECK(sets.apply({none}, store, kNow, true).gone.empty());
+        CHECK(definitions::test::in_force(store, kNow).empty());
+        CHECK(sets.apply({}, store, kNow, true).gone.empty());
+        CHECK(sets.without_file().empty());
+    }
+    SUBCASE("another set with one of its quotas ends it") {
+        CHECK(sets.apply({set_of("other", std::nullopt, "a")}, store, kNow, true).gone.empty());
+        static_cast<void>(sets.poll(store, kNow));
+        CHECK(sets.without_file().empty());
+        REQUIRE(store.sets().size() == 1);
+        CHECK(store.sets()[0].set == "other");
+    }
+    SUBCASE("another set with other quotas stands beside it") {
+        CHECK(sets.apply({set_of("other", std::nullopt, "b")}, store, kNow, true).gone.empty());
+        static_cast<void>(sets.poll(store, kNow));
+        CHECK(sets.without_file().contains("local"));
+        CHECK(definitions::test::in_force(store, kNow).size() == 2);
+    }
 }
 
 TEST_CASE("a set without a generation is the fleet's: first at once, then by the majority") {
