@@ -57,6 +57,11 @@ void AuditLog::note(AuditKind kind, std::string_view message, LogFields fields, 
     write_(message, fields);
 }
 
+void AuditLog::leave_out(AuditKind kind, std::uint64_t changes, Instant now) {
+    begin_second(kind, now);
+    seconds_.at(static_cast<std::size_t>(kind)).left_out += changes;
+}
+
 void AuditLog::flush(Instant now) {
     for (std::size_t kind = 0; kind < seconds_.size(); ++kind) {
         if (seconds_.at(kind).left_out > 0) {
@@ -66,9 +71,21 @@ void AuditLog::flush(Instant now) {
 }
 
 void FleetAudit::look(const std::vector<engine::PeerReport>& peers,
-                      const std::vector<definitions::SetStatus>& sets, Instant now) {
+                      const std::vector<definitions::SetStatus>& sets,
+                      const definitions::ExpiredOverrides& expired, Instant now) {
     look_at_peers(peers, now);
     look_at_sets(sets, now);
+    tell_expired(expired, now);
+}
+
+void FleetAudit::tell_expired(const definitions::ExpiredOverrides& expired, Instant now) {
+    for (const definitions::ExpiredOverride& one : expired.listed) {
+        log_.note(AuditKind::quota, "an override of the API expired",
+                  {{"quota", one.quota}, {"who", one.who}, {"why", one.why}}, now);
+    }
+    if (expired.more > 0) {
+        log_.leave_out(AuditKind::quota, expired.more, now);
+    }
 }
 
 void FleetAudit::look_at_peers(const std::vector<engine::PeerReport>& peers, Instant now) {

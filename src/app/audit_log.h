@@ -35,6 +35,8 @@ class AuditLog {
 
     /// Writes a line, which gets the kind as its field `audit`.
     void note(AuditKind kind, std::string_view message, LogFields fields, Instant now);
+    /// Counts further changes, for which there is no line.
+    void leave_out(AuditKind kind, std::uint64_t changes, Instant now);
     /// Writes how many lines of earlier seconds were left out.
     void flush(Instant now);
 
@@ -50,13 +52,15 @@ class AuditLog {
     std::array<Second, static_cast<std::size_t>(AuditKind::count)> seconds_{};
 };
 
-/// Finds out from one look to the next which peers and quota sets have changed.
+/// Finds out from one look to the next which peers and quota sets have changed, and writes which
+/// overrides have expired.
 class FleetAudit {
   public:
     explicit FleetAudit(AuditLog& log) : log_(log) {}
 
     void look(const std::vector<engine::PeerReport>& peers,
-              const std::vector<definitions::SetStatus>& sets, Instant now);
+              const std::vector<definitions::SetStatus>& sets,
+              const definitions::ExpiredOverrides& expired, Instant now);
 
   private:
     struct Peer {
@@ -66,6 +70,7 @@ class FleetAudit {
     };
     using Sets = std::map<std::string, std::pair<std::optional<std::uint64_t>, std::uint64_t>>;
     void look_at_peers(const std::vector<engine::PeerReport>& peers, Instant now);
+    void tell_expired(const definitions::ExpiredOverrides& expired, Instant now);
     void look_at_sets(const std::vector<definitions::SetStatus>& sets, Instant now);
 
     AuditLog& log_;

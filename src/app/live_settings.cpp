@@ -63,7 +63,9 @@ void LiveSettings::take_over(const config::Settings& settings) {
         log_.info("the log's level was changed by the settings",
                   {{"audit", "log_level"},
                    {"level", std::string(to_string(settings_.log.level))},
-                   {"before", std::string(to_string(before))}});
+                   {"before", std::string(to_string(before))},
+                   {"who", "the settings' file"},
+                   {"why", "log.level was changed"}});
         log_.set_level(settings_.log.level);
     }
     if (auto router = compile(settings_)) {

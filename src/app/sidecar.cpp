@@ -184,7 +184,7 @@ void Sidecar::on_signal(int number) {
         log_.warning("ending at once: told so a second time", {});
         std::_Exit(1);
     }
-    stop();
+    stop(number == SIGTERM ? "SIGTERM" : "SIGINT");
 }
 
 /// Makes the next signal end the process, because from here on the control thread may wait for a
@@ -221,10 +221,11 @@ void Sidecar::drain(const admin::Caller& by) {
     proxy_->drain();
 }
 
-void Sidecar::stop() {
+void Sidecar::stop(std::string_view signal) {
     stopping_ = true;
     host_.stop_reloading();
-    drain({.who = {}, .why = "told to end by a signal"});
+    // The system does not say who sent it.
+    drain({.who = "signal " + std::string(signal), .why = "told to end"});
     log_.info("finishing what is in flight", {});
     proxy_->stop([this] { boost::asio::post(control_, [this] { finish(); }); });
 }

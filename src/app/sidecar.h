@@ -61,7 +61,7 @@ class Sidecar final : private node::HostListener {
     void drain(const admin::Caller& by);
     [[nodiscard]] bool set_log_level(std::string_view word, const admin::Caller& by);
     void look_at_fleet();
-    void stop();
+    void stop(std::string_view signal);
     void finish();
     static void end_at_next_signal();
 

@@ -29,9 +29,11 @@ void Sidecar::keys_changed() {
     for (const std::uint32_t key : host_.cluster().engine().key_ids()) {
         accepted.push_back(admin::key_text(key));
     }
-    log_.info(
-        "gossip keys changed, the first one seals",
-        {{"audit", "keys"}, {"keys", joined(accepted, ",")}, {"why", "the key file was changed"}});
+    log_.info("gossip keys changed, the first one seals",
+              {{"audit", "keys"},
+               {"keys", joined(accepted, ",")},
+               {"who", "file " + host_.settings().cluster->key_file},
+               {"why", "the key file was changed"}});
 }
 
 void Sidecar::first_quotas_failed(const std::vector<std::string>& errors) {
@@ -122,8 +124,9 @@ bool Sidecar::set_log_level(std::string_view word, const admin::Caller& by) {
 
 void Sidecar::look_at_fleet() {
     const Instant now = net::now();
-    const engine::Engine& engine = host_.cluster().engine();
-    fleet_audit_.look(engine.peers(now), host_.cluster().engine().definitions().sets(), now);
+    engine::Engine& engine = host_.cluster().engine();
+    definitions::DefinitionStore& store = engine.definitions();
+    fleet_audit_.look(engine.peers(now), store.sets(), store.take_expired(), now);
     audit_.flush(now);
     audit_timer_.expires_after(std::chrono::seconds(1));
     audit_timer_.async_wait([this](const boost::system::error_code& failure) {

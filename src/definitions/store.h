@@ -64,6 +64,8 @@ class DefinitionStore {
     static constexpr std::size_t kMaximumRefused = 10'000;
     /// How many edits are kept for take_overtaken().
     static constexpr std::size_t kMaximumOvertaken = 64;
+    /// How many expired overrides are kept for take_expired().
+    static constexpr std::size_t kMaximumExpired = 64;
 
     /// `writer` distinguishes the changes of this process from those of others: it must be a random
     /// number that was never used before.
@@ -160,6 +162,8 @@ class DefinitionStore {
     /// Ends expired overrides, drops old tombstones, and goes on installing documents. To be called
     /// at every tick of the engine.
     void tick(Instant now);
+    /// The overrides that have expired since the last call.
+    [[nodiscard]] ExpiredOverrides take_expired() { return std::exchange(expired_, {}); }
     /// A hash over everything in force, for weir_config_info and for comparing peers.
     [[nodiscard]] std::uint64_t content_hash() const { return tree_.content_hash(); }
     [[nodiscard]] const DefinitionStoreCounters& counters() const { return counters_; }
@@ -262,6 +266,7 @@ class DefinitionStore {
     [[nodiscard]] std::optional<limiter::QuotaDefinition> desired(std::string_view name,
                                                                   std::uint64_t* hash) const;
     void update(std::string_view name, Instant now);
+    void note_expired(const std::string& name);
     void put_encoded(std::string_view name, std::string_view value, bool sound);
     /// A change before it is made, with the definition that its name would have afterwards.
     struct Planned {
@@ -300,6 +305,7 @@ class DefinitionStore {
     std::set<std::string, std::less<>> hidden_;                // by overrides of kind absent
     std::map<std::string, std::string, std::less<>> refused_;  // by the limiter: name, reason
     std::vector<std::string> refused_lately_;
+    ExpiredOverrides expired_;
     DefinitionHistory history_;
     std::vector<DefinitionEntry> edited_;
     std::vector<DefinitionEntry> overtaken_;

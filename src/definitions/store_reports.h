@@ -74,6 +74,17 @@ struct Edit {
     /// get.
     bool dry_run = false;
 };
+/// An override of the API that ended with its lifetime.
+struct ExpiredOverride {
+    std::string quota;
+    std::string who;  ///< made it
+    std::string why;
+};
+struct ExpiredOverrides {
+    std::vector<ExpiredOverride> listed;  ///< at most DefinitionStore::kMaximumExpired
+    std::uint64_t more = 0;               ///< that are not listed
+};
+
 inline constexpr std::size_t kMaximumWho = 64;
 inline constexpr std::size_t kMaximumWhy = 256;
 /// How many quotas one change may set. While they are checked and changed, the control thread does

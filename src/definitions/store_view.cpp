@@ -272,9 +272,19 @@ ListedDefinition DefinitionStore::listed(std::string_view name, Instant now) con
     return result;
 }
 
+void DefinitionStore::note_expired(const std::string& name) {
+    const DefinitionEntry* const entry = overrides_.find(name);
+    if (expired_.listed.size() >= kMaximumExpired) {
+        ++expired_.more;
+    } else if (entry != nullptr) {
+        expired_.listed.push_back({name, entry->who, entry->why});
+    }
+}
+
 void DefinitionStore::tick(Instant now) {
     now_ = std::max(now_, now);
     for (const std::string& name : overrides_.take_expired(now, kExpiryBudget)) {
+        note_expired(name);
         update(name, now);
     }
     overrides_.forget_old(now, kForgetBudget);

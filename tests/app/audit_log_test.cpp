@@ -48,7 +48,7 @@ TEST_CASE("peers that join, die, return and leave have a line each") {
     Audited audited;
     FleetAudit fleet(audited.log);
     const auto told = [&](std::vector<engine::PeerReport> peers) {
-        fleet.look(peers, {}, kBegin);
+        fleet.look(peers, {}, {}, kBegin);
         std::string words;
         for (const std::string& line : audited.take()) {
             words += line.substr(0, line.find(" audit=")) + ";";
@@ -72,17 +72,31 @@ TEST_CASE("peers that join, die, return and leave have a line each") {
 TEST_CASE("sets that come, change and go have a line each") {
     Audited audited;
     FleetAudit fleet(audited.log);
-    fleet.look({}, {{"shop", 1, 7, 3}}, kBegin);
+    fleet.look({}, {{"shop", 1, 7, 3}}, {}, kBegin);
     CHECK(audited.take() == Lines{"a quota set is in force audit=set set=shop generation=1 "
                                   "before=nothing quotas=3"});
-    fleet.look({}, {{"shop", 1, 7, 3}}, kBegin);
+    fleet.look({}, {{"shop", 1, 7, 3}}, {}, kBegin);
     CHECK(audited.take().empty());
-    fleet.look({}, {{"shop", 2, 8, 4}}, kBegin);
+    fleet.look({}, {{"shop", 2, 8, 4}}, {}, kBegin);
     CHECK(audited.take() ==
           Lines{"a quota set is in force audit=set set=shop generation=2 before=1 quotas=4"});
-    fleet.look({}, {}, kBegin);
+    fleet.look({}, {}, {}, kBegin);
     CHECK(audited.take() ==
           Lines{"a quota set is not in force any more audit=set set=shop generation=2"});
+}
+
+TEST_CASE("overrides that expire have a line, and those that are not listed are counted") {
+    Audited audited;
+    FleetAudit fleet(audited.log);
+    definitions::ExpiredOverrides expired;
+    expired.listed.push_back({"shop", "ann", "sale"});
+    expired.more = 7;
+    fleet.look({}, {}, expired, kBegin);
+    CHECK(audited.take() ==
+          Lines{"an override of the API expired audit=quota quota=shop who=ann why=sale"});
+    audited.log.flush(kBegin + std::chrono::seconds(1));
+    CHECK(audited.take() ==
+          Lines{"more changes of this kind were not logged audit=quota changes=7"});
 }
 
 }  // namespace weir::app

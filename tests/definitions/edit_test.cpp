@@ -60,6 +60,23 @@ Picture picture(DefinitionStore& store) {
             store.counters().edits};
 }
 
+TEST_CASE("overrides that expire are told once, a bounded number of them with their makers") {
+    DefinitionStore store(1);
+    for (std::size_t i = 0; i < DefinitionStore::kMaximumExpired + 3; ++i) {
+        REQUIRE(store.set(quota("q" + std::to_string(i), 1), with(60s), kStart).has_value());
+    }
+    REQUIRE(store.set(quota("stays", 1), with({}), kStart).has_value());
+    store.tick(kStart + 59s);
+    CHECK(store.take_expired().listed.empty());
+    store.tick(kStart + 60s);
+    const ExpiredOverrides expired = store.take_expired();
+    REQUIRE(expired.listed.size() == DefinitionStore::kMaximumExpired);
+    CHECK(expired.listed[0].who == "ann");
+    CHECK(expired.listed[0].why == "test");
+    CHECK(expired.more == 3);
+    CHECK(store.take_expired().listed.empty());
+}
+
 TEST_CASE("an edit keeps the expiry of what it edits, unless another one is named") {
     DefinitionStore store(1);
     REQUIRE(store.set(quota("q", 50), with(60s), kStart).has_value());

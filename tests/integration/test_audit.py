@@ -3,6 +3,7 @@
 import json
 import pwd
 import os
+import secrets
 
 import pytest
 import yaml
@@ -47,12 +48,45 @@ def test_changes_are_told_with_who_and_why(world, monkeypatch):
     wait_line(sidecar, "drain", who=me)
 
 
+def test_an_override_that_expires_is_told_at_every_sidecar(world):
+    fleet = world.fleet(2, [quota("all", "100r/s")], routes=[{"quota": "all"}])
+    fleet[0].command("quota", "set", "all", "--rate", "7r/s", "--expires", "3s", "--who", "ann", "--why", "a test")
+    for sidecar in fleet:
+        wait_line(sidecar, "quota", quota="all", who="ann", why="a test", message="an override of the API expired")
+    wait_line(fleet[0], "quota", message="a quota was set by the API")
+    assert not [row for row in audited(fleet[1], "quota") if row["message"] == "a quota was set by the API"]
+
+
+def test_new_keys_are_told_whether_the_file_was_noticed_or_a_signal_came(world, tmp_path):
+    key_file = tmp_path / "gossip.key"
+    key_file.touch(0o600)
+    key_file.write_text(secrets.token_hex(32) + "\n")
+    sidecar = world.fleet(1, [quota("all", "100r/s")], routes=[{"quota": "all"}], start=False)[0]
+    sidecar.cluster = {**(sidecar.cluster or {}), "key_file": str(key_file)}
+    sidecar.start()
+    assert audited(sidecar, "keys") == []
+    key_file.write_text(secrets.token_hex(32) + "\n" + key_file.read_text())
+    first = wait_line(sidecar, "keys", who=f"file {key_file}", why="the key file was changed")
+    assert len(first["keys"].split(",")) == 2
+    sidecar.reload()  # nothing has changed since
+    key_file.write_text(secrets.token_hex(32) + "\n")
+    sidecar.reload()
+    wait_until(lambda: len(audited(sidecar, "keys")[-1]["keys"].split(",")) == 1, 20, "the new key is told")
+    assert len(audited(sidecar, "keys")) == 2
+
+
+def test_a_drain_because_of_a_signal_names_the_signal(world):
+    sidecar = world.fleet(1, [quota("all", "100r/s")], routes=[{"quota": "all"}])[0]
+    sidecar.stop()
+    assert [row["who"] for row in audited(sidecar, "drain")] == ["signal SIGTERM"]
+
+
 def test_a_level_that_the_file_sets_is_told_also_when_it_shows_less(world):
     sidecar = world.fleet(1, [quota("all", "100r/s")], routes=[{"quota": "all"}])[0]
     for level, before in (("warning", "info"), ("error", "warning"), ("off", "error"), ("info", "off")):
         sidecar.settings["log"] = {**sidecar.config()["log"], "level": level}
         sidecar.config_file.write_text(yaml.safe_dump(sidecar.config()))
-        wait_line(sidecar, "log_level", level=level, before=before)
+        wait_line(sidecar, "log_level", level=level, before=before, who="the settings' file")
         assert sidecar.api("/v1/status")["log_level"] == level
     for level, before in (("warning", "info"), ("error", "warning"), ("off", "error")):
         http.request(sidecar.admin, "PUT", "/v1/log-level?who=ann", json.dumps({"level": level}),
