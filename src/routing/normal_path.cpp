@@ -39,9 +39,6 @@ std::string_view explanation(Ambiguity ambiguity) {
             return "The path holds an escaped backslash.";
         case Ambiguity::above_root:
             return "The path climbs above its root.";
-        case Ambiguity::several_doubts:
-            return "The path mixes escaped slashes, backslashes, escaped backslashes or escaped "
-                   "control bytes.";
         case Ambiguity::doubtful_climb:
             return "The path climbs out of a segment that can be read in several ways.";
         case Ambiguity::none:
@@ -60,10 +57,19 @@ std::string_view explanation(Doubt doubt) {
             return "The path holds an escaped backslash where it decides about the route.";
         case Doubt::control_byte:
             return "The path holds an escaped control byte where it decides about the route.";
+        case Doubt::several:
+            return "The path mixes escaped slashes, backslashes, escaped backslashes or escaped "
+                   "control bytes where they decide about the route.";
         case Doubt::none:
             break;
     }
     return "";
+}
+
+std::size_t NormalPath::before_doubts() const {
+    const auto first = std::find_if(segments_.begin(), segments_.end(),
+                                    [](const Segment& segment) { return segment.doubtful; });
+    return static_cast<std::size_t>(first - segments_.begin());
 }
 
 void NormalPath::begin() {
@@ -83,10 +89,7 @@ void NormalPath::found(Ambiguity ambiguity) {
 /// Marks the last segment.
 void NormalPath::found(Doubt doubt) {
     segments_.back().doubtful = true;
-    if (doubt_ != Doubt::none && doubt_ != doubt) {
-        found(Ambiguity::several_doubts);
-    }
-    doubt_ = doubt;
+    doubt_ = doubt_ == Doubt::none || doubt_ == doubt ? doubt : Doubt::several;
 }
 
 void NormalPath::build(std::string_view raw, PathRules rules) {

@@ -32,7 +32,6 @@ enum class Ambiguity : std::uint8_t {
     escaped_dot_segment,  ///< "%2e%2e", "a%2F..%2Fb", "a\..\b", even if dot segments stay
     escaped_backslash,    ///< "%5c" in the name of a bucket
     above_root,           ///< "/../a", if dot segments are resolved
-    several_doubts,       ///< doubts of several kinds, which make more than two readings
     doubtful_climb,       ///< "/a%2Fb/../c": how far ".." leads depends on the reading
 };
 /// One sentence for the client; empty for `none`.
@@ -46,6 +45,7 @@ enum class Doubt : std::uint8_t {
     backslash,          ///< they take it for a slash
     escaped_backslash,  ///< "%5C": they do both
     control_byte,       ///< "%0A", "%0D", "%09" and the like: they drop it
+    several,            ///< doubts of several kinds, which make more than two readings
 };
 /// One sentence for the client about a doubt that decides about the route; empty for `none`.
 [[nodiscard]] std::string_view explanation(Doubt doubt);
@@ -57,9 +57,8 @@ class NormalPath {
     void build(std::string_view raw, PathRules rules);
     /// Reads a path as an application does that decodes the whole path first, drops control bytes,
     /// takes backslashes for slashes, and splits it afterwards. The router compares the two
-    /// readings of a path that has a doubt: if they lead to different routes, it answers 400. As a
-    /// path has doubts of one kind only, there is no third reading. Escapes are not judged here: of
-    /// the ambiguities only `above_root` is found.
+    /// readings of a path that has doubts of one kind: if they lead to different routes, it answers
+    /// 400. Escapes are not judged here: of the ambiguities only `above_root` is found.
     void build_decoded_first(std::string_view raw, PathRules rules);
 
     [[nodiscard]] std::size_t size() const { return segments_.size(); }
@@ -69,6 +68,9 @@ class NormalPath {
     /// Whether the path begins with '/'.
     [[nodiscard]] bool is_rooted() const { return rooted_; }
     [[nodiscard]] bool is_doubtful(std::size_t index) const { return segments_[index].doubtful; }
+    /// How many segments stand before the first doubtful one. They begin every reading of the path,
+    /// unless it is ambiguous.
+    [[nodiscard]] std::size_t before_doubts() const;
     /// The doubt of the path.
     [[nodiscard]] Doubt doubt() const { return doubt_; }
     [[nodiscard]] Ambiguity ambiguity() const { return ambiguity_; }

@@ -57,7 +57,7 @@ class Matcher {
         return route.s3 ? matches_s3(route) : matches_pattern(route, path);
     }
 
-    bool matches_headers(const CompiledRoute& route) {
+    [[nodiscard]] bool matches_headers(const CompiledRoute& route) const {
         return std::all_of(route.headers.begin(), route.headers.end(), [&](const auto& wanted) {
             if (wanted.source) {
                 return route.sources[*wanted.source].source.may_have_value(head_, client_);
@@ -92,12 +92,15 @@ class Matcher {
         if (!route.methods.contains(head_)) {
             return false;
         }
-        const bool host =
-            route.hosts.empty() ||
-            std::any_of(route.hosts.begin(), route.hosts.end(), [this](const HostPattern& pattern) {
-                return pattern.match(scratch_.host, scratch_.captures);
-            });
-        return host && (!route.path || route.path->match(path, scratch_.captures));
+        return matches_host(route, scratch_.captures) &&
+               (!route.path || route.path->match(path, scratch_.captures));
+    }
+
+    [[nodiscard]] bool matches_host(const CompiledRoute& route, Captures& captures) const {
+        return route.hosts.empty() ||
+               std::any_of(route.hosts.begin(), route.hosts.end(), [&](const HostPattern& pattern) {
+                   return pattern.match(scratch_.host, captures);
+               });
     }
 
     /// Whether what the route captures of fields has one value each. If the route did not match
@@ -149,10 +152,10 @@ class Matcher {
             return ambiguous(Outcome::ambiguous_path, explanation(scratch_.path.ambiguity()));
         }
         const auto doubt = scratch_.path.doubt();
-        if (doubt != Doubt::none && other_reading() != RouteIndex::kNone) {
-            return ambiguous(Outcome::ambiguous_path, explanation(doubt));
-        }
-        return {};
+        const bool decides = doubt == Doubt::several
+                                 ? !is_decided_before_doubts(RouteIndex::kNone)
+                                 : doubt != Doubt::none && other_reading() != RouteIndex::kNone;
+        return decides ? ambiguous(Outcome::ambiguous_path, explanation(doubt)) : RouteResult{};
     }
 
     /// Why the path of a request that a route matches is ambiguous; empty if it is not.
@@ -168,6 +171,9 @@ class Matcher {
         if (path.doubt() == Doubt::none) {
             return {};
         }
+        if (path.doubt() == Doubt::several) {
+            return is_decided_before_doubts(index) ? std::string_view() : explanation(path.doubt());
+        }
         const std::size_t routed = pattern ? pattern->segments.size() : 0;
         for (std::size_t i = 0; i < routed; ++i) {
             if (path.is_doubtful(i)) {
@@ -178,6 +184,45 @@ class Matcher {
         const bool same = other_reading() == index && captures_equal(compiled_.routes[index], kept);
         scratch_.captures = kept;
         return same ? std::string_view() : explanation(path.doubt());
+    }
+
+    /// Whether all readings of a path with several doubts lead to the route that was found, or to
+    /// none if none was found. They have the segments before the first doubt in common, and behind
+    /// these anything may follow. Looks at every route before the one that was found, which only
+    /// such a path costs.
+    [[nodiscard]] bool is_decided_before_doubts(std::size_t found) const {
+        const std::size_t common = scratch_.path.before_doubts();
+        const auto& routes = compiled_.routes;
+        if (found != RouteIndex::kNone) {
+            const auto& pattern = routes[found].path;
+            if (pattern && (!pattern->open_end || pattern->segments.size() > common)) {
+                return false;
+            }
+        }
+        const auto end =
+            routes.begin() + static_cast<std::ptrdiff_t>(std::min(found, routes.size()));
+        return std::none_of(routes.begin(), end, [&](const CompiledRoute& route) {
+            return could_match_behind(route, common);
+        });
+    }
+
+    /// Whether a route that does not match the path could match one with other segments behind
+    /// these first ones. S3 recognises requests by the path as it came, which has one reading.
+    [[nodiscard]] bool could_match_behind(const CompiledRoute& route, std::size_t common) const {
+        if (route.s3 || !route.path || !route.methods.contains(head_)) {
+            return false;
+        }
+        const auto& segments = route.path->segments;
+        if (segments.size() < common && !route.path->open_end) {
+            return false;
+        }
+        for (std::size_t i = 0; i < std::min(segments.size(), common); ++i) {
+            if (!segments[i].fits(scratch_.path[i])) {
+                return false;
+            }
+        }
+        Captures ignored;
+        return matches_headers(route) && matches_host(route, ignored);
     }
 
     /// Whether these captures give the quotas' names that the present ones give.

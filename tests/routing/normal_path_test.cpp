@@ -60,11 +60,16 @@ TEST_CASE("what two readers could read differently is ambiguous") {
     }
     for (const auto* mixed : {"/a%2Fb\\c", "/a\\b/c%5Cd", "/a%0A/%2F", "/%5C/x%09"}) {
         CAPTURE(mixed);
-        CHECK(ambiguity(mixed) == Ambiguity::several_doubts);
+        CHECK(ambiguity(mixed) == Ambiguity::none);
+        NormalPath path;
+        path.build(mixed, {});
+        CHECK(path.doubt() == Doubt::several);
+        CHECK(path.before_doubts() == 0);
     }
     CHECK(ambiguity("/../a") == Ambiguity::above_root);
     CHECK(ambiguity("/a%2Fb") == Ambiguity::none);
-    CHECK(ambiguity("/a%5cb\\") == Ambiguity::several_doubts);
+    CHECK(ambiguity("/a%5cb\\/..") == Ambiguity::doubtful_climb);
+    CHECK(ambiguity("/a%5cb\\/%00") == Ambiguity::bad_escape);
     CHECK(ambiguity("/a\\b\\/...\\c") == Ambiguity::none);
     CHECK(ambiguity("/a%0D%0A/%09b%7f") == Ambiguity::none);
     CHECK(ambiguity("/a%252e%252e/..b/...") == Ambiguity::none);
