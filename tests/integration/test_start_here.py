@@ -45,6 +45,33 @@ def fits(shown, printed):
     return re.fullmatch(".*".join(map(re.escape, shown.split("…"))), printed)
 
 
+# The commands that build and install, and the words by which a script or a test runs each.
+RUN_ELSEWHERE = {
+    "scripts/install-deps": ("scripts/demo", "\nscripts/install-deps\n"),
+    "cmake --preset release": ("scripts/demo", "\ncmake --preset release\n"),
+    "cmake --build --preset release --target weir": ("scripts/demo", "cmake --build build/release"),
+    'export PATH="$PWD/build/release/bin:$PATH"': ("tests/integration/test_start_here.py", '"PATH": f"{BIN}:'),
+    "cmake --install build/release --component program": (
+        "tests/app/test_install.py", '"cmake", "--install", BUILD, "--prefix", prefix, "--component", "program"'),
+    "(cd build/release": ("tests/package/test_package.py", '"cpack", "--config", BIN.parent'),
+    "cpack)": ("tests/package/test_package.py", '"cpack", "--config", BIN.parent'),
+    "apt-get install ./build/release/packages/weir_*.deb": (
+        "tests/package/test_package.py", 'in_chroot(*INSTALL, "/weir.deb"'),
+    # There is no systemd in a chroot: what the unit would start is started as its user.
+    "systemctl enable --now weir": ("tests/package/test_package.py", 'text.split("ExecStart=")'),
+}
+
+
+def test_each_command_that_builds_or_installs_is_run_elsewhere():
+    shown = []
+    for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL):
+        for line in block.splitlines():
+            shown += [part.strip() for part in line.partition("   #")[0].split("&&")]
+    assert shown == list(RUN_ELSEWHERE)
+    for command, (file, words) in RUN_ELSEWHERE.items():
+        assert words in (ROOT / file).read_text(), command
+
+
 @pytest.mark.smoke
 def test_each_command_prints_what_the_page_shows(folder):
     text, expected = script(folder)
