@@ -13,16 +13,18 @@ from harness.paths import ROOT
 from harness.ports import free_port
 from harness.processes import Process, wait_until
 from harness.sidecar import quota
-from websocket import cases, client, frames
+from websocket import cases, client, frames, suite
 from websocket.frames import TEXT, close, frame
 
 PLENTY = [quota("all", "100000r/s")]
 
 
-def echo_server(world):
+def echo_server(world, *most_bytes):
+    """`most_bytes`: of a message; longer ones are answered with a close."""
     world.folder.mkdir(exist_ok=True)
     log = world.folder / "echo.log"
-    server = Process(["/usr/bin/python3", ROOT / "tests/integration/websocket/echo.py"], log, pipe_output=True)
+    server = Process(["/usr/bin/python3", ROOT / "tests/integration/websocket/echo.py", *most_bytes], log,
+                     pipe_output=True)
     world.ending.callback(server.terminate)
     return f"127.0.0.1:{server.popen.stdout.readline().decode().strip()}"
 
@@ -67,6 +69,32 @@ def test_some_of_all_cases_are_answered_as_without_weir(world):
 def test_all_cases_are_answered_as_without_weir(world):
     server = echo_server(world)
     compare(cases.all_cases(whole=True), server, sidecar_before(world, server).address)
+
+
+def compare_by_autobahn(world, chosen, least, timeout_s):
+    server = echo_server(world)
+    sidecar = sidecar_before(world, server)
+    played, differing, failed = suite.compare(world.folder / "autobahn", server, sidecar.address, chosen, timeout_s)
+    print(f"{played} cases of Autobahn's suite, each directly and through weir")
+    assert played >= least and differing == {} and failed == []
+    assert event(sidecar, "tunnel_opened") >= played
+
+
+def test_some_cases_of_autobahn_are_as_without_weir(world):
+    compare_by_autobahn(world, suite.SOME, 111, 240)
+
+
+def test_autobahn_tells_a_server_that_differs(world):
+    """Without this the comparison could find nothing because it plays nothing."""
+    strict = echo_server(world, "100")
+    played, differing, failed = suite.compare(world.folder / "autobahn", echo_server(world), strict,
+                                              ["1.1.1", "1.1.6"], 120)
+    assert (played, set(differing), failed) == (2, {"1.1.6"}, [])
+
+
+@pytest.mark.long
+def test_all_cases_of_autobahn_are_as_without_weir(world):
+    compare_by_autobahn(world, suite.ALL, 500, 5400)
 
 
 def test_a_tunnel_is_one_request_and_shows(world):
