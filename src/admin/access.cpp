@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "admin/answers.h"
+#include "base/characters.h"
 #include "base/loopback.h"
 
 namespace weir::admin {
@@ -14,16 +15,6 @@ namespace {
 
 constexpr std::size_t kMinTokenBytes = 16;
 constexpr std::size_t kMaxTokenBytes = 1024;
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    for (char& c : result) {
-        if (c >= 'A' && c <= 'Z') {
-            c = static_cast<char>(c - 'A' + 'a');
-        }
-    }
-    return result;
-}
 
 /// The host without its port: "[::1]" of "[::1]:99".
 std::string_view without_port(std::string_view host) {
@@ -45,17 +36,17 @@ bool is_literal_address(std::string_view host) {
 /// Whether the Host field can be trusted. A name that others can make resolve to this machine
 /// cannot (DNS rebinding); an address can.
 bool is_trusted_host(const AccessRules& rules, std::string_view field) {
-    const std::string host = lower(without_port(field));
+    const std::string host = in_lower_case(without_port(field));
     return host == "localhost" || host.ends_with(".localhost") || is_literal_address(host) ||
            std::any_of(rules.allowed_hosts.begin(), rules.allowed_hosts.end(),
-                       [&](const std::string& allowed) { return lower(allowed) == host; });
+                       [&](const std::string& allowed) { return in_lower_case(allowed) == host; });
 }
 
 /// Whether the field has the right token. The comparison takes constant time, so that its duration
 /// does not show how much of a guess is right.
 bool has_token(const AccessRules& rules, std::string_view authorization) {
     constexpr std::string_view kScheme = "bearer ";
-    if (lower(authorization.substr(0, kScheme.size())) != kScheme) {
+    if (in_lower_case(authorization.substr(0, kScheme.size())) != kScheme) {
         return false;
     }
     const auto given = authorization.substr(kScheme.size());
@@ -74,7 +65,8 @@ std::optional<Response> refuse_access(const AccessRules& rules, const Request& r
                        "the Host must be an address, localhost or one of the allowed hosts; this "
                        "keeps web pages out that rebind a name to this machine");
     }
-    if (!request.origin.empty() && lower(request.origin) != "http://" + lower(request.host)) {
+    if (!request.origin.empty() &&
+        in_lower_case(request.origin) != "http://" + in_lower_case(request.host)) {
         return problem(403, "requests from other origins are refused");
     }
     if (!rules.token.empty() && !has_token(rules, request.authorization)) {

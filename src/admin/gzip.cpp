@@ -3,7 +3,8 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cctype>
+
+#include "base/characters.h"
 
 namespace weir::admin {
 namespace {
@@ -11,8 +12,8 @@ namespace {
 std::string normalised(std::string_view text) {
     std::string result;
     for (const char c : text) {
-        if (c != ' ' && c != '\t') {
-            result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        if (!is_blank(c)) {
+            result += to_lower(c);
         }
     }
     return result;

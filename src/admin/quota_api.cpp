@@ -10,6 +10,7 @@
 #include "admin/definition_json.h"
 #include "admin/figures.h"
 #include "admin/report_json.h"
+#include "base/characters.h"
 #include "config/values.h"
 
 namespace weir::admin {
@@ -60,13 +61,7 @@ std::optional<Duration> parse_lifetime(std::string_view text) {
 
 /// The media type without parameters: "application/json" of "application/json; charset=utf-8".
 std::string media_type(std::string_view field) {
-    std::string type(field.substr(0, field.find(';')));
-    while (!type.empty() && type.back() == ' ') {
-        type.pop_back();
-    }
-    std::transform(type.begin(), type.end(), type.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return type;
+    return in_lower_case(trim(field.substr(0, field.find(';'))));
 }
 
 /// Author, reason and conditions of an edit, or the answer that refuses it.

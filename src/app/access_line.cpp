@@ -7,6 +7,8 @@
 
 #include "app/access_log_writer.h"
 
+#include "base/characters.h"
+
 namespace weir::app {
 namespace {
 
@@ -18,32 +20,6 @@ constexpr std::size_t kQuota = 300;
 constexpr std::size_t kRequestId = 150;
 constexpr std::size_t kRest = 388;  // keys, numbers, time, outcome, the client's address
 static_assert(kMethod + kPath + kHost + kQuota + kRequestId + kRest <= AccessLogWriter::kLine);
-
-/// The length of the well-formed UTF-8 character at the front, 0 for anything else (RFC 3629).
-std::size_t character_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned first = byte(0);
-    const std::size_t length = first < 0x80                    ? 1
-                               : first >= 0xc2 && first < 0xe0 ? 2
-                               : first >= 0xe0 && first < 0xf0 ? 3
-                               : first >= 0xf0 && first < 0xf5 ? 4
-                                                               : 0;
-    if (length == 0 || length > text.size()) {
-        return 0;
-    }
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0U) != 0x80) {
-            return 0;
-        }
-    }
-    if (length < 3) {
-        return length;
-    }
-    const unsigned second = byte(1);
-    const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-    const bool outside = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
-    return overlong || outside ? 0 : length;
-}
 
 class LineWriter {
   public:

@@ -5,6 +5,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
+#include "base/characters.h"
 #include "base/loopback.h"
 #include "net/socket_address.h"
 
@@ -143,9 +144,7 @@ std::string percent_encode(std::string_view text) {
     std::string encoded;
     for (const char c : text) {
         const auto byte = static_cast<unsigned char>(c);
-        const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                                (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
-                                c == '~';
+        const bool unreserved = is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
         if (unreserved) {
             encoded += c;
         } else {

@@ -10,21 +10,11 @@
 #include <optional>
 #include <system_error>
 
+#include "base/characters.h"
 #include "net/file_descriptor.h"
 
 namespace weir::cluster {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-    while (!text.empty() && is_blank(text.front())) {
-        text.remove_prefix(1);
-    }
-    while (!text.empty() && is_blank(text.back())) {
-        text.remove_suffix(1);
-    }
-    return text;
-}
 
 unsigned char* raw(Key& key) { return reinterpret_cast<unsigned char*>(key.data()); }
 
@@ -101,7 +91,7 @@ Result<std::vector<Key>> parse_keys(std::string_view text) {
     while (!text.empty()) {
         ++number;
         const auto end = text.find('\n');
-        const auto line = trimmed(text.substr(0, end));
+        const auto line = trim_line(text.substr(0, end));
         text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
         if (line.empty() || line.front() == '#') {
             continue;

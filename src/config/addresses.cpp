@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/characters.h"
 #include "config/guesses.h"
 #include "config/values.h"
 
@@ -77,10 +78,7 @@ std::optional<HostPort> split_host_port(std::string_view text) {
 /// Whether the text has only the characters that resolvers accept: letters, digits, dots, dashes
 /// and underscores.
 bool is_host_name(std::string_view host) {
-    const auto fits = [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               c == '.' || c == '-' || c == '_';
-    };
+    const auto fits = [](char c) { return is_alphanumeric(c) || c == '.' || c == '-' || c == '_'; };
     return !host.empty() && host.size() <= 253 && std::all_of(host.begin(), host.end(), fits);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/characters.h"
 #include "config/values.h"
 
 namespace weir::config {
@@ -59,9 +60,8 @@ std::string_view meaning_of(const std::array<Meaning, count>& words, std::string
 std::string plain(std::string_view text) {
     std::string all;
     for (const char c : text) {
-        const bool upper = c >= 'A' && c <= 'Z';
-        if (c != ' ' && c != '\t') {
-            all += upper ? static_cast<char>(c - 'A' + 'a') : c;
+        if (!is_blank(c)) {
+            all += to_lower(c);
         }
     }
     return all;

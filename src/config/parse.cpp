@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/characters.h"
 #include "config/parsers.h"
 
 namespace weir::config {
@@ -10,31 +11,6 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::size_t kLongestCharacter = 4;  // in bytes of UTF-8
-
-/// The number of bytes of the UTF-8 character at the front; 0 when it is malformed (RFC 3629: no
-/// overlong forms, no surrogates, nothing above U+10FFFF).
-std::size_t character_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) {
-        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-    };
-    const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
-    const unsigned lead = byte(0);
-    if (lead < 0x80) {
-        return 1;
-    }
-    if (lead >= 0xc2 && lead < 0xe0) {
-        return follows(1) ? 2 : 0;
-    }
-    if (lead >= 0xe0 && lead < 0xf0) {
-        const bool fits = (lead != 0xe0 || byte(1) >= 0xa0) && (lead != 0xed || byte(1) < 0xa0);
-        return fits && follows(1) && follows(2) ? 3 : 0;
-    }
-    if (lead >= 0xf0 && lead < 0xf5) {
-        const bool fits = (lead != 0xf0 || byte(1) >= 0x90) && (lead != 0xf4 || byte(1) < 0x90);
-        return fits && follows(1) && follows(2) && follows(3) ? 4 : 0;
-    }
-    return 0;
-}
 
 bool is_allowed_control(char c) { return c == '\t' || c == '\n' || c == '\r'; }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/characters.h"
 #include "config/guesses.h"
 
 namespace weir::config {
@@ -18,8 +19,6 @@ std::string quoted(std::string_view text) {
     const std::string shown(text.substr(0, kShown));
     return "'" + shown + (text.size() > kShown ? "…'" : "'");
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The length of the number at the front of the text: digits, then perhaps a point and digits.
 std::size_t number_length(std::string_view text) {
@@ -161,14 +160,10 @@ Error wrong_amount(std::string_view unit, std::string_view text) {
     return bad(quoted(text) + ": " + kRateGrammar + did_you_mean(guess_rate(text)));
 }
 
-bool is_token(std::string_view text) {
-    constexpr std::size_t kLongest = 64;
-    constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
-    const auto fits = [&](char c) {
-        return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-               kOthers.find(c) != std::string_view::npos;
-    };
-    return !text.empty() && text.size() <= kLongest && std::all_of(text.begin(), text.end(), fits);
+/// A token that a setting may be: a name of a field or protocol.
+bool is_short_token(std::string_view text) {
+    constexpr std::size_t kMostBytes = 64;
+    return is_token(text) && text.size() <= kMostBytes;
 }
 
 }  // namespace
@@ -264,13 +259,11 @@ Result<http::Method> parse_cancelled_method(std::string_view text) {
 
 Result<std::string> parse_upgrade(std::string_view text) {
     std::string protocol(text);
-    std::ranges::transform(protocol, protocol.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
+    std::ranges::transform(protocol, protocol.begin(), to_lower);
     const auto name = std::string_view(protocol).substr(0, protocol.find('/'));
     const auto version = std::string_view(protocol).substr(std::min(name.size() + 1, text.size()));
     const bool versioned = name.size() < protocol.size();
-    if (!is_token(name) || (versioned && !is_token(version))) {
+    if (!is_short_token(name) || (versioned && !is_short_token(version))) {
         return bad(quoted(text) + " is not the name of a protocol");
     }
     if (name == "h2c" || name == "h2" || name == "http" || name == "tls") {
@@ -283,7 +276,7 @@ Result<std::string> parse_field_name(std::string_view text) {
     if (text == "none") {
         return std::string();
     }
-    if (!is_token(text)) {
+    if (!is_short_token(text)) {
         return bad(quoted(text) + " is not the name of a header field");
     }
     return std::string(text);

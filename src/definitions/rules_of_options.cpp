@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/characters.h"
+
 namespace weir::definitions {
 namespace {
 
@@ -14,15 +16,6 @@ using limiter::Mode;
 using limiter::RateLimit;
 using limiter::RefusalForm;
 using limiter::Scope;
-
-/// Whether the text is a token (RFC 9110, 5.6.2).
-bool is_token(std::string_view text) {
-    constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
-    return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-               kOthers.find(c) != std::string_view::npos;
-    });
-}
 
 bool is_visible(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });

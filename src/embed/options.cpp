@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/characters.h"
 #include "base/closest.h"
 #include "config/settings_fields.h"
 
@@ -11,13 +12,6 @@ namespace weir::embed {
 namespace {
 
 constexpr std::size_t kFirstSize = sizeof(weir_options);  // of the first version
-
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view kBlanks = " \t\r";
-    const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
-    const std::size_t end = text.find_last_not_of(kBlanks);
-    return end == std::string_view::npos ? std::string_view() : text.substr(begin, end + 1 - begin);
-}
 
 Error bad_line(std::size_t number, const std::string& what) {
     return error(ErrorCode::invalid_argument,
@@ -48,13 +42,13 @@ Result<config::Override> read_line(std::string_view line, std::size_t number) {
     if (equals == std::string_view::npos) {
         return bad_line(number, "is not 'key = value'");
     }
-    const std::string_view key = trimmed(line.substr(0, equals));
+    const std::string_view key = trim_line(line.substr(0, equals));
     if (!is_known(key)) {
         return bad_line(number, unknown_key(key));
     }
     return config::Override{.key = std::string(key),
                             .source = "options.settings: line " + std::to_string(number),
-                            .text = std::string(trimmed(line.substr(equals + 1)))};
+                            .text = std::string(trim_line(line.substr(equals + 1)))};
 }
 
 }  // namespace
@@ -63,7 +57,7 @@ Result<std::vector<config::Override>> read_settings_lines(std::string_view text)
     std::vector<config::Override> overrides;
     for (std::size_t number = 1; !text.empty(); ++number) {
         const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string_view line = trimmed(text.substr(0, end));
+        const std::string_view line = trim_line(text.substr(0, end));
         text.remove_prefix(std::min(end + 1, text.size()));
         if (line.empty() || line.front() == '#') {
             continue;

@@ -5,7 +5,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "http/characters.h"
+#include "base/characters.h"
+#include "http/element_list.h"
 #include "http/fields.h"
 
 namespace weir::http {

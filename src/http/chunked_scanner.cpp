@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/characters.h"
 #include "base/planted.h"
-#include "http/characters.h"
 #include "http/fields.h"
 
 namespace weir::http {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/characters.h"
 #include "base/planted.h"
-#include "http/characters.h"
 #include "http/words.h"
 
 namespace weir::http {

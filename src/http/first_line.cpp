@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "http/characters.h"
+#include "base/characters.h"
 
 namespace weir::http {
 namespace {

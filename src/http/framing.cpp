@@ -2,7 +2,8 @@
 
 #include <limits>
 
-#include "http/characters.h"
+#include "base/characters.h"
+#include "http/element_list.h"
 
 namespace weir::http {
 namespace {
@@ -23,10 +24,6 @@ std::optional<std::uint64_t> parse_length(std::string_view value) {
         length = length * 10 + static_cast<std::uint64_t>(c - '0');
     }
     return length <= kMax ? std::optional(length) : std::nullopt;
-}
-
-bool is_token(std::string_view text) {
-    return !text.empty() && kTokenCharacters.contains_all(text);
 }
 
 /// Whether the value is a list of several codings that ends in its only "chunked". Such a body has

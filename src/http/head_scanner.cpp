@@ -8,8 +8,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/characters.h"
 #include "base/planted.h"
-#include "http/characters.h"
 #include "http/words.h"
 
 namespace weir::http {

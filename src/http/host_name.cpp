@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "http/characters.h"
+#include "base/characters.h"
 #include "http/words.h"
 
 namespace weir::http {

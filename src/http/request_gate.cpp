@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/characters.h"
 #include "base/planted.h"
-#include "http/characters.h"
+#include "http/element_list.h"
 #include "http/framing.h"
 #include "http/host_name.h"
 #include "http/target_characters.h"

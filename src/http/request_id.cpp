@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "http/characters.h"
+#include "base/characters.h"
 
 namespace weir::http {
 namespace {

@@ -1,6 +1,7 @@
 #include "http/response_gate.h"
 
-#include "http/characters.h"
+#include "base/characters.h"
+#include "http/element_list.h"
 #include "http/framing.h"
 
 namespace weir::http {

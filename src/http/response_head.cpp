@@ -1,6 +1,6 @@
 #include "http/response_head.h"
 
-#include "http/characters.h"
+#include "base/characters.h"
 #include "http/response_gate.h"
 
 namespace weir::http {

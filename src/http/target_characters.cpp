@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "http/characters.h"
+#include "base/characters.h"
 
 namespace weir::http {
 namespace {

@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/characters.h"
 
 namespace weir::limiter {
 namespace {
 
 bool is_capture_name(std::string_view name) {
     return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               c == '_' || c == '-';
+        return is_alphanumeric(c) || c == '_' || c == '-';
     });
 }
 

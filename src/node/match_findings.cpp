@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/characters.h"
 #include "base/closest.h"
 #include "node/route_findings.h"
 #include "routing/pattern.h"
@@ -27,19 +28,11 @@ constexpr std::array<std::string_view, 43> kKnownMethods = {
 constexpr std::array<std::string_view, 9> kOfRegularExpressions = {
     "(.", ".*)", ".+", "(?", "[^", "[a-z", "[A-Z", "[0-9", "/.*"};
 
-std::string upper(std::string_view text) {
-    std::string all(text);
-    std::transform(all.begin(), all.end(), all.begin(), [](char c) {
-        return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-    });
-    return all;
-}
-
 /// The method that was probably meant; empty if `method` is known or nothing near is.
 std::string_view known_method_meant_by(std::string_view method) {
     const bool known =
         std::find(kKnownMethods.begin(), kKnownMethods.end(), method) != kKnownMethods.end();
-    return known ? std::string_view() : closest(upper(method), kKnownMethods);
+    return known ? std::string_view() : closest(in_upper_case(method), kKnownMethods);
 }
 
 bool is_regular_expression(std::string_view path) {

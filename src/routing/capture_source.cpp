@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 
+#include "base/characters.h"
 #include "base/closest.h"
 #include "base/hash.h"
-#include "http/characters.h"
 #include "routing/escapes.h"
 #include "routing/source_values.h"
 
@@ -73,8 +73,7 @@ static_assert(kEntries[kHeader].word == "header");
 
 bool is_parameter(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-        return http::is_alphanumeric(c) ||
-               std::string_view("-._~").find(c) != std::string_view::npos;
+        return is_alphanumeric(c) || std::string_view("-._~").find(c) != std::string_view::npos;
     });
 }
 
@@ -140,9 +139,8 @@ std::optional<std::variant<CaptureSource, PatternError>> CaptureSource::parse(st
     if (entry->argument == Argument::token || entry->argument == Argument::parameter) {
         const auto argument =
             given ? cut(rest, ",") : std::string_view(text.substr(word.size(), 0));
-        const bool good = entry->argument == Argument::token
-                              ? !argument.empty() && http::kTokenCharacters.contains_all(argument)
-                              : is_parameter(argument);
+        const bool good =
+            entry->argument == Argument::token ? is_token(argument) : is_parameter(argument);
         if (!good) {
             return fail(argument, quoted(argument) + " is not a name; write it like " +
                                       std::string(entry->form));

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "http/characters.h"
+#include "base/characters.h"
 #include "http/fields.h"
 
 namespace weir::routing {
@@ -40,7 +40,7 @@ class Walk {
         while (!done_) {
             const auto comma = value.rfind(',');
             const bool first = comma == std::string_view::npos;
-            element(http::trim(first ? value : value.substr(comma + 1)));
+            element(trim(first ? value : value.substr(comma + 1)));
             if (first) {
                 return;
             }

@@ -2,19 +2,13 @@
 #include <array>
 #include <cmath>
 
+#include "base/characters.h"
 #include "base/closest.h"
 #include "routing/compiled_routes.h"
 #include "routing/s3_operations.h"
 
 namespace weir::routing {
 namespace {
-
-bool is_token(std::string_view text) {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-               std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-    });
-}
 
 std::string indexed(std::string_view field, std::size_t index) {
     return std::string(field) + "[" + std::to_string(index) + "]";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/characters.h"
 #include "routing/escapes.h"
 
 namespace weir::routing {
@@ -209,7 +210,7 @@ void append_normal_host(std::string& out, std::string_view host) {
     const auto begin = out.size();
     out += host;
     for (char& c : std::span(out).subspan(begin)) {
-        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        c = to_lower(c);
     }
 }
 

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
+#include "base/characters.h"
 #include "routing/escapes.h"
 
 namespace weir::routing {
 namespace {
 
-bool is_capture_character(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-}
+bool is_capture_character(char c) { return is_alphanumeric(c) || c == '_' || c == '-'; }
 
 /// Compiles one segment or label. The columns of its errors are those of the whole pattern.
 class SegmentCompiler {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "http/characters.h"
+#include "base/characters.h"
 #include "http/fields.h"
 #include "routing/escapes.h"
 
@@ -51,7 +51,7 @@ SourceValue captured(std::string_view value, const SegmentPattern& pattern) {
                                     pattern.suffix)) {
         return std::nullopt;
     }
-    return http::trim(value.substr(pattern.prefix.size(), value.size() - around));
+    return trim(value.substr(pattern.prefix.size(), value.size() - around));
 }
 
 /// Decodes escapes, and makes blanks to '+', because programs differ in what a '+' means. Nothing
@@ -109,8 +109,8 @@ SourceValue cookie_value(const http::Fields& fields, std::string_view name, std:
             const auto end = std::min(rest.find(';'), rest.size());
             const auto pair = rest.substr(0, end);
             const auto equals = std::min(pair.find('='), pair.size());
-            if (http::trim(pair.substr(0, equals)) == name) {
-                only.take(http::trim(pair.substr(std::min(equals + 1, pair.size()))));
+            if (trim(pair.substr(0, equals)) == name) {
+                only.take(trim(pair.substr(std::min(equals + 1, pair.size()))));
             }
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
@@ -153,7 +153,7 @@ SourceValue basic_user(const http::Fields& fields, std::string& buffer) {
     if (!value || !starts_with_ignoring_case(*value, kScheme)) {
         return std::nullopt;
     }
-    const auto encoded = http::trim(value->substr(kScheme.size()));
+    const auto encoded = trim(value->substr(kScheme.size()));
     buffer.resize(encoded.size());
     std::size_t size = 0;
     if (sodium_base642bin(reinterpret_cast<unsigned char*>(buffer.data()), buffer.size(),

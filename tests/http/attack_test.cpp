@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "http/characters.h"
 #include "http/heads.h"
+
+#include "base/characters.h"
 
 namespace weir::http {
 namespace {

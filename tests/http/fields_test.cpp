@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "http/characters.h"
+#include "base/characters.h"
 
 namespace weir::http {
 namespace {

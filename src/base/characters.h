@@ -1,18 +1,20 @@
 #pragma once
-// Character classes and lists of RFC 9110, 5.6, for the sources of http and routing. Pure
-// functions, thread-safe.
+// Characters and texts: classes of ASCII characters, tokens (RFC 9110, 5.6.2), blanks around a text,
+// and characters of UTF-8. Pure functions, thread-safe.
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool is_alphanumeric(char c) { return is_digit(c) || is_upper(c) || is_lower(c); }
 constexpr char to_lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+constexpr char to_upper(char c) { return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c; }
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /// A set of characters as a table.
@@ -57,6 +59,15 @@ class CharacterSet {
 inline constexpr CharacterSet kTokenCharacters("!#$%&'*+-.^_`|~");
 constexpr bool is_token_character(char c) { return kTokenCharacters.contains(c); }
 
+constexpr bool is_token(std::string_view text) {
+    return !text.empty() && kTokenCharacters.contains_all(text);
+}
+
+/// A copy of the text with other capitals.
+[[nodiscard]] std::string in_lower_case(std::string_view text);
+[[nodiscard]] std::string in_upper_case(std::string_view text);
+
+/// The text without the blanks around it.
 constexpr std::string_view trim(std::string_view text) {
     while (!text.empty() && is_blank(text.front())) {
         text.remove_prefix(1);
@@ -67,21 +78,14 @@ constexpr std::string_view trim(std::string_view text) {
     return text;
 }
 
-/// Calls visit(element) for each element of a comma-separated list, without the blanks around it.
-/// Empty elements are skipped (RFC 9110, 5.6.1.2).
-template <class Visit>
-constexpr void for_each_element(std::string_view list, Visit visit) {
-    while (!list.empty()) {
-        const auto comma = list.find(',');
-        const auto element = trim(list.substr(0, comma));
-        if (!element.empty()) {
-            visit(element);
-        }
-        if (comma == std::string_view::npos) {
-            return;
-        }
-        list.remove_prefix(comma + 1);
-    }
+/// A line without the blanks around it and the CR that some systems put at its end.
+constexpr std::string_view trim_line(std::string_view line) {
+    line = trim(line);
+    return line.ends_with('\r') ? trim(line.substr(0, line.size() - 1)) : line;
 }
 
-}  // namespace weir::http
+/// The number of bytes of the UTF-8 character at the front of the text; 0 when it is malformed or cut
+/// off (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
+[[nodiscard]] std::size_t character_length(std::string_view text);
+
+}  // namespace weir
