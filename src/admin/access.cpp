@@ -56,7 +56,7 @@ bool has_token(const AccessRules& rules, std::string_view authorization) {
 
 }  // namespace
 
-std::optional<Response> refuse_access(const AccessRules& rules, const Request& request) {
+std::optional<Response> refuse_access(const AccessRules& rules, const AdminRequest& request) {
     if (request.hosts != 1) {
         return problem(400, "exactly one Host field is needed");
     }

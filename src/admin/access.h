@@ -22,7 +22,7 @@ struct AccessRules {
 
 /// The answer to a request that is refused; nothing when the request may go on.
 [[nodiscard]] std::optional<Response> refuse_access(const AccessRules& rules,
-                                                    const Request& request);
+                                                    const AdminRequest& request);
 
 /// Whether only processes of this machine can reach the address.
 [[nodiscard]] bool is_local(const config::ListenAddress& address);

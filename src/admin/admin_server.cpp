@@ -8,14 +8,16 @@
 #include "admin/answers.h"
 #include "admin/quota_api.h"
 #include "admin/report_json.h"
-#include "admin/target.h"
+#include "admin/request_target.h"
 
 namespace weir::admin {
 namespace {
 
 constexpr std::string_view kQuotas = "/v1/quotas";
 
-bool is_read(const Request& request) { return request.method == "GET" || request.method == "HEAD"; }
+bool is_read(const AdminRequest& request) {
+    return request.method == "GET" || request.method == "HEAD";
+}
 
 Response peers(const AdminSources& sources) {
     Json list = Json::array();
@@ -64,7 +66,7 @@ Response status(const AdminSources& sources) {
     return json_answer(200, value);
 }
 
-Caller caller_of(const Target& target) {
+Caller caller_of(const RequestTarget& target) {
     const auto text = [&](const char* name, std::size_t most) {
         const auto found = target.query.find(name);
         return found == target.query.end() ? "" : found->second.substr(0, most);
@@ -72,7 +74,8 @@ Caller caller_of(const Target& target) {
     return {text("who", definitions::kMaximumWho), text("why", definitions::kMaximumWhy)};
 }
 
-Response drain(const AdminSources& sources, const Request& request, const Target& target) {
+Response drain(const AdminSources& sources, const AdminRequest& request,
+               const RequestTarget& target) {
     if (request.method != "POST") {
         return method_not_allowed("POST");
     }
@@ -94,7 +97,8 @@ std::optional<std::string> level_in(const std::string& body) {
     return value["level"].get<std::string>();
 }
 
-Response log_level(const AdminSources& sources, const Request& request, const Target& target) {
+Response log_level(const AdminSources& sources, const AdminRequest& request,
+                   const RequestTarget& target) {
     if (is_read(request)) {
         return json_answer(200, {{"level", sources.log_level()}});
     }
@@ -111,7 +115,8 @@ Response log_level(const AdminSources& sources, const Request& request, const Ta
     return json_answer(200, {{"level", sources.log_level()}});
 }
 
-Response quotas(const AdminSources& sources, const Request& request, const Target& target) {
+Response quotas(const AdminSources& sources, const AdminRequest& request,
+                const RequestTarget& target) {
     const QuotaApi api(*sources.quotas);
     const std::string_view path = target.raw_path;
     if (path == kQuotas) {
@@ -126,7 +131,8 @@ Response quotas(const AdminSources& sources, const Request& request, const Targe
     return api.one(request, target, *name);
 }
 
-Response answer(const AdminSources& sources, const Request& request, const Target& target) {
+Response answer(const AdminSources& sources, const AdminRequest& request,
+                const RequestTarget& target) {
     const std::string& path = target.raw_path;
     if (sources.quotas != nullptr &&
         (path == kQuotas || path.starts_with(std::string(kQuotas) + "/"))) {
@@ -167,7 +173,7 @@ AdminHandler::AdminHandler(std::shared_ptr<const AccessRules> rules, AdminSource
 AdminHandler::AdminHandler(AdminSources sources, AccessRules rules)
     : AdminHandler(std::make_shared<const AccessRules>(std::move(rules)), std::move(sources)) {}
 
-Response AdminHandler::operator()(const Request& request) const {
+Response AdminHandler::operator()(const AdminRequest& request) const {
     if (auto refused = refuse_access(*rules_, request)) {
         return *refused;
     }

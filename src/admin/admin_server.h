@@ -31,7 +31,7 @@ class AdminHandler {
     AdminHandler(AdminSources sources, AccessRules rules);
     /// The same, but the rules may change between two requests.
     AdminHandler(std::shared_ptr<const AccessRules> rules, AdminSources sources);
-    [[nodiscard]] Response operator()(const Request& request) const;
+    [[nodiscard]] Response operator()(const AdminRequest& request) const;
 
   private:
     AdminSources sources_;

@@ -56,7 +56,7 @@ std::map<std::string, std::uint64_t> sync_events(const sync::SyncStatistics& syn
             {"dropped_datagrams", sync.dropped_datagrams}};
 }
 
-std::map<std::string, std::uint64_t> definition_events(const engine::Statistics& statistics) {
+std::map<std::string, std::uint64_t> definition_events(const engine::EngineStatistics& statistics) {
     const definitions::DefinitionStoreCounters& store = statistics.definition_store;
     const definitions::DefinitionExchangeCounters& sync = statistics.definitions;
     const definitions::BulkCounters& bulk = statistics.bulk;
@@ -151,7 +151,7 @@ LimiterFigures to_figures(const limiter::Limiter& limiter, Instant now) {
     return figures;
 }
 
-ClusterFigures to_figures(const engine::Statistics& statistics) {
+ClusterFigures to_figures(const engine::EngineStatistics& statistics) {
     ClusterFigures figures{.peers = statistics.peers_by_state,
                            .packets = {},
                            .datagrams_in = statistics.datagrams_in,

@@ -13,7 +13,7 @@ namespace weir::admin {
 [[nodiscard]] LimiterFigures to_figures(const limiter::Limiter& limiter, Instant now);
 /// Leaves driver_events empty, which the engine does not know.
 [[nodiscard]] ClusterFigures to_figures(engine::Engine& engine);
-[[nodiscard]] ClusterFigures to_figures(const engine::Statistics& statistics);
+[[nodiscard]] ClusterFigures to_figures(const engine::EngineStatistics& statistics);
 [[nodiscard]] QuotaSetFigures to_figures(const definitions::SetStatus& set);
 
 /// The id of a gossip key as 8 hexadecimal digits.

@@ -9,7 +9,7 @@
 
 namespace weir::admin {
 
-struct Request {
+struct AdminRequest {
     std::string method;
     /// Path and query as they were sent, percent-encoded.
     std::string target;

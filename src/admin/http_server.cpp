@@ -19,7 +19,7 @@
 #include <boost/beast/http.hpp>
 #include <utility>
 
-#include "admin/places.h"
+#include "admin/connection_places.h"
 
 namespace weir::admin {
 namespace {
@@ -29,7 +29,7 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using StreamProtocol = asio::generic::stream_protocol;
 using Acceptor = asio::basic_socket_acceptor<StreamProtocol>;
-using Stream = beast::basic_stream<StreamProtocol>;
+using AdminStream = beast::basic_stream<StreamProtocol>;
 using Parser = http::request_parser<http::string_body>;
 using boost::system::error_code;
 
@@ -71,7 +71,7 @@ bool is_socket_file(const std::string& path) {
 
 std::string text_of(boost::beast::string_view view) { return {view.data(), view.size()}; }
 
-Request to_request(const Parser& parser, bool local_socket) {
+AdminRequest to_request(const Parser& parser, bool local_socket) {
     const auto& message = parser.get();
     return {.method = text_of(message.method_string()),
             .target = text_of(message.target()),
@@ -166,7 +166,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         if (is_bound_ && address_.is_unix()) {
             ::unlink(address_.path.c_str());
         }
-        places_.for_each([](Stream& stream) { stream.close(); });
+        places_.for_each([](AdminStream& stream) { stream.close(); });
     }
 
     [[nodiscard]] const config::ListenAddress& bound() const { return address_; }
@@ -248,12 +248,12 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
                 // client's delayed acknowledgement.
                 socket.set_option(asio::ip::tcp::no_delay(true), failure);
             }
-            asio::co_spawn(control_, serve(self, Stream(std::move(socket))), asio::detached);
+            asio::co_spawn(control_, serve(self, AdminStream(std::move(socket))), asio::detached);
         }
     }
 
     bool make_room() {
-        Stream* const waiting = places_.make_room();
+        AdminStream* const waiting = places_.make_room();
         if (waiting == nullptr) {
             return false;
         }
@@ -262,16 +262,17 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         return true;
     }
 
-    asio::awaitable<void> serve(std::shared_ptr<Implementation> self, Stream stream) {
+    asio::awaitable<void> serve(std::shared_ptr<Implementation> self, AdminStream stream) {
         // Counts the connection for as long as this frame lives, unless it is closed to make room.
-        struct Membership {
+        struct CountedConnection {
             Implementation& server;
-            Stream& stream;
-            Membership(Implementation& owner, Stream& member) : server(owner), stream(member) {
+            AdminStream& stream;
+            CountedConnection(Implementation& owner, AdminStream& member)
+                : server(owner), stream(member) {
                 server.places_.enter(stream);
                 server.statistics_.open = server.places_.size();
             }
-            ~Membership() {
+            ~CountedConnection() {
                 server.places_.leave(stream);
                 server.statistics_.open = server.places_.size();
             }
@@ -284,7 +285,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
     }
 
     /// Serves one request. False when the connection is to be closed.
-    asio::awaitable<bool> serve_one(Stream& stream, beast::flat_buffer& buffer) {
+    asio::awaitable<bool> serve_one(AdminStream& stream, beast::flat_buffer& buffer) {
         Parser parser;
         parser.header_limit(limits_.head_bytes);
         parser.body_limit(limits_.body_bytes);
@@ -326,7 +327,8 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
                failure != http::error::end_of_stream && failure != http::error::partial_message;
     }
 
-    asio::awaitable<error_code> read(Stream& stream, beast::flat_buffer& buffer, Parser& parser) {
+    asio::awaitable<error_code> read(AdminStream& stream, beast::flat_buffer& buffer,
+                                     Parser& parser) {
         auto [head_failure, head_bytes] =
             co_await http::async_read_header(stream, buffer, parser, kAwait);
         static_cast<void>(head_bytes);
@@ -347,7 +349,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
         co_return body_failure;
     }
 
-    asio::awaitable<bool> write(Stream& stream, http::response<http::string_body> message,
+    asio::awaitable<bool> write(AdminStream& stream, http::response<http::string_body> message,
                                 bool head_only = false) {
         stream.expires_after(limits_.write_timeout);
         http::response_serializer<http::string_body> serializer(message);
@@ -366,7 +368,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
 
     /// Reads until the client has taken the answer: closing with unread bytes would reset the
     /// connection.
-    asio::awaitable<void> linger(Stream& stream) {
+    asio::awaitable<void> linger(AdminStream& stream) {
         error_code ignored;
         stream.socket().shutdown(asio::socket_base::shutdown_send, ignored);
         stream.expires_after(kLingerTime);
@@ -388,7 +390,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<Implement
     HttpLimits limits_;
     Handler handler_;
     HttpServerStatistics statistics_;
-    Places<Stream> places_;
+    ConnectionPlaces<AdminStream> places_;
     bool is_bound_ = false;
     bool stopped_ = false;
 };

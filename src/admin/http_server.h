@@ -49,7 +49,7 @@ struct HttpServerStatistics {
 
 class HttpServer {
   public:
-    using Handler = std::function<Response(const Request&)>;
+    using Handler = std::function<Response(const AdminRequest&)>;
 
     HttpServer(boost::asio::io_context& control, config::ListenAddress address, HttpLimits limits,
                Handler handler);

@@ -13,9 +13,9 @@
 namespace weir::admin {
 namespace {
 
-using Counts = std::map<std::string, std::uint64_t>;
+using CountsByLabel = std::map<std::string, std::uint64_t>;
 
-void add_counts(Family family, const std::string& label, const Counts& counts) {
+void add_counts(Family family, const std::string& label, const CountsByLabel& counts) {
     for (const auto& [value, count] : counts) {
         family.add({{label, value}}, number(count));
     }

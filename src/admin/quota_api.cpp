@@ -20,14 +20,14 @@ constexpr std::size_t kPageDefault = 100;
 constexpr std::size_t kPageLimit = 1000;
 constexpr Duration kLongestLifetime = std::chrono::hours(366 * 24);
 
-std::string parameter(const Target& target, const std::string& name) {
+std::string parameter(const RequestTarget& target, const std::string& name) {
     const auto found = target.query.find(name);
     return found == target.query.end() ? std::string() : found->second;
 }
 
 /// Refuses unknown parameters. If they were ignored, a change with the misspelt `?expires=1h` would
 /// never end.
-std::optional<Response> refuse_unknown(const Target& target,
+std::optional<Response> refuse_unknown(const RequestTarget& target,
                                        std::initializer_list<std::string_view> known) {
     for (const auto& [name, value] : target.query) {
         if (std::find(known.begin(), known.end(), name) == known.end()) {
@@ -37,7 +37,7 @@ std::optional<Response> refuse_unknown(const Target& target,
     return std::nullopt;
 }
 
-std::optional<std::size_t> page_size(const Target& target) {
+std::optional<std::size_t> page_size(const RequestTarget& target) {
     const std::string text = parameter(target, "limit");
     if (text.empty()) {
         return kPageDefault;
@@ -71,7 +71,8 @@ struct EditOrAnswer {
 };
 
 /// Reads If-Match with one strong tag, or If-None-Match: * (RFC 9110, 13.1).
-std::optional<Response> read_condition(const Request& request, std::optional<std::string>& tag) {
+std::optional<Response> read_condition(const AdminRequest& request,
+                                       std::optional<std::string>& tag) {
     const std::string& match = request.if_match;
     const std::string& none = request.if_none_match;
     if (match.empty() && none.empty()) {
@@ -93,7 +94,7 @@ std::optional<Response> read_condition(const Request& request, std::optional<std
 }
 
 /// Reads expires_in: a duration, "never" or "keep"; `fallback` if it is missing.
-std::optional<Response> read_lifetime(const Target& target, std::string_view fallback,
+std::optional<Response> read_lifetime(const RequestTarget& target, std::string_view fallback,
                                       definitions::Edit& edit) {
     std::string lifetime = parameter(target, "expires_in");
     if (lifetime.empty()) {
@@ -113,7 +114,7 @@ std::optional<Response> read_lifetime(const Target& target, std::string_view fal
 }
 
 /// Reads "true" or "false"; false if the parameter is missing, nothing if it is anything else.
-std::optional<bool> read_flag(const Target& target, const std::string& name) {
+std::optional<bool> read_flag(const RequestTarget& target, const std::string& name) {
     const std::string text = parameter(target, name);
     if (text == "true") {
         return true;
@@ -126,7 +127,7 @@ std::optional<bool> read_flag(const Target& target, const std::string& name) {
 
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
 
-EditOrAnswer edit_of(const Request& request, const Target& target) {
+EditOrAnswer edit_of(const AdminRequest& request, const RequestTarget& target) {
     EditOrAnswer result{.edit = {.who = parameter(target, "who"),
                                  .why = parameter(target, "why"),
                                  .lifetime = std::nullopt},
@@ -211,7 +212,7 @@ Response tried(std::string_view name, const std::optional<limiter::QuotaDefiniti
 
 }  // namespace
 
-Response QuotaApi::put_together(const Request& request, const Target& target) const {
+Response QuotaApi::put_together(const AdminRequest& request, const RequestTarget& target) const {
     const auto edit = edit_of(request, target);
     if (edit.refusal) {
         return *edit.refusal;
@@ -246,7 +247,7 @@ Response QuotaApi::put_together(const Request& request, const Target& target) co
     return json_answer(200, {{"dry_run", edit.edit.dry_run}, {"quotas", std::move(quotas)}});
 }
 
-Response QuotaApi::list(const Request& request, const Target& target) const {
+Response QuotaApi::list(const AdminRequest& request, const RequestTarget& target) const {
     if (request.method == "POST") {
         return put_together(request, target);
     }
@@ -273,7 +274,8 @@ Response QuotaApi::list(const Request& request, const Target& target) const {
     return json_answer(200, answer);
 }
 
-Response QuotaApi::one(const Request& request, const Target& target, std::string_view name) const {
+Response QuotaApi::one(const AdminRequest& request, const RequestTarget& target,
+                       std::string_view name) const {
     if (name.empty()) {
         return problem(400, "a quota's name is missing behind /v1/quotas/");
     }
@@ -315,7 +317,8 @@ Response QuotaApi::get(std::string_view name, bool with_history) const {
     return exact ? with_tag(json_answer(200, answer), report.row) : json_answer(200, answer);
 }
 
-Response QuotaApi::put(const Request& request, const Target& target, std::string_view name) const {
+Response QuotaApi::put(const AdminRequest& request, const RequestTarget& target,
+                       std::string_view name) const {
     auto edit = edit_of(request, target);
     if (edit.refusal) {
         return *edit.refusal;
@@ -352,7 +355,7 @@ Response QuotaApi::put(const Request& request, const Target& target, std::string
     return accepted(name, outcome, directory_->find(name));
 }
 
-Response QuotaApi::remove(const Request& request, const Target& target,
+Response QuotaApi::remove(const AdminRequest& request, const RequestTarget& target,
                           std::string_view name) const {
     const auto edit = edit_of(request, target);
     if (edit.refusal) {

@@ -193,8 +193,8 @@ struct ClusterFigures {
     std::map<std::string, std::uint64_t> sync_events;
     /// Events of the exchange of definitions, by a word of a fixed list.
     std::map<std::string, std::uint64_t> definition_events;
-    /// Events of the UDP sockets (cluster::Statistics), by a word of a fixed list: send_errors,
-    /// receive_pauses, lookup_failures …
+    /// Events of the UDP sockets (cluster::ClusterStatistics), by a word of a fixed list:
+    /// send_errors, receive_pauses, lookup_failures …
     std::map<std::string, std::uint64_t> driver_events;
 };
 

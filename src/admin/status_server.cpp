@@ -5,7 +5,7 @@
 
 #include "admin/answers.h"
 #include "admin/gzip.h"
-#include "admin/target.h"
+#include "admin/request_target.h"
 
 namespace weir::admin {
 namespace {
@@ -29,7 +29,7 @@ StatusHandler::StatusHandler(std::function<Health()> health, const Metrics& metr
                              std::function<ProblemList()> problems)
     : health_(std::move(health)), metrics_(&metrics), problems_(std::move(problems)) {}
 
-Response StatusHandler::operator()(const Request& request) const {
+Response StatusHandler::operator()(const AdminRequest& request) const {
     if (request.method != "GET" && request.method != "HEAD") {
         Response answer = text_answer(405, "only GET and HEAD are allowed here\n");
         answer.fields.emplace_back("Allow", "GET, HEAD");
@@ -76,7 +76,7 @@ Response StatusHandler::ready(bool verbose) const {
     return text_answer(status, std::move(text));
 }
 
-Response StatusHandler::metrics(const Request& request) const {
+Response StatusHandler::metrics(const AdminRequest& request) const {
     Response answer{.status = 200,
                     .content_type = "text/plain; version=0.0.4; charset=utf-8",
                     .body = metrics_->text(),

@@ -18,11 +18,11 @@ class StatusHandler {
     /// `problems` may be empty: then no problems are listed.
     StatusHandler(std::function<Health()> health, const Metrics& metrics,
                   std::function<ProblemList()> problems);
-    [[nodiscard]] Response operator()(const Request& request) const;
+    [[nodiscard]] Response operator()(const AdminRequest& request) const;
 
   private:
     [[nodiscard]] Response ready(bool verbose) const;
-    [[nodiscard]] Response metrics(const Request& request) const;
+    [[nodiscard]] Response metrics(const AdminRequest& request) const;
 
     std::function<Health()> health_;
     const Metrics* metrics_;

@@ -17,9 +17,9 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 
 /// One request and its answer, step by step.
-class Exchange {
+class AdminExchange {
   public:
-    Exchange(const config::ListenAddress& address, http::request<http::string_body> request)
+    AdminExchange(const config::ListenAddress& address, http::request<http::string_body> request)
         : socket_(context_), request_(std::move(request)) {
         parser_.body_limit(AdminClient::kMaxReply);
         const net::SocketAddress target = address.is_unix()
@@ -115,7 +115,7 @@ Result<AdminReply> AdminClient::send(const std::string& method, const std::strin
     }
     request.body() = body;
     request.prepare_payload();
-    auto reply = Exchange(address_, std::move(request)).run();
+    auto reply = AdminExchange(address_, std::move(request)).run();
     if (!reply) {
         return error(ErrorCode::io, "no answer from the admin listener at " + to_string(address_) +
                                         ": " + reply.error().message +

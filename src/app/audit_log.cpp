@@ -91,7 +91,7 @@ void FleetAudit::tell_expired(const definitions::ExpiredOverrides& expired, Inst
 void FleetAudit::look_at_peers(const std::vector<engine::PeerReport>& peers, Instant now) {
     // Of several incarnations at an address the live one counts, else the one that went last.
     // Incarnations themselves are in no order.
-    std::map<Endpoint, Peer> here;
+    std::map<Endpoint, KnownPeer> here;
     for (const engine::PeerReport& peer : peers) {
         if (peer.self) {
             continue;

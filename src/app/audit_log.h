@@ -63,7 +63,7 @@ class FleetAudit {
               const definitions::ExpiredOverrides& expired, Instant now);
 
   private:
-    struct Peer {
+    struct KnownPeer {
         std::uint64_t incarnation = 0;
         std::string_view state;  // "alive" also while it is suspected
         Duration gone{};         // since when; less than 0 while it lives
@@ -74,7 +74,7 @@ class FleetAudit {
     void look_at_sets(const std::vector<definitions::SetStatus>& sets, Instant now);
 
     AuditLog& log_;
-    std::map<Endpoint, Peer> peers_;
+    std::map<Endpoint, KnownPeer> peers_;
     Sets sets_;  // generation and hash of the content, by name
 };
 

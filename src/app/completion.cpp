@@ -9,7 +9,7 @@ namespace weir::app {
 namespace {
 
 /// A command or a flag, as a shell offers it.
-struct Word {
+struct CompletedWord {
     std::string name;  ///< "set", "--rate"
     std::string about;
     bool needs_value = false;
@@ -18,8 +18,8 @@ struct Word {
 /// What may come after a command.
 struct Command {
     std::string path;  ///< "weir quota"
-    std::vector<Word> below;
-    std::vector<Word> flags;
+    std::vector<CompletedWord> below;
+    std::vector<CompletedWord> flags;
 };
 
 void list_commands(CLI::App& app, std::vector<Command>& found) {
@@ -81,7 +81,7 @@ std::string for_bash(const std::vector<Command>& commands) {
     for (const Command& command : commands) {
         std::vector<std::string> names;
         for (const auto* words : {&command.below, &command.flags}) {
-            for (const Word& word : *words) {
+            for (const CompletedWord& word : *words) {
                 names.push_back(word.name);
             }
         }
@@ -101,9 +101,9 @@ std::string for_bash(const std::vector<Command>& commands) {
 }
 
 /// A list for zsh's _describe: a colon ends the name of each.
-std::string described(const std::vector<Word>& words) {
+std::string described(const std::vector<CompletedWord>& words) {
     std::string list;
-    for (const Word& word : words) {
+    for (const CompletedWord& word : words) {
         list += "\n                " + quoted(word.name + ":" + word.about, "'\\''");
     }
     return list;
@@ -142,10 +142,10 @@ std::string for_fish(const std::vector<Command>& commands) {
     std::string lines;
     for (const Command& command : commands) {
         const std::string line = "complete -c weir -n \"__weir_is_at '" + command.path + "'\"";
-        for (const Word& word : command.below) {
+        for (const CompletedWord& word : command.below) {
             lines += line + " -f -a " + word.name + " -d " + quoted(word.about, "\\'") + "\n";
         }
-        for (const Word& flag : command.flags) {
+        for (const CompletedWord& flag : command.flags) {
             lines += line + (flag.needs_value ? " -r" : "") + " -l " + flag.name.substr(2) +
                      " -d " + quoted(flag.about, "\\'") + "\n";
         }

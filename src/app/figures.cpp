@@ -15,7 +15,7 @@ admin::HistogramFigures histogram(const proxy::Histogram& from,
             .sum = from.sum_seconds};
 }
 
-void add_requests(const proxy::Statistics& statistics, admin::ProxyFigures& figures) {
+void add_requests(const proxy::ProxyStatistics& statistics, admin::ProxyFigures& figures) {
     for (std::size_t i = 0; i < proxy::kEndings; ++i) {
         const auto ending = static_cast<proxy::Ending>(i);
         const std::string outcome(proxy::outcome(ending));
@@ -29,7 +29,7 @@ void add_requests(const proxy::Statistics& statistics, admin::ProxyFigures& figu
     }
 }
 
-void add_durations(const proxy::Statistics& statistics, admin::ProxyFigures& figures) {
+void add_durations(const proxy::ProxyStatistics& statistics, admin::ProxyFigures& figures) {
     constexpr std::array<const char*, 5> kClasses = {"1xx", "2xx", "3xx", "4xx", "5xx"};
     for (std::size_t i = 0; i < kClasses.size(); ++i) {
         figures.request_seconds[kClasses[i]] =
@@ -40,7 +40,7 @@ void add_durations(const proxy::Statistics& statistics, admin::ProxyFigures& fig
     figures.decision_seconds = histogram(statistics.decision_seconds, proxy::kDecisionBounds);
 }
 
-void add_traffic(const proxy::Statistics& statistics, admin::ProxyFigures& figures) {
+void add_traffic(const proxy::ProxyStatistics& statistics, admin::ProxyFigures& figures) {
     using proxy::Event;
     figures.inflight_requests = statistics.inflight_requests();
     figures.tunnels = statistics.tunnels();
@@ -75,7 +75,7 @@ bool is_shown_otherwise(proxy::Event event) {
 
 }  // namespace
 
-admin::ProxyFigures to_figures(const proxy::Statistics& statistics, std::size_t routes) {
+admin::ProxyFigures to_figures(const proxy::ProxyStatistics& statistics, std::size_t routes) {
     admin::ProxyFigures figures;
     add_requests(statistics, figures);
     add_durations(statistics, figures);

@@ -7,7 +7,7 @@
 namespace weir::app {
 
 /// `routes`: how many routes there are.
-[[nodiscard]] admin::ProxyFigures to_figures(const proxy::Statistics& statistics,
+[[nodiscard]] admin::ProxyFigures to_figures(const proxy::ProxyStatistics& statistics,
                                              std::size_t routes);
 
 }  // namespace weir::app

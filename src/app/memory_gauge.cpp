@@ -39,15 +39,15 @@ std::uint64_t value_of(const std::string& text, const std::string& key) {
     return number(std::string_view(text).substr(at + key.size() + 1)).value_or(0);
 }
 
-struct Membership {
+struct ControlGroup {
     std::string path;
     bool second_version = false;
 };
 
 /// Finds the line "0::/path" (version 2) or "9:memory:/path" (version 1); if both exist, the latter
 /// counts.
-Membership find_membership(const std::string& own_group) {
-    Membership found{"/", true};
+ControlGroup find_membership(const std::string& own_group) {
+    ControlGroup found{"/", true};
     std::istringstream lines(own_group);
     for (std::string line; std::getline(lines, line);) {
         const auto first = line.find(':');
@@ -67,13 +67,13 @@ Membership find_membership(const std::string& own_group) {
 }
 
 /// Whether more than `percent` of the limit is used; computed without overflow.
-bool exceeds(const MemoryGauge::Reading& reading, std::uint64_t percent) {
+bool exceeds(const MemoryGauge::MemoryReading& reading, std::uint64_t percent) {
     return reading.limit != 0 && reading.used >= reading.limit / 100 * percent;
 }
 
 }  // namespace
 
-MemoryGauge::MemoryGauge(Places places) : places_(std::move(places)) {}
+MemoryGauge::MemoryGauge(KernelFiles places) : places_(std::move(places)) {}
 
 void MemoryGauge::set_limit(std::uint64_t configured) {
     configured_ = configured;
@@ -81,7 +81,7 @@ void MemoryGauge::set_limit(std::uint64_t configured) {
     if (configured != 0) {
         return;
     }
-    const Membership own = find_membership(read_file(places_.own_group));
+    const ControlGroup own = find_membership(read_file(places_.own_group));
     const std::string root = places_.groups + (own.second_version ? "" : "/memory");
     // In a container the path may be that on the host, while the root directory is the container's
     // own group.
@@ -106,7 +106,7 @@ void MemoryGauge::consider(const std::string& directory, bool second_version) {
                    second_version ? "inactive_file" : "total_inactive_file", *limit};
 }
 
-MemoryGauge::Reading MemoryGauge::read() const {
+MemoryGauge::MemoryReading MemoryGauge::read() const {
     if (!group_) {
         return {resident(), configured_};
     }
@@ -136,7 +136,7 @@ std::uint64_t margin_of(std::uint64_t limit) {
 
 }  // namespace
 
-std::optional<std::uint64_t> room_left(const MemoryGauge::Reading& reading) {
+std::optional<std::uint64_t> room_left(const MemoryGauge::MemoryReading& reading) {
     if (reading.limit == 0) {
         return std::nullopt;
     }
@@ -145,13 +145,13 @@ std::optional<std::uint64_t> room_left(const MemoryGauge::Reading& reading) {
     return reading.limit - std::min(reading.limit, taken);
 }
 
-bool MemoryPressure::update(const MemoryGauge::Reading& reading) {
+bool MemoryPressure::update(const MemoryGauge::MemoryReading& reading) {
     const std::uint64_t margin = margin_of(reading.limit);
     high_ = reading.limit != 0 && reading.used + (high_ ? 2 : 1) * margin >= reading.limit;
     return high_;
 }
 
-bool MemoryPressure::is_near(const MemoryGauge::Reading& reading) {
+bool MemoryPressure::is_near(const MemoryGauge::MemoryReading& reading) {
     constexpr std::uint64_t kNear = 70;
     return exceeds(reading, kNear);
 }

@@ -23,7 +23,7 @@ class MemoryWatch {
     static constexpr std::chrono::milliseconds kShortInterval{10};
 
     /// Called when memory has become short, and when it is no longer short.
-    using Changed = std::function<void(bool is_short, const MemoryGauge::Reading&)>;
+    using Changed = std::function<void(bool is_short, const MemoryGauge::MemoryReading&)>;
 
     MemoryWatch(boost::asio::io_context& control, Changed changed);
 
@@ -37,7 +37,7 @@ class MemoryWatch {
     void set_limit(std::uint64_t configured);
     void stop();
 
-    [[nodiscard]] const MemoryGauge::Reading& last() const { return last_; }
+    [[nodiscard]] const MemoryGauge::MemoryReading& last() const { return last_; }
     [[nodiscard]] bool is_short() const { return pressure_.is_high(); }
 
   private:
@@ -45,7 +45,7 @@ class MemoryWatch {
 
     MemoryGauge gauge_;
     MemoryPressure pressure_;
-    MemoryGauge::Reading last_;
+    MemoryGauge::MemoryReading last_;
     boost::asio::steady_timer timer_;
     Changed changed_;
     unsigned looks_ = 0;

@@ -12,9 +12,9 @@ namespace {
 using limiter::QuotaDefinition;
 
 /// Values by path, such as "limits[0].rate" and "100r/s", in the order of the document.
-using Fields = std::vector<std::pair<std::string, std::string>>;
+using FlatFields = std::vector<std::pair<std::string, std::string>>;
 
-void flatten(const Json& value, const std::string& path, Fields& fields) {
+void flatten(const Json& value, const std::string& path, FlatFields& fields) {
     if (value.is_object()) {
         for (const auto& [key, member] : value.items()) {
             if (!path.empty() || key != "name") {
@@ -30,8 +30,8 @@ void flatten(const Json& value, const std::string& path, Fields& fields) {
     }
 }
 
-Fields fields_of(const std::optional<QuotaDefinition>& definition) {
-    Fields fields;
+FlatFields fields_of(const std::optional<QuotaDefinition>& definition) {
+    FlatFields fields;
     if (definition) {
         flatten(Json::parse(config::quota_json(*definition, -1), nullptr, false), "", fields);
     }
@@ -91,8 +91,8 @@ std::optional<QuotaDefinition> definition_of(const Json& row) {
 
 std::vector<std::string> differences(const std::optional<QuotaDefinition>& before,
                                      const std::optional<QuotaDefinition>& after) {
-    const Fields old_fields = fields_of(before);
-    const Fields new_fields = fields_of(after);
+    const FlatFields old_fields = fields_of(before);
+    const FlatFields new_fields = fields_of(after);
     const std::map<std::string, std::string> old_by_path(old_fields.begin(), old_fields.end());
     const std::map<std::string, std::string> new_by_path(new_fields.begin(), new_fields.end());
     std::vector<std::string> lines;

@@ -37,7 +37,7 @@ Sidecar::Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t s
                  },
              .buffer_bytes = [this](std::size_t bytes) { proxy_->bound_buffers(bytes); },
              .memory =
-                 [this](bool is_short, const MemoryGauge::Reading& reading) {
+                 [this](bool is_short, const MemoryGauge::MemoryReading& reading) {
                      memory_changed(is_short, reading);
                  }}),
       stranger_timer_(control_),
@@ -197,7 +197,7 @@ void Sidecar::end_at_next_signal() {
     }
 }
 
-void Sidecar::memory_changed(bool is_short, const MemoryGauge::Reading& reading) {
+void Sidecar::memory_changed(bool is_short, const MemoryGauge::MemoryReading& reading) {
     if (proxy_) {
         proxy_->shed(is_short);
     }

@@ -67,7 +67,7 @@ class Sidecar final : private node::HostListener {
 
     void tell_strangers();
     void tell_errors(std::string_view message, const std::vector<std::string>& errors);
-    void memory_changed(bool is_short, const MemoryGauge::Reading& reading);
+    void memory_changed(bool is_short, const MemoryGauge::MemoryReading& reading);
 
     void keys_warned(const std::string& warning) override;
     void keys_failed(const std::string& reason) override;

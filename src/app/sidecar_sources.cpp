@@ -51,7 +51,7 @@ std::uint64_t Sidecar::upstream_failures() const {
     if (!proxy_) {
         return 0;
     }
-    const proxy::Statistics statistics = proxy_->statistics();
+    const proxy::ProxyStatistics statistics = proxy_->statistics();
     return statistics[proxy::Ending::upstream_refused] +
            statistics[proxy::Ending::upstream_connect_timeout];
 }
@@ -60,7 +60,7 @@ std::uint64_t Sidecar::crowded() const {
     if (!proxy_) {
         return 0;
     }
-    const proxy::Statistics statistics = proxy_->statistics();
+    const proxy::ProxyStatistics statistics = proxy_->statistics();
     return statistics[proxy::Event::accept_paused_connections] +
            statistics[proxy::Event::accept_paused_descriptors] +
            statistics[proxy::Event::client_evicted_head];
@@ -86,7 +86,7 @@ void Sidecar::tell_strangers() {
 admin::MetricsSources Sidecar::metrics_sources() {
     admin::MetricsSources sources = host_.metrics_sources();
     sources.proxy = [this] {
-        auto figures = to_figures(proxy_ ? proxy_->statistics() : proxy::Statistics{},
+        auto figures = to_figures(proxy_ ? proxy_->statistics() : proxy::ProxyStatistics{},
                                   host_.settings().routing.routes.size());
         const auto log = live_.access_log().counters();
         figures.events["access_log_written"] = log.written;

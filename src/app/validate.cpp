@@ -11,7 +11,7 @@ namespace {
 using ReportJson = nlohmann::ordered_json;
 
 /// What came of reading the settings, or the documents that were named.
-struct Part {
+struct ReadPart {
     config::Diagnostics diagnostics;
     std::size_t sets = 0;
     std::size_t quotas = 0;
@@ -29,8 +29,8 @@ std::size_t count_quotas(const std::vector<config::QuotaSet>& sets) {
     return count;
 }
 
-Part read_documents(const std::vector<std::string>& paths) {
-    Part part;
+ReadPart read_documents(const std::vector<std::string>& paths) {
+    ReadPart part;
     const std::vector<std::string> files = node::expand_quota_paths(paths, part.diagnostics);
     const std::vector<config::QuotaSet> sets =
         config::parse_quota_sets(node::read_sources(files, part.diagnostics), part.diagnostics);
@@ -39,12 +39,12 @@ Part read_documents(const std::vector<std::string>& paths) {
     return part;
 }
 
-Part read_settings(const node::ConfigSource& source) {
+ReadPart read_settings(const node::ConfigSource& source) {
     const node::Loaded loaded = node::load(source);
     return {loaded.diagnostics, loaded.sets.size(), count_quotas(loaded.sets)};
 }
 
-void print_text(const Part& part, bool strict) {
+void print_text(const ReadPart& part, bool strict) {
     std::fputs(part.diagnostics.text().c_str(), stderr);
     if (tell_if_bad(part.diagnostics, strict)) {
         std::printf("valid: %zu quota set(s), %zu quota(s)\n", part.sets, part.quotas);
@@ -76,13 +76,13 @@ ReportJson json_of(const config::Diagnostic& one) {
             {"suggestion", one.suggestion}};
 }
 
-void print_json(const std::vector<Part>& parts, bool good) {
+void print_json(const std::vector<ReadPart>& parts, bool good) {
     ReportJson report = {{"valid", good},   {"errors", 0}, {"warnings", 0},
                          {"quota_sets", 0}, {"quotas", 0}, {"diagnostics", ReportJson::array()}};
     const auto add = [&report](const char* key, std::size_t count) {
         report[key] = report[key].get<std::size_t>() + count;
     };
-    for (const Part& part : parts) {
+    for (const ReadPart& part : parts) {
         add("errors", part.diagnostics.error_count());
         add("warnings", part.diagnostics.warning_count());
         add("quota_sets", part.sets);
@@ -111,7 +111,7 @@ std::string escaped(std::string_view text, bool property) {
     return all;
 }
 
-void print_github(const Part& part) {
+void print_github(const ReadPart& part) {
     for (const config::Diagnostic& one : part.diagnostics.sorted()) {
         std::string text =
             "::" + std::string(word_of(one.severity)) + " file=" + escaped(one.file, true);
@@ -140,7 +140,7 @@ bool tell_if_bad(const config::Diagnostics& diagnostics, bool strict) {
 
 int validate(const node::ConfigSource& source, const std::vector<std::string>& documents,
              const ValidateOptions& options) {
-    std::vector<Part> parts;
+    std::vector<ReadPart> parts;
     if (source.file || documents.empty()) {
         parts.push_back(read_settings(source));
     }
@@ -148,7 +148,7 @@ int validate(const node::ConfigSource& source, const std::vector<std::string>& d
         parts.push_back(read_documents(documents));
     }
     bool good = true;
-    for (const Part& part : parts) {
+    for (const ReadPart& part : parts) {
         good = good && part.is_good(options.strict);
         if (options.format == ReportFormat::text) {
             print_text(part, options.strict);

@@ -14,7 +14,7 @@ constexpr std::size_t kLongest = 512;
 constexpr std::size_t kMostDifferences = 3;
 constexpr std::size_t kLeastBeginning = 3;
 
-using Row = std::array<std::uint16_t, kLongest + 2>;
+using TableRow = std::array<std::uint16_t, kLongest + 2>;
 
 /// The number of differences of two texts; `most` + 1 if there are more than `most`. Of the table
 /// of all beginnings of both texts (Wagner and Fischer 1974) only the cells within `most` of the
@@ -22,10 +22,10 @@ using Row = std::array<std::uint16_t, kLongest + 2>;
 std::size_t differences(std::string_view left, std::string_view right, std::size_t most) {
     WEIR_ASSERT(left.size() <= kLongest && right.size() <= kLongest);
     const auto far = static_cast<std::uint16_t>(most + 1);
-    Row rows[3];  // the last one, the one before it, and the present one
-    Row* before = &rows[0];
-    Row* above = &rows[1];
-    Row* row = &rows[2];
+    TableRow rows[3];  // the last one, the one before it, and the present one
+    TableRow* before = &rows[0];
+    TableRow* above = &rows[1];
+    TableRow* row = &rows[2];
     for (std::size_t j = 0; j <= std::min(right.size(), most + 1); ++j) {
         (*above)[j] = static_cast<std::uint16_t>(j);
     }
@@ -47,7 +47,7 @@ std::size_t differences(std::string_view left, std::string_view right, std::size
         if (nearest == far && first > 1) {
             return far;
         }
-        Row* const oldest = before;
+        TableRow* const oldest = before;
         before = above;
         above = row;
         row = oldest;

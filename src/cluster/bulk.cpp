@@ -132,13 +132,14 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
 
   private:
     /// Counts a connection as open for as long as its coroutine lives.
-    struct Membership {
-        Membership(Implementation& bulk, Connection& member) : owner(bulk), connection(member) {
+    struct CountedConnection {
+        CountedConnection(Implementation& bulk, Connection& member)
+            : owner(bulk), connection(member) {
             owner.connections_.insert(&connection);
         }
-        ~Membership() { owner.connections_.erase(&connection); }
-        Membership(const Membership&) = delete;
-        Membership& operator=(const Membership&) = delete;
+        ~CountedConnection() { owner.connections_.erase(&connection); }
+        CountedConnection(const CountedConnection&) = delete;
+        CountedConnection& operator=(const CountedConnection&) = delete;
         Implementation& owner;
         Connection& connection;
     };
@@ -169,7 +170,7 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
     asio::awaitable<void> serve(std::shared_ptr<Implementation> self, tcp::socket socket) {
         if (!stopped_) {
             Connection connection(std::move(socket));
-            const Membership membership(*this, connection);
+            const CountedConnection membership(*this, connection);
             const std::unique_ptr<definitions::DefinitionServe> stream = engine_.serve_pull();
             co_await converse(connection, *stream,
                               [&] { return stream->greeted() ? limits_.idle : limits_.greeting; });
@@ -182,7 +183,7 @@ class Bulk::Implementation : public std::enable_shared_from_this<Implementation>
                                std::unique_ptr<definitions::DefinitionPull> stream) {
         if (!stopped_) {
             Connection connection{tcp::socket(control_)};
-            const Membership membership(*this, connection);
+            const CountedConnection membership(*this, connection);
             ++statistics.connects;
             connection.expire_after(limits_.connect);
             const auto [failure] = co_await connection.socket.async_connect(

@@ -32,7 +32,7 @@ constexpr std::size_t kMaxDiscarded = 65'536;
 /// What open() must know before it can make the driver.
 struct Prepared {
     std::optional<net::UdpSocket> socket;
-    engine::Options engine;
+    engine::EngineOptions engine;
     std::vector<std::string> warnings;
 };
 
@@ -53,7 +53,7 @@ Result<void> read_keys(const config::ClusterSettings& settings, Prepared& prepar
     return {};
 }
 
-Result<void> bind(const config::ClusterSettings& settings, const Options& options,
+Result<void> bind(const config::ClusterSettings& settings, const ClusterOptions& options,
                   Prepared& prepared) {
     auto socket = net::UdpSocket::open(
         settings.listen, {.batch = kReceiveBatch,
@@ -74,7 +74,7 @@ Result<void> bind(const config::ClusterSettings& settings, const Options& option
     return {};
 }
 
-Result<Prepared> prepare(const Options& options) {
+Result<Prepared> prepare(const ClusterOptions& options) {
     Prepared prepared;
     prepared.engine.clustered = options.settings.has_value();
     if (!options.settings) {
@@ -98,7 +98,7 @@ Result<Prepared> prepare(const Options& options) {
 
 class Cluster::Driver {
   public:
-    Driver(asio::io_context& control, limiter::Limiter& limiter, Options options,
+    Driver(asio::io_context& control, limiter::Limiter& limiter, ClusterOptions options,
            Prepared&& prepared, std::uint64_t seed)
         : options_(std::move(options)),
           advertised_(prepared.engine.advertise),
@@ -200,7 +200,7 @@ class Cluster::Driver {
     [[nodiscard]] const Endpoint& bound() const { return bound_; }
     [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
-    [[nodiscard]] const Statistics& statistics() {
+    [[nodiscard]] const ClusterStatistics& statistics() {
         statistics_.lookups = seeds_.lookups();
         statistics_.lookup_failures = seeds_.failures();
         statistics_.seeds = seeds_.addresses().size();
@@ -216,7 +216,7 @@ class Cluster::Driver {
     // does not repeat the engine's numbers.
     static std::uint64_t mix_seed(std::uint64_t seed) { return Random(seed).fork().next(); }
 
-    static SeedsOptions seeds_options(const Options& options) {
+    static SeedsOptions seeds_options(const ClusterOptions& options) {
         return {.join = options.settings ? options.settings->join : std::vector<config::Seed>(),
                 .interval = options.lookup_interval,
                 .interval_alone = options.lookup_interval_alone,
@@ -385,7 +385,7 @@ class Cluster::Driver {
         }
     }
 
-    Options options_;
+    ClusterOptions options_;
     Endpoint advertised_;
     Endpoint bound_;
     Duration stop_threshold_;
@@ -396,7 +396,7 @@ class Cluster::Driver {
     engine::Engine engine_;
     Seeds seeds_;
     Bulk bulk_;
-    Statistics statistics_;
+    ClusterStatistics statistics_;
     Instant due_{};
     Duration time_spent_reading_{};
     /// No datagram is read until the next tick.
@@ -407,7 +407,7 @@ class Cluster::Driver {
 };
 
 Result<std::unique_ptr<Cluster>> Cluster::open(asio::io_context& control, limiter::Limiter& limiter,
-                                               Options options, std::uint64_t seed) {
+                                               ClusterOptions options, std::uint64_t seed) {
     auto prepared = prepare(options);
     if (!prepared) {
         return prepared.error();
@@ -425,7 +425,7 @@ void Cluster::stop() { driver_->stop(); }
 Result<bool> Cluster::reload_keys() { return driver_->reload_keys(); }
 SeedReport Cluster::seed_report() const { return driver_->seed_report(); }
 engine::Engine& Cluster::engine() { return driver_->engine(); }
-const Statistics& Cluster::statistics() const { return driver_->statistics(); }
+const ClusterStatistics& Cluster::statistics() const { return driver_->statistics(); }
 const std::vector<std::string>& Cluster::warnings() const { return driver_->warnings(); }
 const Endpoint& Cluster::advertised() const { return driver_->advertised(); }
 const Endpoint& Cluster::bound() const { return driver_->bound(); }

@@ -41,7 +41,7 @@ namespace weir::cluster {
 /// The largest number of datagrams that are read before it is the turn of timers and other sockets.
 inline constexpr std::size_t kDatagramsPerTurn = 64;
 
-struct Options {
+struct ClusterOptions {
     /// Name, addresses, seeds and key file. Without them the member is alone and has no socket, but
     /// the engine ticks as well.
     std::optional<config::ClusterSettings> settings;
@@ -63,7 +63,7 @@ struct Options {
 };
 
 /// The counts of this class; the engine has statistics of its own.
-struct Statistics {
+struct ClusterStatistics {
     std::uint64_t received_datagrams = 0;
     std::uint64_t received_bytes = 0;
     std::uint64_t sent_datagrams = 0;
@@ -99,7 +99,7 @@ class Cluster {
     /// Reads the keys, binds the socket, works out the address to advertise and makes the engine.
     /// The seed determines every random choice of the engine and of this class.
     static Result<std::unique_ptr<Cluster>> open(boost::asio::io_context& control,
-                                                 limiter::Limiter& limiter, Options options,
+                                                 limiter::Limiter& limiter, ClusterOptions options,
                                                  std::uint64_t seed);
 
     Cluster(const Cluster&) = delete;
@@ -118,7 +118,7 @@ class Cluster {
     void stop();
 
     [[nodiscard]] engine::Engine& engine();
-    [[nodiscard]] const Statistics& statistics() const;
+    [[nodiscard]] const ClusterStatistics& statistics() const;
     /// Warnings about things that should be corrected, one in each line: permissions of the key
     /// file, a small socket buffer.
     [[nodiscard]] const std::vector<std::string>& warnings() const;

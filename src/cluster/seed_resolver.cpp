@@ -30,7 +30,7 @@ Endpoint to_endpoint(const addrinfo& entry, std::uint16_t port) {
     return endpoint;
 }
 
-struct Request {
+struct LookupRequest {
     std::string host;
     std::uint16_t port = 0;
     SeedResolver::Done done;
@@ -78,7 +78,7 @@ struct SeedResolver::Shared {
             if (closed) {
                 return;
             }
-            Request request = std::move(waiting.front());
+            LookupRequest request = std::move(waiting.front());
             waiting.pop_front();
             lock.unlock();
             auto result = lookup(request.host, request.port);
@@ -102,7 +102,7 @@ struct SeedResolver::Shared {
     const Lookup lookup;
     std::mutex mutex;
     std::condition_variable wake;
-    std::deque<Request> waiting;
+    std::deque<LookupRequest> waiting;
     bool closed = false;
 };
 

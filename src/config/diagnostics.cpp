@@ -54,7 +54,7 @@ void Diagnostics::count_errors(std::size_t more) {
 
 /// When there are enough diagnostics, further ones are only counted, and their paths need not be
 /// built.
-void Diagnostics::add(NodeRef at, Place place, std::string what, std::string_view suggestion) {
+void Diagnostics::add(NodeRef at, TextPlace place, std::string what, std::string_view suggestion) {
     if (full()) {
         return count_errors(1);
     }
@@ -62,7 +62,7 @@ void Diagnostics::add(NodeRef at, Place place, std::string what, std::string_vie
          std::string(suggestion)});
 }
 
-void Diagnostics::error(NodeRef at, Place place, std::string what) {
+void Diagnostics::error(NodeRef at, TextPlace place, std::string what) {
     add(at, place, std::move(what), {});
 }
 

@@ -17,7 +17,7 @@ enum class Severity { error, warning };
 struct Diagnostic {
     Severity severity = Severity::error;
     std::string file;  ///< the file or other source of the value: "WEIR_LISTEN", "--listen"
-    Place place;
+    TextPlace place;
     std::string path;  ///< "quotas[3].limits[0].rate"
     std::string what;
     /// The word that was probably meant, or a whole sentence that says what to do. A text with a
@@ -39,7 +39,7 @@ class Diagnostics {
     void add(Diagnostic diagnostic);
     void error(NodeRef at, std::string what);
     /// The same for an error at another place than the node's.
-    void error(NodeRef at, Place place, std::string what);
+    void error(NodeRef at, TextPlace place, std::string what);
     void error(NodeRef at, std::string what, std::string_view suggestion);
     void error_at_key(NodeRef member, std::string what, std::string_view suggestion);
 
@@ -59,7 +59,7 @@ class Diagnostics {
     [[nodiscard]] std::string text() const;
 
   private:
-    void add(NodeRef at, Place place, std::string what, std::string_view suggestion);
+    void add(NodeRef at, TextPlace place, std::string what, std::string_view suggestion);
 
     std::vector<Diagnostic> kept_;
     std::size_t errors_ = 0;

@@ -17,11 +17,11 @@ namespace weir::config {
 
 /// A place in a text. Lines and columns count from 1, columns in bytes. Line 0 means that the value
 /// is not from a text.
-struct Place {
+struct TextPlace {
     std::uint32_t line = 0;
     std::uint32_t column = 0;
 
-    friend auto operator<=>(const Place&, const Place&) = default;
+    friend auto operator<=>(const TextPlace&, const TextPlace&) = default;
 };
 
 enum class NodeKind : std::uint8_t {
@@ -37,8 +37,8 @@ inline constexpr NodeIndex kNoNode = 0xffffffff;
 
 struct DocumentNode {
     NodeKind kind = NodeKind::null;
-    Place place;
-    Place key_place;
+    TextPlace place;
+    TextPlace key_place;
     std::string_view key;   ///< set for a member of a map
     std::string_view text;  ///< set for a scalar
     NodeIndex parent = kNoNode;

@@ -10,20 +10,20 @@ namespace {
 
 /// Adds a list of the texts between the separators.
 bool add_list(TreeBuilder& builder, std::string_view texts, char separator) {
-    bool good = builder.open(NodeKind::list, Place{});
+    bool good = builder.open(NodeKind::list, TextPlace{});
     while (good && !texts.empty()) {
         const std::size_t end = std::min(texts.find(separator), texts.size());
-        good = builder.scalar(NodeKind::quoted, texts.substr(0, end), Place{});
+        good = builder.scalar(NodeKind::quoted, texts.substr(0, end), TextPlace{});
         texts.remove_prefix(std::min(end + 1, texts.size()));
     }
     return good && builder.close();
 }
 
 bool add_route(TreeBuilder& builder, std::string_view path, std::string_view quotas) {
-    return builder.open(NodeKind::map, Place{}) && builder.key("match", Place{}) &&
-           builder.open(NodeKind::map, Place{}) && builder.key("path", Place{}) &&
-           builder.scalar(NodeKind::quoted, path, Place{}) && builder.close() &&
-           builder.key("quota", Place{}) && add_list(builder, quotas, ',') && builder.close();
+    return builder.open(NodeKind::map, TextPlace{}) && builder.key("match", TextPlace{}) &&
+           builder.open(NodeKind::map, TextPlace{}) && builder.key("path", TextPlace{}) &&
+           builder.scalar(NodeKind::quoted, path, TextPlace{}) && builder.close() &&
+           builder.key("quota", TextPlace{}) && add_list(builder, quotas, ',') && builder.close();
 }
 
 }  // namespace
@@ -31,8 +31,8 @@ bool add_route(TreeBuilder& builder, std::string_view path, std::string_view quo
 std::optional<Document> flag_routes(const Override& given, Diagnostics& diagnostics) {
     static const ParseLimits limits;
     TreeBuilder builder(given.source, limits, diagnostics);
-    bool good = builder.open(NodeKind::map, Place{}) && builder.key(kRoutesKey, Place{}) &&
-                builder.open(NodeKind::list, Place{});
+    bool good = builder.open(NodeKind::map, TextPlace{}) && builder.key(kRoutesKey, TextPlace{}) &&
+                builder.open(NodeKind::list, TextPlace{});
     std::string_view rest = given.text.empty() ? "\n" : std::string_view(given.text);
     while (good && !rest.empty()) {
         const std::size_t end = std::min(rest.find('\n'), rest.size());

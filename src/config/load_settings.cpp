@@ -139,7 +139,7 @@ class SettingsReader {
 std::optional<Document> as_document(const Override& override_, bool is_list,
                                     Diagnostics& diagnostics) {
     static const ParseLimits limits;
-    constexpr Place kNowhere{};
+    constexpr TextPlace kNowhere{};
     TreeBuilder builder(override_.source, limits, diagnostics);
     if (!is_list) {
         return builder.scalar(NodeKind::quoted, override_.text, kNowhere)

@@ -137,7 +137,7 @@ class QuotaEvents {
     }
 
   private:
-    static constexpr Place kNowhere{};
+    static constexpr TextPlace kNowhere{};
     static constexpr std::size_t kQuotaDepth = 2;  // of a quota: within the set and its list
 
     [[nodiscard]] TreeBuilder& builder() { return quota_ ? *quota_ : head_; }

@@ -35,8 +35,8 @@ std::optional<BadByte> find_bad_byte(std::string_view text) {
     return std::nullopt;
 }
 
-Place place_at(std::string_view text, std::size_t offset) {
-    Place place{1, 1};
+TextPlace place_at(std::string_view text, std::size_t offset) {
+    TextPlace place{1, 1};
     for (const char c : text.substr(0, offset)) {
         place.line += c == '\n' ? 1 : 0;
         place.column = c == '\n' ? 1 : place.column + 1;

@@ -37,12 +37,12 @@ class TokenCursor {
         }
     }
 
-    [[nodiscard]] Place place() const { return place_; }
+    [[nodiscard]] TextPlace place() const { return place_; }
     [[nodiscard]] std::string_view token() const { return text_.substr(start_, at_ - start_); }
 
     /// The place of a byte at or after the last token.
-    [[nodiscard]] Place place_of(std::size_t offset) const {
-        Place place{line_, 1};
+    [[nodiscard]] TextPlace place_of(std::size_t offset) const {
+        TextPlace place{line_, 1};
         std::size_t line_start = line_start_;
         for (std::size_t i = at_; i < std::min(offset, text_.size()); ++i) {
             if (text_[i] == '\n') {
@@ -79,7 +79,7 @@ class TokenCursor {
     std::size_t start_ = 0;
     std::size_t line_start_ = 0;
     std::uint32_t line_ = 1;
-    Place place_;
+    TextPlace place_;
 };
 
 /// The part of nlohmann's message that says what is wrong, without its numbers and its place.

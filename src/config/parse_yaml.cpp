@@ -18,7 +18,7 @@ namespace {
 /// Thrown to stop yaml-cpp's parser, which has no other way to stop; caught in parse_yaml().
 struct StopParsing {};
 
-Place place_of(const YAML::Mark& mark) {
+TextPlace place_of(const YAML::Mark& mark) {
     if (mark.is_null()) {
         return {};
     }
@@ -31,13 +31,13 @@ class YamlEvents final : public YAML::EventHandler {
         : builder_(file, limits, diagnostics) {}
 
     Document take() { return builder_.take(); }
-    [[nodiscard]] Place start() const { return start_; }
+    [[nodiscard]] TextPlace start() const { return start_; }
 
     void OnDocumentStart(const YAML::Mark& mark) override { start_ = place_of(mark); }
     void OnDocumentEnd() override {}
 
     void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-        const Place place = place_of(mark);
+        const TextPlace place = place_of(mark);
         if (builder_.wants_key()) {
             go_on(builder_.fail(place, "a key must be text"));
         }
@@ -106,7 +106,7 @@ class YamlEvents final : public YAML::EventHandler {
     }
 
     TreeBuilder builder_;
-    Place start_;
+    TextPlace start_;
     std::unordered_map<YAML::anchor_t, NodeIndex> anchors_;
 };
 
@@ -118,7 +118,7 @@ std::vector<Document> parse_yaml(std::string_view text, const std::string& file,
     try {
         std::istringstream stream{std::string(text)};
         YAML::Parser parser(stream);
-        for (Place before;;) {
+        for (TextPlace before;;) {
             YamlEvents events(file, limits, diagnostics);
             if (!parser.HandleNextDocument(events)) {
                 break;

@@ -241,7 +241,7 @@ bool is_of_a_pattern(const routing::RouteError& error, const RouteSettings& rout
 void report(const routing::RouteError& error, NodeRef list, Diagnostics& diagnostics) {
     const NodeRef route = find_field(list, "[" + std::to_string(error.route) + "]");
     const NodeRef at = find_field(route, file_field(error.field));
-    Place place = at->place;
+    TextPlace place = at->place;
     if (error.column != 0 && at.is_scalar() && place.line != 0) {
         const std::uint32_t quote = at->kind == NodeKind::quoted ? 1 : 0;
         place.column += static_cast<std::uint32_t>(error.column) - 1 + quote;

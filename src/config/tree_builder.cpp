@@ -29,7 +29,7 @@ TreeBuilder::TreeBuilder(const std::string& file, const ParseLimits& limits,
                          Diagnostics& diagnostics)
     : document_(file), limits_(limits), diagnostics_(diagnostics) {}
 
-bool TreeBuilder::fail(Place place, std::string what) {
+bool TreeBuilder::fail(TextPlace place, std::string what) {
     diagnostics_.add({Severity::error, document_.file(), place, {}, std::move(what), {}});
     return false;
 }
@@ -62,7 +62,7 @@ bool TreeBuilder::append(DocumentNode node) {
     return true;
 }
 
-bool TreeBuilder::open(NodeKind kind, Place place) {
+bool TreeBuilder::open(NodeKind kind, TextPlace place) {
     if (frames_.size() >= limits_.depth) {
         return fail(place, "nested deeper than " + std::to_string(limits_.depth) + " levels");
     }
@@ -85,7 +85,7 @@ bool TreeBuilder::close() {
     return true;
 }
 
-bool TreeBuilder::text_is_fit(std::string_view text, Place place) {
+bool TreeBuilder::text_is_fit(std::string_view text, TextPlace place) {
     if (text.size() > limits_.scalar_bytes) {
         return fail(place,
                     "a text of more than " + std::to_string(limits_.scalar_bytes) + " bytes");
@@ -110,7 +110,7 @@ bool TreeBuilder::is_duplicate(Frame& frame, std::string_view key) {
     return !frame.many_keys.insert(key).second;
 }
 
-bool TreeBuilder::key(std::string_view text, Place place) {
+bool TreeBuilder::key(std::string_view text, TextPlace place) {
     if (!text_is_fit(text, place)) {
         return false;
     }
@@ -125,7 +125,7 @@ bool TreeBuilder::key(std::string_view text, Place place) {
     return true;
 }
 
-bool TreeBuilder::scalar(NodeKind kind, std::string_view text, Place place) {
+bool TreeBuilder::scalar(NodeKind kind, std::string_view text, TextPlace place) {
     if (!text_is_fit(text, place)) {
         return false;
     }
@@ -136,7 +136,7 @@ bool TreeBuilder::scalar(NodeKind kind, std::string_view text, Place place) {
     return append(node);
 }
 
-bool TreeBuilder::copy(NodeIndex source, Place place) {
+bool TreeBuilder::copy(NodeIndex source, TextPlace place) {
     const bool unfinished = std::any_of(frames_.begin(), frames_.end(),
                                         [&](const Frame& frame) { return frame.node == source; });
     if (unfinished) {

@@ -15,14 +15,14 @@ class TreeBuilder {
   public:
     TreeBuilder(const std::string& file, const ParseLimits& limits, Diagnostics& diagnostics);
 
-    [[nodiscard]] bool open(NodeKind kind, Place place);
+    [[nodiscard]] bool open(NodeKind kind, TextPlace place);
     [[nodiscard]] bool close();
-    [[nodiscard]] bool key(std::string_view text, Place place);
-    [[nodiscard]] bool scalar(NodeKind kind, std::string_view text, Place place);
+    [[nodiscard]] bool key(std::string_view text, TextPlace place);
+    [[nodiscard]] bool scalar(NodeKind kind, std::string_view text, TextPlace place);
     /// Adds a copy of a finished node and of all nodes below it, for an alias.
-    [[nodiscard]] bool copy(NodeIndex source, Place place);
+    [[nodiscard]] bool copy(NodeIndex source, TextPlace place);
     /// Reports a mistake that ends the building.
-    [[nodiscard]] bool fail(Place place, std::string what);
+    [[nodiscard]] bool fail(TextPlace place, std::string what);
 
     /// Whether the next scalar is the key of a map.
     [[nodiscard]] bool wants_key() const;
@@ -35,7 +35,7 @@ class TreeBuilder {
         NodeIndex node = kNoNode;
         NodeIndex last_child = kNoNode;
         std::string_view key;
-        Place key_place;
+        TextPlace key_place;
         bool key_given = false;
         std::vector<std::string_view> few_keys;
         /// Ordered, because hashes of keys from outside could collide.
@@ -45,7 +45,7 @@ class TreeBuilder {
     bool append(DocumentNode node);
     bool copy_children(NodeIndex source);
     bool is_duplicate(Frame& frame, std::string_view key);
-    bool text_is_fit(std::string_view text, Place place);
+    bool text_is_fit(std::string_view text, TextPlace place);
 
     Document document_;
     const ParseLimits& limits_;

@@ -249,7 +249,7 @@ bool DefinitionExchange::on_document_page(const MemberId& from, ByteReader& read
         fetch.pages.resize(page.pages);
         if (page.pages > kManyPages && may_wish(from, now)) {
             wishes_.push_back(
-                {from, BulkWish::Document{page.set, fetch.generation, fetch.content}, false});
+                {from, BulkWish::WantedDocument{page.set, fetch.generation, fetch.content}, false});
             fetch.in_bulk = true;
             ++counters_.bulk_wishes;
         }

@@ -69,7 +69,7 @@ std::optional<std::uint64_t> Majorities::note(const std::string& set,
         standing_.erase(set);
         return std::nullopt;
     }
-    const auto [at, is_new] = standing_.try_emplace(set, Standing{*majority, now});
+    const auto [at, is_new] = standing_.try_emplace(set, Majority{*majority, now});
     if (at->second.content != *majority) {
         at->second = {*majority, now};
     }

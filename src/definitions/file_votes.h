@@ -53,11 +53,11 @@ class Majorities {
     void clear() { standing_.clear(); }
 
   private:
-    struct Standing {
+    struct Majority {
         std::uint64_t content = 0;
         Instant since{};
     };
-    std::map<std::string, Standing> standing_;
+    std::map<std::string, Majority> standing_;
 };
 
 }  // namespace weir::definitions

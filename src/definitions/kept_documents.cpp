@@ -25,17 +25,17 @@ constexpr std::size_t kMaximumList =
 std::uint64_t sum_of(ByteSpan bytes) { return keyed_hash(as_text(bytes), HashKey{}); }
 
 /// What the list says of a document.
-struct Row {
+struct KeptRow {
     KeptDocument document;
     std::uint64_t size = 0;
 };
 
-std::optional<std::vector<Row>> read_list(ByteReader& list, std::string& cluster) {
+std::optional<std::vector<KeptRow>> read_list(ByteReader& list, std::string& cluster) {
     cluster = list.string(kKeptCluster);
     const std::uint64_t count = list.varint();
-    std::vector<Row> rows;
+    std::vector<KeptRow> rows;
     for (std::uint64_t i = 0; i < count && list.ok(); ++i) {
-        Row row;
+        KeptRow row;
         row.document.set = list.string(kMaximumSetName);
         const std::uint64_t generation = list.varint();
         if (generation > 0) {
@@ -98,7 +98,7 @@ Result<std::vector<KeptDocument>> read_kept(ByteSpan file, std::string_view clus
         return refused("it is of the cluster '" + written_in + "'");
     }
     std::vector<KeptDocument> documents;
-    for (Row& row : *rows) {
+    for (KeptRow& row : *rows) {
         const ByteSpan bytes = front.bytes(row.size);
         if (!front.ok() || document_hash(bytes) != row.document.content_hash) {
             return refused("it is damaged or ends too early");

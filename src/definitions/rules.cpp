@@ -27,7 +27,7 @@ using limiter::TemplateIndex;
 /// The shape of a name that was parsed.
 std::string shape(const NamePattern& pattern) {
     std::string text;
-    for (const limiter::Segment& segment : pattern.segments()) {
+    for (const limiter::NameSegment& segment : pattern.segments()) {
         const std::string_view capture = segment.catch_all ? "{**}" : "{}";
         text += '/' + segment.prefix;
         text += segment.literal ? "" : capture;

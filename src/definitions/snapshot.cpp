@@ -22,7 +22,7 @@ constexpr std::size_t kLength = 4;
 constexpr std::size_t kSum = 8;
 constexpr std::size_t kMaximumCluster = 64;
 
-enum class Block : std::uint8_t { header = 1, entries = 2, end = 3 };
+enum class SnapshotBlock : std::uint8_t { header = 1, entries = 2, end = 3 };
 
 /// The checksum of a block also covers the blocks before it, so that none can be lost, doubled or
 /// moved.
@@ -78,7 +78,7 @@ std::vector<std::byte> SnapshotWriter::header() {
     front.bytes(as_bytes(kMagic));
     front.u16(kSnapshotFormat);
     ByteWriter content{std::span<std::byte>(bytes).subspan(kMagicAndFormat + kLength)};
-    content.u8(static_cast<std::uint8_t>(Block::header));
+    content.u8(static_cast<std::uint8_t>(SnapshotBlock::header));
     content.varint(milliseconds(unix_now_));
     content.string(std::string_view(cluster_).substr(0, kMaximumCluster));
     WEIR_ASSERT(front.ok() && content.ok());
@@ -89,7 +89,7 @@ std::vector<std::byte> SnapshotWriter::header() {
 std::vector<std::byte> SnapshotWriter::some_entries() {
     std::vector<std::byte> bytes(kLength + kMaximumSnapshotBlock + kSum);
     ByteWriter content{std::span<std::byte>(bytes).subspan(kLength, kMaximumSnapshotBlock)};
-    content.u8(static_cast<std::uint8_t>(Block::entries));
+    content.u8(static_cast<std::uint8_t>(SnapshotBlock::entries));
     bool full = false;
     while (leaf_ < DefinitionMap::kAllLeaves && !full) {
         map_.for_each_in_leaf(
@@ -119,7 +119,7 @@ std::vector<std::byte> SnapshotWriter::some_entries() {
 std::vector<std::byte> SnapshotWriter::end() {
     std::vector<std::byte> bytes(kLength + 16 + kSum);
     ByteWriter content{std::span<std::byte>(bytes).subspan(kLength)};
-    content.u8(static_cast<std::uint8_t>(Block::end));
+    content.u8(static_cast<std::uint8_t>(SnapshotBlock::end));
     content.varint(entries_);
     WEIR_ASSERT(content.ok() && phase_ == Phase::done);
     return close_block(std::move(bytes), content.size(), 0, sum_);
@@ -207,17 +207,17 @@ std::optional<SnapshotFault> SnapshotReader::take_block() {
     }
     sum_ = sum;
     ByteReader reader(content);
-    const auto type = static_cast<Block>(reader.u8());
-    if (!reader.ok() || (type == Block::header) != (phase_ == Phase::header)) {
+    const auto type = static_cast<SnapshotBlock>(reader.u8());
+    if (!reader.ok() || (type == SnapshotBlock::header) != (phase_ == Phase::header)) {
         return SnapshotFault::damaged;
     }
     switch (type) {
-        case Block::header:
+        case SnapshotBlock::header:
             phase_ = Phase::entries;
             return on_header(reader);
-        case Block::entries:
+        case SnapshotBlock::entries:
             return on_entries(reader);
-        case Block::end:
+        case SnapshotBlock::end:
             phase_ = Phase::done;
             return reader.varint() == entries_ && reader.ok()
                        ? std::nullopt

@@ -133,7 +133,7 @@ void DefinitionStore::end_local_document(std::string_view set, Instant now) {
     if (found == sets_.end()) {
         return;
     }
-    const Document document = sets_.extract(found).mapped().document;
+    const SharedDocument document = sets_.extract(found).mapped().document;
     WEIR_ASSERT(document != nullptr && document->complete());
     for (std::size_t i = 0; i < document->size(); ++i) {
         update(document->item(i).name, now);
@@ -144,10 +144,10 @@ bool DefinitionStore::share_a_quota(std::string_view one, std::string_view other
     const auto document_of = [this](std::string_view set) {
         const auto local = sets_.find({false, std::string(set)});
         const auto found = local != sets_.end() ? local : sets_.find({true, std::string(set)});
-        return found == sets_.end() ? Document() : found->second.document;
+        return found == sets_.end() ? SharedDocument() : found->second.document;
     };
-    const Document left = document_of(one);
-    const Document right = document_of(other);
+    const SharedDocument left = document_of(one);
+    const SharedDocument right = document_of(other);
     for (std::size_t i = 0; left && right && i < left->size(); ++i) {
         if (right->find(left->item(i).name)) {
             return true;

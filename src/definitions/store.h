@@ -211,11 +211,11 @@ class DefinitionStore {
         std::string set;
         friend auto operator<=>(const SetKey&, const SetKey&) = default;
     };
-    using Document = std::shared_ptr<DefinitionDocument>;
+    using SharedDocument = std::shared_ptr<DefinitionDocument>;
     struct SetState {
         std::optional<std::uint64_t> generation;
         std::uint64_t content_hash = 0;
-        Document document;
+        SharedDocument document;
         std::optional<std::uint64_t> file_content{};  // of the file here, if it is another one
         PeerContents peers{};
         [[nodiscard]] SetVersion version() const;
@@ -232,7 +232,7 @@ class DefinitionStore {
         bool by_hand = false;
         bool refused_before = false;  // it was refused before, and nobody has asked for it again
         bool installing = false;
-        Document before;  // the document that it replaces
+        SharedDocument before;  // the document that it replaces
         std::size_t old_at = 0;
         std::size_t new_at = 0;
         std::vector<DefinitionError> errors;

@@ -266,7 +266,7 @@ bool DefinitionStore::install(Job& job, std::size_t& budget, Instant now) {
 /// Takes a strict document back if any of its quotas is not valid in its place.
 bool DefinitionStore::invalid_in_place(Job& job, Instant now) {
     WEIR_ASSERT(job.strict && job.installing);
-    const Document document = job.state.document;
+    const SharedDocument document = job.state.document;
     for (std::size_t i = 0; i < document->size(); ++i) {
         const std::string_view name = document->item(i).name;
         const DefinitionTree::Node* const node = tree_.find(name);
@@ -290,7 +290,7 @@ bool DefinitionStore::invalid_in_place(Job& job, Instant now) {
     } else {
         sets_.erase(job.key);
     }
-    for (const Document& names : {document, job.before}) {
+    for (const SharedDocument& names : {document, job.before}) {
         for (std::size_t i = 0; names && i < names->size(); ++i) {
             update(names->item(i).name, now);
         }

@@ -34,13 +34,13 @@ class DefinitionStore;
 /// What is to be pulled, and from which member.
 struct BulkWish {
     gossip::MemberId from;
-    struct Document {
+    struct WantedDocument {
         std::string set;
         std::uint64_t generation = 0;
         std::uint64_t content = 0;
-        friend bool operator==(const Document&, const Document&) = default;
+        friend bool operator==(const WantedDocument&, const WantedDocument&) = default;
     };
-    std::optional<Document> document;  // nothing = the overrides are wanted
+    std::optional<WantedDocument> document;  // nothing = the overrides are wanted
     /// Only overrides whose epoch is above the highest one that this member knows of their writer.
     bool only_newer = false;
 };

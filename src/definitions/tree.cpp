@@ -169,8 +169,8 @@ void DefinitionTree::adopt(Node& node, const std::optional<std::string>& parent)
     }
     const auto [place, fresh] = families_.try_emplace(*parent, nullptr);
     if (fresh) {
-        place->second = std::make_unique<Family>();
-        Family& family = *place->second;
+        place->second = std::make_unique<SameParent>();
+        SameParent& family = *place->second;
         family.text = &place->first;
         family.shape = template_shape_of(*parent);
         if (family.shape) {
@@ -178,7 +178,7 @@ void DefinitionTree::adopt(Node& node, const std::optional<std::string>& parent)
         }
         family.parent = look_up(family);
     }
-    Family& family = *place->second;
+    SameParent& family = *place->second;
     WEIR_ASSERT(node.family == nullptr && node.before == nullptr);
     WEIR_ASSERT(fresh == (family.first == nullptr));  // a family without members is dropped
     node.family = &family;
@@ -191,7 +191,7 @@ void DefinitionTree::adopt(Node& node, const std::optional<std::string>& parent)
 }
 
 void DefinitionTree::leave(Node& node) {
-    Family* const family = std::exchange(node.family, nullptr);
+    SameParent* const family = std::exchange(node.family, nullptr);
     if (family == nullptr) {
         return;
     }

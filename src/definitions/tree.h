@@ -41,7 +41,7 @@ class DefinitionTree {
   public:
     struct Node;
     /// The definitions that name the same text as their parent, in a list.
-    struct Family {
+    struct SameParent {
         const std::string* text = nullptr;
         std::optional<std::string> shape;  // of a text with captures
         Node* first = nullptr;
@@ -67,8 +67,9 @@ class DefinitionTree {
             return {reinterpret_cast<const char*>(this + 1), name_size};
         }
 
-        Family* family = nullptr;  // all nodes that name the same parent; null = it has no parent
-        Node* before = nullptr;    // the neighbours in the family's list
+        SameParent* family =
+            nullptr;             // all nodes that name the same parent; null = it has no parent
+        Node* before = nullptr;  // the neighbours in the family's list
         Node* after = nullptr;
         std::uint64_t hash = 0;                    // of name and content
         std::uint64_t given_hash = 0;              // of the content that the limiter was given last
@@ -168,7 +169,7 @@ class DefinitionTree {
     void leave(Node& node);
     void add_pattern(Node& node);
     void change_pattern(const Node& node, const std::string& shape, bool adding);
-    [[nodiscard]] Node* look_up(Family& family);
+    [[nodiscard]] Node* look_up(SameParent& family);
     [[nodiscard]] const limiter::TemplateIndex& index();
     void settle(Node& node);
     void settle_all();
@@ -176,7 +177,7 @@ class DefinitionTree {
     [[nodiscard]] std::optional<DefinitionError> problem_of(Node& node);
     [[nodiscard]] DefinitionError missing_parent(const Node& node, bool suggest) const;
     void queue_children(const Node& node);
-    void queue_family(Family& family);
+    void queue_family(SameParent& family);
     void hand_out(Node& node);
     void take_puts(std::size_t budget, std::vector<PendingChange>& steps);
     void take_erases(std::size_t budget, std::vector<PendingChange>& steps);
@@ -184,11 +185,11 @@ class DefinitionTree {
     static constexpr std::size_t kDepths = limiter::kMaxChainDepth + 1;
 
     Nodes nodes_;
-    std::unordered_map<std::string, std::unique_ptr<Family>> families_;  // by parent's text
-    std::unordered_map<std::string, std::set<std::string>> shapes_;      // of patterns, their names
-    std::unordered_map<std::string, std::unordered_set<Family*>> families_by_shape_;
+    std::unordered_map<std::string, std::unique_ptr<SameParent>> families_;  // by parent's text
+    std::unordered_map<std::string, std::set<std::string>> shapes_;  // of patterns, their names
+    std::unordered_map<std::string, std::unordered_set<SameParent*>> families_by_shape_;
     /// No quota has exactly their text as its name or shape.
-    std::unordered_set<Family*> orphan_families_;
+    std::unordered_set<SameParent*> orphan_families_;
     limiter::TemplateIndex index_;
     std::vector<std::string> index_shapes_;  // by the values in the index
     bool index_stale_ = false;

@@ -52,11 +52,11 @@ void DefinitionTree::change_pattern(const Node& node, const std::string& shape, 
         shapes_.erase(shape);
         index_stale_ = true;
     }
-    std::vector<Family*> concerned(orphan_families_.begin(), orphan_families_.end());
+    std::vector<SameParent*> concerned(orphan_families_.begin(), orphan_families_.end());
     if (const auto alike = families_by_shape_.find(shape); alike != families_by_shape_.end()) {
         concerned.insert(concerned.end(), alike->second.begin(), alike->second.end());
     }
-    for (Family* family : concerned) {
+    for (SameParent* family : concerned) {
         ++visits_;
         Node* const parent = look_up(*family);
         if (std::exchange(family->parent, parent) != parent) {
@@ -81,7 +81,7 @@ const limiter::TemplateIndex& DefinitionTree::index() {
 
 /// The quota of exactly that name or shape or, if there is none, the template that the text
 /// matches.
-DefinitionTree::Node* DefinitionTree::look_up(Family& family) {
+DefinitionTree::Node* DefinitionTree::look_up(SameParent& family) {
     const auto by_shape = [this](const std::string& shape) -> Node* {
         const auto names = shapes_.find(shape);
         if (names == shapes_.end()) {

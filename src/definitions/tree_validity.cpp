@@ -119,7 +119,7 @@ DefinitionError DefinitionTree::explain(const Node& node) const {
 /// now, because a million quotas may lack the same parent.
 DefinitionError DefinitionTree::missing_parent(const Node& node, bool suggest) const {
     WEIR_ASSERT(node.family != nullptr && node.family->parent == nullptr);
-    const Family& family = *node.family;
+    const SameParent& family = *node.family;
     DefinitionError error = missing_parent_error(node.name(), *family.text);
     if (!suggest) {
         return error;
@@ -149,12 +149,12 @@ void DefinitionTree::queue_children(const Node& node) {
         }
     } else if (const auto alike = families_by_shape_.find(*template_shape_of(node.name()));
                alike != families_by_shape_.end()) {
-        for (Family* family : alike->second) {
+        for (SameParent* family : alike->second) {
             queue_family(*family);
         }
     }
     if (node.pattern) {
-        for (Family* family : orphan_families_) {
+        for (SameParent* family : orphan_families_) {
             if (family->parent == &node) {
                 queue_family(*family);
             }
@@ -162,7 +162,7 @@ void DefinitionTree::queue_children(const Node& node) {
     }
 }
 
-void DefinitionTree::queue_family(Family& family) {
+void DefinitionTree::queue_family(SameParent& family) {
     for (Node* child = family.first; child != nullptr; child = child->after) {
         WEIR_ASSERT(child->family == &family);
         queue_.push_back(child);

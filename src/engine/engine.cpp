@@ -21,7 +21,7 @@ constexpr Duration kTickInterval = std::chrono::milliseconds(10);
 constexpr std::uint64_t kDefinitionsEvery = 10;  // ticks
 constexpr std::uint64_t kDefinitionsEveryInLargeFleet = 50;
 
-membership::TransportSettings transport_settings(const Options& options) {
+membership::TransportSettings transport_settings(const EngineOptions& options) {
     membership::TransportSettings settings;
     settings.cluster_name = options.cluster_name;
     settings.self = options.advertise;
@@ -37,7 +37,7 @@ membership::TransportSettings transport_settings(const Options& options) {
 
 class Engine::Implementation {
   public:
-    Implementation(Options options, limiter::Limiter& limiter, const Generators& generators);
+    Implementation(EngineOptions options, limiter::Limiter& limiter, const Generators& generators);
 
     void start(Instant now);
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
@@ -49,7 +49,7 @@ class Engine::Implementation {
     void set_keys(const std::vector<gossip::Key>& keys);
     [[nodiscard]] std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
     [[nodiscard]] Duration take_clock_lag() { return std::exchange(clock_lag_, Duration::zero()); }
-    [[nodiscard]] Statistics statistics() const;
+    [[nodiscard]] EngineStatistics statistics() const;
 
     [[nodiscard]] ReportSources sources() const {
         return {transport_, counters_, options_.sync, store_, exchange_};
@@ -70,7 +70,7 @@ class Engine::Implementation {
     void tick_cluster();
     void flush();
 
-    Options options_;
+    EngineOptions options_;
     limiter::Limiter& limiter_;
     gossip::SystemNonces system_nonces_;
     gossip::NonceSource& nonces_;
@@ -90,7 +90,7 @@ class Engine::Implementation {
     std::vector<Outgoing> outgoing_;
 };
 
-Engine::Implementation::Implementation(Options options, limiter::Limiter& limiter,
+Engine::Implementation::Implementation(EngineOptions options, limiter::Limiter& limiter,
                                        const Generators& generators)
     : options_(std::move(options)),
       limiter_(limiter),
@@ -280,13 +280,13 @@ void Engine::Implementation::goodbye(Instant now) {
     left_ = true;
 }
 
-Statistics Engine::Implementation::statistics() const {
-    Statistics statistics = report_statistics(sources(), now_);
+EngineStatistics Engine::Implementation::statistics() const {
+    EngineStatistics statistics = report_statistics(sources(), now_);
     statistics.bulk = bulk_.counters();
     return statistics;
 }
 
-Engine::Engine(Options options, limiter::Limiter& limiter, std::uint64_t seed)
+Engine::Engine(EngineOptions options, limiter::Limiter& limiter, std::uint64_t seed)
     : implementation_(
           std::make_unique<Implementation>(std::move(options), limiter, Generators(seed))) {}
 Engine::~Engine() = default;
@@ -314,7 +314,7 @@ std::vector<PeerReport> Engine::peers(Instant now) const {
 std::optional<InstanceReport> Engine::quota_status(std::string_view name, Instant now) {
     return report_quota(implementation_->sources(), implementation_->limiter(), name, now);
 }
-Statistics Engine::statistics() const { return implementation_->statistics(); }
+EngineStatistics Engine::statistics() const { return implementation_->statistics(); }
 SealStatus Engine::seal_status(Instant now) const {
     return report_seal(implementation_->transport(), now);
 }

@@ -54,7 +54,7 @@ struct Outgoing {
     std::vector<std::byte> bytes;
 };
 
-struct Options {
+struct EngineOptions {
     /// Datagrams of clusters with another name are refused.
     std::string cluster_name;
     /// The address under which the peers reach this member. With a random incarnation it is the
@@ -86,7 +86,7 @@ class Engine {
   public:
     /// `seed` determines every random choice, also the incarnation. In a real process it must come
     /// from the system's entropy (net/entropy.h), in the simulator it comes from the run's seed.
-    Engine(Options options, limiter::Limiter& limiter, std::uint64_t seed);
+    Engine(EngineOptions options, limiter::Limiter& limiter, std::uint64_t seed);
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -122,7 +122,7 @@ class Engine {
     [[nodiscard]] std::vector<PeerReport> peers(Instant now) const;
     /// The limits of a quota; nothing when there is no instance of that name here.
     [[nodiscard]] std::optional<InstanceReport> quota_status(std::string_view name, Instant now);
-    [[nodiscard]] Statistics statistics() const;
+    [[nodiscard]] EngineStatistics statistics() const;
     [[nodiscard]] SealStatus seal_status(Instant now) const;
     /// The kinds of limits of later versions that members told of in the last minute.
     [[nodiscard]] std::vector<sync::LaterKind> later_kinds(Instant now) const;

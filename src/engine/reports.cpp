@@ -126,8 +126,8 @@ std::optional<InstanceReport> report_quota(const ReportSources& from, limiter::L
     return quota;
 }
 
-Statistics report_statistics(const ReportSources& from, Instant now) {
-    Statistics statistics;
+EngineStatistics report_statistics(const ReportSources& from, Instant now) {
+    EngineStatistics statistics;
     statistics.sync = from.counters.counters();
     statistics.synced_limits = from.counters.reporter().size();
     statistics.owned_limits = from.counters.owner().size();
@@ -160,7 +160,7 @@ Statistics report_statistics(const ReportSources& from, Instant now) {
         }
     }
     for (std::size_t i = 0; i < gossip::kRejections; ++i) {
-        const auto reason = static_cast<gossip::Rejection>(i);
+        const auto reason = static_cast<gossip::DatagramRejection>(i);
         // Zeros are shown, too: an alert on the increase would miss a series that begins above 0.
         statistics.rejected[std::string(gossip::to_string(reason))] = counters.rejected[reason];
     }

@@ -112,6 +112,6 @@ struct ReportSources {
                                                          std::string_view name, Instant now);
 [[nodiscard]] SealStatus report_seal(const membership::Transport& transport, Instant now);
 /// All statistics but those of the exchange in bulk.
-[[nodiscard]] Statistics report_statistics(const ReportSources& from, Instant now);
+[[nodiscard]] EngineStatistics report_statistics(const ReportSources& from, Instant now);
 
 }  // namespace weir::engine

@@ -31,7 +31,7 @@ struct SealStatus {
     std::vector<StrangerStatus> strangers;  // those heard lately, first those with most datagrams
 };
 
-struct Statistics {
+struct EngineStatistics {
     sync::SyncStatistics sync;
     definitions::DefinitionExchangeCounters definitions;
     definitions::DefinitionStoreCounters definition_store;

@@ -2,7 +2,7 @@
 
 namespace weir::gossip {
 
-std::string_view to_string(Rejection reason) {
+std::string_view to_string(DatagramRejection reason) {
     constexpr std::array<std::string_view, kRejections> names{
         "too_short",      "too_long",         "not_weir",       "version",
         "unsealed",       "sealed",           "unknown_key",    "forged",

@@ -9,7 +9,7 @@
 
 namespace weir::gossip {
 
-enum class Rejection : std::uint8_t {
+enum class DatagramRejection : std::uint8_t {
     too_short,          // it is shorter than the clear header, or than a seal
     too_long,           // it is longer than 1,232 bytes
     not_weir,           // it does not begin with the magic number
@@ -38,16 +38,16 @@ enum class Rejection : std::uint8_t {
     member_table_full,  // there are more members than are kept
 };
 inline constexpr std::size_t kRejections =
-    static_cast<std::size_t>(Rejection::member_table_full) + 1;
+    static_cast<std::size_t>(DatagramRejection::member_table_full) + 1;
 
 /// The enumerator's name.
-[[nodiscard]] std::string_view to_string(Rejection reason);
+[[nodiscard]] std::string_view to_string(DatagramRejection reason);
 
 /// Counts by reason. Not thread-safe.
 class RejectionCounts {
   public:
-    void add(Rejection reason) { ++counts_[static_cast<std::size_t>(reason)]; }
-    [[nodiscard]] std::uint64_t operator[](Rejection reason) const {
+    void add(DatagramRejection reason) { ++counts_[static_cast<std::size_t>(reason)]; }
+    [[nodiscard]] std::uint64_t operator[](DatagramRejection reason) const {
         return counts_[static_cast<std::size_t>(reason)];
     }
 

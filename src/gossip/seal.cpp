@@ -32,27 +32,27 @@ void write_header(ByteWriter& writer, std::uint8_t mode, KeyId id) {
     writer.u32(id);
 }
 
-std::optional<Rejection> check_header(ByteSpan datagram, bool insecure, bool frame) {
+std::optional<DatagramRejection> check_header(ByteSpan datagram, bool insecure, bool frame) {
     if (datagram.size() > (frame ? kMaximumFrame : kMaximumDatagram)) {
-        return Rejection::too_long;
+        return DatagramRejection::too_long;
     }
     if (datagram.size() < kClearHeader && !planted(Planted::clear_header)) {
-        return Rejection::too_short;
+        return DatagramRejection::too_short;
     }
     if (!std::equal(kMagic.begin(), kMagic.end(), datagram.begin())) {
-        return Rejection::not_weir;
+        return DatagramRejection::not_weir;
     }
     if (std::to_integer<std::uint8_t>(datagram[2]) != kProtocolVersion) {
-        return Rejection::version;
+        return DatagramRejection::version;
     }
     const auto mode = std::to_integer<std::uint8_t>(datagram[3]);
     const std::uint8_t open = frame ? kModeInsecureFrame : kModeInsecure;
     const std::uint8_t sealed = frame ? kModeSealedFrame : kModeSealed;
     if (mode != open && mode != sealed) {
-        return Rejection::version;
+        return DatagramRejection::version;
     }
     if (insecure != (mode == open)) {
-        return insecure ? Rejection::sealed : Rejection::unsealed;
+        return insecure ? DatagramRejection::sealed : DatagramRejection::unsealed;
     }
     return std::nullopt;
 }
@@ -168,17 +168,17 @@ Sealer::Opened Sealer::open_as(ByteSpan datagram, std::span<std::byte> buffer, b
 
 Sealer::Opened Sealer::open_sealed(ByteSpan datagram, std::span<std::byte> buffer) {
     if (datagram.size() < kClearHeader + kSealOverhead) {
-        return {{}, Rejection::too_short, 0};
+        return {{}, DatagramRejection::too_short, 0};
     }
     const KeyId id = ByteReader(datagram.subspan(4, 4)).u32();
     const ByteSpan nonce = datagram.subspan(kClearHeader, kNonce);
     const ByteSpan cipher = datagram.subspan(kClearHeader + kNonce);
-    Rejection rejection = Rejection::unknown_key;
+    DatagramRejection rejection = DatagramRejection::unknown_key;
     for (const RingKey& key : ring_) {
         if (key.id != id) {
             continue;
         }
-        rejection = Rejection::forged;
+        rejection = DatagramRejection::forged;
         if (crypto_aead_xchacha20poly1305_ietf_decrypt(
                 raw(buffer.data()), nullptr, nullptr, raw(cipher.data()), cipher.size(),
                 raw(datagram.data()), kClearHeader, raw(nonce.data()), raw(key.key.data())) == 0) {

@@ -89,8 +89,8 @@ class Sealer {
     /// next call.
     struct Opened {
         ByteSpan content;
-        std::optional<Rejection> rejection;  // set: there is no content
-        KeyId key = 0;                       // which key opened it
+        std::optional<DatagramRejection> rejection;  // set: there is no content
+        KeyId key = 0;                               // which key opened it
     };
     [[nodiscard]] Opened open(ByteSpan datagram);
 

@@ -17,7 +17,7 @@ void add(std::optional<std::int64_t>& difference_us, Duration by) {
 
 }  // namespace
 
-std::optional<Rejection> SequenceWindow::accept(std::uint64_t sequence) {
+std::optional<DatagramRejection> SequenceWindow::accept(std::uint64_t sequence) {
     if (!any_ || sequence > highest_) {
         const std::uint64_t steps = any_ ? std::min(sequence - highest_, kSize) : kSize;
         for (std::uint64_t i = 0; i < steps; ++i) {
@@ -26,9 +26,9 @@ std::optional<Rejection> SequenceWindow::accept(std::uint64_t sequence) {
         highest_ = sequence;
         any_ = true;
     } else if (highest_ - sequence >= kSize) {
-        return Rejection::too_old;
+        return DatagramRejection::too_old;
     } else if (seen_.test(sequence % kSize)) {
-        return Rejection::duplicate;
+        return DatagramRejection::duplicate;
     }
     seen_.set(sequence % kSize);
     return std::nullopt;

@@ -21,7 +21,7 @@ class SequenceWindow {
     static constexpr std::uint64_t kSize = 1024;
     /// Accepts each number once. Returns `duplicate` for a number that was accepted before, and
     /// `too_old` for one below the window.
-    [[nodiscard]] std::optional<Rejection> accept(std::uint64_t sequence);
+    [[nodiscard]] std::optional<DatagramRejection> accept(std::uint64_t sequence);
 
   private:
     std::bitset<kSize> seen_;

@@ -4,21 +4,22 @@
 
 namespace weir::gossip {
 
-bool Strangers::concerns(Rejection reason) {
+bool Strangers::concerns(DatagramRejection reason) {
     switch (reason) {
-        case Rejection::version:
-        case Rejection::unsealed:
-        case Rejection::sealed:
-        case Rejection::unknown_key:
-        case Rejection::forged:
-        case Rejection::other_cluster:
+        case DatagramRejection::version:
+        case DatagramRejection::unsealed:
+        case DatagramRejection::sealed:
+        case DatagramRejection::unknown_key:
+        case DatagramRejection::forged:
+        case DatagramRejection::other_cluster:
             return true;
         default:
             return false;
     }
 }
 
-void Strangers::note(const Endpoint& from, Rejection reason, std::uint32_t key, Instant now) {
+void Strangers::note(const Endpoint& from, DatagramRejection reason, std::uint32_t key,
+                     Instant now) {
     for (Stranger& one : known_) {
         if (one.from == from && one.reason == reason && one.key == key) {
             ++one.datagrams;

@@ -18,7 +18,7 @@ namespace weir::gossip {
 
 struct Stranger {
     Endpoint from;
-    Rejection reason{};
+    DatagramRejection reason{};
     std::uint32_t key = 0;  // the id of the key that it claims to seal with; 0: none
     std::uint64_t datagrams = 0;
     Instant first{};
@@ -32,8 +32,8 @@ class Strangers {
     static constexpr Duration kMemory = std::chrono::seconds(30);
 
     /// Whether a refusal for this reason indicates a wrong configuration.
-    [[nodiscard]] static bool concerns(Rejection reason);
-    void note(const Endpoint& from, Rejection reason, std::uint32_t key, Instant now);
+    [[nodiscard]] static bool concerns(DatagramRejection reason);
+    void note(const Endpoint& from, DatagramRejection reason, std::uint32_t key, Instant now);
     /// The senders of the last kMemory; the one with the most datagrams comes first.
     [[nodiscard]] std::vector<Stranger> recent(Instant now) const;
 

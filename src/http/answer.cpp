@@ -211,7 +211,7 @@ bool prefers_plain_text(std::string_view accept) {
 }
 
 /// What a refusal or an error says. Type and title are this file's own and need no escaping.
-struct Problem {
+struct ProblemBody {
     unsigned status;
     std::string_view type;
     std::string_view title;
@@ -219,7 +219,7 @@ struct Problem {
     ShownName quota;  // empty: the answer names no quota
 };
 
-void append_problem_json(std::string& out, const Problem& problem) {
+void append_problem_json(std::string& out, const ProblemBody& problem) {
     out += R"({"type":")";
     out += problem.type;
     out += R"(","title":")";
@@ -236,7 +236,7 @@ void append_problem_json(std::string& out, const Problem& problem) {
     out += "}\n";
 }
 
-void append_problem_text(std::string& out, const Problem& problem) {
+void append_problem_text(std::string& out, const ProblemBody& problem) {
     out += problem.detail;
     if (!problem.quota.empty()) {
         out += " Quota: ";
@@ -290,7 +290,7 @@ void finish_answer(std::string& out, std::string_view content_type, const Answer
     out.insert(place, digits.data(), static_cast<std::size_t>(end - digits.data()));
 }
 
-void finish_answer(std::string& out, const Problem& problem, const AnswerContext& context) {
+void finish_answer(std::string& out, const ProblemBody& problem, const AnswerContext& context) {
     const bool plain = prefers_plain_text(context.accept);
     finish_answer(out, plain ? kPlainText : "application/problem+json", context, [&] {
         plain ? append_problem_text(out, problem) : append_problem_json(out, problem);
@@ -385,22 +385,23 @@ void append_refusal(std::string& out, const Refusal& refusal, const AnswerContex
                       [&] { out += body.text; });
         return;
     }
-    const Problem problem =
+    const ProblemBody problem =
         over_quota
-            ? Problem{refusal.status,
-                      "https://iana.org/assignments/http-problem-types#quota-exceeded",
-                      "Request cannot be satisfied as assigned quota has been exceeded",
-                      refusal.detail.empty()
-                          ? "Too many requests for now; Retry-After tells when to come back."
-                          : refusal.detail,
-                      quota}
-            : Problem{refusal.status,
-                      "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
-                      "Request cannot be satisfied due to temporary server capacity constraints",
-                      refusal.detail.empty() ? "The limiter cannot admit this request now; this is "
-                                               "not the client's doing."
-                                             : refusal.detail,
-                      quota};
+            ? ProblemBody{refusal.status,
+                          "https://iana.org/assignments/http-problem-types#quota-exceeded",
+                          "Request cannot be satisfied as assigned quota has been exceeded",
+                          refusal.detail.empty()
+                              ? "Too many requests for now; Retry-After tells when to come back."
+                              : refusal.detail,
+                          quota}
+            : ProblemBody{
+                  refusal.status,
+                  "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+                  "Request cannot be satisfied due to temporary server capacity constraints",
+                  refusal.detail.empty() ? "The limiter cannot admit this request now; this is "
+                                           "not the client's doing."
+                                         : refusal.detail,
+                  quota};
     finish_answer(out, problem, context);
 }
 

@@ -55,7 +55,7 @@ bool ChunkedScanner::expect(char byte, char wanted, Place next) {
     return byte == wanted ? go(next) : fail(Rejection::bad_chunk_end);
 }
 
-ChunkedScanner::Result ChunkedScanner::scan(std::string_view input) {
+ChunkedScanner::ScanResult ChunkedScanner::scan(std::string_view input) {
     std::size_t position = 0;
     while (position < input.size() && place_ != Place::done && place_ != Place::failed) {
         if (place_ == Place::payload) {

@@ -25,7 +25,7 @@ struct ChunkedLimits {
 class ChunkedScanner {
   public:
     enum class State : std::uint8_t { need_more, complete, rejected };
-    struct Result {
+    struct ScanResult {
         State state = State::need_more;
         /// Bytes of the input that belong to the message: all of them while more is needed; when
         /// the body is rejected, those before the offending byte, which must not be forwarded.
@@ -35,7 +35,7 @@ class ChunkedScanner {
     explicit ChunkedScanner(const ChunkedLimits& limits = ChunkedLimits{}) : limits_(limits) {}
 
     /// Continues with the bytes that follow those of the last call.
-    Result scan(std::string_view input);
+    ScanResult scan(std::string_view input);
 
     [[nodiscard]] Rejection rejection() const { return rejection_; }
     /// Bytes of content seen so far, without framing.

@@ -10,7 +10,7 @@
 namespace weir::http {
 namespace {
 
-struct Known {
+struct KnownField {
     std::string_view name;
     FieldId id;
 };
@@ -18,44 +18,44 @@ struct Known {
 /// Ordered by length. The claims are those that load balancers, ingress controllers and content
 /// networks write by default.
 constexpr std::array kKnown{
-    Known{"te", FieldId::te},
-    Known{"date", FieldId::date},
-    Known{"host", FieldId::host},
-    Known{"accept", FieldId::accept},
-    Known{"expect", FieldId::expect},
-    Known{"upgrade", FieldId::upgrade},
-    Known{"x-scheme", FieldId::forwarded_claim},
-    Known{"forwarded", FieldId::forwarded},
-    Known{"x-real-ip", FieldId::forwarded_claim},
-    Known{"connection", FieldId::connection},
-    Known{"keep-alive", FieldId::keep_alive},
-    Known{"x-client-ip", FieldId::forwarded_claim},
-    Known{"x-request-id", FieldId::x_request_id},
-    Known{"content-length", FieldId::content_length},
-    Known{"true-client-ip", FieldId::forwarded_claim},
-    Known{"x-forwarded-by", FieldId::forwarded_claim},
-    Known{"x-forwarded-for", FieldId::x_forwarded_for},
-    Known{"front-end-https", FieldId::forwarded_claim},
-    Known{"x-forwarded-ssl", FieldId::forwarded_claim},
-    Known{"x-forwarded-uri", FieldId::forwarded_claim},
-    Known{"proxy-connection", FieldId::proxy_connection},
-    Known{"x-forwarded-host", FieldId::x_forwarded_host},
-    Known{"x-forwarded-port", FieldId::forwarded_claim},
-    Known{"cf-connecting-ip", FieldId::forwarded_claim},
-    Known{"transfer-encoding", FieldId::transfer_encoding},
-    Known{"x-forwarded-proto", FieldId::x_forwarded_proto},
-    Known{"proxy-authenticate", FieldId::proxy_authenticate},
-    Known{"x-forwarded-method", FieldId::forwarded_claim},
-    Known{"x-forwarded-prefix", FieldId::forwarded_claim},
-    Known{"x-forwarded-scheme", FieldId::forwarded_claim},
-    Known{"x-forwarded-server", FieldId::forwarded_claim},
-    Known{"proxy-authorization", FieldId::proxy_authorization},
-    Known{"x-cluster-client-ip", FieldId::forwarded_claim},
-    Known{"x-forwarded-protocol", FieldId::forwarded_claim},
-    Known{"x-original-forwarded-for", FieldId::forwarded_claim},
+    KnownField{"te", FieldId::te},
+    KnownField{"date", FieldId::date},
+    KnownField{"host", FieldId::host},
+    KnownField{"accept", FieldId::accept},
+    KnownField{"expect", FieldId::expect},
+    KnownField{"upgrade", FieldId::upgrade},
+    KnownField{"x-scheme", FieldId::forwarded_claim},
+    KnownField{"forwarded", FieldId::forwarded},
+    KnownField{"x-real-ip", FieldId::forwarded_claim},
+    KnownField{"connection", FieldId::connection},
+    KnownField{"keep-alive", FieldId::keep_alive},
+    KnownField{"x-client-ip", FieldId::forwarded_claim},
+    KnownField{"x-request-id", FieldId::x_request_id},
+    KnownField{"content-length", FieldId::content_length},
+    KnownField{"true-client-ip", FieldId::forwarded_claim},
+    KnownField{"x-forwarded-by", FieldId::forwarded_claim},
+    KnownField{"x-forwarded-for", FieldId::x_forwarded_for},
+    KnownField{"front-end-https", FieldId::forwarded_claim},
+    KnownField{"x-forwarded-ssl", FieldId::forwarded_claim},
+    KnownField{"x-forwarded-uri", FieldId::forwarded_claim},
+    KnownField{"proxy-connection", FieldId::proxy_connection},
+    KnownField{"x-forwarded-host", FieldId::x_forwarded_host},
+    KnownField{"x-forwarded-port", FieldId::forwarded_claim},
+    KnownField{"cf-connecting-ip", FieldId::forwarded_claim},
+    KnownField{"transfer-encoding", FieldId::transfer_encoding},
+    KnownField{"x-forwarded-proto", FieldId::x_forwarded_proto},
+    KnownField{"proxy-authenticate", FieldId::proxy_authenticate},
+    KnownField{"x-forwarded-method", FieldId::forwarded_claim},
+    KnownField{"x-forwarded-prefix", FieldId::forwarded_claim},
+    KnownField{"x-forwarded-scheme", FieldId::forwarded_claim},
+    KnownField{"x-forwarded-server", FieldId::forwarded_claim},
+    KnownField{"proxy-authorization", FieldId::proxy_authorization},
+    KnownField{"x-cluster-client-ip", FieldId::forwarded_claim},
+    KnownField{"x-forwarded-protocol", FieldId::forwarded_claim},
+    KnownField{"x-original-forwarded-for", FieldId::forwarded_claim},
 };
 
-constexpr bool shorter(const Known& left, const Known& right) {
+constexpr bool shorter(const KnownField& left, const KnownField& right) {
     return left.name.size() < right.name.size();
 }
 static_assert(std::is_sorted(kKnown.begin(), kKnown.end(), shorter));

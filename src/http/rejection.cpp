@@ -3,13 +3,13 @@
 namespace weir::http {
 namespace {
 
-struct Row {
+struct RejectionRow {
     Rejection rejection;
     unsigned status;
     std::string_view text;
 };
 
-constexpr std::array<Row, kRejections> kRows{{
+constexpr std::array<RejectionRow, kRejections> kRows{{
     {Rejection::none, 0, ""},
     {Rejection::bad_request_line, 400, "The request line is malformed."},
     {Rejection::bad_method, 400, "The method is malformed."},
@@ -61,7 +61,7 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "one row for each rejection, in the order of the enumeration");
 
-const Row& row(Rejection rejection) { return kRows[static_cast<std::size_t>(rejection)]; }
+const RejectionRow& row(Rejection rejection) { return kRows[static_cast<std::size_t>(rejection)]; }
 
 }  // namespace
 

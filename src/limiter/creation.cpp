@@ -107,7 +107,7 @@ void Creation::plan(std::string_view name, std::uint64_t hash, NameChain& chain)
         }
         const CompiledDefinition* const compiled = definitions_.get(*definition);
         WEIR_ASSERT(compiled != nullptr);
-        NameChain::Level& level = chain.levels[chain.size++];
+        NameChain::Link& level = chain.levels[chain.size++];
         level = {*definition, hash, name, {}};
         if (compiled->parent.empty()) {
             return;
@@ -139,7 +139,7 @@ LeafId Creation::create(const NameChain& chain, Instant now) {
         leaf = made;
     }
     for (std::size_t i = 0; i < chain.size; ++i) {
-        const NameChain::Level& level = chain.levels[i];
+        const NameChain::Link& level = chain.levels[i];
         if (level.name.size() <= kMaxNameBytes) {  // for longer names there never is room
             definitions_.get(level.definition)->full.store(i < lowest, kRelaxed);
         }
@@ -151,7 +151,7 @@ LeafId Creation::create(const NameChain& chain, Instant now) {
 }
 
 /// Makes one level of a chain whose upper levels exist.
-LeafId Creation::create_level(const NameChain::Level& level, LeafId parent, Instant now) {
+LeafId Creation::create_level(const NameChain::Link& level, LeafId parent, Instant now) {
     const std::uint32_t id = build(level.definition, level.name, parent, now);
     if (id == 0) {
         return {};

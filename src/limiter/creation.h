@@ -64,7 +64,7 @@ class Creation {
     LeafId ensure(std::string_view name, std::uint64_t hash, Instant now);
     void plan(std::string_view name, std::uint64_t hash, NameChain& chain) const;
     LeafId create(const NameChain& chain, Instant now);
-    LeafId create_level(const NameChain::Level& level, LeafId parent, Instant now);
+    LeafId create_level(const NameChain::Link& level, LeafId parent, Instant now);
     std::uint32_t build(std::uint32_t definition, std::string_view name, LeafId parent,
                         Instant now);
     LeafId overflow(std::uint32_t definition, LeafId parent, Instant now);

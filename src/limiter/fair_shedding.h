@@ -74,8 +74,8 @@ class FairShedding {
     }
     /// Makes this function the parent's line, for kToldFor. `rest` is the line of children of which
     /// nothing was told; 0 = they are judged by what they are offered here.
-    template <class Line>
-    void tell(std::uint32_t parent, Line line, double rest, std::int64_t now);
+    template <class LevelAndRecent>
+    void tell(std::uint32_t parent, LevelAndRecent line, double rest, std::int64_t now);
     /// The line at which the parent lets this share of the requests through; 0 = it has none.
     [[nodiscard]] double line_of(std::uint32_t parent, double passing, std::int64_t now) const;
 
@@ -119,8 +119,8 @@ class FairShedding {
     std::atomic<std::uint64_t> without_place_{0};
 };
 
-template <class Line>
-void FairShedding::tell(std::uint32_t parent, Line line, double rest, std::int64_t now) {
+template <class LevelAndRecent>
+void FairShedding::tell(std::uint32_t parent, LevelAndRecent line, double rest, std::int64_t now) {
     auto* found = const_cast<Parent*>(find_parent(parent));
     if (found == nullptr) {
         return;

@@ -15,13 +15,13 @@
 namespace weir::limiter {
 
 struct NameChain {
-    struct Level {
+    struct Link {
         std::uint32_t definition = 0;
         std::uint64_t hash = 0;
         std::string_view name;
         std::string parent;  // holds the name of the next level
     };
-    std::array<Level, kMaxChainDepth + 1> levels;  // the lowest first
+    std::array<Link, kMaxChainDepth + 1> levels;  // the lowest first
     std::size_t size = 0;
     LeafId above;  // the lowest quota of the chain that has an instance, if any
 };

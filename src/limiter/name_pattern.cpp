@@ -15,10 +15,10 @@ bool is_capture_name(std::string_view name) {
     });
 }
 
-Result<Segment> parse_segment(std::string_view text) {
+Result<NameSegment> parse_segment(std::string_view text) {
     const std::size_t open = text.find('{');
     const std::size_t close = text.find('}');
-    Segment segment;
+    NameSegment segment;
     if (open == std::string_view::npos && close == std::string_view::npos) {
         segment.prefix = text;
         return segment;
@@ -51,7 +51,7 @@ Result<Segment> parse_segment(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::string_view> Segment::match(std::string_view text) const {
+std::optional<std::string_view> NameSegment::match(std::string_view text) const {
     if (literal) {
         return text == prefix ? std::optional(std::string_view()) : std::nullopt;
     }
@@ -67,7 +67,7 @@ Result<NamePattern> NamePattern::parse(std::string_view text) {
     bool more = true;
     while (more) {
         more = next_segment(text, segment);
-        Result<Segment> parsed = parse_segment(segment);
+        Result<NameSegment> parsed = parse_segment(segment);
         if (!parsed) {
             return parsed.error();
         }
@@ -88,12 +88,12 @@ Result<NamePattern> NamePattern::parse(std::string_view text) {
 
 bool NamePattern::has_captures() const {
     return std::any_of(segments_.begin(), segments_.end(),
-                       [](const Segment& segment) { return !segment.literal; });
+                       [](const NameSegment& segment) { return !segment.literal; });
 }
 
 std::vector<std::string_view> NamePattern::capture_names() const {
     std::vector<std::string_view> names;
-    for (const Segment& segment : segments_) {
+    for (const NameSegment& segment : segments_) {
         if (!segment.literal) {
             names.emplace_back(segment.capture);
         }
@@ -104,7 +104,7 @@ std::vector<std::string_view> NamePattern::capture_names() const {
 std::optional<NamedCaptures> NamePattern::match(std::string_view name) const {
     NamedCaptures captures;
     bool more = true;
-    for (const Segment& segment : segments_) {
+    for (const NameSegment& segment : segments_) {
         if (!more) {
             return std::nullopt;
         }
@@ -128,7 +128,7 @@ std::optional<NamedCaptures> NamePattern::match(std::string_view name) const {
 
 std::string NamePattern::expand(const NamedCaptures& captures) const {
     std::string name;
-    for (const Segment& segment : segments_) {
+    for (const NameSegment& segment : segments_) {
         if (&segment != &segments_.front()) {
             name += '/';
         }

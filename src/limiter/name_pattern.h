@@ -14,7 +14,7 @@
 
 namespace weir::limiter {
 
-struct Segment {
+struct NameSegment {
     std::string prefix;  // the whole text of a literal
     std::string capture;
     std::string suffix;
@@ -34,7 +34,7 @@ class NamePattern {
     /// Parses a name. Errors are messages for people ("capture without a name").
     [[nodiscard]] static Result<NamePattern> parse(std::string_view text);
 
-    [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
+    [[nodiscard]] const std::vector<NameSegment>& segments() const { return segments_; }
     [[nodiscard]] bool has_captures() const;
     [[nodiscard]] bool has_catch_all() const { return segments_.back().catch_all; }
     [[nodiscard]] std::vector<std::string_view> capture_names() const;
@@ -45,7 +45,7 @@ class NamePattern {
     [[nodiscard]] std::string expand(const NamedCaptures& captures) const;
 
   private:
-    std::vector<Segment> segments_;
+    std::vector<NameSegment> segments_;
 };
 
 /// Moves the text before the first '/' of `rest` to `segment` and leaves the text behind that '/'

@@ -29,7 +29,7 @@ constexpr Duration kTooMuchRetry = std::chrono::seconds(60);
 
 /// What one limit gives of a row of units: the first `free` ones, of those up to `most` the share
 /// `share`, and none beyond.
-struct Room {
+struct ObtainRoom {
     double free = 0;
     double most = 0;
     double share = 0;
@@ -41,7 +41,7 @@ struct Room {
         return std::min(units, free) + std::max(0.0, std::min(units, most) - free) * share;
     }
 };
-using Rooms = std::array<Room, kMaxChainLimits>;
+using Rooms = std::array<ObtainRoom, kMaxChainLimits>;
 
 /// All that is wanted if there is room for it, else a whole number.
 double whole(double units, double wanted) {
@@ -49,7 +49,7 @@ double whole(double units, double wanted) {
 }
 
 /// What the limit has for these units, one of which weighs level.weight.
-Room room_of(const Level& level, double units, std::int64_t now) {
+ObtainRoom room_of(const Level& level, double units, std::int64_t now) {
     WEIR_ASSERT(units > 0);
     const LimitParameters& limit = level.limit().parameters;
     if (level.p >= 1) {
@@ -62,7 +62,7 @@ Room room_of(const Level& level, double units, std::int64_t now) {
     const double one = std::min(1.0, units);
     const double to_low = (limit.low - state.level + kLevelSlack) / level.weight;
     const double to_high = limit.edge() ? to_low : (limit.high - state.level) / level.weight;
-    Room room;
+    ObtainRoom room;
     room.most = std::max(one, whole(to_high, units));
     if (level.p <= 0 && !state.shedding) {
         room.free = std::max(one, whole(to_low, units));

@@ -19,8 +19,8 @@ struct QuickLevel {
     ViewRecord* view;
     const CompiledLimit* limit;
     double weight;
-    Line old;
-    Line charged;
+    LevelAndRecent old;
+    LevelAndRecent charged;
     std::uint32_t control;
     std::uint32_t id;
     bool moves_mean;  // the request's weight differs from the mean and has not moved it yet
@@ -58,7 +58,7 @@ namespace {
     const LimitParameters& limit = level.limit->parameters;
     const double weight = level.weight;
     const std::uint32_t control = record.control.load(std::memory_order_acquire);
-    const Line old{record.level.load(kRelaxed), record.recent.load(kRelaxed)};
+    const LevelAndRecent old{record.level.load(kRelaxed), record.recent.load(kRelaxed)};
     const std::int64_t age = now - record.anchor.load(kRelaxed);
     double slope = -limit.rate;
     if (level.view != nullptr) [[unlikely]] {
@@ -105,7 +105,7 @@ namespace {
 }
 
 /// A limit of the chain that may be the one nearest to refusing.
-struct Candidate {
+struct NearLimit {
     double judged;
     const CompiledLimit* limit;
     const CompiledDefinition* definition;
@@ -114,7 +114,7 @@ struct Candidate {
 
 /// Remembers the limit if it is fuller than `fullest`, the fullest one so far.
 [[gnu::always_inline]] inline void note_tightest(QuickChain& chain, double& fullest,
-                                                 const Candidate& candidate) {
+                                                 const NearLimit& candidate) {
     const double fullness = candidate.judged * candidate.limit->inverse_low;
     if (fullness > fullest) {
         fullest = fullness;

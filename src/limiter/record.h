@@ -117,7 +117,7 @@ inline constexpr std::uint32_t kVersionShift = 4;
 
 /// The two words of a record that most requests change together. One locked instruction for both
 /// saves more time than all the arithmetic of a limit takes.
-struct Line {
+struct LevelAndRecent {
     double level;
     std::uint64_t recent;
 };
@@ -125,7 +125,7 @@ struct Line {
 /// Replaces both words in one step if neither has changed. Where the processor has no such
 /// instruction, or a sanitizer must see the accesses, it always returns false and the caller takes
 /// two steps.
-[[nodiscard]] inline bool swap_both(LimitRecord& record, Line old, Line fresh) {
+[[nodiscard]] inline bool swap_both(LimitRecord& record, LevelAndRecent old, LevelAndRecent fresh) {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(WEIR_ONE_WORD_SWAPS)
     static_assert(offsetof(LimitRecord, level) == 0 && offsetof(LimitRecord, recent) == 8);
     bool swapped = false;

@@ -7,7 +7,8 @@
 
 namespace weir::limiter {
 
-TemplateIndex::CaptureGroup& TemplateIndex::capture_group_of(Node& node, const Segment& segment) {
+TemplateIndex::CaptureGroup& TemplateIndex::capture_group_of(Node& node,
+                                                             const NameSegment& segment) {
     const auto place = std::find_if(node.capture_groups.begin(), node.capture_groups.end(),
                                     [&](const CaptureGroup& group) {
                                         return group.prefix_size == segment.prefix.size() &&
@@ -20,7 +21,7 @@ TemplateIndex::CaptureGroup& TemplateIndex::capture_group_of(Node& node, const S
     return node.capture_groups.back();
 }
 
-std::uint32_t TemplateIndex::child(std::uint32_t node, const Segment& segment) {
+std::uint32_t TemplateIndex::child(std::uint32_t node, const NameSegment& segment) {
     WEIR_ASSERT(node < nodes_.size());
     const auto next = static_cast<std::uint32_t>(nodes_.size());
     const auto branch = [next](auto& children, auto&& key) {
@@ -42,7 +43,7 @@ void TemplateIndex::add(const NamePattern& pattern, std::uint32_t value) {
     Literalness literalness;
     literalness.bounded = !pattern.has_catch_all();
     std::uint32_t bit = std::uint32_t{1} << 31;
-    for (const Segment& segment : pattern.segments()) {
+    for (const NameSegment& segment : pattern.segments()) {
         if (segment.catch_all) {
             break;
         }

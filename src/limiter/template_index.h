@@ -69,8 +69,8 @@ class TemplateIndex {
         Best catch_all;  // the one that goes on with a catch-all
     };
 
-    std::uint32_t child(std::uint32_t node, const Segment& segment);
-    static CaptureGroup& capture_group_of(Node& node, const Segment& segment);
+    std::uint32_t child(std::uint32_t node, const NameSegment& segment);
+    static CaptureGroup& capture_group_of(Node& node, const NameSegment& segment);
     [[nodiscard]] Best best_for(std::string_view name) const;
     void explore(std::uint32_t node, std::string_view rest, bool more, Best& best) const;
 

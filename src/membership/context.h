@@ -26,7 +26,7 @@ struct Context {
 };
 
 /// Where a message of membership came from.
-struct Origin {
+struct MessageOrigin {
     gossip::MemberId sender;
     Endpoint from;           // the address that the datagram really came from
     bool addressed = false;  // it named the incarnation of this process

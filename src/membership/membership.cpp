@@ -78,22 +78,23 @@ void Membership::tick_probe(Instant now) {
     prober_.begin_round(now);
 }
 
-std::optional<gossip::Rejection> Membership::receive(const Origin& origin,
-                                                     const gossip::Message& message, Instant now) {
+std::optional<gossip::DatagramRejection> Membership::receive(const MessageOrigin& origin,
+                                                             const gossip::Message& message,
+                                                             Instant now) {
     if (gone_) {
         return std::nullopt;
     }
     notice_pause(now);
     ByteReader reader(message.payload);
     const auto rejection = dispatch(origin, message.type, reader, now);
-    return reader.ok() ? rejection : gossip::Rejection::bad_message;
+    return reader.ok() ? rejection : gossip::DatagramRejection::bad_message;
 }
 
 /// Handles a message. One that does not decode fails the reader and changes nothing. Of several
 /// updates in one message, those before the first bad one count.
-std::optional<gossip::Rejection> Membership::dispatch(const Origin& origin,
-                                                      gossip::MessageType type, ByteReader& reader,
-                                                      Instant now) {
+std::optional<gossip::DatagramRejection> Membership::dispatch(const MessageOrigin& origin,
+                                                              gossip::MessageType type,
+                                                              ByteReader& reader, Instant now) {
     using Type = gossip::MessageType;
     const gossip::MemberId& sender = origin.sender;
     switch (type) {
@@ -103,7 +104,7 @@ std::optional<gossip::Rejection> Membership::dispatch(const Origin& origin,
             }
             break;
         case Type::answer:
-            if (const Answer answer = decode_answer(reader); reader.ok()) {
+            if (const PingAnswer answer = decode_answer(reader); reader.ok()) {
                 return proofs_.on_answer(sender, answer, now);
             }
             break;
@@ -137,7 +138,7 @@ std::optional<gossip::Rejection> Membership::dispatch(const Origin& origin,
             }
             break;
         default:
-            return gossip::Rejection::unknown_message;
+            return gossip::DatagramRejection::unknown_message;
     }
     return std::nullopt;
 }
@@ -169,7 +170,7 @@ void Membership::heard(const gossip::MemberId& sender, Instant now) {
     }
 }
 
-void Membership::met(const Origin& origin, Instant now) {
+void Membership::met(const MessageOrigin& origin, Instant now) {
     if (!gone_) {
         proofs_.met(origin.sender, now);
     }

@@ -69,14 +69,14 @@ class Membership {
     /// Returns why it was refused, if it was: unknown_message and bad_message when it is not one of
     /// membership's or does not decode, ping_limit and amplification when a ping is not answered,
     /// unknown_answer when an answer is for no ping of this process.
-    std::optional<gossip::Rejection> receive(const Origin& origin, const gossip::Message& message,
-                                             Instant now);
+    std::optional<gossip::DatagramRejection> receive(const MessageOrigin& origin,
+                                                     const gossip::Message& message, Instant now);
     /// Notes that the sender lives: a datagram of it was opened, was addressed to this process and
     /// is fresh.
     void heard(const gossip::MemberId& sender, Instant now);
     /// Notes an addressed datagram whose sender is not a member. The sender is asked to prove
     /// itself.
-    void met(const Origin& origin, Instant now);
+    void met(const MessageOrigin& origin, Instant now);
     [[nodiscard]] Standing standing(const gossip::MemberId& id) const {
         return census_.standing(id);
     }
@@ -118,8 +118,9 @@ class Membership {
   private:
     void notice_pause(Instant now);
     void tick_probe(Instant now);
-    std::optional<gossip::Rejection> dispatch(const Origin& origin, gossip::MessageType type,
-                                              ByteReader& reader, Instant now);
+    std::optional<gossip::DatagramRejection> dispatch(const MessageOrigin& origin,
+                                                      gossip::MessageType type, ByteReader& reader,
+                                                      Instant now);
     void on_updates(const gossip::MemberId& sender, ByteReader& reader, Instant now);
     void on_list(const gossip::MemberId& sender, const MemberList& list, Instant now);
 

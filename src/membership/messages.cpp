@@ -61,15 +61,15 @@ Ping decode_ping(ByteReader& reader) {
     return ping;
 }
 
-void encode(ByteWriter& writer, const Answer& answer) {
+void encode(ByteWriter& writer, const PingAnswer& answer) {
     writer.u64(answer.nonce);
     writer.u64(answer.digest);
     writer.u8(to_bits(answer.flags));
     writer.varint(answer.counter);
 }
 
-Answer decode_answer(ByteReader& reader) {
-    Answer answer;
+PingAnswer decode_answer(ByteReader& reader) {
+    PingAnswer answer;
     answer.nonce = reader.u64();
     answer.digest = reader.u64();
     answer.flags = from_bits(reader.u8());

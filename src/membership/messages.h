@@ -21,12 +21,12 @@ struct Ping {
 };
 
 /// "I am here", with what the sender tells about itself.
-struct Answer {
+struct PingAnswer {
     std::uint64_t nonce = 0;   // of the ping
     std::uint64_t digest = 0;  // as in a ping; 0 if the sender does not know the receiver
     MemberFlags flags;
     std::uint64_t counter = 0;
-    friend bool operator==(const Answer&, const Answer&) = default;
+    friend bool operator==(const PingAnswer&, const PingAnswer&) = default;
 };
 
 /// "Ping `target` for me, and repeat this random number when you tell me the result."
@@ -82,7 +82,7 @@ inline constexpr std::size_t kBarePing = gossip::kMessageOverhead + 8 + 8;
 inline constexpr std::uint16_t kPingPadding = 40;
 
 void encode(ByteWriter& writer, const Ping& ping);
-void encode(ByteWriter& writer, const Answer& answer);
+void encode(ByteWriter& writer, const PingAnswer& answer);
 void encode(ByteWriter& writer, const PingRequest& request);
 void encode(ByteWriter& writer, const IndirectAnswer& answer);
 /// Writes a record, as all entries are.
@@ -98,7 +98,7 @@ void encode(ByteWriter& writer, const Obituary& obituary);
 /// malformed: too short, or with an incarnation 0, a port 0 or an unknown state where these are not
 /// allowed.
 [[nodiscard]] Ping decode_ping(ByteReader& reader);
-[[nodiscard]] Answer decode_answer(ByteReader& reader);
+[[nodiscard]] PingAnswer decode_answer(ByteReader& reader);
 [[nodiscard]] PingRequest decode_ping_request(ByteReader& reader);
 [[nodiscard]] IndirectAnswer decode_indirect_answer(ByteReader& reader);
 [[nodiscard]] MemberUpdate decode_member_update(ByteReader& reader);

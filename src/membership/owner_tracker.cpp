@@ -24,7 +24,7 @@ void OwnerTracker::follow(const Membership& membership, Instant now) {
 }
 
 void OwnerTracker::recompute(const Membership& membership) {
-    std::vector<Candidate> candidates{{membership.self(), membership.flags()}};
+    std::vector<OwnerCandidate> candidates{{membership.self(), membership.flags()}};
     for (const Member& member : membership.live()) {
         candidates.push_back({member.id, member.flags});
     }

@@ -36,12 +36,12 @@ std::uint64_t address_hash(const Endpoint& endpoint) {
     return keyed_hash({text.data(), text.size()}, kOwnerKey);
 }
 
-std::vector<Scored> eligible(std::span<const Candidate> live) {
-    const bool all_leave =
-        std::all_of(live.begin(), live.end(), [](const Candidate& c) { return c.flags.leaving; });
+std::vector<Scored> eligible(std::span<const OwnerCandidate> live) {
+    const bool all_leave = std::all_of(live.begin(), live.end(),
+                                       [](const OwnerCandidate& c) { return c.flags.leaving; });
     std::vector<Scored> result;
     result.reserve(live.size());
-    for (const Candidate& candidate : live) {
+    for (const OwnerCandidate& candidate : live) {
         if (all_leave || !candidate.flags.leaving) {
             result.push_back(
                 {candidate.flags.anchor, address_hash(candidate.id.address), candidate.id});
@@ -70,7 +70,7 @@ OwnerList pick(std::vector<Scored> candidates, std::size_t shard) {
 
 Shard shard_of(std::uint64_t quota_hash) { return static_cast<Shard>(quota_hash % kShards); }
 
-std::vector<OwnerChange> Owners::recompute(std::span<const Candidate> live) {
+std::vector<OwnerChange> Owners::recompute(std::span<const OwnerCandidate> live) {
     const std::vector<Scored> candidates = eligible(live);
     WEIR_ASSERT(candidates.empty() == live.empty());  // if all leave, all own
     std::vector<OwnerChange> changes;

@@ -28,7 +28,7 @@ using Shard = std::uint8_t;
 }
 
 /// A live member that may become an owner.
-struct Candidate {
+struct OwnerCandidate {
     gossip::MemberId id;
     MemberFlags flags;
 };
@@ -46,7 +46,7 @@ class Owners {
   public:
     /// Picks the owners anew. Returns, in ascending order, the shards whose list of owners changed,
     /// even if only the order of the list did.
-    std::vector<OwnerChange> recompute(std::span<const Candidate> live);
+    std::vector<OwnerChange> recompute(std::span<const OwnerCandidate> live);
 
     [[nodiscard]] const OwnerList& of(Shard shard) const;
     [[nodiscard]] bool owns(const gossip::MemberId& member, Shard shard) const;

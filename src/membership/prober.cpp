@@ -106,10 +106,10 @@ void Prober::succeeded(Instant now) {
     health_ -= health_ > 0 ? 1 : 0;
 }
 
-std::optional<gossip::Rejection> Prober::on_indirect(std::uint64_t nonce, bool answered,
-                                                     Instant now) {
+std::optional<gossip::DatagramRejection> Prober::on_indirect(std::uint64_t nonce, bool answered,
+                                                             Instant now) {
     if (!probe_ || probe_->nonce != nonce) {
-        return gossip::Rejection::unknown_answer;
+        return gossip::DatagramRejection::unknown_answer;
     }
     if (answered) {
         succeeded(now);

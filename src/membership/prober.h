@@ -44,7 +44,8 @@ class Prober {
     /// Notes that the member has answered a ping of this process, of any kind.
     void answered(const gossip::MemberId& member, Instant now);
     /// Takes another member's answer to a PingRequest of this process.
-    std::optional<gossip::Rejection> on_indirect(std::uint64_t nonce, bool answered, Instant now);
+    std::optional<gossip::DatagramRejection> on_indirect(std::uint64_t nonce, bool answered,
+                                                         Instant now);
 
     /// Pings a live member at once and makes it the next one to be probed.
     void question(const gossip::MemberId& member, Instant now);

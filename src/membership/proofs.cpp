@@ -10,11 +10,11 @@ void Proofs::met(const gossip::MemberId& sender, Instant now) {
     }
 }
 
-std::optional<gossip::Rejection> Proofs::on_answer(const gossip::MemberId& sender,
-                                                   const Answer& answer, Instant now) {
+std::optional<gossip::DatagramRejection> Proofs::on_answer(const gossip::MemberId& sender,
+                                                           const PingAnswer& answer, Instant now) {
     const std::optional<PendingPing> ping = pings_.take(answer.nonce, sender);
     if (!ping) {
-        return gossip::Rejection::unknown_answer;
+        return gossip::DatagramRejection::unknown_answer;
     }
     WEIR_ASSERT(ping->kind == PingKind::search || ping->to == sender.address);
     if (ping->kind == PingKind::challenge && sender != ping->target &&
@@ -46,7 +46,8 @@ void Proofs::tell_requester(const PendingPing& favour) {
 
 /// Notes that a process repeated the random number of a ping that was sent at `asked`: this
 /// incarnation lives, and at this address.
-void Proofs::prove(const gossip::MemberId& id, const Answer& answer, Instant asked, Instant now) {
+void Proofs::prove(const gossip::MemberId& id, const PingAnswer& answer, Instant asked,
+                   Instant now) {
     if (id.address == context_.self.address()) {
         context_.events.conflict(id, now);
         return;
@@ -71,7 +72,7 @@ void Proofs::prove(const gossip::MemberId& id, const Answer& answer, Instant ask
     }
 }
 
-void Proofs::welcome(const gossip::MemberId& id, const Answer& answer, Instant now) {
+void Proofs::welcome(const gossip::MemberId& id, const PingAnswer& answer, Instant now) {
     WEIR_ASSERT(!members_.contains(id.address));
     transitions_.join(id, answer.flags, answer.counter, now);
     if (answer.digest == 0) {  // the sender does not know this member yet

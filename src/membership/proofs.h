@@ -25,12 +25,12 @@ class Proofs {
 
     /// Challenges a sender that is not a member.
     void met(const gossip::MemberId& sender, Instant now);
-    std::optional<gossip::Rejection> on_answer(const gossip::MemberId& sender, const Answer& answer,
-                                               Instant now);
+    std::optional<gossip::DatagramRejection> on_answer(const gossip::MemberId& sender,
+                                                       const PingAnswer& answer, Instant now);
 
   private:
-    void prove(const gossip::MemberId& id, const Answer& answer, Instant asked, Instant now);
-    void welcome(const gossip::MemberId& id, const Answer& answer, Instant now);
+    void prove(const gossip::MemberId& id, const PingAnswer& answer, Instant asked, Instant now);
+    void welcome(const gossip::MemberId& id, const PingAnswer& answer, Instant now);
     void tell_requester(const PendingPing& favour);
 
     Context& context_;

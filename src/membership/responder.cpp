@@ -33,18 +33,18 @@ bool Responder::may_answer(bool to_member, Instant now) {
     return open_answers_.take(1, now);
 }
 
-std::optional<gossip::Rejection> Responder::on_ping(const Origin& origin, const Ping& ping,
-                                                    Instant now) {
+std::optional<gossip::DatagramRejection> Responder::on_ping(const MessageOrigin& origin,
+                                                            const Ping& ping, Instant now) {
     const bool trusted = origin.addressed && members_.find(origin.sender) != nullptr;
     if (!may_answer(trusted, now)) {
-        return gossip::Rejection::ping_limit;
+        return gossip::DatagramRejection::ping_limit;
     }
     const Self& self = context_.self;
     DatagramBody body;
     body.add(gossip::MessageType::answer,
-             Answer{ping.nonce, trusted ? lists_.digest() : 0, self.flags(), self.counter()});
+             PingAnswer{ping.nonce, trusted ? lists_.digest() : 0, self.flags(), self.counter()});
     if (body.size() > origin.answer_room) {
-        return gossip::Rejection::amplification;
+        return gossip::DatagramRejection::amplification;
     }
     if (trusted) {
         lists_.compare(origin.sender, ping.digest, now);
@@ -69,7 +69,7 @@ void Responder::add_rumours(DatagramBody& answer, std::size_t answer_room, Insta
 
 /// A sender that does not know this process wants to become a member, so a ping of this process
 /// goes along with the answer; but only if the ping came from the address that it claims.
-void Responder::challenge_back(const Origin& origin, DatagramBody& answer, Instant now) {
+void Responder::challenge_back(const MessageOrigin& origin, DatagramBody& answer, Instant now) {
     const gossip::MemberId& asker = origin.sender;
     const bool wanted = origin.from == asker.address && asker.address != context_.self.address() &&
                         census_.standing(asker) == Standing::unknown &&

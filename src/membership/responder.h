@@ -23,13 +23,14 @@ class Responder {
     Responder(Context& context, const MemberTable& members, const Census& census,
               Dissemination& dissemination, MemberLists& lists, Pings& pings);
 
-    std::optional<gossip::Rejection> on_ping(const Origin& origin, const Ping& ping, Instant now);
+    std::optional<gossip::DatagramRejection> on_ping(const MessageOrigin& origin, const Ping& ping,
+                                                     Instant now);
     void on_ping_request(const gossip::MemberId& sender, const PingRequest& request, Instant now);
 
   private:
     [[nodiscard]] bool may_answer(bool to_member, Instant now);
     void add_rumours(DatagramBody& answer, std::size_t answer_room, Instant now);
-    void challenge_back(const Origin& origin, DatagramBody& answer, Instant now);
+    void challenge_back(const MessageOrigin& origin, DatagramBody& answer, Instant now);
 
     Context& context_;
     const MemberTable& members_;

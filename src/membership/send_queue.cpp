@@ -11,7 +11,7 @@ bool SendQueue::add(const gossip::MemberId& to, gossip::MessageType type, ByteSp
     if (size > gossip::kMaximumBody || bytes_ + size > maximum_bytes_) {
         return false;
     }
-    Lane& lane = lanes_[static_cast<std::size_t>(gossip::lane_of(type))];
+    LaneQueue& lane = lanes_[static_cast<std::size_t>(gossip::lane_of(type))];
     std::vector<std::byte>& body = body_with_room(lane, to, size);
     const std::size_t before = body.size();
     body.resize(before + size);
@@ -24,7 +24,7 @@ bool SendQueue::add(const gossip::MemberId& to, gossip::MessageType type, ByteSp
     return true;
 }
 
-std::vector<std::byte>& SendQueue::body_with_room(Lane& lane, const gossip::MemberId& to,
+std::vector<std::byte>& SendQueue::body_with_room(LaneQueue& lane, const gossip::MemberId& to,
                                                   std::size_t size) {
     const auto [open, first] = lane.open.try_emplace(to, lane.bodies.size());
     if (first || lane.bodies[open->second].bytes.size() + size > gossip::kMaximumBody) {
@@ -49,7 +49,7 @@ std::size_t SendQueue::bytes(gossip::Lane lane) const {
 }
 
 void SendQueue::clear() {
-    for (Lane& lane : lanes_) {
+    for (LaneQueue& lane : lanes_) {
         for (const Body& body : lane.bodies) {
             WEIR_ASSERT(body.bytes.size() <= bytes_);
             bytes_ -= body.bytes.size();

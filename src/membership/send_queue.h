@@ -32,15 +32,16 @@ class SendQueue {
     void clear();
 
   private:
-    struct Lane {
+    struct LaneQueue {
         std::vector<Body> bodies;
         std::size_t bytes = 0;
         std::map<gossip::MemberId, std::size_t> open;  // the index of the last body for each member
     };
-    [[nodiscard]] std::vector<std::byte>& body_with_room(Lane& lane, const gossip::MemberId& to,
+    [[nodiscard]] std::vector<std::byte>& body_with_room(LaneQueue& lane,
+                                                         const gossip::MemberId& to,
                                                          std::size_t size);
 
-    std::array<Lane, gossip::kLanes> lanes_;
+    std::array<LaneQueue, gossip::kLanes> lanes_;
     std::size_t maximum_bytes_;
     std::size_t bytes_ = 0;
 };

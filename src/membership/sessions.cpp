@@ -20,7 +20,7 @@ Sessions::Admitted Sessions::admit_to(MemberSession& session, const gossip::Enve
     }
     const auto age = session.session.age.age(envelope.sent_at_us, now);
     if (!age) {
-        return {{}, gossip::Rejection::clock};
+        return {{}, gossip::DatagramRejection::clock};
     }
     session.session.lead.note(envelope.sent_at_us, now);
     lead_seen_ = lead_seen_ || session.session.lead.lead(now) >= kLeastLead;

@@ -28,7 +28,7 @@ class Sessions {
     /// its sending time is beyond reason (clock).
     struct Admitted {
         Duration age{};
-        std::optional<gossip::Rejection> rejection;
+        std::optional<gossip::DatagramRejection> rejection;
     };
 
     /// Checks a datagram of a member, which was sealed with this key. The first datagram begins the

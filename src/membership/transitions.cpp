@@ -5,14 +5,13 @@
 namespace weir::membership {
 namespace {
 
-using Kind = MembershipEvent::Kind;
-
-Kind event_of(MemberState cause) {
+MembershipEvent::Kind event_of(MemberState cause) {
     WEIR_ASSERT(is_gone(cause));
     if (cause == MemberState::dead) {
-        return Kind::dead;
+        return MembershipEvent::Kind::dead;
     }
-    return cause == MemberState::left ? Kind::left : Kind::replaced;
+    return cause == MemberState::left ? MembershipEvent::Kind::left
+                                      : MembershipEvent::Kind::replaced;
 }
 
 }  // namespace
@@ -27,13 +26,13 @@ bool Transitions::join(const gossip::MemberId& id, MemberFlags flags, std::uint6
     }
     members_.add(id, flags, counter, now);
     prober_.joined(id);
-    context_.events.report(Kind::joined, id);
+    context_.events.report(MembershipEvent::Kind::joined, id);
     dissemination_.spread({id, MemberState::alive, flags, counter, 0});
     return true;
 }
 
 void Transitions::remove(const gossip::MemberId& id, MemberState cause, Instant now) {
-    const Kind event = event_of(cause);
+    const MembershipEvent::Kind event = event_of(cause);
     const Member gone = members_.remove(id);
     search_.hurry();
     prober_.removed(id);
@@ -48,7 +47,7 @@ void Transitions::suspect(const gossip::MemberId& id, std::uint64_t counter, gos
                           Instant now) {
     ++context_.events.counters().suspicions;
     members_.suspect(id, counter, by, context_.settings, now);
-    context_.events.report(Kind::suspected, id);
+    context_.events.report(MembershipEvent::Kind::suspected, id);
     const MemberFlags flags = members_.find(id)->member.flags;
     dissemination_.spread({id, MemberState::suspect, flags, counter, by});
     if (by != context_.self.id().incarnation) {
@@ -70,7 +69,7 @@ void Transitions::probe_failed(const gossip::MemberId& id, Instant now) {
 
 void Transitions::clear(const gossip::MemberId& id) {
     members_.end_suspicion(id);
-    context_.events.report(Kind::cleared, id);
+    context_.events.report(MembershipEvent::Kind::cleared, id);
 }
 
 void Transitions::tick(Instant now) {

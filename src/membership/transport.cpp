@@ -11,8 +11,6 @@ namespace {
 /// datagrams.
 constexpr double kLastWords = 1'232'000;
 
-using Kind = MembershipEvent::Kind;
-
 /// The share of membership's burst that each urgency must leave to more urgent messages.
 constexpr std::array<double, kUrgencies> kLeft{0, 0.125, 0.25, 0.5};
 
@@ -69,7 +67,7 @@ std::span<const Received> Transport::receive(ByteSpan datagram, const Endpoint& 
     const gossip::Envelope envelope = gossip::decode_envelope(reader);
     const ByteSpan body = opened.content.last(reader.remaining());
     if (!reader.ok() || !gossip::well_framed(body)) {
-        reject(gossip::Rejection::malformed);
+        reject(gossip::DatagramRejection::malformed);
         return {};
     }
     if (const auto rejection = check(envelope, body)) {
@@ -77,7 +75,7 @@ std::span<const Received> Transport::receive(ByteSpan datagram, const Endpoint& 
         return {};
     }
     const bool addressed = envelope.receiver != 0;
-    const Origin origin{envelope.sender, from, addressed, answer_room(datagram.size())};
+    const MessageOrigin origin{envelope.sender, from, addressed, answer_room(datagram.size())};
     if (addressed) {
         receive_addressed(origin, envelope, body, opened.key, now);
     } else {
@@ -89,7 +87,7 @@ std::span<const Received> Transport::receive(ByteSpan datagram, const Endpoint& 
 
 /// Refuses a whole datagram. Its sender is remembered if that helps to find an error of
 /// configuration.
-void Transport::refuse(gossip::Rejection reason, ByteSpan datagram, const Endpoint& from,
+void Transport::refuse(gossip::DatagramRejection reason, ByteSpan datagram, const Endpoint& from,
                        Instant now) {
     reject(reason);
     if (gossip::Strangers::concerns(reason)) {
@@ -97,29 +95,29 @@ void Transport::refuse(gossip::Rejection reason, ByteSpan datagram, const Endpoi
     }
 }
 
-std::optional<gossip::Rejection> Transport::check(const gossip::Envelope& envelope,
-                                                  ByteSpan body) const {
+std::optional<gossip::DatagramRejection> Transport::check(const gossip::Envelope& envelope,
+                                                          ByteSpan body) const {
     if (envelope.cluster != cluster_) {
-        return gossip::Rejection::other_cluster;
+        return gossip::DatagramRejection::other_cluster;
     }
     if (envelope.sender.incarnation == self().incarnation) {
-        return gossip::Rejection::own_packet;
+        return gossip::DatagramRejection::own_packet;
     }
     if (envelope.receiver == 0) {
         ByteReader reader(body);
         const auto message = gossip::next_message(reader);
         const bool lone_ping =
             message && message->type == gossip::MessageType::ping && reader.remaining() == 0;
-        return lone_ping ? std::nullopt : std::optional(gossip::Rejection::unaddressed);
+        return lone_ping ? std::nullopt : std::optional(gossip::DatagramRejection::unaddressed);
     }
     if (envelope.receiver != self().incarnation) {
-        return gossip::Rejection::other_receiver;
+        return gossip::DatagramRejection::other_receiver;
     }
     return std::nullopt;
 }
 
 /// A ping without this member's incarnation is answered, within limits, and has no other effect.
-void Transport::receive_open(const Origin& origin, ByteSpan body, Instant now) {
+void Transport::receive_open(const MessageOrigin& origin, ByteSpan body, Instant now) {
     ByteReader reader(body);
     const auto message = gossip::next_message(reader);
     WEIR_ASSERT(message.has_value());  // check() has made sure of it
@@ -129,7 +127,7 @@ void Transport::receive_open(const Origin& origin, ByteSpan body, Instant now) {
     }
 }
 
-void Transport::receive_addressed(const Origin& origin, const gossip::Envelope& envelope,
+void Transport::receive_addressed(const MessageOrigin& origin, const gossip::Envelope& envelope,
                                   ByteSpan body, gossip::KeyId key, Instant now) {
     WEIR_ASSERT(envelope.receiver == self().incarnation);
     Standing standing = membership_.standing(origin.sender);
@@ -160,16 +158,16 @@ void Transport::receive_addressed(const Origin& origin, const gossip::Envelope& 
         standing = membership_.standing(origin.sender);
     }
     if (stranger && standing != Standing::member) {
-        reject(standing == Standing::dead ? gossip::Rejection::dead_sender
-                                          : gossip::Rejection::unknown_sender);
+        reject(standing == Standing::dead ? gossip::DatagramRejection::dead_sender
+                                          : gossip::DatagramRejection::unknown_sender);
         membership_.met(origin, now);
     }
 }
 
 /// A datagram of a member that said goodbye a moment ago: its hand-overs, and what it says last of
 /// quiet limits, may come after the goodbye.
-void Transport::receive_late(const Origin& origin, const gossip::Envelope& envelope, ByteSpan body,
-                             Instant now) {
+void Transport::receive_late(const MessageOrigin& origin, const gossip::Envelope& envelope,
+                             ByteSpan body, Instant now) {
     const Sessions::Admitted admitted = sessions_.admit_late(envelope, now);
     if (admitted.rejection) {
         reject(*admitted.rejection);
@@ -182,16 +180,16 @@ void Transport::receive_late(const Origin& origin, const gossip::Envelope& envel
             message->type == gossip::MessageType::quiet_order) {
             deliver(origin, *message, admitted.age, now);
         } else {
-            reject(gossip::Rejection::dead_sender);
+            reject(gossip::DatagramRejection::dead_sender);
         }
     }
 }
 
-void Transport::deliver(const Origin& origin, const gossip::Message& message, Duration age,
+void Transport::deliver(const MessageOrigin& origin, const gossip::Message& message, Duration age,
                         Instant now) {
     count_in(message.type);
     if (!is_known(message.type)) {
-        reject(gossip::Rejection::unknown_message);
+        reject(gossip::DatagramRejection::unknown_message);
         return;
     }
     if (gossip::lane_of(message.type) == gossip::Lane::membership &&
@@ -204,7 +202,7 @@ void Transport::deliver(const Origin& origin, const gossip::Message& message, Du
     const bool level = message.type == gossip::MessageType::total ||
                        message.type == gossip::MessageType::delta_answer;
     if (level && age > settings_.oldest_total) {
-        reject(gossip::Rejection::stale);
+        reject(gossip::DatagramRejection::stale);
         return;
     }
     received_.push_back({origin.sender, message.type, message.payload});
@@ -261,10 +259,10 @@ void Transport::pump(Instant now) {
     WEIR_ASSERT(counted_conflicts_ <= seen.conflicts);
     WEIR_ASSERT(counted_refusals_ <= seen.refused_members);
     for (; counted_conflicts_ < seen.conflicts; ++counted_conflicts_) {
-        reject(gossip::Rejection::address_conflict);
+        reject(gossip::DatagramRejection::address_conflict);
     }
     for (; counted_refusals_ < seen.refused_members; ++counted_refusals_) {
-        reject(gossip::Rejection::member_table_full);
+        reject(gossip::DatagramRejection::member_table_full);
     }
     for (const MembershipEvent& event : membership_.take_events()) {
         follow(event, now);
@@ -276,24 +274,25 @@ void Transport::pump(Instant now) {
 /// Keeps sessions and owners in step with the members.
 void Transport::follow(const MembershipEvent& event, Instant now) {
     switch (event.kind) {
-        case Kind::conflict:
-            strangers_.note(event.member.address, gossip::Rejection::address_conflict, 0, now);
+        case MembershipEvent::Kind::conflict:
+            strangers_.note(event.member.address, gossip::DatagramRejection::address_conflict, 0,
+                            now);
             return;
-        case Kind::suspected:
-        case Kind::cleared:
+        case MembershipEvent::Kind::suspected:
+        case MembershipEvent::Kind::cleared:
             return;
-        case Kind::left:
+        case MembershipEvent::Kind::left:
             sessions_.left(event.member, now);
             break;
-        case Kind::dead:
-        case Kind::replaced:
+        case MembershipEvent::Kind::dead:
+        case MembershipEvent::Kind::replaced:
             sessions_.end(event.member);
             break;
-        case Kind::renewed:
+        case MembershipEvent::Kind::renewed:
             sessions_.end_all();  // datagrams for the former incarnation are refused from now on
             break;
-        case Kind::joined:
-        case Kind::changed:
+        case MembershipEvent::Kind::joined:
+        case MembershipEvent::Kind::changed:
             break;
     }
     owners_.members_changed();

@@ -153,16 +153,18 @@ class Transport final : public gossip::MessageSink {
     [[nodiscard]] const gossip::Strangers& strangers() const { return strangers_; }
 
   private:
-    void reject(gossip::Rejection reason) { counters_.rejected.add(reason); }
-    void refuse(gossip::Rejection reason, ByteSpan datagram, const Endpoint& from, Instant now);
-    [[nodiscard]] std::optional<gossip::Rejection> check(const gossip::Envelope& envelope,
-                                                         ByteSpan body) const;
-    void receive_open(const Origin& origin, ByteSpan body, Instant now);
-    void receive_addressed(const Origin& origin, const gossip::Envelope& envelope, ByteSpan body,
-                           gossip::KeyId key, Instant now);
-    void receive_late(const Origin& origin, const gossip::Envelope& envelope, ByteSpan body,
+    void reject(gossip::DatagramRejection reason) { counters_.rejected.add(reason); }
+    void refuse(gossip::DatagramRejection reason, ByteSpan datagram, const Endpoint& from,
+                Instant now);
+    [[nodiscard]] std::optional<gossip::DatagramRejection> check(const gossip::Envelope& envelope,
+                                                                 ByteSpan body) const;
+    void receive_open(const MessageOrigin& origin, ByteSpan body, Instant now);
+    void receive_addressed(const MessageOrigin& origin, const gossip::Envelope& envelope,
+                           ByteSpan body, gossip::KeyId key, Instant now);
+    void receive_late(const MessageOrigin& origin, const gossip::Envelope& envelope, ByteSpan body,
                       Instant now);
-    void deliver(const Origin& origin, const gossip::Message& message, Duration age, Instant now);
+    void deliver(const MessageOrigin& origin, const gossip::Message& message, Duration age,
+                 Instant now);
     void count_in(gossip::MessageType type);
     [[nodiscard]] std::size_t answer_room(std::size_t datagram) const;
     void pump(Instant now);

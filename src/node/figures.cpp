@@ -7,7 +7,7 @@
 
 namespace weir::node {
 
-std::map<std::string, std::uint64_t> driver_events(const cluster::Statistics& statistics) {
+std::map<std::string, std::uint64_t> driver_events(const cluster::ClusterStatistics& statistics) {
     return {{"send_errors", statistics.send_errors},
             {"send_would_block", statistics.send_would_block},
             {"receive_errors", statistics.receive_errors},

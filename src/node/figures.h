@@ -12,7 +12,7 @@
 namespace weir::node {
 
 [[nodiscard]] std::map<std::string, std::uint64_t> driver_events(
-    const cluster::Statistics& statistics);
+    const cluster::ClusterStatistics& statistics);
 [[nodiscard]] admin::ClusterFigures cluster_figures(cluster::Cluster& cluster);
 /// Adds the quota sets in force and their hash to the figures of the last reload.
 [[nodiscard]] admin::ConfigFigures with_quota_sets(admin::ConfigFigures figures,

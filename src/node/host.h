@@ -29,7 +29,7 @@
 #include "base/result.h"
 #include "node/file_watch.h"
 #include "node/loader.h"
-#include "node/node.h"
+#include "node/local_node.h"
 #include "node/reload_record.h"
 #include "node/reloader.h"
 
@@ -176,7 +176,7 @@ class Host {
     enum class First : std::uint8_t { reading, installing, done };
     First first_;
     HostListener& listener_;
-    Node node_;
+    LocalNode node_;
     FileWatch quota_watch_;
     FileWatch key_watch_;
     FileWatch settings_watch_;

@@ -96,7 +96,7 @@ std::vector<ProblemLine> ProblemWatch::look(const ProblemFacts& facts, Instant n
 
 void ProblemWatch::add(ProblemKind kind, std::string subject, std::string text,
                        std::string suggestion) {
-    Key key{kind, subject};
+    ProblemKey key{kind, subject};
     const auto [at, is_new] = states_.try_emplace(std::move(key));
     State& state = at->second;
     if (is_new) {

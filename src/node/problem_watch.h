@@ -86,7 +86,7 @@ class ProblemWatch {
     [[nodiscard]] const admin::ProblemList& list() const { return list_; }
 
   private:
-    using Key = std::pair<admin::ProblemKind, std::string>;  // kind and subject
+    using ProblemKey = std::pair<admin::ProblemKind, std::string>;  // kind and subject
     struct State {
         Instant since{};
         std::optional<Instant> told = std::nullopt;
@@ -106,7 +106,7 @@ class ProblemWatch {
     [[nodiscard]] std::vector<std::string> never_answered(const ProblemFacts& facts);
     [[nodiscard]] static ProblemLine first_line(const ProblemFacts& facts);
 
-    std::map<Key, State> states_;
+    std::map<ProblemKey, State> states_;
     admin::ProblemList list_;
     Instant now_{};
     std::optional<Instant> first_look_;

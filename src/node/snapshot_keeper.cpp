@@ -77,18 +77,18 @@ admin::SnapshotFigures SnapshotKeeper::figures() const {
 // --- reading ------------------------------------------------------------------------------------
 
 /// Reads the whole file. The result says why it must not be used; nothing if it may be.
-std::optional<SnapshotKeeper::Refusal> SnapshotKeeper::read_whole(
+std::optional<SnapshotKeeper::SnapshotRefusal> SnapshotKeeper::read_whole(
     const SnapshotInput& input, const definitions::SnapshotExpectation& expected,
     SnapshotReader& reader) {
     const auto read = input.read([&](ByteSpan piece) { return !reader.receive(piece); });
     if (!read) {
-        return Refusal{read.error().message, false};
+        return SnapshotRefusal{read.error().message, false};
     }
     const auto fault = reader.finish();
     if (!fault) {
         return std::nullopt;
     }
-    return Refusal{explain(*fault, reader, expected), *fault != SnapshotFault::foreign};
+    return SnapshotRefusal{explain(*fault, reader, expected), *fault != SnapshotFault::foreign};
 }
 
 void SnapshotKeeper::load(Instant now, Duration unix_now) {
@@ -143,7 +143,7 @@ std::uint64_t SnapshotKeeper::merge(std::vector<definitions::DefinitionEntry> en
     return refused;
 }
 
-void SnapshotKeeper::refuse(const Refusal& refusal) {
+void SnapshotKeeper::refuse(const SnapshotRefusal& refusal) {
     figures_.found = "refused";
     refused_is_there_ = true;
     std::string what = settings_.file + ": " + refusal.reason;

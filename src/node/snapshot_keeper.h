@@ -77,18 +77,18 @@ class SnapshotKeeper {
 
   private:
     /// Why a file is not to be used.
-    struct Refusal {
+    struct SnapshotRefusal {
         std::string reason;
         /// False: the file stays as it is, because it may belong to another program.
         bool set_aside_wanted = false;
     };
-    [[nodiscard]] static std::optional<Refusal> read_whole(
+    [[nodiscard]] static std::optional<SnapshotRefusal> read_whole(
         const SnapshotInput& input, const definitions::SnapshotExpectation& expected,
         definitions::SnapshotReader& reader);
     void take(std::vector<definitions::DefinitionEntry> entries, Duration age, Instant now);
     [[nodiscard]] std::uint64_t merge(std::vector<definitions::DefinitionEntry> entries,
                                       Instant now);
-    void refuse(const Refusal& refusal);
+    void refuse(const SnapshotRefusal& refusal);
     [[nodiscard]] Result<void> may_write_over();
     void look_again();
     void look(Instant now);

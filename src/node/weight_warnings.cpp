@@ -33,9 +33,9 @@ std::string number(double value) {
 
 // --- quotas with what is above them -------------------------------------------------------------
 
-class Quotas {
+class QuotaIndex {
   public:
-    explicit Quotas(const std::vector<config::QuotaSet>& sets) {
+    explicit QuotaIndex(const std::vector<config::QuotaSet>& sets) {
         for (const config::QuotaSet& set : sets) {
             for (const limiter::QuotaDefinition& quota : set.quotas) {
                 add(quota);
@@ -111,7 +111,7 @@ class Quotas {
 // --- what a route charges, and which quotas -----------------------------------------------------
 
 /// A weight and the names that it may be charged to.
-struct Charge {
+struct ChargedWeight {
     double weight = 0;
     std::string of;  // the operation or method; empty: all others
     std::vector<std::string> texts;
@@ -164,9 +164,9 @@ std::vector<std::string> names_of(const routing::RouteSettings& route) {
     return names;
 }
 
-std::vector<Charge> charges_of(const routing::RouteSettings& route) {
+std::vector<ChargedWeight> charges_of(const routing::RouteSettings& route) {
     const routing::WeightSettings& weight = route.weight;
-    std::vector<Charge> charges;
+    std::vector<ChargedWeight> charges;
     if (weight.source != routing::WeightSource::constant &&
         weight.source != routing::WeightSource::table) {
         return charges;
@@ -200,9 +200,9 @@ struct Excess {
 
 /// The excesses of a route by quota, in the order of the documents.
 std::map<std::size_t, Excess> excesses_of(const routing::RouteSettings& route,
-                                          const Quotas& quotas) {
+                                          const QuotaIndex& quotas) {
     std::map<std::size_t, Excess> excesses;
-    for (const Charge& charge : charges_of(route)) {
+    for (const ChargedWeight& charge : charges_of(route)) {
         std::vector<std::string> globs;
         for (const std::string& text : charge.texts) {
             globs.push_back(to_glob(text));
@@ -230,7 +230,7 @@ std::map<std::size_t, Excess> excesses_of(const routing::RouteSettings& route,
     return excesses;
 }
 
-std::string describe(const Quotas& quotas, std::size_t quota, const Excess& excess) {
+std::string describe(const QuotaIndex& quotas, std::size_t quota, const Excess& excess) {
     return "a weight of " + number(excess.weight) +
            (excess.of.empty() ? "" : " (" + excess.of + ")") + " exceeds the low burst of quota '" +
            quotas.name(quota) + "', " + number(quotas.low(quota)) +
@@ -242,7 +242,7 @@ std::string describe(const Quotas& quotas, std::size_t quota, const Excess& exce
 
 void warn_about_weights(const config::Settings& settings, const std::vector<config::QuotaSet>& sets,
                         const std::string& file, config::Diagnostics& diagnostics) {
-    const Quotas quotas(sets);
+    const QuotaIndex quotas(sets);
     for (std::size_t route = 0; route < settings.routing.routes.size(); ++route) {
         const std::string place = "routes[" + std::to_string(route) + "].weight";
         const auto warn = [&](std::string what) {

@@ -70,7 +70,7 @@ class HeadFields final : public limiter::RequestFields {
     bool trusted_;
 };
 
-void count_weight(Counters& counters, const routing::RouteResult& route) {
+void count_weight(ProxyCounters& counters, const routing::RouteResult& route) {
     if (route.weight_invalid) {
         counters.count(Event::weight_invalid);
     }
@@ -164,7 +164,7 @@ Judgement judge(ClientSide& client, const routing::NameLists& lists, const Asked
 }
 
 /// Counts what the quotas found of a request. To be called once for each request.
-void count_findings(Counters& counters, const Judgement& judgement) {
+void count_findings(ProxyCounters& counters, const Judgement& judgement) {
     if (judgement.decision.shadow_refused) {
         counters.count(Event::shadow_refused);
     }
@@ -186,9 +186,9 @@ auto check_of(ClientSide& client, const HeadFields& fields, const limiter::Weigh
 }
 
 /// Counts a request for which no list of its route names a quota that exists, or not every list.
-void count_unlimited(Counters& counters, const routing::RouteResult& route,
+void count_unlimited(ProxyCounters& counters, const routing::RouteResult& route,
                      const Judgement& judgement) {
-    const bool routed = route.outcome == routing::Outcome::routed;
+    const bool routed = route.outcome == routing::RouteOutcome::routed;
     const auto place = routed ? std::min(route.route, kOtherRoutes) : kNoRoute;
     if (judgement.verdict == Verdict::unlimited) {
         counters.count_unlimited(place);
@@ -200,8 +200,8 @@ void count_unlimited(Counters& counters, const routing::RouteResult& route,
 Judgement decide(ClientSide& client, const http::RequestHead& head, const Routed& routed,
                  limiter::CheckMode mode) {
     const auto& route = routed.route;
-    const bool by_fields = route.outcome == routing::Outcome::ambiguous_fields;
-    if (by_fields || route.outcome == routing::Outcome::ambiguous_path) {
+    const bool by_fields = route.outcome == routing::RouteOutcome::ambiguous_fields;
+    if (by_fields || route.outcome == routing::RouteOutcome::ambiguous_path) {
         return {.verdict = Verdict::ambiguous,
                 .decision = {},
                 .explanation = route.explanation,

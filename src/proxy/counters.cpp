@@ -18,7 +18,7 @@ void HistogramCounters::add_to(Histogram& sum) const {
     sum.sum_seconds += static_cast<double>(nanoseconds_.get()) * 1e-9;
 }
 
-Counters::Counters()
+ProxyCounters::ProxyCounters()
     : request_{HistogramCounters(kDurationBounds), HistogramCounters(kDurationBounds),
                HistogramCounters(kDurationBounds), HistogramCounters(kDurationBounds),
                HistogramCounters(kDurationBounds)},
@@ -26,7 +26,7 @@ Counters::Counters()
       wait_(kDurationBounds),
       decision_(kDecisionBounds) {}
 
-void Counters::record_request(unsigned status, Duration duration) {
+void ProxyCounters::record_request(unsigned status, Duration duration) {
     if (status < 100) {
         return;
     }
@@ -34,7 +34,7 @@ void Counters::record_request(unsigned status, Duration duration) {
     request_[class_index].record(duration);
 }
 
-void Counters::add_to(Statistics& sum) const {
+void ProxyCounters::add_to(ProxyStatistics& sum) const {
     for (std::size_t i = 0; i < kEndings; ++i) {
         sum.requests[i] += requests_[i].get();
     }

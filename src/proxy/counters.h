@@ -35,9 +35,9 @@ class HistogramCounters {
     Counter nanoseconds_;
 };
 
-class Counters {
+class ProxyCounters {
   public:
-    Counters();
+    ProxyCounters();
 
     void count(Event event) { add(event, 1); }
     void add(Event event, std::uint64_t amount) {
@@ -55,7 +55,7 @@ class Counters {
     void record_wait(Duration duration) { wait_.record(duration); }
     void record_decision(Duration duration) { decision_.record(duration); }
 
-    void add_to(Statistics& sum) const;
+    void add_to(ProxyStatistics& sum) const;
 
   private:
     std::array<Counter, kEndings> requests_;

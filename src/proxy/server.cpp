@@ -152,8 +152,8 @@ class Server::Implementation {
     [[nodiscard]] unsigned workers() const { return static_cast<unsigned>(workers_.size()); }
     [[nodiscard]] std::size_t most_connections() const { return shared_.max_connections; }
 
-    [[nodiscard]] Statistics statistics() const {
-        Statistics sum;
+    [[nodiscard]] ProxyStatistics statistics() const {
+        ProxyStatistics sum;
         for (const auto& worker : workers_) {
             worker->counters().add_to(sum);
         }
@@ -320,7 +320,7 @@ const net::Address& Server::listening() const { return implementation_->listenin
 const net::Address& Server::checking() const { return implementation_->checking(); }
 unsigned Server::workers() const { return implementation_->workers(); }
 std::size_t Server::most_connections() const { return implementation_->most_connections(); }
-Statistics Server::statistics() const { return implementation_->statistics(); }
+ProxyStatistics Server::statistics() const { return implementation_->statistics(); }
 std::vector<std::string> Server::take_unknown_names() {
     return implementation_->take_unknown_names();
 }

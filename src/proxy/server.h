@@ -75,7 +75,7 @@ class Server {
     [[nodiscard]] unsigned workers() const;
     /// The most client connections that are served at a time, all workers together.
     [[nodiscard]] std::size_t most_connections() const;
-    [[nodiscard]] Statistics statistics() const;
+    [[nodiscard]] ProxyStatistics statistics() const;
     /// Names of quotas for which checks have asked since the last call, and which do not exist. At
     /// most UnknownNames::kMostNames of each worker.
     [[nodiscard]] std::vector<std::string> take_unknown_names();

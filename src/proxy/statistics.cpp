@@ -140,25 +140,25 @@ std::uint64_t difference(std::uint64_t begun, std::uint64_t ended) {
 
 }  // namespace
 
-std::uint64_t Statistics::client_connections() const {
+std::uint64_t ProxyStatistics::client_connections() const {
     return difference((*this)[Event::client_accepted], (*this)[Event::client_closed]);
 }
 
-std::uint64_t Statistics::upstream_connections() const {
+std::uint64_t ProxyStatistics::upstream_connections() const {
     return difference((*this)[Event::upstream_opened], (*this)[Event::upstream_closed]);
 }
 
-std::uint64_t Statistics::inflight_requests() const {
+std::uint64_t ProxyStatistics::inflight_requests() const {
     return difference((*this)[Event::request_started], (*this)[Event::request_finished]);
 }
 
-std::uint64_t Statistics::waiting() const {
+std::uint64_t ProxyStatistics::waiting() const {
     return difference((*this)[Event::quota_waits], (*this)[Event::quota_waits_admitted] +
                                                        (*this)[Event::quota_waits_refused] +
                                                        (*this)[Event::quota_waits_left]);
 }
 
-std::uint64_t Statistics::tunnels() const {
+std::uint64_t ProxyStatistics::tunnels() const {
     std::uint64_t ended = 0;
     for (const auto event :
          {Event::tunnel_ended, Event::tunnel_client_failed, Event::tunnel_upstream_failed,

@@ -151,7 +151,7 @@ inline constexpr std::size_t kOtherRoutes = kCountedRoutes;
 inline constexpr std::size_t kNoRoute = kCountedRoutes + 1;
 inline constexpr std::size_t kRoutePlaces = kCountedRoutes + 2;
 
-struct Statistics {
+struct ProxyStatistics {
     std::array<std::uint64_t, kEndings> requests{};
     /// The endings of checks, which are not counted among the requests.
     std::array<std::uint64_t, kEndings> checks{};

@@ -30,7 +30,7 @@ struct UpstreamConnection {
 class UpstreamPool {
   public:
     /// `open` counts the connections of all workers, in use or idle.
-    UpstreamPool(Counters& counters, std::atomic<std::size_t>& open)
+    UpstreamPool(ProxyCounters& counters, std::atomic<std::size_t>& open)
         : counters_(counters), open_(open) {}
     UpstreamPool(const UpstreamPool&) = delete;
     UpstreamPool& operator=(const UpstreamPool&) = delete;
@@ -58,7 +58,7 @@ class UpstreamPool {
   private:
     static bool usable(const UpstreamConnection& connection, bool surely);
 
-    Counters& counters_;
+    ProxyCounters& counters_;
     std::atomic<std::size_t>& open_;
     std::uint64_t version_ = 0;
     std::vector<std::unique_ptr<UpstreamConnection>> idle_;

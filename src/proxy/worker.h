@@ -96,14 +96,14 @@ class Worker {
     /// `grace` more has passed.
     void finish(Instant accept_until, Duration grace);
     void abort();
-    [[nodiscard]] const Counters& counters() const { return counters_; }
+    [[nodiscard]] const ProxyCounters& counters() const { return counters_; }
 
     // Used by the connections, on the loop's thread.
     [[nodiscard]] net::EventLoop& loop() { return *loop_; }
     [[nodiscard]] BufferPool& buffers() { return buffers_; }
     /// The size of the next relay buffer.
     [[nodiscard]] std::size_t relay_size();
-    [[nodiscard]] Counters& mutable_counters() { return counters_; }
+    [[nodiscard]] ProxyCounters& mutable_counters() { return counters_; }
     [[nodiscard]] UpstreamPool& upstreams() { return upstreams_; }
     [[nodiscard]] Random& random() { return random_; }
     [[nodiscard]] limiter::Limiter& limiter() { return shared_.limiter; }
@@ -187,7 +187,7 @@ class Worker {
     SharedState& shared_;
     std::unique_ptr<net::EventLoop> loop_;
     BufferPool buffers_;
-    Counters counters_;
+    ProxyCounters counters_;
     UpstreamPool upstreams_;
     Random random_;
     limiter::ThreadContext* limiter_context_ = nullptr;

@@ -36,7 +36,7 @@ SourceValue network_of_sender(const http::RequestHead& head, const Client& clien
 /// What stands behind the word of a source.
 enum class Argument : std::uint8_t { none, token, parameter, prefixes };
 
-struct Entry {
+struct SourceWord {
     std::string_view word;
     Argument argument = Argument::none;
     /// How it is written, for messages.
@@ -50,23 +50,23 @@ struct Entry {
 };
 
 constexpr std::array kEntries{
-    Entry{"header", Argument::token, "{header:x-api-key}", true, "",
-          [](const auto& head, const auto& client, const auto& source, auto& /*buffer*/) {
-              return field_value(head, client, source.argument(), source.value_pattern());
-          }},
-    Entry{"cookie", Argument::token, "{cookie:session}", true, "cookie",
-          [](const auto& head, const auto& /*client*/, const auto& source, auto& buffer) {
-              return cookie_value(head.fields(), source.argument(), buffer);
-          }},
-    Entry{"query", Argument::parameter, "{query:token}", true, "",
-          [](const auto& head, const auto& /*client*/, const auto& source, auto& buffer) {
-              return parameter_value(head.query(), source.argument(), buffer);
-          }},
-    Entry{"basic-user", Argument::none, "{basic-user}", true, "authorization",
-          [](const auto& head, const auto& /*client*/, const auto& /*source*/, auto& buffer) {
-              return basic_user(head.fields(), buffer);
-          }},
-    Entry{"client", Argument::prefixes, "{client}", false, "", &network_of_sender},
+    SourceWord{"header", Argument::token, "{header:x-api-key}", true, "",
+               [](const auto& head, const auto& client, const auto& source, auto& /*buffer*/) {
+                   return field_value(head, client, source.argument(), source.value_pattern());
+               }},
+    SourceWord{"cookie", Argument::token, "{cookie:session}", true, "cookie",
+               [](const auto& head, const auto& /*client*/, const auto& source, auto& buffer) {
+                   return cookie_value(head.fields(), source.argument(), buffer);
+               }},
+    SourceWord{"query", Argument::parameter, "{query:token}", true, "",
+               [](const auto& head, const auto& /*client*/, const auto& source, auto& buffer) {
+                   return parameter_value(head.query(), source.argument(), buffer);
+               }},
+    SourceWord{"basic-user", Argument::none, "{basic-user}", true, "authorization",
+               [](const auto& head, const auto& /*client*/, const auto& /*source*/, auto& buffer) {
+                   return basic_user(head.fields(), buffer);
+               }},
+    SourceWord{"client", Argument::prefixes, "{client}", false, "", &network_of_sender},
 };
 constexpr std::size_t kHeader = 0;
 static_assert(kEntries[kHeader].word == "header");
@@ -123,7 +123,7 @@ std::optional<std::variant<CaptureSource, PatternError>> CaptureSource::parse(st
                                                                               std::size_t column) {
     const auto word = text.substr(0, text.find_first_of(":,"));
     const auto* const entry = std::find_if(kEntries.begin(), kEntries.end(),
-                                           [&](const Entry& one) { return one.word == word; });
+                                           [&](const SourceWord& one) { return one.word == word; });
     if (entry == kEntries.end()) {
         return std::nullopt;
     }
@@ -225,7 +225,7 @@ std::string CaptureSource::suggest(std::string_view text) {
     const auto word = text.substr(0, text.find_first_of(":,"));
     std::array<std::string_view, kEntries.size()> words;
     std::transform(kEntries.begin(), kEntries.end(), words.begin(),
-                   [](const Entry& entry) { return entry.word; });
+                   [](const SourceWord& entry) { return entry.word; });
     const auto meant = closest(word, words);
     return meant.empty() ? ""
                          : "{" + std::string(meant) + std::string(text.substr(word.size())) + "}";

@@ -55,9 +55,9 @@ PatternError RouteCaptures::unknown(std::string_view text, std::size_t column) c
 
 std::variant<std::optional<std::size_t>, PatternError> RouteCaptures::add_field(
     std::string_view field, std::string_view value) {
-    using Result = std::variant<std::optional<std::size_t>, PatternError>;
+    using Recognised = std::variant<std::optional<std::size_t>, PatternError>;
     const auto fail = [](std::size_t at, std::string message, std::string suggestion = {}) {
-        return Result(PatternError{at + 1, std::move(message), std::move(suggestion)});
+        return Recognised(PatternError{at + 1, std::move(message), std::move(suggestion)});
     };
     const auto open = value.find_first_of("{}");
     if (open == std::string_view::npos) {

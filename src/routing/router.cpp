@@ -116,18 +116,18 @@ class Matcher {
         const auto& route = compiled_.routes[index];
         if (!has_captured_fields(route)) {
             return ambiguous(
-                Outcome::ambiguous_fields,
+                RouteOutcome::ambiguous_fields,
                 "a request field that names the quota has several values, or one that programs "
                 "read in different ways");
         }
         if (!route.allow_ambiguous_path) {
             const auto why = route.s3 ? explanation(s3_.ambiguity) : ambiguity_of(index);
             if (!why.empty()) {
-                return ambiguous(Outcome::ambiguous_path, why);
+                return ambiguous(RouteOutcome::ambiguous_path, why);
             }
         }
         RouteResult result;
-        result.outcome = Outcome::routed;
+        result.outcome = RouteOutcome::routed;
         result.route = index;
         result.operation = !route.s3                  ? head_.method_text()
                            : s3_.operation != nullptr ? s3_.operation->name
@@ -149,13 +149,14 @@ class Matcher {
             return {};
         }
         if (scratch_.path.ambiguity() != Ambiguity::none) {
-            return ambiguous(Outcome::ambiguous_path, explanation(scratch_.path.ambiguity()));
+            return ambiguous(RouteOutcome::ambiguous_path, explanation(scratch_.path.ambiguity()));
         }
         const auto doubt = scratch_.path.doubt();
         const bool decides = doubt == Doubt::several
                                  ? !is_decided_before_doubts(RouteIndex::kNone)
                                  : doubt != Doubt::none && other_reading() != RouteIndex::kNone;
-        return decides ? ambiguous(Outcome::ambiguous_path, explanation(doubt)) : RouteResult{};
+        return decides ? ambiguous(RouteOutcome::ambiguous_path, explanation(doubt))
+                       : RouteResult{};
     }
 
     /// Why the path of a request that a route matches is ambiguous; empty if it is not.
@@ -291,7 +292,7 @@ class Matcher {
         return std::nullopt;
     }
 
-    static RouteResult ambiguous(Outcome outcome, std::string_view why) {
+    static RouteResult ambiguous(RouteOutcome outcome, std::string_view why) {
         RouteResult result;
         result.outcome = outcome;
         result.explanation = why;

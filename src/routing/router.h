@@ -41,7 +41,7 @@ class Scratch {
     std::unique_ptr<ScratchState> state_;
 };
 
-enum class Outcome : std::uint8_t {
+enum class RouteOutcome : std::uint8_t {
     routed,            ///< a route matches; its names and weight are in the result
     unrouted,          ///< no route matches, so the request passes without quota
     ambiguous_path,    ///< the path can be read in several ways, so it is answered with 400
@@ -49,7 +49,7 @@ enum class Outcome : std::uint8_t {
 };
 
 struct RouteResult {
-    Outcome outcome = Outcome::unrouted;
+    RouteOutcome outcome = RouteOutcome::unrouted;
     /// For `ambiguous_path` and `ambiguous_fields`: one sentence for the client.
     std::string_view explanation;
     std::size_t route = 0;

@@ -36,9 +36,9 @@ std::optional<SteadyRange> read_figures(MapReader& reader, NodeRef node, Diagnos
     return figures;
 }
 
-std::vector<Range> read_single_seconds(std::optional<NodeRef> node, const Story& story,
-                                       Diagnostics& diagnostics) {
-    std::vector<Range> ranges;
+std::vector<ValueRange> read_single_seconds(std::optional<NodeRef> node, const Story& story,
+                                            Diagnostics& diagnostics) {
+    std::vector<ValueRange> ranges;
     if (!node) {
         return ranges;
     }
@@ -90,7 +90,7 @@ std::string usual_text(const Expectation& expected) {
     if (!expected.steady) {
         return {};
     }
-    const Range& mean = expected.steady->mean;
+    const ValueRange& mean = expected.steady->mean;
     std::snprintf(text.data(), text.size(), "%.3f–%.3f", mean.least, mean.most);
     std::string all = text.data();
     if (mean.least == mean.most) {

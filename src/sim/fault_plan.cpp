@@ -30,9 +30,9 @@ constexpr double kOverAmount = 5;
 double rounded(double value) { return std::round(value * 100) / 100; }
 
 /// The quotas, and the requests per second that each leaf is offered.
-class Quotas {
+class FaultQuotas {
   public:
-    explicit Quotas(WorldPlan& plan) : plan_(plan) {}
+    explicit FaultQuotas(WorldPlan& plan) : plan_(plan) {}
 
     limiter::QuotaDefinition& add(std::string name, double amount) {
         limiter::QuotaDefinition& definition = plan_.definitions.emplace_back();
@@ -59,7 +59,7 @@ void set_borders(limiter::RateLimit& limit, double low, double high) {
 /// A parent with children, quotas below their limits, quotas far above theirs, with a hard edge or
 /// without, and instances of a template that are used once in seconds.
 void add_quotas(WorldPlan& plan, Random& random) {
-    Quotas quotas(plan);
+    FaultQuotas quotas(plan);
     set_borders(quotas.add("tree", 50).limits[0], 2, 3);
     for (int i = 0; i < kChildren; ++i) {
         const std::string name = "tree/" + std::to_string(i);

@@ -15,9 +15,9 @@ namespace weir::sim {
 namespace {
 
 /// Finds the definition of a name as the limiter does: an exact one, or the most literal template.
-class Definitions {
+class DefinitionLookup {
   public:
-    explicit Definitions(std::span<const limiter::QuotaDefinition> definitions)
+    explicit DefinitionLookup(std::span<const limiter::QuotaDefinition> definitions)
         : definitions_(definitions) {
         for (std::uint32_t i = 0; i < definitions.size(); ++i) {
             const auto pattern = limiter::NamePattern::parse(definitions[i].name);
@@ -60,7 +60,7 @@ std::optional<std::string> parent_of(const std::string& name,
 /// Collects limits by the names of their quotas.
 class Collector {
   public:
-    Collector(FleetLimits& found, const Definitions& definitions)
+    Collector(FleetLimits& found, const DefinitionLookup& definitions)
         : found_(found), definitions_(definitions) {}
 
     /// The indices of the quota's limits, which are added when they are first met.
@@ -105,14 +105,14 @@ class Collector {
     }
 
     FleetLimits& found_;
-    const Definitions& definitions_;
+    const DefinitionLookup& definitions_;
     std::map<std::string, std::vector<LimitIndex>> places_;
 };
 
 /// The highest rate that any phase offers to each leaf.
 std::vector<double> largest_rates(const LoadPlan& load) {
     std::vector<double> rates(load.quotas.size());
-    for (const Phase& phase : load.phases) {
+    for (const LoadPhase& phase : load.phases) {
         const std::vector<double>& given = phase.shares.empty() ? load.shares : phase.shares;
         const std::vector<double> shares =
             given.empty() ? std::vector<double>(load.quotas.size(), 1.0) : given;
@@ -129,7 +129,7 @@ std::vector<double> largest_rates(const LoadPlan& load) {
 FleetLimits find_limits(const LoadPlan& load,
                         std::span<const limiter::QuotaDefinition> definitions) {
     FleetLimits found;
-    const Definitions index(definitions);
+    const DefinitionLookup index(definitions);
     Collector collector(found, index);
     for (const limiter::QuotaDefinition& definition : definitions) {
         if (!limiter::is_template(definition.name)) {
@@ -147,7 +147,7 @@ FleetLimits find_limits(const LoadPlan& load,
 }
 
 bool is_covered(std::string_view name, std::span<const limiter::QuotaDefinition> definitions) {
-    return Definitions(definitions).find(name) != nullptr;
+    return DefinitionLookup(definitions).find(name) != nullptr;
 }
 
 }  // namespace weir::sim

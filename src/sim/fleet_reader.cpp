@@ -101,7 +101,7 @@ class LoadReader {
             diagnostics_.error(node, "must be a map from quotas to rates, like {q: 500r/s}");
             return;
         }
-        Phase phase;
+        LoadPhase phase;
         phase.from = at;
         for (const NodeRef each : node.children()) {
             const double rate = read_rate(each, diagnostics_);
@@ -119,16 +119,16 @@ class LoadReader {
     }
     /// Leaves that were first named later get nothing before.
     void finish() {
-        for (Phase& phase : plan_.load.phases) {
+        for (LoadPhase& phase : plan_.load.phases) {
             phase.shares.resize(plan_.load.quotas.size());
         }
         std::stable_sort(
             plan_.load.phases.begin(), plan_.load.phases.end(),
-            [](const Phase& one, const Phase& other) { return one.from < other.from; });
+            [](const LoadPhase& one, const LoadPhase& other) { return one.from < other.from; });
     }
 
   private:
-    void add(Phase& phase, NodeRef node, const std::string& leaf, double rate) {
+    void add(LoadPhase& phase, NodeRef node, const std::string& leaf, double rate) {
         std::vector<std::string>& leaves = plan_.load.quotas;
         const auto found = std::find(leaves.begin(), leaves.end(), leaf);
         const auto place = static_cast<std::size_t>(found - leaves.begin());

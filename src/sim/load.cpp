@@ -13,9 +13,9 @@ Load::Load(const LoadPlan& plan, std::uint32_t sidecars, Random random)
     }
 }
 
-const Phase* Load::phase_at(double at) const {
-    const Phase* now = nullptr;
-    for (const Phase& phase : plan_.phases) {
+const LoadPhase* Load::phase_at(double at) const {
+    const LoadPhase* now = nullptr;
+    for (const LoadPhase& phase : plan_.phases) {
         if (phase.from <= at) {
             now = &phase;
         }
@@ -24,12 +24,12 @@ const Phase* Load::phase_at(double at) const {
 }
 
 double Load::rate_at(double at) const {
-    const Phase* phase = phase_at(at);
+    const LoadPhase* phase = phase_at(at);
     return phase == nullptr ? 0 : phase->rate;
 }
 
 double Load::next_phase(double at) const {
-    for (const Phase& phase : plan_.phases) {
+    for (const LoadPhase& phase : plan_.phases) {
         if (phase.from > at) {
             return phase.from;
         }
@@ -82,7 +82,7 @@ std::uint32_t Load::pick_sidecar(double at) {
 std::uint32_t Load::any_sidecar() { return static_cast<std::uint32_t>(random_.below(sidecars_)); }
 
 std::uint32_t Load::pick_quota(double at) {
-    const Phase* phase = phase_at(at);
+    const LoadPhase* phase = phase_at(at);
     const auto& shares = phase == nullptr || phase->shares.empty() ? plan_.shares : phase->shares;
     double position = random_.unit() * std::accumulate(shares.begin(), shares.end(), 0.0);
     for (std::uint32_t i = 0; i + 1 < shares.size(); ++i) {

@@ -15,14 +15,14 @@ namespace weir::sim {
 
 /// A part of the load: from `from` (seconds of the story) on, the fleet gets `rate` requests per
 /// second in all.
-struct Phase {
+struct LoadPhase {
     double from = 0;
     double rate = 0;
     std::vector<double> shares = {};  // of each leaf; empty: those of the plan
 };
 
 struct LoadPlan {
-    std::vector<Phase> phases;        // in order of time; before the first one nothing is offered
+    std::vector<LoadPhase> phases;    // in order of time; before the first one nothing is offered
     std::vector<std::string> quotas;  // the leaves (lists_of_names.h)
     std::vector<double> shares;       // of each leaf; empty: all the same
     bool constant_rate = false;       // requests at equal intervals; otherwise Poisson arrivals
@@ -49,7 +49,7 @@ class Load {
     [[nodiscard]] std::uint32_t any_sidecar();
 
   private:
-    [[nodiscard]] const Phase* phase_at(double at) const;
+    [[nodiscard]] const LoadPhase* phase_at(double at) const;
     [[nodiscard]] double rate_at(double at) const;
     [[nodiscard]] double next_phase(double at) const;
     [[nodiscard]] std::uint32_t pick_sidecar(double at);

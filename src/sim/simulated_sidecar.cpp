@@ -50,7 +50,7 @@ void SimulatedSidecar::start(const SidecarSettings& settings, std::vector<Endpoi
     ledger_ = std::make_unique<ToldLedger>();
     limiter_ = make_limiter(settings.definitions, random.next(), local(now));
     thread_ = &limiter_->register_thread(random.next());
-    engine::Options options;
+    engine::EngineOptions options;
     options.cluster_name = "simulated";
     options.advertise = address_of(number_);
     options.keys = settings.keys;

@@ -31,8 +31,8 @@ struct SidecarSettings {
     sync::SyncSettings sync;
     double clock_drift = 0;  // the largest drift as a share: 1e-4 is 100 ppm
     membership::MembershipSettings membership{};
-    double membership_bytes_share = 1;                  // as in engine::Options
-    bool anchor = false;                                // as in engine::Options
+    double membership_bytes_share = 1;                  // as in engine::EngineOptions
+    bool anchor = false;                                // as in engine::EngineOptions
     std::vector<gossip::Key> keys = {key_of_fleet(0)};  // the first one seals
 };
 
@@ -96,11 +96,11 @@ class SimulatedSidecar {
     // Has a value while the process is stopped: it exists, but executes nothing until that instant.
     // Its socket then keeps datagrams, up to a bound, which the process receives when it goes on.
     std::optional<Instant> stopped_until;
-    struct Waiting {
+    struct WaitingPacket {
         std::vector<std::byte> bytes;
         Endpoint from;
     };
-    std::vector<Waiting> socket;
+    std::vector<WaitingPacket> socket;
     // Whether the process is throttled because its control group has used up its CPU time. Such a
     // process is stopped again and again, for such short times that its requests wait until it goes
     // on (`requests`). Requests to a stopped process that is not throttled are lost.

@@ -26,7 +26,7 @@ std::string comparison(const char* what, double value, const char* relation, dou
     return text;
 }
 
-void judge_range(const std::string& what, Range ours, Range theirs, double margin,
+void judge_range(const std::string& what, ValueRange ours, ValueRange theirs, double margin,
                  std::vector<std::string>& faults) {
     const double least = theirs.least - margin;
     const double most = theirs.most + margin;
@@ -107,9 +107,9 @@ void judge_shares(const Expectation& expected, const Summary& summary,
     }
 }
 
-void add_ranges(std::vector<Range>& ranges, const std::vector<double>& values, bool first) {
+void add_ranges(std::vector<ValueRange>& ranges, const std::vector<double>& values, bool first) {
     if (first) {
-        ranges.assign(values.size(), Range{1e9, -1e9});
+        ranges.assign(values.size(), ValueRange{1e9, -1e9});
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
         ranges[i].add(values[i]);
@@ -175,7 +175,7 @@ Traffic traffic_of(World& world) {
     for (std::uint32_t i = 0; i < world.size(); ++i) {
         const bool running = world.sidecar(i).running();
         const auto statistics =
-            running ? world.sidecar(i).engine().statistics() : engine::Statistics{};
+            running ? world.sidecar(i).engine().statistics() : engine::EngineStatistics{};
         const auto datagrams =
             static_cast<double>(statistics.datagrams_in + statistics.datagrams_out);
         traffic.datagrams.push_back(datagrams);
@@ -266,12 +266,12 @@ void add_traffic(World& world, const Story& story, const Meters& meters, StoryRe
 
 }  // namespace
 
-void Range::add(double value) {
+void ValueRange::add(double value) {
     least = std::min(least, value);
     most = std::max(most, value);
 }
 
-double Range::distance_from_one() const {
+double ValueRange::distance_from_one() const {
     return std::max(std::abs(least - 1), std::abs(most - 1));
 }
 

@@ -14,7 +14,7 @@
 namespace weir::sim {
 
 /// The least and the greatest of several values, or the bounds of one value.
-struct Range {
+struct ValueRange {
     double least = 0;
     double most = 0;
     void add(double value);
@@ -24,8 +24,8 @@ struct Range {
 
 /// Admitted requests as a multiple of the limit, while the load is steady.
 struct SteadyRange {
-    Range mean;
-    std::optional<Range> seconds;  // the least and the greatest of all sliding seconds
+    ValueRange mean;
+    std::optional<ValueRange> seconds;  // the least and the greatest of all sliding seconds
 };
 
 /// What is expected of a story. For the stories of docs/cluster.md these are the figures of the
@@ -37,7 +37,7 @@ struct Expectation {
     std::optional<double> refused_share;
     /// Admitted requests as multiples of the limit in single seconds, from Story::seconds_from on.
     /// A second may be as far from 1 as the end of its range that is further from 1.
-    std::vector<Range> single_seconds;
+    std::vector<ValueRange> single_seconds;
     /// The share of each leaf in the requests that are admitted while the load is steady. It may be
     /// off by 3 % of the value.
     std::vector<double> shares;
@@ -58,7 +58,7 @@ struct Expectation {
 struct OwnFigures {
     std::optional<SteadyRange> steady;
     /// Bounds on both sides.
-    std::vector<Range> single_seconds;
+    std::vector<ValueRange> single_seconds;
 };
 
 struct Story {
@@ -89,8 +89,8 @@ struct StoryResult {
     std::vector<double> quota_share;  // of each quota in what was admitted while steady
     /// The least and the greatest mean and second of single quotas, as multiples of an equal part
     /// of the limit.
-    Range quota_mean{1e9, -1e9};
-    Range quota_second{1e9, -1e9};
+    ValueRange quota_mean{1e9, -1e9};
+    ValueRange quota_second{1e9, -1e9};
     double deltas = 0;  // messages a second, sidecar and owner
     double totals = 0;
     double bytes = 0;          // a second and sidecar, in and out, IP and UDP headers counted
@@ -122,11 +122,11 @@ struct Summary {
     double staleness = 0;  // of the worst run
     double pace = 1;       // of the run with least
     double refused_share = 0;
-    std::vector<Range> single_seconds;
-    std::vector<Range> shares;
+    std::vector<ValueRange> single_seconds;
+    std::vector<ValueRange> shares;
     std::vector<std::string> findings;  // of all runs
-    Range quota_mean{1e9, -1e9};
-    Range quota_second{1e9, -1e9};
+    ValueRange quota_mean{1e9, -1e9};
+    ValueRange quota_second{1e9, -1e9};
 };
 [[nodiscard]] Summary summarise(const std::vector<StoryResult>& results);
 

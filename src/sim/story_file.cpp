@@ -169,7 +169,7 @@ std::string network_text(const NetworkFaults& faults) {
 }
 
 /// The text of the load from one phase on.
-std::string load_text(const LoadPlan& load, const Phase& phase) {
+std::string load_text(const LoadPlan& load, const LoadPhase& phase) {
     std::string text;
     for (std::size_t i = 0; i < load.quotas.size(); ++i) {
         const double rate = phase.shares.empty() ? 0 : phase.shares[i];
@@ -219,7 +219,7 @@ std::string story_text(const Story& story) {
         text += "  - " + config::quota_json(quota, -1) + "\n";
     }
     text += "steps:\n";
-    for (const Phase& phase : plan.load.phases) {
+    for (const LoadPhase& phase : plan.load.phases) {
         text += load_text(plan.load, phase);
     }
     for (const Fault& fault : story.faults) {

@@ -47,7 +47,7 @@ std::uint32_t read_sidecar(config::NodeRef node, std::uint32_t sidecars,
     return static_cast<std::uint32_t>(number.value_or(0));
 }
 
-Range read_range(config::NodeRef node, config::Diagnostics& diagnostics) {
+ValueRange read_range(config::NodeRef node, config::Diagnostics& diagnostics) {
     constexpr std::string_view kBetween = "..";
     const std::string_view text = config::read_text(node, diagnostics).value_or("");
     const std::size_t between = text.find(kBetween);

@@ -21,6 +21,6 @@ namespace weir::sim {
 [[nodiscard]] std::uint32_t read_sidecar(config::NodeRef node, std::uint32_t sidecars,
                                          config::Diagnostics& diagnostics);
 /// Reads a range such as "0.96..1.04".
-[[nodiscard]] Range read_range(config::NodeRef node, config::Diagnostics& diagnostics);
+[[nodiscard]] ValueRange read_range(config::NodeRef node, config::Diagnostics& diagnostics);
 
 }  // namespace weir::sim

@@ -217,7 +217,7 @@ void World::resume(std::uint32_t number) {
     if (random_.unit() < 0.5) {
         sidecar.tick(now_);
     }
-    for (const SimulatedSidecar::Waiting& waiting : std::exchange(sidecar.socket, {})) {
+    for (const SimulatedSidecar::WaitingPacket& waiting : std::exchange(sidecar.socket, {})) {
         sidecar.receive(waiting.bytes, waiting.from, now_);
         collect(number);
     }

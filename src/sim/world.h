@@ -110,8 +110,9 @@ class World {
     /// Delivers a datagram that none of the sidecars has sent.
     void inject(std::uint32_t to, const Endpoint& from, std::vector<std::byte> bytes);
     /// Gets the datagrams that are sent to addresses of no sidecar.
-    using Stranger = std::function<void(std::uint32_t from, const Endpoint& to, ByteSpan bytes)>;
-    void strangers(Stranger stranger) { stranger_ = std::move(stranger); }
+    using SendAsStranger =
+        std::function<void(std::uint32_t from, const Endpoint& to, ByteSpan bytes)>;
+    void strangers(SendAsStranger stranger) { stranger_ = std::move(stranger); }
     /// Sees every datagram as it is sent.
     using Tap = std::function<void(std::uint32_t from, std::uint32_t to, ByteSpan bytes)>;
     void tap(Tap tap) { tap_ = std::move(tap); }
@@ -189,7 +190,7 @@ class World {
     Observer observer_;
     Tap tap_;
     Tap delivered_;
-    Stranger stranger_;
+    SendAsStranger stranger_;
     Watcher* watcher_ = nullptr;
     std::optional<Instant> next_second_;  // nothing before the story begins
     Instant disturbed_until_{};

@@ -8,7 +8,7 @@
 namespace weir::sync {
 namespace {
 
-using Buffer = std::array<std::byte, kMaximumEntrySize>;
+using EntryBuffer = std::array<std::byte, kMaximumEntrySize>;
 
 void append_bytes(std::vector<std::byte>& to, ByteSpan bytes) {
     to.insert(to.end(), bytes.begin(), bytes.end());
@@ -42,7 +42,7 @@ bool AnswerPacket::add(const gossip::MemberId& to, const TotalEntry& entry) {
 }
 
 void AnswerPacket::append(const std::optional<TotalEntry>& entry) {
-    Buffer buffer;
+    EntryBuffer buffer;
     ByteWriter writer(buffer);
     encode_answer(writer, said_, entry);
     WEIR_ASSERT(writer.ok());

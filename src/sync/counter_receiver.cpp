@@ -280,12 +280,12 @@ void CounterExchange::take_total(const TotalEntry& entry, const gossip::MemberId
         return refuse_values(sender);
     }
     switch (reporter_.receive(from, entry, now_)) {
-        case Reporter::Verdict::taken:
+        case Reporter::TotalVerdict::taken:
             break;
-        case Reporter::Verdict::doubted:
+        case Reporter::TotalVerdict::doubted:
             silence_.refused(sender);  // named, though its word is taken
             break;
-        case Reporter::Verdict::refused:
+        case Reporter::TotalVerdict::refused:
             refuse_leap(sender);
             break;
     }

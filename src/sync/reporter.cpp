@@ -304,28 +304,28 @@ void Reporter::install(SyncedLimit& limit, const limiter::LocalCounts& counts, I
     }
 }
 
-Reporter::Verdict Reporter::receive(const gossip::MemberId& from, const TotalEntry& total,
-                                    Instant now) {
+Reporter::TotalVerdict Reporter::receive(const gossip::MemberId& from, const TotalEntry& total,
+                                         Instant now) {
     const auto known = by_key_.find(total.key);
     OwnerView* view = known == by_key_.end() ? nullptr : slots_[known->second].view_of(from);
     if (view == nullptr) {
         // The last answer to a limit that has just fallen quiet is of no use.
         statistics_.refused_unknown += quiet_.find(total.key) == nullptr ? 1U : 0U;
-        return Verdict::taken;
+        return TotalVerdict::taken;
     }
     SyncedLimit& limit = slots_[known->second];
     const double heaviest = std::max(total.heaviest, limit.own.heaviest);
     if (!level_can_be(limit.parameters, total.level, limit.own.typical, heaviest)) {
-        return Verdict::refused;
+        return TotalVerdict::refused;
     }
     ++statistics_.totals_received;
     const auto counts = limiter_.read(limit.ref, now);
     if (!counts) {
-        return Verdict::taken;  // gone; the next look at it removes it
+        return TotalVerdict::taken;  // gone; the next look at it removes it
     }
     limit.advance(*counts, earliest(), now);
     if (!view->receive(settings_, limit.parameters, total, limit.run, limit.own, now)) {
-        return Verdict::taken;
+        return TotalVerdict::taken;
     }
     if (from != self_) {
         limit.found();
@@ -334,7 +334,8 @@ Reporter::Verdict Reporter::receive(const gossip::MemberId& from, const TotalEnt
     if (!limit.awake && view->matters(limit.parameters)) {
         add_to_awake(known->second, now);
     }
-    return limit.is_alone_with_its_rate(*view, settings_, now) ? Verdict::doubted : Verdict::taken;
+    return limit.is_alone_with_its_rate(*view, settings_, now) ? TotalVerdict::doubted
+                                                               : TotalVerdict::taken;
 }
 
 bool Reporter::rumour(const HotEntry& entry, Instant now, const membership::Owners& owners) {

@@ -67,12 +67,12 @@ class Reporter {
     void tell_woken(Instant now, DeltaSink& sink);
     /// The first owner says that the limit is far below its limit: it falls quiet in the next tick.
     void let_fall_quiet(const gossip::MemberId& from, const QuietOrder& order, Instant now);
-    enum class Verdict : std::uint8_t {
+    enum class TotalVerdict : std::uint8_t {
         taken,
         doubted,  // taken, although it has been far from what all other owners tell for seconds
         refused   // refused, because the limit cannot have such a level
     };
-    Verdict receive(const gossip::MemberId& from, const TotalEntry& total, Instant now);
+    TotalVerdict receive(const gossip::MemberId& from, const TotalEntry& total, Instant now);
     /// Takes a rumour about a limit that is quiet here or rests. False when the limit cannot have
     /// such a level.
     bool rumour(const HotEntry& entry, Instant now, const membership::Owners& owners);

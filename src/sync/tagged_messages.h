@@ -117,9 +117,9 @@ class TaggedMessages {
         if (line == lines_.end()) {
             return nullptr;
         }
-        std::deque<Message>& sent = line->second.sent;
-        const auto message = std::find_if(sent.begin(), sent.end(),
-                                          [tag](const Message& each) { return each.tag == tag; });
+        std::deque<TaggedMessage>& sent = line->second.sent;
+        const auto message = std::find_if(
+            sent.begin(), sent.end(), [tag](const TaggedMessage& each) { return each.tag == tag; });
         if (message == sent.end()) {
             return nullptr;
         }
@@ -141,7 +141,7 @@ class TaggedMessages {
     }
 
   private:
-    struct Message {
+    struct TaggedMessage {
         std::uint16_t tag = 0;
         bool answered = false;
         Instant at{};
@@ -151,7 +151,7 @@ class TaggedMessages {
         std::uint16_t next_tag = 0;
         std::vector<std::byte> open;  // payload of the message that is being filled
         std::vector<Said> said;
-        std::deque<Message> sent;  // oldest first
+        std::deque<TaggedMessage> sent;  // oldest first
         AnswerTime time;
         std::size_t in_vain = 0;  // messages since the last answer
 
@@ -161,9 +161,10 @@ class TaggedMessages {
         }
         [[nodiscard]] std::size_t waiting(Instant now) const {
             const Duration longest = wait();
-            return static_cast<std::size_t>(std::count_if(
-                sent.begin(), sent.end(),
-                [&](const Message& each) { return !each.answered && now - each.at < longest; }));
+            return static_cast<std::size_t>(
+                std::count_if(sent.begin(), sent.end(), [&](const TaggedMessage& each) {
+                    return !each.answered && now - each.at < longest;
+                }));
         }
     };
     /// The message that is being filled counts no more.

@@ -37,7 +37,7 @@ class WaitingAnswers {
     /// says that something else is about to be sent to them.
     template <class GoesTo>
     void send_due(Instant now, GoesTo goes_to) {
-        std::erase_if(waiting_, [&](const Waiting& each) {
+        std::erase_if(waiting_, [&](const WaitingAnswer& each) {
             const bool due = now - each.since >= kWait || goes_to(each.to);
             if (due) {
                 send(each.to, each.answer);
@@ -47,13 +47,13 @@ class WaitingAnswers {
     }
     /// The members are gone, or know this one under another incarnation: nothing is answered.
     void forget(const gossip::MemberId& member) {
-        std::erase_if(waiting_, [&](const Waiting& each) { return each.to == member; });
+        std::erase_if(waiting_, [&](const WaitingAnswer& each) { return each.to == member; });
     }
     void clear() { waiting_.clear(); }
     [[nodiscard]] std::size_t size() const { return waiting_.size(); }
 
   private:
-    struct Waiting {
+    struct WaitingAnswer {
         gossip::MemberId to;
         QuietAnswer answer;
         Instant since{};
@@ -62,7 +62,7 @@ class WaitingAnswers {
 
     gossip::MessageSink& sink_;
     std::uint64_t& dropped_;
-    std::vector<Waiting> waiting_;
+    std::vector<WaitingAnswer> waiting_;
 };
 
 }  // namespace weir::sync

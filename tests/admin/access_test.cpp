@@ -11,8 +11,8 @@ using namespace weir::admin;
 
 namespace {
 
-Request from(std::string host, std::string origin = "") {
-    Request request;
+AdminRequest from(std::string host, std::string origin = "") {
+    AdminRequest request;
     request.method = "GET";
     request.target = "/v1/peers";
     request.host = std::move(host);
@@ -20,7 +20,7 @@ Request from(std::string host, std::string origin = "") {
     return request;
 }
 
-unsigned refused_with(const AccessRules& rules, const Request& request) {
+unsigned refused_with(const AccessRules& rules, const AdminRequest& request) {
     const auto answer = refuse_access(rules, request);
     return answer ? answer->status : 0;
 }
@@ -59,7 +59,7 @@ TEST_CASE("addresses and localhost are trusted hosts, names that can be rebound 
 }
 
 TEST_CASE("behind a unix socket any Host will do, but exactly one") {
-    Request request = from("whatever");
+    AdminRequest request = from("whatever");
     request.local_socket = true;
     CHECK(refused_with({}, request) == 0);
     request.hosts = 2;
@@ -79,7 +79,7 @@ TEST_CASE("other origins are refused, the own one passes") {
 
 TEST_CASE("with a token only its bearer passes") {
     const AccessRules rules{.token = "0123456789abcdef", .allowed_hosts = {}};
-    Request request = from("127.0.0.1:9901");
+    AdminRequest request = from("127.0.0.1:9901");
     const auto answer = refuse_access(rules, request);
     REQUIRE(answer.has_value());
     CHECK(answer->status == 401);

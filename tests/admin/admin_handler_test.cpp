@@ -112,7 +112,7 @@ TEST_CASE("unknown resources, methods and targets") {
 
 TEST_CASE("access is checked before anything else") {
     World world;
-    Request request;
+    AdminRequest request;
     request.method = "POST";
     request.target = "/v1/drain";
     request.host = "rebound.example";
@@ -133,7 +133,7 @@ TEST_CASE("without sources the resources are not there") {
     const AdminHandler bare(AdminSources{}, {});
     for (const auto* path :
          {"/v1/config", "/v1/peers", "/v1/problems", "/v1/quotas", "/v1/drain", "/v1/log-level"}) {
-        Request request;
+        AdminRequest request;
         request.method = "GET";
         request.target = path;
         request.host = "localhost";

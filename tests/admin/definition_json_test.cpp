@@ -80,10 +80,10 @@ TEST_CASE("all errors at once, each with its path") {
 TEST_CASE("places are those of the body as it was sent; a patch has none") {
     const auto whole = parse_definition("{\n  \"limits\": [{\"rate\": \"5r\"}]\n}", "s3");
     REQUIRE(whole.errors.size() == 1);
-    CHECK(whole.errors.front().place == config::Place{.line = 2, .column = 23});
+    CHECK(whole.errors.front().place == config::TextPlace{.line = 2, .column = 23});
     const auto one_line = parse_definition(R"({"limits": [{"rate": "5r"}]})", "s3");
     REQUIRE(one_line.errors.size() == 1);
-    CHECK(one_line.errors.front().place == config::Place{.line = 1, .column = 22});
+    CHECK(one_line.errors.front().place == config::TextPlace{.line = 1, .column = 22});
     const auto patch = patch_definition(definition(), R"({"mode": "maybe"})");
     REQUIRE(patch.errors.size() == 1);
     CHECK(patch.errors.front().place.line == 0);

@@ -25,8 +25,8 @@ limiter::QuotaDefinition quota(std::string name, double amount,
     return definition;
 }
 
-engine::Options alone() {
-    engine::Options options;
+engine::EngineOptions alone() {
+    engine::EngineOptions options;
     options.clustered = false;
     return options;
 }

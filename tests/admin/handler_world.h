@@ -221,7 +221,7 @@ struct World {
     }
 
     Response put_if(std::string target, std::string match, std::string none = "") {
-        Request request;
+        AdminRequest request;
         request.method = "PUT";
         request.target = std::move(target);
         request.host = "127.0.0.1:9901";
@@ -233,7 +233,7 @@ struct World {
     }
     Response send(std::string method, std::string target, std::string body = "",
                   std::string type = "application/json") {
-        Request request;
+        AdminRequest request;
         request.method = std::move(method);
         request.target = std::move(target);
         request.host = "127.0.0.1:9901";

@@ -21,7 +21,7 @@
 #include <thread>
 
 #include "admin/admin_server.h"
-#include "admin/places.h"
+#include "admin/connection_places.h"
 #include "admin/status_server.h"
 
 using namespace weir;
@@ -113,13 +113,14 @@ class World {
   public:
     explicit World(HttpLimits limits = {}, config::ListenAddress address = loopback()) {
         control_.run([&] {
-            server_.emplace(control_.io, std::move(address), limits, [](const Request& request) {
-                return Response{
-                    .status = 200,
-                    .content_type = "text/plain",
-                    .body = request.method + " " + request.target + " [" + request.body + "]\n",
-                    .fields = {{"X-Local", request.local_socket ? "yes" : "no"}}};
-            });
+            server_.emplace(
+                control_.io, std::move(address), limits, [](const AdminRequest& request) {
+                    return Response{
+                        .status = 200,
+                        .content_type = "text/plain",
+                        .body = request.method + " " + request.target + " [" + request.body + "]\n",
+                        .fields = {{"X-Local", request.local_socket ? "yes" : "no"}}};
+                });
             started = server_->start().has_value();
         });
     }
@@ -307,7 +308,7 @@ TEST_CASE("who was answered last makes room last, who sends its head slowly does
 }
 
 TEST_CASE("who makes room: first without a head, then without a body, never with an answer") {
-    Places<int> places;
+    ConnectionPlaces<int> places;
     std::array<int, 4> connections{};
     for (int& connection : connections) {
         places.enter(connection);

@@ -52,7 +52,7 @@ inline LimiterFigures sample_limiter() {
 }
 
 inline ClusterFigures sample_cluster() {
-    engine::Statistics statistics;
+    engine::EngineStatistics statistics;
     statistics.peers_by_state = {{"alive", 2}, {"suspect", 0}};
     statistics.messages_in = {{"ping", 5}};
     statistics.messages_out = {{"ping", 6}};

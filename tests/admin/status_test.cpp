@@ -16,7 +16,7 @@ struct World {
     StatusHandler handler{[this] { return health; }, metrics, [this] { return problems; }};
 
     Response get(std::string target, std::string method = "GET", std::string encoding = "") {
-        Request request;
+        AdminRequest request;
         request.method = std::move(method);
         request.target = std::move(target);
         request.host = "anything.example";  // probes come under any name

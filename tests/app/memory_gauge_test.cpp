@@ -48,7 +48,7 @@ class Kernel {
         write(folder + "/memory.stat",
               "anon 5\ninactive_file " + std::to_string(inactive) + "\nfile 9\n");
     }
-    [[nodiscard]] MemoryGauge::Reading read(std::uint64_t configured = 0) const {
+    [[nodiscard]] MemoryGauge::MemoryReading read(std::uint64_t configured = 0) const {
         MemoryGauge gauge({.groups = (root_ / "groups").string(),
                            .own_group = (root_ / "cgroup").string(),
                            .own_pages = (root_ / "statm").string()});

@@ -76,7 +76,7 @@ class Running final : public node::HostListener {
                       LiveSettings::Told{
                           .snapshot = [this](auto snapshot) { published_ = std::move(snapshot); },
                           .buffer_bytes = [](std::size_t) {},
-                          .memory = [](bool, const MemoryGauge::Reading&) {}});
+                          .memory = [](bool, const MemoryGauge::MemoryReading&) {}});
         REQUIRE(host_->open().has_value());
         REQUIRE(host_->apply_first().has_value());
         live_->look_up_upstream();

@@ -33,8 +33,9 @@ TEST_CASE("well-formed characters of UTF-8 have a length, and nothing else has")
     CHECK(character_length("\xe2\x82\xac") == 3);
     CHECK(character_length("\xf0\x9f\x98\x80") == 4);
     CHECK(character_length("\xf4\x8f\xbf\xbf") == 4);
-    for (const char* wrong : {"\x80", "\xc0\x80", "\xc1\xbf", "\xc3", "\xe0\x9f\xbf", "\xed\xa0\x80",
-                              "\xe2\x82", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80"}) {
+    for (const char* wrong :
+         {"\x80", "\xc0\x80", "\xc1\xbf", "\xc3", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe2\x82",
+          "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80"}) {
         CAPTURE(wrong);
         CHECK(character_length(wrong) == 0);
     }

@@ -45,7 +45,7 @@ definitions::FileDocument document(std::size_t count) {
 }
 
 struct Sidecar {
-    Sidecar(asio::io_context& io, const Options& options, std::uint64_t seed)
+    Sidecar(asio::io_context& io, const ClusterOptions& options, std::uint64_t seed)
         : limiter({.seed = seed}), cluster(Cluster::open(io, limiter, options, seed).value()) {
         cluster->start();
     }
@@ -57,8 +57,8 @@ struct Sidecar {
 };
 
 struct World {
-    Options options(const std::vector<config::Seed>& join = {}) {
-        Options result;
+    ClusterOptions options(const std::vector<config::Seed>& join = {}) {
+        ClusterOptions result;
         result.settings.emplace();
         result.settings->name = "test";
         result.settings->listen = parse_endpoint("127.0.0.1:0").value();
@@ -67,7 +67,7 @@ struct World {
         return result;
     }
     /// The kernel chooses the UDP port; somebody else may have TCP's of that number.
-    Sidecar& add(const Options& with) {
+    Sidecar& add(const ClusterOptions& with) {
         for (int tries = 0; tries < 20; ++tries) {
             sidecars.push_back(std::make_unique<Sidecar>(io, with, ++seed));
             const auto& warnings = sidecars.back()->cluster->warnings();
@@ -134,7 +134,7 @@ TEST_CASE("who joins gets a long document by TCP, and the limiter gets it bit by
 
 TEST_CASE("where TCP is blocked everything comes by datagrams, and the failure is counted") {
     World world;
-    Options closed = world.options();
+    ClusterOptions closed = world.options();
     closed.bulk.incoming = 0;
     Sidecar& first = world.add(closed);
     world.fill(first);
@@ -148,7 +148,7 @@ TEST_CASE("where TCP is blocked everything comes by datagrams, and the failure i
 
 TEST_CASE("strangers are refused, cut off in time and bounded in number") {
     World world;
-    Options few = world.options();
+    ClusterOptions few = world.options();
     few.bulk.incoming = 2;
     few.bulk.greeting = 2s;  // the third one comes within it, on a busy machine as well
     Sidecar& first = world.add(few);

@@ -54,7 +54,7 @@ class TemporaryFile {
 
 /// One sidecar: its own limiter and cluster on the shared event loop.
 struct Sidecar {
-    Sidecar(asio::io_context& io, Options options, std::uint64_t seed)
+    Sidecar(asio::io_context& io, ClusterOptions options, std::uint64_t seed)
         : limiter({.seed = seed}), opened(Cluster::open(io, limiter, std::move(options), seed)) {
         REQUIRE_MESSAGE(opened.has_value(), (opened.has_value() ? "" : opened.error().message));
         (*opened)->start();
@@ -84,8 +84,8 @@ struct Sidecar {
 };
 
 struct World {
-    Options options(const std::string& key_file, std::vector<config::Seed> join = {}) {
-        Options result;
+    ClusterOptions options(const std::string& key_file, std::vector<config::Seed> join = {}) {
+        ClusterOptions result;
         result.settings.emplace();
         result.settings->name = "test";
         result.settings->listen = parse_endpoint("127.0.0.1:0").value();
@@ -93,7 +93,7 @@ struct World {
         result.settings->join = std::move(join);
         return result;
     }
-    Sidecar& add(Options of) {
+    Sidecar& add(ClusterOptions of) {
         sidecars.push_back(std::make_unique<Sidecar>(io, std::move(of), ++seed));
         return *sidecars.back();
     }
@@ -260,7 +260,7 @@ TEST_CASE("without an answer from anybody a sidecar runs alone") {
 
 TEST_CASE("a sidecar without a cluster ticks and has no socket") {
     World world;
-    auto& one = world.add(Options{});
+    auto& one = world.add(ClusterOptions{});
     CHECK(world.run_until([&] { return one->statistics().ticks > 5; }));
     CHECK(one->bound() == Endpoint{});
     CHECK(one->statistics().sent_datagrams == 0);
@@ -339,7 +339,7 @@ TEST_CASE("what cannot work is an error at the start") {
     asio::io_context io;
     limiter::Limiter limiter({});
     World world;
-    const auto message = [&](const Options& options) {
+    const auto message = [&](const ClusterOptions& options) {
         const auto opened = Cluster::open(io, limiter, options, 1);
         return opened.has_value() ? std::string("it opened") : opened.error().message;
     };

@@ -151,7 +151,7 @@ void check_end(const Value& value, Decode decode) {
 }
 
 TEST_CASE("messages without records may have fields of a later version at their end") {
-    check_end(membership::Answer{kNumber, 5, {true, false}, 300}, membership::decode_answer);
+    check_end(membership::PingAnswer{kNumber, 5, {true, false}, 300}, membership::decode_answer);
     check_end(membership::PingRequest{kNumber, kMember}, membership::decode_ping_request);
     check_end(membership::IndirectAnswer{kNumber}, membership::decode_indirect_answer);
     check_end(membership::MemberListAsk{kMember.address}, membership::decode_member_list_ask);

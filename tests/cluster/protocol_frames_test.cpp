@@ -172,7 +172,7 @@ TEST_CASE("the owners of a shard are those whom the page's formula picks") {
                     "the highest mix(h xor mix(shard + 1)), where h is SipHash-2-4 of the "
                     "address's 16 bytes and the port under `weir shard owner`"));
     CHECK(membership::shard_of(0x35) == 5);
-    std::vector<membership::Candidate> live;
+    std::vector<membership::OwnerCandidate> live;
     for (std::uint32_t i = 1; i <= 9; ++i) {
         live.push_back({{Endpoint::v4(0x0a000000 + i, 7946), i}, {}});
     }
@@ -330,7 +330,7 @@ TEST_CASE("each frame of a pull of a document is what the page says") {
     End here(kHere);
     End there({Endpoint::v4(0x0a000002, 7946), 900});
     Talk talk(here, there,
-              {there.id, definitions::BulkWish::Document{"storage", 300, kNumber}, false});
+              {there.id, definitions::BulkWish::WantedDocument{"storage", 300, kNumber}, false});
     (void)talk.from_puller();
     (void)talk.from_server();
     CHECK(difference(talk.from_puller(), "ask_document",

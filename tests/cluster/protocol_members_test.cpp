@@ -65,7 +65,7 @@ TEST_CASE("the messages of membership are what the page says") {
                  {{"8 random number", kNumber},
                   {"8 hash of the sender's member list", kOther},
                   {"padding", "000000"}}) == "");
-    CHECK(unlike("answer", Answer{kNumber, kOther, {true, true}, 300},
+    CHECK(unlike("answer", PingAnswer{kNumber, kOther, {true, true}, 300},
                  {{"8 the ping's number", kNumber},
                   {"8 hash of the list", kOther},
                   {"1 flags", 3},

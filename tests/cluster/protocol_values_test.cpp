@@ -145,7 +145,7 @@ TEST_CASE("every reason of a refusal is explained, and no other") {
     }
     std::set<std::string> code;
     for (std::size_t reason = 0; reason < gossip::kRejections; ++reason) {
-        code.insert(std::string(to_string(static_cast<gossip::Rejection>(reason))));
+        code.insert(std::string(to_string(static_cast<gossip::DatagramRejection>(reason))));
     }
     CHECK(docs == code);
 }

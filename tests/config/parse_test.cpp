@@ -57,19 +57,19 @@ TEST_CASE("YAML and JSON give the same tree") {
 TEST_CASE("every value knows its place and its path") {
     const auto documents = parse("a: 1\nb:\n  - x\n  - {c: ~, d: 2}\n", "f.yaml");
     const NodeRef d = documents[0].root().children()[1].children()[1].children()[1];
-    CHECK(d->place == Place{4, 15});
-    CHECK(d->key_place == Place{4, 12});
+    CHECK(d->place == TextPlace{4, 15});
+    CHECK(d->key_place == TextPlace{4, 12});
     CHECK(d.path() == "b[1].d");
 
     const auto json = parse("{\n \"k\\\"\\u00e9\": [10,\n  true ,{\"d\":\"q\"}]\n}", "f.json");
     const NodeRef list = json[0].root().children()[0];
     CHECK(list->key == "k\"\xc3\xa9");
-    CHECK(list->key_place == Place{2, 2});
-    CHECK(list->place == Place{2, 15});
-    CHECK(list.children()[0]->place == Place{2, 16});
+    CHECK(list->key_place == TextPlace{2, 2});
+    CHECK(list->place == TextPlace{2, 15});
+    CHECK(list.children()[0]->place == TextPlace{2, 16});
     CHECK(list.children()[0]->text == "10");
-    CHECK(list.children()[1]->place == Place{3, 3});
-    CHECK(list.children()[2].children()[0]->place == Place{3, 14});
+    CHECK(list.children()[1]->place == TextPlace{3, 3});
+    CHECK(list.children()[2].children()[0]->place == TextPlace{3, 14});
     CHECK(list.children()[2].children()[0].path() == "k\"\xc3\xa9[2].d");
 }
 

@@ -55,7 +55,7 @@ struct Side {
     }
     /// Brings generation 4 of the set "big" into force, with so many quotas, and says what to ask
     /// for to get it.
-    BulkWish::Document load_document(int count) {
+    BulkWish::WantedDocument load_document(int count) {
         FileDocument document{"big", 4, {}};
         for (int i = 0; i < count; ++i) {
             document.quotas.push_back(quota("d" + std::to_string(i), i));
@@ -233,15 +233,15 @@ TEST_CASE("edits while somebody pulls everything lose nothing that a second pull
 TEST_CASE("a document is pulled; one that is not there is refused") {
     Side here(0, 1);
     Side there(1, 2);
-    const BulkWish::Document document = there.load_document(20'000);
+    const BulkWish::WantedDocument document = there.load_document(20'000);
     DefinitionPull pull(here.context(), {there.id, document, false});
     DefinitionServe serve(there.context());
     CHECK(talk(pull, serve, Random(6)).good);
     CHECK(pull.take_document() == *there.store.document_bytes("big"));
-    for (const BulkWish::Document& other_one :
-         {BulkWish::Document{"big", 5, document.content},
-          BulkWish::Document{"other", 4, document.content},
-          BulkWish::Document{"big", 4, document.content + 1}}) {
+    for (const BulkWish::WantedDocument& other_one :
+         {BulkWish::WantedDocument{"big", 5, document.content},
+          BulkWish::WantedDocument{"other", 4, document.content},
+          BulkWish::WantedDocument{"big", 4, document.content + 1}}) {
         DefinitionPull missing(here.context(), {there.id, other_one, false});
         DefinitionServe other(there.context());
         CHECK_FALSE(talk(missing, other, Random(7)).good);

@@ -32,7 +32,7 @@ struct Origin : QuietSink {
         }
     }
     Origin() {
-        owners.recompute(std::vector<membership::Candidate>{{member(0), {}}});
+        owners.recompute(std::vector<membership::OwnerCandidate>{{member(0), {}}});
         quiet.set_members(4, now);
         pass(10ms);  // the limiter counts from the first look on
     }

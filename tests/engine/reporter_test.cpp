@@ -116,7 +116,8 @@ TEST_CASE_FIXTURE(Origin, "limits whose records were given to others go, the oth
 
 TEST_CASE_FIXTURE(Origin, "a limit without room to wake is told of with a word about that") {
     settings.maximum_synced_limits = 1;
-    owners.recompute(std::vector<membership::Candidate>{{{Endpoint::v4(0x0a000001, 7946), 1}, {}}});
+    owners.recompute(
+        std::vector<membership::OwnerCandidate>{{{Endpoint::v4(0x0a000001, 7946), 1}, {}}});
     edit(every("a", 1s));
     edit(every("b", 1s));
     tick();
@@ -224,7 +225,7 @@ TEST_CASE_FIXTURE(Origin, "a limit that waited for a place does not tell its who
 }
 
 TEST_CASE_FIXTURE(Origin, "without room for all, what is nearest to its limit is told first") {
-    const membership::Candidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
+    const membership::OwnerCandidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
     static_cast<void>(owners.recompute({&owner, 1}));
     edit(quota("far", 100));
     edit(quota("near", 100));
@@ -253,7 +254,7 @@ TEST_CASE_FIXTURE(Origin, "without room for all, what is nearest to its limit is
 struct AnsweredOrigin : Origin {
     static constexpr int kLimits = 40;
     AnsweredOrigin() {
-        owners.recompute(std::vector<membership::Candidate>{{owner, {}}});
+        owners.recompute(std::vector<membership::OwnerCandidate>{{owner, {}}});
         for (int i = 0; i < kLimits; ++i) {
             edit(every(name(i), 1s));
         }
@@ -313,7 +314,7 @@ TEST_CASE_FIXTURE(AnsweredOrigin,
 }
 
 TEST_CASE_FIXTURE(Origin, "a limit falls quiet when its owners can be told so") {
-    const membership::Candidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
+    const membership::OwnerCandidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
     static_cast<void>(owners.recompute({&owner, 1}));
     edit(quota("a", 100));
     tick();
@@ -396,7 +397,7 @@ TEST_CASE(
     limits.max_instances = kNames;  // with 5,096 records on top: not enough for two more limits
     limiter::Limiter limiter{limits};
     limiter::ThreadContext& thread = limiter.register_thread(6);
-    engine::Options options;
+    engine::EngineOptions options;
     options.advertise = Endpoint::v4(0x0a000001, 7946);
     engine::Engine engine(options, limiter, 7);
     Instant now{1h};

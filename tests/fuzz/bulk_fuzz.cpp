@@ -71,7 +71,7 @@ struct Side {
         result.is_member = [](const gossip::MemberId&) { return true; };
         return result;
     }
-    BulkWish::Document document() const { return {"set", 3, store.sets()[0].content_hash}; }
+    BulkWish::WantedDocument document() const { return {"set", 3, store.sets()[0].content_hash}; }
 
     std::vector<gossip::Key> keys{gossip::Key{}};
     gossip::MemberId id;
@@ -164,7 +164,7 @@ std::vector<std::byte> good_question(const Side& side, std::uint8_t type) {
     std::vector<std::byte> bytes(gossip::kMaximumFrameContent / 2);
     ByteWriter writer(bytes);
     if (type == kAskDocument) {
-        const BulkWish::Document wish = side.document();
+        const BulkWish::WantedDocument wish = side.document();
         writer.string(wish.set);
         writer.varint(wish.generation);
         writer.u64(wish.content);

@@ -24,7 +24,7 @@ struct Side {
     Sealer sealer;
 };
 
-Rejection refused(Side& side, ByteSpan datagram) {
+DatagramRejection refused(Side& side, ByteSpan datagram) {
     const auto opened = side.sealer.open(datagram);
     REQUIRE(opened.rejection);
     CHECK(opened.content.empty());
@@ -59,26 +59,26 @@ TEST_CASE("refusals have their reasons") {
     Side other({test_key(2)});
     Side open_side({});
     const auto datagram = one.sealer.seal(text("hello"));
-    CHECK(refused(other, datagram) == Rejection::unknown_key);
-    CHECK(refused(open_side, datagram) == Rejection::sealed);
-    CHECK(refused(one, open_side.sealer.seal(text("hello"))) == Rejection::unsealed);
-    CHECK(refused(one, {}) == Rejection::too_short);
-    CHECK(refused(one, std::vector<std::byte>(1)) == Rejection::too_short);
-    CHECK(refused(one, std::vector<std::byte>(65507)) == Rejection::too_long);
-    CHECK(refused(one, std::vector<std::byte>(100)) == Rejection::not_weir);
+    CHECK(refused(other, datagram) == DatagramRejection::unknown_key);
+    CHECK(refused(open_side, datagram) == DatagramRejection::sealed);
+    CHECK(refused(one, open_side.sealer.seal(text("hello"))) == DatagramRejection::unsealed);
+    CHECK(refused(one, {}) == DatagramRejection::too_short);
+    CHECK(refused(one, std::vector<std::byte>(1)) == DatagramRejection::too_short);
+    CHECK(refused(one, std::vector<std::byte>(65507)) == DatagramRejection::too_long);
+    CHECK(refused(one, std::vector<std::byte>(100)) == DatagramRejection::not_weir);
     for (std::size_t length = 0; length < datagram.size(); ++length) {
-        const Rejection reason = refused(one, ByteSpan(datagram).first(length));
-        CHECK((reason == Rejection::too_short || reason == Rejection::forged));
+        const DatagramRejection reason = refused(one, ByteSpan(datagram).first(length));
+        CHECK((reason == DatagramRejection::too_short || reason == DatagramRejection::forged));
     }
     auto later = datagram;
     later[2] = std::byte{3};
-    CHECK(refused(one, later) == Rejection::version);
+    CHECK(refused(one, later) == DatagramRejection::version);
     later[2] = std::byte{2};
     later[3] = std::byte{9};
-    CHECK(refused(one, later) == Rejection::version);
+    CHECK(refused(one, later) == DatagramRejection::version);
     auto altered = datagram;
     altered.back() ^= std::byte{1};
-    CHECK(refused(one, altered) == Rejection::forged);
+    CHECK(refused(one, altered) == DatagramRejection::forged);
 }
 
 TEST_CASE("a rotation: first accept the new key, then send with it, then drop the old one") {
@@ -99,13 +99,13 @@ TEST_CASE("a rotation: first accept the new key, then send with it, then drop th
         CHECK(passes(two, one));
     }
     Side old({test_key(1)}, 3);
-    CHECK(refused(one, old.sealer.seal(text("x"))) == Rejection::unknown_key);
+    CHECK(refused(one, old.sealer.seal(text("x"))) == DatagramRejection::unknown_key);
 }
 
 TEST_CASE("a third key is ignored") {
     Side one({test_key(1), test_key(2), test_key(3)});
     Side third({test_key(3)});
-    CHECK(refused(one, third.sealer.seal(text("x"))) == Rejection::unknown_key);
+    CHECK(refused(one, third.sealer.seal(text("x"))) == DatagramRejection::unknown_key);
 }
 
 TEST_CASE("nonces do not repeat; a seeded source repeats from its seed") {

@@ -23,7 +23,7 @@ TEST_CASE("the window accepts each number once, like a dumb model") {
             highest = seen.empty() ? sequence : highest;
             const auto rejection = window.accept(sequence);
             if (sequence + SequenceWindow::kSize <= highest) {
-                RC_ASSERT(rejection == Rejection::too_old);
+                RC_ASSERT(rejection == DatagramRejection::too_old);
                 continue;
             }
             RC_ASSERT(rejection.has_value() == seen.contains(sequence));
@@ -36,11 +36,11 @@ TEST_CASE("the window accepts each number once, like a dumb model") {
 TEST_CASE("the window's edges") {
     SequenceWindow window;
     CHECK_FALSE(window.accept(5000));
-    CHECK(window.accept(5000) == Rejection::duplicate);
+    CHECK(window.accept(5000) == DatagramRejection::duplicate);
     CHECK_FALSE(window.accept(5000 - 1023));
-    CHECK(window.accept(5000 - 1024) == Rejection::too_old);
+    CHECK(window.accept(5000 - 1024) == DatagramRejection::too_old);
     CHECK_FALSE(window.accept(~std::uint64_t{0}));  // a liar locks out itself only
-    CHECK(window.accept(5001) == Rejection::too_old);
+    CHECK(window.accept(5001) == DatagramRejection::too_old);
 }
 
 TEST_CASE("age is the clock difference above the smallest") {

@@ -126,7 +126,7 @@ TEST_CASE("names of types and reasons are distinct") {
     CHECK(types.size() == 30);
     std::set<std::string_view> reasons;
     for (std::size_t i = 0; i < kRejections; ++i) {
-        reasons.insert(to_string(static_cast<Rejection>(i)));
+        reasons.insert(to_string(static_cast<DatagramRejection>(i)));
     }
     CHECK(reasons.size() == kRejections);
     CHECK_FALSE(reasons.contains(""));

@@ -41,8 +41,8 @@ class Liar {
             membership_.tick(now_);
         }
         const gossip::MemberId sender = other(id());
-        const Origin origin{sender, random_.below(8) == 0 ? address() : sender.address,
-                            random_.below(4) != 0, random_.below(gossip::kMaximumBody + 1)};
+        const MessageOrigin origin{sender, random_.below(8) == 0 ? address() : sender.address,
+                                   random_.below(4) != 0, random_.below(gossip::kMaximumBody + 1)};
         switch (random_.below(6)) {
             case 0:
                 membership_.met(origin, now_);
@@ -90,7 +90,7 @@ class Liar {
                 random_.below(4)};
     }
 
-    void lie(const Origin& origin) {
+    void lie(const MessageOrigin& origin) {
         std::array<std::byte, gossip::kMaximumPayload> payload{};
         ByteWriter writer(payload);
         const Type type = kTypes[random_.below(kTypes.size())];
@@ -107,7 +107,7 @@ class Liar {
             case Type::ping:
                 return encode(writer, Ping{nonce(), random_.below(3), 7});
             case Type::answer:
-                return encode(writer, Answer{nonce(), random_.below(3), flags(), counter()});
+                return encode(writer, PingAnswer{nonce(), random_.below(3), flags(), counter()});
             case Type::ping_request:
                 return encode(writer, PingRequest{nonce(), id()});
             case Type::indirect_answer:

@@ -127,11 +127,11 @@ TEST_CASE("robustness 55: two processes with one address are seen, and nothing e
     const std::size_t before = world.events.size();
     world.run(30s);
     CHECK(world.at(0).membership().counters().conflicts > 0);
-    CHECK(world.at(0).counters().rejected[gossip::Rejection::address_conflict] > 0);
+    CHECK(world.at(0).counters().rejected[gossip::DatagramRejection::address_conflict] > 0);
     const auto strangers = world.at(0).strangers().recent(world.now());
     REQUIRE(strangers.size() == 1);
     CHECK(strangers[0].from == address_of(3));
-    CHECK(strangers[0].reason == gossip::Rejection::address_conflict);
+    CHECK(strangers[0].reason == gossip::DatagramRejection::address_conflict);
     CHECK(world.complete());
     for (std::size_t i = before; i < world.events.size(); ++i) {
         CHECK(world.events[i].event.kind == Kind::conflict);
@@ -292,7 +292,7 @@ struct Told {
         std::array<std::byte, 256> payload{};
         ByteWriter writer(payload);
         encode(writer, value);
-        const Origin origin{sender, sender.address, true, 0};
+        const MessageOrigin origin{sender, sender.address, true, 0};
         CHECK_FALSE(membership.receive(origin, {type, writer.written()}, now));
     }
     /// The random number of the ping that asks who is at the address.
@@ -325,7 +325,7 @@ TEST_CASE("a restarted process is taken for what it is, though its former self i
     told.now += 50ms;
     told.tell(MemberState::suspect, told.former);
     told.now += 50ms;
-    told.tell(gossip::MessageType::answer, Answer{nonce, 0, {}, 1}, told.restarted);
+    told.tell(gossip::MessageType::answer, PingAnswer{nonce, 0, {}, 1}, told.restarted);
     CHECK(told.membership.find(told.restarted) != nullptr);
     CHECK(told.membership.find(told.former) == nullptr);
 }
@@ -351,7 +351,7 @@ TEST_CASE("who answers a question older than the member that is there is asked a
     told.tell(MemberState::alive, told.restarted);
     told.now += 50ms;
     (void)told.membership.take_datagrams();
-    told.tell(gossip::MessageType::answer, Answer{nonce, 0, {}, 1}, told.former);
+    told.tell(gossip::MessageType::answer, PingAnswer{nonce, 0, {}, 1}, told.former);
     CHECK(told.membership.find(told.restarted) != nullptr);
     CHECK(told.asked(told.former.address) != 0);
 }

@@ -24,7 +24,8 @@ TEST_CASE("the bytes of membership's messages are those of the protocol") {
     const std::string one = "0000000000000001";
     const std::string two = "0000000000000002";
     CHECK(hex_of(Ping{1, 2, 3}) == one + two + "000000");
-    CHECK(hex_of(Answer{1, 2, {.anchor = true, .leaving = false}, 300}) == one + two + "01ac02");
+    CHECK(hex_of(PingAnswer{1, 2, {.anchor = true, .leaving = false}, 300}) ==
+          one + two + "01ac02");
     CHECK(hex_of(PingRequest{1, member}) == one + wired);
     CHECK(hex_of(IndirectAnswer{2}) == two);
     CHECK(hex_of(Obituary{2}) == two);
@@ -45,7 +46,7 @@ TEST_CASE("membership's messages survive the way over the wire") {
                             flags(), number(), 0};
         update.by = update.state == MemberState::suspect ? number() : 0;
         round_trip(Ping{number(), number(), *rc::gen::inRange<std::uint16_t>(0, 64)}, decode_ping);
-        round_trip(Answer{number(), number(), flags(), number()}, decode_answer);
+        round_trip(PingAnswer{number(), number(), flags(), number()}, decode_answer);
         round_trip(PingRequest{number(), arbitrary_id()}, decode_ping_request);
         round_trip(IndirectAnswer{number()}, decode_indirect_answer);
         round_trip(update, decode_member_update);

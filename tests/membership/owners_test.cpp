@@ -14,8 +14,8 @@ namespace {
 
 using test::address_of;
 
-std::vector<Candidate> members(std::size_t count) {
-    std::vector<Candidate> result;
+std::vector<OwnerCandidate> members(std::size_t count) {
+    std::vector<OwnerCandidate> result;
     for (std::size_t i = 0; i < count; ++i) {
         result.push_back({{address_of(i), 100 + i}, {}});
     }
@@ -33,7 +33,7 @@ TEST_CASE("with up to three members everybody owns everything") {
 }
 
 TEST_CASE("everybody computes the same owners, whatever the order of members") {
-    std::vector<Candidate> list = members(20);
+    std::vector<OwnerCandidate> list = members(20);
     Owners one;
     one.recompute(list);
     std::reverse(list.begin(), list.end());
@@ -48,7 +48,7 @@ TEST_CASE("everybody computes the same owners, whatever the order of members") {
 TEST_CASE("only shards of the changed member move, and move to one new owner") {
     for (std::size_t gone = 0; gone < 12; ++gone) {
         Owners owners;
-        std::vector<Candidate> list = members(12);
+        std::vector<OwnerCandidate> list = members(12);
         owners.recompute(list);
         const gossip::MemberId leaver = list[gone].id;
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(gone));
@@ -70,7 +70,7 @@ TEST_CASE("shares are about even") {
     std::map<gossip::MemberId, std::size_t> shares;
     std::size_t owned = 0;
     for (std::size_t round = 0; round < 50; ++round) {
-        std::vector<Candidate> list;
+        std::vector<OwnerCandidate> list;
         for (std::size_t i = 0; i < 10; ++i) {
             list.push_back({{address_of(round * 100 + i), 1}, {}});
         }
@@ -87,7 +87,7 @@ TEST_CASE("shares are about even") {
 }
 
 TEST_CASE("anchors come first, leavers last") {
-    std::vector<Candidate> list = members(10);
+    std::vector<OwnerCandidate> list = members(10);
     list[2].flags.anchor = true;
     list[7].flags.anchor = true;
     Owners owners;
@@ -102,7 +102,7 @@ TEST_CASE("anchors come first, leavers last") {
     for (Shard shard = 0; shard < kShards; ++shard) {
         CHECK_FALSE(owners.owns(list[2].id, shard));
     }
-    for (Candidate& candidate : list) {
+    for (OwnerCandidate& candidate : list) {
         candidate.flags.leaving = true;
     }
     owners.recompute(list);

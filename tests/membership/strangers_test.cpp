@@ -22,9 +22,9 @@ TEST_CASE("robustness 49: answers to those not known grow with the fleet, up to 
         const std::size_t live = pair.target().membership().live_count();
         std::size_t answers = 0;
         for (int i = 0; i < 4000; ++i) {
-            const std::uint64_t before = pair.count(gossip::Rejection::ping_limit);
+            const std::uint64_t before = pair.count(gossip::DatagramRejection::ping_limit);
             (void)pair.target().receive(ping, Endpoint::v4(0x01020304, 53), pair.world.now());
-            answers += pair.count(gossip::Rejection::ping_limit) == before ? 1U : 0U;
+            answers += pair.count(gossip::DatagramRejection::ping_limit) == before ? 1U : 0U;
         }
         CHECK(answers <= std::min<std::size_t>(500, 200 + 2 * live));
         CHECK(answers >= std::min<std::size_t>(500, 200 + 2 * live) * 9 / 10);
@@ -112,7 +112,7 @@ TEST_CASE("answers to those not known leave bytes to members") {
         answers += pair.target().flush(pair.world.now()).size();
     }
     CHECK(answers > 100);
-    CHECK(pair.count(gossip::Rejection::ping_limit) + answers <
+    CHECK(pair.count(gossip::DatagramRejection::ping_limit) + answers <
           1000);  // bytes ended before answers did
     std::array<std::byte, 128> members{};
     ByteWriter of_member(members);
@@ -168,7 +168,7 @@ TEST_CASE("robustness 49: an answer goes where the ping came from, is no larger,
     }
     CHECK(answers <= 202);  // 200, and 2 for the one member
     CHECK(answers > 100);
-    CHECK(pair.count(gossip::Rejection::ping_limit) == 1000 - answers);
+    CHECK(pair.count(gossip::DatagramRejection::ping_limit) == 1000 - answers);
     CHECK(pair.target().membership().live_count() == 1);
 
     // A ping that is too small for its answer gets none.
@@ -179,19 +179,19 @@ TEST_CASE("robustness 49: an answer goes where the ping came from, is no larger,
     const auto tiny = pair.sealed(open, pair.message(gossip::MessageType::ping, as_text(small)));
     pair.world.run(1s);
     (void)pair.target().receive(tiny, forged, pair.world.now());
-    CHECK(pair.count(gossip::Rejection::amplification) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::amplification) == 1);
 }
 
 TEST_CASE("answers that were not asked for are refused") {
     Pair pair;
     std::array<std::byte, 64> payload{};
     ByteWriter writer(payload);
-    encode(writer, Answer{42, 0, {}, 0});
+    encode(writer, PingAnswer{42, 0, {}, 0});
     gossip::Envelope stranger = pair.envelope();
     stranger.sender = {address_of(9), 99};
     pair.give(pair.sealed(stranger,
                           pair.message(gossip::MessageType::answer, as_text(writer.written()))));
-    CHECK(pair.count(gossip::Rejection::unknown_answer) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::unknown_answer) == 1);
     CHECK(pair.target().membership().live_count() == 1);
 }
 

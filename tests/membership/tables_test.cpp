@@ -39,10 +39,10 @@ TEST_CASE("the dead are remembered for an hour, the first cause is kept") {
 
 TEST_CASE("strangers are told apart by address, reason and key, and forgotten when silent") {
     gossip::Strangers strangers;
-    strangers.note(address_of(1), gossip::Rejection::unknown_key, 7, kStart);
-    strangers.note(address_of(2), gossip::Rejection::unknown_key, 7, kStart);
-    strangers.note(address_of(2), gossip::Rejection::unknown_key, 7, kStart + 1s);
-    strangers.note(address_of(2), gossip::Rejection::unsealed, 0, kStart + 20s);
+    strangers.note(address_of(1), gossip::DatagramRejection::unknown_key, 7, kStart);
+    strangers.note(address_of(2), gossip::DatagramRejection::unknown_key, 7, kStart);
+    strangers.note(address_of(2), gossip::DatagramRejection::unknown_key, 7, kStart + 1s);
+    strangers.note(address_of(2), gossip::DatagramRejection::unsealed, 0, kStart + 20s);
     const auto all = strangers.recent(kStart + 20s);
     REQUIRE(all.size() == 3);
     CHECK(all[0].from == address_of(2));
@@ -57,16 +57,16 @@ TEST_CASE("a flood of invented senders does not push out one that goes on") {
     gossip::Strangers strangers;
     for (std::size_t i = 0; i < 10'000; ++i) {
         const Instant now = kStart + std::chrono::milliseconds(i);
-        strangers.note(address_of(1000 + i), gossip::Rejection::forged, 0, now);
+        strangers.note(address_of(1000 + i), gossip::DatagramRejection::forged, 0, now);
         if (i % 100 == 0) {
-            strangers.note(address_of(1), gossip::Rejection::unknown_key, 7, now);
+            strangers.note(address_of(1), gossip::DatagramRejection::unknown_key, 7, now);
         }
     }
     const auto all = strangers.recent(kStart + 10s);
     CHECK(all.size() == gossip::Strangers::kCapacity);
     CHECK(all[0].from == address_of(1));
     CHECK(all[0].datagrams == 100);
-    strangers.note(address_of(2), gossip::Rejection::unknown_key, 7, kStart + 1h);
+    strangers.note(address_of(2), gossip::DatagramRejection::unknown_key, 7, kStart + 1h);
     CHECK(strangers.recent(kStart + 1h).size() == 1);
 }
 

@@ -30,7 +30,9 @@ class Pair {
     }
     Transport& target() { return world.at(0); }
     Transport& liar() { return world.at(1); }
-    std::uint64_t count(gossip::Rejection reason) { return target().counters().rejected[reason]; }
+    std::uint64_t count(gossip::DatagramRejection reason) {
+        return target().counters().rejected[reason];
+    }
 
     gossip::Envelope envelope() {
         return {gossip::cluster_tag("test"), liar().self(), target().self().incarnation,

@@ -16,7 +16,7 @@ using namespace test;
 std::uint64_t rejections(Pair& pair) {
     std::uint64_t total = 0;
     for (std::size_t reason = 0; reason < gossip::kRejections; ++reason) {
-        total += pair.target().counters().rejected[static_cast<gossip::Rejection>(reason)];
+        total += pair.target().counters().rejected[static_cast<gossip::DatagramRejection>(reason)];
     }
     return total;
 }
@@ -59,39 +59,39 @@ TEST_CASE("robustness 44: sealed, and still not well-formed") {
     for (std::size_t cut = 0; cut < good.size(); ++cut) {
         CHECK(pair.give(pair.sealed(pair.envelope(), ByteSpan(good).first(cut))).empty());
     }
-    CHECK(pair.count(gossip::Rejection::malformed) == good.size());
+    CHECK(pair.count(gossip::DatagramRejection::malformed) == good.size());
     gossip::Envelope nobody = pair.envelope();
     nobody.sender.incarnation = 0;
     CHECK(pair.give(pair.sealed(nobody, good)).empty());
-    CHECK(pair.count(gossip::Rejection::malformed) == good.size() + 1);
+    CHECK(pair.count(gossip::DatagramRejection::malformed) == good.size() + 1);
     CHECK(pair.give(pair.sealed(pair.envelope(),
                                 pair.message(gossip::MessageType::member_updates, "x")))
               .empty());
-    CHECK(pair.count(gossip::Rejection::bad_message) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::bad_message) == 1);
     CHECK(pair.give(pair.sealed(pair.envelope(),
                                 pair.message(static_cast<gossip::MessageType>(99), "later")))
               .empty());
-    CHECK(pair.count(gossip::Rejection::unknown_message) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::unknown_message) == 1);
 }
 
 TEST_CASE("robustness 45: wrong key, other cluster, other modes") {
     Pair pair;
     const auto body = pair.message(gossip::MessageType::delta, "x");
     CHECK(pair.give(pair.sealed(pair.envelope(), body, {test_key(9)})).empty());
-    CHECK(pair.count(gossip::Rejection::unknown_key) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::unknown_key) == 1);
     CHECK(pair.give(pair.sealed(pair.envelope(), body, {})).empty());
-    CHECK(pair.count(gossip::Rejection::unsealed) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::unsealed) == 1);
     gossip::Envelope other = pair.envelope();
     other.cluster = gossip::cluster_tag("another");
     CHECK(pair.give(pair.sealed(other, body)).empty());
-    CHECK(pair.count(gossip::Rejection::other_cluster) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::other_cluster) == 1);
     auto flipped = pair.sealed(pair.envelope(), body);
     flipped[60] ^= std::byte{4};
     CHECK(pair.give(flipped).empty());
-    CHECK(pair.count(gossip::Rejection::forged) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::forged) == 1);
     pair.target().set_keys(std::vector<gossip::Key>{test_key(2)});
     CHECK(pair.give(pair.sealed(pair.envelope(), body)).empty());
-    CHECK(pair.count(gossip::Rejection::unknown_key) == 2);
+    CHECK(pair.count(gossip::DatagramRejection::unknown_key) == 2);
 }
 
 TEST_CASE("robustness 46: replays, other incarnations, strangers") {
@@ -100,30 +100,30 @@ TEST_CASE("robustness 46: replays, other incarnations, strangers") {
     const auto datagram = pair.sealed(pair.envelope(), body);
     CHECK(pair.give(datagram).size() == 1);
     CHECK(pair.give(datagram).empty());
-    CHECK(pair.count(gossip::Rejection::duplicate) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::duplicate) == 1);
     pair.next_sequence += 5000;
     CHECK(pair.give(pair.sealed(pair.envelope(), body)).size() == 1);
     pair.next_sequence -= 4000;
     CHECK(pair.give(pair.sealed(pair.envelope(), body)).empty());
-    CHECK(pair.count(gossip::Rejection::too_old) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::too_old) == 1);
     pair.next_sequence += 5000;
 
     gossip::Envelope former = pair.envelope();
     former.receiver ^= 1;
     CHECK(pair.give(pair.sealed(former, body)).empty());
-    CHECK(pair.count(gossip::Rejection::other_receiver) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::other_receiver) == 1);
     gossip::Envelope nobody = pair.envelope();
     nobody.receiver = 0;
     CHECK(pair.give(pair.sealed(nobody, body)).empty());
-    CHECK(pair.count(gossip::Rejection::unaddressed) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::unaddressed) == 1);
     gossip::Envelope stranger = pair.envelope();
     stranger.sender.address = address_of(77);
     CHECK(pair.give(pair.sealed(stranger, body)).empty());
-    CHECK(pair.count(gossip::Rejection::unknown_sender) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::unknown_sender) == 1);
     gossip::Envelope mirror = pair.envelope();
     mirror.sender = pair.target().self();
     CHECK(pair.give(pair.sealed(mirror, body)).empty());
-    CHECK(pair.count(gossip::Rejection::own_packet) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::own_packet) == 1);
     CHECK(pair.target().membership().live_count() == 1);
 }
 
@@ -138,10 +138,10 @@ TEST_CASE("totals and answers older than a second are refused, deltas are not") 
     CHECK(late(gossip::MessageType::total, 0ms) == 1);
     CHECK(late(gossip::MessageType::total, 900ms) == 1);
     CHECK(late(gossip::MessageType::total, 1100ms) == 0);
-    CHECK(pair.count(gossip::Rejection::stale) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::stale) == 1);
     CHECK(late(gossip::MessageType::delta_answer, 900ms) == 1);
     CHECK(late(gossip::MessageType::delta_answer, 1100ms) == 0);
-    CHECK(pair.count(gossip::Rejection::stale) == 2);
+    CHECK(pair.count(gossip::DatagramRejection::stale) == 2);
     CHECK(late(gossip::MessageType::delta, 1100ms) == 1);
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("robustness 47: clocks and counters beyond reason are refused and harm
     gossip::Envelope head = pair.envelope();
     head.sent_at_us = ~std::uint64_t{0};
     CHECK(pair.give(pair.sealed(head, pair.message(gossip::MessageType::delta, "x"))).empty());
-    CHECK(pair.count(gossip::Rejection::clock) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::clock) == 1);
 
     const auto say = [&](const MemberUpdate& update) {
         std::array<std::byte, 1 + kMaximumUpdate> payload{};
@@ -175,7 +175,7 @@ TEST_CASE("a full table of members refuses more, counted") {
     invent_members(pair, kMaximumMembers + 10);
     CHECK(pair.target().membership().live_count() == kMaximumMembers);
     CHECK(pair.target().membership().counters().refused_members == 11);
-    CHECK(pair.count(gossip::Rejection::member_table_full) == 11);
+    CHECK(pair.count(gossip::DatagramRejection::member_table_full) == 11);
 }
 
 TEST_CASE("what cannot be sent is refused and counted") {
@@ -219,7 +219,7 @@ TEST_CASE("a hand-over that the goodbye overtook is still taken, and nothing els
     CHECK(pair.give(pair.sealed(late, pair.message(gossip::MessageType::handover, "x"))).size() ==
           1);
     CHECK(pair.give(pair.sealed(later, pair.message(gossip::MessageType::delta, "x"))).empty());
-    CHECK(pair.count(gossip::Rejection::dead_sender) == 1);
+    CHECK(pair.count(gossip::DatagramRejection::dead_sender) == 1);
     pair.world.kill(1);
     pair.world.run(3s);
     gossip::Envelope too_late = late;
@@ -254,7 +254,7 @@ TEST_CASE("robustness 58: keys are rotated without a gap") {
     }
     CHECK(longest < 50ms);
     CHECK(world.count(MembershipEvent::Kind::suspected) == 0);
-    CHECK(world.at(0).counters().rejected[gossip::Rejection::unknown_key] == 0);
+    CHECK(world.at(0).counters().rejected[gossip::DatagramRejection::unknown_key] == 0);
 }
 
 TEST_CASE("a cluster without keys works, and does not mix with one that has some") {
@@ -267,7 +267,7 @@ TEST_CASE("a cluster without keys works, and does not mix with one that has some
     world.start(2, {address_of(0)});
     world.run(5s);
     CHECK(world.at(2).membership().live_count() == 0);
-    CHECK(world.at(0).counters().rejected[gossip::Rejection::sealed] > 0);
+    CHECK(world.at(0).counters().rejected[gossip::DatagramRejection::sealed] > 0);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST_CASE("at the bound no worker keeps an idle connection that another one may 
 }
 
 TEST_CASE("a connection to a former upstream is not kept, however late it was made") {
-    Counters counters;
+    ProxyCounters counters;
     std::atomic<std::size_t> open = 0;
     UpstreamPool pool(counters, open);
     auto earlier = pool.make(0, 10);

@@ -51,7 +51,7 @@ class Fixture {
     [[nodiscard]] Message ask(std::string_view request) const;
     [[nodiscard]] Message get(std::string_view path) const;
 
-    [[nodiscard]] Statistics statistics() const { return server->statistics(); }
+    [[nodiscard]] ProxyStatistics statistics() const { return server->statistics(); }
     /// Waits until no request is in flight, because an answer reaches its client before it is
     /// counted.
     [[nodiscard]] std::uint64_t operator[](Ending ending) const;

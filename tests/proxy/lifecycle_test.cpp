@@ -470,7 +470,7 @@ TEST_CASE("the hook for the access log gets each finished request") {
 }
 
 TEST_CASE("gauges never fall below nothing, though their counters are not read at one moment") {
-    Statistics torn;
+    ProxyStatistics torn;
     torn.events[static_cast<std::size_t>(Event::client_closed)] = 1;
     torn.events[static_cast<std::size_t>(Event::upstream_closed)] = 1;
     torn.events[static_cast<std::size_t>(Event::request_finished)] = 1;

@@ -231,7 +231,7 @@ TEST_CASE("the value of a field in match.headers is captured") {
     // A second field, or a second word, is no way around the route.
     const auto refused = [&](const std::string& lines) {
         return Routed(*router, request("/", "GET", "a.example", lines)).result.outcome ==
-               Outcome::ambiguous_fields;
+               RouteOutcome::ambiguous_fields;
     };
     CHECK(refused("X-Key: a\r\nX-Key: b\r\n"));
     CHECK_FALSE(refused("X-Key: a\r\nX-Key: a\r\n"));

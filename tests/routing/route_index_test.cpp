@@ -72,7 +72,7 @@ TEST_CASE("the index finds the first route that matches") {
                 names = Routed(*single[expected], text).names();
             }
             RC_ASSERT(routed.names() == names);
-            if (routed.result.outcome == Outcome::routed) {
+            if (routed.result.outcome == RouteOutcome::routed) {
                 RC_ASSERT(routed.result.route + 1 == expected);
             }
         }

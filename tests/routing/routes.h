@@ -46,11 +46,11 @@ struct Routed {
     /// The names of the result like "a, b", those of several lists like "a, b + c", or "(unrouted)"
     /// or "(ambiguous)".
     [[nodiscard]] std::string names() const {
-        if (result.outcome == Outcome::unrouted) {
+        if (result.outcome == RouteOutcome::unrouted) {
             return "(unrouted)";
         }
-        if (result.outcome == Outcome::ambiguous_path ||
-            result.outcome == Outcome::ambiguous_fields) {
+        if (result.outcome == RouteOutcome::ambiguous_path ||
+            result.outcome == RouteOutcome::ambiguous_fields) {
             return "(ambiguous)";
         }
         std::string text_of_lists;

@@ -55,7 +55,7 @@ TEST_CASE("every operation of S3 is recognised under its own name, in both URL f
     for (const auto& sample : samples()) {
         CAPTURE(sample.head);
         const Routed routed(*router, sample.head);
-        REQUIRE(routed.result.outcome == Outcome::routed);
+        REQUIRE(routed.result.outcome == RouteOutcome::routed);
         operations.insert(sample.operation);
         const auto successor = kSuccessors.find(sample.operation);
         CHECK((successor != kSuccessors.end()) == sample.deprecated);

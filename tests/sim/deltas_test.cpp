@@ -135,7 +135,7 @@ void check_taken(World& world, const Watch& watch) {
     std::uint64_t taken = 0;
     std::uint64_t unknown = 0;
     for (std::uint32_t i = 0; i < world.size(); ++i) {
-        const engine::Statistics statistics = world.sidecar(i).engine().statistics();
+        const engine::EngineStatistics statistics = world.sidecar(i).engine().statistics();
         const sync::SyncStatistics& sync = statistics.sync;
         unknown += statistics.rejected.at("unknown_sender");
         taken += sync.deltas_received;

@@ -124,7 +124,7 @@ Outcome outcome_of(const Family& family, std::uint64_t seed) {
     for (double at = kFrom; at < kTo; at += 1) {
         world.at(at, [&](World& now) {
             for (std::uint32_t i = 0; i < now.size(); ++i) {
-                const engine::Statistics seen = now.sidecar(i).engine().statistics();
+                const engine::EngineStatistics seen = now.sidecar(i).engine().statistics();
                 outcome.told = std::max<std::size_t>(outcome.told, seen.fair_children);
                 outcome.awake = std::max<std::size_t>(outcome.awake, seen.awake_synced_limits);
             }

@@ -68,7 +68,7 @@ TEST_CASE("limits that nobody uses any more cost nothing, although half of them 
     std::uint64_t known = 0;
     std::uint64_t awake = 0;
     for (std::uint32_t i = 0; i < world.size(); ++i) {
-        const engine::Statistics statistics = world.sidecar(i).engine().statistics();
+        const engine::EngineStatistics statistics = world.sidecar(i).engine().statistics();
         known += statistics.owned_limits;
         CHECK(statistics.awake_synced_limits == 0);
         // Those that refuse everybody stay awake at their owners, which tell others of them.

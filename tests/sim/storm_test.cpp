@@ -45,7 +45,7 @@ struct Sums {
 };
 
 Sums sums_of(World& world, std::uint32_t number) {
-    const engine::Statistics statistics = world.sidecar(number).engine().statistics();
+    const engine::EngineStatistics statistics = world.sidecar(number).engine().statistics();
     return {
         static_cast<double>(statistics.counter_bytes_out),
         static_cast<double>(statistics.sync.deltas_put_off + statistics.sync.publications_put_off +
@@ -126,7 +126,7 @@ TEST_CASE("who is to wake and cannot be told so at once is told later") {
         std::uint64_t put_off = 0;
         world.at(4, [&](World& w) {
             for (std::uint32_t i = 0; i < w.size(); ++i) {
-                const engine::Statistics statistics = w.sidecar(i).engine().statistics();
+                const engine::EngineStatistics statistics = w.sidecar(i).engine().statistics();
                 quiet += statistics.quiet_synced_limits;
                 put_off += statistics.sync.orders_put_off;
             }

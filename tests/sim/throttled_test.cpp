@@ -34,7 +34,7 @@ struct Throttle {
 
 struct Outcome {
     double mean = 0;
-    Range second;
+    ValueRange second;
     double refused = 0;    // of what was offered
     double staleness = 0;  // the mean, of all but these owners
     double stalest = 0;
@@ -138,7 +138,7 @@ Crowd run_crowd(std::uint32_t budget, std::uint64_t seed) {
     Crowd crowd;
     std::vector<double> before;
     const auto datagrams = [](World& w, std::uint32_t number) {
-        const engine::Statistics now = w.sidecar(number).engine().statistics();
+        const engine::EngineStatistics now = w.sidecar(number).engine().statistics();
         return static_cast<double>(std::max(now.datagrams_in, now.datagrams_out));
     };
     world.at(kPaced, [&](World& w) {
@@ -148,7 +148,7 @@ Crowd run_crowd(std::uint32_t budget, std::uint64_t seed) {
     });
     world.at(kUntil - 0.01, [&](World& w) {
         for (std::uint32_t i = 0; i < w.size(); ++i) {
-            const engine::Statistics now = w.sidecar(i).engine().statistics();
+            const engine::EngineStatistics now = w.sidecar(i).engine().statistics();
             const double rate = (datagrams(w, i) - before[i]) / (kUntil - kPaced);
             crowd.busiest = std::max(crowd.busiest, rate);
             crowd.asked = std::max(crowd.asked, now.pace_asked);

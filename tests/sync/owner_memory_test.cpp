@@ -45,7 +45,7 @@ struct Fixture : OwnerSink {
 
     Fixture() {
         settings.told_memory = 10min;
-        owners.recompute(std::vector<membership::Candidate>{{member(0), {}}});
+        owners.recompute(std::vector<membership::OwnerCandidate>{{member(0), {}}});
         owner.set_self(member(0));
         owner.start(owners, now);
     }

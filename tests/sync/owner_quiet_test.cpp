@@ -26,8 +26,8 @@ struct Fixture : test::OwnerFixture {
     LimitKey key{0, 0, 0, 1000};
 
     Fixture() : OwnerFixture({1e-6, kLow, 2 * kLow, -1, limiter::Law::adaptive}) {
-        owners.recompute(
-            std::vector<membership::Candidate>{{member(0), {}}, {member(1), {}}, {member(2), {}}});
+        owners.recompute(std::vector<membership::OwnerCandidate>{
+            {member(0), {}}, {member(1), {}}, {member(2), {}}});
         while (owners.of(membership::shard_of(key.quota)).front() != member(0)) {
             ++key.quota;
         }

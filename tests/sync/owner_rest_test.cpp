@@ -25,7 +25,7 @@ struct Fixture : test::OwnerFixture {
     std::vector<std::pair<gossip::MemberId, TotalEntry>> totals;
 
     Fixture() : OwnerFixture({kLow / 3600, kLow, 2 * kLow, -1, limiter::Law::adaptive}) {
-        owners.recompute(std::vector<membership::Candidate>{{member(0), {}}});
+        owners.recompute(std::vector<membership::OwnerCandidate>{{member(0), {}}});
         owner.set_self(member(0));
         owner.start(owners, now);
         pass(2s);

@@ -34,7 +34,7 @@ struct Fixture : OwnerSink {
     Fixture() {
         settings.crowd_of_limits = 8;
         settings.publication_wait = 300ms;
-        owners.recompute(std::vector<membership::Candidate>{{member(0), {}}});
+        owners.recompute(std::vector<membership::OwnerCandidate>{{member(0), {}}});
         owner.set_self(member(0));
         owner.start(owners, now);
         now += 2s;

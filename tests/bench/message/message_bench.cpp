@@ -141,7 +141,7 @@ std::shared_ptr<const routing::Router> key_router(const std::string& capture) {
                                   routing::Scratch& scratch) {
     const routing::Client client{.address = Endpoint::v4(0x0a141e28, 1)};
     const auto result = router.route(head, client, scratch);
-    if (result.outcome != routing::Outcome::routed) {
+    if (result.outcome != routing::RouteOutcome::routed) {
         std::abort();
     }
     benchmark::DoNotOptimize(result.names.data());

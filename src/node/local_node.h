@@ -28,12 +28,13 @@
 
 namespace weir::node {
 
-class Node {
+class LocalNode {
   public:
     /// The seed determines every random choice of its parts.
-    Node(boost::asio::io_context& control, const config::Settings& settings, std::uint64_t seed);
-    Node(const Node&) = delete;
-    Node& operator=(const Node&) = delete;
+    LocalNode(boost::asio::io_context& control, const config::Settings& settings,
+              std::uint64_t seed);
+    LocalNode(const LocalNode&) = delete;
+    LocalNode& operator=(const LocalNode&) = delete;
 
     /// Binds the gossip socket. Unless the settings name an address, the value of the variable
     /// POD_IP is advertised.

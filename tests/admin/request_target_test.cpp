@@ -1,4 +1,4 @@
-#include "admin/target.h"
+#include "admin/request_target.h"
 
 #include <doctest/doctest.h>
 

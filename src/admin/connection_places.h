@@ -19,7 +19,7 @@ enum class Stage {
 };
 
 template <class Connection>
-class Places {
+class ConnectionPlaces {
   public:
     void enter(Connection& connection) { waits_[&connection] = {Stage::head, ++turn_}; }
     void leave(Connection& connection) { waits_.erase(&connection); }
@@ -66,15 +66,15 @@ class Places {
     }
 
   private:
-    struct Wait {
+    struct PlaceWait {
         Stage stage = Stage::head;
         std::uint64_t since = 0;
-        [[nodiscard]] bool is_before(const Wait& other) const {
+        [[nodiscard]] bool is_before(const PlaceWait& other) const {
             return stage != other.stage ? stage < other.stage : since < other.since;
         }
     };
 
-    std::unordered_map<Connection*, Wait> waits_;
+    std::unordered_map<Connection*, PlaceWait> waits_;
     std::uint64_t turn_ = 0;
 };
 

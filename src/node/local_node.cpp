@@ -1,4 +1,4 @@
-#include "node/node.h"
+#include "node/local_node.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -30,15 +30,16 @@ std::string environment(const char* name) {
 
 }  // namespace
 
-Node::Node(boost::asio::io_context& control, const config::Settings& settings, std::uint64_t seed)
+LocalNode::LocalNode(boost::asio::io_context& control, const config::Settings& settings,
+                     std::uint64_t seed)
     : control_(control),
       random_(seed),
       maintenance_(control),
       limiter_(limiter_options(settings, random_.next())),
       sets_(settings.cluster.has_value()) {}
 
-Result<void> Node::open(const config::Settings& settings) {
-    cluster::Options options;
+Result<void> LocalNode::open(const config::Settings& settings) {
+    cluster::ClusterOptions options;
     options.settings = settings.cluster;
     options.pod_ip = environment("POD_IP");
     auto opened = cluster::Cluster::open(control_, limiter_, std::move(options), random_.next());
@@ -57,7 +58,7 @@ Result<void> Node::open(const config::Settings& settings) {
     return {};
 }
 
-SetsOutcome Node::apply_first(const std::vector<config::QuotaSet>& sets) {
+SetsOutcome LocalNode::apply_first(const std::vector<config::QuotaSet>& sets) {
     definitions::DefinitionStore& store = cluster_->engine().definitions();
     SetsOutcome outcome = sets_.apply(sets, store, net::now(), true);
     if (snapshot_) {
@@ -68,7 +69,7 @@ SetsOutcome Node::apply_first(const std::vector<config::QuotaSet>& sets) {
     return outcome;
 }
 
-void Node::apply_kept(std::optional<std::uint64_t> room) {
+void LocalNode::apply_kept(std::optional<std::uint64_t> room) {
     if (!documents_) {
         return;
     }
@@ -80,7 +81,7 @@ void Node::apply_kept(std::optional<std::uint64_t> room) {
     }
 }
 
-void Node::start(std::function<bool()> files_are_good) {
+void LocalNode::start(std::function<bool()> files_are_good) {
     started_ = true;
     cluster_->start();
     if (snapshot_) {
@@ -90,13 +91,13 @@ void Node::start(std::function<bool()> files_are_good) {
     maintain();
 }
 
-SetsOutcome Node::apply(const std::vector<config::QuotaSet>& sets, bool by_hand) {
+SetsOutcome LocalNode::apply(const std::vector<config::QuotaSet>& sets, bool by_hand) {
     return sets_.apply(sets, cluster_->engine().definitions(), net::now(), false, by_hand);
 }
 
-void Node::note_bad_files(bool bad) { cluster_->engine().definitions().files().note_bad(bad); }
+void LocalNode::note_bad_files(bool bad) { cluster_->engine().definitions().files().note_bad(bad); }
 
-void Node::leave() {
+void LocalNode::leave() {
     cluster_->leave();
     cluster_->stop();
     maintenance_.cancel();
@@ -106,18 +107,18 @@ void Node::leave() {
     }
 }
 
-std::optional<admin::SnapshotFigures> Node::snapshot() const {
+std::optional<admin::SnapshotFigures> LocalNode::snapshot() const {
     if (!snapshot_) {
         return std::nullopt;
     }
     return snapshot_->figures();
 }
 
-void Node::maintain() {
+void LocalNode::maintain() {
     work_then([this] { work(); }, [this] { schedule_maintenance(); });
 }
 
-void Node::work() {
+void LocalNode::work() {
     limiter_.maintain(net::now());
     const SetsOutcome late = sets_.poll(cluster_->engine().definitions(), net::now());
     const bool news = !late.errors.empty() || !late.older.empty() || !late.over.empty();
@@ -129,7 +130,7 @@ void Node::work() {
     }
 }
 
-void Node::schedule_maintenance() {
+void LocalNode::schedule_maintenance() {
     maintenance_.expires_after(kMaintenance);
     maintenance_.async_wait([this](const boost::system::error_code& failure) {
         if (!failure) {

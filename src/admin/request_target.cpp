@@ -1,4 +1,4 @@
-#include "admin/target.h"
+#include "admin/request_target.h"
 
 #include <utility>
 
@@ -64,12 +64,12 @@ std::optional<std::string> percent_decode(std::string_view text) {
     return decoded;
 }
 
-std::optional<Target> parse_target(std::string_view target) {
+std::optional<RequestTarget> parse_target(std::string_view target) {
     if (target.empty() || target.front() != '/') {
         return std::nullopt;
     }
     const auto mark = target.find('?');
-    Target parsed{.raw_path = std::string(target.substr(0, mark)), .query = {}};
+    RequestTarget parsed{.raw_path = std::string(target.substr(0, mark)), .query = {}};
     if (!percent_decode(parsed.raw_path)) {
         return std::nullopt;
     }

@@ -8,7 +8,7 @@
 
 namespace weir::admin {
 
-struct Target {
+struct RequestTarget {
     /// The path is still encoded, so that an encoded slash is no separator when the name is cut
     /// out.
     std::string raw_path;
@@ -19,6 +19,6 @@ struct Target {
 [[nodiscard]] std::optional<std::string> percent_decode(std::string_view text);
 /// Parses a target. Nothing unless it is in origin form ("/path?a=b"), its escapes are complete,
 /// and no parameter comes twice.
-[[nodiscard]] std::optional<Target> parse_target(std::string_view target);
+[[nodiscard]] std::optional<RequestTarget> parse_target(std::string_view target);
 
 }  // namespace weir::admin

@@ -1,4 +1,4 @@
-#include "node/node.h"
+#include "node/local_node.h"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@ namespace weir::node {
 TEST_CASE("upkeep goes on after a callback that threw") {
     boost::asio::io_context control{1};
     const config::Settings settings;
-    Node node(control, settings, 1);
+    LocalNode node(control, settings, 1);
     REQUIRE(node.open(settings).has_value());
     limiter::QuotaDefinition definition;
     definition.name = "b";
