@@ -30,6 +30,7 @@ enum class ProblemKind : std::uint8_t {
     set_not_in_force,
     files_differ,
     file_gone,
+    empty_folder,
     set_too_large,
     reload_failed,
     restart_needed,

@@ -87,6 +87,7 @@ void ProblemReporter::add_routes(node::ProblemFacts& facts) {
     if (!search_ && !facts.loading && store.content_hash() != definitions_hash_) {
         definitions_hash_ = store.content_hash();
         search_.emplace(routing.routes);
+        search_->find_exact([&](const std::string& name) { return store.has(name); });
         searched_to_.clear();
     }
     if (search_) {
@@ -97,16 +98,22 @@ void ProblemReporter::add_routes(node::ProblemFacts& facts) {
 }
 
 void ProblemReporter::search_quotas(const definitions::DefinitionStore& store) {
-    const std::size_t missing = std::max<std::size_t>(search_->missing(), 1);
-    const std::size_t count =
-        std::clamp<std::size_t>(kMostComparisonsPerLook / missing, 1, kMostNamesPerLook);
-    const std::vector<std::string> names = store.names_in_force(searched_to_, count);
-    search_->look_at({names.begin(), names.end()});
-    if (names.size() == count && search_->missing() > 0) {
+    const Instant end = net::now() + kSearchTime;
+    for (std::size_t missing = search_->missing(); missing > 0; missing = search_->missing()) {
+        const std::size_t count = std::max<std::size_t>(kComparisonsAtOnce / missing, 1);
+        const std::vector<std::string> names = store.names_in_force(searched_to_, count);
+        search_->look_at({names.begin(), names.end()});
+        if (names.size() < count) {
+            break;
+        }
         searched_to_ = names.back();
-        return;
+        if (net::now() >= end) {
+            return;
+        }
     }
-    const std::vector<std::string> candidates = store.names_in_force("", kMostNamesPerLook);
+    const std::size_t missing = std::max<std::size_t>(search_->missing(), 1);
+    const std::vector<std::string> candidates =
+        store.names_in_force("", kMostSuggestions / missing);
     without_quota_ = search_->findings({candidates.begin(), candidates.end()});
     search_.reset();
 }

@@ -29,11 +29,13 @@ namespace weir::app {
 class ProblemReporter {
   public:
     static constexpr std::chrono::seconds kLook{1};
-    /// How many names of quotas are compared with those of routes in one look, and with how many
-    /// names of routes at most, so that the control thread is held up for some milliseconds. The
-    /// next look goes on where this one ended.
-    static constexpr std::size_t kMostNamesPerLook = 10'000;
-    static constexpr std::size_t kMostComparisonsPerLook = 200'000;
+    /// For so long the control thread may be held up in one look by comparing names of quotas with
+    /// those of routes. The next look goes on where this one ended.
+    static constexpr Duration kSearchTime = std::chrono::milliseconds(5);
+    /// How many names are compared before the clock is read.
+    static constexpr std::size_t kComparisonsAtOnce = 1000;
+    /// How many pairs of a missing name and a candidate for it are looked at for suggestions.
+    static constexpr std::size_t kMostSuggestions = 100'000;
 
     /// What the proxy tells.
     struct ProxyFacts {
@@ -76,8 +78,9 @@ class ProblemReporter {
     /// What was found about the routes, for these definitions.
     bool routes_known_ = false;
     std::uint64_t definitions_hash_ = 0;
-    /// Under way: looks for the routes' quotas, so far among those up to this name.
+    /// Looks for the quotas of the routes; nothing when it has looked at all of them.
     std::optional<node::QuotaSearch> search_;
+    /// The last name of a quota that `search_` has looked at.
     std::string searched_to_;
     std::vector<node::RouteFinding> without_quota_;
     std::vector<node::RouteFinding> without_requests_;

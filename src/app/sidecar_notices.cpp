@@ -60,7 +60,7 @@ void Sidecar::tell_errors(std::string_view message, const std::vector<std::strin
 
 void Sidecar::sets_applied(const node::SetsOutcome& outcome) {
     for (const std::string& message : outcome.gone) {
-        log_.warning("quotas stay in force without a file here", {{"reason", message}});
+        log_.warning("a quota set has no file here any more", {{"reason", message}});
     }
     for (const std::string& message : outcome.waiting) {
         log_.info("a quota file waits for the fleet", {{"reason", message}});

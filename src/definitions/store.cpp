@@ -140,7 +140,7 @@ void DefinitionStore::end_local_document(std::string_view set, Instant now) {
     }
 }
 
-bool DefinitionStore::share_a_quota(std::string_view one, std::string_view other) const {
+std::size_t DefinitionStore::shared_quotas(std::string_view one, std::string_view other) const {
     const auto document_of = [this](std::string_view set) {
         const auto local = sets_.find({false, std::string(set)});
         const auto found = local != sets_.end() ? local : sets_.find({true, std::string(set)});
@@ -148,12 +148,11 @@ bool DefinitionStore::share_a_quota(std::string_view one, std::string_view other
     };
     const SharedDocument left = document_of(one);
     const SharedDocument right = document_of(other);
+    std::size_t shared = 0;
     for (std::size_t i = 0; left && right && i < left->size(); ++i) {
-        if (right->find(left->item(i).name)) {
-            return true;
-        }
+        shared += right->find(left->item(i).name) ? 1U : 0U;
     }
-    return false;
+    return shared;
 }
 
 std::vector<SetStatus> DefinitionStore::sets() const {

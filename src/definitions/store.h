@@ -97,8 +97,8 @@ class DefinitionStore {
     void forget_file(std::string_view set, Instant now);
     /// Ends the document of this set that holds for this member alone; nothing if there is none.
     void end_local_document(std::string_view set, Instant now);
-    /// Whether there is a name of which both of these sets have a quota.
-    [[nodiscard]] bool share_a_quota(std::string_view one, std::string_view other) const;
+    /// How many names there are of which both of these sets have a quota.
+    [[nodiscard]] std::size_t shared_quotas(std::string_view one, std::string_view other) const;
     [[nodiscard]] std::vector<SetStatus> sets() const;
     /// What the files of this sidecar have. They are noted here by whoever offers them.
     [[nodiscard]] SetFiles& files() { return files_; }
@@ -141,6 +141,8 @@ class DefinitionStore {
     /// of those that come after the name `after`.
     [[nodiscard]] std::vector<std::string> names_in_force(std::string_view after,
                                                           std::size_t count) const;
+    /// Whether a definition of this very name is in force.
+    [[nodiscard]] bool has(std::string_view name) const;
     /// How many definitions are in force.
     [[nodiscard]] std::size_t size() const { return tree_.valid(); }
     /// How many definitions have limits that only a later version of weir knows. These limits are
@@ -306,6 +308,7 @@ class DefinitionStore {
     std::map<std::string, std::string, std::less<>> refused_;  // by the limiter: name, reason
     std::vector<std::string> refused_lately_;
     ExpiredOverrides expired_;
+    std::optional<Instant> expired_to_;  // overrides that expired up to then have been taken
     DefinitionHistory history_;
     std::vector<DefinitionEntry> edited_;
     std::vector<DefinitionEntry> overtaken_;

@@ -219,6 +219,11 @@ std::vector<std::string> DefinitionStore::names_in_force(std::string_view after,
     return names;
 }
 
+bool DefinitionStore::has(std::string_view name) const {
+    const DefinitionTree::Node* const node = tree_.find(name);
+    return node != nullptr && node->valid;
+}
+
 std::optional<ListedDefinition> DefinitionStore::find(std::string_view name, Instant now) const {
     const DefinitionEntry* const entry = overrides_.find(name);
     const bool overridden = entry != nullptr && entry->in_force(now);
@@ -272,20 +277,29 @@ ListedDefinition DefinitionStore::listed(std::string_view name, Instant now) con
     return result;
 }
 
+/// An override that had expired when it came here from a peer or from the snapshot was told by
+/// others, or is no news.
 void DefinitionStore::note_expired(const std::string& name) {
     const DefinitionEntry* const entry = overrides_.find(name);
-    if (expired_.listed.size() >= kMaximumExpired) {
-        ++expired_.more;
-    } else if (entry != nullptr) {
+    if (entry == nullptr || !expired_to_ || entry->written + *entry->lifetime <= *expired_to_) {
+        return;
+    }
+    if (expired_.listed.size() < kMaximumExpired) {
         expired_.listed.push_back({name, entry->who, entry->why});
+    } else {
+        ++expired_.more;
     }
 }
 
 void DefinitionStore::tick(Instant now) {
     now_ = std::max(now_, now);
-    for (const std::string& name : overrides_.take_expired(now, kExpiryBudget)) {
+    const std::vector<std::string> expired = overrides_.take_expired(now, kExpiryBudget);
+    for (const std::string& name : expired) {
         note_expired(name);
         update(name, now);
+    }
+    if (expired.size() < kExpiryBudget) {
+        expired_to_ = now;
     }
     overrides_.forget_old(now, kForgetBudget);
     work(kDocumentBudget, now);

@@ -86,13 +86,12 @@ Result<void> Host::apply_first() {
     if (errors.empty() && first_ == First::done) {
         node_.note_bad_files(false);
     }
-    const std::vector<config::QuotaSet> sets = std::exchange(first_sets_, {});
-    SetsOutcome outcome = node_.apply_first(sets);
+    SetsOutcome outcome = node_.apply_first(std::exchange(first_sets_, {}));
     std::move(outcome.errors.begin(), outcome.errors.end(), std::back_inserter(errors));
-    if (errors.empty() && !empty_folders_.empty()) {
-        use_kept_for_empty_folders(sets);
-    }
     if (errors.empty()) {
+        if (first_ == First::done) {
+            apply_kept(true);
+        }
         record_.start(net::unix_time());
         return {};
     }
@@ -167,9 +166,16 @@ void Host::see_first_quotas() {
         return;
     }
     first_ = First::done;
-    if (!node_.set_problems().empty()) {
-        node_.apply_kept(room_left_ ? room_left_() : std::nullopt);
+    apply_kept(node_.set_problems().empty());
+}
+
+/// Sets that were in force last, and that are in no file now, stay in force, as they do when their
+/// file goes while the sidecar runs. Settings that name no quota files want none.
+void Host::apply_kept(bool files_are_good) {
+    if (settings_.quotas.empty()) {
+        return;
     }
+    node_.apply_kept(room_left_ ? room_left_() : std::nullopt, files_are_good);
 }
 
 void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
@@ -177,7 +183,9 @@ void Host::take_over(Reload what, const Loaded& loaded, bool by_hand) {
         reading_settings_ = false;
         quotas_hold_settings_up_ = loaded.settings_good && !loaded.good();
     }
-    empty_folders_ = loaded.empty_folders;
+    if (what == Reload::quotas || loaded.settings_good) {
+        empty_folders_ = loaded.empty_folders;
+    }
     if (loaded.quotas_unchanged) {
         return;
     }
@@ -290,19 +298,12 @@ void Host::take_over_settings(const Loaded& loaded) {
     settings_hash_ = loaded.settings_hash;
 }
 
-/// A folder that held a file before the restart holds none now. What was in force stays so, as it
-/// does when a file goes while the sidecar runs.
-void Host::use_kept_for_empty_folders(const std::vector<config::QuotaSet>& sets) {
-    node_.apply_kept(room_left_ ? room_left_() : std::nullopt);
-    listener_.sets_applied(node_.apply(sets, false));
-}
-
 /// The quotas of the files are not in force at the start.
 void Host::fail_first(Reload what, std::vector<std::string> errors) {
     first_ = First::done;
     quotas_hash_ = 0;
     node_.note_bad_files(true);
-    node_.apply_kept(room_left_ ? room_left_() : std::nullopt);
+    apply_kept(false);
     listener_.first_quotas_failed(errors);
     record_.fail(what, std::move(errors));
 }

@@ -132,13 +132,14 @@ class Host {
     }
     /// Why quota files were not even read, because there is no memory for that; empty if they were.
     [[nodiscard]] const std::string& files_too_large() const { return files_too_large_; }
-    /// By set, why the file here is not in force.
+    /// By set, how it stays in force although its file is gone.
     [[nodiscard]] const std::map<std::string, std::string>& sets_without_file() const {
         return node_.sets_without_file();
     }
     /// The folders that the settings name for quotas and that held no document when they were last
     /// read.
     [[nodiscard]] const std::vector<std::string>& empty_folders() const { return empty_folders_; }
+    /// By set, why the file here is not in force.
     [[nodiscard]] const std::map<std::string, std::string>& set_problems() const {
         return node_.set_problems();
     }
@@ -164,7 +165,7 @@ class Host {
     /// Reads the keys again. The same problem is reported once, unless a person asked for the
     /// reload.
     Result<void> reload_keys(bool by_hand);
-    void use_kept_for_empty_folders(const std::vector<config::QuotaSet>& sets);
+    void apply_kept(bool files_are_good);
     void tell_new_warnings(const std::vector<std::string>& told);
 
     ConfigSource source_;

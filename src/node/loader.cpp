@@ -80,7 +80,9 @@ std::vector<std::string> find_quota_files(const config::Settings& settings,
     stamps.note(settings.quotas);
     loaded.quota_files = expand_quota_paths(settings.quotas, loaded.diagnostics);
     loaded.unreadable = loaded.diagnostics.error_count() != errors_before;
-    loaded.empty_folders = empty_folders(settings.quotas, loaded.quota_files);
+    if (!loaded.unreadable) {
+        loaded.empty_folders = empty_folders(settings.quotas, loaded.quota_files);
+    }
     return have_room(loaded.quota_files, room, loaded) ? loaded.quota_files
                                                        : std::vector<std::string>();
 }

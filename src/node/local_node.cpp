@@ -69,13 +69,13 @@ SetsOutcome LocalNode::apply_first(const std::vector<config::QuotaSet>& sets) {
     return outcome;
 }
 
-void LocalNode::apply_kept(std::optional<std::uint64_t> room) {
+void LocalNode::apply_kept(std::optional<std::uint64_t> room, bool files_are_good) {
     if (!documents_) {
         return;
     }
     definitions::DefinitionStore& store = cluster_->engine().definitions();
-    documents_->tell_used(
-        sets_.apply_kept(documents_->load(room), documents_->file(), store, net::now(), !started_));
+    documents_->tell_used(sets_.apply_kept(documents_->load(room), documents_->file(), store,
+                                           net::now(), !started_, files_are_good));
     if (!started_) {
         static_cast<void>(limiter_.change(store.take_changes(), net::now()));
     }
@@ -121,7 +121,8 @@ void LocalNode::maintain() {
 void LocalNode::work() {
     limiter_.maintain(net::now());
     const SetsOutcome late = sets_.poll(cluster_->engine().definitions(), net::now());
-    const bool news = !late.errors.empty() || !late.older.empty() || !late.over.empty();
+    const bool news =
+        !late.errors.empty() || !late.older.empty() || !late.over.empty() || !late.gone.empty();
     if (told_ && (news || late.again)) {
         told_(late);
     }

@@ -45,7 +45,8 @@ class LocalNode {
     /// Gives the documents that were in force last, and were kept on disk, to the store: of sets of
     /// which none is in force. Before start() they are in force when it returns. It blocks on the
     /// disk. `room`: how many bytes may be taken, if there is a bound.
-    void apply_kept(std::optional<std::uint64_t> room);
+    /// `files_are_good`: this member's files have no errors, so these sets are in none of them.
+    void apply_kept(std::optional<std::uint64_t> room, bool files_are_good);
     /// Begins to gossip and to maintain the limiter. `files_are_good` says whether this member's
     /// quota files are good and all in force: then the documents are kept on disk.
     void start(std::function<bool()> files_are_good);

@@ -14,19 +14,57 @@ namespace weir::node {
 namespace {
 
 /// The IANA registry of HTTP methods, and those of caches and of UPnP that are in wide use.
-constexpr std::array<std::string_view, 43> kKnownMethods = {
-    "GET",        "HEAD",       "POST",       "PUT",        "DELETE",        "CONNECT",
-    "OPTIONS",    "TRACE",      "PATCH",      "ACL",        "BIND",          "BASELINE-CONTROL",
-    "CHECKIN",    "CHECKOUT",   "COPY",       "LABEL",      "LINK",          "LOCK",
-    "MERGE",      "MKACTIVITY", "MKCALENDAR", "MKCOL",      "MKREDIRECTREF", "MKWORKSPACE",
-    "MOVE",       "ORDERPATCH", "PRI",        "PROPFIND",   "PROPPATCH",     "REBIND",
-    "REPORT",     "SEARCH",     "UNBIND",     "UNCHECKOUT", "UNLINK",        "UNLOCK",
-    "UPDATE",     "QUERY",      "PURGE",      "M-SEARCH",   "NOTIFY",        "SUBSCRIBE",
-    "UNSUBSCRIBE"};
+constexpr std::array<std::string_view, 45> kKnownMethods = {"GET",
+                                                            "HEAD",
+                                                            "POST",
+                                                            "PUT",
+                                                            "DELETE",
+                                                            "CONNECT",
+                                                            "OPTIONS",
+                                                            "TRACE",
+                                                            "PATCH",
+                                                            "ACL",
+                                                            "BIND",
+                                                            "BASELINE-CONTROL",
+                                                            "CHECKIN",
+                                                            "CHECKOUT",
+                                                            "COPY",
+                                                            "LABEL",
+                                                            "LINK",
+                                                            "LOCK",
+                                                            "MERGE",
+                                                            "MKACTIVITY",
+                                                            "MKCALENDAR",
+                                                            "MKCOL",
+                                                            "MKREDIRECTREF",
+                                                            "MKWORKSPACE",
+                                                            "MOVE",
+                                                            "ORDERPATCH",
+                                                            "PRI",
+                                                            "PROPFIND",
+                                                            "PROPPATCH",
+                                                            "REBIND",
+                                                            "REPORT",
+                                                            "SEARCH",
+                                                            "UNBIND",
+                                                            "UNCHECKOUT",
+                                                            "UNLINK",
+                                                            "UNLOCK",
+                                                            "UPDATE",
+                                                            "QUERY",
+                                                            "PURGE",
+                                                            "M-SEARCH",
+                                                            "NOTIFY",
+                                                            "SUBSCRIBE",
+                                                            "UNSUBSCRIBE",
+                                                            "VERSION-CONTROL",
+                                                            "UPDATEREDIRECTREF"};
 
-/// What stands in regular expressions and hardly in a path. The last one is looked for at the end.
-constexpr std::array<std::string_view, 9> kOfRegularExpressions = {
-    "(.", ".*)", ".+", "(?", "[^", "[a-z", "[A-Z", "[0-9", "/.*"};
+/// What stands in regular expressions and hardly in a path.
+constexpr std::array<std::string_view, 11> kOfRegularExpressions = {
+    "(.", ".*)", ".+", "(?", "[^", "[a-z", "[A-Z", "[0-9", "\\d", "\\w", "|"};
+/// The same at the end of a path.
+constexpr std::array<std::string_view, 2> kEndsOfRegularExpressions = {"/.*", "$"};
 
 /// The method that was probably meant; empty if `method` is known or nothing near is.
 std::string_view known_method_meant_by(std::string_view method) {
@@ -36,14 +74,10 @@ std::string_view known_method_meant_by(std::string_view method) {
 }
 
 bool is_regular_expression(std::string_view path) {
-    if (path.ends_with('$')) {
-        return true;
-    }
-    return std::any_of(
-        kOfRegularExpressions.begin(), kOfRegularExpressions.end(), [path](std::string_view mark) {
-            return mark == kOfRegularExpressions.back() ? path.ends_with(mark)
-                                                        : path.find(mark) != std::string_view::npos;
-        });
+    return std::any_of(kOfRegularExpressions.begin(), kOfRegularExpressions.end(),
+                       [path](std::string_view mark) { return path.find(mark) != path.npos; }) ||
+           std::any_of(kEndsOfRegularExpressions.begin(), kEndsOfRegularExpressions.end(),
+                       [path](std::string_view end) { return path.ends_with(end); });
 }
 
 /// The name of the parameter that a segment is in another program's notation: ":tenant", "<tenant>"

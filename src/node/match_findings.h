@@ -1,8 +1,8 @@
 #pragma once
 // Finds conditions of routes that are valid, but that were probably meant otherwise: methods that
 // HTTP does not know and that are nearly spelt like one that it knows, and paths in the notation
-// of other programs (regular expressions, ":tenant", "<tenant>", "[tenant]"). Such a route matches
-// nothing that a client sends, and so limits nothing. `weir validate` and a start warn of them.
+// of other programs (regular expressions, ":tenant", "<tenant>", "[tenant]"). Such a route hardly
+// matches what a client sends, and so limits nothing. `weir validate` and a start warn of them.
 //
 // Pure functions, thread-safe.
 

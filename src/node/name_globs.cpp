@@ -22,6 +22,39 @@ bool is_many(char c) { return c == kMany || c == kManyAtAll; }
 /// Whether a wildcard for many characters stands for this one, too.
 bool takes(char many, char c) { return many == kManyAtAll || c != '/'; }
 
+/// The rule itself, by a table of all ends of both texts.
+bool texts_meet(std::string_view left, std::string_view right) {
+    std::vector<bool> next(right.size() + 1);
+    std::vector<bool> row(right.size() + 1);
+    for (std::size_t i = left.size() + 1; i-- > 0;) {
+        for (std::size_t j = right.size() + 1; j-- > 0;) {
+            const bool more_left = i < left.size();
+            const bool more_right = j < right.size();
+            bool meet = !more_left && !more_right;
+            if (more_left && is_many(left[i])) {
+                meet = next[j] || (more_right && takes(left[i], right[j]) && row[j + 1]);
+            } else if (more_right && is_many(right[j])) {
+                meet = row[j + 1] || (more_left && takes(right[j], left[i]) && next[j]);
+            } else if (more_left && more_right) {
+                meet = same_character(left[i], right[j]) && next[j + 1];
+            }
+            row[j] = meet;
+        }
+        std::swap(row, next);
+    }
+    return next[0];
+}
+
+bool segments_meet(std::string_view left, std::string_view right) {
+    const bool plain =
+        left.find(kAny) == std::string_view::npos && right.find(kAny) == std::string_view::npos;
+    return plain ? left == right : texts_meet(left, right);
+}
+
+bool has_catch_all(std::string_view segment) {
+    return segment.find(kAnyAtAll) != std::string_view::npos;
+}
+
 }  // namespace
 
 std::string to_glob(std::string_view text) {
@@ -42,31 +75,25 @@ std::string to_glob(std::string_view text) {
 }
 
 bool can_meet(std::string_view left, std::string_view right) {
-    constexpr std::string_view kWildcards = "\1\3";
-    const std::size_t plain =
-        std::min(left.find_first_of(kWildcards), right.find_first_of(kWildcards));
-    if (left.substr(0, plain) != right.substr(0, plain)) {
-        return false;
-    }
-    std::vector<bool> next(right.size() + 1);
-    std::vector<bool> row(right.size() + 1);
-    for (std::size_t i = left.size() + 1; i-- > 0;) {
-        for (std::size_t j = right.size() + 1; j-- > 0;) {
-            const bool more_left = i < left.size();
-            const bool more_right = j < right.size();
-            bool meet = !more_left && !more_right;
-            if (more_left && is_many(left[i])) {
-                meet = next[j] || (more_right && takes(left[i], right[j]) && row[j + 1]);
-            } else if (more_right && is_many(right[j])) {
-                meet = row[j + 1] || (more_left && takes(right[j], left[i]) && next[j]);
-            } else if (more_left && more_right) {
-                meet = same_character(left[i], right[j]) && next[j + 1];
-            }
-            row[j] = meet;
+    for (;;) {
+        const std::size_t left_end = std::min(left.find('/'), left.size());
+        const std::size_t right_end = std::min(right.find('/'), right.size());
+        const std::string_view left_segment = left.substr(0, left_end);
+        const std::string_view right_segment = right.substr(0, right_end);
+        if (has_catch_all(left_segment) || has_catch_all(right_segment)) {
+            return texts_meet(left, right);
         }
-        std::swap(row, next);
+        if (!segments_meet(left_segment, right_segment)) {
+            return false;
+        }
+        const bool left_ends = left_end == left.size();
+        const bool right_ends = right_end == right.size();
+        if (left_ends || right_ends) {
+            return left_ends && right_ends;
+        }
+        left.remove_prefix(left_end + 1);
+        right.remove_prefix(right_end + 1);
     }
-    return next[0];
 }
 
 }  // namespace weir::node

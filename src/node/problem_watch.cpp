@@ -224,7 +224,7 @@ void ProblemWatch::add_files(const ProblemFacts& facts) {
         add(ProblemKind::file_gone, set, how);
     }
     for (const std::string& folder : facts.empty_folders) {
-        add(ProblemKind::file_gone, folder,
+        add(ProblemKind::empty_folder, folder,
             "the folder " + folder + ", which the settings name for quotas, holds no document");
     }
     for (const auto& [set, why] : facts.too_large) {

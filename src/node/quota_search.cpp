@@ -44,6 +44,14 @@ QuotaSearch::QuotaSearch(const std::vector<routing::RouteSettings>& routes) {
     }
 }
 
+void QuotaSearch::find_exact(const std::function<bool(const std::string& name)>& exists) {
+    for (std::vector<ListOfRoute>& lists : routes_) {
+        for (ListOfRoute& list : lists) {
+            list.found = list.found || std::any_of(list.names.begin(), list.names.end(), exists);
+        }
+    }
+}
+
 void QuotaSearch::look_at(const std::vector<std::string_view>& quotas) {
     const QuotaGlobs globs(quotas);
     for (std::vector<ListOfRoute>& lists : routes_) {

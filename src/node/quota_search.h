@@ -6,6 +6,7 @@
 // Plain values without locks: one thread uses a search at a time.
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -32,6 +33,8 @@ class QuotaSearch {
     /// Keeps copies of the names that the routes charge.
     explicit QuotaSearch(const std::vector<routing::RouteSettings>& routes);
 
+    /// Finds the names for which `exists` says that a quota has exactly that name.
+    void find_exact(const std::function<bool(const std::string& name)>& exists);
     /// Looks for the routes' names among these names of quotas.
     void look_at(const std::vector<std::string_view>& quotas);
     /// How many names the lists have of which no name has been found yet. look_at() takes time by

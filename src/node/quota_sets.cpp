@@ -155,45 +155,51 @@ void QuotaSets::forget(const std::string& name, const std::string& file,
     if (!stays) {
         return;
     }
-    std::string message = file + ": the set " + name + " is in no file here any more; ";
-    if (!stays->generation || definitions::is_automatic(*stays->generation)) {
-        message += stays->generation ? "it stays in force in the fleet" : "it stays in force here";
-        message += " (a file of the set without quotas takes them away)";
-    } else {
-        message += "generation " + std::to_string(*stays->generation) +
-                   " stays in force in the fleet until a newer one comes (one without quotas takes "
-                   "them away)";
-    }
+    const std::string message =
+        file + ": the set " + name + " is in no file here any more; " + how_it_stays(*stays);
     outcome.gone.push_back(message);
-    without_file_[name] = std::move(message);
+    without_file_[name] = message;
 }
 
-/// Ends without a word what a person has renamed, or has moved to another set: without a fleet, a
-/// set whose file is gone and a quota of which a file has in another set.
-void QuotaSets::note_without_file(definitions::DefinitionStore& store, Instant now) {
+std::string QuotaSets::how_it_stays(const definitions::SetStatus& set) const {
+    const std::string where = of_fleet_ ? "in the fleet" : "here";
+    if (!set.generation || definitions::is_automatic(*set.generation)) {
+        return "it stays in force " + where + " (a file of the set without quotas takes them away)";
+    }
+    return "generation " + std::to_string(*set.generation) + " stays in force " + where +
+           " until a newer one comes (one without quotas takes them away)";
+}
+
+/// Ends what a person has renamed: without a fleet, a set whose file is gone and all of whose
+/// quotas another set of a file has. It is looked for when files were read, and takes time by the
+/// number of quotas of the set and by the number of sets.
+void QuotaSets::end_renamed(definitions::DefinitionStore& store, Instant now,
+                            SetsOutcome& outcome) {
     if (without_file_.empty() || store.loading()) {
         return;
     }
     const bool may_be_renamed = std::exchange(files_are_new_, false) && !of_fleet_;
     std::erase_if(without_file_, [&](const auto& one) {
         const std::optional<definitions::SetStatus> stays = find_in_force(one.first, store);
-        if (!stays) {
-            return true;
+        if (!stays || !may_be_renamed || stays->generation) {
+            return !stays;
         }
-        const bool renamed = may_be_renamed && !stays->generation &&
-                             std::any_of(files_.begin(), files_.end(), [&](const auto& file) {
-                                 return store.share_a_quota(one.first, file.first);
-                             });
-        if (renamed) {
-            store.end_local_document(one.first, now);
+        const auto renamed = std::find_if(files_.begin(), files_.end(), [&](const auto& file) {
+            return store.shared_quotas(one.first, file.first) == stays->quotas;
+        });
+        if (renamed == files_.end()) {
+            return false;
         }
-        return renamed;
+        store.end_local_document(one.first, now);
+        outcome.gone.push_back("the set " + one.first + " ends, because all of its quotas are in " +
+                               renamed->second + " now, in the set " + renamed->first);
+        return true;
     });
 }
 
 KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documents,
                                   const std::string& file, definitions::DefinitionStore& store,
-                                  Instant now, bool at_once) {
+                                  Instant now, bool at_once, bool files_are_good) {
     KeptOutcome outcome;
     const std::vector<definitions::SetStatus> sets = store.sets();
     for (definitions::KeptDocument& one : documents) {
@@ -206,9 +212,10 @@ KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documen
             one.set + (one.generation ? "#" + std::to_string(*one.generation) : "");
         if (!one.generation && of_fleet_) {
             one.generation = definitions::kUndecided;
-        } else if (!one.generation) {
+        } else if (!one.generation && !files_are_good) {
             files_.emplace(one.set, file);
         }
+        const std::string set = one.set;
         auto report = store.offer_document(
             {one.set, one.generation, std::move(one.bytes), one.content_hash}, now);
         while (at_once && store.loading()) {
@@ -226,6 +233,11 @@ KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documen
                           report.outcome == DocumentOutcome::loading;
         (used ? outcome.used : outcome.not_used)
             .push_back(used ? shown : shown + ": " + report.message);
+        const std::optional<definitions::SetStatus> stays = find_in_force(set, store);
+        if (files_are_good && !of_fleet_ && stays) {
+            without_file_[set] = "the set " + set + " is in no file here; " + how_it_stays(*stays) +
+                                 ", as it was kept in " + file;
+        }
     }
     return outcome;
 }
@@ -285,7 +297,7 @@ void QuotaSets::note_mixed(const definitions::SetStatus& set,
 SetsOutcome QuotaSets::poll(definitions::DefinitionStore& store, Instant now) {
     SetsOutcome outcome;
     note_old_files(store, now, outcome);
-    note_without_file(store, now);
+    end_renamed(store, now, outcome);
     for (const auto& [set, report] : store.take_reports()) {
         // Of documents from peers only errors are reported.
         const bool own = files_.contains(set);

@@ -31,7 +31,7 @@ struct SetsOutcome {
     std::vector<std::string> older;
     /// Messages about sets of which the fleet has another content in force, until most files agree.
     std::vector<std::string> waiting = {};
-    /// Messages about sets whose files are gone here, but that stay in force.
+    /// Messages about sets whose files are gone here: whether they stay in force or end.
     std::vector<std::string> gone = {};
     /// Names of sets that are not in conflict any more.
     std::vector<std::string> over = {};
@@ -60,12 +60,13 @@ class QuotaSets {
                                     bool by_hand = false);
     /// Gives documents that were kept on disk to the store, of sets of which none is in force.
     /// `at_once` as above. Those without a generation are automatic sets of the fleet, about which
-    /// nobody has decided; without a fleet they are this member's own until its files are given
-    /// again.
+    /// nobody has decided; without a fleet they are this member's own. With `files_are_good` all
+    /// files have been read, so that these sets have none; else they are theirs until the files are
+    /// given again.
     [[nodiscard]] KeptOutcome apply_kept(std::vector<definitions::KeptDocument> documents,
                                          const std::string& file,
                                          definitions::DefinitionStore& store, Instant now,
-                                         bool at_once);
+                                         bool at_once, bool files_are_good);
     /// For so long a newer generation of a peer may be in force before the older file here counts
     /// as a problem: in a rollout the files of some sidecars come later.
     static constexpr Duration kFileMayCome = std::chrono::minutes(3);
@@ -91,7 +92,8 @@ class QuotaSets {
                                                    bool at_once, bool by_hand) const;
     void forget(const std::string& name, const std::string& file,
                 definitions::DefinitionStore& store, Instant now, SetsOutcome& outcome);
-    void note_without_file(definitions::DefinitionStore& store, Instant now);
+    void end_renamed(definitions::DefinitionStore& store, Instant now, SetsOutcome& outcome);
+    [[nodiscard]] std::string how_it_stays(const definitions::SetStatus& set) const;
     void note_mixed(const definitions::SetStatus& set, const definitions::DefinitionStore& store,
                     Instant now);
     void note_old_files(const definitions::DefinitionStore& store, Instant now,

@@ -12,6 +12,8 @@
 namespace weir::routing {
 namespace {
 
+constexpr std::size_t kMostRoutesLookedAt = 1000;
+
 /// Finds the route of one request.
 class Matcher {
   public:
@@ -121,7 +123,7 @@ class Matcher {
                 "read in different ways");
         }
         if (!route.allow_ambiguous_path) {
-            const auto why = route.s3 ? explanation(s3_.ambiguity) : ambiguity_of(index);
+            const auto why = route.s3 ? ambiguity_of_s3(index) : ambiguity_of(index);
             if (!why.empty()) {
                 return ambiguous(RouteOutcome::ambiguous_path, why);
             }
@@ -187,10 +189,25 @@ class Matcher {
         return same ? std::string_view() : explanation(path.doubt());
     }
 
+    /// The same for the preset s3, which looks at the bucket only. An earlier route for some keys
+    /// must not be avoided by another spelling of a key.
+    std::string_view ambiguity_of_s3(std::size_t index) {
+        const auto& path = scratch_.path;
+        if (s3_.ambiguity != Ambiguity::none || !compiled_.any_path ||
+            path.doubt() == Doubt::none) {
+            return explanation(s3_.ambiguity);
+        }
+        const auto kept = scratch_.captures;
+        const bool decides = path.doubt() == Doubt::several ? !is_decided_before_doubts(index)
+                                                            : other_reading() < index;
+        scratch_.captures = kept;
+        return decides ? explanation(path.doubt()) : std::string_view();
+    }
+
     /// Whether all readings of a path with several doubts lead to the route that was found, or to
     /// none if none was found. They have the segments before the first doubt in common, and behind
-    /// these anything may follow. Looks at every route before the one that was found, which only
-    /// such a path costs.
+    /// these anything may follow. Looks at every route before the one that was found; a client may
+    /// send many such paths, so with more than kMostRoutesLookedAt of them the answer is no.
     [[nodiscard]] bool is_decided_before_doubts(std::size_t found) const {
         const std::size_t common = scratch_.path.before_doubts();
         const auto& routes = compiled_.routes;
@@ -199,6 +216,9 @@ class Matcher {
             if (pattern && (!pattern->open_end || pattern->segments.size() > common)) {
                 return false;
             }
+        }
+        if (std::min(found, routes.size()) > kMostRoutesLookedAt) {
+            return false;
         }
         const auto end =
             routes.begin() + static_cast<std::ptrdiff_t>(std::min(found, routes.size()));

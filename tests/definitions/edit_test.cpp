@@ -75,6 +75,15 @@ TEST_CASE("overrides that expire are told once, a bounded number of them with th
     CHECK(expired.listed[0].why == "test");
     CHECK(expired.more == 3);
     CHECK(store.take_expired().listed.empty());
+
+    // One that comes here when it is over is no news.
+    DefinitionStore late(2);
+    late.tick(kStart + 61s);
+    const DefinitionEntry* const entry = store.overrides().find("q0");
+    REQUIRE(entry != nullptr);
+    CHECK(late.merge(*entry, kStart + 62s) == MergeOutcome::applied);
+    late.tick(kStart + 63s);
+    CHECK(late.take_expired().listed.empty());
 }
 
 TEST_CASE("an edit keeps the expiry of what it edits, unless another one is named") {

@@ -86,16 +86,16 @@ TEST_CASE(
     CHECK(amount_of(store, "s3/{bucket}") == 100);
 }
 
-TEST_CASE("sets share a quota when both define its name") {
+TEST_CASE("the quotas that two sets share are counted by their names") {
     DefinitionStore store(1);
     store.apply_document(
         {"a", std::nullopt, {quota("x", std::nullopt, 1), quota("y", std::nullopt, 1)}}, kStart);
     store.apply_document({"b", 3, {quota("y", std::nullopt, 2)}}, kStart);
     store.apply_document({"c", std::nullopt, {quota("z", std::nullopt, 2)}}, kStart);
-    CHECK(store.share_a_quota("a", "b"));
-    CHECK(store.share_a_quota("b", "a"));
-    CHECK_FALSE(store.share_a_quota("a", "c"));
-    CHECK_FALSE(store.share_a_quota("a", "nowhere"));
+    CHECK(store.shared_quotas("a", "b") == 1);
+    CHECK(store.shared_quotas("b", "a") == 1);
+    CHECK(store.shared_quotas("a", "c") == 0);
+    CHECK(store.shared_quotas("a", "nowhere") == 0);
 }
 
 TEST_CASE("a bad document is refused whole, with every error") {

@@ -124,7 +124,7 @@ def test_with_a_snapshot_it_has_the_quotas_that_were_in_force_last(world, how, g
     wait_equal(lambda: problems(sidecar), {}, "nothing is wrong any more")
 
 
-def test_good_files_without_a_set_are_not_filled_up_from_the_snapshot(world):
+def test_settings_that_name_no_quotas_are_not_filled_up_from_the_snapshot(world):
     sidecar = world.fleet(1, [quota("all", "0r/s")], routes=ROUTES, start=False)[0]
     sidecar.settings["snapshot"] = {"file": str(sidecar.folder / "overrides")}
     sidecar.start()

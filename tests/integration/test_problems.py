@@ -5,11 +5,12 @@ import secrets
 import socket
 
 import pytest
+import yaml
 
 from harness import http
 from harness.ports import free_port
 from harness.processes import wait_until
-from harness.sidecar import quota
+from harness.sidecar import quota, quota_set
 
 
 def listed(sidecar):
@@ -68,7 +69,7 @@ def test_a_route_whose_quota_exists_nowhere_is_shown_in_all_places_until_it_is_t
     assert http.get(sidecar.status, "/readyz").status == 200
     labels = [have["kind"] for name, have, _ in sidecar.metrics() if name == "weir_problems"]
     assert labels == sorted(set(labels), key=labels.index)
-    assert set(labels) == set(sidecar.api("/v1/problems")["counts"]) and len(labels) == 17
+    assert set(labels) == set(sidecar.api("/v1/problems")["counts"]) and len(labels) == 18
     sidecar.write_quotas([quota("all", "100r/s"), quota("al", "1r/s")], generation=2)
     wait_kind(sidecar, "unknown_quota", 0)
     wait_until(lambda: told(sidecar, "problem is over: routes[0]", "unknown_quota"), 10, "the log says so")
@@ -173,10 +174,8 @@ def test_a_quota_file_that_is_gone_takes_no_limit_away(world, peers, generation)
     for one in (sidecar, *others):
         one.start()
     sidecar.quota_file.unlink()
-    wait_kind(sidecar, "file_gone", 2)
-    gone = {subject: one["problem"] for (kind, subject), one in listed(sidecar).items() if kind == "file_gone"}
-    assert "the set test is in no file here any more" in gone["test"]
-    assert "holds no document" in gone[str(folder)]
+    assert "the set test is in no file here any more" in wait_kind(sidecar, "file_gone")["problem"]
+    assert wait_kind(sidecar, "empty_folder")["subject"] == str(folder)
     assert [one["name"] for one in sidecar.api("/v1/quotas")["quotas"]] == ["all"]
     statuses = [http.get(sidecar.address, "/").status for _ in range(20)]
     assert 1 <= statuses.count(200) <= 6 and statuses.count(429) >= 14
@@ -186,18 +185,22 @@ def test_a_quota_file_that_is_gone_takes_no_limit_away(world, peers, generation)
     wait_until(lambda: kinds(sidecar) == ["no_quotas"], 60, "a file without quotas ends the set")
 
 
-def test_a_quota_file_that_is_gone_at_a_restart_takes_no_limit_away(world):
+@pytest.mark.parametrize("others", [0, 1], ids=["the-only-file", "beside-another"])
+def test_a_quota_file_that_is_gone_at_a_restart_takes_no_limit_away(world, others):
     sidecar = world.fleet(1, [FEW], routes=[{"quota": "all"}], start=False)[0]
     sidecar.cluster = None
-    in_a_folder(sidecar, "auto")
+    folder = in_a_folder(sidecar, "auto")
+    for number in range(others):
+        (folder / f"other{number}.yaml").write_text(yaml.safe_dump(quota_set([quota("more", "1r/s")], "auto", "more")))
     sidecar.settings["snapshot"] = {"file": str(sidecar.folder / "kept")}
     sidecar.start()
     wait_until(lambda: (sidecar.folder / "kept.quotas").exists(), 20, "the documents are kept")
     sidecar.stop()
     sidecar.quota_file.unlink()
     sidecar.start()
-    wait_kind(sidecar, "file_gone", 2)
-    assert [one["name"] for one in sidecar.api("/v1/quotas")["quotas"]] == ["all"]
+    assert "the set test is in no file here; it stays in force here" in wait_kind(sidecar, "file_gone")["problem"]
+    assert kinds(sidecar).count("empty_folder") == (0 if others else 1)
+    assert [one["name"] for one in sidecar.api("/v1/quotas")["quotas"]] == ["all"] + ["more"] * others
 
 
 def test_settings_on_disk_that_are_not_in_force(world):

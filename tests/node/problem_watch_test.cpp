@@ -56,6 +56,7 @@ void change_every_fact(ProblemFacts& facts) {
     facts.set_problems = {{"a", "q.yaml: older"}};
     facts.files_differ = {{"c", "the files of c differ"}};
     facts.without_file = {{"d", "d.yaml: the set d is in no file"}};
+    facts.empty_folders = {"/etc/quotas"};
     facts.too_large = {{"b", "no room"}};
     facts.reload_errors = {"q.yaml:1:1: wrong"};
     facts.after_restart = {"listen"};

@@ -32,6 +32,12 @@ TEST_CASE("names that come in parts are found as those that come at once") {
     CHECK(search.findings(candidates).empty());
 }
 
+TEST_CASE("exact names are found without a look at all others") {
+    QuotaSearch search({with_lists({{"a", "b"}}), with_lists({{"c"}})});
+    search.find_exact([](const std::string& name) { return name == "b"; });
+    CHECK(search.missing() == 1);
+}
+
 TEST_CASE("a list is found with the first of its names") {
     QuotaSearch search({with_lists({{"a/{x}", "b", "c"}})});
     CHECK(search.missing() == 3);

@@ -46,7 +46,8 @@ TEST_CASE("only the documents that were kept and are used count as used") {
     definitions::DefinitionStore store(2);
     QuotaSets sets(false);
     CHECK(sets.apply({first}, store, kNow, true).errors.empty());
-    const KeptOutcome kept = sets.apply_kept(std::move(documents), "kept", store, kNow, true);
+    const KeptOutcome kept =
+        sets.apply_kept(std::move(documents), "kept", store, kNow, true, false);
     CHECK(kept.used == std::vector<std::string>{"second#4"});
     REQUIRE(kept.not_used.size() == 1);
     CHECK(kept.not_used[0].starts_with("third#5: "));
@@ -175,12 +176,24 @@ TEST_CASE("without a fleet a set stays without its file until a file ends or ren
         CHECK(sets.apply({}, store, kNow, true).gone.empty());
         CHECK(sets.without_file().empty());
     }
-    SUBCASE("another set with one of its quotas ends it") {
+    SUBCASE("another set with all of its quotas ends it") {
         CHECK(sets.apply({set_of("other", std::nullopt, "a")}, store, kNow, true).gone.empty());
-        static_cast<void>(sets.poll(store, kNow));
+        CHECK(sets.poll(store, kNow).gone ==
+              std::vector<std::string>{"the set local ends, because all of its quotas are in "
+                                       "other.yaml now, in the set other"});
         CHECK(sets.without_file().empty());
         REQUIRE(store.sets().size() == 1);
         CHECK(store.sets()[0].set == "other");
+    }
+    SUBCASE("another set with half of its quotas stands beside it") {
+        auto two = set_of("local", std::nullopt, "a");
+        two.quotas.push_back(two.quotas[0]);
+        two.quotas[1].name = "b";
+        CHECK(sets.apply({two}, store, kNow, true).gone.empty());
+        CHECK(sets.apply({set_of("other", std::nullopt, "a")}, store, kNow, true).gone.size() == 1);
+        CHECK(sets.poll(store, kNow).gone.empty());
+        CHECK(sets.without_file().contains("local"));
+        CHECK(definitions::test::in_force(store, kNow).size() == 2);
     }
     SUBCASE("another set with other quotas stands beside it") {
         CHECK(sets.apply({set_of("other", std::nullopt, "b")}, store, kNow, true).gone.empty());
@@ -339,7 +352,7 @@ TEST_CASE("what was kept on disk counts as undecided in a fleet") {
     REQUIRE(before.take_known("auto", {definitions::decision_of(5), content}, kNow));
     definitions::DefinitionStore store(2);
     QuotaSets again(true);
-    CHECK(again.apply_kept(before.documents(), "kept", store, kNow, true).used ==
+    CHECK(again.apply_kept(before.documents(), "kept", store, kNow, true, false).used ==
           std::vector<std::string>{"auto"});
     REQUIRE(store.sets().size() == 1);
     CHECK(store.sets()[0].generation == definitions::kUndecided);
