@@ -19,24 +19,24 @@ namespace weir::admin {
 
 /// In the order of importance, which is the order of every list.
 enum class ProblemKind : std::uint8_t {
-    no_routes,
-    no_quotas,
-    unknown_quota,
-    check_unknown_quota,
-    hidden_route,
-    seed_unresolved,
-    seed_silent,
-    unreadable_gossip,
-    set_not_in_force,
-    files_differ,
-    file_gone,
-    empty_folder,
-    set_too_large,
-    reload_failed,
-    restart_needed,
-    upstream_unresolved,
-    upstream_refuses,
-    connections_full,
+    no_routes,            ///< the settings have no routes, and no check listener
+    no_quotas,            ///< nothing is in force once files and peers have had their time
+    unknown_quota,        ///< of the quotas that a route or one of its lists names none exists
+    check_unknown_quota,  ///< within the last minute a check named such a quota
+    hidden_route,         ///< an earlier route takes all that the route matches
+    seed_unresolved,      ///< a seed's name has not been found since the start
+    seed_silent,          ///< no peer was ever known at a seed's address
+    unreadable_gossip,    ///< a sender's datagrams were refused lately
+    set_not_in_force,     ///< the file of a set is older, in conflict or refused
+    files_differ,         ///< members have different files of an automatic set
+    file_gone,            ///< a set stays in force, and its file is gone
+    empty_folder,         ///< a folder that the settings name for quotas holds no document
+    set_too_large,        ///< a set was refused, because there is no memory for it
+    reload_failed,        ///< the files had errors when they were last read
+    restart_needed,       ///< a setting on disk differs and takes a restart
+    upstream_unresolved,  ///< the upstream's name was not found at the last look-up
+    upstream_refuses,     ///< within the last seconds a request found no connection to the upstream
+    connections_full,     ///< within the last seconds a client had to wait, or lost its place
     count
 };
 inline constexpr std::size_t kProblemKinds = static_cast<std::size_t>(ProblemKind::count);

@@ -1,5 +1,7 @@
 #pragma once
-// Reads what the kernel knows of this process (/proc/self), for the process_* metrics.
+// Reads what the kernel knows of this process (/proc/self), for the process_* metrics. Plain values
+// and functions without state, which may be called by every thread; those that are not marked pure
+// read files and so block.
 
 #include <optional>
 #include <string_view>

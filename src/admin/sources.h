@@ -171,7 +171,7 @@ struct ClusterFigures {
     std::uint64_t second_key_packets = 0;
     /// The ids of the keys as texts; the key that seals comes first.
     std::vector<std::string> keys;
-    /// The largest age of what is known of the other members' part in a limit in use.
+    /// How old the oldest news is that a limit in use has of what other members admit.
     double staleness_seconds = 0;
     /// The pace, 1 to 3: the one that this member asks of others as an owner, and the one that
     /// owners ask of it.
@@ -202,9 +202,10 @@ struct ClusterFigures {
 struct QuotaSetFigures {
     std::string name;
     std::uint64_t generation = 0;
-    bool has_generation = false;  // it has a number, from its file
-    bool automatic = false;       // the fleet decides; with neither it holds for this sidecar only
-    std::uint64_t epoch = 0;      // of the decision about an automatic set; 0: there was none
+    bool has_generation = false;  // the set's file gives it a number
+    bool automatic = false;       // the fleet decides which content is in force
+    // If neither is true, the set holds for this sidecar only.
+    std::uint64_t epoch = 0;  // number of the decision about an automatic set; 0: none was made
     std::string hash;
     std::uint64_t quotas = 0;
     /// This sidecar has seen a document of the same generation with other content.

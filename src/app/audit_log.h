@@ -66,7 +66,7 @@ class FleetAudit {
     struct KnownPeer {
         std::uint64_t incarnation = 0;
         std::string_view state;  // "alive" also while it is suspected
-        Duration gone{};         // since when; less than 0 while it lives
+        Duration gone{};         // for how long it has been gone; below 0 while it lives
     };
     using Sets = std::map<std::string, std::pair<std::optional<std::uint64_t>, std::uint64_t>>;
     void look_at_peers(const std::vector<engine::PeerReport>& peers, Instant now);

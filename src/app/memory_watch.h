@@ -29,7 +29,8 @@ class MemoryWatch {
 
     /// The limit, in bytes, without beginning to watch.
     void configure(std::uint64_t configured) { gauge_.set_limit(configured); }
-    /// How many bytes are left now for what stays (memory_gauge.h).
+    /// How many bytes may still be taken now for things that are kept, such as definitions
+    /// (memory_gauge.h says which part of the limit that is).
     [[nodiscard]] std::optional<std::uint64_t> room_left() const {
         return app::room_left(gauge_.read());
     }

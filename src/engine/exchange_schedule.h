@@ -30,8 +30,8 @@ class ExchangeSchedule {
 
     /// Members have come, gone, or changed their state.
     void members_changed() { peers_changed_ = true; }
-    /// To be called ten times a second. `large_too`: also a large fleet in which nothing is being
-    /// edited has its turn.
+    /// To be called ten times a second. In a large fleet it takes long to go through all peers, so
+    /// while nothing is being edited there only the calls with `large_too` do it.
     void tick(Instant now, bool large_too);
 
   private:

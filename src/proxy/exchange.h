@@ -43,10 +43,10 @@ class Exchange {
   private:
     enum class Interrupted : std::uint8_t {
         no,
-        aborted,
-        client_slow,
-        client_stalled,
-        upstream_slow
+        aborted,      // the worker is aborting, or the client has left and nobody wants the answer
+        client_slow,  // the client sent its body more slowly than the settings allow
+        client_stalled,  // the client took nothing of the response for too long
+        upstream_slow    // the upstream sent nothing for too long
     };
 
     /// Takes an idle connection to the upstream, unless the request was sent on one before.

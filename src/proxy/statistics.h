@@ -59,25 +59,25 @@ inline constexpr std::size_t kEndings = static_cast<std::size_t>(Ending::count);
 [[nodiscard]] std::string_view reason(Ending ending);
 
 enum class Event : std::uint8_t {
-    client_accepted,
-    client_closed,
+    client_accepted,      ///< a connection of a client was accepted
+    client_closed,        ///< a connection of a client was closed
     client_reset,         ///< closed with a reset, because the response was incomplete
     client_idle_timeout,  ///< a kept connection on which nothing came for too long
     client_evicted,       ///< an idle connection closed to make room at the bound of connections
     client_evicted_head,  ///< the same of one that had sent part of a head
-    client_bytes_in,
-    client_bytes_out,
-    accept_errors,              ///< errors of accept(), such as a connection that ended before
+    client_bytes_in,      ///< bytes that clients sent
+    client_bytes_out,     ///< bytes that clients took
+    accept_errors,        ///< errors of accept(), such as a connection that ended before
     accept_paused_descriptors,  ///< pauses because no descriptor was left (EMFILE and similar)
     accept_paused_connections,  ///< pauses at the bound of connections
-    upstream_opened,
-    upstream_closed,
-    upstream_reused,
-    upstream_bytes_in,
-    upstream_bytes_out,
-    upstream_connect_errors,  ///< one for each address that was tried
-    upstream_connect_timeouts,
-    cancelled_on_fin,        ///< the client had shut down, and cancel_on_fin names the method
+    upstream_opened,            ///< a connection to the upstream was opened
+    upstream_closed,            ///< a connection to the upstream was closed
+    upstream_reused,            ///< a request took a connection that was idle
+    upstream_bytes_in,          ///< bytes that the upstream sent
+    upstream_bytes_out,         ///< bytes that the upstream took
+    upstream_connect_errors,    ///< one for each address that was tried
+    upstream_connect_timeouts,  ///< an address did not answer within timeouts.connect
+    cancelled_on_fin,           ///< the client had shut down, and cancel_on_fin names the method
     upstream_waits,          ///< a request began to wait for an upstream that refuses connections
     upstream_waits_served,   ///< it got a connection in time
     upstream_waits_full,     ///< it did not wait, because limits.waiting others did
@@ -93,9 +93,9 @@ enum class Event : std::uint8_t {
     tunnel_upstream_failed,  ///< the upstream's connection failed
     tunnel_idle_timeout,     ///< no byte came either way, or one side took none, for too long
     tunnel_cut_off,          ///< still open when the time for stopping was over
-    request_started,
-    request_finished,
-    request_bodies_drained,    ///< read and dropped after an early answer
+    request_started,         ///< the head of a request was complete
+    request_finished,        ///< a request had its ending
+    request_bodies_drained,  ///< read and dropped after an early answer
     request_bodies_abandoned,  ///< too long to be read and dropped: the connection was closed
     request_turn_ended,  ///< after limits.pipelined_requests in a row other connections went on
     request_pipelined,   ///< a request that came before the answer to the one before it had ended

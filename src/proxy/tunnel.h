@@ -14,11 +14,11 @@
 namespace weir::proxy {
 
 enum class TunnelEnd : std::uint8_t {
-    both_ended,  ///< the only orderly end; after all others both connections are to be reset
-    client_failed,
-    upstream_failed,
-    idle,
-    aborted,  ///< the worker is aborting
+    both_ended,       ///< the only orderly end; after all others both connections are to be reset
+    client_failed,    ///< the client's connection failed
+    upstream_failed,  ///< the upstream's connection failed
+    idle,             ///< no byte came either way, or one side took none, for timeouts.tunnel_idle
+    aborted,          ///< the worker is aborting
 };
 
 class Tunnel {

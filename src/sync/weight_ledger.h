@@ -18,8 +18,8 @@ namespace weir::sync {
 enum class WeightFate : std::uint8_t {
     counted,      // added to the level, also in advance of the report
     first_sight,  // rule 1: a baseline
-    late,      // rule 2: the part of a late increase that is above its last second's share and the
-               // balance
+    late,      // rule 2: a part of an increase that came late: what is left after the share of its
+               // last second and the balance have been taken off
     ceiling,   // rule 3: above the ceiling
     refused,   // more than can have happened
     drained,   // reckoned in advance, not admitted, and drained before that was known
@@ -29,7 +29,8 @@ enum class WeightFate : std::uint8_t {
 class WeightLedger {
   public:
     virtual ~WeightLedger() = default;
-    /// `life` is the owner's life of the limit. When that begins anew, so does the account.
+    /// `life` is the owner's life of the limit. When a life begins, the account of the limit begins
+    /// with nothing.
     virtual void note(const LimitKey& key, std::uint32_t life, WeightFate fate, double weight) = 0;
     /// This member has counted weight under a quiet limit, as an origin. A negative weight has
     /// become a part of a run.
