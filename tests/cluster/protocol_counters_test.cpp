@@ -179,8 +179,9 @@ TEST_CASE("a total is what the page says, with all that can be left out and with
                       {"varint origins", 0},
                       {"cs keep-alive", 0}}) == "");
     CHECK(
-        page().says("64 pace, 128 hold: the field is there; 8 shedding, 16 filled (in a total or "
-                    "answer). In a total 128 says that some origins are taken for cut off"));
+        page().says("64 pace, 128 hold say that the field of this name is there; 8 shedding, 16 "
+                    "filled (in a total or answer) have no field. In a total 128 says that some "
+                    "origins are taken for cut off"));
 }
 
 TEST_CASE("an answer leaves out what the delta said, or says that there is none") {

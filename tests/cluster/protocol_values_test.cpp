@@ -120,10 +120,12 @@ TEST_CASE("membership's dials are those of the code") {
         CHECK(rows.at(row.first).starts_with(row.second));
     }
     CHECK(rows.size() == expected.size());
-    CHECK_SAYS("there are at most " + plain(settings.open_answers_per_second) + " a second and " +
-               plain(settings.open_answers_per_member) + " for each member, " +
-               plain(settings.open_answers_limit) + " at most, to those who are no members, and " +
-               grouped(static_cast<std::uint64_t>(settings.answers_per_second)) + " to members.");
+    CHECK_SAYS("A member sends at most " +
+               grouped(static_cast<std::uint64_t>(settings.answers_per_second)) +
+               " answers a second to members. To senders that are no members it sends at most " +
+               plain(settings.open_answers_per_second) + " a second and " +
+               plain(settings.open_answers_per_member) + " more for each member, " +
+               plain(settings.open_answers_limit) + " in all;");
     CHECK_SAYS(std::to_string(settings.challenges) +
                " under way, or a quarter of the members up to " +
                std::to_string(settings.challenges_limit));
