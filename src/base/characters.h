@@ -84,8 +84,9 @@ constexpr std::string_view trim_line(std::string_view line) {
     return line.ends_with('\r') ? trim(line.substr(0, line.size() - 1)) : line;
 }
 
-/// The number of bytes of the UTF-8 character at the front of the text; 0 when it is malformed or
-/// cut off (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
+/// The number of bytes of the UTF-8 character at the front of the text, which must not be empty; 0
+/// when it is malformed or cut off (RFC 3629: no overlong forms, no surrogates, nothing above
+/// U+10FFFF).
 [[nodiscard]] std::size_t character_length(std::string_view text);
 
 }  // namespace weir

@@ -217,11 +217,11 @@ class Matcher {
                 return false;
             }
         }
-        if (std::min(found, routes.size()) > kMostRoutesLookedAt) {
+        const std::size_t earlier = std::min(found, routes.size());
+        if (earlier > kMostRoutesLookedAt) {
             return false;
         }
-        const auto end =
-            routes.begin() + static_cast<std::ptrdiff_t>(std::min(found, routes.size()));
+        const auto end = routes.begin() + static_cast<std::ptrdiff_t>(earlier);
         return std::none_of(routes.begin(), end, [&](const CompiledRoute& route) {
             return could_match_behind(route, common);
         });
