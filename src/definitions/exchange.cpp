@@ -73,7 +73,7 @@ void DefinitionExchange::tick(Instant now, std::span<const MemberId> peers, Mess
     if (now >= next_digest_) {
         next_digest_ = now + from_seconds(kDigestSeconds * (0.75 + random_.unit() / 2));
         WEIR_ASSERT(next_digest_ > now);
-        forget_said(now, peers);
+        forget_said(peers);
         compare_contents();
         if (!peers.empty()) {
             send_digest(peers[random_.below(peers.size())], false, sink);

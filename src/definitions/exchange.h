@@ -13,7 +13,9 @@
 // Files: a digest also tells which content the files of its sender have, where that decides what is
 // in force (generation.h). Members with files send it to the three members that count
 // (file_votes.h), when it changes and every few seconds. Those decide, put the decision in force
-// and answer how the files differ, so that every member can say it.
+// and answer how the files differ, so that every member can say it. Other members hear it less
+// often; where they are cut off with a part of the fleet, they take a member whose vote they do not
+// know for one that votes.
 //
 // Bulk: when very many pages would be needed, the exchange makes a wish for a transfer in bulk
 // (stream.h). A caller that has connections for that takes the wish and says how it ended. Without
@@ -89,7 +91,7 @@ class DefinitionExchange {
     void set_self(const gossip::MemberId& self);
     void set_agree_after(Duration agree_after) { agree_after_ = agree_after; }
     /// The member said goodbye, or another process took its place: it does not vote any more.
-    void note_gone(const gossip::MemberId& peer) { said_.erase(peer); }
+    void note_gone(const gossip::MemberId& peer);
     /// The sets whose files differ among the members, as far as this one knows.
     [[nodiscard]] std::vector<FileDifference> differences() const;
     /// Whether all live peers have acknowledged all edits that were made here.
@@ -173,14 +175,14 @@ class DefinitionExchange {
     [[nodiscard]] bool in_bulk_with(const gossip::MemberId& from) const;
     [[nodiscard]] bool may_wish(const gossip::MemberId& from, Instant now) const;
     void note_said(const gossip::MemberId& from, const DefinitionDigest& digest, Instant now);
-    void forget_said(Instant now, std::span<const gossip::MemberId> peers);
+    void forget_said(std::span<const gossip::MemberId> peers);
 
     // exchange_files.cpp
     void tick_files(Instant now, std::span<const gossip::MemberId> peers,
                     gossip::MessageSink& sink);
     [[nodiscard]] std::optional<std::uint64_t> own_vote(const SetStatus& set) const;
     [[nodiscard]] bool counts_here() const;
-    void follow_peers(std::span<const gossip::MemberId> peers);
+    void follow_peers(Instant now, std::span<const gossip::MemberId> peers);
     void take_files_alone(Instant now);
     void tell_votes(Instant now, std::size_t peers, gossip::MessageSink& sink);
     void count_files(Instant now, gossip::MessageSink& sink);
@@ -190,7 +192,7 @@ class DefinitionExchange {
     void answer_votes(const gossip::MemberId& from, const DefinitionDigest& digest, Instant now,
                       gossip::MessageSink& sink);
     bool on_set_count(const gossip::MemberId& from, ByteReader& reader, Instant now);
-    void remember_lost(Instant now, const std::vector<gossip::MemberId>& here);
+    void note_lost(const gossip::MemberId& peer, Instant now);
     [[nodiscard]] std::uint64_t epoch_here(const std::string& set) const;
     [[nodiscard]] std::uint64_t next_epoch(const std::string& set) const;
     bool is_far_ahead(const std::string& set, const SetVersion& version);
@@ -205,7 +207,7 @@ class DefinitionExchange {
     std::map<std::string, Fetch, std::less<>> fetches_;
     std::set<gossip::MemberId> greeted_;
     std::vector<gossip::MemberId> all_greeted_;  // the peers when all of them had been greeted
-    std::vector<std::pair<std::string, std::uint64_t>> announced_;  // set, generation and content
+    std::vector<std::pair<std::string, std::uint64_t>> announced_;  // set, hash of what is told
     Instant next_digest_{};
     std::map<gossip::MemberId, PeerDefinitions> said_;
     std::map<std::string, Refused, std::less<>> refused_;
@@ -225,7 +227,7 @@ class DefinitionExchange {
     };
     struct Lost {
         gossip::MemberId peer;
-        std::vector<std::string> sets;
+        std::optional<std::vector<std::string>> sets;  // nothing when its vote is not known
         Instant until{};
     };
     gossip::MemberId self_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/hash.h"
 #include "definitions/exchange.h"
 #include "definitions/messages.h"
 #include "definitions/payload.h"
@@ -23,12 +24,15 @@ constexpr std::size_t kBucketsAtOnce = 8;
 }  // namespace
 
 /// Sends a digest to new peers at once, in a large fleet only to some of them; otherwise hundreds
-/// would tell a newcomer the same. Some peers also get one when a document has come into force.
+/// would tell a newcomer the same. Some peers also get one when a document has come into force, or
+/// when this sidecar votes for another file: any of them may count the votes after a split.
 void DefinitionExchange::greet(Instant now, std::span<const MemberId> peers, MessageSink& sink) {
     std::vector<std::pair<std::string, std::uint64_t>> documents;
     for (const SetStatus& set : store_.sets()) {
         if (set.generation) {
-            documents.emplace_back(set.set, *set.generation ^ set.content_hash);
+            const std::uint64_t version = *set.generation ^ set.content_hash;
+            const std::optional<std::uint64_t> vote = own_vote(set);
+            documents.emplace_back(set.set, vote ? mix(version ^ mix(*vote + 1)) : version);
         }
     }
     if (documents != announced_) {
@@ -164,10 +168,9 @@ const PeerDefinitions* DefinitionExchange::said(const MemberId& peer) const {
 
 /// Forgets what peers said that are gone. This must be exact, because what is said counts as votes,
 /// and the number of peers does not show which they are.
-void DefinitionExchange::forget_said(Instant now, std::span<const MemberId> peers) {
+void DefinitionExchange::forget_said(std::span<const MemberId> peers) {
     std::vector<MemberId> here(peers.begin(), peers.end());
     std::sort(here.begin(), here.end());
-    remember_lost(now, here);
     std::erase_if(said_, [&](const auto& item) {
         return !std::binary_search(here.begin(), here.end(), item.first);
     });

@@ -28,6 +28,8 @@ constexpr Duration kLongestCount = std::chrono::seconds(1);
 /// So long after files agree again a collector goes on telling it.
 constexpr Duration kTellAgreement = std::chrono::seconds(30);
 constexpr std::size_t kMostLost = 8192;
+/// A digest that names no file says so long that its sender has none.
+constexpr Duration kNoVoteHolds = std::chrono::seconds(30);
 /// What a set_count takes at most.
 constexpr std::size_t kMaximumSetCount =
     2 + 2 + kMaximumSetName + 10 + 8 + 10 + 1 +
@@ -94,7 +96,7 @@ void DefinitionExchange::tick_files(Instant now, std::span<const MemberId> peers
     if (!store_.files().any() && !votes_heard_) {
         return;
     }
-    follow_peers(peers);
+    follow_peers(now, peers);
     take_files_alone(now);
     tell_votes(now, peers.size(), sink);
     if (now >= next_count_) {
@@ -106,11 +108,13 @@ void DefinitionExchange::tick_files(Instant now, std::span<const MemberId> peers
     }
     const Duration forgotten = 3 * tell_interval(peers.size());
     std::erase_if(counted_, [&](const auto& one) { return now - one.second.at > forgotten; });
+    std::erase_if(lost_, [&](const auto& one) { return now >= one.second.until; });
 }
 
-/// Finds out who counts. Where half of the members or more are new, as for one that had not found
-/// its fleet or at the end of a split, what stood among the former ones says nothing.
-void DefinitionExchange::follow_peers(std::span<const MemberId> peers) {
+/// Finds out who counts, and who is gone. Where half of the members or more are new, as for one
+/// that had not found its fleet or at the end of a split, what stood among the former ones says
+/// nothing.
+void DefinitionExchange::follow_peers(Instant now, std::span<const MemberId> peers) {
     if (!collectors_.empty() &&
         std::equal(peers.begin(), peers.end(), counted_peers_.begin(), counted_peers_.end())) {
         return;
@@ -120,6 +124,15 @@ void DefinitionExchange::follow_peers(std::span<const MemberId> peers) {
                                      [&](const MemberId& peer) { return !before.contains(peer); });
     if (2 * static_cast<std::size_t>(fresh) >= peers.size() + 1) {
         majorities_.clear();
+    }
+    const std::set<MemberId> here(peers.begin(), peers.end());
+    for (const MemberId& peer : counted_peers_) {
+        if (!here.contains(peer)) {
+            note_lost(peer, now);
+        }
+    }
+    for (const MemberId& peer : peers) {
+        lost_.erase(peer.address);
     }
     counted_peers_.assign(peers.begin(), peers.end());
     collectors_ = collectors_of(peers, self_);
@@ -190,8 +203,8 @@ SetVotes DefinitionExchange::votes_about(const SetStatus& set, Instant now) cons
         }
     }
     for (const auto& [address, lost] : lost_) {
-        const bool voted =
-            std::find(lost.sets.begin(), lost.sets.end(), set.set) != lost.sets.end();
+        const bool voted = !lost.sets || std::find(lost.sets->begin(), lost.sets->end(), set.set) !=
+                                             lost.sets->end();
         if (voted && now < lost.until) {
             add(kForInForce, lost.peer);
         }
@@ -309,29 +322,32 @@ std::vector<FileDifference> DefinitionExchange::differences() const {
     return result;
 }
 
-/// Members with files that are gone without a goodbye go on voting for a while. `here` is sorted.
-void DefinitionExchange::remember_lost(Instant now, const std::vector<MemberId>& here) {
-    std::erase_if(lost_, [&](const auto& one) { return now >= one.second.until; });
-    if (!votes_heard_) {
+void DefinitionExchange::note_gone(const MemberId& peer) {
+    said_.erase(peer);
+    std::erase(counted_peers_, peer);
+    collectors_.clear();  // to be found anew
+}
+
+/// A member that is gone without a goodbye goes on voting for a while. Those that do not count have
+/// not heard the votes of all: a member of which nothing is known, or no vote for so long that it
+/// may have become old enough to vote since, is taken for one that votes.
+void DefinitionExchange::note_lost(const MemberId& peer, Instant now) {
+    if (lost_.size() == kMostLost && !lost_.contains(peer.address)) {
         return;
     }
-    for (const MemberId& peer : here) {
-        lost_.erase(peer.address);
-    }
-    for (const auto& [peer, said] : said_) {
-        if (std::binary_search(here.begin(), here.end(), peer)) {
-            continue;
-        }
-        Lost lost{peer, {}, now + kLostCounts};
-        for (const PeerDefinitions::Set& set : said.sets) {
+    Lost lost{peer, std::nullopt, now + kLostCounts};
+    if (const PeerDefinitions* heard = said(peer)) {
+        std::vector<std::string> sets;
+        for (const PeerDefinitions::Set& set : heard->sets) {
             if (set.on_disk) {
-                lost.sets.push_back(set.name);
+                sets.push_back(set.name);
             }
         }
-        if (!lost.sets.empty() && lost_.size() < kMostLost) {
-            lost_.insert_or_assign(peer.address, std::move(lost));
+        if (!sets.empty() || now - heard->at <= kNoVoteHolds) {
+            lost.sets = std::move(sets);
         }
     }
+    lost_.insert_or_assign(peer.address, std::move(lost));
     WEIR_ASSERT(lost_.size() <= kMostLost);
 }
 

@@ -6,7 +6,7 @@
 // Who counts: the three members that come first in an order which depends on their addresses alone
 // (collectors_of). All others tell them what they have. A member that fell silent without a goodbye
 // goes on voting for what is in force, for a minute, so that a small part of a fleet that is cut
-// off decides nothing at first.
+// off decides nothing at first. So does one whose vote the part has never heard.
 //
 // Pure state without a clock. Thread-safety: none. Bounds: as many votes as there are members.
 

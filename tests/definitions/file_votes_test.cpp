@@ -16,15 +16,8 @@ using gossip::MemberId;
 using gossip::MessageType;
 using test::kVotedSet;
 using test::quota;
+using test::settle;
 using Fleet = test::VotingFleet;
-
-void settle(Fleet& fleet, double rate) {
-    fleet.write_all(rate);
-    REQUIRE(fleet.all(rate));  // nothing was in force, so nobody waits
-    fleet.run(25s);
-    REQUIRE(fleet.all(rate));
-    REQUIRE(fleet.epoch(0) == 1);
-}
 
 }  // namespace
 
@@ -283,82 +276,6 @@ TEST_CASE("a set is taken away by a document without quotas, not by a missing fi
     CHECK(fleet.run_until(20s, [&] { return fleet.all(0); }));
 }
 
-TEST_CASE("a split with a change on each side: the larger side's is in force after it") {
-    Fleet fleet(5);
-    settle(fleet, 1);
-    fleet.passes = [](std::size_t one, std::size_t other) { return (one < 2) == (other < 2); };
-    for (std::size_t i = 0; i < 5; ++i) {
-        fleet.write(i, i < 2 ? 2 : 3);
-    }
-    fleet.run(50s);
-    CHECK(fleet.with(1) == 2);  // the small side counts those that fell silent for a minute
-    CHECK(fleet.with(3) == 3);
-    fleet.run(60s);
-    CHECK(fleet.with(2) == 2);
-    fleet.passes = [](auto, auto) { return true; };
-    fleet.run(30s);
-    CHECK(fleet.all(3));
-    fleet.run(60s);
-    CHECK(fleet.all(3));
-}
-
-TEST_CASE("halves of a split with a change on each side end with one content") {
-    Fleet fleet(4);
-    settle(fleet, 1);
-    fleet.passes = [](std::size_t one, std::size_t other) { return (one < 2) == (other < 2); };
-    for (std::size_t i = 0; i < 4; ++i) {
-        fleet.write(i, i < 2 ? 2 : 3);
-    }
-    fleet.run(2min);
-    CHECK(fleet.with(2) == 2);
-    CHECK(fleet.with(3) == 2);
-    fleet.passes = [](auto, auto) { return true; };
-    fleet.run(5s);
-    CHECK((fleet.all(2) || fleet.all(3)));
-    const double decided = fleet.rate(0);
-    fleet.run(2min);
-    CHECK(fleet.all(decided));  // a tie, which is told
-    CHECK(fleet.differ(0));
-}
-
-TEST_CASE("a member that was alone since its start does not push its file on the fleet") {
-    Fleet fleet(4);
-    fleet.passes = [](std::size_t one, std::size_t other) { return (one == 3) == (other == 3); };
-    fleet.write(3, 9);
-    fleet.run(5min);  // the seeds cannot be found
-    for (std::size_t i = 0; i < 3; ++i) {
-        fleet.write(i, 1);
-    }
-    fleet.run(25s);
-    fleet.passes = [](auto, auto) { return true; };
-    bool moved = false;
-    for (int i = 0; i < 30; ++i) {
-        fleet.run(1s);
-        moved = moved || fleet.rate(0) != 1 || fleet.rate(1) != 1 || fleet.rate(2) != 1;
-    }
-    CHECK_FALSE(moved);
-    CHECK(fleet.all(1));
-}
-
-TEST_CASE("those that fall silent count for a minute, those that say goodbye do not") {
-    Fleet fleet(4);
-    settle(fleet, 1);
-    SUBCASE("killed") {
-        fleet.kill(2);
-        fleet.kill(3);
-        fleet.write_all(2);
-        fleet.run(40s);
-        CHECK(fleet.all(1));
-        CHECK(fleet.run_until(50s, [&] { return fleet.all(2); }));
-    }
-    SUBCASE("left") {
-        fleet.leave(2);
-        fleet.leave(3);
-        fleet.write_all(2);
-        CHECK(fleet.run_until(20s, [&] { return fleet.all(2); }));
-    }
-}
-
 TEST_CASE("numbers go on working, and a set goes from numbers to none and back") {
     Fleet fleet(3);
     for (std::size_t i = 0; i < 3; ++i) {
@@ -388,17 +305,9 @@ TEST_CASE("numbers go on working, and a set goes from numbers to none and back")
 TEST_CASE("a decision about a content that the counting members do not have on disk") {
     // All three that count have no file, as anchors.
     Fleet fleet(6);
-    std::vector<MemberId> ids;
-    for (const auto& [number, member] : fleet.members) {
-        ids.push_back(member->id);
-    }
-    const auto collectors = collectors_of(std::span(ids).subspan(1), ids.front());
-    std::vector<std::size_t> others;
-    for (std::size_t i = 0; i < 6; ++i) {
-        if (std::find(collectors.begin(), collectors.end(), ids[i]) == collectors.end()) {
-            others.push_back(i);
-            fleet.write(i, 1);
-        }
+    const std::vector<std::size_t> others = fleet.without_count();
+    for (const std::size_t i : others) {
+        fleet.write(i, 1);
     }
     REQUIRE(others.size() == 3);
     fleet.run(25s);

@@ -10,12 +10,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "definitions/codec.h"
 #include "definitions/exchange.h"
+#include "definitions/file_votes.h"
 #include "definitions/quota.h"
 #include "definitions/store.h"
 
@@ -130,6 +132,21 @@ class VotingFleet {
         }
         return 0;
     }
+    /// The numbers of the members that do not count the votes.
+    [[nodiscard]] std::vector<std::size_t> without_count() const {
+        std::vector<MemberId> ids;
+        for (const auto& [number, member] : members) {
+            ids.push_back(member->id);
+        }
+        const auto collectors = collectors_of(std::span(ids).subspan(1), ids.front());
+        std::vector<std::size_t> found;
+        for (const auto& [number, member] : members) {
+            if (std::find(collectors.begin(), collectors.end(), member->id) == collectors.end()) {
+                found.push_back(number);
+            }
+        }
+        return found;
+    }
     [[nodiscard]] bool differ(std::size_t number) const {
         return !members.at(number)->exchange.differences().empty();
     }
@@ -211,5 +228,14 @@ class VotingFleet {
     std::uint64_t steps_ = 0;
     std::deque<Datagram> queue_;
 };
+
+/// All have had a file with this rate for so long that the fleet has decided.
+inline void settle(VotingFleet& fleet, double rate) {
+    fleet.write_all(rate);
+    REQUIRE(fleet.all(rate));  // nothing was in force, so nobody waits
+    fleet.run(std::chrono::seconds(25));
+    REQUIRE(fleet.all(rate));
+    REQUIRE(fleet.epoch(0) == 1);
+}
 
 }  // namespace weir::definitions::test
