@@ -16,6 +16,12 @@ endif()
 if(WEIR_WARNINGS_AS_ERRORS)
     target_compile_options(weir_compile_options INTERFACE -Werror)
 endif()
+if(WEIR_SANITIZE OR WEIR_FUZZ)
+    # Whatever the build type says: little optimisation and few debug symbols, because these builds would take
+    # twice as long otherwise (decision 0121), and assertions. A target with a level of its own keeps it.
+    target_compile_options(weir_compile_options INTERFACE
+        $<$<NOT:$<BOOL:$<TARGET_PROPERTY:WEIR_LEVEL>>>:-O1> -g1 -UNDEBUG)
+endif()
 if(WEIR_SANITIZE)
     target_compile_options(weir_compile_options INTERFACE
         -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all)
