@@ -37,11 +37,11 @@ bool DefinitionExchange::receive(const MemberId& from, MessageType type, ByteSpa
         case MessageType::definition_digest:
             good = on_digest(from, reader, now, sink);
             break;
-        case MessageType::definition_bucket_ask:
-            good = on_bucket_ask(from, reader, now, sink);
+        case MessageType::definition_partition_ask:
+            good = on_partition_ask(from, reader, now, sink);
             break;
-        case MessageType::definition_bucket:
-            good = on_bucket(from, reader, now, sink);
+        case MessageType::definition_partition:
+            good = on_partition(from, reader, now, sink);
             break;
         case MessageType::document_ask:
             good = on_document_ask(from, reader, sink);

@@ -6,7 +6,7 @@
 // pushed once more, so that it appears in all histories.
 //
 // Digests show what a peer has missed. They go to a random peer every second and to every new peer.
-// A digest holds the highest epoch of each writer, hashes over the buckets of the map, and the
+// A digest holds the highest epoch of each writer, hashes over the partitions of the map, and the
 // generations of the documents. If two digests differ, both sides fetch what they lack, page by
 // page.
 //
@@ -145,9 +145,9 @@ class DefinitionExchange {
     void greet(Instant now, std::span<const gossip::MemberId> peers, gossip::MessageSink& sink);
     void tick_pushes(Instant now, gossip::MessageSink& sink);
     void tick_fetches(Instant now, gossip::MessageSink& sink);
-    void send_digest(const gossip::MemberId& to, bool with_buckets, gossip::MessageSink& sink);
-    void ask_bucket(const gossip::MemberId& to, std::uint8_t bucket, bool mutual,
-                    gossip::MessageSink& sink);
+    void send_digest(const gossip::MemberId& to, bool with_partitions, gossip::MessageSink& sink);
+    void ask_partition(const gossip::MemberId& to, std::uint8_t partition, bool mutual,
+                       gossip::MessageSink& sink);
     void ask_pages(const std::string& set, Fetch& fetch, Instant now, gossip::MessageSink& sink);
     void remember(const std::string& name);
     bool on_push(const gossip::MemberId& from, ByteReader& reader, Instant now,
@@ -155,10 +155,10 @@ class DefinitionExchange {
     bool on_acknowledge(const gossip::MemberId& from, ByteReader& reader);
     bool on_digest(const gossip::MemberId& from, ByteReader& reader, Instant now,
                    gossip::MessageSink& sink);
-    bool on_bucket_ask(const gossip::MemberId& from, ByteReader& reader, Instant now,
-                       gossip::MessageSink& sink);
-    bool on_bucket(const gossip::MemberId& from, ByteReader& reader, Instant now,
-                   gossip::MessageSink& sink);
+    bool on_partition_ask(const gossip::MemberId& from, ByteReader& reader, Instant now,
+                          gossip::MessageSink& sink);
+    bool on_partition(const gossip::MemberId& from, ByteReader& reader, Instant now,
+                      gossip::MessageSink& sink);
     bool on_document_ask(const gossip::MemberId& from, ByteReader& reader,
                          gossip::MessageSink& sink);
     bool on_document_page(const gossip::MemberId& from, ByteReader& reader, Instant now,

@@ -19,7 +19,7 @@ using gossip::MessageType;
 
 constexpr std::size_t kAnnouncements = 64;
 constexpr std::size_t kGreetingsAtOnce = 16;
-constexpr std::size_t kBucketsAtOnce = 8;
+constexpr std::size_t kPartitionsAtOnce = 8;
 
 }  // namespace
 
@@ -67,12 +67,12 @@ void DefinitionExchange::greet(Instant now, std::span<const MemberId> peers, Mes
     all_greeted_.assign(peers.begin(), peers.end());
 }
 
-void DefinitionExchange::send_digest(const MemberId& to, bool with_buckets, MessageSink& sink) {
+void DefinitionExchange::send_digest(const MemberId& to, bool with_partitions, MessageSink& sink) {
     DefinitionDigest digest;
     digest.root = store_.overrides().root_hash();
     digest.writers = store_.overrides().writers();
-    if (with_buckets) {
-        digest.buckets = shorten(store_.overrides().bucket_hashes());
+    if (with_partitions) {
+        digest.partitions = shorten(store_.overrides().partition_hashes());
     }
     for (const SetStatus& set : store_.sets()) {
         if (set.generation) {
@@ -110,32 +110,32 @@ bool DefinitionExchange::on_digest(const MemberId& from, ByteReader& reader, Ins
         ++counters_.digests_differed;
         push_recent(from, digest.writers, now, sink);
     }
-    if (!digest.buckets) {
+    if (!digest.partitions) {
         if (differ || newer_here) {
             send_digest(from, true, sink);
         }
         return true;
     }
-    const ShortHashes own = shorten(store_.overrides().bucket_hashes());
+    const ShortHashes own = shorten(store_.overrides().partition_hashes());
     std::size_t differing = 0;
     for (std::size_t i = 0; i < own.size(); ++i) {
-        if (own[i] != (*digest.buckets)[i]) {
+        if (own[i] != (*digest.partitions)[i]) {
             ++differing;
         }
     }
     if (in_bulk_with(from)) {
         return true;
     }
-    if (differing > kBucketsAtOnce && digest.root != 0 && may_wish(from, now)) {
+    if (differing > kPartitionsAtOnce && digest.root != 0 && may_wish(from, now)) {
         wish_for_overrides(from, now);
         return true;
     }
     const std::size_t start = random_.below(own.size());
     std::size_t asked = 0;
-    for (std::size_t i = 0; i < own.size() && asked < kBucketsAtOnce; ++i) {
-        const std::size_t bucket = (start + i) % own.size();
-        if (own[bucket] != (*digest.buckets)[bucket]) {
-            ask_bucket(from, static_cast<std::uint8_t>(bucket), true, sink);
+    for (std::size_t i = 0; i < own.size() && asked < kPartitionsAtOnce; ++i) {
+        const std::size_t partition = (start + i) % own.size();
+        if (own[partition] != (*digest.partitions)[partition]) {
+            ask_partition(from, static_cast<std::uint8_t>(partition), true, sink);
             ++asked;
         }
     }

@@ -1,4 +1,5 @@
-// The part of DefinitionExchange that asks for and sends buckets of the map and pages of documents.
+// The part of DefinitionExchange that asks for and sends partitions of the map and pages of
+// documents.
 
 #include <algorithm>
 
@@ -15,7 +16,7 @@ using gossip::MemberId;
 using gossip::MessageSink;
 using gossip::MessageType;
 
-constexpr std::size_t kBucketPages = 8;
+constexpr std::size_t kPartitionPages = 8;
 constexpr std::uint8_t kPagesAtOnce = 32;
 constexpr std::size_t kMaximumFetches = 4;
 constexpr Duration kFetchInterval = std::chrono::milliseconds(200);
@@ -25,25 +26,25 @@ constexpr std::uint32_t kManyPages = 64;
 
 }  // namespace
 
-// --- buckets ------------------------------------------------------------------------------------
+// --- partitions ---------------------------------------------------------------------------------
 
-void DefinitionExchange::ask_bucket(const MemberId& to, std::uint8_t bucket, bool mutual,
-                                    MessageSink& sink) {
-    const BucketAsk ask{bucket, mutual, shorten(store_.overrides().leaf_hashes(bucket))};
-    send_value(sink, to, MessageType::definition_bucket_ask, ask);
+void DefinitionExchange::ask_partition(const MemberId& to, std::uint8_t partition, bool mutual,
+                                       MessageSink& sink) {
+    const PartitionAsk ask{partition, mutual, shorten(store_.overrides().slot_hashes(partition))};
+    send_value(sink, to, MessageType::definition_partition_ask, ask);
 }
 
-bool DefinitionExchange::on_bucket_ask(const MemberId& from, ByteReader& reader, Instant now,
-                                       MessageSink& sink) {
-    const BucketAsk ask = decode_bucket_ask(reader);
+bool DefinitionExchange::on_partition_ask(const MemberId& from, ByteReader& reader, Instant now,
+                                          MessageSink& sink) {
+    const PartitionAsk ask = decode_partition_ask(reader);
     if (!reader.ok()) {
         return false;
     }
-    const ShortHashes own = shorten(store_.overrides().leaf_hashes(ask.bucket));
+    const ShortHashes own = shorten(store_.overrides().slot_hashes(ask.partition));
     std::vector<const DefinitionEntry*> entries;
-    for (std::size_t leaf = 0; leaf < own.size(); ++leaf) {
-        if (own[leaf] != ask.leaves[leaf]) {
-            store_.overrides().for_each_in_leaf(ask.bucket, leaf,
+    for (std::size_t slot = 0; slot < own.size(); ++slot) {
+        if (own[slot] != ask.slots[slot]) {
+            store_.overrides().for_each_in_slot(ask.partition, slot,
                                                 [&](const DefinitionEntry& entry) {
                                                     // A longer one is told in bulk.
                                                     if (entry_size(entry) <= kMaximumEntry) {
@@ -53,11 +54,11 @@ bool DefinitionExchange::on_bucket_ask(const MemberId& from, ByteReader& reader,
                                                 });
         }
     }
-    if (ask.mutual && own != ask.leaves) {
-        ask_bucket(from, ask.bucket, false, sink);
+    if (ask.mutual && own != ask.slots) {
+        ask_partition(from, ask.partition, false, sink);
     }
     std::size_t next = 0;
-    for (std::size_t page = 0; page < kBucketPages && next < entries.size(); ++page) {
+    for (std::size_t page = 0; page < kPartitionPages && next < entries.size(); ++page) {
         std::size_t size = gossip::kMaximumPayload - kMaximumEntry;  // the head
         std::size_t end = next;
         for (; end < entries.size(); ++end) {
@@ -66,21 +67,21 @@ bool DefinitionExchange::on_bucket_ask(const MemberId& from, ByteReader& reader,
                 break;
             }
         }
-        const bool more = page + 1 == kBucketPages && end < entries.size();
+        const bool more = page + 1 == kPartitionPages && end < entries.size();
         Payload payload;
-        encode(payload.writer(), BucketHead{ask.bucket, more});
+        encode(payload.writer(), PartitionHead{ask.partition, more});
         for (; next < end; ++next) {
             encode(payload.writer(), *entries[next], now);
         }
         ++counters_.pages_sent;
-        sink.send(from, MessageType::definition_bucket, payload.bytes());
+        sink.send(from, MessageType::definition_partition, payload.bytes());
     }
     return true;
 }
 
-bool DefinitionExchange::on_bucket(const MemberId& from, ByteReader& reader, Instant now,
-                                   MessageSink& sink) {
-    const BucketHead head = decode_bucket_head(reader);
+bool DefinitionExchange::on_partition(const MemberId& from, ByteReader& reader, Instant now,
+                                      MessageSink& sink) {
+    const PartitionHead head = decode_partition_head(reader);
     if (!reader.ok()) {
         return false;
     }
@@ -93,7 +94,7 @@ bool DefinitionExchange::on_bucket(const MemberId& from, ByteReader& reader, Ins
         }
     }
     if (head.more && any) {  // asking again without progress would never end
-        ask_bucket(from, head.bucket, false, sink);
+        ask_partition(from, head.partition, false, sink);
     }
     return reader.ok();
 }

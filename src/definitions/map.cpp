@@ -16,7 +16,7 @@ constexpr HashKey kMapKey{{std::byte{'w'}, std::byte{'e'}, std::byte{'i'}, std::
                            std::byte{'i'}, std::byte{'n'}, std::byte{'i'}, std::byte{'t'},
                            std::byte{'i'}, std::byte{'o'}, std::byte{'n'}, std::byte{'s'}}};
 
-/// The place of the name in a sorted leaf, or where it would be inserted.
+/// The place of the name in a sorted slot, or where it would be inserted.
 template <class Entries>
 std::size_t place_in(const Entries& entries, std::string_view name) {
     // Names that come in order are inserted at the end, so the last entry is looked at first.
@@ -73,18 +73,18 @@ bool same_content(const DefinitionEntry& one, const DefinitionEntry& other) {
 
 DefinitionMap::Hashed DefinitionMap::hashed(std::string_view name) {
     const std::uint64_t hash = keyed_hash(name, kMapKey);
-    return {hash % kAllLeaves, static_cast<std::uint32_t>(hash >> 32U)};
+    return {hash % kAllSlots, static_cast<std::uint32_t>(hash >> 32U)};
 }
 
 /// The entry's place, or the number of entries.
-std::size_t DefinitionMap::known_place(const Leaf& leaf, std::uint32_t tag, std::string_view name) {
-    WEIR_ASSERT(leaf.tags.size() == leaf.entries.size());
-    for (std::size_t i = 0; i < leaf.tags.size(); ++i) {
-        if (leaf.tags[i] == tag && leaf.entries[i]->name == name) {
+std::size_t DefinitionMap::known_place(const Slot& slot, std::uint32_t tag, std::string_view name) {
+    WEIR_ASSERT(slot.tags.size() == slot.entries.size());
+    for (std::size_t i = 0; i < slot.tags.size(); ++i) {
+        if (slot.tags[i] == tag && slot.entries[i]->name == name) {
             return i;
         }
     }
-    return leaf.entries.size();
+    return slot.entries.size();
 }
 
 Version DefinitionMap::next_version(std::uint64_t writer) const {
@@ -97,9 +97,9 @@ MergeOutcome DefinitionMap::merge(DefinitionEntry entry, Instant now) {
     }
     entry.written = std::min(entry.written, now);
     const Hashed at = hashed(entry.name);
-    const Leaf& leaf = leaves_[at.leaf];
-    const std::size_t place = known_place(leaf, at.tag, entry.name);
-    const bool known = place < leaf.entries.size();
+    const Slot& slot = slots_[at.slot];
+    const std::size_t place = known_place(slot, at.tag, entry.name);
+    const bool known = place < slot.entries.size();
     if (!known) {
         if (forgettable(entry, now)) {
             return MergeOutcome::stale;
@@ -108,11 +108,11 @@ MergeOutcome DefinitionMap::merge(DefinitionEntry entry, Instant now) {
             return MergeOutcome::full;
         }
     } else {
-        const DefinitionEntry& here = *leaf.entries[place];
+        const DefinitionEntry& here = *slot.entries[place];
         if (same_content(here, entry)) {
             // Of two estimates the earlier one counts, so that both sides get the same.
             if (entry.written < here.written) {
-                replace(at.leaf, place, std::move(entry));
+                replace(at.slot, place, std::move(entry));
             }
             return MergeOutcome::known;
         }
@@ -125,61 +125,61 @@ MergeOutcome DefinitionMap::merge(DefinitionEntry entry, Instant now) {
     note_writer(entry.version);
     WEIR_ASSERT(entry.version.epoch <= highest_epoch_ && entry.written <= now);
     if (known) {
-        replace(at.leaf, place, std::move(entry));
+        replace(at.slot, place, std::move(entry));
     } else {
         insert(at, std::move(entry));
     }
     return MergeOutcome::applied;
 }
 
-void DefinitionMap::add_hash(std::size_t leaf, std::uint64_t hash) {
-    WEIR_ASSERT(leaf < kAllLeaves);
+void DefinitionMap::add_hash(std::size_t slot, std::uint64_t hash) {
+    WEIR_ASSERT(slot < kAllSlots);
     root_ ^= hash;
-    buckets_[leaf / kLeaves] ^= hash;
-    leaf_hashes_[leaf] ^= hash;
+    partitions_[slot / kSlots] ^= hash;
+    slot_hashes_[slot] ^= hash;
 }
 
 void DefinitionMap::insert(Hashed at, DefinitionEntry entry) {
-    Leaf& leaf = leaves_[at.leaf];
-    const auto place = static_cast<std::ptrdiff_t>(place_in(leaf.entries, entry.name));
-    const auto behind = leaf.entries.begin() + place;
-    WEIR_ASSERT(behind == leaf.entries.end() || (*behind)->name > entry.name);
-    note(at.leaf, entry);
-    leaf.tags.insert(leaf.tags.begin() + place, at.tag);
-    leaf.entries.insert(leaf.entries.begin() + place,
+    Slot& slot = slots_[at.slot];
+    const auto place = static_cast<std::ptrdiff_t>(place_in(slot.entries, entry.name));
+    const auto behind = slot.entries.begin() + place;
+    WEIR_ASSERT(behind == slot.entries.end() || (*behind)->name > entry.name);
+    note(at.slot, entry);
+    slot.tags.insert(slot.tags.begin() + place, at.tag);
+    slot.entries.insert(slot.entries.begin() + place,
                         std::make_shared<const DefinitionEntry>(std::move(entry)));
     ++size_;
     WEIR_ASSERT(size_ <= maximum_);
 }
 
-void DefinitionMap::replace(std::size_t leaf, std::size_t place, DefinitionEntry entry) {
-    auto& here = leaves_[leaf].entries[place];
+void DefinitionMap::replace(std::size_t slot, std::size_t place, DefinitionEntry entry) {
+    auto& here = slots_[slot].entries[place];
     WEIR_ASSERT(here->name == entry.name);
-    unnote(leaf, *here);
-    note(leaf, entry);
+    unnote(slot, *here);
+    note(slot, entry);
     here = std::make_shared<const DefinitionEntry>(std::move(entry));
 }
 
-void DefinitionMap::erase(std::size_t leaf, std::size_t place) {
-    auto& [tags, entries] = leaves_[leaf];
+void DefinitionMap::erase(std::size_t slot, std::size_t place) {
+    auto& [tags, entries] = slots_[slot];
     WEIR_ASSERT(size_ > 0 && place < entries.size());
-    unnote(leaf, *entries[place]);
+    unnote(slot, *entries[place]);
     tags.erase(tags.begin() + static_cast<std::ptrdiff_t>(place));
     entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(place));
     --size_;
 }
 
 /// Updates hashes and deadlines for an entry that is added.
-void DefinitionMap::note(std::size_t leaf, const DefinitionEntry& entry) {
-    add_hash(leaf, entry_hash(entry));
+void DefinitionMap::note(std::size_t slot, const DefinitionEntry& entry) {
+    add_hash(slot, entry_hash(entry));
     if (entry.lifetime && entry.kind != EntryKind::removed) {
         deadlines_.insert({entry.written + *entry.lifetime, entry.name});
     }
 }
 
 /// Updates hashes and deadlines for an entry that is removed.
-void DefinitionMap::unnote(std::size_t leaf, const DefinitionEntry& entry) {
-    add_hash(leaf, entry_hash(entry));
+void DefinitionMap::unnote(std::size_t slot, const DefinitionEntry& entry) {
+    add_hash(slot, entry_hash(entry));
     if (entry.lifetime) {
         deadlines_.erase({entry.written + *entry.lifetime, entry.name});
     }
@@ -203,9 +203,9 @@ const DefinitionEntry* DefinitionMap::find(std::string_view name) const {
         return nullptr;
     }
     const Hashed at = hashed(name);
-    const Leaf& leaf = leaves_[at.leaf];
-    const std::size_t place = known_place(leaf, at.tag, name);
-    return place == leaf.entries.size() ? nullptr : leaf.entries[place].get();
+    const Slot& slot = slots_[at.slot];
+    const std::size_t place = known_place(slot, at.tag, name);
+    return place == slot.entries.size() ? nullptr : slot.entries[place].get();
 }
 
 std::vector<std::string> DefinitionMap::take_expired(Instant now, std::size_t budget) {
@@ -219,13 +219,13 @@ std::vector<std::string> DefinitionMap::take_expired(Instant now, std::size_t bu
 }
 
 void DefinitionMap::forget_old(Instant now, std::size_t budget) {
-    for (std::size_t turns = 0; budget > 0 && size_ > 0 && turns <= kAllLeaves; ++turns) {
-        WEIR_ASSERT(forget_leaf_ < kAllLeaves);
-        const auto& entries = leaves_[forget_leaf_].entries;
+    for (std::size_t turns = 0; budget > 0 && size_ > 0 && turns <= kAllSlots; ++turns) {
+        WEIR_ASSERT(forget_slot_ < kAllSlots);
+        const auto& entries = slots_[forget_slot_].entries;
         std::size_t next = forget_after_.empty() ? 0 : place_in(entries, forget_after_);
         for (; budget > 0 && next < entries.size(); --budget) {
             if (forgettable(*entries[next], now)) {
-                erase(forget_leaf_, next);
+                erase(forget_slot_, next);
             } else {
                 ++next;
             }
@@ -235,7 +235,7 @@ void DefinitionMap::forget_old(Instant now, std::size_t budget) {
             return;
         }
         forget_after_.clear();
-        forget_leaf_ = (forget_leaf_ + 1) % kAllLeaves;
+        forget_slot_ = (forget_slot_ + 1) % kAllSlots;
     }
 }
 
@@ -249,19 +249,19 @@ std::vector<Version> DefinitionMap::writers() const {
     return result;
 }
 
-DefinitionMap::Hashes DefinitionMap::leaf_hashes(std::size_t bucket) const {
-    WEIR_ASSERT(bucket < kBuckets);
+DefinitionMap::Hashes DefinitionMap::slot_hashes(std::size_t partition) const {
+    WEIR_ASSERT(partition < kPartitions);
     Hashes hashes{};
-    std::copy_n(leaf_hashes_.begin() + static_cast<std::ptrdiff_t>(bucket * kLeaves), kLeaves,
+    std::copy_n(slot_hashes_.begin() + static_cast<std::ptrdiff_t>(partition * kSlots), kSlots,
                 hashes.begin());
     return hashes;
 }
 
-void DefinitionMap::for_each_in_leaf(std::size_t bucket, std::size_t leaf,
+void DefinitionMap::for_each_in_slot(std::size_t partition, std::size_t slot,
                                      const std::function<bool(const DefinitionEntry&)>& visit,
                                      std::string_view after) const {
-    WEIR_ASSERT(bucket < kBuckets && leaf < kLeaves);
-    const auto& entries = leaves_[bucket * kLeaves + leaf].entries;
+    WEIR_ASSERT(partition < kPartitions && slot < kSlots);
+    const auto& entries = slots_[partition * kSlots + slot].entries;
     std::size_t next = after.empty() ? 0 : place_in(entries, after);
     if (next < entries.size() && !after.empty() && entries[next]->name == after) {
         ++next;

@@ -6,7 +6,7 @@
 // Merging is commutative, associative, idempotent and monotone: the edits of both sides of a split
 // all arrive, in whatever order they come.
 //
-// Two maps are compared by hashes over 64 buckets with 64 leaves each.
+// Two maps are compared by hashes over 64 partitions with 64 slots each.
 //
 // An entry travels with its age and not with a date, because there is no common clock. `written` is
 // an estimate, by the clock of this process, of when the entry was written. So tombstones and
@@ -75,14 +75,14 @@ enum class MergeOutcome : std::uint8_t {
 
 class DefinitionMap {
   public:
-    static constexpr std::size_t kBuckets = 64;
-    static constexpr std::size_t kLeaves = 64;  // of each bucket
-    static constexpr std::size_t kAllLeaves = kBuckets * kLeaves;
+    static constexpr std::size_t kPartitions = 64;
+    static constexpr std::size_t kSlots = 64;  // of each partition
+    static constexpr std::size_t kAllSlots = kPartitions * kSlots;
     static constexpr std::uint64_t kEpochLeap = std::uint64_t{1} << 32;
     static constexpr Duration kTombstoneTime = std::chrono::hours(24);
     static constexpr std::size_t kWriters = 16;
 
-    using Hashes = std::array<std::uint64_t, kBuckets>;
+    using Hashes = std::array<std::uint64_t, kPartitions>;
 
     explicit DefinitionMap(std::size_t maximum_entries) : maximum_(maximum_entries) {}
 
@@ -104,48 +104,48 @@ class DefinitionMap {
     /// kWriters.
     [[nodiscard]] std::vector<Version> writers() const;
     [[nodiscard]] std::uint64_t root_hash() const { return root_; }
-    [[nodiscard]] const Hashes& bucket_hashes() const { return buckets_; }
-    [[nodiscard]] Hashes leaf_hashes(std::size_t bucket) const;
-    /// Visits the entries of one leaf in the order of names, beginning after the name `after`,
+    [[nodiscard]] const Hashes& partition_hashes() const { return partitions_; }
+    [[nodiscard]] Hashes slot_hashes(std::size_t partition) const;
+    /// Visits the entries of one slot in the order of names, beginning after the name `after`,
     /// until `visit` returns false.
-    void for_each_in_leaf(std::size_t bucket, std::size_t leaf,
+    void for_each_in_slot(std::size_t partition, std::size_t slot,
                           const std::function<bool(const DefinitionEntry&)>& visit,
                           std::string_view after = {}) const;
 
   private:
-    /// One leaf of a bucket; both lists are in the order of names. A tag is a part of the name's
+    /// One slot of a partition; both lists are in the order of names. A tag is a part of the name's
     /// hash, so that a name is found without comparing other names. Entries are only replaced as a
     /// whole, so that copies of a map may share them.
-    struct Leaf {
+    struct Slot {
         std::vector<std::uint32_t> tags;
         std::vector<std::shared_ptr<const DefinitionEntry>> entries;
     };
     struct Hashed {
-        std::size_t leaf;
+        std::size_t slot;
         std::uint32_t tag;
     };
 
     [[nodiscard]] static Hashed hashed(std::string_view name);
-    [[nodiscard]] static std::size_t known_place(const Leaf& leaf, std::uint32_t tag,
+    [[nodiscard]] static std::size_t known_place(const Slot& slot, std::uint32_t tag,
                                                  std::string_view name);
-    void add_hash(std::size_t leaf, std::uint64_t hash);
+    void add_hash(std::size_t slot, std::uint64_t hash);
     void insert(Hashed at, DefinitionEntry entry);
-    void replace(std::size_t leaf, std::size_t place, DefinitionEntry entry);
-    void erase(std::size_t leaf, std::size_t place);
-    void note(std::size_t leaf, const DefinitionEntry& entry);
-    void unnote(std::size_t leaf, const DefinitionEntry& entry);
+    void replace(std::size_t slot, std::size_t place, DefinitionEntry entry);
+    void erase(std::size_t slot, std::size_t place);
+    void note(std::size_t slot, const DefinitionEntry& entry);
+    void unnote(std::size_t slot, const DefinitionEntry& entry);
     void note_writer(const Version& version);
 
     std::size_t maximum_;
     std::size_t size_ = 0;
-    std::vector<Leaf> leaves_ = std::vector<Leaf>(kAllLeaves);
+    std::vector<Slot> slots_ = std::vector<Slot>(kAllSlots);
     std::set<std::pair<Instant, std::string>> deadlines_;  // of entries with a lifetime
     std::map<std::uint64_t, std::uint64_t> writers_;       // the highest epoch of each writer
     std::uint64_t highest_epoch_ = 0;
     std::uint64_t root_ = 0;
-    Hashes buckets_{};
-    std::vector<std::uint64_t> leaf_hashes_ = std::vector<std::uint64_t>(kAllLeaves);
-    std::size_t forget_leaf_ = 0;  // where forget_old() goes on
+    Hashes partitions_{};
+    std::vector<std::uint64_t> slot_hashes_ = std::vector<std::uint64_t>(kAllSlots);
+    std::size_t forget_slot_ = 0;  // where forget_old() goes on
     std::string forget_after_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint8_t kKindMask = 3;
 constexpr std::uint8_t kHasLifetime = 4;
-constexpr std::uint8_t kHasBuckets = 1;
+constexpr std::uint8_t kHasPartitions = 1;
 /// The number of the field of a set in a digest, and how many bytes it takes with its number.
 constexpr std::uint64_t kFieldOnDisk = 1;
 constexpr std::size_t kOnDiskBytes = 10;
@@ -85,18 +85,18 @@ Version decode_acknowledgement(ByteReader& reader) {
     return decode_version(record.fields());
 }
 
-void encode(ByteWriter& writer, const BucketHead& head) {
+void encode(ByteWriter& writer, const PartitionHead& head) {
     const RecordWriter record(writer);
-    writer.u8(head.bucket);
+    writer.u8(head.partition);
     writer.u8(head.more ? 1 : 0);
 }
 
-BucketHead decode_bucket_head(ByteReader& reader) {
+PartitionHead decode_partition_head(ByteReader& reader) {
     RecordReader record(reader);
-    BucketHead head;
-    head.bucket = record.fields().u8();
+    PartitionHead head;
+    head.partition = record.fields().u8();
     head.more = record.fields().u8() != 0;
-    if (head.bucket >= DefinitionMap::kBuckets) {
+    if (head.partition >= DefinitionMap::kPartitions) {
         record.fields().fail();
     }
     return head;
@@ -157,14 +157,14 @@ namespace {
 
 void write_digest_head(ByteWriter& writer, const DefinitionDigest& digest) {
     const RecordWriter head(writer);
-    writer.u8(digest.buckets ? kHasBuckets : 0);
+    writer.u8(digest.partitions ? kHasPartitions : 0);
     writer.u64(digest.root);
     writer.u8(static_cast<std::uint8_t>(std::min(digest.writers.size(), DefinitionMap::kWriters)));
     for (std::size_t i = 0; i < std::min(digest.writers.size(), DefinitionMap::kWriters); ++i) {
         encode(writer, digest.writers[i]);
     }
-    if (digest.buckets) {
-        write_hashes(writer, *digest.buckets);
+    if (digest.partitions) {
+        write_hashes(writer, *digest.partitions);
     }
 }
 
@@ -181,8 +181,8 @@ void read_digest_head(ByteReader& outer, DefinitionDigest& digest) {
     for (std::uint8_t i = 0; i < writers && reader.ok(); ++i) {
         digest.writers.push_back(decode_version(reader));
     }
-    if ((flags & kHasBuckets) != 0) {
-        digest.buckets = read_hashes(reader);
+    if ((flags & kHasPartitions) != 0) {
+        digest.partitions = read_hashes(reader);
     }
 }
 
@@ -282,19 +282,19 @@ SetCount decode_set_count(ByteReader& outer) {
     return count;
 }
 
-void encode(ByteWriter& writer, const BucketAsk& ask) {
-    WEIR_ASSERT(ask.bucket < DefinitionMap::kBuckets);
-    writer.u8(ask.bucket);
+void encode(ByteWriter& writer, const PartitionAsk& ask) {
+    WEIR_ASSERT(ask.partition < DefinitionMap::kPartitions);
+    writer.u8(ask.partition);
     writer.u8(ask.mutual ? 1 : 0);
-    write_hashes(writer, ask.leaves);
+    write_hashes(writer, ask.slots);
 }
 
-BucketAsk decode_bucket_ask(ByteReader& reader) {
-    BucketAsk ask;
-    ask.bucket = reader.u8();
+PartitionAsk decode_partition_ask(ByteReader& reader) {
+    PartitionAsk ask;
+    ask.partition = reader.u8();
     ask.mutual = reader.u8() != 0;
-    ask.leaves = read_hashes(reader);
-    if (ask.bucket >= DefinitionMap::kBuckets) {
+    ask.slots = read_hashes(reader);
+    if (ask.partition >= DefinitionMap::kPartitions) {
         reader.fail();
     }
     return ask;

@@ -21,14 +21,14 @@ namespace weir::definitions {
 
 inline constexpr std::size_t kMaximumWriterName = 64;  // bytes of `who`
 inline constexpr std::size_t kMaximumReason = 256;     // bytes of `why`
-/// The largest entry, with its length, that fits into one message behind the head of a bucket.
+/// The largest entry, with its length, that fits into one message behind the head of a partition.
 inline constexpr std::size_t kMaximumEntry = gossip::kMaximumPayload - 3;
 
 /// The most that the bytes of an entry that the store has taken can need, whatever its age.
 inline constexpr std::size_t kMaximumStoredEntry = kMaximumEntry + 64;
 
-/// The hashes of the 64 buckets (or of the 64 leaves of one bucket), cut to 32 bits.
-using ShortHashes = std::array<std::uint32_t, DefinitionMap::kBuckets>;
+/// The hashes of the 64 partitions (or of the 64 slots of one partition), cut to 32 bits.
+using ShortHashes = std::array<std::uint32_t, DefinitionMap::kPartitions>;
 [[nodiscard]] ShortHashes shorten(const DefinitionMap::Hashes& hashes);
 
 struct SetDigest {
@@ -41,13 +41,13 @@ struct SetDigest {
     friend bool operator==(const SetDigest&, const SetDigest&) = default;
 };
 
-/// A summary of what its sender has. A digest with `buckets` is the answer to one that differs from
-/// the sender's own.
+/// A summary of what its sender has. A digest with `partitions` is the answer to one that differs
+/// from the sender's own.
 struct DefinitionDigest {
     std::uint64_t root = 0;
     std::vector<Version> writers;
     std::vector<SetDigest> sets;
-    std::optional<ShortHashes> buckets;
+    std::optional<ShortHashes> partitions;
     friend bool operator==(const DefinitionDigest&, const DefinitionDigest&) = default;
 };
 
@@ -69,13 +69,13 @@ struct SetCount {
     friend bool operator==(const SetCount&, const SetCount&) = default;
 };
 
-/// Asks for the entries of one bucket in the leaves whose hashes differ from these. With `mutual`
+/// Asks for the entries of one partition in the slots whose hashes differ from these. With `mutual`
 /// the receiver must ask the same in return.
-struct BucketAsk {
-    std::uint8_t bucket = 0;
+struct PartitionAsk {
+    std::uint8_t partition = 0;
     bool mutual = false;
-    ShortHashes leaves{};
-    friend bool operator==(const BucketAsk&, const BucketAsk&) = default;
+    ShortHashes slots{};
+    friend bool operator==(const PartitionAsk&, const PartitionAsk&) = default;
 };
 
 struct DocumentAsk {
@@ -111,25 +111,25 @@ void encode(ByteWriter& writer, const Version& version);
 void encode_acknowledgement(ByteWriter& writer, const Version& version);
 [[nodiscard]] Version decode_acknowledgement(ByteReader& reader);
 
-/// The head of a message with entries of one bucket.
-struct BucketHead {
-    std::uint8_t bucket = 0;
-    bool more = false;  // the bucket has more entries than were sent
+/// The head of a message with entries of one partition.
+struct PartitionHead {
+    std::uint8_t partition = 0;
+    bool more = false;  // the partition has more entries than were sent
 };
-void encode(ByteWriter& writer, const BucketHead& head);
-[[nodiscard]] BucketHead decode_bucket_head(ByteReader& reader);
+void encode(ByteWriter& writer, const PartitionHead& head);
+[[nodiscard]] PartitionHead decode_partition_head(ByteReader& reader);
 
 /// Writes as many sets of the digest as fit.
 void encode(ByteWriter& writer, const DefinitionDigest& digest);
 void encode(ByteWriter& writer, const SetCount& count);
-void encode(ByteWriter& writer, const BucketAsk& ask);
+void encode(ByteWriter& writer, const PartitionAsk& ask);
 void encode(ByteWriter& writer, const DocumentAsk& ask);
 void encode(ByteWriter& writer, const DocumentPage& page);
 
 /// Each of these functions reads one value. It was well-formed if reader.ok() is true afterwards.
 [[nodiscard]] DefinitionDigest decode_digest(ByteReader& reader);
 [[nodiscard]] SetCount decode_set_count(ByteReader& reader);
-[[nodiscard]] BucketAsk decode_bucket_ask(ByteReader& reader);
+[[nodiscard]] PartitionAsk decode_partition_ask(ByteReader& reader);
 [[nodiscard]] DocumentAsk decode_document_ask(ByteReader& reader);
 [[nodiscard]] DocumentPage decode_document_page(ByteReader& reader);
 

@@ -91,9 +91,9 @@ std::vector<std::byte> SnapshotWriter::some_entries() {
     ByteWriter content{std::span<std::byte>(bytes).subspan(kLength, kMaximumSnapshotBlock)};
     content.u8(static_cast<std::uint8_t>(SnapshotBlock::entries));
     bool full = false;
-    while (leaf_ < DefinitionMap::kAllLeaves && !full) {
-        map_.for_each_in_leaf(
-            leaf_ / DefinitionMap::kLeaves, leaf_ % DefinitionMap::kLeaves,
+    while (slot_ < DefinitionMap::kAllSlots && !full) {
+        map_.for_each_in_slot(
+            slot_ / DefinitionMap::kSlots, slot_ % DefinitionMap::kSlots,
             [&](const DefinitionEntry& entry) {
                 full = content.remaining() < kMaximumStoredEntry;
                 if (!full) {
@@ -105,11 +105,11 @@ std::vector<std::byte> SnapshotWriter::some_entries() {
             },
             after_);
         if (!full) {
-            ++leaf_;
+            ++slot_;
             after_.clear();
         }
     }
-    WEIR_ASSERT(leaf_ <= DefinitionMap::kAllLeaves && content.size() <= kMaximumSnapshotBlock);
+    WEIR_ASSERT(slot_ <= DefinitionMap::kAllSlots && content.size() <= kMaximumSnapshotBlock);
     if (content.size() == 1) {
         return {};
     }

@@ -56,8 +56,8 @@ class SnapshotWriter {
     Instant now_;
     Duration unix_now_;
     Phase phase_ = Phase::header;
-    std::size_t leaf_ = 0;  // the leaf of the map that is being written, of kAllLeaves
-    std::string after_;     // the last name that was written of this leaf; empty: none yet
+    std::size_t slot_ = 0;  // the slot of the map that is being written, of kAllSlots
+    std::string after_;     // the last name that was written of this slot; empty: none yet
     std::uint64_t entries_ = 0;
     std::uint64_t sum_ = 0;  // the checksum of all blocks so far
 };

@@ -156,7 +156,7 @@ class DefinitionServe final : public DefinitionStream {
     // The answer to a question for overrides.
     bool in_order_ = false;      // overrides in force are sent in the order of their names
     bool without_sent_ = false;  // overrides in force have been sent and are left out from now on
-    std::vector<std::uint16_t> leaves_;  // the leaves that differ; the next one is the last
+    std::vector<std::uint16_t> slots_;  // the slots that differ; the next one is the last
     std::string after_;
     std::vector<Version> known_;
     // The answer to a question for a document.

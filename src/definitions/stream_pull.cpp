@@ -48,8 +48,8 @@ void DefinitionPull::write_question(ByteWriter& writer) const {
     for (const Version& version : writers) {
         encode(writer, version);
     }
-    for (std::size_t bucket = 0; bucket < DefinitionMap::kBuckets; ++bucket) {
-        for (const std::uint32_t hash : shorten(map.leaf_hashes(bucket))) {
+    for (std::size_t partition = 0; partition < DefinitionMap::kPartitions; ++partition) {
+        for (const std::uint32_t hash : shorten(map.slot_hashes(partition))) {
             writer.u32(hash);
         }
     }

@@ -15,9 +15,9 @@ namespace {
 using gossip::MemberId;
 
 constexpr std::size_t kDocumentPiece = 60'000;
-/// From this number of differing leaves on, a puller gets entries in the order of their names. Its
+/// From this number of differing slots on, a puller gets entries in the order of their names. Its
 /// tree then grows at one end, which takes half of the time that the order of hashes takes.
-constexpr std::size_t kMostlyDifferent = DefinitionMap::kAllLeaves / 4 * 3;
+constexpr std::size_t kMostlyDifferent = DefinitionMap::kAllSlots / 4 * 3;
 /// After this number of names has been looked at for a frame, which takes some milliseconds of the
 /// control thread, the frame is sent even if it is not full: most names may be known to the other
 /// side or have no override.
@@ -57,7 +57,7 @@ bool DefinitionServe::on_hello(ByteReader& reader) {
 
 bool DefinitionServe::on_ask_overrides(ByteReader& reader) {
     known_.clear();
-    leaves_.clear();
+    slots_.clear();
     const std::uint8_t writers = reader.u8();
     if (writers > DefinitionMap::kWriters) {
         return false;
@@ -66,18 +66,18 @@ bool DefinitionServe::on_ask_overrides(ByteReader& reader) {
         known_.push_back(decode_version(reader));
     }
     ShortHashes own{};
-    for (std::size_t i = 0; i < DefinitionMap::kAllLeaves; ++i) {
-        if (i % DefinitionMap::kLeaves == 0) {
-            own = shorten(context().store->overrides().leaf_hashes(i / DefinitionMap::kLeaves));
+    for (std::size_t i = 0; i < DefinitionMap::kAllSlots; ++i) {
+        if (i % DefinitionMap::kSlots == 0) {
+            own = shorten(context().store->overrides().slot_hashes(i / DefinitionMap::kSlots));
         }
-        if (reader.u32() != own[i % DefinitionMap::kLeaves]) {
-            leaves_.push_back(static_cast<std::uint16_t>(i));
+        if (reader.u32() != own[i % DefinitionMap::kSlots]) {
+            slots_.push_back(static_cast<std::uint16_t>(i));
         }
     }
-    WEIR_ASSERT(leaves_.size() <= DefinitionMap::kAllLeaves &&
+    WEIR_ASSERT(slots_.size() <= DefinitionMap::kAllSlots &&
                 known_.size() <= DefinitionMap::kWriters);
-    std::reverse(leaves_.begin(), leaves_.end());
-    in_order_ = without_sent_ = leaves_.size() >= kMostlyDifferent;
+    std::reverse(slots_.begin(), slots_.end());
+    in_order_ = without_sent_ = slots_.size() >= kMostlyDifferent;
     after_.clear();
     answering_ = found_ = true;
     document_.reset();
@@ -98,7 +98,7 @@ bool DefinitionServe::on_ask_document(ByteReader& reader) {
     }
     document_ = found_ ? context().store->document_bytes(set) : nullptr;
     found_ = document_ != nullptr;
-    leaves_.clear();
+    slots_.clear();
     at_ = 0;
     answering_ = true;
     return true;
@@ -126,7 +126,7 @@ std::optional<DefinitionStream::Type> DefinitionServe::write(ByteWriter& writer,
         WEIR_ASSERT(writer.ok() && at_ <= document_->size());
         return Type::document;
     }
-    if (!leaves_.empty() && write_entries(writer, now)) {
+    if (!slots_.empty() && write_entries(writer, now)) {
         return Type::entries;
     }
     answering_ = false;
@@ -159,7 +159,7 @@ void DefinitionServe::write_in_order(ByteWriter& writer, Instant now) {
 
 /// Writes as many entries as fit into a frame, perhaps none. False when none are left.
 bool DefinitionServe::write_entries(ByteWriter& writer, Instant now) {
-    WEIR_ASSERT(!leaves_.empty());
+    WEIR_ASSERT(!slots_.empty());
     const DefinitionMap& map = context().store->overrides();
     if (in_order_) {
         write_in_order(writer, now);
@@ -167,11 +167,11 @@ bool DefinitionServe::write_entries(ByteWriter& writer, Instant now) {
     }
     bool full = false;
     std::size_t looked_at = 0;
-    while (!leaves_.empty() && !full) {
-        const std::uint16_t leaf = leaves_.back();
-        WEIR_ASSERT(leaf < DefinitionMap::kAllLeaves);
-        map.for_each_in_leaf(
-            leaf / DefinitionMap::kLeaves, leaf % DefinitionMap::kLeaves,
+    while (!slots_.empty() && !full) {
+        const std::uint16_t slot = slots_.back();
+        WEIR_ASSERT(slot < DefinitionMap::kAllSlots);
+        map.for_each_in_slot(
+            slot / DefinitionMap::kSlots, slot % DefinitionMap::kSlots,
             [&](const DefinitionEntry& entry) {
                 full = looked_at++ == kLookedAtForFrame;
                 if (full) {
@@ -186,11 +186,11 @@ bool DefinitionServe::write_entries(ByteWriter& writer, Instant now) {
             },
             after_);
         if (!full) {
-            leaves_.pop_back();
+            slots_.pop_back();
             after_.clear();
         }
     }
-    return writer.size() > 0 || !leaves_.empty();
+    return writer.size() > 0 || !slots_.empty();
 }
 
 }  // namespace weir::definitions

@@ -34,10 +34,10 @@ std::string_view name_of_definitions(MessageType type) {
             return "definition_push";
         case MessageType::definition_acknowledge:
             return "definition_acknowledge";
-        case MessageType::definition_bucket_ask:
-            return "definition_bucket_ask";
-        case MessageType::definition_bucket:
-            return "definition_bucket";
+        case MessageType::definition_partition_ask:
+            return "definition_partition_ask";
+        case MessageType::definition_partition:
+            return "definition_partition";
         case MessageType::document_ask:
             return "document_ask";
         case MessageType::document_page:
@@ -100,8 +100,8 @@ std::string_view to_string(MessageType type) {
         case MessageType::definition_digest:
         case MessageType::definition_push:
         case MessageType::definition_acknowledge:
-        case MessageType::definition_bucket_ask:
-        case MessageType::definition_bucket:
+        case MessageType::definition_partition_ask:
+        case MessageType::definition_partition:
         case MessageType::document_ask:
         case MessageType::document_page:
         case MessageType::set_count:

@@ -134,7 +134,7 @@ TEST_CASE("records of members and definitions may have fields of a later version
     const definitions::SetCount count{
         "storage", {300, 7}, 4, {{5, 3, {kMember.address}}, {6, 1, {}}}};
     check_record(count, definitions::decode_set_count);
-    digest.buckets.emplace().fill(3);
+    digest.partitions.emplace().fill(3);
     check_record(digest, definitions::decode_digest);
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("messages without records may have fields of a later version at their 
     check_end(membership::IndirectAnswer{kNumber}, membership::decode_indirect_answer);
     check_end(membership::MemberListAsk{kMember.address}, membership::decode_member_list_ask);
     check_end(membership::Obituary{kNumber}, membership::decode_obituary);
-    check_end(definitions::BucketAsk{63, true, {}}, definitions::decode_bucket_ask);
+    check_end(definitions::PartitionAsk{63, true, {}}, definitions::decode_partition_ask);
     check_end(definitions::DocumentAsk{"storage", 300, 200, 32}, definitions::decode_document_ask);
     check_end(definitions::DocumentPage{"storage", 300, 4, 2, 400, Bytes(3)},
               definitions::decode_document_page);

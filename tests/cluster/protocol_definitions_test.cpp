@@ -101,15 +101,15 @@ TEST_CASE("digests and questions for definitions are what the page says") {
     const Records sets{
         page().sentence("Set: "),
         {{{"string name", "storage"}, {"varint generation", 300}, {"8 content hash", kOther}}}};
-    const Records with_buckets{"",
-                               {{{"1 flags (1: with buckets)", 1},
-                                 {"8 hash of the whole map", kNumber},
-                                 {"1 number of versions", 1},
-                                 {"versions", versions},
-                                 {"64 × 4 bucket hashes", ascending_bytes()}}}};
+    const Records with_partitions{"",
+                                  {{{"1 flags (1: with partitions)", 1},
+                                    {"8 hash of the whole map", kNumber},
+                                    {"1 number of versions", 1},
+                                    {"versions", versions},
+                                    {"64 × 4 partition hashes", ascending_bytes()}}}};
     CHECK(unlike("definition_digest", digest,
-                 {{"{1 flags (1: with buckets)", with_buckets}, {"sets up to the end", sets}}) ==
-          "");
+                 {{"{1 flags (1: with partitions)", with_partitions},
+                  {"sets up to the end", sets}}) == "");
     digest.sets.front().on_disk = kNumber;
     const Records with_file{page().sentence("Set: "),
                             {{{"string name", "storage"},
@@ -119,10 +119,10 @@ TEST_CASE("digests and questions for definitions are what the page says") {
                               {"1 its length 8", 8},
                               {"8 content on disk", kNumber}}}};
     CHECK(unlike("definition_digest", digest,
-                 {{"{1 flags (1: with buckets)", with_buckets},
+                 {{"{1 flags (1: with partitions)", with_partitions},
                   {"sets up to the end", with_file}}) == "");
     digest.sets.front().on_disk.reset();
-    digest.buckets.reset();
+    digest.partitions.reset();
     CHECK(unlike("definition_digest", digest,
                  {{"{1 flags", Records{"",
                                        {{{"1 flags", 0},
@@ -130,9 +130,10 @@ TEST_CASE("digests and questions for definitions are what the page says") {
                                          {"1 number of versions", 1},
                                          {"versions", versions}}}}},
                   {"sets up to the end", sets}}) == "");
-    CHECK(unlike("definition_bucket_ask", BucketAsk{63, true, ascending()},
-                 {{"1 bucket", 63}, {"1 mutual", 1}, {"64 × 4 leaf hashes", ascending_bytes()}}) ==
-          "");
+    CHECK(
+        unlike("definition_partition_ask", PartitionAsk{63, true, ascending()},
+               {{"1 partition", 63}, {"1 mutual", 1}, {"64 × 4 slot hashes", ascending_bytes()}}) ==
+        "");
     CHECK(unlike("document_ask", DocumentAsk{"storage", 300, 200, 32},
                  {{"string set", "storage"},
                   {"varint generation", 300},
@@ -168,18 +169,18 @@ TEST_CASE("the count of files is what the page says") {
                       {"contents", contents}}) == "");
 }
 
-TEST_CASE("what answers the question for a bucket is what the page says") {
+TEST_CASE("what answers the question for a partition is what the page says") {
     DefinitionStore store(1);
     DefinitionEntry entry{"s3/b1", kVersion, EntryKind::absent, "", "ann", "why", {}, kNow - 7s};
     REQUIRE(store.merge(entry, kNow) == MergeOutcome::applied);
-    const auto& buckets = store.overrides().bucket_hashes();
-    const auto changed =
-        std::find_if(buckets.begin(), buckets.end(), [](std::uint64_t hash) { return hash != 0; });
-    BucketAsk ask;
-    ask.bucket = static_cast<std::uint8_t>(changed - buckets.begin());
+    const auto& partitions = store.overrides().partition_hashes();
+    const auto changed = std::find_if(partitions.begin(), partitions.end(),
+                                      [](std::uint64_t hash) { return hash != 0; });
+    PartitionAsk ask;
+    ask.partition = static_cast<std::uint8_t>(changed - partitions.begin());
     DefinitionExchange sync(store, Random(1));
     test::Sink sink;
-    REQUIRE(sync.receive({Endpoint::v4(1, 1), 1}, gossip::MessageType::definition_bucket_ask,
+    REQUIRE(sync.receive({Endpoint::v4(1, 1), 1}, gossip::MessageType::definition_partition_ask,
                          test::encoded(ask), kNow, sink));
     const Records entries{page().sentence("Entry: "),
                           {{{"string name", "s3/b1"},
@@ -188,10 +189,10 @@ TEST_CASE("what answers the question for a bucket is what the page says") {
                             {"ms age", 7000},
                             {"string who", "ann"},
                             {"string why", "why"}}}};
-    const Records head{"", {{{"1 bucket", ask.bucket}, {"1 more", 0}}}};
-    CHECK(difference(page().layout("definition_bucket"),
-                     sink.sent[gossip::MessageType::definition_bucket],
-                     {{"{1 bucket", head}, {"entries up to the end", entries}}) == "");
+    const Records head{"", {{{"1 partition", ask.partition}, {"1 more", 0}}}};
+    CHECK(difference(page().layout("definition_partition"),
+                     sink.sent[gossip::MessageType::definition_partition],
+                     {{"{1 partition", head}, {"entries up to the end", entries}}) == "");
 }
 
 limiter::QuotaDefinition plain_definition() {

@@ -152,17 +152,17 @@ TEST_CASE("hashes are of what the page says, under the constants that it names")
     CHECK(page().says("Its content hash is SipHash-2-4 under `weir document id`."));
     CHECK(definitions::document_hash(as_bytes("bytes")) == hash_under("weir document id", "bytes"));
     CHECK(
-        page().says("A name's leaf is SipHash-2-4 of it under `weir definitions` modulo 4,096; a "
-                    "bucket is 64 leaves."));
+        page().says("A name's slot is SipHash-2-4 of it under `weir definitions` modulo 4,096; a "
+                    "partition is 64 slots."));
     definitions::DefinitionMap map(10);
     definitions::DefinitionEntry entry;
     entry.name = "s3/b1";
     entry.version = {1, 1};
     entry.kind = definitions::EntryKind::absent;
     REQUIRE(map.merge(entry, kNow) == definitions::MergeOutcome::applied);
-    const std::uint64_t leaf = hash_under("weir definitions", "s3/b1") % 4096;
-    CHECK(map.leaf_hashes(leaf / 64)[leaf % 64] == map.root_hash());
-    CHECK(map.bucket_hashes()[leaf / 64] == map.root_hash());
+    const std::uint64_t slot = hash_under("weir definitions", "s3/b1") % 4096;
+    CHECK(map.slot_hashes(slot / 64)[slot % 64] == map.root_hash());
+    CHECK(map.partition_hashes()[slot / 64] == map.root_hash());
     CHECK(map.root_hash() != 0);
 }
 
@@ -295,8 +295,8 @@ TEST_CASE("each frame of a pull of overrides is what the page says") {
                      {{"member", kHereBytes}, {"8 incarnation of the server", 900}}) == "");
     CHECK(difference(talk.from_server(), "welcome", {{"8 the server's incarnation", 900}}) == "");
     std::string hashes;
-    for (std::size_t bucket = 0; bucket < 64; ++bucket) {
-        for (const std::uint64_t hash : here.store.overrides().leaf_hashes(bucket)) {
+    for (std::size_t partition = 0; partition < 64; ++partition) {
+        for (const std::uint64_t hash : here.store.overrides().slot_hashes(partition)) {
             Bytes low(4);
             ByteWriter writer(low);
             writer.u32(static_cast<std::uint32_t>(hash));
@@ -307,7 +307,7 @@ TEST_CASE("each frame of a pull of overrides is what the page says") {
     CHECK(difference(talk.from_puller(), "ask_overrides",
                      {{"1 number of versions", 1},
                       {"versions", versions},
-                      {"4,096 × 4 leaf hashes", hashes}}) == "");
+                      {"4,096 × 4 slot hashes", hashes}}) == "");
     // The only override there is not above what we know of its writer.
     CHECK(difference(talk.from_server(), "end", {{"1 status", 0}}) == "");
 

@@ -254,12 +254,12 @@ TEST_CASE("definition messages survive the way over the wire") {
         digest.writers.assign(*rc::gen::inRange<std::size_t>(0, 17), {number(), number()});
         digest.sets.assign(*rc::gen::inRange<std::size_t>(0, 5), {"set", number(), number()});
         if (*rc::gen::arbitrary<bool>()) {
-            digest.buckets.emplace().fill(static_cast<std::uint32_t>(number()));
+            digest.partitions.emplace().fill(static_cast<std::uint32_t>(number()));
         }
         round_trip(digest, decode_digest);
-        BucketAsk ask{*rc::gen::inRange<std::uint8_t>(0, 64), *rc::gen::arbitrary<bool>(), {}};
-        ask.leaves.fill(static_cast<std::uint32_t>(number()));
-        round_trip(ask, decode_bucket_ask);
+        PartitionAsk ask{*rc::gen::inRange<std::uint8_t>(0, 64), *rc::gen::arbitrary<bool>(), {}};
+        ask.slots.fill(static_cast<std::uint32_t>(number()));
+        round_trip(ask, decode_partition_ask);
         round_trip(DocumentAsk{"set", number(), *rc::gen::inRange<std::uint32_t>(0, 1000), 9},
                    decode_document_ask);
         round_trip(DocumentPage{"set", number(), number(), 3, 9, arbitrary_bytes(kPageBytes)},
@@ -296,7 +296,7 @@ TEST_CASE("random bytes never harm a decoder of definitions") {
             (void)decode(reader);
         };
         feed(decode_digest);
-        feed(decode_bucket_ask);
+        feed(decode_partition_ask);
         feed(decode_document_ask);
         feed(decode_document_page);
         feed([](ByteReader& reader) { return decode_entry(reader, Instant{1h}); });

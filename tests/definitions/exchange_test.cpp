@@ -137,7 +137,7 @@ TEST_CASE("edits of both sides of a split all arrive after it") {
         return (a >= address_of(3)) == (b >= address_of(3));
     };
     fleet.world.run(20s);
-    // More than are pushed or remembered as recent: the buckets have to find the rest.
+    // More than are pushed or remembered as recent: the partitions have to find the rest.
     for (int i = 0; i < 300; ++i) {
         REQUIRE(fleet.stores[1]
                     ->set(quota("left" + std::to_string(i), i), kEdit, fleet.world.now())

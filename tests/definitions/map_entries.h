@@ -7,12 +7,12 @@
 
 namespace weir::definitions::test {
 
-/// In the order of buckets, leaves and names.
+/// In the order of partitions, slots and names.
 inline std::vector<DefinitionEntry> entries_of(const DefinitionMap& map) {
     std::vector<DefinitionEntry> entries;
-    for (std::size_t bucket = 0; bucket < DefinitionMap::kBuckets; ++bucket) {
-        for (std::size_t leaf = 0; leaf < DefinitionMap::kLeaves; ++leaf) {
-            map.for_each_in_leaf(bucket, leaf, [&](const DefinitionEntry& entry) {
+    for (std::size_t partition = 0; partition < DefinitionMap::kPartitions; ++partition) {
+        for (std::size_t slot = 0; slot < DefinitionMap::kSlots; ++slot) {
+            map.for_each_in_slot(partition, slot, [&](const DefinitionEntry& entry) {
                 entries.push_back(entry);
                 return true;
             });

@@ -48,7 +48,7 @@ bool same(const DefinitionMap& one, const DefinitionMap& two) {
     const auto a = entries_of(one);
     const auto b = entries_of(two);
     return a.size() == b.size() && one.root_hash() == two.root_hash() &&
-           one.bucket_hashes() == two.bucket_hashes() &&
+           one.partition_hashes() == two.partition_hashes() &&
            std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) {
                return same_content(x, y) && x.written == y.written;
            });
@@ -124,13 +124,13 @@ TEST_CASE("hashes depend on content only") {
         const DefinitionMap rebuilt = map_of(entries_of(map));
         RC_ASSERT(map.root_hash() == rebuilt.root_hash());
         std::uint64_t all = 0;
-        for (std::size_t bucket = 0; bucket < DefinitionMap::kBuckets; ++bucket) {
-            std::uint64_t leaves = 0;
-            for (std::uint64_t hash : map.leaf_hashes(bucket)) {
-                leaves ^= hash;
+        for (std::size_t partition = 0; partition < DefinitionMap::kPartitions; ++partition) {
+            std::uint64_t slots = 0;
+            for (std::uint64_t hash : map.slot_hashes(partition)) {
+                slots ^= hash;
             }
-            RC_ASSERT(leaves == map.bucket_hashes()[bucket]);
-            all ^= leaves;
+            RC_ASSERT(slots == map.partition_hashes()[partition]);
+            all ^= slots;
         }
         RC_ASSERT(all == map.root_hash());
     }));
@@ -229,14 +229,14 @@ TEST_CASE("hashes are what every version of the protocol makes of the content") 
     CHECK(map.root_hash() == 0xebcacee4eb7add27U);
 }
 
-/// Names of the same leaf, sorted.
-std::vector<std::string> neighbours(std::size_t count, std::size_t bucket, std::size_t leaf) {
+/// Names of the same slot, sorted.
+std::vector<std::string> neighbours(std::size_t count, std::size_t partition, std::size_t slot) {
     std::vector<std::string> names;
     for (std::size_t i = 0; names.size() < count; ++i) {
         DefinitionMap alone(1);
         const std::string name = "n" + std::to_string(i);
         alone.merge(entry(name, 1, 1), kNow);
-        if (alone.leaf_hashes(bucket)[leaf] != 0) {
+        if (alone.slot_hashes(partition)[slot] != 0) {
             names.push_back(name);
         }
     }
@@ -244,7 +244,7 @@ std::vector<std::string> neighbours(std::size_t count, std::size_t bucket, std::
     return names;
 }
 
-TEST_CASE("a leaf is visited in order, behind a name, until the visitor has enough") {
+TEST_CASE("a slot is visited in order, behind a name, until the visitor has enough") {
     const std::vector<std::string> names = neighbours(4, 3, 5);
     DefinitionMap map(100);
     for (const std::string& name : names) {
@@ -252,7 +252,7 @@ TEST_CASE("a leaf is visited in order, behind a name, until the visitor has enou
     }
     const auto visited = [&](std::string_view after, std::size_t enough) {
         std::vector<std::string> result;
-        map.for_each_in_leaf(
+        map.for_each_in_slot(
             3, 5,
             [&](const DefinitionEntry& e) {
                 result.push_back(e.name);
@@ -273,7 +273,7 @@ TEST_CASE("a leaf is visited in order, behind a name, until the visitor has enou
     CHECK(visited(names[3], 9).empty());
 }
 
-TEST_CASE("names of one leaf whose tags are equal are told apart") {
+TEST_CASE("names of one slot whose tags are equal are told apart") {
     // Found by a search over 20,000,000 names.
     const std::string one = "q2870290";
     const std::string other = "q8480054";
@@ -287,7 +287,7 @@ TEST_CASE("names of one leaf whose tags are equal are told apart") {
     CHECK(map.find(other)->version.epoch == 5);
 }
 
-TEST_CASE("each of a leaf's entries is found, replaced and put in its place") {
+TEST_CASE("each of a slot's entries is found, replaced and put in its place") {
     std::vector<std::string> names = neighbours(5, 3, 5);
     DefinitionMap map(100);
     for (const std::size_t i : {3u, 0u, 4u, 1u}) {

@@ -229,20 +229,20 @@ TEST_CASE("the bytes of definition messages are those of the protocol") {
     DefinitionDigest digest{9, {{300, 7}}, {{"set", 300, 4}}, {}};
     CHECK(hex_of(digest) ==
           "1400000000000000000901ac0200000000000000070e03736574ac020000000000000004");
-    digest.buckets.emplace().fill(1);
-    std::string buckets;
+    digest.partitions.emplace().fill(1);
+    std::string partitions;
     for (int i = 0; i < 64; ++i) {
-        buckets += "00000001";
+        partitions += "00000001";
     }
-    CHECK(hex_of(digest) == "940201000000000000000901ac020000000000000007" + buckets +
+    CHECK(hex_of(digest) == "940201000000000000000901ac020000000000000007" + partitions +
                                 "0e03736574ac020000000000000004");
-    BucketAsk ask{63, true, {}};
-    ask.leaves.fill(1);
-    CHECK(hex_of(ask) == "3f01" + buckets);
+    PartitionAsk ask{63, true, {}};
+    ask.slots.fill(1);
+    CHECK(hex_of(ask) == "3f01" + partitions);
     ask.mutual = false;
-    CHECK(hex_of(ask) == "3f00" + buckets);
-    CHECK(reads("3f00" + buckets, decode_bucket_ask));
-    CHECK_FALSE(reads("4000" + buckets, decode_bucket_ask));  // 64 buckets
+    CHECK(hex_of(ask) == "3f00" + partitions);
+    CHECK(reads("3f00" + partitions, decode_partition_ask));
+    CHECK_FALSE(reads("4000" + partitions, decode_partition_ask));  // 64 partitions
     CHECK(hex_of(DocumentAsk{"set", 300, 301, 32}) == "03736574ac02ad0220");
     const std::vector<std::byte> abc{std::byte{'a'}, std::byte{'b'}, std::byte{'c'}};
     CHECK(hex_of(DocumentPage{"set", 300, 4, 2, 300, abc}) ==

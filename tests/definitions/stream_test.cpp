@@ -139,11 +139,11 @@ TEST_CASE("overrides are pulled whole, and then only what is newer") {
     for (const auto& frame : newer.from_server) {
         bytes += frame.size();
     }
-    CHECK(bytes < 20'000);  // a hundred entries, not the leaves that they are in
+    CHECK(bytes < 20'000);  // a hundred entries, not the slots that they are in
     CHECK(there.counters.served == 2);
 }
 
-TEST_CASE("what one leaf holds more than a frame takes goes on in the next") {
+TEST_CASE("what one slot holds more than a frame takes goes on in the next") {
     Side here(0, 1);
     Side there(1, 2);
     const std::string long_why(250, 'w');
@@ -167,7 +167,7 @@ TEST_CASE("who lacks most gets what is in force in the order of names, and then 
     REQUIRE(there.store.remove("q17/gone", {"ann", "test", {}}, kStart).has_value());
     REQUIRE(there.store.set_absent("q17/hidden", {"ann", "test", {}}, kStart).has_value());
     REQUIRE(there.store.set(quota("q17/short", 1), {"ann", "test", 1ns}, kStart - 1s).has_value());
-    here.edit("mine", 1);  // one leaf may be the same, or not
+    here.edit("mine", 1);  // one slot may be the same, or not
     static_cast<void>(here.store.take_changes());
     CHECK(pull_overrides(here, there, true, 8).good);
     CHECK(here.store.overrides().size() == there.store.overrides().size() + 1);
@@ -197,7 +197,7 @@ TEST_CASE("what a frame is not filled by is looked at in slices") {
     CHECK(here.store.overrides().root_hash() == there.store.overrides().root_hash());
     CHECK(small_frames(all) >= 30'000 / 4096);
 
-    // Overrides that are known: a new one in each leaf makes all of them differ.
+    // Overrides that are known: a new one in each slot makes all of them differ.
     there.edit_many(12'000, "r");
     const Talk newer = pull_overrides(here, there, true, 12);
     CHECK(newer.good);

@@ -25,7 +25,7 @@ constexpr std::size_t kLength = 4;
 constexpr std::size_t kMostAnswers = 64;  // frames for one question: few definitions are there
 constexpr std::uint64_t kFuzzerNumber = 77;
 constexpr std::uint64_t kOwnNumber = 99;
-constexpr std::size_t kLeaves = DefinitionMap::kBuckets * DefinitionMap::kLeaves;
+constexpr std::size_t kSlots = DefinitionMap::kPartitions * DefinitionMap::kSlots;
 
 // As docs/protocol.md numbers them; the last two mean a question as it should be.
 constexpr std::uint8_t kHello = 1;
@@ -170,7 +170,7 @@ std::vector<std::byte> good_question(const Side& side, std::uint8_t type) {
         writer.u64(wish.content);
     } else {
         writer.u8(0);
-        for (std::size_t i = 0; i < kLeaves; ++i) {
+        for (std::size_t i = 0; i < kSlots; ++i) {
             writer.u32(0);
         }
     }

@@ -112,8 +112,8 @@ void decode_application(const membership::Received& message) {
             });
         case gossip::MessageType::definition_digest:
             return read_one(message.payload, definitions::decode_digest);
-        case gossip::MessageType::definition_bucket_ask:
-            return read_one(message.payload, definitions::decode_bucket_ask);
+        case gossip::MessageType::definition_partition_ask:
+            return read_one(message.payload, definitions::decode_partition_ask);
         case gossip::MessageType::document_ask:
             return read_one(message.payload, definitions::decode_document_ask);
         case gossip::MessageType::set_count:
