@@ -15,6 +15,8 @@ using gossip::MessageSink;
 using gossip::MessageType;
 
 constexpr double kDigestSeconds = 1;
+constexpr std::size_t kLargeFleet = 64;
+constexpr std::uint64_t kTurnsInLargeFleet = 5;
 
 }  // namespace
 
@@ -59,7 +61,13 @@ bool DefinitionExchange::receive(const MemberId& from, MessageType type, ByteSpa
     return good;
 }
 
+bool DefinitionExchange::takes_turn(std::size_t peers) {
+    const bool rare = ++turns_ % kTurnsInLargeFleet == 0;
+    return rare || peers <= kLargeFleet || !settled() || store_.counters().edits != edits_seen_;
+}
+
 void DefinitionExchange::tick(Instant now, std::span<const MemberId> peers, MessageSink& sink) {
+    edits_seen_ = store_.counters().edits;
     forget_gone(peers);
     adopt_edits(now, peers);
     greet(now, peers, sink);

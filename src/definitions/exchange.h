@@ -85,7 +85,11 @@ class DefinitionExchange {
     /// decode.
     bool receive(const gossip::MemberId& from, gossip::MessageType type, ByteSpan payload,
                  Instant now, gossip::MessageSink& sink);
-    /// To be called at every tick of the engine. `peers` are the live members without this one.
+    /// Whether tick() has something to do, to be asked ten times a second. In a fleet of more than
+    /// 64 it takes long to go through all peers, so while nothing is being edited there only every
+    /// fifth answer is yes.
+    [[nodiscard]] bool takes_turn(std::size_t peers);
+    /// To be called where takes_turn() says so. `peers` are the live members without this one.
     void tick(Instant now, std::span<const gossip::MemberId> peers, gossip::MessageSink& sink);
     /// Says who this member is, and for how long files must agree instead of kAgreeAfter.
     void set_self(const gossip::MemberId& self);
@@ -200,6 +204,8 @@ class DefinitionExchange {
 
     DefinitionStore& store_;
     Random random_;
+    std::uint64_t turns_ = 0;
+    std::uint64_t edits_seen_ = 0;  // of the store's, at the last tick
     std::deque<Push> pushes_;
     std::deque<Overtaken> overtaken_;
     Instant unheard_before_{};  // some peer may not have heard of edits made before this

@@ -7,7 +7,7 @@
 #include "definitions/stream.h"
 #include "engine/bulk_definitions.h"
 #include "engine/definition_feed.h"
-#include "engine/exchange_schedule.h"
+#include "engine/definition_peers.h"
 #include "engine/generators.h"
 #include "engine/stop_detector.h"
 #include "limiter/limiter.h"
@@ -19,7 +19,6 @@ namespace {
 
 constexpr Duration kTickInterval = std::chrono::milliseconds(10);
 constexpr std::uint64_t kDefinitionsEvery = 10;  // ticks
-constexpr std::uint64_t kDefinitionsEveryInLargeFleet = 50;
 
 membership::TransportSettings transport_settings(const EngineOptions& options) {
     membership::TransportSettings settings;
@@ -79,7 +78,7 @@ class Engine::Implementation {
     definitions::DefinitionStore store_;
     definitions::DefinitionExchange exchange_;
     BulkDefinitions bulk_;
-    ExchangeSchedule exchanges_;
+    DefinitionPeers definition_peers_;
     DefinitionFeed feed_;
     StopDetector stops_;
 
@@ -101,7 +100,7 @@ Engine::Implementation::Implementation(EngineOptions options, limiter::Limiter& 
       store_(generators.store),
       exchange_(store_, generators.exchange),
       bulk_(options_.cluster_name, options_.keys, nonces_, transport_, store_, exchange_),
-      exchanges_(store_, exchange_, transport_),
+      definition_peers_(exchange_, transport_),
       feed_(store_, limiter_, counters_),
       stops_(kTickInterval, options_.sync.stop_threshold) {
     exchange_.set_agree_after(options_.agree_after);
@@ -176,7 +175,7 @@ void Engine::Implementation::receive_definitions(const membership::Received& mes
 void Engine::Implementation::follow_membership() {
     const std::vector<membership::MembershipEvent> events = transport_.take_events();
     if (!events.empty()) {
-        exchanges_.members_changed();
+        definition_peers_.members_changed();
     }
     for (const membership::MembershipEvent& event : events) {
         using enum membership::MembershipEvent::Kind;
@@ -254,7 +253,7 @@ void Engine::Implementation::tick_cluster() {
     follow_membership();
     counters_.tick(now_, ticks_);
     if (ticks_ % kDefinitionsEvery == 0) {
-        exchanges_.tick(now_, ticks_ % kDefinitionsEveryInLargeFleet == 0);
+        definition_peers_.tick(now_);
     }
     flush();
 }
