@@ -14,18 +14,25 @@ using namespace test;
 
 constexpr std::uint64_t kOneSeed = 1;
 
-/// So many quotas of `limit` each, each with the same part of the load.
-WorldPlan plan_of_many(std::uint32_t sidecars, std::uint32_t quotas, double limit, double seconds,
-                       std::uint64_t seed) {
-    WorldPlan plan = plan_of({.sidecars = sidecars,
-                              .limit = limit,
+/// Quotas of one limit, each with the same part of the load.
+struct ManyQuotas {
+    std::uint32_t sidecars = 0;
+    std::uint32_t quotas = 0;
+    double limit = 0;
+    double seconds = 0;
+    std::uint64_t seed = kOneSeed;
+};
+
+WorldPlan plan_of_many(const ManyQuotas& many) {
+    WorldPlan plan = plan_of({.sidecars = many.sidecars,
+                              .limit = many.limit,
                               .offered = 0,
-                              .seconds = seconds,
-                              .seed = seed,
+                              .seconds = many.seconds,
+                              .seed = many.seed,
                               .name = "q0"});
-    for (std::uint32_t i = 1; i < quotas; ++i) {
+    for (std::uint32_t i = 1; i < many.quotas; ++i) {
         plan.load.quotas.push_back("q" + std::to_string(i));
-        plan.definitions.push_back(quota(plan.load.quotas.back(), limit));
+        plan.definitions.push_back(quota(plan.load.quotas.back(), many.limit));
     }
     return plan;
 }
@@ -55,7 +62,11 @@ TEST_CASE("limits that are not hot: a word a keep-alive, those of one owner in o
     constexpr double kEnd = 12;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
         CAPTURE(seed);
-        WorldPlan plan = plan_of_many(kSidecars, kQuotas, kLimit, kEnd, seed);
+        WorldPlan plan = plan_of_many({.sidecars = kSidecars,
+                                       .quotas = kQuotas,
+                                       .limit = kLimit,
+                                       .seconds = kEnd,
+                                       .seed = seed});
         plan.load.phases = {{0, 0.9 * kLimit * kQuotas}};
         keep_awake(plan, 0.3);
         World world(plan);
@@ -84,7 +95,11 @@ TEST_CASE(
     constexpr double kEnd = 12;
     for (std::uint64_t seed = 1; seed <= kOneSeed; ++seed) {
         CAPTURE(seed);
-        WorldPlan plan = plan_of_many(kSidecars, kQuotas, kLimit, kEnd, seed);
+        WorldPlan plan = plan_of_many({.sidecars = kSidecars,
+                                       .quotas = kQuotas,
+                                       .limit = kLimit,
+                                       .seconds = kEnd,
+                                       .seed = seed});
         plan.load.phases = {{0, 0.9 * kLimit * kQuotas}};
         World world(plan);
         Sent before;
@@ -113,7 +128,10 @@ TEST_CASE("a limit that turns hot under its limit refuses nobody") {
             CAPTURE(turning.limit);
             CAPTURE(before);
             const double all = turning.limit * turning.quotas;
-            WorldPlan plan = plan_of_many(50, turning.quotas, turning.limit, kEnd, 1);
+            WorldPlan plan = plan_of_many({.sidecars = 50,
+                                           .quotas = turning.quotas,
+                                           .limit = turning.limit,
+                                           .seconds = kEnd});
             plan.load.phases = {{0, before * all}, {kJump, 0.95 * all}};
             World world(plan);
             REQUIRE(world.run(kMeeting));
@@ -127,7 +145,8 @@ TEST_CASE("many limits that leap from nothing to ten times their rate: the first
     constexpr double kJump = 4;
     for (const double limit : {100.0, 1000.0}) {
         CAPTURE(limit);
-        WorldPlan plan = plan_of_many(50, kQuotas, limit, kJump + 1, 1);
+        WorldPlan plan =
+            plan_of_many({.sidecars = 50, .quotas = kQuotas, .limit = limit, .seconds = kJump + 1});
         plan.load.phases = {{0, 0.3 * limit * kQuotas}, {kJump, 10 * limit * kQuotas}};
         World world(plan);
         REQUIRE(world.run(kMeeting));

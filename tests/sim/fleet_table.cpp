@@ -7,8 +7,8 @@
 // another one, is a fault. --fingerprints prints such lines instead of the table.
 // --window measures means and traffic of the stories that are judged by traffic from second A to
 // second B only, where the whole one would take hours.
-// A story that is further from the reference than docs/cluster.md allows is marked OFF. Exits with
-// 1 when there is one.
+// A story that is further from the reference than docs/cluster.md allows is marked OFF, and the
+// command that repeats its runs is printed. Exits with 1 when there is one.
 
 #include <algorithm>
 #include <chrono>
@@ -206,6 +206,18 @@ bool print_fingerprints(const Story& story, const Arguments& arguments) {
     return true;
 }
 
+/// The command that runs this story alone, with the same seeds.
+std::string command_of(const Story& story, const Arguments& arguments) {
+    std::string command = "fleet_table --story " + story.name + " --first-seed " +
+                          std::to_string(arguments.first_seed) + " --seeds " +
+                          std::to_string(arguments.seeds);
+    if (arguments.window_to > 0) {
+        command += " --window " + std::to_string(arguments.window_from) + " " +
+                   std::to_string(arguments.window_to);
+    }
+    return arguments.golden.empty() ? command : command + " --golden " + arguments.golden;
+}
+
 bool run_story(const Story& story, const Arguments& arguments) {
     if (arguments.fingerprints) {
         return print_fingerprints(story, arguments);
@@ -241,6 +253,9 @@ bool run_story(const Story& story, const Arguments& arguments) {
                 summary.bytes / 1000, faults.empty() ? "ok" : "OFF");
     for (const std::string& fault : faults) {
         std::printf("  %s: %s\n", story.name.c_str(), fault.c_str());
+    }
+    if (!faults.empty()) {
+        std::printf("  repeat it with: %s\n", command_of(story, arguments).c_str());
     }
     std::fprintf(stderr, "  %s took %.1f s\n", story.name.c_str(), took);
     std::fflush(stdout);
