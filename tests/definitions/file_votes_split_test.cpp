@@ -137,7 +137,9 @@ TEST_CASE("a member that voted for nothing long ago may vote now") {
     SUBCASE("just now") { fleet.run(15s); }
     fleet.loss = 0;
     const auto in_part = [&](std::size_t i) { return i == part[0] || i == part[1]; };
-    fleet.passes = [&](std::size_t one, std::size_t other) { return in_part(one) == in_part(other); };
+    fleet.passes = [&](std::size_t one, std::size_t other) {
+        return in_part(one) == in_part(other);
+    };
     fleet.write(part[0], 2);
     fleet.write(part[1], 2);
     fleet.run(50s);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "limiter/water_line.h"
@@ -276,17 +277,36 @@ TEST_CASE("each of nested parents divides among its own children") {
     }
 }
 
-TEST_CASE("a thousand equal children get about the same each") {
-    const Family family{
-        .sidecars = 10, .offered = std::vector<double>(1000, 2.0), .watched = false};
-    const Outcome outcome = outcome_of(family, 1);
+/// The least and the most that a child gets of what max-min fairness gives it.
+std::pair<double, double> range_of(const Outcome& outcome) {
     double least = 9;
     double most = 0;
     for (std::size_t child = 0; child < outcome.ideal.size(); ++child) {
         least = std::min(least, outcome.admitted[child] / outcome.ideal[child]);
         most = std::max(most, outcome.admitted[child] / outcome.ideal[child]);
     }
-    MESSAGE("children get " << least << " to " << most << " of their part");
+    MESSAGE("children get " << least << " to " << most << " of their part, all together "
+                            << outcome.total);
+    return {least, most};
+}
+
+TEST_CASE("a thousand equal children get about the same each") {
+    const std::vector<double> twice(1000, 4.0);
+    const Family family{.sidecars = 10, .limit = 2000, .offered = twice, .watched = false};
+    const Outcome outcome = outcome_of(family, 1);
+    const auto [least, most] = range_of(outcome);
+    CHECK(std::abs(outcome.total - 1) < 0.005);
+    CHECK(least >= 0.5);
+    CHECK(most <= 1.5);
+}
+
+TEST_CASE("a thousand that each get a request a second do, as far as chance lets them") {
+    // Of 20 requests, which is a child's part in 20 s, half of what comes by chance is 3.2 more or
+    // fewer, and what ten sidecars let through of it is one or two more or fewer.
+    const std::vector<double> twice(1000, 2.0);
+    const Family family{.sidecars = 10, .offered = twice, .watched = false};
+    const Outcome outcome = outcome_of(family, 1);
+    const auto [least, most] = range_of(outcome);
     CHECK(std::abs(outcome.total - 1) < 0.005);
     CHECK(least >= 0.4);
     CHECK(most <= 1.6);

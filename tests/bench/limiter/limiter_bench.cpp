@@ -15,6 +15,8 @@
 //                                                   request, and between routing and check what the
 //                                                   proxy does there (between.h)
 //     limiter_bench [rounds] threads                two threads against one
+//     limiter_bench [rounds] fair                   parents that shed fairly, against ones that do
+//                                                   not
 //     limiter_bench [rounds] upkeep [n]             an idle sidecar with n live instances
 //     limiter_bench [rounds] many [n]               n instances (5,000,000): memory, time, upkeep
 
@@ -27,6 +29,7 @@
 
 #include "base/random.h"
 #include "between.h"
+#include "fair.h"
 #include "limiter/limiter.h"
 #include "measure.h"
 #include "memory.h"
@@ -190,6 +193,8 @@ int main(int argc, char** argv) {
     } else if (what == "fenced") {
         compare("a fence before each request", {instances(1'000'000), kLongPrefix, 1e-4, true},
                 rounds);
+    } else if (what == "fair") {
+        print_fair(rounds);
     } else if (what == "threads") {
         print_threads(rounds, instances(500'000));
     } else if (what == "upkeep") {

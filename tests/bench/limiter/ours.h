@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -25,8 +26,10 @@ inline constexpr std::size_t kTurn = 4;
 struct Case {
     std::size_t instances;
     std::string_view prefix;
-    double step;          // virtual seconds between two requests
-    bool fenced = false;  // a fence before each request, and what lies between (between.h)
+    double step;                 // virtual seconds between two requests
+    bool fenced = false;         // a fence before each request, and what lies between (between.h)
+    double root = 1e9;           // the limit of the root, requests per virtual second
+    std::optional<bool> fair{};  // whether quotas with children shed fairly; nothing = the default
 };
 
 using weir::Instant;
@@ -42,7 +45,9 @@ class Ours {
         : limiter_(std::make_unique<Limiter>(options_for(setting.instances))),
           step_(weir::from_seconds(setting.step)),
           fenced_(setting.fenced) {
-        if (!weir::sim::replace_quotas(*limiter_, definitions(), instant(1)).empty()) {
+        if (!weir::sim::replace_quotas(*limiter_, definitions(setting.root, setting.fair),
+                                       instant(1))
+                 .empty()) {
             std::abort();
         }
         ThreadContext& thread = limiter_->register_thread(1);

@@ -1,6 +1,7 @@
 #pragma once
 // The quota tree of the benchmark: three levels, one limit each.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +30,17 @@ inline std::vector<weir::limiter::QuotaDefinition> tree(const std::string& root,
     return {definition(root, {}, 1e9), definition(root + "/{bucket}", root, parents),
             definition(root + "/{bucket}/read", root + "/{bucket}", leaves)};
 }
-inline std::vector<weir::limiter::QuotaDefinition> definitions() { return tree("s3", 1000, 500); }
+inline std::vector<weir::limiter::QuotaDefinition> definitions(double root_limit = 1e9,
+                                                               std::optional<bool> fair = {}) {
+    auto quotas = tree("s3", 1000, 500);
+    quotas[0].limits[0].amount = root_limit;
+    if (fair) {
+        weir::limiter::QuotaOptions options;
+        options.fair = fair;
+        quotas[0].options = quotas[1].options = options;
+    }
+    return quotas;
+}
 
 inline weir::limiter::LimiterOptions options_for(std::size_t instances) {
     weir::limiter::LimiterOptions options;
