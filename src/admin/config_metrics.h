@@ -1,5 +1,6 @@
 #pragma once
 // The metrics of settings, quota files and the snapshot. Called by Metrics, on the control thread.
+// It keeps nothing.
 
 #include "admin/families.h"
 #include "admin/figures.h"

@@ -1,6 +1,8 @@
 #pragma once
 // A short way to build the metric families of prometheus-cpp. Label values are made safe: they are
 // valid UTF-8, because one broken byte would lose the whole scrape, and bounded in length.
+// Thread-safety: none. Ownership: Families owns what is collected until take(); each Family points
+// into it.
 
 #include <prometheus/metric_family.h>
 

@@ -1,6 +1,7 @@
 #pragma once
 // Turns what engine and limiter count into the plain figures that /metrics and the admin API show.
-// For the control thread, because it reads engine and limiter.
+// For the control thread, because it reads engine and limiter. The figures are copies, which hold
+// no reference to either.
 
 #include "admin/sources.h"
 #include "base/instant.h"

@@ -10,7 +10,7 @@
 // on.
 //
 // Thread-safety: none. What it remembers from scrape to scrape is bounded by the number of quotas
-// given to it.
+// given to it. It owns copies of names and figures.
 
 #include <cstdint>
 #include <string>

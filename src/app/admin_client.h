@@ -1,7 +1,8 @@
 #pragma once
 // A small blocking HTTP client for the admin listener, with which `weir quota`, `status` and
 // `drain` ask a running sidecar. It makes one connection for each request and bounds its time and
-// its size. A running sidecar does not use it, because it blocks.
+// its size. A running sidecar does not use it, because it blocks. Thread-safety: requests share
+// nothing, so any thread may send one. It owns its address and its token.
 
 #include <chrono>
 #include <optional>

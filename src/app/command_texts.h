@@ -1,5 +1,5 @@
 #pragma once
-// The texts around the flags in the help of the commands. Internal to app.
+// The texts around the flags in the help of the commands. Internal to app. Constants.
 
 namespace weir::app {
 

@@ -1,6 +1,7 @@
 #pragma once
 // The flags that several commands have. A flag that is not given has the value of its WEIR_…
-// variable. Internal to app.
+// variable. Internal to app. Not thread-safe: the command line is read before there is a second
+// thread. CLI11 writes what was given into these objects, so they must live as long as the command.
 
 #include <CLI/CLI.hpp>
 #include <map>

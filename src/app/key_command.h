@@ -1,6 +1,7 @@
 #pragma once
 // `weir key` makes gossip keys and leads a key file through a rotation. It prints the ids of keys
-// and never a key. It replaces a file as a whole or not at all.
+// and never a key. It replaces a file as a whole or not at all. One call for each process, on its
+// only thread; it keeps nothing.
 
 #include <string>
 

@@ -4,6 +4,7 @@
 // second; the first line of a later second says how many were left out.
 //
 // Thread-safety: every function may be called on any thread. The request path never logs.
+// Ownership: it owns its logger, and must outlive the threads that write to it.
 
 #include <cstdint>
 #include <memory>

@@ -3,7 +3,7 @@
 // from the control group (version 1 or 2) in which the process runs. It reads files of the kernel
 // each time it is asked. MemoryPressure decides whether memory is short.
 //
-// Thread-safety: none.
+// Thread-safety: none. It owns the paths of the files and keeps none of them open.
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,8 @@
 // no longer short. While it is short, freed memory is given back to the system, because memory that
 // the allocator keeps counts as used.
 //
-// Thread-safety: none; all calls come on the thread of the io_context.
+// Thread-safety: none; all calls come on the thread of the io_context. Ownership: it borrows the
+// io_context, which must outlive it, and owns its timer.
 
 #include <boost/asio/steady_timer.hpp>
 #include <functional>

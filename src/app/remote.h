@@ -1,6 +1,7 @@
 #pragma once
 // The commands that ask a running sidecar through its admin listener. Each prints to standard
-// output and returns the exit code of the process: 0, or 1 with the reason on standard error.
+// output and returns the exit code of the process: 0, or 1 with the reason on standard error. They
+// block and keep nothing: the process has one thread and ends with them.
 
 #include <optional>
 #include <string>

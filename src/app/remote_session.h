@@ -1,6 +1,6 @@
 #pragma once
 // What the commands that ask a running sidecar share: they send requests, read JSON, and print
-// errors. Internal to app.
+// errors. Internal to app. Not thread-safe. It owns a copy of the options.
 
 #include <nlohmann/json.hpp>
 #include <optional>

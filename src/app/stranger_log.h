@@ -3,7 +3,8 @@
 // it appears, and one in each minute while it goes on. All senders together get a few lines per
 // minute, because anybody who reaches the port can forge senders.
 //
-// Thread-safety: none. Its only state is what it remembers of the last minute.
+// Thread-safety: none. Its only state is what it remembers of the last minute. It owns what it
+// remembers; the text of a line belongs to the caller.
 
 #include <cstdint>
 #include <string>

@@ -3,7 +3,9 @@
 // looked up on a helper thread, again every few seconds without end. While look-ups fail, the
 // addresses of the last good one stay.
 //
-// Thread-safety: none; all calls come on the thread of the io_context.
+// Thread-safety: none; all calls come on the thread of the io_context. Ownership: it borrows the
+// io_context, which must outlive it, and owns its timer and its helper. Nothing is reported after
+// stop().
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -1,5 +1,7 @@
 #pragma once
-// `weir validate` reads what `weir run` would read, opens no socket, and prints every error.
+// `weir validate` reads what `weir run` would read, opens no socket, and prints every error. It
+// blocks on files and keeps nothing: the process ends with it. It runs on the only thread of the
+// process.
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 // Assertions of invariants, on in every build. A broken invariant ends the process, because going
 // on with a wrong state would be worse than a restart. Input from outside is never asserted; a
-// function that reads it refuses it with an Error. Thread-safe.
+// function that reads it refuses it with an Error. Thread-safe. They keep nothing.
 
 namespace weir {
 /// Writes the expression and its place to standard error and aborts the process.

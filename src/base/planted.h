@@ -5,7 +5,8 @@
 // nothing of it in a program. A guard reads `if (wrong && !planted(Planted::its_name))`; each
 // enumerator names what its guard keeps out.
 //
-// Thread-safety: planted_bug is set once, before anything is parsed, and only read after that.
+// Thread-safety: planted_bug is set once, before anything is parsed, and only read after that. It
+// lives as long as the program.
 
 #include <cstdint>
 

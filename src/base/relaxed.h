@@ -1,5 +1,5 @@
 #pragma once
-// The memory order of counters and levels that stand for nothing but themselves.
+// The memory order of counters and levels that stand for nothing but themselves. A constant.
 
 #include <atomic>
 

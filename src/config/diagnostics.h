@@ -2,7 +2,7 @@
 // Collects what is wrong with settings or a quota document, each error with its place. Reading goes
 // on after an error, so that a user sees all of them at once.
 //
-// Thread-safety: none; each reading has diagnostics of its own.
+// Thread-safety: none; each reading has diagnostics of its own. It owns its texts.
 
 #include <string>
 #include <string_view>

@@ -4,7 +4,8 @@
 // the memory of the encoded set. Only what has no errors is read in this way: who gets nothing
 // reads the text as a whole (quota_document.h), which finds all errors with their places.
 //
-// Not for a thread for which requests wait.
+// Not for a thread for which requests wait. Any other thread may call it. What it returns belongs
+// to the caller; the source is read only during the call.
 
 #include <cstddef>
 #include <functional>

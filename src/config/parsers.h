@@ -1,5 +1,6 @@
 #pragma once
-// The two parsers behind parse_documents(), for YAML and for JSON. Internal to config.
+// The two parsers behind parse_documents(), for YAML and for JSON. Internal to config. Functions
+// without state, for any thread. They write to the caller's diagnostics.
 
 #include <string>
 #include <string_view>

@@ -1,5 +1,6 @@
 #pragma once
-// Reads what a set of quotas says besides its quotas. Internal to config.
+// Reads what a set of quotas says besides its quotas. Internal to config. Functions without state,
+// for any thread. They write to the caller's diagnostics.
 
 #include "config/diagnostics.h"
 #include "config/document.h"

@@ -1,6 +1,6 @@
 #pragma once
 // Reads one quota of a document into a definition. For the readers of config and of the simulator's
-// stories.
+// stories. Functions without state, for any thread. They write to the caller's diagnostics.
 
 #include <string_view>
 

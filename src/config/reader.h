@@ -3,7 +3,8 @@
 // reports the error and returns nothing. For the readers of config, and for those of other texts
 // that are written in the same way.
 //
-// Thread-safety: none; each reading has diagnostics of its own.
+// Thread-safety: none; each reading has diagnostics of its own. A MapReader borrows the node that
+// it reads and the diagnostics, which must outlive it.
 
 #include <cstdint>
 #include <optional>

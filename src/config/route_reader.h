@@ -1,5 +1,6 @@
 #pragma once
-// Reads the `routes` of the sidecar's own file. Internal to config.
+// Reads the `routes` of the sidecar's own file. Internal to config. Functions without state, for
+// any thread. They write to the caller's diagnostics.
 
 #include <vector>
 

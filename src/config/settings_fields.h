@@ -2,7 +2,8 @@
 // All keys of the sidecar's own file in one table: how a key is read, what happens when its value
 // has changed at a reload, and what docs and --help say of it. Flags ("--cluster-key-file") and
 // variables ("WEIR_CLUSTER_KEY_FILE") are named after the keys ("cluster.key_file"), so a key
-// exists in all four places or in none. The table is immutable.
+// exists in all four places or in none. The table is immutable. Any thread may read it. Its texts
+// are literals and live as long as the program.
 
 #include <cstdint>
 #include <span>

@@ -1,7 +1,8 @@
 #pragma once
 // Builds one Document from the events of a YAML or JSON parser, and holds it to the ParseLimits.
 // Every function that adds something returns whether building may go on; if not, the diagnostics
-// say why. Internal to config.
+// say why. Internal to config. Not thread-safe: each reading has a builder. It borrows limits and
+// diagnostics, which must outlive it, and owns the Document until it is taken.
 
 #include <set>
 #include <string_view>

@@ -3,7 +3,8 @@
 // and in the limiter, without the document itself. It is known before the first of them is
 // installed. tests/definitions/need_test.cpp holds the figures to what is really taken.
 //
-// Thread-safety: none; a value of the document that is read.
+// Thread-safety: none; a value of the document that is read. It owns its counts, and refers to
+// nothing that it was given.
 
 #include <bitset>
 #include <cstddef>

@@ -1,6 +1,7 @@
 #pragma once
 // One message to a peer while it is being written, with the room that a datagram has. Private to
-// the exchange of definitions. Not thread-safe; a value on the stack of the sending function.
+// the exchange of definitions. Not thread-safe; a value on the stack of the sending function. It
+// owns its bytes; what bytes() returns is valid until the next change.
 
 #include <array>
 

@@ -3,6 +3,7 @@
 // this process descends from. A handler (pthread_atfork) runs in each child and adds one, so a look
 // at the count costs one load. A fork is not noticed if it was made by a system call without the C
 // library, or if there was no memory to install the handler. Any thread may call every function.
+// The process has one count, which lives as long as the program.
 
 #include <atomic>
 #include <cstdint>

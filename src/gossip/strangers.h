@@ -5,7 +5,7 @@
 // the datagram claims, and anybody who reaches the port can forge them. At most kCapacity senders
 // are remembered. When there is no room, the one that sent the fewest datagrams is forgotten, and
 // of equal ones the latest, so that a flood of forged senders cannot push out earlier ones. Not
-// thread-safe.
+// thread-safe. It owns copies of all that it remembers.
 
 #include <cstdint>
 #include <vector>

@@ -2,7 +2,8 @@
 // The head of a response from the upstream, parsed in place as strictly as requests are. The client
 // gets a 502 in place of a rejected response, and the upstream connection is not used again. A 1xx
 // response is a head of its own, and the next head follows behind it. One object serves many
-// messages; not thread-safe. For its views the rules of request_head.h hold.
+// messages; not thread-safe. For its views the rules of request_head.h hold. The bytes that it has
+// parsed must outlive its views.
 
 #include <cstddef>
 #include <cstdint>

@@ -11,7 +11,7 @@
 // The state is one word, swapped atomically, so that threads may share a leaf. It holds position
 // and point as 16-bit fractions; the lowest bit of the point says that it has been passed. All
 // zeros means that nothing was drawn yet. Steps are rounded up or down at random, so that small
-// chances keep their mean.
+// chances keep their mean. The word belongs to the caller.
 
 #include <atomic>
 #include <cstdint>

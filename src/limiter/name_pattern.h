@@ -2,7 +2,7 @@
 // A quota name as a pattern: segments between slashes, each a literal or a literal prefix, one
 // capture and a literal suffix. A capture matches any non-empty text without '/'. At the end of a
 // name may stand a catch-all such as "{rest**}", which matches any non-empty text, slashes
-// included. Immutable after parse(); thread-safe.
+// included. Immutable after parse(); thread-safe. It owns its text.
 
 #include <optional>
 #include <string>

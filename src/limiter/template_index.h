@@ -4,7 +4,7 @@
 // wins: the one with more literal segments, then with more literal bytes, then with its literal
 // segments earlier. Any template without a catch-all wins over those with one, and of two with one
 // that are as literal as each other the one with more segments. One thread builds the index; after
-// that it is immutable and any thread may read it.
+// that it is immutable and any thread may read it. It owns copies of the names of its templates.
 
 #include <cstdint>
 #include <map>

@@ -3,7 +3,7 @@
 // remembers each for an hour. It is bounded: when it is full, the oldest of all makes room, and
 // each address keeps only its newest few, so that a process that restarts every three seconds costs
 // no memory. Forgetting an incarnation is safe, because nobody becomes a member without answering a
-// ping. Not thread-safe.
+// ping. Not thread-safe. Plain state, which owns all that it remembers.
 
 #include <cstddef>
 #include <deque>

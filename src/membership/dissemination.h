@@ -1,7 +1,8 @@
 #pragma once
 // How news about members travels through the fleet, which SWIM calls the dissemination component.
 // Rumours travel with pings and answers; while there are any, a few members also get them in
-// separate datagrams. Not thread-safe.
+// separate datagrams. Not thread-safe. It owns the rumours, and borrows the context and the table
+// of members, which must outlive it.
 
 #include "membership/context.h"
 #include "membership/member_table.h"

@@ -1,6 +1,6 @@
 #pragma once
 // What membership reports to its caller: events about members, in the order in which they happened,
-// and counters. Not thread-safe.
+// and counters. Not thread-safe. It owns the events until its caller takes them.
 
 #include <cstdint>
 #include <vector>

@@ -2,7 +2,8 @@
 // Lets two members compare the lists of members that they know. Their lists can differ because
 // rumours get lost and a new member has heard none. Pings and answers carry a digest of the
 // sender's list; if it differs from the receiver's, the receiver fetches the list of the sender
-// page by page. Not thread-safe.
+// page by page. Not thread-safe. It borrows the context and the table of members, which must
+// outlive it.
 
 #include "membership/context.h"
 #include "membership/member_table.h"

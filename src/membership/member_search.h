@@ -3,7 +3,8 @@
 // addresses of members that were given up, because a split may heal. Not thread-safe.
 //
 // All processes that miss the same members share the search: the more they are, the less often each
-// of them pings. So both sides of a healed split find each other soon, however large they are.
+// of them pings. So both sides of a healed split find each other soon, however large they are. It
+// borrows the context and the other parts of membership that it is given; Membership owns them all.
 
 #include <vector>
 

@@ -4,7 +4,8 @@
 // suspects. Not thread-safe.
 //
 // Invariants: there are at most kMaximumMembers members and one incarnation per address. A member
-// has a suspicion exactly while its state is `suspect`. The counter of a member never falls.
+// has a suspicion exactly while its state is `suspect`. The counter of a member never falls. It
+// owns the members; a pointer to one is valid until the table changes.
 
 #include <boost/container/flat_map.hpp>
 #include <cstddef>

@@ -3,7 +3,8 @@
 // Messages for the same member with the same urgency share datagrams. Not thread-safe.
 //
 // Invariants: no body is empty or larger than a datagram has room for. A body without a receiver is
-// never shared, because it holds one ping and nothing else (docs/protocol.md).
+// never shared, because it holds one ping and nothing else (docs/protocol.md). It owns the bodies
+// until its caller takes them.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 // Keeps the owners of shards up to date with membership, and collects how they change. Not
-// thread-safe.
+// thread-safe. It owns the table of owners.
 
 #include <vector>
 

@@ -11,7 +11,8 @@
 // A ping to a member carries rumours and hints. A suspect learns first from it that it is suspected
 // and can refute that. Not thread-safe.
 //
-// Invariant: at most kCapacity pings are under way; more are dropped and counted.
+// Invariant: at most kCapacity pings are under way; more are dropped and counted. It borrows the
+// context and the other parts of membership that it is given; Membership owns them all.
 
 #include <cstdint>
 #include <map>

@@ -14,7 +14,8 @@
 // rounds and timeouts longer, step by step; each answer takes one step back.
 //
 // Not thread-safe. Invariants: the member that is probed and all members in the random order are
-// live. The caller must report by removed() each one that is no longer.
+// live. The caller must report by removed() each one that is no longer. It borrows the context and
+// the other parts of membership that it is given; Membership owns them all.
 
 #include <deque>
 #include <optional>

@@ -1,7 +1,8 @@
 #pragma once
 // Lets processes prove that they live. The claim of a process to be a member is not enough: a new
 // one is pinged and must repeat the random number of that ping, or a member tells of it
-// (updates.h). So captured traffic cannot bring a member back. Not thread-safe.
+// (updates.h). So captured traffic cannot bring a member back. Not thread-safe. It borrows the
+// context and the other parts of membership that it is given; Membership owns them all.
 
 #include <optional>
 

@@ -9,7 +9,8 @@
 // A process that was stopped until the others gave it up does the same; they tell it so by an
 // obituary.
 //
-// Not thread-safe.
+// Not thread-safe. It borrows the context and the other parts of membership that it is given;
+// Membership owns them all.
 
 #include <optional>
 

@@ -7,7 +7,8 @@
 // The answer to a ping from an unknown sender includes a ping back, so after three datagrams both
 // know each other.
 //
-// Not thread-safe.
+// Not thread-safe. It borrows the context and the other parts of membership that it is given;
+// Membership owns them all.
 
 #include <optional>
 

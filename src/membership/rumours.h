@@ -2,7 +2,7 @@
 // The news about members that this process passes on. Each rumour is told a limited number of
 // times; the one that was told least often comes first. There is one rumour for each member, the
 // newest, and at most kCapacity in all: when there is no room, the one that was told most often is
-// dropped. Not thread-safe.
+// dropped. Not thread-safe. It owns copies of what it passes on.
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 // member in one lane share bodies of datagrams. Not thread-safe.
 //
 // Invariants: no body is empty or larger than a datagram has room for; all of them together are
-// never larger than the bound.
+// never larger than the bound. It owns the bodies until they are taken.
 
 #include <array>
 #include <cstddef>

@@ -12,6 +12,9 @@
 // - A process that is unknown here becomes a member when a member tells that it lives. If another
 //   incarnation lives at the same address here, a challenge finds out which of the two is there.
 // - A process that hears that it is suspected, dead or gone refutes that by a higher counter.
+//
+// Like all parts of membership it borrows the context and the other parts; Membership owns them
+// all.
 
 #include "membership/transitions.h"
 

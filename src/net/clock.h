@@ -1,6 +1,6 @@
 #pragma once
 // The only place that reads a real clock. All other code is given instants as an argument.
-// Thread-safe.
+// Thread-safe. It keeps nothing.
 
 #include <chrono>
 

@@ -1,6 +1,6 @@
 #pragma once
 // The operating system's entropy, from which a process takes the one seed of all its generators.
-// Thread-safe.
+// Thread-safe. It keeps nothing.
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 // Turns an Address into socket addresses. A host name is looked up with getaddrinfo, which blocks:
 // this is for start-up and reload, not for event loops (cluster/seed_resolver.h looks up without
-// blocking). Thread-safe.
+// blocking). Thread-safe. It keeps nothing.
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #pragma once
 // Turns what every member of a fleet knows about itself into the plain figures of /metrics and the
-// admin API. For the control thread.
+// admin API. For the control thread. The figures are copies.
 
 #include <cstdint>
 #include <map>

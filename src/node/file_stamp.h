@@ -1,6 +1,6 @@
 #pragma once
 // Finds out whether files have changed, without reading them. The functions block on the file
-// system.
+// system. Any thread may call them; a Stamps belongs to one reading.
 
 #include <string>
 #include <utility>

@@ -9,7 +9,8 @@
 // stops changing is reported after kSettle * kMostSamples.
 //
 // Thread-safety: none; all calls come on the thread of the io_context. `changed` may be called
-// although nothing has changed.
+// although nothing has changed. Ownership: it borrows the io_context, which must outlive it, and
+// owns the descriptor of inotify and its timers.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 // Reads files of configuration. The size of a file is bounded, and errors name the file. The
-// functions block on the file system and are not for threads that serve requests.
+// functions block on the file system and are not for threads that serve requests. They keep
+// nothing, so any other thread may call them.
 
 #include <cstddef>
 #include <functional>

@@ -2,7 +2,7 @@
 // Reads everything that a start, a reload and `weir validate` need: the sidecar's own file with its
 // overrides, and the quota files. It also checks the rules that concern both. Files that change
 // while they are read are read again. The functions block on files and have no other side effects;
-// a running member calls them on a helper thread.
+// a running member calls them on a helper thread. What they return belongs to the caller.
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 #pragma once
 // Gives the quota documents of this member's own files to the store of definitions. It remembers
 // which sets came from files: a set whose file is gone stays in force, and that is told. For the
-// control thread.
+// control thread. It owns what it remembers; the store belongs to the caller.
 
 #include <cstdint>
 #include <map>

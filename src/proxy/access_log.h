@@ -2,7 +2,7 @@
 // The interface of an access log. The proxy itself writes no log. If there is an access log and its
 // mode includes the request, the worker thread that served the request calls record() when the
 // request has ended. The views in a record are valid only during the call. Implementations must be
-// thread-safe and quick.
+// thread-safe and quick. The program that makes the server owns the log, which must outlive it.
 
 #include <cstdint>
 #include <string_view>

@@ -2,7 +2,7 @@
 // Remembers which of the upstream's addresses have just failed, so that not every new connection
 // tries a dead address first. For a second a failed address is tried only after all others; then
 // one request tries it again. Only the first kMost addresses are ever tried. Reads no clock; not
-// thread-safe: each worker has one.
+// thread-safe: each worker has one. It owns copies of the addresses.
 
 #include <algorithm>
 #include <array>

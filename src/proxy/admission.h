@@ -1,7 +1,7 @@
 #pragma once
 // The decision about one request: the route is found, of each of its lists the first quota that
 // exists is chosen, and the limiter checks them. All functions run on the worker's thread and never
-// wait.
+// wait. The texts of a judgement are valid as long as the head of the request and the snapshot.
 
 #include <array>
 #include <cstdint>

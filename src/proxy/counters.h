@@ -1,6 +1,7 @@
 #pragma once
 // The counters of one worker thread. Only that thread writes them; any thread may read them. Loads
-// and stores are relaxed atomics, so counting needs no locked instruction.
+// and stores are relaxed atomics, so counting needs no locked instruction. A worker owns its
+// counters; the bounds of a histogram must outlive them.
 
 #include <array>
 #include <atomic>

@@ -2,7 +2,7 @@
 // The pauses between two tries to connect to an upstream that restarts. Each is twice as long as
 // the one before, up to a bound. With several addresses, all of which one try goes through, they
 // are that many times longer, so that the tries of all waiting requests cost about the same.
-// Not thread-safe; each waiting request has one.
+// Not thread-safe; each waiting request owns one.
 
 #include <algorithm>
 #include <chrono>

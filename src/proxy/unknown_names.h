@@ -4,7 +4,7 @@
 // so number and length of what is kept are bounded.
 //
 // Thread-safety: note() is for one thread, take() for any other. A check whose quota exists does
-// not come here.
+// not come here. It owns copies of the names.
 
 #include <algorithm>
 #include <cstddef>

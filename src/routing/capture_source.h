@@ -7,7 +7,7 @@
 // says `readable`. Nothing behind routing ever sees the value itself. Without a key in the hash all
 // sidecars make the same names (docs/decisions/0189).
 //
-// Immutable once parsed, thread-safe.
+// Immutable once parsed, thread-safe. It owns its texts.
 
 #include <cstddef>
 #include <cstdint>

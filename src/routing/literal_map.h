@@ -1,7 +1,8 @@
 #pragma once
 // A map from the literal texts of routes (hosts, segments, operations) to numbers. It is filled
 // once; a look-up then costs about one comparison. The hash has no secret key, because only the
-// configuration adds entries and requests only look them up. Thread-safe once filled.
+// configuration adds entries and requests only look them up. Thread-safe once filled. It owns
+// copies of the texts.
 
 #include <bit>
 #include <cstddef>

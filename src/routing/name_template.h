@@ -1,6 +1,6 @@
 #pragma once
 // The name of a route's quota with its captures, such as "api/{tenant}/read", compiled once.
-// Immutable, thread-safe.
+// Immutable, thread-safe. It owns its text.
 
 #include <string>
 #include <string_view>

@@ -2,7 +2,7 @@
 // Patterns of paths and hosts, compiled once. A pattern has segments (of hosts: labels). A segment
 // is literal text, or "*" or a capture "{name}", which may have literal text around it. "**" stands
 // for any number of segments, at the end of a path or at the front of a host. Matching costs one
-// comparison per segment. Immutable once compiled, thread-safe.
+// comparison per segment. Immutable once compiled, thread-safe. Compiled patterns own their texts.
 
 #include <array>
 #include <cstddef>

@@ -1,6 +1,7 @@
 #pragma once
 // The captures of one route while it is compiled: those of its path and hosts, those of the values
-// of fields in match.headers, and the sources that names of quotas use. Not thread-safe.
+// of fields in match.headers, and the sources that names of quotas use. Not thread-safe. It owns
+// copies of the names.
 
 #include <string_view>
 #include <variant>

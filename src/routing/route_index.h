@@ -3,7 +3,8 @@
 // selected by literal hosts and then by a tree of the segments of their paths. The index only
 // proposes routes; the caller checks each of them completely. Immutable once built, thread-safe.
 //
-// Invariant: a route that matches a request is always proposed, unless an earlier route matches.
+// Invariant: a route that matches a request is always proposed, unless an earlier route matches. It
+// owns its tree, and refers to routes by their numbers only.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
 #pragma once
 // Looks operations of S3 up in their table (s3_operations.h). Markers are indexed by the length of
-// their names, operations by level and method. Immutable, thread-safe.
+// their names, operations by level and method. Immutable, thread-safe. The table lives as long as
+// the program.
 
 #include <cstdint>
 #include <string_view>

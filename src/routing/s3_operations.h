@@ -1,6 +1,6 @@
 #pragma once
 // The table of S3's operations, generated from botocore's model by scripts/generate-s3-operations.
-// Immutable, thread-safe.
+// Immutable, thread-safe. Its texts are literals and live as long as the program.
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,6 @@
 #pragma once
-// Finds a request's weight by the settings of its route. Immutable, thread-safe.
+// Finds a request's weight by the settings of its route. Immutable, thread-safe. It owns its
+// settings.
 
 #include <string>
 #include <string_view>

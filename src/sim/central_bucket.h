@@ -1,7 +1,7 @@
 #pragma once
 // One central limiter with the quotas of the fleet. It gets every request that arrives at any
 // sidecar, and so makes the decisions of a fleet in which everybody knows everything at once. Not
-// thread-safe.
+// thread-safe. It owns its limiter.
 
 #include <memory>
 #include <span>

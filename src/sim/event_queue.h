@@ -1,6 +1,7 @@
 #pragma once
 // The events of a virtual world in the order of their time. Events of the same instant come in the
-// order in which they were scheduled, so that a run is repeatable. Not thread-safe.
+// order in which they were scheduled, so that a run is repeatable. Not thread-safe. It owns the
+// events until they are taken.
 
 #include <cstdint>
 #include <queue>

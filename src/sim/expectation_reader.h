@@ -1,5 +1,6 @@
 #pragma once
 // Reads the parts of a story file that say what is expected of the story. Internal to story_file.
+// Functions without state. They write to the caller's story and diagnostics.
 
 #include "config/diagnostics.h"
 #include "config/document.h"

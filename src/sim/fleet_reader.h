@@ -1,6 +1,6 @@
 #pragma once
 // Reads the parts of a story file that describe the fleet and what happens to it. Internal to
-// story_file.
+// story_file. Functions without state. They write to the caller's story and diagnostics.
 
 #include <map>
 #include <string>

@@ -5,7 +5,7 @@
 //
 // Each function returns the errors. If there are any, nothing has changed; otherwise the quotas are
 // in force. All of it is in the header, so that a test of any module may use it. For the limiter's
-// control thread.
+// control thread. They keep nothing.
 
 #include <algorithm>
 #include <span>

@@ -1,5 +1,6 @@
 #pragma once
 // Counts the requests of a story that were offered and admitted, in bins of 10 ms. Not thread-safe.
+// It owns its counts.
 
 #include <cstdint>
 #include <vector>

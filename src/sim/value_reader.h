@@ -1,7 +1,7 @@
 #pragma once
 // Reads values of a story file. Times, rates and shares are written as in weir's own settings and
 // become the plain numbers with which the simulator computes. Each function reports errors and then
-// returns 0.
+// returns 0. Functions without state; errors go to the caller's diagnostics.
 
 #include <cstdint>
 

@@ -3,7 +3,8 @@
 // is due costs nothing for the slots that are not. Not thread-safe.
 //
 // Invariants: a slot is due once at most; the queue has at most kSpare entries and twice as many as
-// there are slots, however often slots are added and removed.
+// there are slots, however often slots are added and removed. It owns its entries, and knows slots
+// by their numbers only.
 
 #include <cstddef>
 #include <cstdint>

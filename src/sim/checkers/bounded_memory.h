@@ -5,6 +5,8 @@
 //   lived in that time. A process that took a new incarnation counts twice.
 // - The table of silence remembers a member for two minutes. It has no more members than lived in
 //   that time, times a small number.
+//
+// Not thread-safe; it owns what it counts (checker.h).
 
 #include "sim/checkers/checker.h"
 

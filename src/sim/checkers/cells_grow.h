@@ -2,6 +2,7 @@
 // Checks that the counts of a cell only grow while its run lasts, because an owner keeps the
 // maximum of all counts that it is told. This holds during one life of the limit at the owner: an
 // owner that begins anew, after a stop or when the shard comes back to it, begins without cells.
+// Not thread-safe; it owns what it counts (checker.h).
 
 #include <map>
 #include <tuple>

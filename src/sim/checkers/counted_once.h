@@ -7,7 +7,8 @@
 //
 // Between two messages of an origin the owner estimates what the origin admits. If it estimated too
 // much, it takes the rest out of the level when the next message comes. If the level has drained to
-// 0 by then, nothing can be taken out; such weight is in `drained`, and does not count here.
+// 0 by then, nothing can be taken out; such weight is in `drained`, and does not count here. Not
+// thread-safe; it owns what it counts (checker.h).
 
 #include "sim/checkers/checker.h"
 

@@ -2,7 +2,10 @@
 // Checks that the fleet refuses hardly more than one central bucket that gets the same arrivals. A
 // quota that is used below its limit may refuse what that bucket refuses and one request in a
 // thousand more. This is promised for a leaf if no limit of its chain is ever offered more than
-// kBelow of its rate. Only such leaves are judged, one by one, at the end.
+// kBelow of its rate. Only such leaves are judged, one by one, at the end. Where more is offered,
+// fleet and bucket refuse other requests by chance, and the fleet pays back what a fault let
+// through; nobody_starved.h judges those leaves, every ten seconds. Not thread-safe; it owns what
+// it counts (checker.h).
 
 #include <vector>
 

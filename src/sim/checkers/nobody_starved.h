@@ -24,7 +24,7 @@
 // only to ten seconds without a fault.
 //
 // Both rules are applied only where enough requests are expected that chance cannot explain a
-// breach.
+// breach. Not thread-safe; it owns what it counts (checker.h).
 
 #include <vector>
 

@@ -23,7 +23,8 @@
 //
 // An owner may forget the cell of an origin that was silent for 75 s, and a limit that nobody used
 // for a minute. A run that is idle ends before that, so no increase is lost by it. An origin that
-// was cut off for longer goes on with its run, which the owner then sees for the first time.
+// was cut off for longer goes on with its run, which the owner then sees for the first time. Not
+// thread-safe; it owns what it counts (checker.h).
 
 #include <map>
 #include <utility>

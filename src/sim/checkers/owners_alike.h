@@ -27,7 +27,7 @@
 // where the root is two standard deviations of the arrivals. H is the highest level that an owner
 // had since the fault. Once levels have been closer than half of the bound, they must stay within
 // the bound. Where at least the rate is offered, shedding holds the level and it does not drain, so
-// there is no more time.
+// there is no more time. Not thread-safe; it owns what it counts (checker.h).
 
 #include <vector>
 
