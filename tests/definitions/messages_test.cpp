@@ -377,6 +377,23 @@ TEST_CASE("counts of files have ends") {
     CHECK(reads(with(4, 3), decode_set_count));
     CHECK_FALSE(reads(with(5, 0), decode_set_count));
     CHECK_FALSE(reads(with(1, 4), decode_set_count));
+    const std::string full = unhex(with(4, 3));
+    ByteReader reader(as_bytes(full));
+    const SetCount count = decode_set_count(reader);
+    REQUIRE(count.contents.size() == 4);
+    CHECK(count.contents.back().places == std::vector(3, Endpoint::v4(1, 1)));
+}
+
+TEST_CASE("the head of a partition's entries says which it is, and whether there are more") {
+    for (const bool more : {false, true}) {
+        const std::string bytes = unhex(hex_of(PartitionHead{63, more}));
+        ByteReader reader(as_bytes(bytes));
+        const PartitionHead head = decode_partition_head(reader);
+        CHECK(reader.ok());
+        CHECK(head.partition == 63);
+        CHECK(head.more == more);
+    }
+    CHECK_FALSE(reads(hex_of(PartitionHead{64, false}), decode_partition_head));
 }
 
 TEST_CASE("pages have ends") {

@@ -192,6 +192,11 @@ TEST_CASE("13: underscores as configured, never as dashes") {
         CHECK(head.fields()[2].dropped);
     }
     CHECK(GatePolicy().underscores == Underscores::pass);
+    policy.underscores = Underscores::reject;
+    RequestHead first;  // in the first field, too
+    CHECK(
+        parse_all_ways(first, "GET / HTTP/1.1\r\nX_Own: 1\r\nHost: a\r\n\r\n", policy).rejection ==
+        Rejection::underscore_field);
     // Longer than any name that it could imitate.
     const auto long_name = with("Long_" + std::string(40, 'a') + ": 1\r\n");
     RequestHead head;
