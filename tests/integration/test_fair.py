@@ -3,6 +3,7 @@
 import pytest
 
 from harness.load import SECOND, Load, plan, stream
+from harness.network import Loss
 from harness.sidecar import quota
 
 RATE = 300
@@ -13,6 +14,10 @@ STEADY_FROM_S, STEADY_S = 6, 15
 def admitted(world, folder, quotas, offered, shares=None, routes=ROUTES):
     """The fleet, what each tenant is admitted a second, and what it was offered."""
     fleet = world.fleet(3, quotas, routes=routes)
+    return fleet, *under_load(world, folder, fleet, offered, shares)
+
+
+def under_load(world, folder, fleet, offered, shares=None):
     streams = [stream(name, rate, "poisson", shares=(shares or {}).get(name)) for name, rate in offered.items()]
     result = Load(folder, plan(fleet.targets(), streams, STEADY_FROM_S + STEADY_S + 0.5, seed=5)).wait()
     assert result.total("errors") + result.total("other") == 0
@@ -20,7 +25,7 @@ def admitted(world, folder, quotas, offered, shares=None, routes=ROUTES):
     seen = world.origin.arrivals()
     asked = {name: result.between("offered", STEADY_FROM_S, STEADY_FROM_S + STEADY_S, stream=name) / STEADY_S
              for name in offered}
-    return fleet, {name: sum(seen.seconds(begin_ns, STEADY_S, name)) / STEADY_S for name in offered}, asked
+    return {name: sum(seen.seconds(begin_ns, STEADY_S, name)) / STEADY_S for name in offered}, asked
 
 
 @pytest.mark.slow
@@ -35,6 +40,33 @@ def test_a_noisy_tenant_takes_nothing_from_a_quiet_one(world, folder):
     # Each sidecar counted the refusals of the noisy one as such, and nobody was refused otherwise.
     for sidecar in fleet:
         assert sidecar.metric("weir_requests_total", outcome="refused", reason="share") > 100
+
+
+# Of 300 a second, those that ask for 3 and 30 get all of it, and the other two half of what is left each.
+FOUR = {"tiny": 3, "quiet": 30, "noisy": 300, "noisiest": 1500}
+
+
+def check_four(got, asked):
+    """Each gets its part within 5 %, and the quiet ones lose less than 1 %, or one request."""
+    for name in ("tiny", "quiet"):
+        assert asked[name] - got[name] <= max(0.01 * asked[name], 1 / STEADY_S)
+    line = (RATE - asked["tiny"] - asked["quiet"]) / 2
+    assert got["noisy"] == pytest.approx(line, rel=0.05)
+    assert got["noisiest"] == pytest.approx(line, rel=0.05)
+    assert sum(got.values()) == pytest.approx(RATE, rel=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost_percent", [0, 30])
+def test_four_tenants_get_what_max_min_fairness_gives_them(world, folder, lost_percent):
+    quotas = [quota("shop", f"{RATE}r/s"), quota("shop/{tenant}", parent="shop")]
+    fleet = world.fleet(3, quotas, routes=ROUTES)
+    with Loss(fleet, lost_percent) as loss:
+        got, asked = under_load(world, folder, fleet, FOUR)
+        lost = loss.lost()
+    print(got, asked, lost)
+    assert lost == 0 if lost_percent == 0 else lost > 100
+    check_four(got, asked)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Cuts gossip off with nftables and heals it, and captures it. Both need root or sudo."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -88,6 +89,33 @@ class Split(OneWay):
     def __init__(self, one_side, other_side):
         super().__init__(one_side, other_side)
         self.pairs.append((other_side, one_side))
+
+
+class Loss:
+    """While entered, so many of a hundred packets that the sidecars send each other are lost, by chance."""
+
+    def __init__(self, sidecars, percent):
+        self.ports = ports_of(sidecars)
+        self.percent = percent
+        self.table = f"inet weir_test_{os.getpid()}_loss_{next(_numbers)}"
+
+    def __enter__(self):
+        run_nft(f"""table {self.table} {{
+            chain in {{
+                type filter hook input priority 0; policy accept;
+                udp dport {{ {self.ports} }} numgen random mod 100 < {self.percent} counter drop
+            }}
+        }}""")
+        return self
+
+    def lost(self):
+        """How many packets have been lost so far."""
+        listed = subprocess.run([*nft(), "list", "table", *self.table.split()], capture_output=True, text=True,
+                                timeout=10, check=True).stdout
+        return int(re.search(r"counter packets (\d+)", listed)[1])
+
+    def __exit__(self, *_):
+        run_nft(f"delete table {self.table}")
 
 
 def udp_drops(port):
