@@ -42,7 +42,7 @@ class Engine::Implementation {
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
     void refused(const Endpoint& address, Instant now);
     void tick(Instant now);
-    void apply_definitions(Instant now);
+    bool apply_definitions(Instant now);
     void goodbye(Instant now);
     void set_seeds(std::vector<Endpoint> seeds, bool looked_up, Instant now);
     void set_keys(const std::vector<gossip::Key>& keys);
@@ -228,9 +228,9 @@ void Engine::Implementation::tick(Instant now) {
     feed_.tick(now_, ticks_ % kDefinitionsEvery == 0);
 }
 
-void Engine::Implementation::apply_definitions(Instant now) {
+bool Engine::Implementation::apply_definitions(Instant now) {
     now_ = std::max(now_, now);
-    static_cast<void>(feed_.take_changes(now_));
+    return feed_.take_changes(now_);
 }
 
 /// The peers are asked only when the datagrams that waited in the socket have been discarded:
@@ -298,7 +298,7 @@ void Engine::refused(const Endpoint& address, Instant now) {
     implementation_->refused(address, now);
 }
 void Engine::tick(Instant now) { implementation_->tick(now); }
-void Engine::apply_definitions(Instant now) { implementation_->apply_definitions(now); }
+bool Engine::apply_definitions(Instant now) { return implementation_->apply_definitions(now); }
 Instant Engine::next_tick() const { return implementation_->next_tick(); }
 Duration Engine::take_clock_lag() { return implementation_->take_clock_lag(); }
 std::vector<Outgoing> Engine::take_outgoing() { return implementation_->take_outgoing(); }

@@ -100,8 +100,9 @@ class Engine {
     void refused(const Endpoint& address, Instant now);
     void tick(Instant now);
     /// Puts changes of definitions in force now, and not with the next tick: the limiter decides
-    /// about the next request by them. Of more than a tick takes the rest waits for the ticks.
-    void apply_definitions(Instant now);
+    /// about the next request by them. Returns whether there are more than a tick takes; these wait
+    /// for the ticks or the next call.
+    bool apply_definitions(Instant now);
     [[nodiscard]] Instant next_tick() const;
     /// By how much the clock that gives `now` has to be moved forward, because the machine was
     /// paused and its clock stood still; zero nearly always. To be called after each tick().

@@ -64,8 +64,7 @@ SetsOutcome LocalNode::apply_first(const std::vector<config::QuotaSet>& sets) {
     if (snapshot_) {
         snapshot_->load(net::now(), net::unix_time());
     }
-    // The engine would do this only at its first tick, and no request may come before it.
-    static_cast<void>(limiter_.change(store.take_changes(), net::now()));
+    apply_definitions();
     return outcome;
 }
 
@@ -77,7 +76,14 @@ void LocalNode::apply_kept(std::optional<std::uint64_t> room, bool files_are_goo
     documents_->tell_used(sets_.apply_kept(documents_->load(room), documents_->file(), store,
                                            net::now(), !started_, files_are_good));
     if (!started_) {
-        static_cast<void>(limiter_.change(store.take_changes(), net::now()));
+        apply_definitions();
+    }
+}
+
+/// Puts all of them in force. The engine would begin with it only at its first tick, and no request
+/// may come before it.
+void LocalNode::apply_definitions() {
+    while (cluster_->engine().apply_definitions(net::now())) {
     }
 }
 

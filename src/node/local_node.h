@@ -85,6 +85,7 @@ class LocalNode {
     [[nodiscard]] cluster::Cluster& cluster() { return *cluster_; }
 
   private:
+    void apply_definitions();
     void maintain();
     void work();
     void schedule_maintenance();
