@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "base/records.h"
 #include "limiter/definition.h"
-#include "sync/wire_numbers.h"
+#include "sync/number_forms.h"
 
 namespace weir::sync {
 namespace {

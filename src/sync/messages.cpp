@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/next_version.h"
 #include "base/records.h"
-#include "sync/wire_numbers.h"
+#include "sync/number_forms.h"
 
 namespace weir::sync {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/records.h"
 #include "sync/messages.h"
-#include "sync/wire_numbers.h"
+#include "sync/number_forms.h"
 
 namespace weir::sync {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "base/assert.h"
+#include "sync/number_forms.h"
 #include "sync/quiet_limits.h"
-#include "sync/wire_numbers.h"
 
 namespace weir::sync {
 namespace {
