@@ -214,7 +214,6 @@ std::optional<int> try_apply(RemoteSession& session, const RemoteOptions& option
 }  // namespace
 
 int quota_apply(const RemoteOptions& options, const QuotaApplyCommand& command) {
-    constexpr int kTries = 20;
     config::Diagnostics diagnostics;
     const auto files = node::expand_quota_paths(command.files, diagnostics);
     // Only the fleet may have a quota's parent, so the sidecar checks parents.
@@ -226,7 +225,7 @@ int quota_apply(const RemoteOptions& options, const QuotaApplyCommand& command) 
     }
     RemoteSession session(options);
     const auto quotas = parents_first(sets);
-    for (int i = 0; i < kTries; ++i) {
+    for (int i = 0; i < RemoteSession::kTriesOfEdit; ++i) {
         if (const auto code = try_apply(session, options, command, quotas)) {
             return *code;
         }

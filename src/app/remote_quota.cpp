@@ -316,9 +316,8 @@ int quota_get(const RemoteOptions& options, const std::string& name, bool histor
 }
 
 int quota_set(const RemoteOptions& options, const QuotaSetCommand& command) {
-    constexpr int kTries = 20;
     RemoteSession session(options);
-    for (int i = 0; i < kTries; ++i) {
+    for (int i = 0; i < RemoteSession::kTriesOfEdit; ++i) {
         if (const auto code = try_set(session, options, command)) {
             return *code;
         }

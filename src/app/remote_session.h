@@ -15,6 +15,9 @@ using Json = nlohmann::ordered_json;
 
 class RemoteSession {
   public:
+    /// So often an edit is tried when other edits of the same quota come in between.
+    static constexpr int kTriesOfEdit = 20;
+
     explicit RemoteSession(const RemoteOptions& options);
 
     /// Returns the JSON of the answer, or nothing when the request failed; then the reason has been
