@@ -41,7 +41,7 @@ def on_time(run, faults_of, late_s, lag_s=lambda outcome: 0):
     """An outcome and its faults; `run(attempt)` gives it and its load's span. One that has some where
     the machine was late by `late_s` or more while the load ran (a fleet's start does not count) has
     shown something else, and is repeated, three times at most in all. Late is what this process sees of
-    it, or `lag_s(outcome)`, by how much the load's requests were sent after their time."""
+    it, or `lag_s(outcome)`, by how much requests were sent or answered after their time."""
     for attempt in range(ATTEMPTS):
         with Lateness() as late:
             outcome, span_ns = run(attempt)

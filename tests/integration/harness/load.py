@@ -61,7 +61,8 @@ class LoadResult:
 
     def describe(self):
         counts = ", ".join(f"{name} {self.total(name)}" for name in FIELDS)
-        return f"seed {self.seed}: {counts}, largest lag {self.lag_ms():.1f} ms"
+        return (f"seed {self.seed}: {counts}, largest lag {self.lag_ms():.1f} ms, "
+                f"longest answer {self.largest('max_ms'):.1f} ms")
 
 
 class Load:

@@ -229,7 +229,8 @@ def measure(case, folder, fleet, origin, parent, children, loaded, steady_s):
                  *(loaded_owners(loaded, [parent, *children]) if len(loaded) < len(fleet) else [])],
         load=result.describe(),
         span_ns=result.span_ns,
-        lag_s=result.lag_ms() / 1000,
+        # A sidecar that got no processor lets its clients wait, while the generator may be on time.
+        lag_s=max(result.lag_ms(), result.largest("max_ms")) / 1000,
     )
 
 
