@@ -52,7 +52,7 @@ std::optional<HostPort> split_host_port(std::string_view text) {
     std::string_view rest;
     if (text.starts_with("[")) {
         const std::size_t close = text.find(']');
-        if (close == std::string_view::npos) {
+        if (close == std::string_view::npos || close == 1) {
             return std::nullopt;
         }
         split.host = text.substr(1, close - 1);

@@ -160,13 +160,17 @@ TEST_CASE("addresses to listen on") {
     CHECK(parse_listen_address("localhost:1").value().endpoint == Endpoint::v4(0x7f000001, 1));
     CHECK(to_string(parse_listen_address("[::1]:80").value()) == "[::1]:80");
     CHECK(to_string(parse_listen_address("unix:/run/w.sock").value()) == "unix:/run/w.sock");
-    for (const char* text : {"", "8080", "host:80", "1.2.3.4", "1.2.3.4:", "1.2.3.4:65536",
-                             "1.2.3.4:-1", "::1:80", "[::1:80", "1.2.3:80", "1.2.3.4:80 "}) {
+    for (const char* text :
+         {"", "8080", "host:80", "1.2.3.4", "1.2.3.4:", "1.2.3.4:65536", "1.2.3.4:-1", "::1:80",
+          "[::1:80", "1.2.3:80", "1.2.3.4:80 ", "[host]:80", "[]:80", "a/b:1"}) {
         CAPTURE(text);
         CHECK(failure(parse_listen_address(text)).find("is not an address to listen on") !=
               std::string::npos);
     }
-    CHECK(failure(parse_listen_address("unix:w.sock")).find("absolute path") != std::string::npos);
+    for (const char* text : {"unix:w.sock", "unix:", "unix:@"}) {
+        CAPTURE(text);
+        CHECK(failure(parse_listen_address(text)).find("absolute path") != std::string::npos);
+    }
     CHECK(failure(parse_listen_address("unix:/" + std::string(107, 'x'))).find("longer than") !=
           std::string::npos);
 }
@@ -187,6 +191,8 @@ TEST_CASE("upstreams") {
         CAPTURE(text);
         CHECK_FALSE(parse_upstream_address(text).has_value());
     }
+    CHECK(parse_upstream_address(std::string(253, 'h') + ":80").has_value());
+    CHECK_FALSE(parse_upstream_address(std::string(254, 'h') + ":80").has_value());
 }
 
 TEST_CASE("seeds") {
