@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "http/answer.h"
+#include "http/first_line.h"
 #include "proxy/check_question.h"
 #include "proxy/client_connection.h"
 #include "proxy/rejection_ending.h"
@@ -30,23 +31,19 @@ void show_as_403(std::string& text) {
     text.replace(0, text.find("\r\n"), "HTTP/1.1 403 Forbidden\r\nX-Weir-Status: " + meant);
 }
 
-/// Whether a head that could not be parsed asks for refusals with 403. Proxies that need this say
-/// so in the target of every question.
-bool asks_for_403(std::string_view head) {
-    constexpr std::string_view kOption = "deny=403";
-    const auto line = head.substr(0, head.find_first_of("\r\n"));
-    const auto query = line.find('?');
-    const auto path = line.substr(0, query);
+/// Whether a question asks for refusals with 403. Proxies that need this say so in the target of
+/// every question, so it counts whatever else is wrong with the question.
+bool asks_for_403(std::string_view path, std::string_view query) {
     // Behind "/check/" the query is that of the original request.
-    if (!path.ends_with(" /check") && !path.ends_with(" /peek")) {
+    if (path != "/check" && path != "/peek") {
         return false;
     }
-    for (auto at = query; at < line.size(); at = line.find('&', at + 1)) {
-        const auto rest = line.substr(at + 1);
-        if (rest.starts_with(kOption) &&
-            std::string_view("& ").find(rest.substr(kOption.size(), 1)) != std::string_view::npos) {
+    while (!query.empty()) {
+        const auto option = query.substr(0, query.find('&'));
+        if (option == "deny=403") {
             return true;
         }
+        query.remove_prefix(std::min(option.size() + 1, query.size()));
     }
     return false;
 }
@@ -93,6 +90,9 @@ net::Task<bool> ClientConnection::serve_check() {
         stays = co_await answer_rejection(body.rejection());
     } else {
         const auto answer = judge_check(keep);
+        if (answer.status != 200) {
+            deny_as_asked();
+        }
         const bool sent = co_await send_text();
         finish_request(answer.ending, answer.status);
         stays = sent && keep && co_await drain_body();
@@ -114,9 +114,6 @@ ClientConnection::CheckAnswer ClientConnection::judge_check(bool keep_alive) {
     const auto answer = judge_question(question, keep_alive);
     if (question.peek) {
         client_.worker.mutable_counters().count(Event::check_peeked);
-    }
-    if (question.deny_with_403 && answer.status != 200) {
-        show_as_403(client_.worker.text());
     }
     return answer;
 }
@@ -202,7 +199,22 @@ Judgement ClientConnection::judge_named(const CheckQuestion& question, limiter::
 void ClientConnection::reject_check(http::Rejection rejection) {
     static_cast<void>(check_error(ending_of(rejection), shown_status(http::status_of(rejection)),
                                   http::explanation(rejection), false));
-    if (asks_for_403(client_.in.view())) {
+    deny_as_asked();
+}
+
+/// Shows the written answer, which is no admission, in the way that the question asks for.
+void ClientConnection::deny_as_asked() {
+    const auto& head = client_.head;
+    const bool readable = head.size() > 0 && head.rejection() == http::Rejection::none;
+    std::string_view path = readable ? head.path() : std::string_view();
+    std::string_view query = readable ? head.query() : std::string_view();
+    if (!readable) {
+        // Of a head that was rejected, or did not come whole, the first line has to do.
+        const auto target = http::first_line_of(client_.in.view()).target;
+        path = target.substr(0, target.find('?'));
+        query = target.substr(std::min(path.size() + 1, target.size()));
+    }
+    if (asks_for_403(path, query)) {
         show_as_403(client_.worker.text());
     }
 }

@@ -256,7 +256,7 @@ bool CheckReader::read_option(std::string_view name, std::string_view value,
         return value == "1" || value == "0" || unclear(question, "'peek' must be 1 or 0.");
     }
     if (name == "deny") {
-        question.deny_with_403 = value == "403";
+        // ClientConnection shows the answer so, also if the question is not clear.
         return value == "403" || value == "429" || unclear(question, "'deny' must be 403 or 429.");
     }
     return unclear(question, "The options of /check are quota, also, weight, peek and deny.");

@@ -27,10 +27,9 @@ struct CheckQuestion {
         unclear,  ///< the question cannot be understood: `status` and `explanation` are the answer
     };
     Kind kind = Kind::unclear;
-    bool peek = false;           ///< charge nothing
-    bool deny_with_403 = false;  ///< refuse with 403, for a proxy that can pass on no other status
-    bool obtains = false;        ///< grant a part: `wish` instead of `weight`
-    double weight = 1;           ///< the weight of a request of kind `named`
+    bool peek = false;     ///< charge nothing
+    bool obtains = false;  ///< grant a part: `wish` instead of `weight`
+    double weight = 1;     ///< the weight of a request of kind `named`
     limiter::Wish wish{};
     routing::NameLists lists{};
     http::Rejection rejection = http::Rejection::none;

@@ -87,6 +87,9 @@ net::Task<bool> ClientConnection::answer_error(unsigned status, std::string_view
                         .accept = {},
                         .date = client_.worker.date(),
                         .request_id = answer_id()});
+    if (is_check()) {
+        deny_as_asked();
+    }
     const bool sent = co_await send_text();
     co_return sent&& keep;
 }

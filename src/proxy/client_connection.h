@@ -87,9 +87,10 @@ class ClientConnection : public IdleNode {
     [[nodiscard]] Judgement judge_named(const CheckQuestion& question, limiter::CheckMode mode);
     /// Counts what was granted; without a quota that is everything.
     void settle_obtained(const CheckQuestion& question, Judgement& judgement);
-    /// Writes the answer to a check that is malformed.
     void note_unknown(const routing::NameLists& lists, const Judgement& judgement);
+    /// Writes the answer to a check that is malformed.
     void reject_check(http::Rejection rejection);
+    void deny_as_asked();
     void write_check_allowed(const Judgement& judgement, bool keep_alive);
     [[nodiscard]] CheckAnswer check_error(Ending ending, unsigned status, std::string_view detail,
                                           bool keep_alive);

@@ -47,7 +47,6 @@ TEST_CASE(
     CHECK(caddy.question.kind == Kind::routed);
     CHECK(caddy.original() == "PUT shop.test /a?b=c");
     const Asked nginx("/check?deny=403", {"X-Original-Method: POST", "X-Original-URI: /a"});
-    CHECK(nginx.question.deny_with_403);
     CHECK(nginx.original() == "POST own.test /a");
     const Asked ingress("/check",
                         {"X-Original-URL: https://shop.test:444/a?b", "X-Original-Method: HEAD"});

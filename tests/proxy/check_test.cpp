@@ -105,11 +105,33 @@ TEST_CASE("a head that is refused unread is shown as a 403 too, if the target as
         CHECK(refused.field("X-Weir-Status") == "431");
         CHECK(refused.field("Content-Length") == "0");
     }
-    for (const char* target :
-         {"/check", "/check?deny=4031", "/check?xdeny=403", "/check/x?deny=403", "/deny=403"}) {
+    for (const char* target : {"/check", "/check?deny=4031", "/check?deny=429", "/check?xdeny=403",
+                               "/check/x?deny=403", "/deny=403"}) {
         CAPTURE(target);
         CHECK(answer(target).status() == 431);
     }
+}
+
+TEST_CASE("deny=403 counts whatever is wrong with the question") {
+    auto options = asked(1, 600s);
+    options.snapshot.timeouts.request_head = 1s;  // a busy machine has sent the questions by then
+    Fixture proxy(std::move(options));
+    auto client = proxy.connect_check();
+    for (const char* target :
+         {"/check?foo=1&deny=403", "/check?deny=403&quota=", "/check?deny=403&deny=500",
+          "/peek?weight=many&deny=403", "/check?deny=403"}) {
+        CAPTURE(target);
+        const auto denied = ask(client, question(target));
+        CHECK(denied.status() == 403);
+        CHECK(denied.field("X-Weir-Status") == "400");
+        CHECK(denied.field("Content-Length") == "0");
+    }
+    auto slow = proxy.connect_check();
+    slow.send("GET /check?deny=403 HTTP/1.1\r\nHost: a\r\nX-For");
+    const auto late = read_response(slow);
+    REQUIRE(late);
+    CHECK(late->status() == 403);
+    CHECK(late->field("X-Weir-Status") == "408");
 }
 
 TEST_CASE("peeking charges nothing and still tells of a refusal") {
