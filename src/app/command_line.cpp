@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <functional>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "app/command_texts.h"
 #include "app/completion.h"
@@ -20,6 +23,29 @@
 
 namespace weir::app {
 namespace {
+
+/// The arguments without the program's name, the last one first, as CLI11 wants them. It takes a
+/// flag "--name=" for one without a value, and would read the next flag as its value or assume one.
+/// Such a flag becomes two arguments, of which the second one is empty.
+std::vector<std::string> for_cli11(const std::vector<std::string>& arguments) {
+    std::vector<std::string> words;
+    bool flags = true;  // until "--"
+    for (std::size_t i = 1; i < arguments.size(); ++i) {
+        std::string word = arguments[i];
+        flags = flags && word != "--";
+        const bool empty_value =
+            flags && word.starts_with("--") && word.find('=') == word.size() - 1;
+        if (empty_value) {
+            word.pop_back();
+        }
+        words.push_back(std::move(word));
+        if (empty_value) {
+            words.emplace_back();
+        }
+    }
+    std::reverse(words.begin(), words.end());
+    return words;
+}
 
 /// The command line as a tree of CLI11 commands, each with its function.
 class CommandLine {
@@ -45,7 +71,7 @@ class CommandLine {
             return show_help(app_, {arguments_.begin() + 2, arguments_.end()});
         }
         try {
-            app_.parse(count, arguments);
+            app_.parse(for_cli11(arguments_));
         } catch (const CLI::ExtrasError&) {
             return complain_usage(explain_unknown_word(app_, arguments_));
         } catch (const CLI::CallForVersion&) {
@@ -182,7 +208,7 @@ class CommandLine {
         CLI::App& remove =
             add_remote(quota, "rm", "Take a change back: the file's definition holds again",
                        [this](const RemoteOptions& options) {
-                           if (removal_expires_.empty()) {
+                           if (removal_expires_->count() == 0) {
                                removal_.note = note_.note();
                                return quota_remove(options, removal_);
                            }
@@ -194,7 +220,7 @@ class CommandLine {
         remove.add_flag("--dry-run", removal_.dry_run, "Show before and after, change nothing");
         note_.add_to(remove, false);
         // The flag is known only so that the error can say why it is refused.
-        remove.add_option("--expires-in,--expires", removal_expires_)->group("");
+        removal_expires_ = remove.add_option("--expires-in,--expires")->group("");
         add_quota_set(quota);
         add_quota_apply(quota);
         quota.footer(kSetExamples);
@@ -314,7 +340,7 @@ class CommandLine {
     std::vector<KeyCommand::Action> key_steps_;
     QuotaApplyCommand apply_;
     bool history_ = false;
-    std::string removal_expires_;
+    const CLI::Option* removal_expires_ = nullptr;
     std::string name_;
     std::vector<std::string> documents_;
     std::vector<std::string> help_path_;

@@ -58,12 +58,13 @@ std::string flag_help(const config::SettingField& field) {
                : text + " [" + otherwise + "; possible: " + std::string(field.bounds) + "]";
 }
 
-/// The text of a flag; `--cluster-insecure` without a value means true.
+/// For flags whose value must be a text. A script that passes on a variable of its own may leave it
+/// empty, and would else be answered as if the flag were not there.
+std::string must_not_be_empty(const std::string& text) {
+    return text.empty() ? "must not be empty" : std::string();
+}
+
 std::string flag_text(const config::SettingField& field, const std::vector<std::string>& values) {
-    const bool bare = field.type == "true or false" && (values.empty() || values.back().empty());
-    if (bare) {
-        return "true";
-    }
     return field.is_list ? joined(values, ",") : values.back();
 }
 
@@ -95,7 +96,8 @@ void explain_admin_variable(const config::ListenAddress& asked) {
 void ConfigFlags::add_to(CLI::App& command) {
     command.add_option("--config", config_, "The sidecar's own file (YAML or JSON)")
         ->envname("WEIR_CONFIG")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(&must_not_be_empty);
     command
         .add_option(std::string(config::kRouteFlag), routes_,
                     "Charge requests for a path to a quota, like '/{tenant}/**=shop/{tenant}'. "
@@ -110,7 +112,8 @@ void ConfigFlags::add_to(CLI::App& command) {
         auto* option = command.add_option(config::flag_name(field.key), values, flag_help(field));
         option->group(group_of(field.key))->type_name("")->allow_extra_args(false);
         if (field.type == "true or false") {
-            option->expected(0, 1);
+            // The flag alone means true.
+            option->expected(0, 1)->default_str("true")->option_text("[true|false]");
         } else {
             option->expected(1);
             option->multi_option_policy(field.is_list ? CLI::MultiOptionPolicy::TakeAll
@@ -187,7 +190,8 @@ void RemoteFlags::add_to(CLI::App& command) {
             ->type_name("ADDRESS"));
     command.add_option("--admin-token-file", token_file_, "File with the listener's bearer token")
         ->envname("WEIR_ADMIN_TOKEN_FILE")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(&must_not_be_empty);
     command.add_option("--output,-o", output_, "table or json [table]")
         ->envname("WEIR_OUTPUT")
         ->type_name("FORMAT");
@@ -229,7 +233,8 @@ void NoteFlags::add_to(CLI::App& command, bool may_expire) {
         .add_option("--expires-in,--expires", note_.expires_in,
                     "Take the change back by itself after this long, like 30m or 7d; never: it "
                     "stays [as it is]")
-        ->envname("WEIR_EXPIRES_IN");
+        ->envname("WEIR_EXPIRES_IN")
+        ->check(&must_not_be_empty);
 }
 
 ChangeNote NoteFlags::note() const { return note_; }
