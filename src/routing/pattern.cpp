@@ -13,8 +13,8 @@ bool is_capture_character(char c) { return is_alphanumeric(c) || c == '_' || c =
 /// Compiles one segment or label. The columns of its errors are those of the whole pattern.
 class SegmentCompiler {
   public:
-    SegmentCompiler(std::string_view text, std::size_t offset, CaptureNames& names, bool share)
-        : text_(text), offset_(offset), names_(names), share_(share) {}
+    SegmentCompiler(std::string_view text, std::size_t offset, CaptureNames& names)
+        : text_(text), offset_(offset), names_(names) {}
 
     std::variant<SegmentPattern, PatternError> compile() {
         for (position_ = 0; position_ < text_.size() && !error_; ++position_) {
@@ -75,25 +75,21 @@ class SegmentCompiler {
         if (!is_capture_name(name)) {
             return fail("a capture is named by letters, digits, '_' and '-', as in {tenant}");
         }
-        const auto known = std::find(names_.begin(), names_.end(), name);
-        if (known != names_.end() && !share_) {
+        if (std::find(names_.begin(), names_.end(), name) != names_.end()) {
             return fail("{" + std::string(name) + "} is captured twice");
         }
-        if (known == names_.end() && names_.size() == kMaxCaptures) {
+        if (names_.size() == kMaxCaptures) {
             return fail("too many captures; at most " + std::to_string(kMaxCaptures));
         }
         pattern_.wildcard = true;
-        pattern_.capture = static_cast<std::size_t>(known - names_.begin());
-        if (known == names_.end()) {
-            names_.emplace_back(name);
-        }
+        pattern_.capture = names_.size();
+        names_.emplace_back(name);
         position_ = end;
     }
 
     std::string_view text_;
     std::size_t offset_;
     CaptureNames& names_;
-    bool share_;
     std::size_t position_ = 0;
     SegmentPattern pattern_;
     std::optional<PatternError> error_;
@@ -166,7 +162,7 @@ std::variant<PathPattern, PatternError> compile_path(std::string_view text, Capt
         } else if (segment.empty() && !last) {
             return PatternError{begin + 1, "'//' never matches: doubled slashes are merged first"};
         } else if (!segment.empty()) {
-            auto compiled = SegmentCompiler(segment, begin, names, false).compile();
+            auto compiled = SegmentCompiler(segment, begin, names).compile();
             if (auto* failure = std::get_if<PatternError>(&compiled)) {
                 return *failure;
             }
@@ -195,7 +191,7 @@ std::variant<HostPattern, PatternError> compile_host(std::string_view text, Capt
         if (label == "**" && begin == 0 && end < text.size()) {
             pattern.open_front = true;
         } else {
-            auto compiled = SegmentCompiler(label, begin, names, true).compile();
+            auto compiled = SegmentCompiler(label, begin, names).compile();
             if (auto* failure = std::get_if<PatternError>(&compiled)) {
                 return *failure;
             }

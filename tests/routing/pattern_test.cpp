@@ -84,6 +84,9 @@ TEST_CASE("errors name their column") {
         CAPTURE(host);
         CHECK(std::holds_alternative<PatternError>(compile_host(host, names)));
     }
+    const auto twice = compile_host("{a}.{a}.test", names);
+    REQUIRE(std::holds_alternative<PatternError>(twice));
+    CHECK(std::get<PatternError>(twice).column == 5);
 }
 
 }  // namespace
