@@ -1,5 +1,6 @@
 """Owners on pods that are out of their processor quota: SIGSTOP for 80 of every 100 ms. Requests to
-the others neither fail nor wait, the limit holds, and the others' staleness shows it."""
+the others neither fail nor wait, and the limit holds. By how much the others' staleness grows is a
+statistic that tests/sim/throttled_test.cpp judges in virtual time; here it is only printed."""
 
 import glob
 import random
@@ -169,7 +170,7 @@ def test_throttled_owners_hold_up_nobody(world, folder, count, slow_owners):
     steady_s = END_S - STEADY_S
     bins = arrivals.bins(result.start_ns + STEADY_S * SECOND, steady_s, "bucket")
     mean, largest = fitted_rate(bins) / RATE, worst_second(bins, RATE)
-    # At the same load: above the limit messages are more frequent.
+    # Both at 0.95 of the limit, because messages are more frequent above it.
     quick = staleness.mean(1, THROTTLED_S)
     slow = staleness.mean(THROTTLED_S + 1, ABOVE_S)
     print(f"{result.describe()}; {throttle.describe()}, mean {mean:.4f}, largest second {largest:.3f}, "
@@ -182,9 +183,6 @@ def test_throttled_owners_hold_up_nobody(world, folder, count, slow_owners):
         result.total("offered", name) for name in below)
     assert 0.98 <= mean <= 1.02
     assert largest <= LARGEST_SECOND
-    if slow_owners == 3:
-        # Nobody else is heard: what they say is older by as much as their answers are late.
-        assert slow > 1.1 * quick
     assert max(result.largest("slowest_ms", target=name) for name in names) < WAIT_MS
     before = result.per_target("p50_ms", "before", names)
     for name in ("below", "above"):
