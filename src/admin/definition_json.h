@@ -39,7 +39,7 @@ struct ParsedDefinitions {
 /// Reads a body of the form {"quotas": [{"definition": {…}, "etag": "…"}, …]}.
 [[nodiscard]] ParsedDefinitions parse_definitions(std::string_view body);
 
-/// Applies the body of a PUT, a merge patch (RFC 7386), to the definition.
+/// Applies the body of a PUT, a merge patch (RFC 7396), to the definition.
 [[nodiscard]] ParsedDefinition patch_definition(const limiter::QuotaDefinition& current,
                                                 std::string_view patch);
 

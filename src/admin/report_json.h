@@ -1,5 +1,5 @@
 #pragma once
-// The admin API's answers as JSON (docs/admin-api.md). Pure functions of plain values.
+// The admin API's answers as JSON (docs/admin-api.md). Pure functions of plain values, thread-safe.
 
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -17,10 +17,12 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json to_json(const Health& health);
 [[nodiscard]] Json to_json(const GossipTrouble& gossip);
 [[nodiscard]] Json to_json(const ProblemList& list);
-/// Says for people what is wrong with datagrams that were refused for this reason. The text
-/// continues a sentence such as "datagrams of this peer are".
+/// Says for people what is wrong with datagrams that were refused for this reason, a word such as
+/// "forged". The text continues a sentence such as "datagrams of this peer are". A reason that has
+/// no text is returned as it is.
 [[nodiscard]] std::string_view describe_refusal(std::string_view reason);
-/// The members are name, source, definition (null when hidden), who, why and problem.
+/// One line of the list of quotas, with who changed it, why, until when, and its problem, as far as
+/// there is something to say. The definition is null when the quota is hidden.
 [[nodiscard]] Json to_json(const QuotaRow& row);
 [[nodiscard]] Json to_json(const QuotaReport& report);
 [[nodiscard]] Json to_json(const std::vector<QuotaHistoryRow>& history);

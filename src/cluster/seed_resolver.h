@@ -1,8 +1,8 @@
 #pragma once
 // Looks host names up without ever making the control thread wait. getaddrinfo cannot be cancelled
-// and may take a minute when the name servers are gone, so it runs on one helper thread. If the
-// resolver is destroyed while a look-up hangs, that thread is detached and not joined: SIGTERM must
-// not wait for a dead name server.
+// and may take a minute when the name servers are gone, so it runs on one helper thread. Nobody
+// joins that thread, because SIGTERM must not wait for a dead name server: it is detached from the
+// beginning, and ends by itself after the resolver is destroyed and its look-up has returned.
 //
 // Thread-safety: request() and the destructor belong to the control thread, and handlers run there.
 // Bounds: at most kMaxPendingLookups wait; further requests are refused.

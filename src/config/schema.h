@@ -1,8 +1,8 @@
 #pragma once
 // JSON Schemas (draft 7) of the two kinds of files that weir reads, for editors and other programs.
-// They are made from the same tables of fields as the readers, the docs and --help. Of routes and
-// of what a quota document says besides its quotas there is no table, so these parts are written
-// here; a test compares them with docs/configuration.md.
+// Settings and the fields of a quota come from the same tables as the readers, the docs and --help.
+// For routes, and for what a quota document has besides its quotas, there is no table: schema.cpp
+// lists their keys, and a test compares these with docs/configuration.md.
 //
 // A schema is never stricter than the reader about good files of the usual form, but it cannot say
 // everything that the reader checks, such as whether a parent exists. Pure functions.
@@ -11,7 +11,9 @@
 
 namespace weir::config {
 
+/// The schema of the settings file, as JSON text.
 [[nodiscard]] std::string settings_schema();
+/// The schema of a quota document, as JSON text.
 [[nodiscard]] std::string quotas_schema();
 
 }  // namespace weir::config

@@ -60,11 +60,9 @@ class Fleet final : private node::HostListener {
     [[nodiscard]] Result<void> set_quota(std::string definition, definitions::Edit edit);
     [[nodiscard]] Result<void> hide_quota(std::string name, definitions::Edit edit);
     [[nodiscard]] Result<void> remove_quota(std::string name, definitions::Edit edit);
-    /// JSON.
     /// A quota's definition, its source and its level, as JSON.
     [[nodiscard]] Result<std::string> describe_quota(std::string name);
     [[nodiscard]] Result<std::string> metrics();
-    /// JSON.
     /// This member and its peers, as JSON.
     [[nodiscard]] Result<std::string> report();
     [[nodiscard]] std::uint32_t live_peers();

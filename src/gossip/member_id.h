@@ -1,6 +1,7 @@
 #pragma once
 // The identity of senders and receivers: a member is an address together with the incarnation of
-// the process there. Two processes that ever used one address are two members. Plain values.
+// the process there. Two processes that used one address one after the other are two members. Plain
+// values.
 
 #include <compare>
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace weir::gossip {
 
-/// A random number that identifies one start of a process, or one renewal of it (see
-/// membership/renewal.h). 0 means that the incarnation is not known.
+/// A random number that a process draws when it starts, and again when it renews itself because the
+/// fleet has given it up (membership/renewal.h). 0 means that the incarnation is not known.
 using Incarnation = std::uint64_t;
 
 struct MemberId {

@@ -1,12 +1,12 @@
 #pragma once
-// The head that is sent to the other side: pieces of the parsed head's original bytes, without
-// hop-by-hop fields and without the fields that Connection names (RFC 9110, 7.6.1), and the fields
-// that weir adds. All pieces are sent by one gathered write. Host, path, query and all other fields
-// stay byte for byte.
+// The head that is sent to the other side: pieces of the parsed head's original bytes, and the
+// fields that weir adds. Left out are hop-by-hop fields, the fields that Connection names (RFC
+// 9110, 7.6.1) and those that weir replaces with its own. All other fields, the path and the query
+// stay byte for byte. All pieces are sent by one gathered write.
 //
-// The pieces point into the parsed bytes, into this object and into `extra`. They are valid until
-// the next build() and while all three live. An object can be used again for the next message and
-// soon allocates nothing any more. Not thread-safe.
+// The pieces point into the parsed bytes, into this object and into `extra` and `host_line` of what
+// build() was given. They are valid until the next build() and while all of these live. An object
+// can be used again for the next message and soon allocates nothing any more. Not thread-safe.
 
 #include <array>
 #include <cstddef>
@@ -26,10 +26,14 @@ struct RequestForwarding {
     std::string_view
         client_address{};              ///< without port and brackets; at most 64 bytes; empty: none
     std::string_view scheme = "http";  ///< of the listener
-    /// The client's X-Forwarded-Proto, -Host and Forwarded are kept, and its own address is
-    /// appended to its X-Forwarded-For. Otherwise its fields are replaced.
+    /// Whether the client is trusted to say on whose behalf it asks. If so, its X-Forwarded-Proto,
+    /// -Host and Forwarded are kept, and `client_address` is appended to its X-Forwarded-For. If
+    /// not, X-Forwarded-For, -Proto and -Host are replaced, and all other fields that claim a
+    /// client's address or host (Forwarded, X-Real-IP and their like) are left out.
     bool keep_forwarded = false;
-    bool forwarded = true;   ///< write X-Forwarded-For, -Proto and -Host
+    /// Write X-Forwarded-For, -Proto and -Host. Without it, what the client sent passes as it is,
+    /// and `keep_forwarded` means nothing.
+    bool forwarded = true;
     bool via = true;         ///< write Via
     bool request_id = true;  ///< keep a valid X-Request-Id, or else write `made_request_id`
     /// The field line that names the upstream, with CRLF, for requests of HTTP/1.0 that name no
@@ -41,12 +45,11 @@ struct RequestForwarding {
 };
 
 struct ResponseForwarding {
-    /// The method of the request that is answered.
-    Method method = Method::get;
-    unsigned client_minor_version = 1;
-    /// Whether the client may keep its connection; the head says so. Ignored for interim responses.
+    unsigned client_minor_version = 1;  ///< 0 or 1: the request was of HTTP/1.0 or HTTP/1.1
+    /// Whether the client may keep its connection. If not, or if the body ends with the connection,
+    /// the head says `Connection: close`. Ignored for interim responses.
     bool keep_alive = true;
-    bool via = true;
+    bool via = true;  ///< write Via
     /// The value of Date, an IMF-fixdate, for a response that has none; empty: none is added.
     std::string_view date{};
     /// Complete field lines to add, each with CRLF, e.g. RateLimit.
@@ -62,11 +65,14 @@ class ForwardedHead {
     /// The head for the upstream, always of HTTP/1.1. A target in absolute form is written in
     /// origin form.
     void build(const RequestHead& head, const RequestForwarding& forwarding, Random& random);
-    /// The head for the client, always of HTTP/1.1.
+    /// The head for the client, always of HTTP/1.1. A Content-Length or Transfer-Encoding that such
+    /// a response must not have is left out (RFC 9110, 8.6; RFC 9112, 6.1).
     void build(const ResponseHead& head, const ResponseForwarding& forwarding);
 
     [[nodiscard]] std::span<const std::string_view> pieces() const { return pieces_; }
-    /// The request id that was kept or made; empty when ids are switched off. Valid after build().
+    /// The request id that was kept or made; empty when ids are switched off. A view of this
+    /// object, of the request's bytes or of `made_request_id`, as long as they live, until the next
+    /// build().
     [[nodiscard]] std::string_view request_id() const { return request_id_; }
 
   private:
@@ -91,7 +97,7 @@ class ForwardedHead {
     std::size_t text_size_ = 0;
     std::size_t text_start_ = 0;  // where the text begins that is not part of a piece yet
     MadeRequestId made_id_{};
-    std::string_view request_id_;  // in made_id_ or in the request's bytes
+    std::string_view request_id_;  // in made_id_, in made_request_id or in the request's bytes
     bool keep_request_id_ = false;
 };
 

@@ -13,8 +13,9 @@ namespace weir::http {
 /// Room for a new id, which is a random UUID (RFC 9562, 5.4).
 using MadeRequestId = std::array<char, 36>;
 
-/// The client's id; empty if it is missing, repeated, dropped, too long or has other characters
-/// than ids have.
+/// The client's id, a view of the head's bytes: 1 to 128 letters, digits and characters of
+/// "-_.:/+=@~". Empty if the field is missing, repeated or dropped (Field::dropped), or has another
+/// value.
 [[nodiscard]] std::string_view own_request_id(const Fields& fields);
 /// Writes a new id into `room` and returns a view of it.
 [[nodiscard]] std::string_view make_request_id(MadeRequestId& room, Random& random);

@@ -1,9 +1,9 @@
 #pragma once
-// The contexts of all worker threads, in the order in which they were registered. The limiter owns
-// one ThreadContexts; contexts live as long as it does.
+// The contexts of all threads that check requests, in the order in which they were registered. The
+// limiter owns one ThreadContexts; contexts live as long as it does.
 //
-// Thread-safety: add() is for the control thread; the other functions may run on any thread at the
-// same time.
+// Thread-safety: calls of add() must not overlap; any thread may make them, as the embedding
+// library does under its lock. The other functions may run on any thread at the same time.
 // Invariant: a context is never moved or freed, so references to it stay valid.
 
 #include <array>
@@ -22,7 +22,8 @@ namespace weir::limiter {
 
 class ThreadContexts {
   public:
-    /// `figures` is the number of slots for the figures of definitions on each thread.
+    /// Registers a thread. `seed` is of its random generator; `figures` is the number of slots that
+    /// it has for the figures of definitions.
     ThreadContext& add(std::uint64_t seed, std::size_t figures) {
         const std::uint32_t index = count_.load(std::memory_order_relaxed);
         WEIR_ASSERT(index < kMaxThreads);  // whoever registers threads bounds their number

@@ -1,6 +1,7 @@
 #pragma once
 // The body of one datagram while it is written: a sequence of framed messages. The caller must make
-// sure that what it adds fits; room() says how many bytes are left. Plain value, not thread-safe.
+// sure that what it adds fits; room() says how many bytes are left. Owns its bytes, about one
+// datagram of them; not copyable, not thread-safe.
 
 #include <array>
 #include <vector>

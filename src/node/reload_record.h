@@ -1,6 +1,7 @@
 #pragma once
 // The record of all reloads of configuration: how many there were, which errors there are now, and
-// whether they have been reported. Pure; for the control thread.
+// whether they have been reported. It reads no file and no clock. For the control thread only; the
+// host owns it.
 //
 // Invariants: there are no more failures than reloads. `figures()` reports success only if
 // settings, quotas and every OwnFile had no errors when they were last read.

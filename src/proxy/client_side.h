@@ -13,22 +13,24 @@
 
 namespace weir::proxy {
 
-/// How many steps in a row one exchange may take before it is the turn of other connections; about
-/// half a megabyte.
+/// How many rounds of reading and writing one exchange may make in a row before it is the turn of
+/// other connections. That is about ½ MiB of an upload, or 1 MiB of a download.
 inline constexpr int kStepsPerTurn = 32;
 
 struct ClientSide {
     ClientSide(Worker& owner, const Endpoint& client);
 
-    /// Reads the bytes that wait into `in`. Borrows memory for them only if bytes may wait.
+    /// Reads once into `in`, without waiting. Borrows memory for the bytes only if some may wait.
     net::IoResult read_more();
-    /// Sends the text. What the socket does not take is put into `out`.
+    /// Sends the text, behind what `out` still holds. What the socket does not take is put into
+    /// `out`.
     net::IoStatus send(std::string_view text);
-    /// Sends the bytes in `out`.
+    /// Sends the bytes in `out`, as far as the socket takes them.
     net::IoStatus send_rest();
 
-    /// Chooses the request's X-Request-Id: its own if that is fit, else a new one, which is made
-    /// once. Empty if ids are switched off. `readable`: the head is complete.
+    /// Returns the X-Request-Id of the request that is served, and chooses it at the first call:
+    /// its own if that is fit, else a new one. Empty if `enabled` is false. `readable` says whether
+    /// `head` was parsed whole, so that it can be asked for the client's id.
     std::string_view choose_request_id(bool enabled, bool readable);
 
     Worker& worker;
@@ -44,22 +46,21 @@ struct ClientSide {
     /// The id of the request that is served; valid as long as its head. Empty before
     /// choose_request_id().
     std::string_view request_id{};
-    /// The wait in which the connection's coroutine is, or nullptr.
+    /// What the connection's coroutine waits for at present, or nullptr if it is not waiting.
     net::Wait* waiting = nullptr;
 
   private:
     http::MadeRequestId made_id_{};
 };
 
-/// The result of a gathered write: its status, all bytes sent, and those of them that are of the
-/// body.
 struct GatheredWrite {
     net::IoStatus status = net::IoStatus::ok;
-    std::size_t bytes = 0;
-    std::size_t body_bytes = 0;
+    std::size_t bytes = 0;       ///< all that were sent
+    std::size_t body_bytes = 0;  ///< those of them that belong to the body
 };
-/// Sends the pieces and then the body in one gathered write. The part of the pieces that the socket
-/// does not take is appended to `rest`.
+/// Sends `rest`, the pieces and then the body in one gathered write. The part of the pieces that
+/// the socket does not take is appended to `rest`; the part of the body that it does not take stays
+/// with the caller.
 GatheredWrite write_gathered(net::Stream& stream, std::span<const std::string_view> pieces,
                              std::string_view body, Buffer& rest);
 

@@ -115,9 +115,8 @@ void Download::pass_interim() {
     }
     const auto size = worker.response_head().size();
     if (client_.head.minor_version() > 0) {  // HTTP/1.0 has no interim responses
-        worker.forwarded_head().build(
-            worker.response_head(),
-            {.method = client_.head.method(), .via = snapshot_.settings.headers.via, .extra = {}});
+        worker.forwarded_head().build(worker.response_head(),
+                                      {.via = snapshot_.settings.headers.via, .extra = {}});
         told_to_continue_ = told_to_continue_ || worker.response_head().status() == 100;
         written(write_gathered(client_.stream, worker.forwarded_head().pieces(), {}, head_rest_));
     }
@@ -144,8 +143,7 @@ void Download::pass_final(bool request_sent) {
     status_ = head.status();
     started_at_ = worker.loop().now();
     settlement_.response_begins(head);
-    worker.forwarded_head().build(head, {.method = client_.head.method(),
-                                         .client_minor_version = client_.head.minor_version(),
+    worker.forwarded_head().build(head, {.client_minor_version = client_.head.minor_version(),
                                          .keep_alive = client_stays_,
                                          .via = snapshot_.settings.headers.via,
                                          .date = worker.date(),

@@ -1,6 +1,8 @@
 #pragma once
 // A leaf of a simulated load: the name of a quota, or several names with " + " between them, which
-// are as many lists of one name each. Pure functions; the names are views of the leaf's text.
+// are as many lists of one name each. names_of() is pure, and its names are views of the leaf's
+// text; the other functions use the limiter as a worker thread does, so each thread needs its own
+// context.
 
 #include <string_view>
 #include <vector>
@@ -18,7 +20,8 @@ namespace weir::sim {
 [[nodiscard]] limiter::Decision decide_on(limiter::Limiter& limiter, limiter::ThreadContext& thread,
                                           std::string_view leaf, Instant now,
                                           limiter::CheckMode mode);
-/// Offers one request under this leaf to a limiter. True if it is admitted.
+/// Offers one request under this leaf to a limiter, which charges it if it admits it, and says that
+/// the thread is quiescent. True if it is admitted.
 [[nodiscard]] bool offer_to(limiter::Limiter& limiter, limiter::ThreadContext& thread,
                             std::string_view leaf, Instant now);
 

@@ -1,5 +1,6 @@
 #pragma once
-// Reads the facts for the checkers from a simulated sidecar, without changing it. Pure functions.
+// Reads the facts for the checkers from a simulated sidecar. The engine is not changed by it. The
+// facts are copies and refer to nothing. Not thread-safe, as nothing of a simulated world is.
 
 #include <span>
 
@@ -8,7 +9,8 @@
 
 namespace weir::sim {
 
-/// The facts of a running process. The caller sets ProcessFact::process.
+/// The facts of a running process. The caller sets ProcessFact::process. The runs that the
+/// sidecar's ledger has noted as begun are taken out of it, so each is in one look only.
 [[nodiscard]] ProcessFact look_into(SimulatedSidecar& sidecar, std::uint32_t number, Instant now,
                                     std::span<const LimitFact> limits);
 /// Adds the number of peers that the process believes alive. This costs more the larger the fleet

@@ -49,8 +49,9 @@ struct LimitKey {
 /// remembers what it has sent, so that both sides hold the same number, bit for bit.
 [[nodiscard]] double quantise(double count);
 
-/// Runs and lives are random numbers from 1 to this one; 0 means none. They only have to differ
-/// from the ones before at the same place, and each byte of them is in every delta and answer.
+/// Runs and lives are numbers from 1 to this one; 0 means none. Lives are random; runs count on
+/// from a random number (run_number.h). They only have to differ from the ones before at the same
+/// place, and each byte of them is in every delta and answer.
 inline constexpr std::uint32_t kLargestIdentity = 0xff'ffff;
 
 /// The counts of an origin since its run began, and the rate that it expects from now on.

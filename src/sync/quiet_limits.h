@@ -3,7 +3,7 @@
 // nobody has to know of them in detail, and what of them is told to their first owners when
 // (quiet_share.h has the laws). A limit that must not be quiet any more is taken out and becomes a
 // SyncedLimit. Nothing here ticks for a limit for which nothing is due. Belongs to the control
-// thread. Borrows settings, limiter and statistics.
+// thread. Borrows settings, limiter and statistics, and the ledger if there is one.
 //
 // Invariants: there are at most maximum_quiet_limits entries; of one limit the Reporter has a
 // SyncedLimit, or this table has an entry, never both.

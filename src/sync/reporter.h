@@ -2,8 +2,8 @@
 // The origin's side of the counter synchronisation: which limits are in use here, what is believed
 // of each, and which deltas are due to which owner. Its cost depends on the limits with load: the
 // others sleep and are not looked at. One that sleeps with a level that matters rests: the limiter
-// goes on with what its owners said last. Belongs to the control thread. Borrows settings, limiter,
-// side and statistics.
+// goes on with what its owners said last. Belongs to the control thread. Owns the QuietLimits.
+// Borrows settings, limiter, side and statistics, and the ledger if there is one (the simulator's).
 //
 // Invariants: there are at most maximum_synced_limits entries. Rounds of deltas to one owner are on
 // average at least minimum_interval apart; interval_burst more may follow at once. The first delta
