@@ -13,9 +13,9 @@
 // Files: a digest also tells which content the files of its sender have, where that decides what is
 // in force (generation.h). Members with files send it to the three members that count
 // (file_votes.h), when it changes and every few seconds. Those decide, put the decision in force
-// and answer how the files differ, so that every member can say it. Other members hear it less
-// often; where they are cut off with a part of the fleet, they take a member whose vote they do not
-// know for one that votes.
+// and answer how the files differ, so that every member can say it. Up to 64 other members hear it
+// when it changes, and each now and then; where they are cut off with a part of the fleet, they
+// take a member whose vote they do not know for one that votes.
 //
 // Bulk: when very many pages would be needed, the exchange makes a wish for a transfer in bulk
 // (stream.h). A caller that has connections for that takes the wish and says how it ended. Without
@@ -58,6 +58,7 @@ struct PeerDefinitions {
         std::uint64_t generation = 0;
         std::uint64_t content = 0;
         std::optional<std::uint64_t> on_disk{};  // the content for which it votes
+        Instant named{};                         // when a digest named the set last
     };
     std::vector<Set> sets;        // at most kMaximumSets, each set once
     std::uint64_t overrides = 0;  // the hash over all overrides
@@ -186,6 +187,7 @@ class DefinitionExchange {
                     gossip::MessageSink& sink);
     [[nodiscard]] std::optional<std::uint64_t> own_vote(const SetStatus& set) const;
     [[nodiscard]] bool counts_here() const;
+    [[nodiscard]] bool hears_all_votes(Instant now) const;
     void follow_peers(Instant now, std::span<const gossip::MemberId> peers);
     void take_files_alone(Instant now);
     void tell_votes(Instant now, std::size_t peers, gossip::MessageSink& sink);
@@ -231,10 +233,16 @@ class DefinitionExchange {
         Instant at{};
         Instant differed{};  // when they were last found to differ
     };
+    /// A member that fell silent without a goodbye, and about which sets it goes on voting.
     struct Lost {
         gossip::MemberId peer;
-        std::optional<std::vector<std::string>> sets;  // nothing when its vote is not known
+        std::map<std::string, bool, std::less<>> votes;
+        bool votes_about_others = false;  // about sets of which its vote is not known
         Instant until{};
+        [[nodiscard]] bool votes_about(const std::string& set) const {
+            const auto known = votes.find(set);
+            return known != votes.end() ? known->second : votes_about_others;
+        }
     };
     gossip::MemberId self_;
     Duration agree_after_ = kAgreeAfter;
@@ -244,7 +252,9 @@ class DefinitionExchange {
     bool votes_heard_ = false;
     std::vector<gossip::MemberId> counted_peers_;  // the peers of which collectors_ are some
     std::vector<gossip::MemberId> collectors_;
-    std::uint64_t votes_told_ = 0;  // a hash of what was told, and to whom
+    bool find_collectors_ = true;
+    std::optional<Instant> counts_since_;  // of this member, while it is a collector
+    std::uint64_t votes_told_ = 0;         // a hash of what was told, and to whom
     std::uint32_t tells_left_ = 0;
     Instant next_tell_{};
     Instant next_count_{};

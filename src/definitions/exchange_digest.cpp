@@ -150,9 +150,9 @@ void DefinitionExchange::note_said(const MemberId& from, const DefinitionDigest&
             std::find_if(said.sets.begin(), said.sets.end(),
                          [&](const PeerDefinitions::Set& one) { return one.name == set.set; });
         if (known != said.sets.end()) {
-            *known = {set.set, set.generation, set.content, set.on_disk};
+            *known = {set.set, set.generation, set.content, set.on_disk, now};
         } else if (said.sets.size() < DefinitionStore::kMaximumSets) {
-            said.sets.push_back({set.set, set.generation, set.content, set.on_disk});
+            said.sets.push_back({set.set, set.generation, set.content, set.on_disk, now});
         }
         votes_heard_ = votes_heard_ || set.on_disk;
     }

@@ -28,8 +28,11 @@ constexpr Duration kLongestCount = std::chrono::seconds(1);
 /// So long after files agree again a collector goes on telling it.
 constexpr Duration kTellAgreement = std::chrono::seconds(30);
 constexpr std::size_t kMostLost = 8192;
-/// A digest that names no file says so long that its sender has none.
+/// A digest that names a set without a file says so long that its sender has none.
 constexpr Duration kNoVoteHolds = std::chrono::seconds(30);
+/// After so many intervals a collector has heard all that vote, unless several datagrams in a row
+/// were lost: they also tell it thrice at once when it begins to count.
+constexpr int kIntervalsToHearAll = 2;
 /// What a set_count takes at most.
 constexpr std::size_t kMaximumSetCount =
     2 + 2 + kMaximumSetName + 10 + 8 + 10 + 1 +
@@ -68,10 +71,8 @@ bool differ(const SetCount& count) { return count.contents.size() > 1; }
 }  // namespace
 
 void DefinitionExchange::set_self(const MemberId& self) {
-    if (self_ != self) {
-        self_ = self;
-        collectors_.clear();  // to be found anew
-    }
+    std::replace(collectors_.begin(), collectors_.end(), self_, self);
+    self_ = self;
 }
 
 /// The vote of this sidecar, once it is old enough: one that has just started may have an old file,
@@ -87,6 +88,12 @@ bool DefinitionExchange::counts_here() const {
     return std::find(collectors_.begin(), collectors_.end(), self_) != collectors_.end();
 }
 
+/// Whether this member has counted for so long that all that vote have told it.
+bool DefinitionExchange::hears_all_votes(Instant now) const {
+    return counts_since_ &&
+           now - *counts_since_ >= kIntervalsToHearAll * tell_interval(counted_peers_.size());
+}
+
 void DefinitionExchange::tick_files(Instant now, std::span<const MemberId> peers,
                                     MessageSink& sink) {
     born_ = born_.value_or(now);
@@ -94,6 +101,10 @@ void DefinitionExchange::tick_files(Instant now, std::span<const MemberId> peers
     met_peer_ = met_peer_ || !peers.empty();
     store_.note_alone(!met_peer_);
     if (!store_.files().any() && !votes_heard_) {
+        // Whoever goes or comes meanwhile is not followed, so all is found anew afterwards.
+        counted_peers_.clear();
+        counts_since_.reset();
+        find_collectors_ = true;
         return;
     }
     follow_peers(now, peers);
@@ -115,7 +126,7 @@ void DefinitionExchange::tick_files(Instant now, std::span<const MemberId> peers
 /// that had not found its fleet or at the end of a split, what stood among the former ones says
 /// nothing.
 void DefinitionExchange::follow_peers(Instant now, std::span<const MemberId> peers) {
-    if (!collectors_.empty() &&
+    if (!std::exchange(find_collectors_, false) &&
         std::equal(peers.begin(), peers.end(), counted_peers_.begin(), counted_peers_.end())) {
         return;
     }
@@ -136,6 +147,8 @@ void DefinitionExchange::follow_peers(Instant now, std::span<const MemberId> pee
     }
     counted_peers_.assign(peers.begin(), peers.end());
     collectors_ = collectors_of(peers, self_);
+    WEIR_ASSERT(!collectors_.empty());
+    counts_since_ = counts_here() ? std::optional(counts_since_.value_or(now)) : std::nullopt;
 }
 
 /// Without a peer since the start and without a decision there is nobody to agree with. One that is
@@ -203,9 +216,7 @@ SetVotes DefinitionExchange::votes_about(const SetStatus& set, Instant now) cons
         }
     }
     for (const auto& [address, lost] : lost_) {
-        const bool voted = !lost.sets || std::find(lost.sets->begin(), lost.sets->end(), set.set) !=
-                                             lost.sets->end();
-        if (voted && now < lost.until) {
+        if (lost.votes_about(set.set) && now < lost.until) {
             add(kForInForce, lost.peer);
         }
     }
@@ -325,26 +336,25 @@ std::vector<FileDifference> DefinitionExchange::differences() const {
 void DefinitionExchange::note_gone(const MemberId& peer) {
     said_.erase(peer);
     std::erase(counted_peers_, peer);
-    collectors_.clear();  // to be found anew
+    std::erase(collectors_, peer);
+    find_collectors_ = true;
 }
 
-/// A member that is gone without a goodbye goes on voting for a while. Those that do not count have
-/// not heard the votes of all: a member of which nothing is known, or no vote for so long that it
-/// may have become old enough to vote since, is taken for one that votes.
+/// A member that is gone without a goodbye goes on voting for a while, and not as one that is here,
+/// too. Those that do not count have not heard the votes of all. There a member is taken for one
+/// that votes about a set if nothing is known of that, or no vote for so long that it may have
+/// become old enough to vote since.
 void DefinitionExchange::note_lost(const MemberId& peer, Instant now) {
+    const auto heard = said_.extract(peer);
     if (lost_.size() == kMostLost && !lost_.contains(peer.address)) {
         return;
     }
-    Lost lost{peer, std::nullopt, now + kLostCounts};
-    if (const PeerDefinitions* heard = said(peer)) {
-        std::vector<std::string> sets;
-        for (const PeerDefinitions::Set& set : heard->sets) {
-            if (set.on_disk) {
-                sets.push_back(set.name);
-            }
-        }
-        if (!sets.empty() || now - heard->at <= kNoVoteHolds) {
-            lost.sets = std::move(sets);
+    const bool all_heard = hears_all_votes(now);
+    Lost lost{peer, {}, !all_heard, now + kLostCounts};
+    if (heard) {
+        for (const PeerDefinitions::Set& set : heard.mapped().sets) {
+            const bool known = all_heard || now - set.named <= kNoVoteHolds;
+            lost.votes.emplace(set.name, set.on_disk || !known);
         }
     }
     lost_.insert_or_assign(peer.address, std::move(lost));

@@ -6,7 +6,8 @@
 // Who counts: the three members that come first in an order which depends on their addresses alone
 // (collectors_of). All others tell them what they have. A member that fell silent without a goodbye
 // goes on voting for what is in force, for a minute, so that a small part of a fleet that is cut
-// off decides nothing at first. So does one whose vote the part has never heard.
+// off decides nothing at first. Where nobody counts who hears the votes of all, so does one whose
+// vote is not known.
 //
 // Pure state without a clock. Thread-safety: none. Bounds: as many votes as there are members.
 

@@ -1,8 +1,8 @@
 #pragma once
 // Keeps the quota documents that are in force in a file, for a start at which this member's quota
-// files are missing or bad. The file lies beside the snapshot of overrides and is written soon
-// after the documents change, but only while the quota files are good: so it has what was in force
-// when they were good last.
+// files are missing or bad, or no longer have a set that is in force. The file lies beside the
+// snapshot of overrides and is written soon after the documents change, but only while the quota
+// files are good: so it has what was in force when they were good last.
 //
 // A failure to write is told once for each reason and tried again after longer and longer pauses.
 // A file that belongs to another program is not written over.

@@ -85,16 +85,17 @@ class VotingFleet {
     /// The file of the member has a quota with this rate.
     void write(std::size_t number, double rate) { write(number, {quota("q", rate)}); }
     void write(std::size_t number, const std::vector<limiter::QuotaDefinition>& quotas,
-               std::optional<std::uint64_t> generation = std::nullopt) {
+               std::optional<std::uint64_t> generation = std::nullopt,
+               const std::string& set = kVotedSet) {
         DefinitionStore& store = members.at(number)->store;
         auto encoded = encode_document(quotas);
         REQUIRE(encoded.has_value());
         const std::uint64_t content = document_hash(*encoded);
         store.files().note_bad(false);
-        store.files().put(kVotedSet, {generation, content,
-                                      std::make_shared<const std::vector<std::byte>>(*encoded)});
+        store.files().put(
+            set, {generation, content, std::make_shared<const std::vector<std::byte>>(*encoded)});
         static_cast<void>(
-            store.apply_document({kVotedSet, generation.value_or(kUndecided), quotas}, now));
+            store.apply_document({set, generation.value_or(kUndecided), quotas}, now));
     }
     void write_all(double rate) {
         for (auto& [number, member] : members) {
@@ -128,7 +129,9 @@ class VotingFleet {
     [[nodiscard]] bool all(double wanted) const { return with(wanted) == members.size(); }
     [[nodiscard]] std::uint64_t epoch(std::size_t number) const {
         for (const SetStatus& set : members.at(number)->store.sets()) {
-            return epoch_of(*set.generation);
+            if (set.set == kVotedSet) {
+                return epoch_of(*set.generation);
+            }
         }
         return 0;
     }
@@ -149,6 +152,13 @@ class VotingFleet {
     }
     [[nodiscard]] bool differ(std::size_t number) const {
         return !members.at(number)->exchange.differences().empty();
+    }
+    [[nodiscard]] std::uint64_t counts_sent() const {
+        std::uint64_t sum = 0;
+        for (const auto& [number, member] : members) {
+            sum += member->exchange.counters().set_counts_sent;
+        }
+        return sum;
     }
     [[nodiscard]] std::uint64_t decisions() const {
         std::uint64_t sum = 0;
