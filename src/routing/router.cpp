@@ -189,8 +189,8 @@ class Matcher {
         return same ? std::string_view() : explanation(path.doubt());
     }
 
-    /// The same for the preset s3, which looks at the bucket only. An earlier route for some keys
-    /// must not be avoided by another spelling of a key.
+    /// The same for the preset s3, which itself looks at the bucket only. An earlier route for some
+    /// keys must not be avoided by another spelling of a key.
     std::string_view ambiguity_of_s3(std::size_t index) {
         const auto& path = scratch_.path;
         if (s3_.ambiguity != Ambiguity::none || !compiled_.any_path ||
@@ -198,7 +198,9 @@ class Matcher {
             return explanation(s3_.ambiguity);
         }
         const auto kept = scratch_.captures;
-        const bool decides = path.doubt() == Doubt::several ? !is_decided_before_doubts(index)
+        // With a ".." behind a doubt nobody knows which segments all readings have in common.
+        const bool decides = path.doubt() == Doubt::several ? path.ambiguity() != Ambiguity::none ||
+                                                                  !is_decided_before_doubts(index)
                                                             : other_reading() < index;
         scratch_.captures = kept;
         return decides ? explanation(path.doubt()) : std::string_view();
