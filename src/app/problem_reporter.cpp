@@ -93,6 +93,7 @@ void ProblemReporter::add_routes(node::ProblemFacts& facts) {
     if (search_) {
         search_quotas(store);
     }
+    facts.searching = search_.has_value();
     facts.without_quota = without_quota_;
     facts.without_requests = without_requests_;
 }

@@ -34,8 +34,9 @@ class ProblemReporter {
     static constexpr Duration kSearchTime = std::chrono::milliseconds(5);
     /// How many names are compared before the clock is read.
     static constexpr std::size_t kComparisonsAtOnce = 1000;
-    /// How many pairs of a missing name and a candidate for it are looked at for suggestions.
-    static constexpr std::size_t kMostSuggestions = 100'000;
+    /// How many pairs of a missing name and a candidate for it are looked at for suggestions, in
+    /// one piece at the end of a search. The candidates are the first names in order.
+    static constexpr std::size_t kMostSuggestions = 20'000;
 
     /// What the proxy tells.
     struct ProxyFacts {

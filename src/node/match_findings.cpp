@@ -86,8 +86,9 @@ std::string_view parameter_of(std::string_view segment) {
     std::string_view name;
     if (segment.starts_with(':')) {
         name = segment.substr(1);
-    } else if (segment.size() > 2 && ((segment.front() == '<' && segment.back() == '>') ||
-                                      (segment.front() == '[' && segment.back() == ']'))) {
+    } else if (segment.size() > 2 && !is_regular_expression(segment) &&
+               ((segment.front() == '<' && segment.back() == '>') ||
+                (segment.front() == '[' && segment.back() == ']'))) {
         name = segment.substr(1, segment.size() - 2);
         name = name.substr(name.rfind(':') + 1);  // 0 if there is no colon
     }

@@ -109,11 +109,14 @@ void ProblemWatch::add(ProblemKind kind, std::string subject, std::string text,
     state.problem = {kind, std::move(subject), std::move(text), std::move(suggestion), {}};
 }
 
-/// Sees whether the sidecar has had the time to find its peers and their quotas.
+/// Sees whether the sidecar has had the time to find its peers and their quotas, and to look for
+/// those of its routes.
 void ProblemWatch::settle(const ProblemFacts& facts) {
     const bool all_answer = !facts.has_seeds || (facts.seeds > 0 && facts.unresolved.empty() &&
                                                  facts.silent.empty() && facts.quotas > 0);
-    settled_ = settled_ || (!facts.loading && (all_answer || now_ - *first_look_ >= kSettled));
+    const Duration since = now_ - *first_look_;
+    const bool searched = !facts.searching || since >= kLongestSearch;
+    settled_ = settled_ || (!facts.loading && searched && (all_answer || since >= kSettled));
 }
 
 ProblemLine ProblemWatch::first_line(const ProblemFacts& facts) {

@@ -32,6 +32,7 @@ struct ProblemFacts {
     bool answers_checks = false;  ///< other hosts may ask, and may name the quota themselves
     std::size_t quotas = 0;       ///< definitions in force
     bool loading = false;         ///< the first quotas of the files are not all in force yet
+    bool searching = false;       ///< `without_quota` is being looked for, and is that of before
     std::vector<RouteFinding> without_quota = {};
     std::vector<RouteFinding> without_requests = {};
     /// Names of quotas for which checks asked since the last look, and which do not exist.
@@ -79,6 +80,8 @@ class ProblemWatch {
     /// After so long the line about what is limited does not wait for seeds any more, and quotas
     /// of peers would be here.
     static constexpr Duration kSettled = std::chrono::seconds(5);
+    /// So long it waits for the search for the routes' quotas at most.
+    static constexpr Duration kLongestSearch = std::chrono::minutes(1);
 
     /// Takes the facts of a moment, and returns the lines for the log. Times must not go back.
     [[nodiscard]] std::vector<ProblemLine> look(const ProblemFacts& facts, Instant now);

@@ -185,7 +185,7 @@ void QuotaSets::end_renamed(definitions::DefinitionStore& store, Instant now,
             return !stays;
         }
         const auto renamed = std::find_if(files_.begin(), files_.end(), [&](const auto& file) {
-            return store.shared_quotas(one.first, file.first) == stays->quotas;
+            return stays->quotas > 0 && store.shared_quotas(one.first, file.first) == stays->quotas;
         });
         if (renamed == files_.end()) {
             return false;
@@ -215,7 +215,9 @@ KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documen
         } else if (!one.generation && !files_are_good) {
             files_.emplace(one.set, file);
         }
-        const std::string set = one.set;
+        definitions::SetStatus kept;
+        kept.set = one.set;
+        kept.generation = one.generation;
         auto report = store.offer_document(
             {one.set, one.generation, std::move(one.bytes), one.content_hash}, now);
         while (at_once && store.loading()) {
@@ -233,10 +235,10 @@ KeptOutcome QuotaSets::apply_kept(std::vector<definitions::KeptDocument> documen
                           report.outcome == DocumentOutcome::loading;
         (used ? outcome.used : outcome.not_used)
             .push_back(used ? shown : shown + ": " + report.message);
-        const std::optional<definitions::SetStatus> stays = find_in_force(set, store);
-        if (files_are_good && !of_fleet_ && stays) {
-            without_file_[set] = "the set " + set + " is in no file here; " + how_it_stays(*stays) +
-                                 ", as it was kept in " + file;
+        // It may be long and still loading. poll() drops the message if that comes to nothing.
+        if (files_are_good && !of_fleet_ && used) {
+            without_file_[kept.set] = "the set " + kept.set + " is in no file here; " +
+                                      how_it_stays(kept) + ", as it was kept in " + file;
         }
     }
     return outcome;

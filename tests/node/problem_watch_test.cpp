@@ -176,6 +176,28 @@ TEST_CASE("that nothing is limited is said with its reason") {
           }) == "0 routes, 12 quotas, peers: none configured");
 }
 
+TEST_CASE("the first line waits until the quotas of the routes have been looked for") {
+    WatchedProblems watched;
+    watched.facts.searching = true;
+    for (int i = 0; i < 30; ++i) {
+        CHECK(watched.look().empty());
+    }
+    SUBCASE("to the end") {
+        watched.facts.searching = false;
+        watched.facts.without_quota = {
+            {0, "is wrong", ""}, {1, "is wrong", ""}, {2, "is wrong", ""}};
+        const auto lines = watched.look();
+        REQUIRE(!lines.empty());
+        CHECK(lines[0].message ==
+              "NOTHING IS LIMITED: none of the quotas that the routes name exists");
+    }
+    SUBCASE("for a minute at most") {
+        const auto lines = watched.look(ProblemWatch::kLongestSearch);
+        REQUIRE(lines.size() == 1);
+        CHECK(lines[0].message == "3 routes, 12 quotas, peers: none configured");
+    }
+}
+
 TEST_CASE("quotas of peers have time to come") {
     WatchedProblems world;
     world.facts.has_seeds = true;

@@ -344,6 +344,33 @@ TEST_CASE("numbers and none in one set are a conflict") {
     }
 }
 
+TEST_CASE("a long set that was kept and whose file is gone is told, and ends when it was renamed") {
+    config::QuotaSet old = set_of("old", std::nullopt, "q/0");
+    for (int i = 1; i < 20'000; ++i) {
+        old.quotas.emplace_back(old.quotas[0]).name = "q/" + std::to_string(i);
+    }
+    definitions::DefinitionStore before(1);
+    QuotaSets of_before(false);
+    CHECK(of_before.apply({old}, before, kNow, true).errors.empty());
+    definitions::DefinitionStore store(2);
+    QuotaSets sets(false);
+    bool renamed = false;
+    SUBCASE("gone") { CHECK(sets.apply({}, store, kNow, true).errors.empty()); }
+    SUBCASE("renamed") {
+        old.name = "new";
+        CHECK(sets.apply({old}, store, kNow, true).errors.empty());
+        renamed = true;
+    }
+    CHECK(sets.apply_kept(before.documents(), "kept", store, kNow, false, true).used.size() == 1);
+    REQUIRE(store.loading());
+    while (store.loading()) {
+        store.tick(kNow);
+    }
+    const SetsOutcome outcome = sets.poll(store, kNow);
+    CHECK(outcome.gone.size() == (renamed ? 1 : 0));
+    CHECK(sets.without_file().contains("old") != renamed);
+}
+
 TEST_CASE("what was kept on disk counts as undecided in a fleet") {
     definitions::DefinitionStore before(1);
     QuotaSets sets(true);
