@@ -24,29 +24,6 @@
 namespace weir::app {
 namespace {
 
-/// The arguments without the program's name, the last one first, as CLI11 wants them. It takes a
-/// flag "--name=" for one without a value, and would read the next flag as its value or assume one.
-/// Such a flag becomes two arguments, of which the second one is empty.
-std::vector<std::string> for_cli11(const std::vector<std::string>& arguments) {
-    std::vector<std::string> words;
-    bool flags = true;  // until "--"
-    for (std::size_t i = 1; i < arguments.size(); ++i) {
-        std::string word = arguments[i];
-        flags = flags && word != "--";
-        const bool empty_value =
-            flags && word.starts_with("--") && word.find('=') == word.size() - 1;
-        if (empty_value) {
-            word.pop_back();
-        }
-        words.push_back(std::move(word));
-        if (empty_value) {
-            words.emplace_back();
-        }
-    }
-    std::reverse(words.begin(), words.end());
-    return words;
-}
-
 /// The command line as a tree of CLI11 commands, each with its function.
 class CommandLine {
   public:
@@ -67,6 +44,9 @@ class CommandLine {
 
     int main(int count, const char* const* arguments) {
         arguments_.assign(arguments, arguments + count);
+        if (const std::string flag = flag_with_empty_value(app_, arguments_); !flag.empty()) {
+            return complain_usage(flag + " takes no value");
+        }
         if (count > 1 && arguments_[1] == "help" && !named_flag()) {
             return show_help(app_, {arguments_.begin() + 2, arguments_.end()});
         }

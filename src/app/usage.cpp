@@ -61,7 +61,64 @@ bool after_end_of_flags(const std::string& word, const std::vector<std::string>&
     return std::find(end, arguments.end(), word) != arguments.end();
 }
 
+/// Whether the word is a flag with an equals sign and no value.
+bool has_empty_value(const std::string& word) {
+    return word.starts_with("--") && word.size() > 3 && word.find('=') == word.size() - 1;
+}
+
+/// The flags of the command and of all commands below it that take a value, or those that take
+/// none.
+void add_flags(CLI::App& command, bool with_value, std::vector<std::string>& names) {
+    for (const CLI::Option* option : command.get_options()) {
+        if ((option->get_items_expected_max() > 0) == with_value) {
+            for (const std::string& name : option->get_lnames()) {
+                names.push_back("--" + name);
+            }
+        }
+    }
+    for (CLI::App* one : command.get_subcommands([](CLI::App*) { return true; })) {
+        add_flags(*one, with_value, names);
+    }
+}
+
 }  // namespace
+
+std::vector<std::string> for_cli11(const std::vector<std::string>& arguments) {
+    std::vector<std::string> words;
+    bool flags = true;  // until "--"
+    for (std::size_t i = 1; i < arguments.size(); ++i) {
+        const std::string& word = arguments[i];
+        flags = flags && word != "--";
+        if (flags && has_empty_value(word)) {
+            words.push_back(word.substr(0, word.size() - 1));
+            words.emplace_back();
+        } else {
+            words.push_back(word);
+        }
+    }
+    std::reverse(words.begin(), words.end());
+    return words;
+}
+
+std::string flag_with_empty_value(CLI::App& app, const std::vector<std::string>& arguments) {
+    std::vector<std::string> valued;
+    std::vector<std::string> bare;
+    add_flags(app, true, valued);
+    add_flags(app, false, bare);
+    const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    for (const std::string& word : arguments) {
+        if (word == "--") {
+            break;
+        }
+        const std::string name = word.substr(0, word.size() - (has_empty_value(word) ? 1 : 0));
+        if (has_empty_value(word) && has(bare, name) && !has(valued, name)) {
+            return name;
+        }
+    }
+    return {};
+}
 
 int complain_usage(const std::string& text) {
     std::fprintf(stderr, "weir: %s\n", text.c_str());

@@ -7,6 +7,14 @@
 
 namespace weir::app {
 
+/// The arguments without the program's name, the last one first, as CLI11 wants them. It takes a
+/// flag "--name=" for one without a value, and would read the next flag as its value or assume one.
+/// Such a flag becomes two arguments, of which the second one is empty.
+[[nodiscard]] std::vector<std::string> for_cli11(const std::vector<std::string>& arguments);
+/// The first flag that is given as "--name=" although it takes no value; empty if there is none.
+[[nodiscard]] std::string flag_with_empty_value(CLI::App& app,
+                                                const std::vector<std::string>& arguments);
+
 /// The exit code of a process whose command line is wrong.
 inline constexpr int kExitUsage = 2;
 

@@ -24,9 +24,9 @@ inline constexpr std::size_t kLettersForSuggestions = std::size_t{1} << 20;
 [[nodiscard]] std::string_view closest(std::string_view text,
                                        std::span<const std::string_view> candidates);
 
-/// The same, for a text that may have many mistakes: takes the letters that it compares from
-/// `letters_left`, and passes over all further candidates when none is left. So suggestions for a
-/// thousand mistakes cost no more than for some dozens.
+/// The same, for a text that may have many mistakes: takes the letters of which it counts the
+/// differences from `letters_left`. When none is left, it only looks for the candidate that begins
+/// with `text`. So suggestions for a thousand mistakes cost no more than for some dozens.
 [[nodiscard]] std::string_view closest(std::string_view text,
                                        std::span<const std::string_view> candidates,
                                        std::size_t& letters_left);

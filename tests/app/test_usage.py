@@ -30,6 +30,8 @@ from test_command_line import ROOT, weir
     (["validate", "-o", "xml", "x.yaml"], "--output: 'xml' must be text, json or github"),
     (["help", "rnu"], "unknown command 'rnu' of 'weir', did you mean 'run'?"),
     (["run", "--config", ""], "--config: must not be empty"),
+    (["validate", "--strict=", "x.yaml"], "--strict takes no value"),
+    (["quota", "get", "--history=", "shop"], "--history takes no value"),
     (["run", "--config=", "--upstream", "http://127.0.0.1:1"], "--config: must not be empty"),
     (["status", "--admin-token-file="], "--admin-token-file: must not be empty"),
     (["status", "--output="], "--output: '' must be table or json"),
