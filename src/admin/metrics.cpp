@@ -372,6 +372,12 @@ class Metrics::Collector {
 
     [[nodiscard]] std::vector<prometheus::MetricFamily> families() const {
         Families families;
+        families
+            .gauge(
+                "weir_page_timestamp_seconds",
+                "Unix time just before the figures of this page were read. A page that took long "
+                "to make is given again for a while.")
+            .add(to_seconds(net::unix_time()));
         if (sources_.proxy) {
             add_proxy(families, sources_.proxy());
         }

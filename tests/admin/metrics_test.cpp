@@ -12,6 +12,7 @@
 
 #include "admin/families.h"
 #include "admin/sample_sources.h"
+#include "net/clock.h"
 
 using namespace weir;
 using namespace weir::admin;
@@ -317,6 +318,18 @@ TEST_CASE("without sources there are still build and process figures") {
     CHECK(text.find("weir_build_info{version=\"1\"") != std::string::npos);
     CHECK(text.find("process_cpu_seconds_total") != std::string::npos);
     CHECK(text.find("weir_requests_total") == std::string::npos);
+}
+
+TEST_CASE("a page says when its figures were read") {
+    const double before = weir::to_seconds(weir::net::unix_time());
+    const std::string text = text_of({});
+    const double after = weir::to_seconds(weir::net::unix_time());
+    const std::string name = "\nweir_page_timestamp_seconds ";
+    const auto at = text.find(name);
+    REQUIRE(at != std::string::npos);
+    const double read = std::stod(text.substr(at + name.size()));
+    CHECK(before <= read);
+    CHECK(read <= after);
 }
 
 TEST_CASE("a cheap scrape is always fresh, an expensive one is given again for a while") {

@@ -4,6 +4,7 @@ import os
 import secrets
 import signal
 import subprocess
+import time
 import urllib.parse
 
 import yaml
@@ -33,6 +34,8 @@ def quota_set(quotas, generation=1, name="test"):
             "quotas": quotas}
 
 
+# A page of metrics that takes a second is given again for ten.
+FRESH_S = 30
 BUCKET_ROUTES = [{"match": {"path": "/{bucket}/**"}, "quota": ["{bucket}"]}]
 
 
@@ -128,7 +131,15 @@ class Sidecar:
         self.process.signal(signal.SIGHUP)
 
     def metrics(self):
-        return http.parse_metrics(http.get(self.status, "/metrics").text)
+        """The samples of a page whose figures were read after this call. A page that took long to
+        make, as under a sanitizer, is given again for a while, and would show what was before."""
+        asked, end = time.time(), time.monotonic() + FRESH_S
+        while True:
+            samples = http.parse_metrics(http.get(self.status, "/metrics").text)
+            if http.metric_sum(samples, "weir_page_timestamp_seconds") >= asked:
+                return samples
+            assert time.monotonic() < end, f"{self.name} has made no new page of metrics for {FRESH_S} s"
+            time.sleep(0.02)
 
     def metric(self, name, **labels):
         return http.metric_sum(self.metrics(), name, **labels)
