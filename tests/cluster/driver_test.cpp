@@ -270,12 +270,13 @@ TEST_CASE("a flood is read in bounded turns, between which everything else runs"
     World world;
     auto& one = world.add();
     JunkSender junk(one->bound());
-    for (int i = 0; i < 2000; ++i) {
-        junk.send(std::string(200, static_cast<char>(i)));
-    }
     std::uint64_t before = 0;
     std::uint64_t largest = 0;
     REQUIRE(world.run_until([&] {
+        // More come all the time: a machine that stands still has what waits thrown away.
+        for (int i = 0; i < 500; ++i) {
+            junk.send(std::string(200, static_cast<char>(i)));
+        }
         const auto now = one->statistics().received_datagrams;
         largest = std::max(largest, now - before);
         before = now;
@@ -292,28 +293,44 @@ TEST_CASE("reading pauses when it has used up its share of the time, and goes on
     settings.receive_share = 0;  // any reading at all is too much
     auto& one = world.add(std::move(settings));
     JunkSender junk(one->bound());
-    for (int i = 0; i < 300; ++i) {
-        junk.send("junk");
-    }
-    REQUIRE(world.run_until([&] { return one->statistics().received_datagrams == 300; }));
+    std::uint64_t sent = 0;
+    REQUIRE(world.run_until([&] {
+        // As many more as were thrown away because this process had stood still.
+        while (sent < 300 + one->statistics().discarded_datagrams) {
+            junk.send("junk");
+            ++sent;
+        }
+        return one->statistics().received_datagrams == 300;
+    }));
     CHECK(one->statistics().receive_pauses >= 300 / kDatagramsPerTurn);
     // Each pause lasts until a tick.
     CHECK(one->statistics().ticks >= one->statistics().receive_pauses - 1);
 }
 
 TEST_CASE("datagrams of any size and content are dropped and counted, never answered") {
-    World world;
-    auto& one = world.add();
-    JunkSender junk(one->bound());
-    junk.send("");
-    junk.send("x");
-    junk.send(std::string(1232, '\xff'));
-    junk.send(std::string(2048, 'y'));
-    junk.send(std::string(65'507, 'z'));
-    REQUIRE(world.run_until([&] { return one->statistics().received_datagrams == 5; }));
-    CHECK(one->statistics().oversized_datagrams == 1);
-    CHECK(one.rejected() == 4);
-    CHECK(one->statistics().sent_datagrams == 0);
+    bool stood_still = true;  // and threw away what waited
+    for (int i = 0; i < 5 && stood_still; ++i) {
+        World world;
+        auto& one = world.add();
+        REQUIRE(world.run_until([&] { return one->statistics().ticks > 2; }));
+        JunkSender junk(one->bound());
+        junk.send("");
+        junk.send("x");
+        junk.send(std::string(1232, '\xff'));
+        junk.send(std::string(2048, 'y'));
+        junk.send(std::string(65'507, 'z'));
+        REQUIRE(world.run_until([&] {
+            return one->statistics().received_datagrams + one->statistics().discarded_datagrams ==
+                   5;
+        }));
+        stood_still = one->statistics().discarded_datagrams > 0;
+        CHECK(one->statistics().sent_datagrams == 0);
+        if (!stood_still) {
+            CHECK(one->statistics().oversized_datagrams == 1);
+            CHECK(one.rejected() == 4);
+        }
+    }
+    CHECK_FALSE(stood_still);
 }
 
 TEST_CASE("a sidecar that was stopped throws away what waited in its socket") {
@@ -324,15 +341,25 @@ TEST_CASE("a sidecar that was stopped throws away what waited in its socket") {
     for (int i = 0; i < 100; ++i) {
         junk.send("junk");
     }
+    const auto stops = one->statistics().detected_stops;
     stand_still(600ms);
-    REQUIRE(world.run_until([&] { return one->statistics().detected_stops == 1; }));
+    REQUIRE(world.run_until([&] { return one->statistics().detected_stops > stops; }));
     CHECK(one->statistics().discarded_datagrams == 100);
     CHECK(one->statistics().received_datagrams == 0);
     const auto ticks = one->statistics().ticks;
-    CHECK(world.run_until([&] { return one->statistics().ticks > ticks + 3; }));
-    CHECK(one->statistics().detected_stops == 1);
-    junk.send("after");
-    CHECK(world.run_until([&] { return one->statistics().received_datagrams == 1; }));
+    const auto after_stop = one->statistics().detected_stops;
+    Instant last = net::now();
+    Duration longest{};
+    CHECK(world.run_until([&] {
+        longest = std::max(longest, net::now() - std::exchange(last, net::now()));
+        return one->statistics().ticks > ticks + 3;
+    }));
+    // One stop is found once, unless the machine has really stood still again.
+    CHECK((one->statistics().detected_stops == after_stop || longest > 300ms));
+    CHECK(world.run_until([&] {
+        junk.send("after");
+        return one->statistics().received_datagrams > 0;
+    }));
 }
 
 TEST_CASE("what cannot work is an error at the start") {

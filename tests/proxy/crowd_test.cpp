@@ -338,15 +338,29 @@ double milliseconds(Clock::duration duration) {
 
 }  // namespace
 
+namespace {
+
+/// Clients that have sent the beginnings of heads and send no more.
+std::vector<SocketIo> half_heads(Fixture& proxy, std::size_t count) {
+    std::vector<SocketIo> heads;
+    for (std::size_t i = 0; i < count; ++i) {
+        heads.push_back(proxy.connect());
+        heads.back().send(i % 2 == 0 ? "GET / HT" : "PUT / HTTP/1.1\r\nHost: a\r\nContent-Le");
+    }
+    return heads;
+}
+
+}  // namespace
+
 TEST_CASE("17: 1,000 slow heads, bodies and readers: others see no error and are no slower") {
     constexpr std::size_t kEach = 333;
     constexpr std::size_t kHeads = 1000 - 2 * kEach;
-    constexpr auto kHeadTime = 10s;  // the rounds below fit in, on a busy machine as well
     /// What a busy machine adds to the slowest of a hundred by chance.
     constexpr auto kFloor = 5ms;
     const Origin origin;
     auto options = behind(origin);
-    options.snapshot.timeouts.request_head = kHeadTime;
+    // None of the slow ones is to end while the others are timed, however slow the machine is.
+    options.snapshot.timeouts.request_head = options.snapshot.timeouts.body_idle = 1h;
     Fixture proxy(std::move(options));
     const Fixture quiet(behind(origin));  // one without slow clients, to compare with
 
@@ -358,13 +372,7 @@ TEST_CASE("17: 1,000 slow heads, bodies and readers: others see no error and are
     }
     REQUIRE(eventually([&] { return proxy.statistics().inflight_requests() == 2 * kEach; }));
     settle(proxy);
-    std::vector<SocketIo> heads;
-    const auto begin = Clock::now();
-    for (std::size_t i = 0; i < kHeads; ++i) {
-        heads.push_back(proxy.connect());
-        heads.back().send(i % 2 == 0 ? "GET / HT" : "PUT / HTTP/1.1\r\nHost: a\r\nContent-Le");
-    }
-    const auto all_there = Clock::now();
+    const std::vector<SocketIo> heads = half_heads(proxy, kHeads);
     // Other processes may hold all of a short round up, or slow all of them down: so each is judged
     // by one beside it, and ten over two seconds would all have to be held up.
     bool no_slower = false;
@@ -374,24 +382,29 @@ TEST_CASE("17: 1,000 slow heads, bodies and readers: others see no error and are
         }
         const auto alone = p99_of_a_round(quiet);
         const auto beside = p99_of_a_round(proxy);
-        // Only if all the slow ones were there till the end of it.
-        if (proxy.statistics()[Ending::rejected_head_timeout] > 0) {
-            break;
-        }
         no_slower = beside <= 2 * alone + kFloor;
         MESSAGE("p99 " << milliseconds(alone) << " ms without the slow ones, "
                        << milliseconds(beside) << " with them");
     }
     CHECK(no_slower);
+    CHECK(proxy.statistics().inflight_requests() == 2 * kEach);
+    CHECK(proxy.statistics()[Ending::rejected_head_timeout] == 0);
+}
 
+TEST_CASE("17: hundreds of half heads get 408 when their time is over, and others are served") {
+    constexpr std::size_t kHeads = 334;
+    constexpr auto kHeadTime = 2s;
+    const Origin origin;
+    auto options = behind(origin);
+    options.snapshot.timeouts.request_head = kHeadTime;
+    Fixture proxy(std::move(options));
+    const auto begin = Clock::now();
+    std::vector<SocketIo> heads = half_heads(proxy, kHeads);
     for (auto& client : heads) {
         CHECK(client.closed_within(kHeadTime + kPatience));
         CHECK(client.buffered().find(" 408 ") != std::string::npos);
         CHECK(Clock::now() - begin >= kHeadTime - 1ms);
     }
-    CHECK(Clock::now() - all_there < kHeadTime + kPatience);
     CHECK(eventually([&] { return proxy.statistics()[Ending::rejected_head_timeout] == kHeads; }));
-    // Slow, but within their own time.
-    CHECK(eventually([&] { return proxy.statistics().inflight_requests() == 2 * kEach; }));
-    (void)p99_of_a_round(proxy);  // and others are still served
+    (void)p99_of_a_round(proxy);
 }

@@ -18,18 +18,22 @@ using namespace weir::proxy::testing;
 
 namespace {
 
+/// A period in which nothing drains while a test runs.
+constexpr weir::Duration kForEver = 1h;
+
 weir::limiter::QuotaDefinition queued(std::string name, double amount, weir::Duration longest,
-                                      std::uint32_t most = 0) {
-    auto definition = quota(std::move(name), amount, 1s);
+                                      std::uint32_t most = 0, weir::Duration period = 1s) {
+    auto definition = quota(std::move(name), amount, period);
     weir::limiter::QuotaOptions options;
     options.wait = {longest, most};
     definition.options = options;
     return definition;
 }
 
-Fixture::Options waiting(double amount, weir::Duration longest, std::uint32_t most = 0) {
+Fixture::Options waiting(double amount, weir::Duration longest, std::uint32_t most = 0,
+                         weir::Duration period = 1s) {
     Fixture::Options options;
-    options.quotas = {queued("q", amount, longest, most)};
+    options.quotas = {queued("q", amount, longest, most, period)};
     options.routing = route_all_to("q");
     return options;
 }
@@ -40,23 +44,29 @@ constexpr const char* kGet = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
 
 TEST_CASE("a request waits for its turn and is told how long") {
     Fixture proxy(waiting(5, 2s));
-    for (int i = 0; i < 5; ++i) {
-        CHECK_FALSE(proxy.get("/").has("X-Weir-Waited"));
+    // The sixth one waits; on a slow machine the bucket drains meanwhile, and a later one does.
+    Message answer;
+    std::uint64_t asked = 0;
+    weir::Duration took{};
+    while (asked < 1000 && !answer.has("X-Weir-Waited")) {
+        const weir::Instant begin = weir::net::now();
+        answer = proxy.get("/");
+        took = weir::net::now() - begin;
+        CHECK(answer.status() == 200);
+        ++asked;
     }
-    const auto answer = proxy.get("/");
-    CHECK(answer.status() == 200);
     REQUIRE(answer.has("X-Weir-Waited"));
-    CHECK(std::stod(answer.field("X-Weir-Waited")) > 0.05);
-    CHECK(std::stod(answer.field("X-Weir-Waited")) < 1);
+    CHECK(asked >= 6);
+    CHECK(std::stod(answer.field("X-Weir-Waited")) <= weir::to_seconds(took) + 0.001);  // rounded
     CHECK(proxy[Event::quota_waits] == 1);
     CHECK(proxy[Event::quota_waits_admitted] == 1);
     CHECK(proxy.statistics().waiting() == 0);
-    CHECK(proxy.admitted("q") == 6);
+    CHECK(proxy.admitted("q") == static_cast<double>(asked));
     CHECK(proxy.refused("q") == 0);
 }
 
 TEST_CASE("the time over, the usual refusal, and it is counted once") {
-    Fixture proxy(waiting(1, 300ms));
+    Fixture proxy(waiting(1, 300ms, 0, kForEver));
     CHECK(proxy.get("/").status() == 200);
     const auto answer = proxy.get("/");
     CHECK(answer.status() == 429);
@@ -75,11 +85,13 @@ TEST_CASE("what the quotas find of a request is counted once, however often it i
     options.quotas[0].parent = "parent";
     options.quotas.push_back(shadow);
     Fixture proxy(options);
-    for (int i = 0; i < 6; ++i) {
+    std::uint64_t asked = 0;
+    while (asked < 1000 && proxy[Event::quota_waits] == 0) {
         CHECK(proxy.get("/").status() == 200);
+        ++asked;
     }
     CHECK(proxy[Event::quota_waits] == 1);
-    CHECK(proxy[Event::shadow_refused] == 6);
+    CHECK(proxy[Event::shadow_refused] == asked);
 }
 
 TEST_CASE("the log of a request whose client left names the quota for which it waited") {
@@ -95,7 +107,7 @@ TEST_CASE("the log of a request whose client left names the quota for which it w
         std::mutex mutex;
         std::vector<std::string> quotas;
     } log;
-    auto options = waiting(1, 5s);
+    auto options = waiting(1, kPatience, 0, kForEver);
     options.server.access_log = &log;
     options.snapshot.access_log = AccessLogMode::all;
     Fixture proxy(options);
@@ -109,7 +121,7 @@ TEST_CASE("the log of a request whose client left names the quota for which it w
 }
 
 TEST_CASE("a full queue refuses at once; who leaves makes room and is not sent on") {
-    Fixture proxy(waiting(1, 5s, 1));
+    Fixture proxy(waiting(1, 1min, 1, kForEver));
     CHECK(proxy.get("/").status() == 200);
     {
         auto first = proxy.connect();
@@ -122,53 +134,65 @@ TEST_CASE("a full queue refuses at once; who leaves makes room and is not sent o
         first.reset();
     }
     CHECK(eventually([&] { return proxy[Event::quota_waits_left] == 1; }));
-    CHECK(proxy.get("/").status() == 200);
+    auto next = proxy.connect();
+    next.send(kGet);
+    CHECK(eventually([&] { return proxy.statistics().waiting() == 1; }));
     CHECK(proxy[Event::quota_waits] == 2);
-    CHECK(proxy.admitted("q") == 2);
+    CHECK(proxy.admitted("q") == 1);
+    next.reset();
 }
 
-TEST_CASE("a client that half-closes is answered at once, and pipelined requests wait one by one") {
-    Fixture proxy(waiting(2, 5s));
+TEST_CASE("a client that half-closes is answered at once") {
+    Fixture proxy(waiting(2, 1min, 0, kForEver));
     CHECK(proxy.get("/").status() == 200);
     CHECK(proxy.get("/").status() == 200);
     auto client = proxy.connect();
     client.send(kGet);
     client.shut_down_sending();
     CHECK(read_response(client).value_or(Message{}).status() == 429);
+}
+
+TEST_CASE("pipelined requests wait one by one") {
+    Fixture proxy(waiting(2, 5s));
     auto pipelined = proxy.connect();
-    pipelined.send(std::string(kGet) + kGet);
-    for (int i = 0; i < 2; ++i) {
-        const auto answer = read_response(pipelined).value_or(Message{});
-        CHECK(answer.status() == 200);
-        CHECK(answer.has("X-Weir-Waited"));
+    // On a slow machine the bucket may drain between two of them.
+    int waited = 0;
+    for (int pair = 0; pair < 100 && waited < 2; ++pair) {
+        pipelined.send(std::string(kGet) + kGet);
+        waited = 0;
+        for (int i = 0; i < 2; ++i) {
+            const auto answer = read_response(pipelined).value_or(Message{});
+            CHECK(answer.status() == 200);
+            waited += answer.has("X-Weir-Waited") ? 1 : 0;
+        }
     }
+    CHECK(waited == 2);
 }
 
 TEST_CASE("twenty clients at two workers: none is refused, and the limit holds") {
-    auto options = waiting(50, 3s);
+    auto options = waiting(50, kPatience);
     options.quotas[0].limits[0].low = {weir::limiter::BurstSpec::Kind::amount, 10};
     options.quotas[0].limits[0].high = {weir::limiter::BurstSpec::Kind::amount, 20};
     options.server.workers = 2;
     Fixture proxy(options);
+    constexpr int kEach = 8;
     std::atomic<int> good = 0;
-    std::atomic<int> bad = 0;
-    const auto until = std::chrono::steady_clock::now() + 3s;
+    const weir::Instant begin = weir::net::now();
     {
         std::vector<std::jthread> clients;
         for (int i = 0; i < 20; ++i) {
             clients.emplace_back([&] {
                 auto client = proxy.connect();
-                while (std::chrono::steady_clock::now() < until) {
+                for (int request = 0; request < kEach; ++request) {
                     client.send(kGet);
-                    const bool ok = read_response(client).value_or(Message{}).status() == 200;
-                    ++(ok ? good : bad);
+                    good += read_response(client).value_or(Message{}).status() == 200 ? 1 : 0;
                 }
             });
         }
     }
-    CHECK(bad == 0);
-    CHECK(good >= 150);
-    CHECK(good <= 200);
+    CHECK(good == 20 * kEach);
+    // `high`, and what has drained; two workers may each take a free place.
+    CHECK(good <= 20 + 2 + 50 * weir::to_seconds(weir::net::now() - begin));
     CHECK(proxy[Event::quota_waits_refused] == 0);
 }
 
