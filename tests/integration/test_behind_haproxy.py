@@ -17,6 +17,7 @@ defaults
     timeout connect 5s
     timeout client 30s
     timeout server 30s
+    timeout check 20s
 frontend ingress
     bind 127.0.0.1:{port}
     option forwardfor
@@ -60,7 +61,7 @@ def test_its_health_checks_pass_and_its_fields_arrive(world, settings):
     ingress = proxied(world, sidecar.address)
     wait_until(lambda: status(ingress) == 200, 20, "HAProxy passes requests on")
     wait_until(lambda: origin.count() > 30, 20, "HAProxy has checked")
-    assert http.get(ingress, "/last").status == 200
+    wait_until(lambda: http.get(ingress, "/last").status == 200, 20, "it is passed on")
     sent = next(fields for _, path, fields, _ in reversed(origin.seen) if path == "/last")
     assert sent["x-forwarded-proto"] == "https"
     assert sent["x-forwarded-host"] == "shop.example"

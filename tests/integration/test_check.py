@@ -10,6 +10,7 @@ from harness.hosts import HOSTS, port_of
 from harness.lateness import on_time
 from harness.load import SECOND, Load, plan, stream
 from harness.ports import free_port
+from harness.processes import wait_until
 from harness.sidecar import quota
 from harness.steadiness import fitted_rate, furthest_ahead_s
 
@@ -28,11 +29,13 @@ def asking(request, world, folder):
     """Makes a host in front of the origin, and the sidecar that it asks."""
     hosts = []
 
-    def make(peek=False):
+    def make(peek=False, as_shipped=False):
         check = f"127.0.0.1:{free_port()}"
         fleet = world.fleet(1, QUOTAS, ROUTES, settings={"check": {"listen": check}})
         kind = HOSTS[request.param]
-        hosts.append(kind(folder, check, world.origin.address, kind.peek if peek else None))
+        # Which deadlines an operator chooses is not what is judged: here all of them are long.
+        replaced = {} if as_shipped else dict(kind.patient)
+        hosts.append(kind(folder, check, world.origin.address, {**replaced, **(kind.peek if peek else {})}))
         return hosts[0], fleet[0]
 
     yield make
@@ -110,17 +113,19 @@ def test_the_limit_holds_at_five_times_its_rate(asking, world, folder):
         bins = arrivals.bins(steady_ns, 6, "bucket")
         rate, ahead_s = fitted_rate(bins), furthest_ahead_s(bins, RATE)
         print(result.describe(), arrivals.seconds(steady_ns, 6, "bucket"), rate, ahead_s)
-        assert result.total("errors") == result.total("other") == 0
-        assert arrivals.total("bucket") == result.total("ok")
+        failed = result.total("errors") + result.total("other")
+        arrived = arrivals.total("bucket")
         end = time.monotonic() + 20
         while admitted() - before != result.total("ok") and time.monotonic() < end:
             time.sleep(0.02)
         slowest_s = result.largest("slowest_ms", target=host.name) / 1000
-        return (rate, ahead_s, admitted() - before, result.total("ok"), slowest_s), result.span_ns
+        return (rate, ahead_s, admitted() - before, result.total("ok"), failed, arrived, slowest_s), result.span_ns
 
     def faults(outcome):
-        rate, ahead_s, counted, passed, _ = outcome
-        found = []
+        rate, ahead_s, counted, passed, failed, arrived, _ = outcome
+        found = [f"{failed} failed"] if failed else []
+        if arrived != passed:
+            found.append(f"{arrived} arrived, {passed} passed")
         if rate != pytest.approx(RATE, rel=0.03):
             found.append(f"{rate:.1f} a second")
         if ahead_s > 0.3:
@@ -130,8 +135,8 @@ def test_the_limit_holds_at_five_times_its_rate(asking, world, folder):
         return found
 
     def lag_s(outcome):
-        """A host that kept a request for as long as its own deadline, a tenth of a second, had a queue before
-        it. Then it may let pass what is not answered in time, and it moves what was admitted by that time."""
+        """A host that kept a request for so long had a queue before it, and moves what was admitted by that
+        time."""
         slowest_s = outcome[-1]
         return slowest_s if slowest_s >= DEADLINE_S else 0
 
@@ -154,8 +159,8 @@ def test_peeking_charges_nothing(asking, world):
 @pytest.mark.smoke
 def test_a_limiter_that_cannot_be_asked(asking, world):
     """nginx and Envoy let pass, as their examples say; Caddy answers 502."""
-    host, sidecar = asking()
-    assert status(host, "/none/x") == 429
+    host, sidecar = asking(as_shipped=True)
+    wait_until(lambda: status(host, "/none/x") == 429, 20, "it is asked")
     sidecar.kill()
     expected = 502 if host.name == "caddy" else 200
     began = time.monotonic()

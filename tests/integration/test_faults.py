@@ -11,10 +11,13 @@ import time
 import pytest
 
 from harness.counters import disagreements
+from harness.lateness import on_time
 from harness.load import SECOND, Load, phases, plan, scaled, stream
 from harness.network import Cut
+from harness.processes import wait_until
 from harness.sidecar import Sidecar, quota
 from harness.steadiness import BINS_A_SECOND, distances, fitted_rate, worst_second
+from harness.world import World
 
 RATE = scaled(1000)
 DURATION_S = 24
@@ -42,7 +45,7 @@ def stop_for_five_seconds(fleet, load, victim):
     victim.pause()
     time.sleep(5)
     victim.resume()
-    time.sleep(0.2)
+    wait_until(lambda: fleet.alive_peers(victim) == len(fleet) - 1, 20, "it hears the others")
     load.resume(victim.name)
 
 
@@ -109,7 +112,8 @@ def waited(result, others):
     found = slowed(result, others)
     fleet = [name for name, _ in PHASES]
     offered, refused = (sum(result.total(what, name) for name in fleet) for what in ("offered", "refused"))
-    assert offered >= 0.95 * RATE * DURATION_S * 0.97
+    if offered < 0.95 * RATE * DURATION_S * 0.97:
+        found.append(f"only {offered} offered")
     if refused > 0.001 * offered:
         found.append(f"refused {refused} of {offered}")
     slowest = max(result.largest("slowest_ms", target=name) for name in others)
@@ -121,7 +125,19 @@ def waited(result, others):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault,index", every_fault_at_every_sidecar())
-def test_below_the_limit_nothing_is_refused(world, folder, fault, index):
+def test_below_the_limit_nothing_is_refused(folder, fault, index):
+    def run(attempt):
+        with World(folder / str(attempt)) as world:
+            return through(world, fault, index)
+
+    # What a machine that stands still does to one sidecar it need not do to the one beside it.
+    _, found = on_time(run, lambda outcome: outcome, 0.05)
+    assert found == []
+
+
+def through(world, fault, index):
+    """What was wrong while the fault was there, and the load's span."""
+    folder = world.folder
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
     beside = sidecar_beside(world, fleet)
     victim = fleet[index]
@@ -138,13 +154,14 @@ def test_below_the_limit_nothing_is_refused(world, folder, fault, index):
     after = cores.since_last()
     print(f"{result.describe()}; the others took {before:.3f} cores before the fault, {during:.3f} during it and "
           f"{after:.3f} after it")
-    for what in ("errors", "other", "skipped"):
-        assert result.total(what) == 0, f"{result.total(what)} {what}"
+    found = [f"{result.total(what)} {what}" for what in ("errors", "other", "skipped") if result.total(what)]
     if fault is not kill_and_restart:
         quotas = {"bucket": [name for name, _ in PHASES]}
-        assert disagreements(fleet, result, world.origin.arrivals(), quotas) == []
-    assert waited(result, [one.name for one in others]) == []
-    assert max(during, after) <= max(GROWTH * before, before + NOISE_CORES)
+        found += disagreements(fleet, result, world.origin.arrivals(), quotas)
+    found += waited(result, [one.name for one in others])
+    if max(during, after) > max(GROWTH * before, before + NOISE_CORES):
+        found.append(f"the others took {before:.3f} cores before it, {during:.3f} during it, {after:.3f} after it")
+    return found, result.span_ns
 
 
 # From so many seconds before the kill to so many after it; the others have taken its share over by then.

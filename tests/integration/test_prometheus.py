@@ -77,11 +77,14 @@ class Window:
     offered: float
     sent: float
     discard: float
+    fewest: int  # samples of one sidecar
 
     def faults(self):
         compared = [("admitted", self.admitted, self.arrived), ("offered", self.offered, self.sent)]
         found = [f"{what}: {said:.1f}/s, really {truth:.1f}/s" for what, said, truth in compared
                  if abs(said - truth) > 0.01 * truth]
+        if self.fewest < WINDOW_S - 2:
+            found.append(f"only {self.fewest} samples of one sidecar")
         really = 1 - self.arrived / self.sent
         # A gauge that sways and is looked at once a second.
         if abs(self.discard - really) > 0.02:
@@ -92,7 +95,8 @@ class Window:
 def window_of(prometheus, fleet, arrivals, result, at_unix):
     span = f"[{WINDOW_S}s]"
     sampled = prometheus.samples(ADMITTED, WINDOW_S, at_unix)
-    assert len(sampled) == len(fleet) and all(len(rows) >= WINDOW_S - 2 for rows in sampled.values()), sampled
+    fewest = min(len(rows) for rows in sampled.values())
+    assert len(sampled) == len(fleet) and fewest >= 2, sampled
     # rate() is the difference of the last sample and the first over their time: each sidecar's own.
     arrived = 0
     for one in fleet:
@@ -103,7 +107,7 @@ def window_of(prometheus, fleet, arrivals, result, at_unix):
     return Window(
         admitted=prometheus.number(f"sum(rate({ADMITTED}{span}))", at_unix), arrived=arrived,
         offered=prometheus.number(f"sum(rate({OFFERED}{span}))", at_unix), sent=sent / WINDOW_S,
-        discard=prometheus.number(f"avg(avg_over_time({DISCARD}{span}))", at_unix))
+        discard=prometheus.number(f"avg(avg_over_time({DISCARD}{span}))", at_unix), fewest=fewest)
 
 
 def check_totals(prometheus, fleet, arrivals, results, began):

@@ -39,23 +39,24 @@ def picture(sidecar):
 @pytest.mark.slow
 def test_an_edit_keeps_the_expiry_and_the_expiry_ends_it_in_the_whole_fleet(world):
     fleet = world.fleet(2, [quota("bucket", "1000r/s")])
-    made = time.monotonic()
-    fleet[0].command("quota", "set", "bucket", "--rate", "0r/s", "--expires", "12s")
+    fleet[0].command("quota", "set", "bucket", "--rate", "0r/s", "--expires", "1h")
     for one in fleet:
         wait_until(lambda: refused(one, "/bucket/x", 1) == 1, 20, "it refuses")
     shown = fleet[0].command("quota", "set", "bucket", "--headers", "hidden")
     before, after = shown.splitlines()[1:3]
     assert "expires in" in before and "expires in" in after and "headers hidden" in after
-    assert 0 < seconds_left(fleet[0], "bucket") <= 12
+    assert 3000 < seconds_left(fleet[0], "bucket") <= 3600
     wait_until(lambda: fleet[1].quota("bucket")["definition"].get("headers") == "hidden", 20, "spread")
-    assert 0 < seconds_left(fleet[1], "bucket") <= 12
+    assert 3000 < seconds_left(fleet[1], "bucket") <= 3600
     wait_until(lambda: agree(fleet), 20, "both hold the very same")
     assert "expires   in" in fleet[1].command("quota", "get", "bucket")
     assert "EXPIRES" in fleet[1].command("quota", "list")
+    made = time.monotonic()
+    fleet[0].command("quota", "set", "bucket", "--expires", "5s")
     for one in fleet:
         wait_until(lambda: refused(one, "/bucket/x", 1) == 0, 30, "the file's quota holds again")
         assert one.quota("bucket")["source"] == "file test#1"
-    assert time.monotonic() - made > 11
+    assert time.monotonic() - made > 4
 
 
 def test_an_expiry_is_changed_when_it_is_named_and_never_is_for_good(world):

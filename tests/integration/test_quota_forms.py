@@ -7,6 +7,7 @@ from harness import http
 from harness.load import SECOND, Load, plan, stream
 from harness.processes import wait_equal, wait_until
 from harness.scripted import ScriptedOrigin
+from harness.steadiness import BINS_A_SECOND, fitted_rate
 
 pytestmark = pytest.mark.smoke
 
@@ -243,9 +244,10 @@ def test_response_bytes_of_mixed_sizes_are_held_and_counted_to_the_byte(scripted
     seconds = 10
     load = Load(folder, plan(fleet.targets(), [stream("b", 400, arrivals="poisson")], seconds, seed=5))
     result = load.wait()
-    first, last = 3, seconds - 1
-    held = origin.bytes_between(result.start_ns + first * SECOND,
-                                result.start_ns + last * SECOND) / (last - first)
+    begin_ns = result.start_ns + 3 * SECOND
+    bin_ns = SECOND // BINS_A_SECOND
+    held = fitted_rate([origin.bytes_between(begin_ns + i * bin_ns, begin_ns + (i + 1) * bin_ns)
+                        for i in range((seconds - 4) * BINS_A_SECOND)])
     print(result.describe(), f"{held / 1e6:.3f} MB/s of 2, {origin.count()} answers")
     assert result.total("errors") == 0
     assert result.total("refused") > result.total("offered") / 2

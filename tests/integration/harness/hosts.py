@@ -25,7 +25,8 @@ def need(program):
 
 
 class Host:
-    """`replaced`: further {text: text} of the example; each must stand in it."""
+    """`replaced`: further {text: text} of the example; each must stand in it. `peek` makes it peek, and `patient`
+    replaces the example's deadlines by long ones, for a machine on which an answer may take its time."""
 
     def __init__(self, folder, check, origin, replaced=None):
         self.folder = folder / self.name
@@ -54,6 +55,7 @@ class Host:
 
 class Nginx(Host):
     name, example, peek = "nginx", "nginx.conf", {"/check?deny=403": "/check?deny=403&peek=1"}
+    patient = {"proxy_connect_timeout 250ms": "proxy_connect_timeout 10s", "proxy_read_timeout 1s": "proxy_read_timeout 10s"}
 
     def command(self):
         return [need("nginx"), "-p", self.folder, "-c", self.config, "-e", self.folder / "error.log",
@@ -62,6 +64,7 @@ class Nginx(Host):
 
 class Caddy(Host):
     name, example, peek = "caddy", "Caddyfile", {"uri /check?": "uri /check?peek=1"}
+    patient = {}
 
     def command(self):
         return [need("caddy"), "run", "--config", self.config, "--adapter", "caddyfile"]
@@ -69,6 +72,7 @@ class Caddy(Host):
 
 class Envoy(Host):
     name, example, peek = "envoy", "envoy.yaml", {"path_prefix: /check": "path_prefix: /peek"}
+    patient = {"timeout: 0.25s": "timeout: 10s"}
 
     def command(self):
         program = subprocess.run([ROOT / "scripts" / "install-envoy"], check=True, timeout=600,

@@ -4,6 +4,8 @@ breaks by itself when it stands still for some hundredths of a second."""
 import threading
 import time
 
+import pytest
+
 EVERY_S = 0.005
 ATTEMPTS = 3
 
@@ -40,8 +42,10 @@ class Lateness:
 def on_time(run, faults_of, late_s, lag_s=lambda outcome: 0):
     """An outcome and its faults; `run(attempt)` gives it and its load's span. One that has some where
     the machine was late by `late_s` or more while the load ran (a fleet's start does not count) has
-    shown something else, and is repeated, three times at most in all. Late is what this process sees of
-    it, or `lag_s(outcome)`, by how much requests were sent or answered after their time."""
+    shown something else, and is repeated, three times at most in all. If the machine was late each time, nothing
+    can be said here, and the test is skipped with what was seen; the simulator judges the same in virtual time.
+    Late is what this process sees of it, or `lag_s(outcome)`, by how much requests were sent or answered after
+    their time."""
     for attempt in range(ATTEMPTS):
         with Lateness() as late:
             outcome, span_ns = run(attempt)
@@ -49,5 +53,5 @@ def on_time(run, faults_of, late_s, lag_s=lambda outcome: 0):
         longest_s = max(late.longest_s(span_ns), lag_s(outcome))
         print(f"{faults or 'good'}; the machine was late by up to {longest_s * 1000:.0f} ms")
         if not faults or longest_s < late_s:
-            break
-    return outcome, faults
+            return outcome, faults
+    pytest.skip(f"not judged: the machine was late by {longest_s * 1000:.0f} ms, and the last run had {faults}")
