@@ -11,6 +11,7 @@ ALL = ["*"]
 # In a few cases both sides fail the connection at once, and either may be the first: then the outcomes of
 # several plays are compared.
 PLAYS = 6
+GOOD = ("OK", "OK")
 
 
 def play(folder, servers, cases, timeout_s):
@@ -34,7 +35,8 @@ def play(folder, servers, cases, timeout_s):
 
 def compare(folder, direct, proxied, cases, timeout_s):
     """(how many cases were played, {case: outcomes} of those with an outcome through weir that the server alone
-    never has in PLAYS plays, the cases whose messages the server itself got wrong)."""
+    never has in PLAYS plays, the cases whose messages the server itself got wrong). An outcome that is all right is
+    no difference: whether a server that fails a connection late is seen to do so in time depends on the machine."""
     servers = {"direct": direct, "weir": proxied}
     outcomes = play(folder, servers, cases, timeout_s)
     assert all(set(found) == set(servers) for found in outcomes.values()), "a case was not played against both"
@@ -44,6 +46,6 @@ def compare(folder, direct, proxied, cases, timeout_s):
         for case, found in (play(folder, servers, sorted(seen), timeout_s) if seen else {}).items():
             for agent, one in found.items():
                 seen[case][agent].add(one)
-    differing = {case: found for case, found in seen.items() if not found["weir"] <= found["direct"]}
+    differing = {case: found for case, found in seen.items() if not found["weir"] <= found["direct"] | {GOOD}}
     failed = [case for case, found in outcomes.items() if found["direct"][0] == "FAILED"]
     return len(outcomes), differing, failed
