@@ -375,7 +375,7 @@ class Metrics::Collector {
         families
             .gauge(
                 "weir_page_timestamp_seconds",
-                "Unix time just before the figures of this page were read. A page that took long "
+                "Unix time just before the counters of this page were read. A page that took long "
                 "to make is given again for a while.")
             .add(to_seconds(net::unix_time()));
         if (sources_.proxy) {

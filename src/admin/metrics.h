@@ -18,7 +18,7 @@ namespace weir::admin {
 
 /// If a scrape took longer than this, its page is served again for ten times as long as it took. So
 /// scraping takes at most a tenth of the control thread's time, however many quotas there are. The
-/// page itself says when its figures were read (weir_page_timestamp_seconds).
+/// page itself says when its counters were read (weir_page_timestamp_seconds).
 inline constexpr Duration kCheapScrape = std::chrono::milliseconds(20);
 
 class Metrics {

@@ -224,7 +224,9 @@ Result<RemoteOptions> RemoteFlags::options() const {
 
 void NoteFlags::add_to(CLI::App& command, bool may_expire) {
     note_.who = current_user();
-    command.add_option("--who", note_.who, "Who changes it [the user]")->envname("WEIR_WHO");
+    command.add_option("--who", note_.who, "Who changes it [the user]")
+        ->envname("WEIR_WHO")
+        ->check(&must_not_be_empty);
     command.add_option("--why", note_.why, "Why, for whoever looks later")->envname("WEIR_WHY");
     if (!may_expire) {
         return;

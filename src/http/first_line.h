@@ -1,6 +1,7 @@
 #pragma once
 // What the first line of a request says that cannot be served: its head was rejected, or did not
-// come whole. For logs only; nothing may be routed, charged or forwarded by it. Pure, thread-safe.
+// come whole. For logs, and for the form of an answer that refuses it; nothing may be routed,
+// charged or forwarded by it. Pure, thread-safe.
 
 #include <string_view>
 

@@ -185,7 +185,7 @@ void QuotaSets::end_renamed(definitions::DefinitionStore& store, Instant now,
             return !stays;
         }
         const auto renamed = std::find_if(files_.begin(), files_.end(), [&](const auto& file) {
-            return stays->quotas > 0 && store.shared_quotas(one.first, file.first) == stays->quotas;
+            return store.shared_quotas(one.first, file.first) == stays->quotas;
         });
         if (renamed == files_.end()) {
             return false;

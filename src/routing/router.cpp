@@ -198,20 +198,25 @@ class Matcher {
             return explanation(s3_.ambiguity);
         }
         const auto kept = scratch_.captures;
-        // With a ".." behind a doubt nobody knows which segments all readings have in common.
-        const bool decides = path.doubt() == Doubt::several ? path.ambiguity() != Ambiguity::none ||
-                                                                  !is_decided_before_doubts(index)
+        // Of a path that is ambiguous besides, as by a ".." behind a doubt, nobody knows which
+        // segments all readings have in common.
+        const std::size_t common = path.ambiguity() == Ambiguity::none ? path.before_doubts() : 0;
+        const bool decides = path.doubt() == Doubt::several ? !is_decided_before(common, index)
                                                             : other_reading() < index;
         scratch_.captures = kept;
         return decides ? explanation(path.doubt()) : std::string_view();
     }
 
     /// Whether all readings of a path with several doubts lead to the route that was found, or to
-    /// none if none was found. They have the segments before the first doubt in common, and behind
-    /// these anything may follow. Looks at every route before the one that was found; a client may
-    /// send many such paths, so with more than kMostRoutesLookedAt of them the answer is no.
+    /// none if none was found. They have the segments before the first doubt in common.
     [[nodiscard]] bool is_decided_before_doubts(std::size_t found) const {
-        const std::size_t common = scratch_.path.before_doubts();
+        return is_decided_before(scratch_.path.before_doubts(), found);
+    }
+
+    /// The same where the first `common` segments are known, and anything may follow. Looks at
+    /// every route before the one that was found; a client may send many such paths, so with more
+    /// than kMostRoutesLookedAt of them the answer is no.
+    [[nodiscard]] bool is_decided_before(std::size_t common, std::size_t found) const {
         const auto& routes = compiled_.routes;
         if (found != RouteIndex::kNone) {
             const auto& pattern = routes[found].path;

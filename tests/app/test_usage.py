@@ -36,6 +36,7 @@ from test_command_line import ROOT, weir
     (["status", "--admin-token-file="], "--admin-token-file: must not be empty"),
     (["status", "--output="], "--output: '' must be table or json"),
     (["quota", "set", "a", "--rate", "1r/s", "--expires", ""], "must not be empty"),
+    (["quota", "set", "a", "--rate", "1r/s", "--who", ""], "--who: must not be empty"),
     (["quota", "rm", "a", "--expires", ""], "a removal does not end by itself"),
 ])
 def test_a_wrong_command_line_exits_2_and_says_what_was_meant(arguments, message):

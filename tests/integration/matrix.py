@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness.lateness import on_time  # noqa: E402
+from harness.lateness import repeated  # noqa: E402
 from harness.matrix import LATE_S, STEADY_S, Outcome, full_matrix, run_case  # noqa: E402
 from harness.paths import ROOT, RUNS  # noqa: E402
 from harness.processes import bad_endings  # noqa: E402
@@ -60,7 +60,7 @@ def run(case):
         outcome = run_case(case, place, STEADY_S)
         outcome.attempt = attempt + 1
         return outcome, outcome.span_ns
-    outcome, _ = on_time(once, Outcome.faults, LATE_S, lambda outcome: outcome.lag_s)
+    outcome, _, _ = repeated(once, Outcome.faults, LATE_S, lambda outcome: outcome.lag_s)
     outcome.trouble += bad_endings(folder)  # of any attempt: no late machine makes them
     if not outcome.faults():
         shutil.rmtree(folder, ignore_errors=True)

@@ -29,19 +29,29 @@ def peers_of(sidecar):
 
 
 class Watch(threading.Thread):
-    """Polls what each sidecar says of the others; every change of a peer's state is a turn."""
+    """Polls what each sidecar says of the others; every change of a peer's state is a turn. Also finds out for how
+    long a sidecar that could have run had no core, at a time: what it waited is known as soon as it has one."""
 
     def __init__(self, sidecars):
         super().__init__(daemon=True)
         self.sidecars = sidecars
         self.turns = []
+        self.longest_wait_s = 0
         self.ended = threading.Event()
         self.began = time.monotonic()
         self.start()
 
     def run(self):
         seen = {one.name: peers_of(one) for one in self.sidecars}
+        waited = {one.name: one.process.waited_s() for one in self.sidecars}
         while not self.ended.wait(0.1):
+            for one in self.sidecars:
+                try:
+                    now_s = one.process.waited_s()
+                except OSError:
+                    continue  # it has ended
+                self.longest_wait_s = max(self.longest_wait_s, now_s - waited[one.name])
+                waited[one.name] = now_s
             for one in self.sidecars:
                 try:
                     now = peers_of(one)
@@ -106,7 +116,6 @@ def test_a_sidecar_that_stood_still_suspects_nobody(world, folder, stop_s):
     load = below_the_limit(folder, fleet, 3 * (stop_s + 30))
     time.sleep(2)
     for _ in range(3):
-        before = [one.process.waited_s() for one in fleet]
         load.pause(sleeper.name)
         watch = Watch(list(fleet))
         sleeper.pause()
@@ -116,15 +125,16 @@ def test_a_sidecar_that_stood_still_suspects_nobody(world, folder, stop_s):
         load.resume(sleeper.name)
         time.sleep(2)
         turns = watch.stop()
-        waited_s = max(one.process.waited_s() - then for one, then in zip(fleet, before))
         print(*turns, sep="\n")
-        print(f"without a core for up to {waited_s:.2f} s")
+        print(f"without a core for up to {watch.longest_wait_s:.2f} s")
         wrong = [turn for turn in turns if turn[1] == sleeper.name or turn[2] != sleeper.gossip]
         # Whoever had no core for as long as a probe takes may rightly be suspected.
-        if not wrong or waited_s < PROBE_TAKES_S:
+        if not wrong or watch.longest_wait_s < PROBE_TAKES_S:
             break
     check_nothing_lost(load.stop())
-    assert wrong == [] or waited_s >= PROBE_TAKES_S
+    if wrong and watch.longest_wait_s >= PROBE_TAKES_S:
+        pytest.skip(f"not judged: a sidecar had no core for {watch.longest_wait_s:.2f} s; {wrong}")
+    assert wrong == []
     assert sleeper.metric("weir_gossip_sync_events_total", event="stops") >= 1
 
 

@@ -52,7 +52,7 @@ def test_rolling_up_and_back_loses_no_request_and_counts_none_twice(world, folde
 
     # What each has counted quietly takes an exchange to reach all, and the load may have ended in the middle of it.
     # A count that was lost or doubled at a restart would move the levels by what a sidecar has admitted since the
-    # restart before, a sixth of all, and would go on doing so.
+    # restart before, at least a twentieth of all, and would go on doing so.
     def off():
         return max(abs(level_of(sidecar, "bucket") - expected) for sidecar in fleet)
 

@@ -45,21 +45,25 @@ constexpr const char* kGet = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
 TEST_CASE("a request waits for its turn and is told how long") {
     Fixture proxy(waiting(5, 2s));
     // The sixth one waits; on a slow machine the bucket drains meanwhile, and a later one does.
-    Message answer;
+    double waited = 0;
     std::uint64_t asked = 0;
-    weir::Duration took{};
-    while (asked < 1000 && !answer.has("X-Weir-Waited")) {
+    std::uint64_t waits = 0;
+    while (asked < 50 && waited < 0.05) {
         const weir::Instant begin = weir::net::now();
-        answer = proxy.get("/");
-        took = weir::net::now() - begin;
+        const auto answer = proxy.get("/");
+        const weir::Duration took = weir::net::now() - begin;
         CHECK(answer.status() == 200);
         ++asked;
+        if (answer.has("X-Weir-Waited")) {
+            ++waits;
+            waited = std::stod(answer.field("X-Weir-Waited"));
+            CHECK(waited <= weir::to_seconds(took) + 0.001);  // rounded
+        }
     }
-    REQUIRE(answer.has("X-Weir-Waited"));
     CHECK(asked >= 6);
-    CHECK(std::stod(answer.field("X-Weir-Waited")) <= weir::to_seconds(took) + 0.001);  // rounded
-    CHECK(proxy[Event::quota_waits] == 1);
-    CHECK(proxy[Event::quota_waits_admitted] == 1);
+    CHECK(waited >= 0.05);
+    CHECK(proxy[Event::quota_waits] == waits);
+    CHECK(proxy[Event::quota_waits_admitted] == waits);
     CHECK(proxy.statistics().waiting() == 0);
     CHECK(proxy.admitted("q") == static_cast<double>(asked));
     CHECK(proxy.refused("q") == 0);

@@ -93,6 +93,12 @@ TEST_CASE("another spelling of a key may not lead around a route before the pres
         CAPTURE(path);
         CHECK(names(routes, request(path)) == names({s3}, request(path)));
     }
+    // Where no earlier route could match, the key may be what it is.
+    const std::vector<RouteSettings> after{s3, route("/photos/admin/**", {"admin"})};
+    for (const auto* path : {"/photos/admin%2Fx%5C/../y", "/photos/a%2Fx%0A%00"}) {
+        CAPTURE(path);
+        CHECK(names(after, request(path)) == names({s3}, request(path)));
+    }
 }
 
 TEST_CASE("an escaped slash may not lead around a narrower route") {

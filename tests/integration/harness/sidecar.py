@@ -131,7 +131,7 @@ class Sidecar:
         self.process.signal(signal.SIGHUP)
 
     def metrics(self):
-        """The samples of a page whose figures were read after this call. A page that took long to
+        """The samples of a page whose counters were read after this call. A page that took long to
         make, as under a sanitizer, is given again for a while, and would show what was before."""
         asked, end = time.time(), time.monotonic() + FRESH_S
         while True:
