@@ -26,6 +26,7 @@ from pathlib import Path
 
 from limited_process import end_all, run_limited
 from stage_count import Count, junit_count
+from threaded_tests import threaded_unit_tests
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
@@ -265,14 +266,22 @@ def tsan(stage):
                             f"log_path={reports_of(stage)}/race"}
 
 
-# Those of them that do not judge by the clock; of the unit tests all run.
+def tsan_build(stage):
+    return build("tsan", *TSAN_TARGETS, *threaded_unit_tests(BUILD / "release"), options=["-DWEIR_BUILD_BENCH=ON"])(stage)
+
+
+def tsan_unit(stage):
+    return ctest("tsan", "unit", only=any_of(threaded_unit_tests(BUILD / "release")), env=tsan)(stage)
+
+
+# Those of them that do not judge by the clock.
 TSAN_SOCKETS = ["net_socket_test", "cluster_driver_test", "admin_server_test",
                 "proxy_forwarding_test", "embed_test"]
 TSAN_STORIES = ["5x-3", "moving-3", "loss-3", "restart-5", "split-6"]
 QUICK_STORIES = [*TSAN_STORIES, "flood-3"]
 # What the sanitizers' builds make: no more than their stages run.
 ASAN_TARGETS = ["weir", "weir_next", "weir-load", "weir-origin", "weir-flood", "unit_tests", "integration_tests"]
-TSAN_TARGETS = ["weir", "weir-load", "weir-origin", "limiter_bench", "fleet_table", "unit_tests", *TSAN_SOCKETS]
+TSAN_TARGETS = ["weir", "weir-load", "weir-origin", "limiter_bench", "fleet_table", *TSAN_SOCKETS]
 QUICK_TARGETS = ["weir", "weir-load", "weir-origin", "fleet_table", "unit_tests"]
 # Which target has to find which bug of src/base/planted.h.
 PLANTED_SECONDS = 300  # a machine to itself needs 15
@@ -294,11 +303,11 @@ STAGES = [
           build("asan", *ASAN_TARGETS)),
     Stage("fuzz-build", "libFuzzer targets", BUILD_HANG_S, build("fuzz", "fuzzers")),
     Stage("tsan-build", "clang build with the thread sanitizer, of what the stages tsan-… run", BUILD_HANG_S,
-          build("tsan", *TSAN_TARGETS, options=["-DWEIR_BUILD_BENCH=ON"])),
+          tsan_build, ["build"]),
     Stage("asan-unit", "unit tests under the sanitizers", HANG_S, ctest("asan", "unit"),
           ["asan-build"]),
-    Stage("tsan-unit", "unit tests under the thread sanitizer", HANG_S,
-          without_reports(ctest("tsan", "unit", env=tsan)), ["tsan-build"]),
+    Stage("tsan-unit", "unit tests with threads under the thread sanitizer", HANG_S,
+          without_reports(tsan_unit), ["tsan-build"]),
     Stage("sim", "simulator tests", HANG_S, ctest("release", "sim"), ["build"]),
     Stage("fuzz", f"each fuzz target for {FUZZ_SECONDS} s", HANG_S, fuzz, ["fuzz-build"]),
     Stage("planted", "each planted bug is found by its fuzz target", HANG_S, planted, ["fuzz-build"]),

@@ -13,6 +13,7 @@ from source_tree import ROOT
 sys.path.insert(0, str(ROOT / "tests"))
 
 import stages  # noqa: E402
+from threaded_tests import can_start_threads  # noqa: E402
 
 REPORT = """<testsuites><testsuite>
 <testcase name="passes"/>
@@ -150,6 +151,14 @@ def test_quick_runs_one_test_of_each_of_ten_files_of_integration():
              for path in (ROOT / "tests/integration").glob("test_*.py")}
     assert sorted(marks.values())[-10:] == [1] * 10
     assert sum(marks.values()) == 10
+
+
+@pytest.mark.parametrize("symbols,can", [
+    ("                 U pthread_create@GLIBC_2.34\n", True),
+    ("    U _ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateE@GLIBCXX_3.4.22\n", True),
+    ("    U pthread_mutex_lock@GLIBC_2.2.5\n    U _ZNSt6thread4joinEv@GLIBCXX_3.4.11\n", False)])
+def test_a_program_with_threads_is_known_by_what_it_takes_from_libraries(symbols, can):
+    assert can_start_threads(symbols) == can
 
 
 def test_the_sanitizers_build_what_their_stages_run():
