@@ -112,7 +112,7 @@ std::string flag_with_empty_value(CLI::App& app, const std::vector<std::string>&
         if (word == "--") {
             break;
         }
-        const std::string name = word.substr(0, word.size() - (has_empty_value(word) ? 1 : 0));
+        std::string name = word.substr(0, word.size() - (has_empty_value(word) ? 1 : 0));
         if (has_empty_value(word) && has(bare, name) && !has(valued, name)) {
             return name;
         }
