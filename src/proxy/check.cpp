@@ -31,23 +31,6 @@ void show_as_403(std::string& text) {
     text.replace(0, text.find("\r\n"), "HTTP/1.1 403 Forbidden\r\nX-Weir-Status: " + meant);
 }
 
-/// Whether a question asks for refusals with 403. Proxies that need this say so in the target of
-/// every question, so it counts whatever else is wrong with the question.
-bool asks_for_403(std::string_view path, std::string_view query) {
-    // Behind "/check/" the query is that of the original request.
-    if (path != "/check" && path != "/peek") {
-        return false;
-    }
-    while (!query.empty()) {
-        const auto option = query.substr(0, query.find('&'));
-        if (option == "deny=403") {
-            return true;
-        }
-        query.remove_prefix(std::min(option.size() + 1, query.size()));
-    }
-    return false;
-}
-
 /// The highest status of a refusal here, although a quota may ask for a 5xx.
 constexpr unsigned kHighestStatus = 499;
 
@@ -204,17 +187,9 @@ void ClientConnection::reject_check(http::Rejection rejection) {
 
 /// Shows the written answer, which is no admission, in the way that the question asks for.
 void ClientConnection::deny_as_asked() {
-    const auto& head = client_.head;
-    const bool readable = head.size() > 0 && head.rejection() == http::Rejection::none;
-    std::string_view path = readable ? head.path() : std::string_view();
-    std::string_view query = readable ? head.query() : std::string_view();
-    if (!readable) {
-        // Of a head that was rejected, or did not come whole, the first line has to do.
-        const auto target = http::first_line_of(client_.in.view()).target;
-        path = target.substr(0, target.find('?'));
-        query = target.substr(std::min(path.size() + 1, target.size()));
-    }
-    if (asks_for_403(path, query)) {
+    // The first line also has it of a head that was rejected or did not come whole.
+    const auto line = head_is_readable() ? client_.head.bytes() : client_.in.view();
+    if (asks_for_403(http::first_line_of(line).target)) {
         show_as_403(client_.worker.text());
     }
 }

@@ -81,6 +81,16 @@ bool unclear(CheckQuestion& question, std::string_view explanation, unsigned sta
 
 }  // namespace
 
+bool asks_for_403(std::string_view target) {
+    const auto path = target.substr(0, target.find('?'));
+    // Behind "/check/" the query is that of the original request.
+    if (path != kCheck && path != kPeek) {
+        return false;
+    }
+    return !for_each_option(target.substr(std::min(path.size() + 1, target.size())),
+                            [](auto name, auto value) { return name != "deny" || value != "403"; });
+}
+
 /// What the fields and the path of a check say about the original request.
 struct CheckReader::Statements {
     std::string_view method;

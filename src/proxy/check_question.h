@@ -37,6 +37,10 @@ struct CheckQuestion {
     std::string_view explanation{};
 };
 
+/// Whether the target of a question asks for refusals with 403. Proxies that need this say so in
+/// every question, so it counts whatever else is wrong with the question.
+[[nodiscard]] bool asks_for_403(std::string_view target);
+
 class CheckReader {
   public:
     /// `asked` is the complete head of the check itself.

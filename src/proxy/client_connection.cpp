@@ -254,9 +254,7 @@ bool ClientConnection::logs() const {
 
 std::string_view ClientConnection::answer_id() {
     const auto& headers = client_.worker.snapshot()->settings.headers;
-    const bool readable =
-        client_.head.size() > 0 && client_.head.rejection() == http::Rejection::none;
-    return client_.choose_request_id(headers.request_id, readable);
+    return client_.choose_request_id(headers.request_id, head_is_readable());
 }
 
 void ClientConnection::log_request(Ending ending, unsigned status, Duration duration) {
@@ -265,7 +263,7 @@ void ClientConnection::log_request(Ending ending, unsigned status, Duration dura
         return;
     }
     const auto& head = client_.head;
-    const bool readable = head.size() > 0 && head.rejection() == http::Rejection::none;
+    const bool readable = head_is_readable();
     // Of a head that was rejected, or did not come whole, the log has what the first line says.
     const auto line = readable ? http::FirstLine{head.method_text(), head.target()}
                                : http::first_line_of(client_.in.view());

@@ -78,6 +78,10 @@ class ClientConnection : public IdleNode {
     // For connections of the check listener; in check.cpp.
     struct CheckAnswer;
     [[nodiscard]] bool is_check() const { return role_ == Role::check; }
+    /// Whether the head came whole and was not rejected, so that it can be asked.
+    [[nodiscard]] bool head_is_readable() const {
+        return client_.head.size() > 0 && client_.head.rejection() == http::Rejection::none;
+    }
     /// Answers the question whose head is complete. True: the next question may follow.
     net::Task<bool> serve_check();
     /// Decides and writes the answer into the worker's text.
