@@ -66,19 +66,16 @@ bool has_empty_value(const std::string& word) {
     return word.starts_with("--") && word.size() > 3 && word.find('=') == word.size() - 1;
 }
 
-/// The flags of the command and of all commands below it that take a value, or those that take
-/// none.
-void add_flags(CLI::App& command, bool with_value, std::vector<std::string>& names) {
-    for (const CLI::Option* option : command.get_options()) {
-        if ((option->get_items_expected_max() > 0) == with_value) {
-            for (const std::string& name : option->get_lnames()) {
-                names.push_back("--" + name);
-            }
-        }
+/// Whether the command, or one below it, has a flag of this name that takes a value, or one that
+/// takes none.
+bool has_flag(CLI::App& command, const std::string& name, bool with_value) {
+    const CLI::Option* const option = command.get_option_no_throw(name);
+    if (option != nullptr && (option->get_items_expected_max() > 0) == with_value) {
+        return true;
     }
-    for (CLI::App* one : command.get_subcommands([](CLI::App*) { return true; })) {
-        add_flags(*one, with_value, names);
-    }
+    const auto below = command.get_subcommands([](CLI::App*) { return true; });
+    return std::any_of(below.begin(), below.end(),
+                       [&](CLI::App* one) { return has_flag(*one, name, with_value); });
 }
 
 }  // namespace
@@ -101,23 +98,13 @@ std::vector<std::string> for_cli11(const std::vector<std::string>& arguments) {
 }
 
 std::string flag_with_empty_value(CLI::App& app, const std::vector<std::string>& arguments) {
-    std::vector<std::string> valued;
-    std::vector<std::string> bare;
-    add_flags(app, true, valued);
-    add_flags(app, false, bare);
-    const auto has = [](const std::vector<std::string>& names, const std::string& name) {
-        return std::find(names.begin(), names.end(), name) != names.end();
-    };
-    for (const std::string& word : arguments) {
-        if (word == "--") {
-            break;
-        }
-        std::string name = word.substr(0, word.size() - (has_empty_value(word) ? 1 : 0));
-        if (has_empty_value(word) && has(bare, name) && !has(valued, name)) {
-            return name;
-        }
-    }
-    return {};
+    const auto end = std::find(arguments.begin(), arguments.end(), "--");
+    const auto name_of = [](const std::string& word) { return word.substr(0, word.size() - 1); };
+    const auto found = std::find_if(arguments.begin(), end, [&](const std::string& word) {
+        return has_empty_value(word) && has_flag(app, name_of(word), false) &&
+               !has_flag(app, name_of(word), true);
+    });
+    return found == end ? std::string() : name_of(*found);
 }
 
 int complain_usage(const std::string& text) {
