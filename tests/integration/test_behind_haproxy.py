@@ -39,10 +39,6 @@ def proxied(world, weir):
     return f"127.0.0.1:{port}"
 
 
-def total(sidecar, name, **labels):
-    return http.metric_sum(http.parse_metrics(http.get(sidecar.status, "/metrics").text), name, **labels)
-
-
 def status(address):
     try:
         return http.get(address, "/").status
@@ -69,5 +65,5 @@ def test_its_health_checks_pass_and_its_fields_arrive(world, settings):
     checked = next(fields for _, _, fields, _ in origin.seen if fields["x-forwarded-proto"] == "http")
     assert checked["host"] == origin.address  # HAProxy's checks name none
     # The checks are of HTTP/1.0, each on a connection of its own; towards the upstream they share one.
-    assert total(sidecar, "weir_proxy_events_total", event="upstream_opened") <= 5
-    assert total(sidecar, "weir_requests_total", outcome="rejected") == 0
+    assert sidecar.metric("weir_proxy_events_total", event="upstream_opened") <= 5
+    assert sidecar.metric("weir_requests_total", outcome="rejected") == 0

@@ -9,6 +9,7 @@ import pytest
 
 from harness import http
 from harness.clock import build_clock
+from harness.lateness import ATTEMPTS
 from harness.load import SECOND, Load, plan, scaled, stream
 from harness.network import OneWay
 from harness.processes import wait_until
@@ -113,9 +114,9 @@ def test_a_sidecar_that_stood_still_suspects_nobody(world, folder, stop_s):
     """53: to it everybody was silent for as long; it was the one who did not listen."""
     fleet = world.fleet(4, BUCKET)
     sleeper = fleet[3]
-    load = below_the_limit(folder, fleet, 3 * (stop_s + 30))
+    load = below_the_limit(folder, fleet, ATTEMPTS * (stop_s + 30))
     time.sleep(2)
-    for _ in range(3):
+    for _ in range(ATTEMPTS):
         load.pause(sleeper.name)
         watch = Watch(list(fleet))
         sleeper.pause()

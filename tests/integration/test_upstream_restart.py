@@ -55,8 +55,7 @@ def upstream(world, port):
 
 
 def event(sidecar, name):
-    page = small.parse_metrics(small.get(sidecar.status, "/metrics").text)
-    return small.metric_sum(page, "weir_proxy_events_total", event=name)
+    return sidecar.metric("weir_proxy_events_total", event=name)
 
 
 def test_an_upstream_that_is_killed_and_comes_back_loses_only_what_was_under_way(world):

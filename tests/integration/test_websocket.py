@@ -35,12 +35,8 @@ def sidecar_before(world, address, quotas=None, **settings):
     return sidecar
 
 
-def metric(sidecar, name, **labels):
-    return http.metric_sum(http.parse_metrics(http.get(sidecar.status, "/metrics").text), name, **labels)
-
-
 def event(sidecar, name):
-    return metric(sidecar, "weir_proxy_events_total", event=name)
+    return sidecar.metric("weir_proxy_events_total", event=name)
 
 
 def compare(chosen, direct, proxied):
@@ -60,9 +56,9 @@ def test_some_of_all_cases_are_answered_as_without_weir(world):
     sidecar = sidecar_before(world, server)
     chosen = cases.subset()
     compare(chosen, server, sidecar.address)
-    wait_until(lambda: metric(sidecar, "weir_tunnels") == 0, 20, "all tunnels have ended")
+    wait_until(lambda: sidecar.metric("weir_tunnels") == 0, 20, "all tunnels have ended")
     assert event(sidecar, "tunnel_opened") == len(chosen)
-    assert metric(sidecar, "weir_requests_total", outcome="admitted") == len(chosen)
+    assert sidecar.metric("weir_requests_total", outcome="admitted") == len(chosen)
 
 
 @pytest.mark.long
@@ -106,7 +102,7 @@ def test_a_tunnel_is_one_request_and_shows(world):
     for _ in range(20):
         connection.sendall(frame(TEXT, b"x" * 100))
         assert len(connection.recv(102, socket.MSG_WAITALL)) == 102
-    assert metric(sidecar, "weir_tunnels") == metric(sidecar, "weir_inflight_requests") == 1
+    assert sidecar.metric("weir_tunnels") == sidecar.metric("weir_inflight_requests") == 1
     # The second one is refused, and the connection goes on as one of HTTP.
     second = client.connect(sidecar.address)
     second.sendall(client.request() + b"GET /plain HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n")
@@ -115,8 +111,8 @@ def test_a_tunnel_is_one_request_and_shows(world):
     connection.sendall(close())
     assert connection.recv(65536)
     connection.close()
-    wait_until(lambda: metric(sidecar, "weir_inflight_requests") == 0, 20, "the tunnel has ended")
-    assert metric(sidecar, "weir_tunnels") == 0
+    wait_until(lambda: sidecar.metric("weir_inflight_requests") == 0, 20, "the tunnel has ended")
+    assert sidecar.metric("weir_tunnels") == 0
     wait_until(lambda: log.exists() and '"status":101' in log.read_text(), 20, "it is logged")
 
 
