@@ -123,7 +123,12 @@ QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics) {
                          .waited = statistics.waited,
                          .limits = {}};
     for (const auto& limit : statistics.limits) {
-        figures.limits.push_back(limit_figures(limit));
+        if (limit.is_concurrency()) {
+            figures.concurrency = limit.amount;
+            figures.in_flight = statistics.in_flight;
+        } else {
+            figures.limits.push_back(limit_figures(limit));
+        }
     }
     return figures;
 }

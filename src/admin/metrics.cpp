@@ -154,6 +154,23 @@ void add_quota_gauges(Families& families, const std::vector<QuotaFigures>& quota
                        limit.rate);
         }
     }
+    auto concurrency = families.gauge("weir_quota_concurrency_limit",
+                                      "The most requests that may be in flight at once, of a quota "
+                                      "with such a limit.");
+    for (const auto& quota : quotas) {
+        if (quota.concurrency) {
+            concurrency.add({{"quota", quota.name}}, *quota.concurrency);
+        }
+    }
+    auto in_flight =
+        families.gauge("weir_quota_in_flight",
+                       "Requests in flight on this sidecar, of a quota with a limit of "
+                       "them; of a template the sum over its instances.");
+    for (const auto& quota : quotas) {
+        if (quota.concurrency) {
+            in_flight.add({{"quota", quota.name}}, quota.in_flight);
+        }
+    }
 }
 
 void add_limiter(Families& families, LimiterFigures limiter, QuotaSeries& series) {

@@ -65,6 +65,12 @@ std::size_t page_bytes(const QuotaFigures& figures, std::size_t name_bytes) {
         bytes += kLimitLineBytes + name_bytes + limit.unit.size() + limit.period.size() +
                  value_bytes(limit.rate);
     }
+    if (figures.concurrency) {
+        // weir_quota_concurrency_limit{quota=""} and weir_quota_in_flight{quota=""}
+        constexpr std::size_t kConcurrencyLineBytes = 72;
+        bytes += kConcurrencyLineBytes + 2 * name_bytes + value_bytes(*figures.concurrency) +
+                 value_bytes(figures.in_flight);
+    }
     return bytes;
 }
 

@@ -86,22 +86,33 @@ Json to_json(const QuotaHistoryRow& row) {
     return value;
 }
 
-Json to_json(const engine::LimitReport& limit) {
+/// What bounds the limit: a rate, or a number of requests in flight.
+Json bounds_of(const engine::LimitReport& limit) {
+    if (limit.in_flight) {
+        return {{"unit", limit.unit},
+                {"concurrency", finite(limit.high)},
+                {"in_flight", finite(*limit.in_flight)}};
+    }
     return {{"unit", limit.unit},
             {"period", config::format_duration(limit.period)},
             {"rate", finite(limit.amount_per_second)},
             {"low", finite(limit.low)},
-            {"high", finite(limit.high)},
-            {"level", finite(limit.level)},
-            {"offered_rate", finite(limit.offered_rate)},
-            {"local_offered_rate", finite(limit.local_offered_rate)},
-            {"discard_probability", finite(limit.discard_probability)},
-            {"water_line", finite(limit.water_line)},
-            {"fleet_wide", limit.fleet_wide},
-            {"isolated", limit.isolated},
-            {"origins", limit.origins},
-            {"owners", addresses(limit.owners)},
-            {"heard_owners", addresses(limit.heard)}};
+            {"high", finite(limit.high)}};
+}
+
+Json to_json(const engine::LimitReport& limit) {
+    Json report = bounds_of(limit);
+    report.update({{"level", finite(limit.level)},
+                   {"offered_rate", finite(limit.offered_rate)},
+                   {"local_offered_rate", finite(limit.local_offered_rate)},
+                   {"discard_probability", finite(limit.discard_probability)},
+                   {"water_line", finite(limit.water_line)},
+                   {"fleet_wide", limit.fleet_wide},
+                   {"isolated", limit.isolated},
+                   {"origins", limit.origins},
+                   {"owners", addresses(limit.owners)},
+                   {"heard_owners", addresses(limit.heard)}});
+    return report;
 }
 
 Json to_json(const engine::InstanceReport& status) {

@@ -85,7 +85,7 @@ struct ProxyFigures {
     std::map<std::string, std::uint64_t> events;
 };
 
-/// One limit of a definition.
+/// One rate of a definition.
 struct QuotaLimitFigures {
     std::string unit;    // requests, request_bytes …
     std::string period;  // as written: 1s, 1m …
@@ -113,6 +113,10 @@ struct QuotaFigures {
     /// Requests that were admitted after they had waited for their turn.
     std::uint64_t waited = 0;
     std::vector<QuotaLimitFigures> limits;
+    /// The most requests that may be in flight at once, if the quota has such a limit.
+    std::optional<double> concurrency{};
+    /// Those that are in flight in this process under such a limit; 0 without one.
+    double in_flight = 0;
 };
 
 /// The figures of the limiter.

@@ -13,7 +13,7 @@
 namespace weir::app {
 
 /// The texts of the flags. A field that is not given stays as it is. "default" removes a burst or a
-/// safe capacity, "none" a parent.
+/// safe capacity, "none" a parent or the limit of requests in flight.
 class QuotaEdit {
   public:
     /// The text of a field by its key, to which a parser of flags may write; the reference stays
@@ -30,8 +30,9 @@ class QuotaEdit {
 /// The flag of a field, without the hyphens before it: "when-isolated" for "when_isolated".
 [[nodiscard]] std::string flag_of(std::string_view key);
 
-/// The definition after the edit. A limit is found by its unit and, among several, by its period;
-/// one that does not exist yet is added when `rate` is given. Errors name the wrong flag.
+/// The definition after the edit. A rate is found by its unit and, among several, by its period; of
+/// requests in flight a quota has one limit. A limit that does not exist yet is added when `rate`
+/// or `concurrency` is given. Errors name the wrong flag.
 [[nodiscard]] Result<limiter::QuotaDefinition> apply_edit(limiter::QuotaDefinition definition,
                                                           const QuotaEdit& edit);
 

@@ -80,6 +80,24 @@ int complain_of_name(RemoteSession& session, const std::string& name) {
                     (guess.empty() ? "" : ", did you mean '" + std::string(guess) + "'?"));
 }
 
+/// The row of a limit in the table of live limits.
+std::vector<std::string> live_row(const Json& limit) {
+    std::string owners;
+    for (const Json& owner : limit.value("owners", Json::array())) {
+        owners += (owners.empty() ? "" : " ") + owner.get<std::string>();
+    }
+    const bool counts = limit.contains("in_flight");
+    const std::string most = short_number(number_of(limit, "concurrency"));
+    return {counts ? "in flight" : text_of(limit, "unit") + "/" + text_of(limit, "period"),
+            short_number(number_of(limit, "level")),
+            counts ? most : short_number(number_of(limit, "low")),
+            counts ? most : short_number(number_of(limit, "high")),
+            short_number(number_of(limit, "offered_rate")),
+            short_number(number_of(limit, "discard_probability")),
+            text_of(limit, "fleet_wide"),
+            owners.empty() ? "-" : owners};
+}
+
 std::string live_text(const Json& report) {
     if (!report.contains("live") || !report["live"].is_object()) {
         return {};
@@ -87,22 +105,18 @@ std::string live_text(const Json& report) {
     std::vector<std::vector<std::string>> rows = {
         {"LIMIT", "LEVEL", "LOW", "HIGH", "OFFERED/s", "DISCARD", "FLEET", "OWNERS"}};
     for (const Json& limit : report["live"].value("limits", Json::array())) {
-        std::string owners;
-        for (const Json& owner : limit.value("owners", Json::array())) {
-            owners += (owners.empty() ? "" : " ") + owner.get<std::string>();
-        }
-        rows.push_back(
-            {text_of(limit, "unit") + "/" + text_of(limit, "period"),
-             short_number(number_of(limit, "level")), short_number(number_of(limit, "low")),
-             short_number(number_of(limit, "high")), short_number(number_of(limit, "offered_rate")),
-             short_number(number_of(limit, "discard_probability")), text_of(limit, "fleet_wide"),
-             owners.empty() ? "-" : owners});
+        rows.push_back(live_row(limit));
     }
     std::string text = "\n" + format_table(rows);
     for (const Json& limit : report["live"].value("limits", Json::array())) {
         if (const double line = number_of(limit, "water_line"); line > 0) {
             text += "sheds fairly: of each child " + short_number(line) + " " +
                     text_of(limit, "unit") + "/s pass, times its share\n";
+        }
+    }
+    for (const Json& limit : report["live"].value("limits", Json::array())) {
+        if (limit.contains("in_flight")) {
+            text += "in flight here " + short_number(number_of(limit, "in_flight")) + " requests\n";
         }
     }
     if (const double waiting = number_of(report["live"], "waiting_requests"); waiting > 0) {

@@ -29,13 +29,20 @@ Json headers_json(const QuotaDefinition& definition) {
     return words.size() == 1 ? words.front() : words;
 }
 
+/// Writes a number as a number, everything else as a text.
+Json limit_value_json(const LimitField& field, const RateLimit& limit) {
+    const std::string text = limit_value_text(field, limit);
+    return std::holds_alternative<definitions::ConcurrencyValue>(field.value) ? Json::parse(text)
+                                                                              : Json(text);
+}
+
 Json limits_json(const QuotaDefinition& definition) {
     Json limits = Json::array();
     for (const RateLimit& limit : definition.limits) {
         Json json = Json::object();
         for (const LimitField& field : definitions::limit_fields()) {
             if (definitions::is_set(field, limit)) {
-                json[std::string(field.key)] = limit_value_text(field, limit);
+                json[std::string(field.key)] = limit_value_json(field, limit);
             }
         }
         limits.push_back(std::move(json));
@@ -75,22 +82,24 @@ Json json_of(const QuotaField& field, const QuotaDefinition& definition) {
 }  // namespace
 
 std::string limit_value_text(const LimitField& field, const RateLimit& limit) {
-    return std::visit(Overloaded{
-                          [&](const definitions::RateValue&) { return format_rate(limit); },
-                          [&](const definitions::UnitValue& value) {
-                              return std::string(value.words[static_cast<std::size_t>(limit.unit)]);
-                          },
-                          [&](const definitions::BurstValue& value) {
-                              return format_burst(*(limit.*value.member), limit.unit);
-                          },
-                          [&](const definitions::WordValue<RateLimit>& value) {
-                              return std::string(value.words[value.get(limit)]);
-                          },
-                          [&](const definitions::CapacityValue& value) {
-                              return format_capacity(*(limit.*value.member), limit.unit);
-                          },
-                      },
-                      field.value);
+    return std::visit(
+        Overloaded{
+            [&](const definitions::RateValue&) { return format_rate(limit); },
+            [&](const definitions::ConcurrencyValue&) { return format_in_flight(limit); },
+            [&](const definitions::UnitValue& value) {
+                return std::string(value.words[static_cast<std::size_t>(limit.unit)]);
+            },
+            [&](const definitions::BurstValue& value) {
+                return format_burst(*(limit.*value.member), limit.unit);
+            },
+            [&](const definitions::WordValue<RateLimit>& value) {
+                return std::string(value.words[value.get(limit)]);
+            },
+            [&](const definitions::CapacityValue& value) {
+                return format_capacity(*(limit.*value.member), limit.unit);
+            },
+        },
+        field.value);
 }
 
 std::string quota_json(const QuotaDefinition& definition, int indent) {

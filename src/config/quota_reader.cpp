@@ -64,7 +64,7 @@ std::optional<double> read_capacity(NodeRef node, Unit unit, Diagnostics& diagno
 /// Whether the limit is of a kind that is planned for a later version; reports it then.
 bool refuse_later_kinds(MapReader& reader) {
     bool found = false;
-    for (const std::string_view kind : {"window", "concurrency", "lease"}) {
+    for (const std::string_view kind : {"window", "lease"}) {
         found = reader.refuse_later(kind) || found;
     }
     return found;
@@ -79,6 +79,15 @@ void read_rate(NodeRef node, RateLimit& limit, Diagnostics& diagnostics) {
     limit.period = rate->period;
 }
 
+void read_concurrency(NodeRef node, const definitions::ConcurrencyValue& value, RateLimit& limit,
+                      Diagnostics& diagnostics) {
+    limit.kind = limiter::LimitKind::concurrency;
+    limit.period = Duration::zero();
+    if (const auto count = read_unsigned(node, 0, value.most, diagnostics)) {
+        limit.amount = static_cast<double>(*count);
+    }
+}
+
 /// The index of the node's word in the list; nothing, after reporting it, for any other word.
 std::optional<std::size_t> read_word_of(NodeRef node, std::span<const std::string_view> words,
                                         Diagnostics& diagnostics) {
@@ -89,6 +98,9 @@ void read_limit_value(const LimitField& field, NodeRef node, RateLimit& limit,
                       Diagnostics& diagnostics) {
     std::visit(Overloaded{
                    [&](const definitions::RateValue&) { read_rate(node, limit, diagnostics); },
+                   [&](const definitions::ConcurrencyValue& value) {
+                       read_concurrency(node, value, limit, diagnostics);
+                   },
                    [&](const definitions::UnitValue& value) {
                        if (const auto word = read_word_of(node, value.words, diagnostics)) {
                            limit.unit = static_cast<Unit>(*word);
@@ -113,9 +125,11 @@ void read_limit_value(const LimitField& field, NodeRef node, RateLimit& limit,
 constexpr std::string_view kAdviceOnBurst =
     "say 'low' (no refusals up to this level) and 'high' (every request is refused from it on)";
 constexpr std::string_view kAdviceOnRate = "say an amount per time: 'rate: 100r/s'";
+constexpr std::string_view kAdviceOnConcurrency =
+    "say how many requests may be in flight at once: 'concurrency: 64'";
 constexpr std::string_view kAdviceOnKey =
     "a quota has an instance for each value of a capture in its name, like 'shop/{tenant}'";
-constexpr std::array<KeyHint, 17> kLimitHints = {
+constexpr std::array<KeyHint, 26> kLimitHints = {
     {{"burst", kAdviceOnBurst},
      {"bucket", kAdviceOnBurst},
      {"capacity", kAdviceOnBurst},
@@ -131,25 +145,57 @@ constexpr std::array<KeyHint, 17> kLimitHints = {
      {"per", kAdviceOnRate},
      {"period", kAdviceOnRate},
      {"interval", kAdviceOnRate},
+     {"max_connections", kAdviceOnConcurrency},
+     {"maxconn", kAdviceOnConcurrency},
+     {"connections", kAdviceOnConcurrency},
+     {"in_flight", kAdviceOnConcurrency},
+     {"max_in_flight", kAdviceOnConcurrency},
+     {"max_requests", kAdviceOnConcurrency},
+     {"max_pending_requests", kAdviceOnConcurrency},
+     {"max_concurrency", kAdviceOnConcurrency},
+     {"max_concurrent_requests", kAdviceOnConcurrency},
      {"key", kAdviceOnKey},
      {"unit", "say 'of: request-bytes' and the like"}}};
 constexpr std::string_view kAdviceOnLimits = "put it into a limit: 'limits: [{rate: 100r/s}]'";
+constexpr std::string_view kAdviceOnQuotaConcurrency =
+    "put it into a limit: 'limits: [{concurrency: 64}]'";
 constexpr std::string_view kAdviceOnQuotaBurst =
     "say it in a limit, with low (no refusals up to this level) and high (all are refused): "
     "'limits: [{rate: 100r/s, low: 50r, high: 150r}]'";
 constexpr std::string_view kAdviceOnTree = "a quota names the one above it: 'parent: shop'";
-constexpr std::array<KeyHint, 12> kQuotaHints = {{{"rate", kAdviceOnLimits},
-                                                  {"burst", kAdviceOnQuotaBurst},
-                                                  {"rps", kAdviceOnLimits},
-                                                  {"requests_per_second", kAdviceOnLimits},
-                                                  {"requests_per_minute", kAdviceOnLimits},
-                                                  {"requests_per_unit", kAdviceOnLimits},
-                                                  {"requestsPerUnit", kAdviceOnLimits},
-                                                  {"low", kAdviceOnLimits},
-                                                  {"high", kAdviceOnLimits},
-                                                  {"children", kAdviceOnTree},
-                                                  {"quotas", kAdviceOnTree},
-                                                  {"key", kAdviceOnKey}}};
+constexpr std::array<KeyHint, 20> kQuotaHints = {
+    {{"rate", kAdviceOnLimits},
+     {"burst", kAdviceOnQuotaBurst},
+     {"rps", kAdviceOnLimits},
+     {"requests_per_second", kAdviceOnLimits},
+     {"requests_per_minute", kAdviceOnLimits},
+     {"requests_per_unit", kAdviceOnLimits},
+     {"requestsPerUnit", kAdviceOnLimits},
+     {"low", kAdviceOnLimits},
+     {"high", kAdviceOnLimits},
+     {"children", kAdviceOnTree},
+     {"quotas", kAdviceOnTree},
+     {"key", kAdviceOnKey},
+     {"concurrency", kAdviceOnQuotaConcurrency},
+     {"max_concurrency", kAdviceOnQuotaConcurrency},
+     {"max_connections", kAdviceOnQuotaConcurrency},
+     {"maxconn", kAdviceOnQuotaConcurrency},
+     {"in_flight", kAdviceOnQuotaConcurrency},
+     {"max_in_flight", kAdviceOnQuotaConcurrency},
+     {"max_requests", kAdviceOnQuotaConcurrency},
+     {"max_pending_requests", kAdviceOnQuotaConcurrency}}};
+
+/// Complains unless the limit has exactly one of the fields that tell its kind; `given` are those
+/// that it has.
+void check_kinds(NodeRef node, const std::vector<NodeRef>& given, Diagnostics& diagnostics) {
+    if (given.empty()) {
+        diagnostics.error(node, "a limit needs its 'rate' or its 'concurrency'");
+    }
+    if (given.size() > 1) {
+        diagnostics.error_at_key(given.back(), "a limit has one of 'rate' and 'concurrency'",
+                                 "make two limits: [{rate: 100r/s}, {concurrency: 64}]");
+    }
+}
 
 RateLimit read_limit(NodeRef node, Diagnostics& diagnostics) {
     RateLimit limit;
@@ -158,6 +204,7 @@ RateLimit read_limit(NodeRef node, Diagnostics& diagnostics) {
         return limit;
     }
     const bool later_kind = refuse_later_kinds(reader);
+    std::vector<NodeRef> kinds;
     // The unit is read first, because it decides how the amounts are read.
     for (const bool units : {true, false}) {
         for (const LimitField& field : definitions::limit_fields()) {
@@ -166,10 +213,14 @@ RateLimit read_limit(NodeRef node, Diagnostics& diagnostics) {
             }
             if (const auto value = reader.take(field.key)) {
                 read_limit_value(field, *value, limit, diagnostics);
-            } else if (field.required() && !later_kind) {
-                diagnostics.error(node, "a limit needs its '" + std::string(field.key) + "'");
+                if (field.one_of_these()) {
+                    kinds.push_back(*value);
+                }
             }
         }
+    }
+    if (!later_kind) {
+        check_kinds(node, kinds, diagnostics);
     }
     reader.finish(kLimitHints);
     return limit;

@@ -205,6 +205,7 @@ SchemaJson limit_field(const definitions::LimitField& field) {
     return std::visit(
         definitions::Overloaded{
             [](const definitions::RateValue&) { return rate(); },
+            [](const definitions::ConcurrencyValue& value) { return whole_number(0, value.most); },
             [](const definitions::CapacityValue&) { return rate(); },
             [](const definitions::BurstValue&) { return burst(); },
             [](const definitions::UnitValue& value) { return one_of(words_of(value.words)); },
@@ -215,11 +216,13 @@ SchemaJson limit_field(const definitions::LimitField& field) {
         field.value);
 }
 
-/// A map with the fields of a table.
+/// A map with the fields of a table, which has those that are required, and exactly one of those of
+/// which one is.
 template <class Fields, class MakeSchema>
 SchemaJson map_of_fields(const Fields& fields, MakeSchema make) {
     SchemaJson map = closed_map(SchemaJson::object());
     SchemaJson required = SchemaJson::array();
+    SchemaJson one_of_these = SchemaJson::array();
     for (const auto& field : fields) {
         SchemaJson schema = make(field);
         schema["description"] = plain_text(field.meaning);
@@ -227,8 +230,16 @@ SchemaJson map_of_fields(const Fields& fields, MakeSchema make) {
         if (field.required()) {
             required.push_back(field.key);
         }
+        if (field.one_of_these()) {
+            one_of_these.push_back({{"required", {field.key}}});
+        }
     }
-    map["required"] = required;
+    if (!required.empty()) {
+        map["required"] = required;
+    }
+    if (!one_of_these.empty()) {
+        map["oneOf"] = one_of_these;
+    }
     return map;
 }
 

@@ -393,6 +393,10 @@ std::string format_rate(const limiter::RateLimit& limit) {
     return format_amount(limit.amount, limit.unit) + "/" + period;
 }
 
+std::string format_in_flight(const limiter::RateLimit& limit) {
+    return format_number(limit.amount);
+}
+
 std::string format_capacity(double per_second, limiter::Unit unit) {
     limiter::RateLimit rate;
     rate.unit = unit;

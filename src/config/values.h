@@ -59,6 +59,8 @@ struct Burst {
 
 /// The format functions write a value so that the parse function for it reads it again.
 [[nodiscard]] std::string format_rate(const limiter::RateLimit& limit);
+/// Formats the amount of a limit of requests in flight: a whole number, if it is a valid one.
+[[nodiscard]] std::string format_in_flight(const limiter::RateLimit& limit);
 /// Formats a rate that is given as weight per second.
 [[nodiscard]] std::string format_capacity(double per_second, limiter::Unit unit);
 [[nodiscard]] std::string format_burst(const limiter::BurstSpec& burst, limiter::Unit unit);

@@ -1,5 +1,6 @@
 #include "definitions/codec.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,12 +22,16 @@ constexpr std::uint8_t kHidden = 2;
 constexpr std::uint8_t kHasFields =
     4;  // numbered fields follow (fields.h); unknown ones are skipped
 
+constexpr auto kLongestPeriod = Duration(std::chrono::hours(24 * 400));
+
 /// The kinds of limits have the numbers that they have in counter messages.
-constexpr std::uint8_t kRate = 0;
+constexpr std::uint8_t number_of(limiter::LimitKind kind) {
+    return static_cast<std::uint8_t>(kind);
+}
 
 void write_limit(ByteWriter& writer, const RateLimit& limit) {
     const RecordWriter record(writer);
-    writer.u8(is_trial(limit.period) ? kTrialKind : kRate);
+    writer.u8(is_trial(limit.period) ? kTrialKind : number_of(limit.kind));
     writer.u8(static_cast<std::uint8_t>(limit.unit));
     writer.f64(limit.amount);
     writer.varint(static_cast<std::uint64_t>(limit.period.count()));
@@ -37,24 +42,44 @@ void write_limit(ByteWriter& writer, const RateLimit& limit) {
     writer.u8(static_cast<std::uint8_t>(limit.scope));
 }
 
+/// The kind of limit that has this number. Nothing if only a later version knows it.
+std::optional<limiter::LimitKind> kind_of(std::uint8_t number) {
+    if (number == number_of(limiter::LimitKind::concurrency)) {
+        return limiter::LimitKind::concurrency;
+    }
+    const bool trial = is_next_version() && number == kTrialKind;
+    return trial || number == number_of(limiter::LimitKind::rate)
+               ? std::optional(limiter::LimitKind::rate)
+               : std::nullopt;
+}
+
+/// Whether a limit of its kind may have this period and unit. Only a rate has a period.
+bool is_sound(const RateLimit& limit) {
+    if (limit.is_concurrency()) {
+        return limit.period == Duration::zero() && limit.unit == limiter::Unit::requests;
+    }
+    return limit.period > Duration::zero();
+}
+
 /// Nothing if only a later version knows this kind of limit.
 std::optional<RateLimit> read_limit(ByteReader& outer) {
     RecordReader record(outer);
     ByteReader& reader = record.fields();
-    RateLimit limit;
-    const std::uint8_t kind = reader.u8();
-    if (kind != kRate && !(is_next_version() && kind == kTrialKind)) {
+    const auto kind = kind_of(reader.u8());
+    if (!kind) {
         return std::nullopt;
     }
+    RateLimit limit;
+    limit.kind = *kind;
     limit.unit = read_enum<limiter::Unit>(reader, limiter::kUnits);
     limit.amount = read_amount(reader);
     const std::uint64_t period = reader.varint();
-    if (period == 0 ||
-        period > static_cast<std::uint64_t>(Duration(std::chrono::hours(24 * 400)).count())) {
+    limit.period = Duration(static_cast<Duration::rep>(
+        std::min(period, static_cast<std::uint64_t>(kLongestPeriod.count()) + 1)));
+    if (limit.period > kLongestPeriod || !is_sound(limit)) {
         reader.fail();
         return limit;
     }
-    limit.period = Duration(static_cast<Duration::rep>(period));
     limit.low = read_border(reader);
     limit.high = read_border(reader);
     limit.debt = read_border(reader);

@@ -116,6 +116,7 @@ void write_limit_field(ByteWriter& writer, const LimitField& row,
             std::visit(
                 Overloaded{
                     [](const RateValue&) {},  // with the limit itself
+                    [](const ConcurrencyValue&) {},
                     [](const UnitValue&) {},
                     [&](const BurstValue& value) { write_border(field, limit.*value.member); },
                     [&](const WordValue<RateLimit>& value) {
@@ -221,6 +222,7 @@ void read_quota_field(ByteReader& reader, const QuotaField& row, QuotaDefinition
 void read_limit_value(ByteReader& reader, const LimitField& row, RateLimit& limit) {
     std::visit(Overloaded{
                    [](const RateValue&) {},
+                   [](const ConcurrencyValue&) {},
                    [](const UnitValue&) {},
                    [&](const BurstValue& value) { limit.*value.member = read_border(reader); },
                    [&](const WordValue<RateLimit>& value) {

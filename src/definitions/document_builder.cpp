@@ -52,7 +52,7 @@ bool DocumentBuilder::add(const QuotaDefinition& definition) {
     WEIR_ASSERT(writer.ok());
     places_.push_back(static_cast<std::uint32_t>(bytes_.size()));
     bytes_.insert(bytes_.end(), writer.written().begin(), writer.written().end());
-    limits_.push_back(static_cast<std::uint8_t>(definition.limits.size()));
+    limits_.push_back(count_limits(definition));
     note_parent(definition.parent);
     return bytes_.size() <= kMaximumDocument;
 }
@@ -151,7 +151,7 @@ bool DocumentBuilder::chains_are_good(const std::vector<Number>& parents) const 
         const Number parent = parents[at - 1];
         return parent == kNone ? std::size_t{0} : std::size_t{parent} + 1;
     };
-    const auto limits = [this](std::size_t at) { return std::size_t{limits_[at - 1]}; };
+    const auto limits = [this](std::size_t at) { return limits_[at - 1]; };
     for (std::size_t at = 1; at <= parents.size(); ++at) {
         if (walk_chain(at, above, limits).fault) {
             return false;

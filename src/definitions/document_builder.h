@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "definitions/rules.h"
 #include "limiter/definition.h"
 
 namespace weir::definitions {
@@ -51,7 +52,7 @@ class DocumentBuilder {
     std::vector<std::uint32_t> parents_;  // where the text of each one's parent is, or kNone
     std::string parent_texts_;            // each with its length before it
     Number with_parent_ = kNone;          // the last definition that brought such a text
-    std::vector<std::uint8_t> limits_;    // how many each has
+    std::vector<LimitCounts> limits_;     // how many each has
     std::vector<Number> order_;           // by name; empty if they came in that order
     std::vector<std::byte> buffer_;
 };

@@ -20,6 +20,7 @@ using Text = TextValue<QuotaDefinition>;
 constexpr std::array<std::string_view, limiter::kUnits> kUnitWordsOfDocuments = {
     "requests", "request-bytes", "response-bytes", "cost"};
 constexpr std::uint64_t kMostInstances = 16'000'000;
+constexpr auto kMostConcurrency = static_cast<std::uint64_t>(limiter::kMostInFlight);
 
 // The class and the member's type of a pointer to a member.
 template <class T, class Member>
@@ -198,9 +199,13 @@ constexpr std::array kQuotaFields = {
 };
 
 constexpr std::array kLimitFields = {
-    LimitField{"rate", "rate", "required",
+    LimitField{"rate", "rate", kOneOfThese,
         "An amount per time: `100r/s`, `30r/m`, `1500r/10s`, `5MiB/s`, `20c/s`. `0` refuses all.",
         "An amount per time, like 200r/s or 5MiB/s; 0 refuses all", 0, RateValue{}},
+    LimitField{"concurrency", "count", kOneOfThese,
+        "How many requests may be in flight at once, 0 to 10000000: `64`. `0` refuses all.",
+        "Requests in flight at once, like 64, or none", 0, ConcurrencyValue{kMostConcurrency},
+        Shown::options, LimitKinds::concurrency},
     LimitField{"of", "word", "requests",
         "What is counted: `requests`, `request-bytes`, `response-bytes`, `cost`.",
         "requests, request-bytes, response-bytes or cost", 0, UnitValue{kUnitWordsOfDocuments}},
@@ -218,7 +223,8 @@ constexpr std::array kLimitFields = {
         "linear or adaptive", 0, word<&RateLimit::law>(limiter::kLawWords)},
     LimitField{"scope", "word", "fleet",
         "`fleet`: all sidecars share it; `sidecar`: each has its own.",
-        "fleet or sidecar", 0, word<&RateLimit::scope>(limiter::kScopeWords)},
+        "fleet or sidecar", 0, word<&RateLimit::scope>(limiter::kScopeWords),
+        Shown::options, LimitKinds::all},
     LimitField{"safe", "rate", "none",
         "What each sidecar admits by itself while it is isolated, with `when_isolated: safe`: `10r/s`.",
         "What an isolated sidecar admits: a rate, or default", 3, CapacityValue{&RateLimit::safe}},
@@ -266,7 +272,8 @@ bool is_set(const LimitField& field, const RateLimit& limit) {
     static const RateLimit kDefault;
     return std::visit(
         Overloaded{
-            [](const RateValue&) { return true; },
+            [&](const RateValue&) { return !limit.is_concurrency(); },
+            [&](const ConcurrencyValue&) { return limit.is_concurrency(); },
             [&](const UnitValue&) { return limit.unit != kDefault.unit; },
             [&](const BurstValue& value) { return (limit.*value.member).has_value(); },
             [&](const WordValue<RateLimit>& value) {
@@ -275,6 +282,11 @@ bool is_set(const LimitField& field, const RateLimit& limit) {
             [&](const CapacityValue& value) { return (limit.*value.member).has_value(); },
         },
         field.value);
+}
+
+bool fits(const LimitField& field, limiter::LimitKind kind) {
+    return field.kinds == LimitKinds::all ||
+           (field.kinds == LimitKinds::concurrency) == (kind == limiter::LimitKind::concurrency);
 }
 
 void set_headers(QuotaDefinition& definition, bool hidden,

@@ -3,7 +3,7 @@
 // --help, how its value is read from a limiter::QuotaDefinition and written to it, and the number
 // on the wire. This table drives the parser of documents (config/quota_reader.cpp), the JSON of the
 // admin API (config/quota_json.cpp), the binary form (codec.cpp), and what `weir quota` reads and
-// shows (app/quota_edit.cpp, app/quota_text.cpp). A test compares the tables of
+// shows (app/quota_edit.cpp, app/limit_edit.cpp, app/quota_text.cpp). A test compares the tables of
 // docs/configuration.md with it.
 //
 // A new field takes four steps: a member in limiter/definition.h or quota_options.h, a row here (in
@@ -118,6 +118,12 @@ struct UnitValue {
 /// The limit's amount and period (limiter::RateLimit::amount and period), such as "100r/s".
 struct RateValue {};
 
+/// The most requests that may be in flight at once (limiter::RateLimit::in_flight): a whole number
+/// from 0 to `most`. It is the amount of a concurrency limit.
+struct ConcurrencyValue {
+    std::uint64_t most;
+};
+
 /// A border of the limit: its low, high or debt. It is given as an amount or as seconds of the
 /// limit's rate, such as "50r" or "2s"; nothing = the default.
 struct BurstValue {
@@ -134,8 +140,8 @@ using QuotaValue =
     std::variant<TextValue<limiter::QuotaDefinition>, WordValue<limiter::QuotaDefinition>,
                  CountValue<limiter::QuotaDefinition>, DurationValue, ShareValue, KeyValue,
                  FlagValue, NumberValue, HeadersValue, LimitsValue>;
-using LimitValue =
-    std::variant<RateValue, UnitValue, BurstValue, WordValue<limiter::RateLimit>, CapacityValue>;
+using LimitValue = std::variant<RateValue, ConcurrencyValue, UnitValue, BurstValue,
+                                WordValue<limiter::RateLimit>, CapacityValue>;
 
 // --- the table -----------------------------------------------------------------------------------
 
@@ -145,13 +151,19 @@ enum class Shown : std::uint8_t {
     options  // in the list of options, as "key value", unless it is at its default
 };
 
+/// Which limits may have a field. Has no meaning for the fields of a quota.
+enum class LimitKinds : std::uint8_t { rate, concurrency, all };
+
+/// The default of the fields that tell a limit's kind: a limit has exactly one of them.
+inline constexpr std::string_view kOneOfThese = "one of these";
+
 template <class Value>
 struct TableField {
     /// In documents and JSON. The key "refusal.status" is the member `status` of the map `refusal`.
     std::string_view key;
     /// The columns of the table in docs/configuration.md.
     std::string_view type;
-    std::string_view default_text;  // "required": there is no default
+    std::string_view default_text;  // "required" or kOneOfThese: there is no default
     std::string_view meaning;
     /// The text of --help for its flag of `weir quota set`; empty = it has no flag.
     std::string_view flag_help;
@@ -161,8 +173,10 @@ struct TableField {
     std::uint8_t number;
     Value value;
     Shown shown = Shown::options;
+    LimitKinds kinds = LimitKinds::rate;
 
     [[nodiscard]] bool required() const { return default_text == "required"; }
+    [[nodiscard]] bool one_of_these() const { return default_text == kOneOfThese; }
 };
 using QuotaField = TableField<QuotaValue>;
 using LimitField = TableField<LimitValue>;
@@ -182,6 +196,9 @@ using LimitField = TableField<LimitValue>;
 /// is like one that leaves the field out.
 [[nodiscard]] bool is_set(const QuotaField& field, const limiter::QuotaDefinition& definition);
 [[nodiscard]] bool is_set(const LimitField& field, const limiter::RateLimit& limit);
+
+/// Whether limits of this kind may have the field.
+[[nodiscard]] bool fits(const LimitField& field, limiter::LimitKind kind);
 
 /// Sets the members that a HeadersValue stands for: whether answers leave the quota out, and the
 /// families of fields that they carry (nothing = as the sidecar's settings say).

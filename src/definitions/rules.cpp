@@ -36,6 +36,13 @@ std::string shape(const NamePattern& pattern) {
     return text;
 }
 
+/// Whether the two limits bound the same, so that one of them has no effect.
+bool are_the_same(const RateLimit& one, const RateLimit& other) {
+    return one.kind == other.kind &&
+           (one.is_concurrency() || (one.unit == other.unit && one.period == other.period));
+}
+
+constexpr std::string_view kSameRate = "the same unit and period as ";
 constexpr std::string_view kParentField = "parent";
 /// The largest number of names among which a suggestion is looked for.
 constexpr std::size_t kMostCandidates = 10'000;
@@ -132,13 +139,15 @@ class Validator {
             const auto end =
                 limits.begin() + static_cast<std::ptrdiff_t>(std::min(j, kMaxLimitsPerQuota));
             const auto same = std::find_if(limits.begin(), end, [&](const RateLimit& each) {
-                return each.unit == limits[j].unit && each.period == limits[j].period;
+                return are_the_same(each, limits[j]);
             });
             if (same != end) {
-                complain(i, field,
-                         "the same unit and period as limits[" +
-                             std::to_string(same - limits.begin()) + "]",
-                         "one of the two is enough: the lower amount");
+                const std::string_view what =
+                    limits[j].is_concurrency() ? "also a 'concurrency', as " : kSameRate;
+                complain(
+                    i, field,
+                    std::string(what) + "limits[" + std::to_string(same - limits.begin()) + "]",
+                    "one of the two is enough: the lower amount");
             }
         }
     }
@@ -148,6 +157,9 @@ class Validator {
         const auto ok = [](double value) {
             return value >= 0 && value <= kMost;  // false for what is not a number
         };
+        if (limit.is_concurrency()) {
+            return;  // check_options() holds it to rules of its own
+        }
         if (!ok(limit.amount)) {
             return complain(i, field + ".rate", "the amount must be a number from 0 to 1e15");
         }
@@ -276,7 +288,7 @@ class Validator {
     void check_chain(std::size_t i) {
         WEIR_ASSERT(parents_.size() == definitions_.size());
         const auto above = [this](std::size_t at) { return parents_[at - 1]; };
-        const auto limits = [this](std::size_t at) { return definitions_[at - 1].limits.size(); };
+        const auto limits = [this](std::size_t at) { return count_limits(definitions_[at - 1]); };
         if (const auto fault = walk_chain(i + 1, above, limits).fault) {
             complain(i, chain_error(definitions_[i].name, *fault));
         }
@@ -302,6 +314,16 @@ std::vector<DefinitionError> validate_alone(const QuotaDefinition& definition) {
 DefinitionErrors validate(std::span<const QuotaDefinition> definitions,
                           const std::vector<bool>& incomplete) {
     return Validator(definitions, incomplete).run();
+}
+
+LimitCounts count_limits(const QuotaDefinition& definition) {
+    constexpr std::size_t kMostCounted = 127;
+    const auto& limits = definition.limits;
+    LimitCounts counts;
+    counts.all = static_cast<std::uint8_t>(std::min(limits.size(), kMostCounted)) & kMostCounted;
+    counts.concurrency = std::any_of(limits.begin(), limits.end(),
+                                     [](const RateLimit& limit) { return limit.is_concurrency(); });
+    return counts;
 }
 
 std::optional<std::string> template_shape_of(std::string_view name) {

@@ -45,30 +45,46 @@ namespace weir::definitions {
 
 /// How the chain of a definition and its ancestors can be wrong.
 enum class ChainFault : std::uint8_t {
-    own_ancestor,    // the definition is met again above itself
-    too_long,        // more than kMaxChainDepth definitions; also below a cycle, which has no end
-    too_many_limits  // more than kMaxChainLimits limits in all of them together
+    own_ancestor,     // the definition is met again above itself
+    too_long,         // more than kMaxChainDepth definitions; also below a cycle, which has no end
+    too_many_limits,  // more than kMaxChainLimits limits in all of them together
+    too_many_concurrency  // more than kMaxChainConcurrency of these are of requests in flight
 };
+
+/// The limits of one definition, as far as the bounds of a chain count them, in one byte.
+struct LimitCounts {
+    std::uint8_t all : 7 = 0;          // how many there are, at most 127
+    std::uint8_t concurrency : 1 = 0;  // whether one of them is of requests in flight
+    friend bool operator==(const LimitCounts&, const LimitCounts&) = default;
+};
+[[nodiscard]] LimitCounts count_limits(const limiter::QuotaDefinition& definition);
 
 /// A definition and its ancestors, as far as walk_chain() came.
 struct Chain {
     std::optional<ChainFault> fault;
     std::size_t ancestors = 0;
-    std::size_t limits = 0;  // in the definition and these ancestors
+    std::size_t limits = 0;       // in the definition and these ancestors
+    std::size_t concurrency = 0;  // of these, limits of requests in flight
+
+    void add(LimitCounts counts) {
+        limits += counts.all;
+        concurrency += counts.concurrency;
+    }
 };
 
 /// Walks up from `node`. `above(node)` returns the parent's node, or a null one at the end of the
-/// chain; `limits(node)` returns the number of limits of the node's definition.
+/// chain; `limits(node)` returns the LimitCounts of the node's definition.
 template <class Node, class Above, class Limits>
 [[nodiscard]] Chain walk_chain(Node node, Above above, Limits limits) {
-    Chain chain{std::nullopt, 0, limits(node)};
+    Chain chain;
+    chain.add(limits(node));
     for (Node at = above(node); at != Node{}; at = above(at)) {
         if (at == node) {
             chain.fault = ChainFault::own_ancestor;
             return chain;
         }
         WEIR_ASSERT(chain.ancestors < limiter::kMaxChainDepth);
-        chain.limits += limits(at);
+        chain.add(limits(at));
         if (++chain.ancestors >= limiter::kMaxChainDepth) {
             chain.fault = ChainFault::too_long;
             return chain;
@@ -76,6 +92,8 @@ template <class Node, class Above, class Limits>
     }
     if (chain.limits > limiter::kMaxChainLimits) {
         chain.fault = ChainFault::too_many_limits;
+    } else if (chain.concurrency > limiter::kMaxChainConcurrency) {
+        chain.fault = ChainFault::too_many_concurrency;
     }
     return chain;
 }

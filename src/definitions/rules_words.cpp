@@ -8,6 +8,7 @@
 namespace weir::definitions {
 namespace {
 
+using limiter::kMaxChainConcurrency;
 using limiter::kMaxChainDepth;
 using limiter::kMaxChainLimits;
 using limiter::kMaxDefinitions;
@@ -28,10 +29,14 @@ DefinitionError chain_error(std::string_view quota, ChainFault fault) {
                             "more than " + std::to_string(kMaxChainDepth) +
                                 " quotas in a chain, or a cycle above this one");
         case ChainFault::too_many_limits:
+            return error_of(quota, "limits",
+                            "more than " + std::to_string(kMaxChainLimits) + " limits in a chain");
+        case ChainFault::too_many_concurrency:
             break;
     }
     return error_of(quota, "limits",
-                    "more than " + std::to_string(kMaxChainLimits) + " limits in a chain");
+                    "more than " + std::to_string(kMaxChainConcurrency) +
+                        " limits with 'concurrency' in a chain");
 }
 
 DefinitionError same_shape_error(std::string_view quota, std::string_view other) {

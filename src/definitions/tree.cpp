@@ -75,8 +75,7 @@ void DefinitionTree::put(const QuotaDefinition& definition, std::uint64_t hash, 
     if (!sound) {
         alone = validate_alone(definition);
     }
-    const auto limits = static_cast<std::uint8_t>(
-        std::min<std::size_t>(definition.limits.size(), limiter::kMaxLimitsPerQuota));
+    const LimitCounts limits = count_limits(definition);
     const bool same_parent = definition.parent.has_value() == (node.family != nullptr) &&
                              (!definition.parent || *node.family->text == *definition.parent);
     const bool same_shape =

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "definitions/definition_error.h"
+#include "definitions/rules.h"
 #include "limiter/definition.h"
 #include "limiter/template_index.h"
 
@@ -75,14 +76,15 @@ class DefinitionTree {
         std::uint64_t given_hash = 0;              // of the content that the limiter was given last
         std::unique_ptr<DefinitionError> problem;  // why it does not count; null = it counts
         const std::uint16_t name_size;
-        std::uint8_t limits = 0;        // the number of its limits
-        std::uint8_t depth = 0;         // how many ancestors it has
-        std::uint8_t chain_limits = 0;  // limits of itself and all its ancestors
-        bool incomplete : 1 = false;    // it has limits that only a later version of weir knows
-        bool valid : 1 = false;         // it counts
-        bool given : 1 = false;    // the limiter has this definition or an earlier content of it
-        bool waiting : 1 = false;  // a change for the limiter is queued
-        bool dead : 1 = false;     // it was erased while such a change was queued
+        LimitCounts limits;                  // of itself
+        std::uint8_t depth = 0;              // how many ancestors it has
+        std::uint8_t chain_limits = 0;       // limits of itself and all its ancestors
+        std::uint8_t chain_concurrency = 0;  // of these, limits of requests in flight
+        bool incomplete : 1 = false;  // it has limits that only a later version of weir knows
+        bool valid : 1 = false;       // it counts
+        bool given : 1 = false;       // the limiter has this definition or an earlier content of it
+        bool waiting : 1 = false;     // a change for the limiter is queued
+        bool dead : 1 = false;        // it was erased while such a change was queued
         bool own_problem : 1 = false;  // it is wrong by itself (validate_alone)
         bool pattern : 1 = false;      // its name has captures
 

@@ -45,7 +45,8 @@ bool DefinitionTree::evaluate(Node& node) {
     ++visits_;
     const bool before = node.valid;
     const std::uint8_t depth = node.depth;
-    const std::uint8_t chain_limits = node.chain_limits;
+    const auto chain_of = [&node] { return std::pair(node.chain_limits, node.chain_concurrency); };
+    const auto chain = chain_of();
     const std::optional<DefinitionError> problem = problem_of(node);
     // All that needs memory comes first: when there is none, the node stays as it was.
     std::unique_ptr<DefinitionError> kept;
@@ -70,7 +71,7 @@ bool DefinitionTree::evaluate(Node& node) {
     WEIR_ASSERT(valid_ <= nodes_.size());
     WEIR_ASSERT(node.valid == (node.problem == nullptr) && !(node.valid && node.own_problem));
     hand_out(node);
-    return before != node.valid || depth != node.depth || chain_limits != node.chain_limits;
+    return before != node.valid || depth != node.depth || chain != chain_of();
 }
 
 std::optional<DefinitionError> DefinitionTree::problem_of(Node& node) {
@@ -91,9 +92,10 @@ std::optional<DefinitionError> DefinitionTree::problem_of(Node& node) {
     const auto above = [](const Node* at) -> const Node* {
         return at->family != nullptr ? at->family->parent : nullptr;
     };
-    const auto limits = [](const Node* at) { return std::size_t{at->limits}; };
+    const auto limits = [](const Node* at) { return at->limits; };
     const Chain chain = walk_chain<const Node*>(&node, above, limits);
-    const bool limits_only = chain.fault == ChainFault::too_many_limits;
+    const bool limits_only = chain.fault == ChainFault::too_many_limits ||
+                             chain.fault == ChainFault::too_many_concurrency;
     if (chain.fault && !limits_only) {
         return chain_error(node.name(), *chain.fault);
     }
@@ -101,11 +103,12 @@ std::optional<DefinitionError> DefinitionTree::problem_of(Node& node) {
         return idle_parent_error(node.name(), parent->name());
     }
     if (limits_only) {
-        return chain_error(node.name(), ChainFault::too_many_limits);
+        return chain_error(node.name(), *chain.fault);
     }
     WEIR_ASSERT(chain.ancestors < kDepths && chain.limits <= limiter::kMaxChainLimits);
     node.depth = static_cast<std::uint8_t>(chain.ancestors);
     node.chain_limits = static_cast<std::uint8_t>(chain.limits);
+    node.chain_concurrency = static_cast<std::uint8_t>(chain.concurrency);
     return std::nullopt;
 }
 

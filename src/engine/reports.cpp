@@ -97,6 +97,9 @@ std::optional<InstanceReport> report_quota(const ReportSources& from, limiter::L
         status.low = each.parameters.low;
         status.high = each.parameters.high;
         status.level = each.level;
+        if (each.limit.is_concurrency()) {
+            status.in_flight = each.in_flight;
+        }
         status.offered_rate = each.fleet_offered_rate;
         status.local_offered_rate = each.offered_rate;
         status.discard_probability = each.discard_probability;

@@ -76,6 +76,9 @@ struct LimitReport {
     double local_offered_rate = 0;
     double discard_probability = 0;
     double water_line = 0;  // of a quota that sheds fairly; 0 = none
+    /// Of a limit of requests in flight: those of this process. Such a limit has no period and no
+    /// rate, and its level also has what is kept for other members.
+    std::optional<double> in_flight{};
     bool fleet_wide = false;
     /// The limit is isolated, and the quota's `when_isolated` is in force.
     bool isolated = false;

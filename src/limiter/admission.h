@@ -53,6 +53,7 @@ class Admission {
     void give_up(ThreadContext& thread, const Decision& decision);
     void return_unused(ThreadContext& thread, Charge& charge, double units, Instant now);
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
+    void finish(ThreadContext& thread, Charge& charge);
     void correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
                  bool last);
     void add(ThreadContext& thread, const Charge& charge, Unit unit, double weight, Instant now);
@@ -90,6 +91,7 @@ class Admission {
     static void count_figures(ThreadContext& thread, const Levels& levels, const Decision& decision,
                               CheckMode mode, std::size_t named);
     void tell_refused(const Levels& levels, std::size_t named, Decision& decision) const;
+    void note_places(const Levels& levels, Charge& charge) const;
     void tell_admitted(const Levels& levels, std::span<const LeafId> leaves,
                        Decision& decision) const;
 
@@ -114,6 +116,7 @@ class Admission {
                             bool listening);
 
     // --- settle.cpp
+    void give_places_back(const Places& places, double weight);
     [[nodiscard]] std::uint32_t charged_of(const LeafId& leaf, const Levels& levels) const;
     [[nodiscard]] std::uint32_t hold_chain(const LeafId& leaf);
     template <class VisitQuota, class VisitLimit>

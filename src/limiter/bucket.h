@@ -16,6 +16,7 @@
 #include "limiter/compiled_definition.h"
 #include "limiter/decay.h"
 #include "limiter/fleet_values.h"
+#include "limiter/in_flight.h"
 #include "limiter/record.h"
 #include "limiter/view_record.h"
 
@@ -63,7 +64,9 @@ struct Bucket {
 
 /// A level at one instant, with what is needed to charge it.
 struct Reading {
-    double level = 0;           // clamped to [floor, ceiling]
+    /// Clamped to [floor, ceiling]. Of a limit of requests in flight: those of this process, and
+    /// what is kept for other members.
+    double level = 0;
     double raw = 0;             // record.level as read
     double drift = 0;           // level - raw, before clamping; 0 if not settled
     std::uint32_t version = 0;  // of the record's control word when it was read
@@ -187,7 +190,9 @@ inline Reading look_at(const Bucket& bucket, std::int64_t now) {
         reading.drift = 0;
     }
     const LimitParameters& limit = bucket.limit.parameters;
-    if (reading.level < 0 && !limit.edge()) {
+    if (limit.in_flight) [[unlikely]] {
+        reading.level += kept_for_others(bucket.record, limit);
+    } else if (reading.level < 0 && !limit.edge()) {
         reading.level = 0;
     } else if (reading.level < 0 || reading.level > limit.high) {
         reading.level = clamp_level(bucket, reading.level, now);

@@ -46,6 +46,9 @@ double highest_of_edge(const Bucket& bucket, double weight) {
 bool add_to_level(const Bucket& bucket, double weight, double highest, std::int64_t now) {
     LimitRecord& record = bucket.record;
     const LimitParameters& limit = bucket.limit.parameters;
+    if (limit.in_flight) {
+        return take_places(record, limit, weight, highest);
+    }
     Reading reading = look_at(bucket, now);
     double old = reading.raw;
     for (;;) {
@@ -87,7 +90,8 @@ bool add_to_level(const Bucket& bucket, double weight, double highest, std::int6
 void bring_near(const Bucket& bucket, double weight, std::int64_t now) {
     constexpr std::int64_t kFar = 1'000'000'000;
     const bool heavy = weight > debt(bucket.limit.parameters, typical_of(bucket.record));
-    if (heavy && now - bucket.record.anchor.load(kRelaxed) > kFar) {
+    if (heavy && !bucket.limit.parameters.in_flight &&
+        now - bucket.record.anchor.load(kRelaxed) > kFar) {
         renew_if_free(bucket, now);
     }
 }
@@ -134,12 +138,13 @@ void note_weight(const Bucket& bucket, double weight, std::int64_t now) {
 
 void note_heaviest(const Bucket& bucket, double weight, std::int64_t now) {
     LimitRecord& record = bucket.record;
-    // W has an effect only where it is above the debt (see ceiling()).
-    if (weight <= debt(bucket.limit.parameters, typical_of(record))) {
+    // W has an effect only where it is above the debt (see ceiling()). What is in flight has no W.
+    const LimitParameters& limit = bucket.limit.parameters;
+    if (limit.in_flight || weight <= debt(limit, typical_of(record))) {
         return;
     }
     const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
-    const double at_anchor = weight + bucket.limit.parameters.rate * seconds;
+    const double at_anchor = weight + limit.rate * seconds;
     float old = record.heaviest.load(kRelaxed);
     while (static_cast<double>(old) < at_anchor &&
            !record.heaviest.compare_exchange_weak(old, static_cast<float>(at_anchor), kRelaxed)) {

@@ -159,6 +159,9 @@ double move_line(const Bucket& bucket, double renewed, double level) {
 double renew(const Bucket& bucket, std::int64_t now) {
     LimitRecord& record = bucket.record;
     WEIR_ASSERT(is_locked(record));
+    if (bucket.limit.parameters.in_flight) {
+        return look_at(bucket, now).level;  // it has no line: only requests change it
+    }
     const std::int64_t anchor = record.anchor.load(kRelaxed);
     const double seconds = seconds_between(anchor, now);
     double level = 0;
@@ -208,7 +211,7 @@ void install_view(const Bucket& bucket, const FleetView& fleet, double renewed) 
     view.others_rate.store(std::max(0.0, fleet.others_rate), kRelaxed);
     view.tau.store(settle_time(to_seconds(fleet.round_trip)), kRelaxed);
     view.installed.store(true, kRelaxed);
-    view.owner_sheds.store(fleet.shedding && bucket.limit.parameters.edge(), kRelaxed);
+    view.owner_sheds.store(fleet.shedding && bucket.limit.parameters.can_shed(), kRelaxed);
     if (owner_sheds(bucket)) {
         record.control.fetch_or(kShedding, kRelaxed);
     }

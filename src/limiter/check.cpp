@@ -172,7 +172,7 @@ void Admission::collect_instance(std::uint32_t head, std::uint32_t below, const 
             level.p = discard_probability(level.bucket, level.reading, level.weight, now);
             if (refuses) [[unlikely]] {
                 level.p = 1;
-            } else if (level.p > 0) [[unlikely]] {
+            } else if (level.p > 0 && !limit->parameters.in_flight) [[unlikely]] {
                 shed_fairly(levels, level, below, now);
             }
             levels.any_chance = levels.any_chance || level.p > 0;
@@ -318,7 +318,7 @@ void Admission::settle_shadow(ThreadContext& thread, Levels& levels, Decision& d
         for (Level& level : levels.level) {
             if (level.head == quota.head) {
                 level.record().control.fetch_or(
-                    level.limit().parameters.edge() && level.p >= 1 ? kShedding : 0, kRelaxed);
+                    level.limit().parameters.can_shed() && level.p >= 1 ? kShedding : 0, kRelaxed);
                 level.shadow_refused = true;
             }
         }

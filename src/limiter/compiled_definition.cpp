@@ -62,7 +62,7 @@ CompiledLimit compile_limit(RateLimit limit, bool overflow) {
     compiled.unit = limit.unit;
     compiled.fleet = limit.scope == Scope::fleet;
     compiled.quick = !compiled.parameters.zero() && compiled.parameters.debt < 0 &&
-                     limit.unit != Unit::response_bytes;
+                     limit.unit != Unit::response_bytes && !limit.is_concurrency();
     return compiled;
 }
 

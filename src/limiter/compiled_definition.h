@@ -45,8 +45,9 @@ struct CompiledLimit {
     Duration period{};
     Unit unit = Unit::requests;
     bool fleet = true;  // all sidecars share its level (Scope::fleet)
-    /// check_quickly() may judge this limit: it is not 0, its debt is the default, and weights are
-    /// known before the decision (it does not count response bytes).
+    /// check_quickly() may judge this limit: it is not 0, its debt is the default, weights are
+    /// known before the decision (it does not count response bytes), and it does not count what is
+    /// in flight.
     bool quick = false;
     std::uint8_t identity = 0;  // tells the records of one instance apart: see compile_terms()
     /// True: while the limit is isolated, `safe` holds instead of it or, if there is no `safe`,

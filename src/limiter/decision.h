@@ -7,6 +7,7 @@
 // Invariant: a refused request carries a Charge that is false, because nothing was charged. It only
 // says what the request weighs.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -143,6 +144,52 @@ struct ChargedChain {
     std::uint32_t charged = 0;  // as in Charge
 };
 
+/// The places that a request has under limits of requests in flight, until it ends
+/// (Limiter::finish()). A copy copies as many as there are.
+class Places {
+  public:
+    static constexpr std::size_t kMost = kMaxLeaves * kMaxChainConcurrency;
+    /// The record of a limit, and the instance that it belongs to.
+    struct Place {
+        std::uint32_t record;
+        std::uint32_t instance;
+        std::uint32_t generation;
+    };
+
+    Places() {
+    }  // NOLINT(cppcoreguidelines-pro-type-member-init): places beyond size() mean nothing
+    Places(const Places& other) {
+        *this = other;
+    }  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    Places& operator=(const Places& other) {
+        if (this != &other) {
+            weight = other.weight;
+            size_ = other.size_;
+            std::copy(other.begin(), other.end(), places_.begin());
+        }
+        return *this;
+    }
+    ~Places() = default;
+
+    /// Every further place is left out, which the rules for definitions exclude.
+    void add(const Place& place) {
+        if (size_ < kMost) {
+            places_[size_++] = place;
+        }
+    }
+    void clear() { size_ = 0; }
+    [[nodiscard]] bool empty() const { return size_ == 0; }
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] const Place* begin() const { return places_.data(); }
+    [[nodiscard]] const Place* end() const { return places_.data() + size_; }
+
+    double weight = 0;  // of the request, in each of the places
+
+  private:
+    std::uint32_t size_ = 0;
+    std::array<Place, kMost> places_;
+};
+
 /// What was charged for a request, so that it can be given back or corrected later. Limits that
 /// several of its chains have were charged once; they are marked in each of these chains, so that
 /// they are found as long as one of the leaves lives.
@@ -154,6 +201,7 @@ struct Charge {
     Weights weights;
     double units = 1;  // how many units of a Wish the weights are; 1 for a request
     std::array<ChargedChain, kMaxLeaves - 1> others{};  // without a leaf: there is no such chain
+    Places places;
     explicit operator bool() const {
         return charged != 0 || others[0].charged != 0 || others[1].charged != 0 ||
                others[2].charged != 0;
@@ -193,17 +241,18 @@ struct Decision {
     bool hide_headers = false;    // the answer must not name this quota
     bool can_wait = false;        // refused by a quota in whose queue the request may wait
     Reason reason = Reason::none;
+    LimitKind kind = LimitKind::rate;
     Unit unit = Unit::requests;
     std::string_view quota;      // the quota that refused; empty if the request was admitted
     std::uint32_t instance = 0;  // the quota that is described, see Limiter::quota_name
     double amount = 0;           // what the definition allows ...
-    Duration period{};           // ... in this period
+    Duration period{};           // ... in this period; 0 for a limit of requests in flight
     double remaining = 0;        // whole units left below the low border after this request
     Duration reset{};            // until the level is back at the low border; 0 if it is there
     Duration retry_after{};      // max(1 s, reset); the answer adds jitter
     /// If refused: until every limit of the chain would admit such a request for certain, as long
     /// as nobody else is admitted meanwhile; below 0 when that cannot be said (a limit of 0, an
-    /// isolated one).
+    /// isolated one, one of requests in flight).
     Duration wait{};
     double discard_probability = 0;  // the chance that such a request is refused
     Charge charge;

@@ -22,6 +22,12 @@ LimitParameters RateLimit::resolved() const {
     LimitParameters parameters;
     parameters.rate = rate();
     parameters.law = law;
+    if (is_concurrency()) {
+        parameters.in_flight = true;
+        parameters.low = amount;
+        parameters.high = amount;
+        return parameters;
+    }
     const double default_low = period > std::chrono::seconds(1) ? amount : parameters.rate;
     parameters.low = low ? low->resolve(parameters.rate) : default_low;
     const bool smooth = unit != Unit::requests || parameters.rate >= kSmoothRate;

@@ -1,8 +1,8 @@
 #pragma once
 // The definition of a quota, as plain values without state or a text format. A set of definitions
 // is validated as a whole (definitions/rules.h) and then given to the Limiter. They may be copied
-// freely and are as thread-safe as any value. A limit is identified by quota name, unit and period:
-// when its amount or its bursts are edited, it keeps its level.
+// freely and are as thread-safe as any value. A limit is identified by quota name, kind, unit and
+// period: when its amount or its bursts are edited, it keeps its level.
 
 #include <array>
 #include <cstdint>
@@ -21,6 +21,11 @@ namespace weir::limiter {
 /// charged first and corrected later (Limiter::correct).
 enum class Unit : std::uint8_t { requests, request_bytes, response_bytes, cost };
 inline constexpr std::size_t kUnits = 4;
+
+/// What a limit bounds. rate: how much weight is admitted in a time; concurrency: how many requests
+/// are in flight at once, from their admission to their end. The numbers are those of the wire,
+/// where 7 is the largest; 1 is kept for windows and 3 for leases.
+enum class LimitKind : std::uint8_t { rate = 0, concurrency = 2 };
 
 /// What a quota does with requests over its limits. enforce: it refuses them; shadow: it decides
 /// and charges as if it were enforced, but refuses nothing; off: it is skipped.
@@ -73,7 +78,11 @@ struct Isolation {
 /// low = amount if the period is longer than a second, else one second of the rate; high = low +
 /// one second of the rate where the unit is not requests or the rate is at least 20/s, else high =
 /// low, a hard edge; for debt see limiter::debt(). With amount 0 everything is refused.
+///
+/// A limit of another kind has a form of its own. LimitKind::concurrency: at most `amount` requests
+/// in flight; the unit is requests, the period is 0, and there are no borders (see in_flight()).
 struct RateLimit {
+    LimitKind kind = LimitKind::rate;
     Unit unit = Unit::requests;
     double amount = 0;
     Duration period = std::chrono::seconds(1);
@@ -86,8 +95,18 @@ struct RateLimit {
     /// safe capacity of Google's Doorman); only with IsolationMode::safe.
     std::optional<double> safe{};
 
-    /// The drain rate of the bucket, in weight per second.
-    [[nodiscard]] double rate() const { return amount / to_seconds(period); }
+    /// A limit of so many requests in flight.
+    [[nodiscard]] static RateLimit in_flight(double most) {
+        RateLimit limit;
+        limit.kind = LimitKind::concurrency;
+        limit.amount = most;
+        limit.period = Duration::zero();
+        return limit;
+    }
+    [[nodiscard]] bool is_concurrency() const { return kind == LimitKind::concurrency; }
+    /// The drain rate of the bucket, in weight per second; 0 if only the end of a request gives
+    /// room back.
+    [[nodiscard]] double rate() const { return is_concurrency() ? 0 : amount / to_seconds(period); }
     /// Rate and borders as weight, with the defaults filled in.
     [[nodiscard]] LimitParameters resolved() const;
     friend bool operator==(const RateLimit&, const RateLimit&) = default;
@@ -126,7 +145,9 @@ struct QuotaDefinition {
 inline constexpr std::size_t kMaxNameBytes = 512;
 inline constexpr std::size_t kMaxLimitsPerQuota = 8;
 inline constexpr std::size_t kMaxChainDepth = 16;
-inline constexpr std::size_t kMaxChainLimits = 32;  // limits of a leaf and all its ancestors
+inline constexpr std::size_t kMaxChainLimits = 32;      // limits of a leaf and all its ancestors
+inline constexpr std::size_t kMaxChainConcurrency = 4;  // of these, limits of requests in flight
+inline constexpr double kMostInFlight = 10'000'000;
 inline constexpr std::size_t kMaxRefusalBody = 1024;
 inline constexpr std::size_t kMaxContentType = 127;
 inline constexpr std::size_t kMaxFieldName = 127;

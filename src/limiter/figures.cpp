@@ -26,6 +26,17 @@ double chance_of(const Bucket& bucket, const CompiledLimit& limit, const Reading
                : discard_probability(bucket, reading, typical_of(bucket.record), now);
 }
 
+/// How full the limit is: level over low or, of requests in flight, those of this process over the
+/// part of the limit that it may use.
+double fullness(const Bucket& bucket, const CompiledLimit& limit, const Reading& reading) {
+    if (!limit.parameters.in_flight) {
+        return std::max(0.0, reading.level) * limit.inverse_low;
+    }
+    const double kept = kept_for_others(bucket.record, limit.parameters);
+    WEIR_ASSERT(kept <= limit.parameters.low);
+    return in_flight_here(bucket.record) / std::max(1.0, limit.parameters.low - kept);
+}
+
 }  // namespace
 
 void Figures::Sums::add(const DefinitionFigures& figures) {
@@ -68,6 +79,7 @@ void Figures::Gauges::fill(DefinitionStatistics& statistics) const {
     statistics.discard_probability_max = p_max;
     statistics.level_ratio_max = ratio_max;
     statistics.live_instances = instances;
+    statistics.in_flight = in_flight;
 }
 
 // --- slots ---------------------------------------------------------------------------------------
@@ -144,8 +156,9 @@ void Figures::gauge(std::uint32_t id, const CompiledDefinition& definition, std:
         const Bucket bucket{record, store_.view_of(record), in_force(*limit, record)};
         const Reading reading = look_at(bucket, now);
         pass *= 1 - chance_of(bucket, *limit, reading, now);
-        ratio = std::max(ratio, std::max(0.0, reading.level) * limit->inverse_low);
+        ratio = std::max(ratio, fullness(bucket, *limit, reading));
         offered = std::max(offered, own_offered_rate(record, now) / typical_of(record));
+        gauges.in_flight += limit->parameters.in_flight ? in_flight_here(record) : 0;
     }
     if (definition.overflow && offered < kNothing && !(ratio > 0)) {
         return;  // an overflow instance that has not been used yet
@@ -286,6 +299,7 @@ LimitStatus Figures::status_of(std::uint32_t id, const CompiledLimit& limit, std
     LimitStatus status;
     status.parameters = limit.parameters;
     status.level = std::max(0.0, reading.level);
+    status.in_flight = limit.parameters.in_flight ? in_flight_here(record) : 0;
     status.offered_rate = own_offered_rate(record, now);
     status.has_view = bucket.view != nullptr && bucket.view->installed.load(kRelaxed);
     status.fleet_offered_rate =

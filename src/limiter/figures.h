@@ -76,6 +76,7 @@ class Figures {
         double weight = 0;  // sum of the offered rates
         double p_sum = 0;   // of the chances of refusing, weighted by the offered rates
         double p_max = 0;
+        double in_flight = 0;
         double ratio_sum = 0;  // of level/low, weighted by the offered rates
         double ratio_max = 0;
         std::uint32_t instances = 0;

@@ -121,11 +121,24 @@ void FleetPort::drain_active(const std::function<void(LimitRef)>& visit) {
                 break;
             }
             store_.record(record).control.fetch_and(~kQueued, kRelaxed);
-            if (const auto limit = reference(record)) {
+            const auto limit = reference(record);
+            if (limit && !give_part(*limit)) {
                 visit(*limit);
             }
         }
     });
+}
+
+/// Gives a limit of requests in flight its part anew, because there may be other members or another
+/// limit now. False for limits of other kinds.
+bool FleetPort::give_part(LimitRef limit) const {
+    const Found found = resolve(limit);
+    if (found.limit == nullptr || !found.limit->parameters.in_flight) {
+        return false;
+    }
+    WEIR_ASSERT(found.record != nullptr);
+    records_.set_part(*found.record, *found.limit);
+    return true;
 }
 
 // --- views ---------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 #include "limiter/bucket.h"
 #include "limiter/compiled_definitions.h"
 #include "limiter/fleet_values.h"
+#include "limiter/instance_records.h"
 #include "limiter/instance_store.h"
 #include "limiter/instances.h"
 #include "limiter/thread_contexts.h"
@@ -29,8 +30,12 @@ namespace weir::limiter {
 class FleetPort {
   public:
     FleetPort(InstanceStore& store, const CompiledDefinitions& definitions,
-              const Instances& instances, const ThreadContexts& threads)
-        : store_(store), definitions_(definitions), instances_(instances), threads_(threads) {}
+              InstanceRecords& records, const Instances& instances, const ThreadContexts& threads)
+        : store_(store),
+          definitions_(definitions),
+          records_(records),
+          instances_(instances),
+          threads_(threads) {}
 
     // --- workers ---------------------------------------------------------------------------------
     /// Whether an engine drains the active lists.
@@ -40,6 +45,7 @@ class FleetPort {
 
     // --- control thread: as Limiter says it ------------------------------------------------------
     void drain_active(const std::function<void(LimitRef)>& visit);
+    void set_members(std::uint32_t members) { records_.set_members(members); }
     [[nodiscard]] std::optional<LocalCounts> read(LimitRef limit, Instant now);
     [[nodiscard]] std::optional<UnviewedCounts> take_unviewed(LimitRef limit, Instant now);
     bool install(LimitRef limit, const FleetView& view, Instant now);
@@ -70,6 +76,7 @@ class FleetPort {
         const CompiledDefinition* definition = nullptr;
     };
     [[nodiscard]] Found resolve(LimitRef limit) const;
+    [[nodiscard]] bool give_part(LimitRef limit) const;
     [[nodiscard]] Bucket bucket_of(const Found& found) const;
     [[nodiscard]] std::optional<std::uint32_t> definition_of(std::string_view quota) const;
     bool ensure_view(std::uint32_t id, const Found& found, Instant now);
@@ -79,6 +86,7 @@ class FleetPort {
 
     InstanceStore& store_;
     const CompiledDefinitions& definitions_;
+    InstanceRecords& records_;
     const Instances& instances_;
     const ThreadContexts& threads_;
     std::atomic<bool> listening_{false};

@@ -21,6 +21,11 @@ IdleSearch::Idleness IdleSearch::idleness(std::uint32_t id, std::int64_t now) {
             definition == nullptr ? nullptr : definition->find(record.identity(), 0);
         if (limit != nullptr && limit->parameters.low > 0) {
             const Bucket bucket{record, view, *limit};
+            if (limit->parameters.in_flight) {
+                // Its requests must find it when they end.
+                result.touched = in_flight_here(record) > 0 ? now : result.touched;
+                continue;
+            }
             const double level = std::max(0.0, look_at(bucket, now).level);
             result.fullness = std::max(result.fullness, level * limit->inverse_low);
             // A new instance would not know that the fleet sheds, and would admit a request.

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/relaxed.h"
 #include "limiter/bucket.h"
+#include "limiter/in_flight.h"
 
 namespace weir::limiter {
 namespace {
@@ -19,8 +20,23 @@ bool InstanceRecords::add_missing(std::uint32_t head, const CompiledDefinition& 
         if (!add_one(head, limit.identity, now)) {
             return false;
         }
+        if (limit.parameters.in_flight) [[unlikely]] {
+            begin_allowance(head, limit);
+        }
     }
     return true;
+}
+
+void InstanceRecords::set_part(LimitRecord& record, const CompiledLimit& limit) const {
+    set_allowance(record, limit.parameters.low, limit.fleet ? members_.load(kRelaxed) : 1);
+}
+
+void InstanceRecords::begin_allowance(std::uint32_t head, const CompiledLimit& limit) const {
+    for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
+        if (store_.record(id).identity() == limit.identity) {
+            set_part(store_.record(id), limit);
+        }
+    }
 }
 
 /// True when the instance has a record of this identity now.

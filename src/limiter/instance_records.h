@@ -9,6 +9,7 @@
 // Invariant: no two records of one instance have the same identity, apart from kNoIdentity, which
 // marks a record that belongs to no limit.
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/instant.h"
@@ -20,6 +21,12 @@ namespace weir::limiter {
 class InstanceRecords {
   public:
     explicit InstanceRecords(InstanceStore& store) : store_(store) {}
+
+    /// Says how many members share the limits of fleet scope, so that new limits of requests in
+    /// flight begin with their part. For the control thread, without the lock.
+    void set_members(std::uint32_t members) { members_.store(members, std::memory_order_relaxed); }
+    /// Gives a limit of requests in flight its part, for the number of members now.
+    void set_part(LimitRecord& record, const CompiledLimit& limit) const;
 
     /// Gives a record to each limit of the definition for which the instance has none yet: a record
     /// of the instance that belongs to no limit, or a new one at the end of its list. False if no
@@ -49,9 +56,11 @@ class InstanceRecords {
 
   private:
     bool add_one(std::uint32_t head, std::uint8_t identity, Instant now);
+    void begin_allowance(std::uint32_t head, const CompiledLimit& limit) const;
     void clear(std::uint32_t record_id, Instant now);
 
     InstanceStore& store_;
+    std::atomic<std::uint32_t> members_{1};
     std::uint64_t cleared_ = 0;
 };
 

@@ -49,11 +49,16 @@ struct LimitParameters {
     double high = 0;   // at or above it everything is shed
     double debt = -1;  // room above high; negative = by default (see default_debt)
     Law law = Law::adaptive;
+    /// The level is the number of requests in flight: it does not drain, and low equals high.
+    bool in_flight = false;
 
     /// Whether low equals high: a hard edge, which has a rule of its own.
     [[nodiscard]] bool edge() const { return high <= low; }
     /// Whether the limit is 0 and so refuses everything.
-    [[nodiscard]] bool zero() const { return !(rate > 0); }
+    [[nodiscard]] bool zero() const { return !(rate > 0) && !(in_flight && low > 0); }
+    /// Whether this edge hands out its room by lots once it has refused (see next_shedding()). That
+    /// is for room that comes with time.
+    [[nodiscard]] bool can_shed() const { return edge() && !in_flight; }
     friend bool operator==(const LimitParameters&, const LimitParameters&) = default;
 };
 
@@ -135,7 +140,7 @@ inline constexpr double kRestRequests = 3;
 /// How far down a level may drain: to 0, and below it at a hard edge, at least to where shedding
 /// ends.
 [[nodiscard]] inline double level_floor(const LimitParameters& limit, double typical) {
-    return limit.edge()
+    return limit.can_shed()
                ? std::min(-kRestRequests * typical, limit.low - shedding_room(limit, typical))
                : 0.0;
 }
@@ -154,7 +159,7 @@ inline constexpr double kSheddingLoad = 1.05;
 /// offers, per second, is not above the rate. Always false for other limits.
 [[nodiscard]] inline bool next_shedding(const LimitParameters& limit, bool shedding, double level,
                                         double typical, double offered_rate) {
-    if (!shedding || !limit.edge()) {
+    if (!shedding || !limit.can_shed()) {
         return false;
     }
     return level > limit.low - shedding_room(limit, typical) + kLevelSlack ||

@@ -69,7 +69,7 @@ struct Limiter::Parts {
     FairShedding fair;
     Figures figures{store, definitions, instances, threads, fair, options};
     Waiting waiting{store};
-    FleetPort fleet{store, definitions, instances, threads};
+    FleetPort fleet{store, definitions, records, instances, threads};
     FairPort fair_port{fair, store, definitions, fleet};
     Admission admission{store, definitions, fleet, fair, options.max_weight};
 };
@@ -234,6 +234,9 @@ void Limiter::give_back(ThreadContext& thread, Charge& charge, double units, Ins
 void Limiter::refund(ThreadContext& thread, const Charge& charge, Instant now) {
     parts_->admission.refund(thread, charge, now);
 }
+void Limiter::finish(ThreadContext& thread, Charge& charge) {
+    parts_->admission.finish(thread, charge);
+}
 void Limiter::correct(ThreadContext& thread, Charge& charge, Unit unit, double actual, Instant now,
                       bool last) {
     parts_->admission.correct(thread, charge, unit, actual, now, last);
@@ -265,6 +268,7 @@ const QuotaOptions* Limiter::options(const Decision& decision) const {
 void Limiter::drain_active(const std::function<void(LimitRef)>& visit) {
     parts_->fleet.drain_active(visit);
 }
+void Limiter::set_members(std::uint32_t members) { parts_->fleet.set_members(members); }
 std::optional<LocalCounts> Limiter::read(LimitRef limit, Instant now) {
     return parts_->fleet.read(limit, now);
 }

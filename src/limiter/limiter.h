@@ -161,8 +161,13 @@ class Limiter {
     void end_waiting(const WaitPlace& place);
     /// Gives back units that were obtained and not used, at most all that the charge still has.
     void give_back(ThreadContext& thread, Charge& charge, double units, Instant now);
-    /// Gives the whole charge back, because the request never reached its service.
+    /// Gives back all that was charged, because the request never reached its service. Places of
+    /// requests in flight are given back by finish() alone.
     void refund(ThreadContext& thread, const Charge& charge, Instant now);
+    /// The request has ended: limits of requests in flight do not count it any more. To be called
+    /// once for every charge, on any thread. Clears the charge's places, so that a second call does
+    /// nothing.
+    void finish(ThreadContext& thread, Charge& charge);
     /// Corrects a charge when the true weight in one unit becomes known (response bytes, or a cost
     /// that the application stated). Charges or gives back the difference and keeps the true weight
     /// in the charge. With `last`, `actual` is the whole weight and also updates the running mean;
@@ -189,8 +194,13 @@ class Limiter {
 
     // --- control thread: the engine's side -------------------------------------------------------
     /// Visits the limits of fleet scope that were used since the last call. The cost depends on
-    /// their number only.
+    /// their number only. Limits of requests in flight are not visited: they are given their equal
+    /// parts here (set_members()).
     void drain_active(const std::function<void(LimitRef)>& visit);
+    /// Says how many members share the limits of the fleet, this one included. Each may have an
+    /// equal part of a limit of requests in flight, at least one. A limit that is in use follows
+    /// with the next drain_active(); requests that are in flight already stay.
+    void set_members(std::uint32_t members);
     /// Brings the limit to `now` and reads it; nothing if the reference is stale.
     [[nodiscard]] std::optional<LocalCounts> read(LimitRef limit, Instant now);
     /// Reads the limit without giving it a view, which costs memory, and takes what was counted

@@ -188,6 +188,9 @@ bool charge_all(Levels& levels, std::span<const double> units, const Grant& gran
         const bool judges = judge && level.enforce;
         const double highest =
             judges ? highest_level(level, weight, last) : std::numeric_limits<double>::infinity();
+        if (level.limit().parameters.in_flight && units[i] < grant.granted) {
+            continue;  // a place is given back as a whole: a part of it would be forgotten
+        }
         if (weight > 0 && !charge_units(level.bucket, weight, level.weight, highest, now)) {
             failed = i;
             for (std::size_t done = 0; done < i; ++done) {
@@ -310,7 +313,9 @@ void Admission::report_grant(const Levels& levels, std::span<const double> offer
         } else if (level.branch.head != 0) {
             fair_.note(level.branch, offers[i], now);
         }
-        if ((listening && level.limit().fleet) || level.bucket.view != nullptr) {
+        const bool listened =
+            listening && level.limit().fleet && !level.limit().parameters.in_flight;
+        if (listened || level.bucket.view != nullptr) {
             note_pending(level.bucket, offers[i], charged[i] * level.weight, now);
         }
     }

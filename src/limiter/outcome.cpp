@@ -43,6 +43,7 @@ std::size_t tightest(const Levels& levels) {
 /// Fills in the fields of the decision that describe one limit.
 void describe_level(const Level& level, Decision& decision) {
     const LimitParameters& limit = level.limit().parameters;
+    decision.kind = limit.in_flight ? LimitKind::concurrency : LimitKind::rate;
     decision.unit = level.limit().unit;
     decision.amount = level.limit().amount;
     decision.period = level.limit().period;
@@ -57,7 +58,9 @@ void describe_level(const Level& level, Decision& decision) {
     // 2^63.
     decision.remaining = static_cast<double>(
         static_cast<std::int64_t>(std::max(0.0, limit.low - judged + kLevelSlack)));
-    decision.reset = bounded_seconds((judged - limit.low) / limit.rate);
+    if (!limit.in_flight) {
+        decision.reset = bounded_seconds((judged - limit.low) / limit.rate);
+    }
     decision.retry_after = std::max<Duration>(std::chrono::seconds(1), decision.reset);
 }
 
@@ -66,11 +69,13 @@ Duration longest_wait(const Levels& levels) {
     double seconds = 0;
     for (const Level& level : levels.level) {
         const LimitParameters& limit = level.limit().parameters;
-        if (level.enforce && limit.zero()) {
+        // When requests in flight will end, nobody knows.
+        const bool known = !limit.zero() && !(limit.in_flight && level.p > 0);
+        if (level.enforce && !known) {
             return Duration(-1);
         }
-        WEIR_ASSERT(limit.zero() || limit.rate > 0);
-        if (level.enforce) {
+        if (level.enforce && !limit.in_flight) {
+            WEIR_ASSERT(limit.rate > 0);
             seconds = std::max(seconds, (level.judged() - limit.low) / limit.rate);
         }
     }
@@ -110,7 +115,9 @@ void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t
         if (!level.noted) {
             note_offered(level.record(), offered, now);
         }
-        if ((listening && level.limit().fleet) || level.bucket.view != nullptr) {
+        const bool listened =
+            listening && level.limit().fleet && !level.limit().parameters.in_flight;
+        if (listened || level.bucket.view != nullptr) {
             note_pending(level.bucket, offered, admitted && level.charged ? level.weight : 0, now);
         }
     }
@@ -167,8 +174,18 @@ void Admission::tell_refused(const Levels& levels, std::size_t named, Decision& 
     decision.wait = decision.reason == Reason::limit ? longest_wait(levels) : Duration(-1);
     decision.charge.response_bytes = static_cast<float>(std::max(0.0, levels.response_bytes));
     // Where it has room, and others wait for it, nothing is shed.
-    if (level.limit().parameters.edge() && level.p > 0) {
+    if (level.limit().parameters.can_shed() && level.p > 0) {
         level.record().control.fetch_or(kShedding, kRelaxed);
+    }
+}
+
+/// Notes in the charge which limits of requests in flight count the request.
+void Admission::note_places(const Levels& levels, Charge& charge) const {
+    for (const Level& level : levels.level) {
+        if (level.limit().parameters.in_flight && level.charged) [[unlikely]] {
+            charge.places.weight = charge.weights.requests;
+            charge.places.add({level.id, level.head, store_.generation(level.head)});
+        }
     }
 }
 
@@ -183,6 +200,7 @@ void Admission::tell_admitted(const Levels& levels, std::span<const LeafId> leav
     charge.leaf = leaves[0];
     charge.version = definitions_.version();
     charge.response_bytes = static_cast<float>(std::max(0.0, levels.response_bytes));
+    note_places(levels, charge);
     if (leaves.size() > 1) {
         charge.charged = charged_of(leaves[0], levels);
         for (std::size_t i = 1; i < leaves.size(); ++i) {

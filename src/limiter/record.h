@@ -70,7 +70,7 @@ struct alignas(64) LimitRecord {
     std::atomic<std::uint64_t> pending;     // a Pending, bit-cast
     std::atomic<std::uint32_t> lot;         // head only: see lots.h
     std::atomic<float> typical;             // running mean of admitted weights; below 0 = none yet
-    std::atomic<float> heaviest;            // W at the anchor
+    std::atomic<float> heaviest;            // W at the anchor, or an allowance: see in_flight.h
     std::atomic<std::uint32_t> control;     // flags and renewal count, see below
     std::atomic<std::uint32_t> view;        // index of the view, 0 = none
     std::atomic<std::uint32_t> owner;       // head: the parent instance; others: the head

@@ -155,6 +155,32 @@ Held Admission::hold(const Charge& charge) {
     return held;
 }
 
+/// Takes this weight off the limits of requests in flight that count the request.
+void Admission::give_places_back(const Places& places, double weight) {
+    for (const Places::Place& place : places) {
+        if (!store_.live(place.instance, place.generation)) {
+            continue;
+        }
+        LimitRecord& record = store_.record(place.record);
+        const CompiledDefinition* definition = definitions_.of(store_.record(place.instance));
+        const CompiledLimit* limit =
+            definition == nullptr ? nullptr : definition->find(record.identity(), 0);
+        if (limit != nullptr && !limit->parameters.in_flight) {
+            continue;  // an edit gave the record to another limit
+        }
+        leave_places(record, weight);
+    }
+}
+
+void Admission::finish(ThreadContext& thread, Charge& charge) {
+    if (charge.places.empty()) {
+        return;
+    }
+    store_.epochs.enter(thread.epoch);
+    give_places_back(charge.places, charge.places.weight);
+    charge.places.clear();
+}
+
 void Admission::refund(ThreadContext& thread, const Charge& charge, Instant when) {
     store_.epochs.enter(thread.epoch);
     const std::int64_t now = nanoseconds(when);
@@ -168,8 +194,11 @@ void Admission::refund(ThreadContext& thread, const Charge& charge, Instant when
             thread.figures[definition.statistics].refunded.add(weight);
         },
         [&](std::uint32_t id, const Bucket& bucket) {
-            give_back(bucket, weight_of(bucket.limit.unit, charge.weights, response_bytes), now);
-            tell_engine(thread, id, bucket);
+            if (!bucket.limit.parameters.in_flight) {
+                give_back(bucket, weight_of(bucket.limit.unit, charge.weights, response_bytes),
+                          now);
+                tell_engine(thread, id, bucket);
+            }
         });
 }
 
@@ -195,6 +224,9 @@ void Admission::return_unused(ThreadContext& thread, Charge& charge, double unit
                       charge.weights.cost * part};
     unused.response_bytes *= static_cast<float>(part);
     refund(thread, unused, when);
+    const double places = charge.places.weight * part;
+    give_places_back(charge.places, places);
+    charge.places.weight -= places;
     charge.units -= given;
     charge.weights.requests -= unused.weights.requests;
     charge.weights.request_bytes -= unused.weights.request_bytes;
@@ -223,7 +255,7 @@ void Admission::correct(ThreadContext& thread, Charge& charge, Unit unit, double
             (actual > before ? figures.admitted : figures.refunded).add(std::abs(actual - before));
         },
         [&](std::uint32_t id, const Bucket& bucket) {
-            if (bucket.limit.unit == unit) {
+            if (bucket.limit.unit == unit && !bucket.limit.parameters.in_flight) {
                 correct_limit(bucket, before, actual, last, now);
                 tell_engine(thread, id, bucket);
             }
@@ -260,7 +292,7 @@ void Admission::add(ThreadContext& thread, const Charge& charge, Unit unit, doub
             }
         },
         [&](std::uint32_t id, const Bucket& bucket) {
-            if (bucket.limit.unit == unit) {
+            if (bucket.limit.unit == unit && !bucket.limit.parameters.in_flight) {
                 charge_more(bucket, weight, weight, now);
                 note_pending(bucket, 0, weight, now);
                 tell_engine(thread, id, bucket);

@@ -79,8 +79,9 @@ class QuotaIndex {
         double low = kNoLow;
         for (const limiter::RateLimit& limit : quota.limits) {
             const limiter::LimitParameters parameters = limit.resolved();
-            const bool counts =
-                limit.unit == limiter::Unit::requests || limit.unit == limiter::Unit::cost;
+            // Whatever it weighs, a request is one in flight.
+            const bool counts = !limit.is_concurrency() && (limit.unit == limiter::Unit::requests ||
+                                                            limit.unit == limiter::Unit::cost);
             if (counts && !parameters.zero() && quota.mode != limiter::Mode::off) {
                 low = std::min(low, parameters.low);
             }

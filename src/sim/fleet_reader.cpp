@@ -48,14 +48,19 @@ void read_dials(MapReader& reader, sync::SyncSettings& sync, Diagnostics& diagno
     time(reader.take("hold_alone"), sync.hold_alone);
 }
 
-/// Reports limits in other units than requests, because requests of the simulator have no bytes and
-/// no cost.
-void check_units(const limiter::QuotaDefinition& quota, NodeRef node, Diagnostics& diagnostics) {
+/// Reports limits in other units than requests, and limits of requests in flight, because requests
+/// of the simulator have no bytes, no cost and no duration.
+void check_limits(const limiter::QuotaDefinition& quota, NodeRef node, Diagnostics& diagnostics) {
     for (const limiter::RateLimit& limit : quota.limits) {
         if (limit.unit != limiter::Unit::requests) {
             diagnostics.error(node,
                               "the simulator's requests have neither bytes nor cost: leave "
                               "'of' out");
+        }
+        if (limit.is_concurrency()) {
+            diagnostics.error(node,
+                              "the simulator's requests take no time, so none is ever in flight: "
+                              "leave 'concurrency' out");
         }
     }
 }
@@ -69,7 +74,7 @@ void read_entry(NodeRef node, WorldPlan& plan, std::vector<NodeRef>& places, Quo
     if (!copied) {
         plan.definitions.push_back(config::read_quota(node, diagnostics));
         places.push_back(node);
-        check_units(plan.definitions.back(), node, diagnostics);
+        check_limits(plan.definitions.back(), node, diagnostics);
         return;
     }
     MapReader reader(node, diagnostics);
@@ -81,7 +86,7 @@ void read_entry(NodeRef node, WorldPlan& plan, std::vector<NodeRef>& places, Quo
     }
     const auto count = config::read_unsigned(*copies_given, 1, kMostCopies, diagnostics);
     const limiter::QuotaDefinition quota = config::read_quota(*of, diagnostics);
-    check_units(quota, *of, diagnostics);
+    check_limits(quota, *of, diagnostics);
     for (std::uint64_t i = 0; i < count.value_or(0); ++i) {
         limiter::QuotaDefinition& copy = plan.definitions.emplace_back(quota);
         copy.name += std::to_string(i);

@@ -93,6 +93,8 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
     const membership::Membership& members = transport_.membership();
     silence_.set_live_others(members.live_count(), members.last_heard(), now_);
     quiet_.set_members(members.live_count() + 1, now_);
+    limiter_.set_members(
+        static_cast<std::uint32_t>(members.live_count() + silence_.count_held(now_) + 1));
     owner_.set_shares(quiet_.shares());
     report();
     owner_.tick(now_, *this);

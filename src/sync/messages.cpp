@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/next_version.h"
 #include "base/records.h"
+#include "limiter/definition.h"
 #include "sync/number_forms.h"
 
 namespace weir::sync {
@@ -79,13 +80,13 @@ LimitKey decode_key(ByteReader& reader) {
     key.unit = static_cast<std::uint8_t>(both & 0x0f);
     key.period_ms = (both & kSecondPeriod) != 0 ? 1000 : reader.varint();
     if (key.kind == kTrialKind && is_next_version()) {
-        key.kind = static_cast<std::uint8_t>(LimitKind::rate);
+        key.kind = static_cast<std::uint8_t>(limiter::LimitKind::rate);
     }
     return key;
 }
 
 bool of_later_version(const LimitKey& key) {
-    return key.kind != static_cast<std::uint8_t>(LimitKind::rate);
+    return key.kind != static_cast<std::uint8_t>(limiter::LimitKind::rate);
 }
 
 void encode_question(ByteWriter& writer, const LimitKey& key) {

@@ -22,15 +22,13 @@
 
 namespace weir::sync {
 
-/// What a limit is. The numbers are those of the wire, where 7 is the largest; 1 is kept for
-/// windows, 2 for requests in flight and 3 for leases.
-enum class LimitKind : std::uint8_t { rate = 0 };
+/// So many kinds of limits have room on the wire.
 inline constexpr std::size_t kLimitKinds = 8;
 
 /// The identity of a limit on the wire. The amount is not part of it: editing it keeps the count.
 struct LimitKey {
     std::uint64_t quota = 0;  // quota_hash() of the instance's name
-    std::uint8_t kind = 0;    // a LimitKind; other numbers belong to later versions
+    std::uint8_t kind = 0;    // limiter::LimitKind::rate; no other kind is exchanged here yet
     std::uint8_t unit = 0;    // limiter::Unit
     std::uint64_t period_ms = 0;
     friend auto operator<=>(const LimitKey&, const LimitKey&) = default;

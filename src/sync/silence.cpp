@@ -222,6 +222,14 @@ Duration Silence::hold_left(MemberNumber number, Duration hold, Instant now) con
     return std::max(Duration::zero(), end - now);
 }
 
+std::size_t Silence::count_held(Instant now) const {
+    return static_cast<std::size_t>(
+        std::count_if(silent_.begin(), silent_.end(), [&](MemberNumber number) {
+            return members_[number].dead && is_missing(number) &&
+                   hold_left(number, settings_.hold, now) > Duration::zero();
+        }));
+}
+
 void Silence::forget_old(Instant now) {
     for (auto each = numbers_.begin(); each != numbers_.end();) {
         const Known& member = members_[each->second];

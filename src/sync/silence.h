@@ -101,6 +101,8 @@ class Silence {
     /// An owner holds the share of members for which it has no cells, since the instant `since`. To
     /// be called in every look at such a limit: those members are counted for as long.
     void note_held_rate(Instant since, Instant now);
+    /// How many members were given up whose share is held, by the usual hold time.
+    [[nodiscard]] std::size_t count_held(Instant now) const;
     /// How long the rate of a member still counts that is held for this hold time; 0 when it is not
     /// held.
     [[nodiscard]] Duration hold_left(MemberNumber member, Duration hold, Instant now) const;

@@ -187,6 +187,8 @@ TEST_CASE("figures come out under their labels") {
              R"(weir_quota_discard_probability{quota="s3"} 0.25)",
              R"(weir_quota_discard_probability_max{quota="s3"} 0.5)",
              R"(weir_quota_limit{quota="s3",unit="requests",period="1m"} 50)",
+             R"(weir_quota_concurrency_limit{quota="s3"} 64)",
+             R"(weir_quota_in_flight{quota="s3"} 12)",
              R"(weir_quotas 2)",
              R"(weir_peers{state="alive"} 2)",
              R"(weir_peers{state="dead"} 0)",

@@ -134,6 +134,74 @@ TEST_CASE("shares of keys and what holds when isolated") {
     CHECK_FALSE(whole.limits[0].safe.has_value());
 }
 
+TEST_CASE("a limit of requests in flight is added, replaced and removed beside a rate") {
+    const QuotaDefinition rated = with({limit_of(Unit::requests, 10, 1s)});
+    QuotaEdit edit;
+    edit["concurrency"] = "64";
+    QuotaDefinition both = apply_edit(rated, edit).value();
+    REQUIRE(both.limits.size() == 2);
+    CHECK(both.limits[0] == rated.limits[0]);
+    CHECK(both.limits[1] == RateLimit::in_flight(64));
+    edit["concurrency"] = "9";
+    CHECK(apply_edit(both, edit).value().limits.at(1) == RateLimit::in_flight(9));
+    edit["rate"] = "20r/s";
+    const auto edited = apply_edit(both, edit).value();
+    CHECK(edited.limits[0].amount == 20);
+    CHECK(edited.limits[1].amount == 9);
+    CHECK(apply_edit(with({}), edit).value().limits == edited.limits);
+
+    QuotaEdit removal;
+    removal["concurrency"] = "none";
+    CHECK(apply_edit(both, removal).value() == rated);
+    CHECK(apply_edit(rated, removal).value() == rated);
+
+    QuotaEdit wrong;
+    wrong["concurrency"] = "64r";
+    CHECK(failure(rated, wrong) == "--concurrency: '64r' is not a whole number");
+}
+
+TEST_CASE("flags of rates never mean a limit of requests in flight") {
+    const QuotaDefinition quota = with({RateLimit::in_flight(64)});
+    QuotaEdit low;
+    low["low"] = "5r";
+    low["concurrency"] = "9";
+    CHECK(failure(quota, low) == "--rate: is needed: the quota has no such limit yet");
+    QuotaEdit rate;
+    rate["rate"] = "5r/s";
+    const auto edited = apply_edit(quota, rate).value();
+    REQUIRE(edited.limits.size() == 2);
+    CHECK(edited.limits[0] == quota.limits[0]);
+    CHECK(edited.limits[1].amount == 5);
+}
+
+TEST_CASE("a scope is given to the limit that the other flags name") {
+    QuotaEdit edit;
+    edit["scope"] = "sidecar";
+    const auto scopes = [&](const QuotaDefinition& quota) {
+        std::string words;
+        for (const RateLimit& limit : apply_edit(quota, edit).value().limits) {
+            words += limit.scope == limiter::Scope::sidecar ? 's' : 'f';
+        }
+        return words;
+    };
+    const QuotaDefinition both = with({limit_of(Unit::requests, 10, 1s), RateLimit::in_flight(64)});
+    const std::string unclear =
+        "--scope: is it meant for the rate or for the requests in flight? Give either --rate or "
+        "--concurrency with it";
+    CHECK(scopes(with({RateLimit::in_flight(64)})) == "s");
+    CHECK(scopes(with({limit_of(Unit::requests, 10, 1s)})) == "s");
+    CHECK(failure(both, edit) == unclear);
+    edit["concurrency"] = "9";
+    CHECK(scopes(both) == "fs");
+    edit["rate"] = "9r/s";
+    CHECK(failure(both, edit) == unclear);
+    edit["concurrency"].reset();
+    CHECK(scopes(both) == "sf");
+    edit["rate"].reset();
+    edit["concurrency"] = "none";
+    CHECK(scopes(both) == "s");
+}
+
 TEST_CASE("errors name the flag") {
     const QuotaDefinition quota = with({limit_of(Unit::requests, 10, 1s)});
     const auto error_of = [&](const char* field, const char* text) {

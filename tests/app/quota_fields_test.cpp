@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -66,6 +67,7 @@ Document example_of(const QuotaField& field) {
 Document example_of(const LimitField& field) {
     return std::visit(Overloaded{
                           [](const definitions::RateValue&) { return Document("7c/m"); },
+                          [](const definitions::ConcurrencyValue&) { return Document(7); },
                           [](const definitions::UnitValue&) { return Document("cost"); },
                           [](const definitions::BurstValue&) { return Document("60c"); },
                           [](const definitions::WordValue<RateLimit>& value) {
@@ -85,6 +87,11 @@ void put(Document& document, std::string_view key, const Document& value) {
 /// A quota with nothing but what it must have.
 Document plain() { return Document::parse(R"({"name": "q", "limits": []})"); }
 Document plain_limit() { return Document::parse(R"({"rate": "100c/s", "of": "cost"})"); }
+Document plain_concurrency() { return Document::parse(R"({"concurrency": 64})"); }
+
+std::string flag_text(const Document& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 QuotaDefinition read(const Document& document) {
     config::Diagnostics diagnostics;
@@ -146,14 +153,16 @@ TEST_CASE("each field of a quota passes every layer") {
             hidden.hide_headers = true;
             check_flag(field, "hidden", without, hidden);
         } else {
-            check_flag(field, example.is_string() ? example.get<std::string>() : example.dump(),
-                       without, with);
+            check_flag(field, flag_text(example), without, with);
         }
     }
 }
 
-TEST_CASE("each field of a limit passes every layer") {
+TEST_CASE("each field of a rate passes every layer") {
     for (const LimitField& field : definitions::limit_fields()) {
+        if (!definitions::fits(field, limiter::LimitKind::rate)) {
+            continue;
+        }
         CAPTURE(field.key);
         Document before = plain();
         before["limits"].push_back(plain_limit());
@@ -173,16 +182,71 @@ TEST_CASE("each field of a limit passes every layer") {
     }
 }
 
-TEST_CASE("each member of a definition has a row, and each row is held to the rules") {
+TEST_CASE("each field of a limit of requests in flight passes every layer") {
+    std::size_t fields = 0;
+    for (const LimitField& field : definitions::limit_fields()) {
+        if (!definitions::fits(field, limiter::LimitKind::concurrency)) {
+            continue;
+        }
+        CAPTURE(field.key);
+        ++fields;
+        Document before = plain();
+        before["limits"].push_back(plain_concurrency());
+        Document document = before;
+        document["limits"][0][std::string(field.key)] = example_of(field);
+        const QuotaDefinition without = read(before);
+        const QuotaDefinition with = read(document);
+        check_layers(document, without);
+        CHECK(definitions::is_set(field, with.limits[0]));
+        CHECK_MESSAGE(limits_text(with) != limits_text(without), "it is not shown");
+        check_flag(field, flag_text(example_of(field)), without, with);
+    }
+    CHECK(fields == 2);  // concurrency and scope
+}
+
+TEST_CASE("what a limit of requests in flight has no use for is refused by name") {
+    for (const LimitField& field : definitions::limit_fields()) {
+        if (definitions::fits(field, limiter::LimitKind::concurrency)) {
+            continue;
+        }
+        CAPTURE(field.key);
+        Document limit = plain_limit();
+        limit[std::string(field.key)] = example_of(field);
+        Document document = plain();
+        document["limits"].push_back(limit);
+        QuotaDefinition quota = read(document);
+        quota.limits[0].kind = limiter::LimitKind::concurrency;
+        quota.limits[0].period = Duration::zero();
+        const auto errors = definitions::validate_alone(quota);
+        const std::string place = "limits[0]." + std::string(field.key);
+        const bool named = std::any_of(errors.begin(), errors.end(), [&](const auto& error) {
+            return error.field == place && !error.suggestion.empty();
+        });
+        CHECK(named == !field.one_of_these());
+    }
+}
+
+/// A quota with all fields, and with a limit of each kind that has all fields of its kind.
+Document document_with_all() {
     Document document = plain();
     for (const QuotaField& field : definitions::quota_fields()) {
         put(document, field.key, example_of(field));
     }
     Document limit = plain_limit();
+    Document in_flight = Document::object();
     for (const LimitField& field : definitions::limit_fields()) {
-        limit[std::string(field.key)] = example_of(field);
+        if (definitions::fits(field, limiter::LimitKind::rate)) {
+            limit[std::string(field.key)] = example_of(field);
+        } else {
+            in_flight[std::string(field.key)] = example_of(field);
+        }
     }
-    document["limits"] = Document::array({limit});
+    document["limits"] = Document::array({limit, in_flight});
+    return document;
+}
+
+TEST_CASE("each member of a definition has a row, and each row is held to the rules") {
+    const Document document = document_with_all();
     const QuotaDefinition full = read(document);
     const QuotaDefinition none;
 
@@ -215,7 +279,9 @@ TEST_CASE("each member of a definition has a row, and each row is held to the ru
     CHECK(longest.has_value());
     CHECK(queue != 0);
     const RateLimit no_limit;
-    const auto& [unit, amount, period, low, high, debt, law, scope, safe] = limits[0];
+    const auto& [kind, unit, amount, period, low, high, debt, law, scope, safe] = limits[0];
+    CHECK(kind == no_limit.kind);
+    CHECK(limits[1].kind != no_limit.kind);
     CHECK(unit != no_limit.unit);
     CHECK(amount != no_limit.amount);
     CHECK(period != no_limit.period);

@@ -21,6 +21,14 @@ TEST_CASE("what is not set is not shown") {
     CHECK(limits_text({}) == "none");
 }
 
+TEST_CASE("a limit of requests in flight is shown as one") {
+    limiter::QuotaDefinition quota = plain();
+    quota.limits.push_back(limiter::RateLimit::in_flight(64));
+    CHECK(limits_text(quota) == "100r/s; concurrency 64");
+    quota.limits[1].scope = limiter::Scope::sidecar;
+    CHECK(limits_text(quota) == "100r/s; concurrency 64 scope=sidecar");
+}
+
 TEST_CASE("everything that is set is shown") {
     limiter::QuotaDefinition full = plain();
     full.parent = "p";

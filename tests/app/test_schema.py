@@ -51,6 +51,7 @@ def readme_block(name):
     ("quotas", readme_block("limits.yaml")),
     ("quotas", "apiVersion: weir/v1\nkind: QuotaSet\nname: a\ngeneration: 3\nquotas:\n"
                "  - {name: a, limits: [{rate: 0}, {rate: 5MiB/10s, of: request-bytes, low: 2s, high: 1GiB}]}\n"
+               "  - {name: c, limits: [{concurrency: 64, scope: sidecar}]}\n"
                "  - {name: b, parent: a, mode: off, enforce: 2.5%, enforce_by: 'header:x', hold: 0s, "
                "headers: [hidden, ietf], refusal: {status: 503, body: ''}}\n"),
     *[pytest.param("quotas", one.values[0], id=one.id) for one in complete_quota_documents()],
@@ -73,6 +74,9 @@ HEAD = "apiVersion: weir/v1\nkind: QuotaSet\nname: a\nquotas:\n"
     ("quotas", HEAD + "  - {name: a, limits: [{rate: 100/s}]}\n"),
     ("quotas", HEAD + "  - {name: a, limits: [{rate: 100r/s, burst: 5}]}\n"),
     ("quotas", HEAD + "  - {name: a, limits: [{low: 5r}]}\n"),
+    ("quotas", HEAD + "  - {name: a, limits: [{rate: 5r/s, concurrency: 5}]}\n"),
+    ("quotas", HEAD + "  - {name: a, limits: [{concurrency: 5r}]}\n"),
+    ("quotas", HEAD + "  - {name: a, limits: [{concurrency: 10000001}]}\n"),
     ("quotas", HEAD + "  - {name: a, mode: shadw}\n"),
     ("quotas", HEAD + "  - {parent: a}\n"),
     ("quotas", HEAD + "  - {name: a, refusal: {status: 200}}\n"),

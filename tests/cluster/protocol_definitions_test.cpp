@@ -215,7 +215,7 @@ limiter::QuotaDefinition plain_definition() {
 }
 
 Fields plain_limit() {
-    return {{"1 kind (0 rate)", 0},
+    return {{"1 kind (0 rate, 2 concurrency)", 0},
             {"1 unit", 3},
             {"f64 amount", 100.0},
             {"varint period in nanoseconds", 300},
@@ -266,6 +266,25 @@ TEST_CASE("the value of a definition is what the page says") {
                       {"varint number of limits", 1},
                       {"limits", limits},
                       {"string fields", std::string("\x02\x01\x01")}}) == "");
+
+    limiter::QuotaDefinition in_flight;
+    in_flight.limits = {limiter::RateLimit::in_flight(64)};
+    const Fields concurrency = {{"1 kind (0 rate, 2 concurrency)", 2},
+                                {"1 unit", 0},
+                                {"f64 amount", 64.0},
+                                {"varint period in nanoseconds", 0},
+                                {"1 low", 0},
+                                {"1 high", 0},
+                                {"1 debt", 0},
+                                {"1 law", 1},
+                                {"1 scope", 0}};
+    CHECK(difference(layout, value_of(in_flight),
+                     {{"1 flags", 0},
+                      {"1 mode", 0},
+                      {"varint max_instances", 0},
+                      {"varint max_children", 0},
+                      {"varint number of limits", 1},
+                      {"limits", Records{limit_layout, {concurrency}}}}) == "");
 }
 
 /// A definition with a value in each field beyond the first form.

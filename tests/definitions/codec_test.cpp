@@ -82,6 +82,11 @@ limiter::QuotaDefinition arbitrary_definition() {
         if (*rc::gen::arbitrary<bool>()) {
             limit.safe = *rc::gen::inRange(0, 1000) / 8.0;
         }
+        if (*rc::gen::inRange(0, 4) == 0) {
+            limit.kind = limiter::LimitKind::concurrency;
+            limit.unit = limiter::Unit::requests;
+            limit.period = Duration::zero();
+        }
         definition.limits.push_back(limit);
     }
     definition.mode = static_cast<limiter::Mode>(*rc::gen::inRange(0, 3));
@@ -192,6 +197,28 @@ TEST_CASE("encoding never cuts: what is too long is all there, and refused by wh
         options.enforced_by = std::string(limiter::kMaxFieldName + over, 'b');
         CHECK(decodes(options) == (over == 0));
     }
+}
+
+TEST_CASE("a limit of requests in flight has no period and counts requests") {
+    limiter::QuotaDefinition definition;
+    definition.name = "a";
+    definition.limits = {limiter::RateLimit::in_flight(64), limiter::RateLimit{}};
+    definition.limits[0].scope = limiter::Scope::sidecar;
+    definition.limits[1].safe = 3;
+    const auto decodes = [&] {
+        const auto read = decode_definition("a", encode_definition(definition));
+        return read.has_value() && *read == definition;
+    };
+    CHECK(decodes());
+    definition.limits[0].period = Duration(1);
+    CHECK_FALSE(decodes());
+    definition.limits[0].period = Duration::zero();
+    definition.limits[0].unit = limiter::Unit::cost;
+    CHECK_FALSE(decodes());
+    definition.limits[0] = limiter::RateLimit{};
+    CHECK(decodes());
+    definition.limits[0].period = Duration::zero();
+    CHECK_FALSE(decodes());
 }
 
 TEST_CASE("amounts that are no numbers are refused") {

@@ -64,6 +64,12 @@ TEST_CASE("what is not valid together is refused") {
     CHECK(validate(chain).count() > 0);
     chain.pop_back();
     CHECK(validate(chain).count() == 0);
+    for (std::size_t i = 0; i < limiter::kMaxChainConcurrency; ++i) {
+        chain[2 * i].limits = {limiter::RateLimit::in_flight(9)};
+        CHECK(built(chain));
+    }
+    chain[1].limits.push_back(limiter::RateLimit::in_flight(9));
+    CHECK_FALSE(built(chain));
 }
 
 TEST_CASE("any definitions: refused exactly if validate() has an error") {

@@ -92,6 +92,41 @@ TEST_CASE("each thing that can be wrong is named with its place") {
     check_error(errors_of(quota("q", many)), "limits", "more than 8");
 }
 
+TEST_CASE("a limit of requests in flight is a whole number, one in a quota, four in a chain") {
+    const auto in_flight = RateLimit::in_flight;
+    CHECK(errors_of(quota("q", {in_flight(64)})).empty());
+    CHECK(errors_of(quota("q", {in_flight(0), per_second(1)})).empty());
+    CHECK(errors_of(quota("q", {in_flight(kMostInFlight)})).empty());
+    for (const double wrong : {-1.0, 1.5, kMostInFlight + 1, std::nan(""), double{INFINITY}}) {
+        CAPTURE(wrong);
+        check_error(errors_of(quota("q", {in_flight(wrong)})), "limits[0].concurrency", "whole");
+    }
+    RateLimit timed = in_flight(5);
+    timed.period = std::chrono::seconds(1);
+    check_error(errors_of(quota("q", {timed})), "limits[0].concurrency", "no time");
+    RateLimit lasting = in_flight(5);
+    lasting.scope = Scope::sidecar;
+    check_error(errors_of(quota("q", {in_flight(5), lasting})), "limits[1]",
+                "also a 'concurrency', as limits[0]");
+    // A rate of requests with the same unit bounds something else.
+    RateLimit rate = per_second(5);
+    CHECK(errors_of(quota("q", {rate, in_flight(5)})).empty());
+
+    std::vector<QuotaDefinition> chain{quota("q0", {in_flight(9)})};
+    for (int i = 1; i < 4; ++i) {
+        chain.push_back(quota("q" + std::to_string(i), {in_flight(9), per_second(1)},
+                              "q" + std::to_string(i - 1)));
+    }
+    chain.push_back(quota("q4", {per_second(1)}, "q3"));
+    CHECK(validate(chain).count() == 0);
+    chain.back().limits.push_back(in_flight(9));
+    const auto errors = validate(chain).listed();
+    REQUIRE(errors.size() == 1);
+    CHECK(errors[0].quota == "q4");
+    CHECK(errors[0].field == "limits");
+    CHECK(errors[0].message == "more than 4 limits with 'concurrency' in a chain");
+}
+
 TEST_CASE("a missing parent comes with a suggestion") {
     const auto errors = errors_of(quota("q", {}, "goood"));
     check_error(errors, "parent", "no quota 'goood'");

@@ -75,6 +75,7 @@ const QuotaDefinition* meant(const Set& set, const std::string& text) {
 
 bool counts(const Set& set, const QuotaDefinition& definition) {
     std::size_t limits = 0;
+    std::ptrdiff_t concurrency = 0;
     std::size_t depth = 0;
     for (const QuotaDefinition* at = &definition; at != nullptr;) {
         if (!validate_alone(*at).empty() || ++depth > limiter::kMaxChainDepth) {
@@ -86,8 +87,11 @@ bool counts(const Set& set, const QuotaDefinition& definition) {
             }
         }
         limits += at->limits.size();
+        concurrency += std::count_if(at->limits.begin(), at->limits.end(),
+                                     [](const auto& limit) { return limit.is_concurrency(); });
         if (!at->parent) {
-            return limits <= limiter::kMaxChainLimits;
+            return limits <= limiter::kMaxChainLimits &&
+                   concurrency <= std::ptrdiff_t{limiter::kMaxChainConcurrency};
         }
         at = meant(set, *at->parent);
     }
@@ -142,10 +146,13 @@ TEST_CASE("after any edits the tree says what the dumb model says of the set") {
                 tree.erase(name);
             } else {
                 const bool root = random.below(3) == 0;
-                const QuotaDefinition fresh = quota(
+                QuotaDefinition fresh = quota(
                     name,
                     root ? std::nullopt : std::optional(parents[random.below(parents.size())]),
                     random.below(9));
+                if (!fresh.limits.empty() && random.below(3) > 0) {
+                    fresh.limits.back() = limiter::RateLimit::in_flight(9);
+                }
                 set[name] = fresh;
                 tree.put(fresh, random.next());
             }
@@ -192,6 +199,26 @@ std::uint64_t cost_of(DefinitionStore& store, const std::function<void()>& work)
     work();
     static_cast<void>(store.take_changes());
     return store.visits() - before;
+}
+
+TEST_CASE("a fifth limit of requests in flight takes a chain's end out, until one is gone") {
+    const auto in_flight = [](std::string name, std::optional<std::string> parent) {
+        QuotaDefinition definition = quota(std::move(name), std::move(parent), 0);
+        definition.limits = {limiter::RateLimit::in_flight(9)};
+        return definition;
+    };
+    DefinitionTree tree;
+    tree.put(in_flight("a", {}), 1);
+    tree.put(in_flight("b", "a"), 2);
+    tree.put(quota("c", "b"), 3);
+    tree.put(in_flight("d", "c"), 4);
+    tree.put(in_flight("e", "d"), 5);
+    CHECK(tree.valid() == 5);
+    tree.put(in_flight("c", "b"), 6);  // as many limits as before, but of another kind
+    CHECK(tree.valid() == 4);
+    CHECK(tree.find("e")->problem->message == "more than 4 limits with 'concurrency' in a chain");
+    tree.put(quota("a", {}), 7);
+    CHECK(tree.valid() == 5);
 }
 
 TEST_CASE("an edit costs by the edit, not by the set") {

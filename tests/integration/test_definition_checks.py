@@ -19,6 +19,8 @@ CONTRADICTIONS = [
     ("enforce_by", {"enforce_by": "header:a b", "limits": [{"rate": "5r/s"}]}),
     ("enforce_by", {"enforce_by": "header:" + "a" * 200, "limits": [{"rate": "5r/s"}]}),
     ("safe", {"when_isolated": "optimistic", "limits": [{"rate": "9r/s", "safe": "1r/s"}]}),
+    ("limits[0].low", {"limits": [{"concurrency": 9, "low": "5r"}]}),
+    ("limits[1]", {"limits": [{"concurrency": 9}, {"concurrency": 8}]}),
 ]
 
 
@@ -47,6 +49,7 @@ def test_quota_set_refuses_contradictions(world):
     sidecar = world.fleet(1, [quota("good", "50r/s")])[0]
     for field, edit in {"enforce": ["--mode", "shadow", "--enforce", "25%"],
                         "enforce_by": ["--enforce-by", "header:a b"],
+                        "concurrency": ["--concurrency", "10000001"],
                         "safe": ["--safe", "10r/s", "--when-isolated", "optimistic"]}.items():
         done = run(sidecar, "quota", "set", "good", *edit)
         assert done.returncode == 1 and field in done.stderr, (edit, done)

@@ -77,7 +77,9 @@ def test_limits_are_as_configured_in_weight_a_second(world):
         quota("out", {"rate": "60kB/m", "of": "response-bytes"}),
         quota("cost", {"rate": "2.5c/s", "of": "cost"}),
         quota("two-{id}", "100r/s", "600r/m"), quota("unlimited"),
+        quota("flying", {"concurrency": 64}),
     ])
+    assert one.metric("weir_quota_concurrency_limit", quota="flying") == 64
     shown = {(labels["quota"], labels["unit"], labels["period"]): value
              for name, labels, value in one.metrics() if name == "weir_quota_limit"}
     assert shown == pytest.approx({

@@ -55,7 +55,9 @@ def promtool(text):
 
 @pytest.mark.quick
 def test_the_page_and_its_documentation_agree(world):
-    fleet = world.fleet(2, [quota("bucket", "10r/s"), quota("{bucket}", "10r/s")], start=False)
+    quotas = [quota("bucket", "10r/s"), quota("{bucket}", "10r/s")]
+    quotas[1]["limits"].append({"concurrency": 100})
+    fleet = world.fleet(2, quotas, start=False)
     for one in fleet:
         one.settings = {**one.settings, "snapshot": {"file": str(one.folder / f"overrides-{one.name}")}}
     fleet.start()

@@ -91,6 +91,7 @@ TEST_CASE("a constant above low, with its figure as it is") {
 TEST_CASE("only limits that count weights, and of them the lowest") {
     CHECK(warnings({route({"a"}, 50)}, {quota("a", {limit(5, Unit::request_bytes)})}).empty());
     CHECK(warnings({route({"a"}, 50)}, {quota("a", {limit(0)})}).empty());  // refuses everything
+    CHECK(warnings({route({"a"}, 50)}, {quota("a", {RateLimit::in_flight(5)})}).empty());
     QuotaDefinition off = quota("a", {limit(5)});
     off.mode = limiter::Mode::off;
     CHECK(warnings({route({"a"}, 50)}, {off}).empty());

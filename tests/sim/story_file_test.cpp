@@ -121,6 +121,9 @@ const std::vector<Wrong> kWrong = {
     {"rate: 100r/s", "rate: 1MiB/s, of: request-bytes",
      "s.yaml:7:5: quotas[0]: the simulator's requests have neither bytes nor cost: "
      "leave 'of' out"},
+    {"rate: 100r/s", "concurrency: 64",
+     "s.yaml:7:5: quotas[0]: the simulator's requests take no time, so none is ever in flight: "
+     "leave 'concurrency' out"},
     {"parent: api", "parent: apo",
      "s.yaml:10:13: quotas[1].parent: there is no quota 'apo', did you mean 'api'?"},
     {"{api: 50r/s", "{apu: 50r/s",

@@ -1,0 +1,79 @@
+#pragma once
+// Limits of requests in flight (LimitKind::concurrency), on the records of record.h. The level of
+// such a limit is the number of requests that are in flight in this process. Each adds its weight
+// when it is admitted and takes it off when it ends. A member of a fleet has an allowance: the part
+// of the limit that it may use. The rest is kept for the other members.
+//
+// Thread-safety: everything may run on any number of threads at once. Allowances are set under the
+// creation lock and on the control thread. Ownership: nothing is owned here.
+// Invariants: the level has no line, so the record's anchor does not matter to it, and there is no
+// W. It is never below 0.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "base/assert.h"
+#include "base/relaxed.h"
+#include "limiter/laws.h"
+#include "limiter/record.h"
+
+namespace weir::limiter {
+
+/// The largest allowance: that of an overflow instance, ten times kMostInFlight. Above 2^24 a float
+/// rounds it by a few requests.
+inline constexpr double kMostAllowance = 1e8;
+
+/// The weight of the requests that are in flight in this process.
+[[nodiscard]] inline double in_flight_here(const LimitRecord& record) {
+    return std::max(0.0, record.level.load(kRelaxed));
+}
+
+/// The part of a limit that one of so many members has: all members have equal parts, and each may
+/// have one request in flight.
+[[nodiscard]] inline double equal_part(double most, std::uint32_t members) {
+    WEIR_ASSERT(most >= 0);
+    return std::min(most, std::max(1.0, std::floor(most / std::max(1U, members))));
+}
+
+/// Sets the allowance of this process to its equal part. The record keeps it in the place of W, as
+/// one more than it is. 0 means that there is none: a member that is alone may use the whole limit,
+/// also after an edit.
+inline void set_allowance(LimitRecord& record, double most, std::uint32_t members) {
+    WEIR_ASSERT(most <= kMostAllowance);
+    const double kept = members <= 1 ? 0 : equal_part(most, members) + 1;
+    record.heaviest.store(static_cast<float>(kept), kRelaxed);
+}
+
+/// How much of the limit is kept for other members.
+[[nodiscard]] inline double kept_for_others(const LimitRecord& record,
+                                            const LimitParameters& limit) {
+    WEIR_ASSERT(limit.in_flight);
+    const auto set = static_cast<double>(record.heaviest.load(kRelaxed));
+    return set > 0 ? std::max(0.0, limit.low - (set - 1)) : 0;
+}
+
+/// Counts requests of this weight in, but only if the level with what is kept for others is at most
+/// `highest`.
+[[nodiscard]] inline bool take_places(LimitRecord& record, const LimitParameters& limit,
+                                      double weight, double highest) {
+    WEIR_ASSERT(weight >= 0);
+    const double most = highest - kept_for_others(record, limit) + kLevelSlack;
+    double old = record.level.load(kRelaxed);
+    do {
+        if (old > most) {
+            return false;
+        }
+    } while (!record.level.compare_exchange_weak(old, old + weight, kRelaxed));
+    return true;
+}
+
+/// Requests of this weight have ended.
+inline void leave_places(LimitRecord& record, double weight) {
+    WEIR_ASSERT(weight >= 0);
+    double old = record.level.load(kRelaxed);
+    while (!record.level.compare_exchange_weak(old, std::max(0.0, old - weight), kRelaxed)) {
+    }
+}
+
+}  // namespace weir::limiter
