@@ -95,11 +95,15 @@ std::string_view unit_name(QuotaUnit unit) {
             return "content-bytes";
         case QuotaUnit::cost:
             return "cost";
+        case QuotaUnit::concurrent_requests:
+            return "concurrent-requests";
         case QuotaUnit::requests:
             break;
     }
     return "requests";
 }
+
+bool has_period(const LimitView& limit) { return limit.unit != QuotaUnit::concurrent_requests; }
 
 struct Policy {
     std::uint64_t quota;
@@ -109,6 +113,9 @@ struct Policy {
 /// The amount and the period in whole numbers, because the fields have no others: half a request a
 /// second is written as one in two seconds, a hundred in 100 ms as a thousand a second.
 Policy whole_policy(const LimitView& limit) {
+    if (!has_period(limit)) {
+        return {to_integer(limit.amount), 0};
+    }
     const double period = std::max(to_seconds(limit.period), 1e-9);
     if (!(limit.amount > 0)) {
         return {0, to_integer(std::max(1.0, std::round(period)))};
@@ -137,14 +144,18 @@ void append_ietf(std::string& out, const LimitView& limit, const ShownName& quot
         out += unit_name(limit.unit);
         out += '"';
     }
-    out += ";w=";
-    append_number(out, policy.window);
+    if (has_period(limit)) {
+        out += ";w=";
+        append_number(out, policy.window);
+    }
     out += "\r\nRateLimit: ";
     quota.append_quoted(out);
     out += ";r=";
     append_number(out, to_integer(limit.remaining));
-    out += ";t=";
-    append_number(out, reset_seconds(limit));
+    if (has_period(limit)) {
+        out += ";t=";
+        append_number(out, reset_seconds(limit));
+    }
     out += "\r\n";
 }
 
@@ -153,8 +164,10 @@ void append_x_ratelimit(std::string& out, const LimitView& limit) {
     append_number(out, whole_policy(limit).quota);
     out += "\r\nX-RateLimit-Remaining: ";
     append_number(out, to_integer(limit.remaining));
-    out += "\r\nX-RateLimit-Reset: ";
-    append_number(out, reset_seconds(limit));
+    if (has_period(limit)) {
+        out += "\r\nX-RateLimit-Reset: ";
+        append_number(out, reset_seconds(limit));
+    }
     out += "\r\n";
 }
 

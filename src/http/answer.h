@@ -26,7 +26,9 @@ struct AnswerContext {
 };
 
 /// What a limit counts, as the parameter "qu" of the RateLimit fields names it.
-enum class QuotaUnit : std::uint8_t { requests, content_bytes, cost };
+/// concurrent_requests: it bounds how many are in flight at once, so that it has no period, and
+/// nobody knows when it will have room.
+enum class QuotaUnit : std::uint8_t { requests, content_bytes, cost, concurrent_requests };
 
 /// The limit that an answer describes. All figures come from one decision.
 struct LimitView {

@@ -30,7 +30,9 @@ http::QuotaUnit unit_of(limiter::Unit unit) {
 http::LimitView view_of(const limiter::Decision& decision, std::string_view quota,
                         Duration wall_clock) {
     return {.quota = quota,
-            .unit = unit_of(decision.unit),
+            .unit = decision.kind == limiter::LimitKind::concurrency
+                        ? http::QuotaUnit::concurrent_requests
+                        : unit_of(decision.unit),
             .amount = decision.amount,
             .period = decision.period,
             .remaining = decision.remaining,

@@ -139,6 +139,8 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
         case Verdict::unlimited:
             break;
     }
+    // Nobody says when the request ends, so limits of requests in flight only judge it.
+    client_.worker.limiter().finish(client_.worker.limiter_context(), judgement.decision.charge);
     if (question.obtains) {
         settle_obtained(question, judgement);
     }

@@ -26,7 +26,11 @@ Settlement::Settlement(ClientSide& client, const ActiveSnapshot& snapshot, Judge
     last_step_ = now;
 }
 
-Settlement::~Settlement() { client_.worker.limiter().unhold(held_); }
+Settlement::~Settlement() {
+    auto& worker = client_.worker;
+    worker.limiter().finish(worker.limiter_context(), judgement_.decision.charge);
+    worker.limiter().unhold(held_);
+}
 
 /// The limiter drops instances that are not used for a while. One that is held survives a pause in
 /// a long exchange, whose later bytes are charged as well.
@@ -56,7 +60,9 @@ void Settlement::give_back(Event event) {
     auto& worker = client_.worker;
     worker.limiter().refund(worker.limiter_context(), charge, worker.loop().now());
     worker.mutable_counters().count(event);
+    const limiter::Places places = charge.places;
     charge = {};
+    charge.places = places;  // it is in flight until it ends
     charged_bytes_ = kNever;
     charged_request_bytes_ = kNever;
 }

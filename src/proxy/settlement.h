@@ -1,9 +1,10 @@
 #pragma once
 // Settles the charge of one admitted request: corrects it while bytes of its bodies pass and when
 // the upstream states a cost, and gives it back if the response is free or the upstream was never
-// reached. A charge that may be corrected later than its instance is safe from being replaced is
-// held; whoever runs the exchange says when that is due. Not thread-safe; lives as long as its
-// request and borrows everything.
+// reached. When it is destroyed the request has ended, and is no longer in flight for the limits
+// that count that. A charge that may be corrected later than its instance is safe from being
+// replaced is held; whoever runs the exchange says when that is due. Not thread-safe; lives as long
+// as its request and borrows everything.
 
 #include <cstdint>
 #include <limits>
