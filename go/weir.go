@@ -205,7 +205,15 @@ func (fleet *Fleet) Return(grant *Grant, unused float64) {
 	C.weir_return(worker, &grant.charge, C.double(unused))
 }
 
-// Refund gives the charge back, because the request never reached its service.
+// Finish says that the request has ended: limits of requests in flight do not count it any more. To
+// be called once for every admitted request, also with the Decision of a Grant.
+func (fleet *Fleet) Finish(decision *Decision) {
+	worker := <-fleet.workers
+	defer func() { fleet.workers <- worker }()
+	C.weir_finish(worker, &decision.charge)
+}
+
+// Refund gives the charge back, because the request never reached its service, and finishes it.
 func (fleet *Fleet) Refund(decision *Decision) {
 	worker := <-fleet.workers
 	defer func() { fleet.workers <- worker }()

@@ -12,12 +12,12 @@
  * its close. A weir_worker may be used by one thread at a time; the program may pass it from one
  * thread to another through a lock or a channel. Open one per thread, at most 64.
  *
- * Hot path. weir_check, weir_check_many, weir_obtain, weir_refund, weir_return and weir_correct
- * take no lock that waits, make no system call and, for names that are known already, allocate
- * nothing. The first check of a name that falls under a template makes an instance for the name,
- * under a lock that is tried a bounded number of times. The first check of a quota with an exact
- * name waits for that lock; later ones do not. All other functions may wait and allocate: they are
- * for start-up and for administration.
+ * Hot path. weir_check, weir_check_many, weir_obtain, weir_finish, weir_refund, weir_return and
+ * weir_correct take no lock that waits, make no system call and, for names that are known already,
+ * allocate nothing. The first check of a name that falls under a template makes an instance for the
+ * name, under a lock that is tried a bounded number of times. The first check of a quota with an
+ * exact name waits for that lock; later ones do not. All other functions may wait and allocate:
+ * they are for start-up and for administration.
  *
  * Errors. Functions that can fail return a weir_code (0 is success) and write the reason to a
  * weir_error, if one is given. No C++ exception ever crosses this interface. Limiting fails open:
@@ -42,7 +42,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEIR_ABI_VERSION 0u
+#define WEIR_ABI_VERSION 1u
 
 #if defined(__GNUC__)
 #define WEIR_API __attribute__((visibility("default")))
@@ -180,17 +180,19 @@ typedef struct weir_request {
 #define WEIR_REQUEST_INIT \
     { sizeof(weir_request), WEIR_CHARGE, 1, 0, 1, 0, 0 }
 
-/* What was charged for one request, kept so that it can be given back or corrected later; all 0
- * when nothing was charged. It may be copied and kept for as long as the request takes. Only one of
- * the copies may be given back. */
+/* What was charged for one request, kept so that it can be given back or corrected later, and the
+ * places that the request has under limits of requests in flight; all 0 when nothing was charged.
+ * It may be copied and kept for as long as the request takes. Only one of the copies may be
+ * finished and given back. */
 typedef struct weir_charge {
-    uint64_t opaque[12];
+    uint64_t opaque[32];
 } weir_charge;
 
 /* One decision with the figures that it was made from. The fields from `unit` to
  * `discard_probability` describe one limit: of a refused request the limit that refused, of an
  * admitted one the limit that came nearest to refusing. If there is no such limit, `quota` is empty
- * and these fields are 0. */
+ * and these fields are 0. Of a limit of requests in flight, `period_seconds` and `reset_seconds`
+ * are 0: `amount` of them may be in flight at once, and only the end of one makes room. */
 typedef struct weir_decision {
     uint32_t size;
     uint8_t admitted;
@@ -209,12 +211,14 @@ typedef struct weir_decision {
     weir_charge charge;
     /* Added after 0.1.0: if refused, how long until such a request would be admitted for certain,
      * as long as nobody else is admitted meanwhile; below 0 if that cannot be said (a limit of 0,
-     * an isolated one). The program may wait for so long and check again. Else 0. */
+     * an isolated one, one of requests in flight). The program may wait for so long and check
+     * again. Else 0. */
     double wait_seconds;
 } weir_decision;
 
 /* Decides about one request under the quota `name` (`length` bytes) and all quotas above it. When
- * `request` is NULL, it is one request of weight 1 that is charged. */
+ * `request` is NULL, it is one request of weight 1 that is charged. When an admitted request has
+ * ended, weir_finish must be called with its charge. */
 WEIR_API int32_t weir_check(weir_worker* worker, const char* name, size_t length,
                             const weir_request* request, weir_decision* decision) WEIR_NOTHROW;
 /* A name of `length` bytes, and a list of names in the order in which they are tried. These two
@@ -237,11 +241,17 @@ typedef struct weir_name_list {
  * admitted when all of them let it pass, and charged to all or none. Lists without a quota do not
  * count; if no list has one, the reason is WEIR_REASON_NO_QUOTA. When requests are refused for a
  * quota of any list, the clients of the first list are refused evenly: the names of clients stand
- * there. The charge is given back and corrected as that of weir_check. */
+ * there. The charge is finished, given back and corrected as that of weir_check. */
 WEIR_API int32_t weir_check_many(weir_worker* worker, const weir_name_list* lists, size_t count,
                                  const weir_request* request, weir_decision* decision) WEIR_NOTHROW;
-/* Gives the whole charge back, because the request never reached its service. Clears the charge, so
- * that a second call changes nothing. */
+/* The request has ended: limits of requests in flight do not count it any more. To be called once
+ * for every admitted request, however it ended, by any worker of the same fleet. A request for
+ * which it is never called counts until the fleet is closed. The rest of the charge stays, so that
+ * weir_correct still works; a second call changes nothing. A request that no such limit counted
+ * costs this call next to nothing. */
+WEIR_API int32_t weir_finish(weir_worker* worker, weir_charge* charge) WEIR_NOTHROW;
+/* Gives the whole charge back, because the request never reached its service, and ends the request
+ * as weir_finish does. Clears the charge, so that a second call of either changes nothing. */
 WEIR_API int32_t weir_refund(weir_worker* worker, weir_charge* charge) WEIR_NOTHROW;
 /* Corrects a charge once the true weight in one unit is known (response bytes, a cost that the
  * service stated): the difference is charged or given back. `last` is 0 while `actual` is only the
@@ -255,13 +265,15 @@ WEIR_API int32_t weir_correct(weir_worker* worker, weir_charge* charge, int32_t 
  * decide; NULL is one request of cost 1. `wanted` is above 0, `minimum` is 0 to `wanted`. *granted
  * is what was taken: all of `wanted` or a whole number of units. If it is 0, the decision says who
  * refused, and `reset_seconds` when the minimum would be free. Limits of response bytes are charged
- * nothing; weir_correct may charge them afterwards. When something goes wrong, *granted is
- * `wanted` (or 0 if that is not a number above 0). */
+ * nothing; weir_correct may charge them afterwards. Under limits of requests in flight all units
+ * that were granted are in flight until weir_finish, or until they are returned. When something
+ * goes wrong, *granted is `wanted` (or 0 if that is not a number above 0). */
 WEIR_API int32_t weir_obtain(weir_worker* worker, const char* name, size_t length,
                              const weir_request* each, double wanted, double minimum,
                              weir_decision* decision, double* granted) WEIR_NOTHROW;
-/* Gives back the units of a weir_obtain that were not used. The charge keeps the rest, so that
- * never more is given back than was taken. */
+/* Gives back the units of a weir_obtain that were not used; limits of requests in flight do not
+ * count them any more. The charge keeps the rest, so that never more is given back than was taken.
+ * weir_finish ends the rest. */
 WEIR_API int32_t weir_return(weir_worker* worker, weir_charge* charge, double unused) WEIR_NOTHROW;
 
 /* ---- administration -------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@
 #include "weir/weir.h"
 
 namespace weir {
-inline namespace v0 {
+inline namespace v1 {
 
 /// Why a call failed: a weir_code for programs, a message for people.
 struct Failure {
@@ -102,6 +102,7 @@ class Decision {
     /// The quota that the figures describe; valid until the worker's next call.
     [[nodiscard]] std::string_view quota() const { return {raw_.quota, raw_.quota_length}; }
     [[nodiscard]] double amount() const { return raw_.amount; }
+    /// 0 for a limit of requests in flight.
     [[nodiscard]] double period_seconds() const { return raw_.period_seconds; }
     [[nodiscard]] double remaining() const { return raw_.remaining; }
     [[nodiscard]] double reset_seconds() const { return raw_.reset_seconds; }
@@ -110,8 +111,8 @@ class Decision {
     /// How long until such a request would be admitted for certain, as long as nobody else is;
     /// below 0 if that cannot be said.
     [[nodiscard]] double wait_seconds() const { return raw_.wait_seconds; }
-    /// What was charged, for refund() or correct(). It may be copied; only one copy may be given
-    /// back.
+    /// What was charged, for finish(), refund() or correct(). It may be copied; only one copy may
+    /// be finished and given back.
     [[nodiscard]] weir_charge& charge() { return raw_.charge; }
 
   private:
@@ -129,7 +130,8 @@ struct Grant {
 /// The handle with which one thread checks requests.
 class Worker {
   public:
-    /// Decides about one request under the quota `name` and all quotas above it, and charges it.
+    /// Decides about one request under the quota `name` and all quotas above it, and charges it. An
+    /// admitted request must be finished: by finish(), refund() or an InFlight.
     [[nodiscard]] Decision check(std::string_view name, const Request& request = {}) {
         const weir_request raw = to_raw(request);
         Decision decision;
@@ -183,7 +185,10 @@ class Worker {
         request.mode = Mode::peek;
         return check(name, request);
     }
-    /// Gives the whole charge back, because the request never reached its service.
+    /// The request has ended: limits of requests in flight do not count it any more. To be called
+    /// once for every admitted request, by any worker of the same fleet. Corrections still work.
+    void finish(weir_charge& charge) { static_cast<void>(weir_finish(raw_.get(), &charge)); }
+    /// Gives the whole charge back, because the request never reached its service, and ends it.
     void refund(weir_charge& charge) { static_cast<void>(weir_refund(raw_.get(), &charge)); }
     /// Corrects the charge to the true weight in one unit; `last` is false while `actual` is only
     /// the weight so far.
@@ -212,6 +217,20 @@ class Worker {
         void operator()(weir_worker* raw) const { weir_worker_close(raw); }
     };
     std::unique_ptr<weir_worker, Close> raw_;
+};
+
+/// A request that is in flight as long as this object lives. Both the worker and the decision must
+/// outlive it. The charge may be refunded or corrected meanwhile.
+class InFlight {
+  public:
+    InFlight(Worker& worker, Decision& decision) : worker_(worker), decision_(decision) {}
+    InFlight(const InFlight&) = delete;
+    InFlight& operator=(const InFlight&) = delete;
+    ~InFlight() { worker_.finish(decision_.charge()); }
+
+  private:
+    Worker& worker_;
+    Decision& decision_;
 };
 
 /// See weir_options.
@@ -348,7 +367,7 @@ class Fleet {
     std::unique_ptr<weir_fleet, Close> raw_;
 };
 
-}  // namespace v0
+}  // namespace v1
 }  // namespace weir
 
 #endif

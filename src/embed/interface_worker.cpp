@@ -164,6 +164,11 @@ int32_t weir_return(weir_worker* worker, weir_charge* charge, double unused) noe
         worker, charge, [&](embed::EmbeddedWorker& one) { return one.give_back(*charge, unused); });
 }
 
+int32_t weir_finish(weir_worker* worker, weir_charge* charge) noexcept {
+    return embed::give_back(worker, charge,
+                            [&](embed::EmbeddedWorker& one) { return one.finish(*charge); });
+}
+
 int32_t weir_refund(weir_worker* worker, weir_charge* charge) noexcept {
     return embed::give_back(worker, charge,
                             [&](embed::EmbeddedWorker& one) { return one.refund(*charge); });

@@ -21,7 +21,11 @@ constexpr std::uint32_t kIdMask = (1U << kIdBits) - 1;
 constexpr std::uint8_t kUnits = 255;
 constexpr std::size_t kLast = limiter::kMaxLeaves - 1;
 
-/// Everything of a charge, in as many words as a weir_charge has beside the tag.
+/// A place under a limit of requests in flight: the instance with its generation above the record.
+/// 0, which no place packs into, says that there is none.
+using PackedPlace = std::uint64_t;
+
+/// Everything of a charge, in at most as many words as a weir_charge has beside the tag.
 struct Packed {
     std::array<std::uint32_t, limiter::kMaxLeaves> instances;
     std::array<std::uint32_t, limiter::kMaxLeaves> resumes;
@@ -33,6 +37,8 @@ struct Packed {
     double requests;
     double request_bytes;
     double cost;
+    double places_weight;
+    std::array<PackedPlace, limiter::Places::kMost> places;  // those that there are come first
 };
 static_assert(sizeof(Packed) <= kTag * sizeof(std::uint64_t));
 static_assert(std::is_trivially_copyable_v<Packed>);
@@ -62,11 +68,33 @@ limiter::ChargedChain unpack(const Packed& packed, std::size_t i) {
     return chain;
 }
 
+void pack(Packed& packed, const limiter::Places& places) {
+    packed.places_weight = places.weight;
+    std::size_t i = 0;
+    for (const limiter::Places::Place& place : places) {
+        WEIR_ASSERT(place.instance != 0 && place.record <= kIdMask);
+        packed.places[i++] =
+            PackedPlace{pack_id(place.instance, place.generation)} << 32 | place.record;
+    }
+}
+
+void unpack(const Packed& packed, limiter::Places& places) {
+    places.clear();
+    places.weight = packed.places_weight;
+    for (const PackedPlace place : packed.places) {
+        if (place == 0) {
+            return;
+        }
+        const auto instance = static_cast<std::uint32_t>(place >> 32);
+        places.add({static_cast<std::uint32_t>(place), instance & kIdMask, instance >> kIdBits});
+    }
+}
+
 }  // namespace
 
 weir_charge seal(const limiter::Charge& charge, std::uint64_t tag) {
     weir_charge sealed{};
-    if (!charge) {
+    if (!charge && charge.places.empty()) {
         return sealed;
     }
     Packed packed{};
@@ -86,6 +114,9 @@ weir_charge seal(const limiter::Charge& charge, std::uint64_t tag) {
     packed.requests = charge.weights.requests;
     packed.request_bytes = charge.weights.request_bytes;
     packed.cost = charge.weights.cost;
+    if (!charge.places.empty()) {
+        pack(packed, charge.places);
+    }
     std::memcpy(sealed.opaque, &packed, sizeof(packed));
     sealed.opaque[kTag] = tag;
     return sealed;
@@ -116,6 +147,7 @@ bool unseal(const weir_charge& sealed, std::uint64_t tag, limiter::Charge& charg
     charge.version = packed.version;
     charge.response_bytes = packed.response_bytes;
     charge.weights = {packed.requests, packed.request_bytes, packed.cost};
+    unpack(packed, charge.places);
     return true;
 }
 

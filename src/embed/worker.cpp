@@ -150,6 +150,19 @@ void EmbeddedWorker::count(const weir_decision& decision) {
     counter.add(1);
 }
 
+bool EmbeddedWorker::finish(weir_charge& charge) {
+    limiter::Charge opened;
+    if (!unseal(charge, tag_, opened)) {
+        return false;
+    }
+    if (!opened.places.empty()) {
+        limiter_.finish(context_, opened);
+        limiter_.quiescent(context_);
+        charge = seal(opened, tag_);
+    }
+    return true;
+}
+
 bool EmbeddedWorker::refund(weir_charge& charge) {
     limiter::Charge opened;
     if (!unseal(charge, tag_, opened)) {
@@ -157,6 +170,7 @@ bool EmbeddedWorker::refund(weir_charge& charge) {
     }
     if (opened) {
         limiter_.refund(context_, opened, net::now());
+        limiter_.finish(context_, opened);
     }
     limiter_.quiescent(context_);
     charge = {};

@@ -45,7 +45,9 @@ class EmbeddedWorker {
     double obtain(std::string_view name, const weir_request& each, double wanted, double minimum,
                   weir_decision& decision);
     /// These return false if the charge is not one of this fleet's.
+    [[nodiscard]] bool finish(weir_charge& charge);
     [[nodiscard]] bool give_back(weir_charge& charge, double units);
+    /// Also finishes the request.
     [[nodiscard]] bool refund(weir_charge& charge);
     [[nodiscard]] bool correct(weir_charge& charge, limiter::Unit unit, double actual, bool last);
 

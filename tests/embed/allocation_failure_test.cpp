@@ -133,6 +133,7 @@ TEST_CASE("a known name takes no memory") {
     const bool failed = failing_after(0, [&] {
         for (int i = 0; i < 1000; ++i) {
             weir_check(fleet.worker, "b/known", 7, nullptr, &decision);
+            weir_finish(fleet.worker, &decision.charge);
             const weir_name names[] = {{"unheard/of", 10}, {"b/known", 7}, {"all", 3}};
             const weir_name_list lists[] = {{names, 2}, {names + 2, 1}};
             weir_check_many(fleet.worker, lists, 2, nullptr, &decision);

@@ -31,7 +31,11 @@ TEST_CASE("C++: a worker decides, gives back and corrects") {
     CHECK(first.quota() == "few");
     CHECK(first.remaining() == 2);
     CHECK(worker->peek("few").remaining() >= 1);
-    worker->refund(first.charge());
+    worker->finish(first.charge());
+    {
+        const InFlight flight(*worker, first);
+        worker->refund(first.charge());
+    }
     CHECK(worker->peek("few").admitted());
     for (int i = 0; i < 3; ++i) {
         CHECK(worker->check("few").admitted());
@@ -79,6 +83,34 @@ TEST_CASE("C++: a worker obtains units and gives some back") {
     worker->give_back(grant.decision.charge(), 2);
     CHECK(worker->obtain("few", 2, 2).granted == 2);
     CHECK(worker->obtain({}, 4).granted == 4);
+}
+
+TEST_CASE("C++: a request is in flight as long as its scope, and any worker ends it") {
+    Options options;
+    options.quota_document = R"({"apiVersion": "weir/v1", "kind": "QuotaSet", "name": "t",
+        "quotas": [{"name": "two", "limits": [{"concurrency": 2}]}]})";
+    auto fleet = Fleet::open(options);
+    REQUIRE(fleet);
+    auto worker = fleet->worker();
+    auto other = fleet->worker();
+    REQUIRE(worker);
+    REQUIRE(other);
+    Decision first = worker->check("two");
+    CHECK(first.amount() == 2);
+    CHECK(first.period_seconds() == 0);
+    {
+        Decision second = worker->check("two");
+        const InFlight flight(*worker, second);
+        const Decision refused = worker->check("two");
+        CHECK(refused.reason() == Reason::limit);
+        CHECK(refused.wait_seconds() < 0);
+    }
+    CHECK(worker->peek("two").admitted());
+    other->finish(first.charge());
+    other->finish(first.charge());
+    const Grant grant = worker->obtain("two", 5);
+    CHECK(grant.granted == 2);
+    CHECK_FALSE(worker->peek("two").admitted());
 }
 
 TEST_CASE("C++: failures are values, with code and message") {

@@ -99,6 +99,23 @@ TEST_CASE("a refund gives back once, whatever is done twice") {
     CHECK(fleet.check("few").admitted == 0);
 }
 
+TEST_CASE("the end of a request leaves a charge that no limit of requests in flight is in") {
+    const TestFleet fleet;
+    weir_decision last{};
+    for (int i = 0; i < 3; ++i) {
+        last = fleet.check("few");
+        CHECK(weir_finish(fleet.worker, &last.charge) == WEIR_OK);
+    }
+    CHECK(fleet.check("few").admitted == 0);
+    CHECK(weir_refund(fleet.worker, &last.charge) == WEIR_OK);
+    CHECK(weir_finish(fleet.worker, &last.charge) == WEIR_OK);  // empty by now
+    CHECK(fleet.check("few").admitted == 1);
+    weir_decision bytes = fleet.check("bytes");
+    CHECK(weir_finish(fleet.worker, &bytes.charge) == WEIR_OK);
+    CHECK(weir_correct(fleet.worker, &bytes.charge, WEIR_RESPONSE_BYTES, 1e9, 1) == WEIR_OK);
+    CHECK(fleet.check("bytes").admitted == 0);
+}
+
 TEST_CASE("a correction charges what a response really weighed") {
     const TestFleet fleet;
     weir_decision decision = fleet.check("bytes");
@@ -153,6 +170,7 @@ TEST_CASE("charges of another fleet are refused") {
     const TestFleet other;
     weir_decision decision = one.check("few");
     CHECK(weir_refund(other.worker, &decision.charge) == WEIR_INVALID);
+    CHECK(weir_finish(other.worker, &decision.charge) == WEIR_INVALID);
     CHECK(weir_correct(other.worker, &decision.charge, WEIR_COST, 1, 1) == WEIR_INVALID);
     CHECK(weir_refund(one.worker, &decision.charge) == WEIR_OK);
 }
@@ -178,6 +196,8 @@ TEST_CASE("wrong calls fail open and say so") {
     CHECK(weir_check(fleet.worker, "few", 3, nullptr, &decision) == WEIR_INVALID);
     CHECK(weir_correct(fleet.worker, &decision.charge, 99, 1, 1) == WEIR_INVALID);
     CHECK(weir_refund(fleet.worker, nullptr) == WEIR_INVALID);
+    CHECK(weir_finish(fleet.worker, nullptr) == WEIR_INVALID);
+    CHECK(weir_finish(nullptr, &decision.charge) == WEIR_INVALID);
     CHECK(weir_live_peers(nullptr) == 0);
     weir_close(nullptr);
     weir_worker_close(nullptr);
@@ -365,6 +385,7 @@ TEST_CASE("a child process is told to open for itself, and its parent is not dis
         good = good && weir_worker_open(fleet.fleet, &worker, &error) == WEIR_FORKED;
         good = good && std::string(error.message).find("fork") != std::string::npos;
         good = good && weir_refund(fleet.worker, &refund.charge) == WEIR_FORKED;
+        good = good && weir_finish(fleet.worker, &refund.charge) == WEIR_FORKED;
         good = good && weir_live_peers(fleet.fleet) == 0;
         weir_worker_close(fleet.worker);
         weir_close(fleet.fleet);

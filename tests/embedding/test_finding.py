@@ -50,7 +50,7 @@ def test_a_program_is_told_the_folder_when_it_is_linked(installed, tmp_path):
     source = EXAMPLES / "c" / "check.c"
     installed.run("cc", source, "-o", tmp_path / "lost", *flags)
     lost = start(tmp_path / "lost", installed, "shared", input=QUOTAS)
-    assert lost.returncode == 127 and "libweir.so.0: cannot open shared object file" in lost.stderr
+    assert lost.returncode == 127 and "libweir.so.1: cannot open shared object file" in lost.stderr
     installed.run("cc", source, "-o", tmp_path / "found", *flags, f"-Wl,-rpath,{folder}")
     found = start(tmp_path / "found", installed, "shared", input=QUOTAS)
     assert (found.returncode, found.stdout.split()[0]) == (0, "admitted"), found.stderr

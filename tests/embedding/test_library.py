@@ -99,5 +99,5 @@ def test_the_snippets_of_the_document_are_parts_of_the_tested_files():
     document = (ROOT / "docs" / "embedding.md").read_text()
     files = [path.read_text() for path in EXAMPLES.rglob("*") if path.is_file()]
     snippets = re.findall(r"^```(?:c|cpp|nginx|go)\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
-    assert len(snippets) == 8
+    assert len(snippets) == 9
     assert [one for one in snippets if not any(one in text for text in files)] == []

@@ -40,6 +40,8 @@ int main(int count, char **arguments) {
     weir_check(worker, arguments[1], strlen(arguments[1]), NULL, &decision);
     printf("%s %s remaining=%.0f retry_after=%.0f\n", decision.admitted ? "admitted" : "refused",
            decision.quota, decision.remaining, decision.retry_after_seconds);
+    /* Here the program does what it asked for. */
+    weir_finish(worker, &decision.charge);
 
     weir_close(fleet); /* and its workers */
     return decision.admitted ? 0 : 3;

@@ -49,6 +49,7 @@ void run(weir::Worker& worker, const Plan& plan, Counts& counts) {
             continue;
         }
         ++counts.admitted;
+        const weir::InFlight flight(worker, decision);  // until the answer is here
         if (service.get("/" + plan.quota + "/from-cpp") == 0) {
             worker.refund(decision.charge());  // the request never arrived
             ++counts.failed;

@@ -42,6 +42,7 @@ func limited(fleet *weir.Fleet, next http.Handler) http.Handler {
 			refuse(writer, decision)
 			return
 		}
+		defer fleet.Finish(&decision)
 		next.ServeHTTP(writer, request)
 	})
 }
@@ -56,6 +57,7 @@ func limitedByBoth(fleet *weir.Fleet, next http.Handler) http.Handler {
 			refuse(writer, decision)
 			return
 		}
+		defer fleet.Finish(&decision)
 		next.ServeHTTP(writer, request)
 	})
 }

@@ -2,6 +2,7 @@
 --
 --     init_worker_by_lua_block { weir = require("weir").open{settings_file = "/etc/weir/embed.yaml"} }
 --     access_by_lua_block      { weir:limit(ngx.var.host) }
+--     log_by_lua_block         { weir:finish() }
 --     exit_worker_by_lua_block { weir:close() }
 --
 -- Open it in init_worker_by_lua and not earlier: nginx forks its workers after init_by_lua, and a
@@ -9,7 +10,7 @@
 
 local ffi = require("ffi")
 
--- From weir.h, version 0 of the interface.
+-- From weir.h, version 1 of the interface.
 ffi.cdef[[
 typedef struct weir_fleet weir_fleet;
 typedef struct weir_worker weir_worker;
@@ -37,7 +38,7 @@ typedef struct weir_request {
     size_t key_length;
 } weir_request;
 typedef struct weir_charge {
-    uint64_t opaque[12];
+    uint64_t opaque[32];
 } weir_charge;
 typedef struct weir_decision {
     uint32_t size;
@@ -73,16 +74,17 @@ int32_t weir_check(weir_worker *worker, const char *name, size_t length,
                    const weir_request *request, weir_decision *decision);
 int32_t weir_check_many(weir_worker *worker, const weir_name_list *lists, size_t count,
                         const weir_request *request, weir_decision *decision);
+int32_t weir_finish(weir_worker *worker, weir_charge *charge);
 int32_t weir_refund(weir_worker *worker, weir_charge *charge);
 int32_t weir_metrics(weir_fleet *fleet, char **text, size_t *length, weir_error *error);
 void weir_free(char *text);
 uint32_t weir_live_peers(weir_fleet *fleet);
 ]]
 
-local ABI_VERSION = 0
+local ABI_VERSION = 1
 local CHARGE, PEEK = 0, 1
 local MOST_LISTS, MOST_NAMES = 4, 16
-local REASON_ERROR, REASON_ISOLATED = 4, 5
+local REASON_NONE, REASON_ERROR, REASON_ISOLATED = 0, 4, 5
 
 local Weir = {}
 Weir.__index = Weir
@@ -96,7 +98,7 @@ end
 -- options: library (file name), settings_file, settings (lines "key = value"), quota_document.
 -- Raises an error that nginx writes to its log.
 function Weir.open(options)
-    local library = ffi.load(options.library or "libweir.so.0")
+    local library = ffi.load(options.library or "libweir.so.1")
     if library.weir_abi_version() ~= ABI_VERSION then
         error("libweir.so speaks another version of the interface")
     end
@@ -113,12 +115,17 @@ function Weir.open(options)
     if library.weir_worker_open(fleet[0], worker, failure) ~= 0 then
         error("weir: " .. ffi.string(failure.message))
     end
-    return setmetatable({
+    local opened = setmetatable({
         library = library, fleet = fleet[0], worker = worker[0],
         -- nginx's worker runs one request at a time until it waits, so one of each is enough.
         request = sized("weir_request"), decision = sized("weir_decision"),
         names = ffi.new("weir_name[?]", MOST_NAMES), lists = ffi.new("weir_name_list[?]", MOST_LISTS),
     }, Weir)
+    -- For a charge that nobody finished. Lua may find it after close().
+    function opened.finish_lost(charge)
+        if opened.worker then opened.library.weir_finish(opened.worker, charge) end
+    end
+    return opened
 end
 
 -- Puts lists of names in place for the library, and returns how many lists there are. The names
@@ -164,11 +171,34 @@ local function refuse(decision)
     return ngx.exit(decision.reason == REASON_ISOLATED and 503 or 429)
 end
 
+-- Keeps a copy of the charge until finish(). An internal redirect (error_page, ngx.exec) clears
+-- ngx.ctx; then Lua finishes the request when it collects the copy, some time after its end.
+local function keep(self, decision)
+    local charge = ffi.gc(ffi.new("weir_charge", decision.charge), self.finish_lost)
+    local kept = ngx.ctx.weir_charges
+    if kept then
+        kept[#kept + 1] = charge
+    else
+        ngx.ctx.weir_charges = {charge}
+    end
+end
+
 -- In access_by_lua: charges the quota, or ends the request with 429 (503 if the quota is pessimistic
--- and the fleet cannot be heard).
+-- and the fleet cannot be heard). finish() must follow when the request has ended.
 function Weir:limit(quota, weight)
     local decision = self:check(quota, weight, CHARGE)
     if decision.admitted == 0 then return refuse(decision) end
+    if decision.reason == REASON_NONE then keep(self, decision) end
+end
+
+-- In log_by_lua: the request has ended, so limits of requests in flight do not count it any more.
+function Weir:finish()
+    local kept = ngx.ctx.weir_charges
+    if not kept then return end
+    ngx.ctx.weir_charges = nil
+    for _, charge in ipairs(kept) do
+        self.library.weir_finish(self.worker, ffi.gc(charge, nil))
+    end
 end
 
 -- In access_by_lua, in front of a sidecar that charges: refuses as above those requests that the

@@ -52,7 +52,7 @@ def parse(arguments):
     parser.add_argument("--memory", type=float, default=8, metavar="GIB",
                         help="a row ends when its members have more (default: 8)")
     parser.add_argument("--library", type=Path, metavar="FOLDER",
-                        help="where the libweir.so.0 lies that is measured (default: beside fleet_member)")
+                        help="where the libweir.so.1 lies that is measured (default: beside fleet_member)")
     parser.add_argument("--other", type=Path, metavar="FOLDER", help="where one lies that is measured as well")
     parser.add_argument("--attempts", type=int, default=1, metavar="N",
                         help="measure a row again, up to N times, when its control threads had no cores (default: 1)")
@@ -60,8 +60,8 @@ def parse(arguments):
     parser.add_argument("--output", type=Path, metavar="FILE", help="write all figures as JSON")
     options = parser.parse_args(arguments)
     for folder in (options.library, options.other):
-        if folder and not (folder / "libweir.so.0").exists():
-            parser.error(f"there is no libweir.so.0 in {folder}")
+        if folder and not (folder / "libweir.so.1").exists():
+            parser.error(f"there is no libweir.so.1 in {folder}")
     return options
 
 
