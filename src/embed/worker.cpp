@@ -170,8 +170,8 @@ bool EmbeddedWorker::refund(weir_charge& charge) {
     }
     if (opened) {
         limiter_.refund(context_, opened, net::now());
-        limiter_.finish(context_, opened);
     }
+    limiter_.finish(context_, opened);
     limiter_.quiescent(context_);
     charge = {};
     return true;

@@ -106,10 +106,11 @@ std::optional<InstanceReport> report_quota(const ReportSources& from, limiter::L
         status.water_line = each.water_line;
         status.fleet_wide = each.limit.scope == limiter::Scope::fleet;
         const sync::LimitKey key = sync::key_of(name, each.limit.unit, each.limit.period);
-        const sync::SyncedLimit* synced =
-            status.fleet_wide ? from.counters.reporter().find(key) : nullptr;
-        status.quiet = status.fleet_wide && from.counters.quiet().find(key) != nullptr;
-        if (status.fleet_wide) {
+        // Each member knows its part of a limit of requests in flight by itself.
+        const bool owned = status.fleet_wide && !status.in_flight;
+        const sync::SyncedLimit* synced = owned ? from.counters.reporter().find(key) : nullptr;
+        status.quiet = owned && from.counters.quiet().find(key) != nullptr;
+        if (owned) {
             for (const gossip::MemberId& owner :
                  from.transport.owners().of(membership::shard_of(key.quota))) {
                 status.owners.push_back(owner.address);

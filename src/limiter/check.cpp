@@ -96,8 +96,10 @@ double Admission::divide_below(Levels& levels, std::uint32_t branch, double p,
     const std::size_t first = levels.quotas_before;
     for (std::size_t at = levels.quota.size() - 1; at > first && p > 0 && p < 1; --at) {
         const Visited& visited = levels.quota[at - 1];
-        Level* const own = std::find_if(levels.level.begin(), levels.level.end(),
-                                        [&](const Level& one) { return one.head == branch; });
+        Level* const own =
+            std::find_if(levels.level.begin(), levels.level.end(), [&](const Level& one) {
+                return one.head == branch && !one.limit().parameters.in_flight;
+            });
         if (visited.head != branch || own == levels.level.end() || !own->enforce) {
             break;
         }
@@ -166,8 +168,10 @@ void Admission::collect_instance(std::uint32_t head, std::uint32_t below, const 
             // which is slow.
             Level& level =
                 levels.level.emplace(Bucket{record, store_.view_of(record), *limit}, Reading{},
-                                     weight_of(limit->unit, weights, levels.response_bytes), 0.0,
-                                     definition, id, head, 1.0, enforces);
+                                     limit->parameters.in_flight
+                                         ? 1.0  // a request is in flight once, whatever it weighs
+                                         : weight_of(limit->unit, weights, levels.response_bytes),
+                                     0.0, definition, id, head, 1.0, enforces);
             level.reading = read_bucket(level.bucket, now);
             level.p = discard_probability(level.bucket, level.reading, level.weight, now);
             if (refuses) [[unlikely]] {

@@ -320,7 +320,8 @@ std::optional<LimitParameters> FleetPort::resolve_parameters(std::string_view qu
     }
     const CompiledDefinition* definition = definitions_.get(*index);
     const CompiledLimit* limit = definition == nullptr ? nullptr : definition->find(unit, period);
-    if (limit == nullptr || !limit->fleet) {
+    // Requests in flight have no owner, whatever a peer asks for.
+    if (limit == nullptr || !limit->fleet || limit->parameters.in_flight) {
         return std::nullopt;
     }
     return limit->parameters;

@@ -72,7 +72,10 @@ inline void set_allowance(LimitRecord& record, double most, std::uint32_t member
 inline void leave_places(LimitRecord& record, double weight) {
     WEIR_ASSERT(weight >= 0);
     double old = record.level.load(kRelaxed);
-    while (!record.level.compare_exchange_weak(old, std::max(0.0, old - weight), kRelaxed)) {
+    // Parts of what was obtained can be fractions, whose sums leave a tiny rest.
+    constexpr double kRest = 1e-6;
+    const auto left = [&] { return old - weight < kRest ? 0.0 : old - weight; };
+    while (!record.level.compare_exchange_weak(old, left(), kRelaxed)) {
     }
 }
 

@@ -194,8 +194,11 @@ bool charge_all(Levels& levels, std::span<const double> units, const Grant& gran
         if (weight > 0 && !charge_units(level.bucket, weight, level.weight, highest, now)) {
             failed = i;
             for (std::size_t done = 0; done < i; ++done) {
-                uncharge(levels.level[done].bucket, units[done] * levels.level[done].weight, now);
-                levels.level[done].charged = false;
+                Level& other = levels.level[done];
+                if (other.charged || !other.limit().parameters.in_flight) {
+                    uncharge(other.bucket, units[done] * other.weight, now);
+                }
+                other.charged = false;
             }
             return false;
         }

@@ -70,7 +70,8 @@ Duration longest_wait(const Levels& levels) {
     for (const Level& level : levels.level) {
         const LimitParameters& limit = level.limit().parameters;
         // When requests in flight will end, nobody knows.
-        const bool known = !limit.zero() && !(limit.in_flight && level.p > 0);
+        const bool full = level.p > 0 || level.judged() > limit.low + kLevelSlack;
+        const bool known = !limit.zero() && !(limit.in_flight && full);
         if (level.enforce && !known) {
             return Duration(-1);
         }
@@ -183,7 +184,7 @@ void Admission::tell_refused(const Levels& levels, std::size_t named, Decision& 
 void Admission::note_places(const Levels& levels, Charge& charge) const {
     for (const Level& level : levels.level) {
         if (level.limit().parameters.in_flight && level.charged) [[unlikely]] {
-            charge.places.weight = charge.weights.requests;
+            charge.places.weight = charge.units;
             charge.places.add({level.id, level.head, store_.generation(level.head)});
         }
     }

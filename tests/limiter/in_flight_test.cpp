@@ -108,6 +108,41 @@ TEST_CASE("a request that another limit refuses takes no place") {
     CHECK(here(fixture, "one") == 0);
 }
 
+TEST_CASE("a request is in flight once, whatever it weighs") {
+    Fixture fixture({quota("q", {in_flight(2), per_second(1000)})});
+    Weights weights;
+    weights.requests = 50;
+    Decision heavy = fixture.check("q", weights);
+    CHECK(here(fixture, "q") == 1);
+    weights.requests = 0;
+    Decision light = fixture.check("q", weights);
+    CHECK(here(fixture, "q") == 2);
+    CHECK(!fixture.check("q", weights).admitted);
+    finish(fixture, heavy);
+    finish(fixture, light);
+    CHECK(here(fixture, "q") == 0);
+}
+
+TEST_CASE("fractions that were obtained leave nothing, and nobody knows when more will end") {
+    Fixture fixture({quota("q", {in_flight(5)})});
+    const auto obtain = [&](double wanted, double minimum) {
+        Wish some = wish(wanted);
+        some.minimum = minimum;
+        return fixture.limiter.obtain(fixture.thread, fixture.find("q"), some, fixture.now,
+                                      CheckMode::charge);
+    };
+    Grant first = obtain(0.1, 0);
+    Grant second = obtain(0.2, 0);
+    fixture.limiter.finish(fixture.thread, first.decision.charge);
+    fixture.limiter.finish(fixture.thread, second.decision.charge);
+    CHECK(here(fixture, "q") == 0);
+    Grant third = obtain(3, 0);
+    CHECK(third.granted == 3);
+    const Grant refused = obtain(3, 3);
+    CHECK(refused.granted == 0);
+    CHECK(refused.decision.wait < Duration::zero());
+}
+
 TEST_CASE("a limit of 0 in flight refuses everything") {
     Fixture fixture({quota("q", {in_flight(0)})});
     const Decision decision = fixture.check("q");
