@@ -156,11 +156,9 @@ class Places {
         std::uint32_t generation;
     };
 
-    Places() {
-    }  // NOLINT(cppcoreguidelines-pro-type-member-init): places beyond size() mean nothing
-    Places(const Places& other) {
-        *this = other;
-    }  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    /// What is beyond size() means nothing, so nothing is written there.
+    Places() {}
+    Places(const Places& other) { *this = other; }
     Places& operator=(const Places& other) {
         if (this != &other) {
             weight = other.weight;
@@ -183,7 +181,8 @@ class Places {
     [[nodiscard]] const Place* begin() const { return places_.data(); }
     [[nodiscard]] const Place* end() const { return places_.data() + size_; }
 
-    double weight = 0;  // of the request, in each of the places
+    /// How many requests count in each of the places: 1, or the units that were obtained.
+    double weight = 0;
 
   private:
     std::uint32_t size_ = 0;

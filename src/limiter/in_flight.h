@@ -1,8 +1,9 @@
 #pragma once
 // Limits of requests in flight (LimitKind::concurrency), on the records of record.h. The level of
-// such a limit is the number of requests that are in flight in this process. Each adds its weight
-// when it is admitted and takes it off when it ends. A member of a fleet has an allowance: the part
-// of the limit that it may use. The rest is kept for the other members.
+// such a limit is the number of requests that are in flight in this process. Each adds 1 when it is
+// admitted, whatever it weighs, and takes it off when it ends; what was obtained adds its units. A
+// member of a fleet has an allowance: the part of the limit that it may use. The rest is kept for
+// the other members.
 //
 // Thread-safety: everything may run on any number of threads at once. Allowances are set under the
 // creation lock and on the control thread. Ownership: nothing is owned here.
@@ -24,7 +25,7 @@ namespace weir::limiter {
 /// rounds it by a few requests.
 inline constexpr double kMostAllowance = 1e8;
 
-/// The weight of the requests that are in flight in this process.
+/// How many requests are in flight in this process.
 [[nodiscard]] inline double in_flight_here(const LimitRecord& record) {
     return std::max(0.0, record.level.load(kRelaxed));
 }
@@ -41,40 +42,40 @@ inline constexpr double kMostAllowance = 1e8;
 /// also after an edit.
 inline void set_allowance(LimitRecord& record, double most, std::uint32_t members) {
     WEIR_ASSERT(most <= kMostAllowance);
-    const double kept = members <= 1 ? 0 : equal_part(most, members) + 1;
-    record.heaviest.store(static_cast<float>(kept), kRelaxed);
+    const double stored = members <= 1 ? 0 : equal_part(most, members) + 1;
+    record.heaviest.store(static_cast<float>(stored), kRelaxed);
 }
 
 /// How much of the limit is kept for other members.
 [[nodiscard]] inline double kept_for_others(const LimitRecord& record,
                                             const LimitParameters& limit) {
     WEIR_ASSERT(limit.in_flight);
-    const auto set = static_cast<double>(record.heaviest.load(kRelaxed));
-    return set > 0 ? std::max(0.0, limit.low - (set - 1)) : 0;
+    const auto stored = static_cast<double>(record.heaviest.load(kRelaxed));
+    return stored > 0 ? std::max(0.0, limit.low - (stored - 1)) : 0;
 }
 
-/// Counts requests of this weight in, but only if the level with what is kept for others is at most
+/// Counts so many requests in, but only if the level with what is kept for others is at most
 /// `highest`.
 [[nodiscard]] inline bool take_places(LimitRecord& record, const LimitParameters& limit,
-                                      double weight, double highest) {
-    WEIR_ASSERT(weight >= 0);
+                                      double requests, double highest) {
+    WEIR_ASSERT(requests >= 0);
     const double most = highest - kept_for_others(record, limit) + kLevelSlack;
     double old = record.level.load(kRelaxed);
     do {
         if (old > most) {
             return false;
         }
-    } while (!record.level.compare_exchange_weak(old, old + weight, kRelaxed));
+    } while (!record.level.compare_exchange_weak(old, old + requests, kRelaxed));
     return true;
 }
 
-/// Requests of this weight have ended.
-inline void leave_places(LimitRecord& record, double weight) {
-    WEIR_ASSERT(weight >= 0);
+/// So many requests have ended.
+inline void leave_places(LimitRecord& record, double requests) {
+    WEIR_ASSERT(requests >= 0);
     double old = record.level.load(kRelaxed);
     // Parts of what was obtained can be fractions, whose sums leave a tiny rest.
     constexpr double kRest = 1e-6;
-    const auto left = [&] { return old - weight < kRest ? 0.0 : old - weight; };
+    const auto left = [&] { return old - requests < kRest ? 0.0 : old - requests; };
     while (!record.level.compare_exchange_weak(old, left(), kRelaxed)) {
     }
 }

@@ -50,6 +50,11 @@ struct Level {
     /// as is refused on the whole to admit this one. In sum that is what was offered, and the
     /// engine reckons rightly that this process admits its rate times 1 - p.
     [[nodiscard]] double offered() const { return weight * others * favour; }
+    /// Whether what is offered here is counted for the engine, which may listen or not.
+    [[nodiscard]] bool counts_for_engine(bool listening) const {
+        const bool shared = limit().fleet && !limit().parameters.in_flight;
+        return (listening && shared) || bucket.view != nullptr;
+    }
     /// The level that the law judges.
     [[nodiscard]] double judged() const {
         return judged_level(limit().parameters, std::max(0.0, reading.level), weight);

@@ -316,9 +316,7 @@ void Admission::report_grant(const Levels& levels, std::span<const double> offer
         } else if (level.branch.head != 0) {
             fair_.note(level.branch, offers[i], now);
         }
-        const bool listened =
-            listening && level.limit().fleet && !level.limit().parameters.in_flight;
-        if (listened || level.bucket.view != nullptr) {
+        if (level.counts_for_engine(listening)) {
             note_pending(level.bucket, offers[i], charged[i] * level.weight, now);
         }
     }

@@ -116,9 +116,7 @@ void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t
         if (!level.noted) {
             note_offered(level.record(), offered, now);
         }
-        const bool listened =
-            listening && level.limit().fleet && !level.limit().parameters.in_flight;
-        if (listened || level.bucket.view != nullptr) {
+        if (level.counts_for_engine(listening)) {
             note_pending(level.bucket, offered, admitted && level.charged ? level.weight : 0, now);
         }
     }

@@ -78,7 +78,8 @@ std::uint32_t Admission::charged_of(const LeafId& leaf, const Levels& levels) co
 }
 
 /// Visits the quotas to which the charge was made, as far as they still exist, and in each quota
-/// the limits that were charged. What several chains have is visited once.
+/// the limits that were charged. What several chains have is visited once. Limits of requests in
+/// flight are left out: only finish() changes what they count.
 template <class VisitQuota, class VisitLimit>
 void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
                                  VisitLimit visit_limit) {
@@ -116,7 +117,7 @@ void Admission::for_each_charged(const Charge& charge, VisitQuota visit_quota,
                 // ones count as charged.
                 const bool charged =
                     same ? (bits >> index & 1) != 0 : definition.mode == Mode::enforce;
-                if (charged && is_new(limits, id)) {
+                if (charged && !bucket.limit.parameters.in_flight && is_new(limits, id)) {
                     visit_limit(id, bucket);
                 }
             });
@@ -194,11 +195,8 @@ void Admission::refund(ThreadContext& thread, const Charge& charge, Instant when
             thread.figures[definition.statistics].refunded.add(weight);
         },
         [&](std::uint32_t id, const Bucket& bucket) {
-            if (!bucket.limit.parameters.in_flight) {
-                give_back(bucket, weight_of(bucket.limit.unit, charge.weights, response_bytes),
-                          now);
-                tell_engine(thread, id, bucket);
-            }
+            give_back(bucket, weight_of(bucket.limit.unit, charge.weights, response_bytes), now);
+            tell_engine(thread, id, bucket);
         });
 }
 
@@ -255,7 +253,7 @@ void Admission::correct(ThreadContext& thread, Charge& charge, Unit unit, double
             (actual > before ? figures.admitted : figures.refunded).add(std::abs(actual - before));
         },
         [&](std::uint32_t id, const Bucket& bucket) {
-            if (bucket.limit.unit == unit && !bucket.limit.parameters.in_flight) {
+            if (bucket.limit.unit == unit) {
                 correct_limit(bucket, before, actual, last, now);
                 tell_engine(thread, id, bucket);
             }
@@ -292,7 +290,7 @@ void Admission::add(ThreadContext& thread, const Charge& charge, Unit unit, doub
             }
         },
         [&](std::uint32_t id, const Bucket& bucket) {
-            if (bucket.limit.unit == unit && !bucket.limit.parameters.in_flight) {
+            if (bucket.limit.unit == unit) {
                 charge_more(bucket, weight, weight, now);
                 note_pending(bucket, 0, weight, now);
                 tell_engine(thread, id, bucket);
