@@ -140,6 +140,9 @@ ClientConnection::CheckAnswer ClientConnection::judge_question(const CheckQuesti
             break;
     }
     // Nobody says when the request ends, so limits of requests in flight only judge it.
+    if (!judgement.decision.charge.places.empty()) {
+        client_.worker.mutable_counters().count(Event::check_only_judged);
+    }
     client_.worker.limiter().finish(client_.worker.limiter_context(), judgement.decision.charge);
     if (question.obtains) {
         settle_obtained(question, judgement);

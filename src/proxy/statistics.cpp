@@ -109,6 +109,7 @@ constexpr std::array<std::string_view, kEvents> kEventNames = {
     "check_unknown_quota",
     "check_obtained",
     "check_obtained_part",
+    "check_only_judged",
 };
 static_assert(!kEventNames.back().empty());
 

@@ -121,6 +121,7 @@ enum class Event : std::uint8_t {
     check_unknown_quota,  ///< a list of names in a check none of which exists
     check_obtained,       ///< a question to obtain that was granted all or a part (not a peek)
     check_obtained_part,  ///< those of them that were granted a part
+    check_only_judged,    ///< an admitted check that a limit of requests in flight does not count
     count
 };
 inline constexpr std::size_t kEvents = static_cast<std::size_t>(Event::count);

@@ -227,7 +227,7 @@ def test_a_request_that_no_upstream_takes_gives_its_place_back(begin, upstream):
     wait_until(lambda: in_flight(sidecar) == 0, 20, "its place is free")
 
 
-def test_a_drain_waits_for_those_in_flight_and_refuses_by_the_limit_meanwhile(begin, upstream):
+def test_a_drain_waits_for_those_in_flight(begin, upstream):
     sidecar = begin([limit(1)])
     held = ask(sidecar, "/q/hold")
     wait_until(lambda: upstream.running == 1, 20, "it is in flight")
@@ -267,6 +267,7 @@ def test_a_check_judges_and_takes_no_place(begin, upstream):
     assert held.recv(100).startswith(b"HTTP/1.1 200 ")
     held.close()
     assert http.get(check, "/check?quota=q").status == 200
+    assert sidecar.metric("weir_proxy_events_total", event="check_only_judged") == 4
 
 
 def kept_for_others(sidecar):
