@@ -21,6 +21,8 @@ std::map<std::string, std::uint64_t> sync_events(const sync::SyncStatistics& syn
             {"publications_put_off", sync.publications_put_off},
             {"quiet_sent", sync.quiet_sent},
             {"children_told", sync.children_told},
+            {"allowances_reported", sync.allowances_reported},
+            {"allowances_granted", sync.allowances_granted},
             {"quiet_received", sync.quiet_received},
             {"quiet_resent", sync.quiet_resent},
             {"orders_put_off", sync.orders_put_off},
@@ -126,6 +128,7 @@ QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics) {
         if (limit.is_concurrency()) {
             figures.concurrency = limit.amount;
             figures.in_flight = statistics.in_flight;
+            figures.allowance = statistics.allowance;
         } else {
             figures.limits.push_back(limit_figures(limit));
         }
@@ -179,6 +182,8 @@ ClusterFigures to_figures(const engine::EngineStatistics& statistics) {
                            .quiet_owned_limits = statistics.quiet_owned_limits,
                            .fair_parents = statistics.fair_parents,
                            .fair_children = statistics.fair_children,
+                           .told_allowances = statistics.told_allowances,
+                           .divided_limits = statistics.divided_limits,
                            .cells = statistics.cells,
                            .hot_limits = statistics.hot_limits,
                            .isolated_limits = statistics.isolated_limits,

@@ -171,6 +171,15 @@ void add_quota_gauges(Families& families, const std::vector<QuotaFigures>& quota
             in_flight.add({{"quota", quota.name}}, quota.in_flight);
         }
     }
+    auto allowance =
+        families.gauge("weir_quota_concurrency_allowance",
+                       "How many requests may be in flight on this sidecar now: its part of the "
+                       "limit; of a template the sum over its instances.");
+    for (const auto& quota : quotas) {
+        if (quota.concurrency) {
+            allowance.add({{"quota", quota.name}}, quota.allowance);
+        }
+    }
 }
 
 void add_limiter(Families& families, LimiterFigures limiter, QuotaSeries& series) {
@@ -266,6 +275,12 @@ void add_gossip_limits(Families& families, const ClusterFigures& cluster) {
                "that are used here, and those of which this sidecar was told.")
         .add({{"side", "reported"}}, number(cluster.quiet_synced_limits))
         .add({{"side", "owned"}}, number(cluster.quiet_owned_limits));
+    families
+        .gauge("weir_gossip_allowances",
+               "Limits of requests in flight of which an owner has told this sidecar its part, and "
+               "those that this sidecar divides among all.")
+        .add({{"side", "told"}}, number(cluster.told_allowances))
+        .add({{"side", "divided"}}, number(cluster.divided_limits));
     families
         .gauge("weir_gossip_fair_parents",
                "Limits that shed requests here and divide what they refuse fairly among the "

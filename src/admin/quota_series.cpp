@@ -66,10 +66,11 @@ std::size_t page_bytes(const QuotaFigures& figures, std::size_t name_bytes) {
                  value_bytes(limit.rate);
     }
     if (figures.concurrency) {
-        // weir_quota_concurrency_limit{quota=""} and weir_quota_in_flight{quota=""}
-        constexpr std::size_t kConcurrencyLineBytes = 72;
-        bytes += kConcurrencyLineBytes + 2 * name_bytes + value_bytes(*figures.concurrency) +
-                 value_bytes(figures.in_flight);
+        // weir_quota_concurrency_limit{quota=""}, weir_quota_in_flight{quota=""} and
+        // weir_quota_concurrency_allowance{quota=""}
+        constexpr std::size_t kConcurrencyLineBytes = 117;
+        bytes += kConcurrencyLineBytes + 3 * name_bytes + value_bytes(*figures.concurrency) +
+                 value_bytes(figures.in_flight) + value_bytes(figures.allowance);
     }
     return bytes;
 }

@@ -91,7 +91,8 @@ Json bounds_of(const engine::LimitReport& limit) {
     if (limit.in_flight) {
         return {{"unit", limit.unit},
                 {"concurrency", finite(limit.high)},
-                {"in_flight", finite(*limit.in_flight)}};
+                {"in_flight", finite(*limit.in_flight)},
+                {"allowance", finite(limit.allowance)}};
     }
     return {{"unit", limit.unit},
             {"period", config::format_duration(limit.period)},

@@ -117,6 +117,7 @@ struct QuotaFigures {
     std::optional<double> concurrency{};
     /// Those that are in flight in this process under such a limit; 0 without one.
     double in_flight = 0;
+    double allowance = 0;  // how many of them there may be in this process
 };
 
 /// The figures of the limiter.
@@ -189,6 +190,8 @@ struct ClusterFigures {
     std::uint64_t quiet_owned_limits = 0;
     std::uint64_t fair_parents = 0;
     std::uint64_t fair_children = 0;
+    std::uint64_t told_allowances = 0;
+    std::uint64_t divided_limits = 0;
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;
     std::uint64_t isolated_limits = 0;

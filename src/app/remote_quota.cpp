@@ -116,7 +116,8 @@ std::string live_text(const Json& report) {
     }
     for (const Json& limit : report["live"].value("limits", Json::array())) {
         if (limit.contains("in_flight")) {
-            text += "in flight here " + short_number(number_of(limit, "in_flight")) + " requests\n";
+            text += "in flight here " + short_number(number_of(limit, "in_flight")) +
+                    " requests, of at most " + short_number(number_of(limit, "allowance")) + "\n";
         }
     }
     if (const double waiting = number_of(report["live"], "waiting_requests"); waiting > 0) {

@@ -99,6 +99,7 @@ std::optional<InstanceReport> report_quota(const ReportSources& from, limiter::L
         status.level = each.level;
         if (each.limit.is_concurrency()) {
             status.in_flight = each.in_flight;
+            status.allowance = each.allowance;
         }
         status.offered_rate = each.fleet_offered_rate;
         status.local_offered_rate = each.offered_rate;
@@ -141,6 +142,8 @@ EngineStatistics report_statistics(const ReportSources& from, Instant now) {
     statistics.quiet_owned_limits = from.counters.owner().quiet();
     statistics.fair_parents = from.counters.fair().parents();
     statistics.fair_children = from.counters.fair().children();
+    statistics.told_allowances = from.counters.allowances().told();
+    statistics.divided_limits = from.counters.divided().size();
     statistics.cells = from.counters.owner().cells();
     statistics.hot_limits = from.counters.hot().size();
     statistics.isolated_limits = from.counters.reporter().isolated();

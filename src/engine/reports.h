@@ -79,6 +79,7 @@ struct LimitReport {
     /// Of a limit of requests in flight: those of this process. Such a limit has no period and no
     /// rate, and its level also has what is kept for other members.
     std::optional<double> in_flight{};
+    double allowance = 0;  // how many of them there may be in this process
     bool fleet_wide = false;
     /// The limit is isolated, and the quota's `when_isolated` is in force.
     bool isolated = false;

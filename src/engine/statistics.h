@@ -46,6 +46,8 @@ struct EngineStatistics {
     std::uint64_t quiet_owned_limits = 0;   // and quiet limits that this member was told of
     std::uint64_t fair_parents = 0;         // limits that shed fairly between children here
     std::uint64_t fair_children = 0;        // and the children whose rates are known
+    std::uint64_t told_allowances = 0;      // of limits of requests in flight, by their owners
+    std::uint64_t divided_limits = 0;       // such limits that this member divides
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;
     /// Limits that are isolated now, so that the quota's `when_isolated` is in force.

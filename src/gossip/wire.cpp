@@ -49,6 +49,42 @@ std::string_view name_of_definitions(MessageType type) {
     }
 }
 
+/// The names of the messages of counters.
+std::string_view name_of_counters(MessageType type) {
+    switch (type) {
+        case MessageType::delta:
+            return "delta";
+        case MessageType::total:
+            return "total";
+        case MessageType::handover:
+            return "handover";
+        case MessageType::name_ask:
+            return "name_ask";
+        case MessageType::name_tell:
+            return "name_tell";
+        case MessageType::owner_ask:
+            return "owner_ask";
+        case MessageType::delta_answer:
+            return "delta_answer";
+        case MessageType::quiet:
+            return "quiet";
+        case MessageType::quiet_answer:
+            return "quiet_answer";
+        case MessageType::quiet_order:
+            return "quiet_order";
+        case MessageType::child_rates:
+            return "child_rates";
+        case MessageType::child_totals:
+            return "child_totals";
+        case MessageType::allowance_report:
+            return "allowance_report";
+        case MessageType::allowance_grant:
+            return "allowance_grant";
+        default:
+            return "unknown";
+    }
+}
+
 }  // namespace
 
 std::string_view to_string(MessageType type) {
@@ -74,29 +110,20 @@ std::string_view to_string(MessageType type) {
         case MessageType::hints:
             return "hints";
         case MessageType::delta:
-            return "delta";
         case MessageType::total:
-            return "total";
         case MessageType::handover:
-            return "handover";
         case MessageType::name_ask:
-            return "name_ask";
         case MessageType::name_tell:
-            return "name_tell";
         case MessageType::owner_ask:
-            return "owner_ask";
         case MessageType::delta_answer:
-            return "delta_answer";
         case MessageType::quiet:
-            return "quiet";
         case MessageType::quiet_answer:
-            return "quiet_answer";
         case MessageType::quiet_order:
-            return "quiet_order";
         case MessageType::child_rates:
-            return "child_rates";
         case MessageType::child_totals:
-            return "child_totals";
+        case MessageType::allowance_report:
+        case MessageType::allowance_grant:
+            return name_of_counters(type);
         case MessageType::definition_digest:
         case MessageType::definition_push:
         case MessageType::definition_acknowledge:

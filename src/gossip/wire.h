@@ -39,13 +39,15 @@ enum class MessageType : std::uint8_t {
     handover = 18,
     name_ask = 19,
     name_tell = 20,
-    owner_ask = 21,     // a process that was stopped, or a new owner, asks to be filled
-    delta_answer = 22,  // totals for the limits of a delta message, in its order
-    quiet = 23,         // what origins admitted under quiet limits
-    quiet_answer = 24,  // all entries of a quiet message have been taken in
-    quiet_order = 25,   // an owner wakes a quiet limit, or lets one fall quiet
-    child_rates = 26,   // what an origin was offered for the children of a shedding parent
-    child_totals = 27,  // the answer: what the fleet was offered for them
+    owner_ask = 21,         // a process that was stopped, or a new owner, asks to be filled
+    delta_answer = 22,      // totals for the limits of a delta message, in its order
+    quiet = 23,             // what origins admitted under quiet limits
+    quiet_answer = 24,      // all entries of a quiet message have been taken in
+    quiet_order = 25,       // an owner wakes a quiet limit, or lets one fall quiet
+    child_rates = 26,       // what an origin was offered for the children of a shedding parent
+    child_totals = 27,      // the answer: what the fleet was offered for them
+    allowance_report = 28,  // what an origin has in flight, and how much it wants
+    allowance_grant = 29,   // how many requests an origin may have in flight
     // definitions, see definitions/messages.h
     definition_digest = 32,
     definition_push = 33,

@@ -102,6 +102,7 @@ class Admission {
                       CheckMode mode, const RequestFields* fields, bool last, Grant& grant);
     void report_grant(const Levels& levels, std::span<const double> offers,
                       std::span<const double> charged, std::int64_t now);
+    static void ask_for_room(const Level& level, double units);
     void describe_grant(Levels& levels, LeafId leaf, const Wish& wish, std::size_t impossible,
                         std::size_t named, Grant& grant) const;
     static void count_grant(ThreadContext& thread, const Levels& levels, const Wish& wish,

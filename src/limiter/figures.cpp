@@ -32,9 +32,9 @@ double fullness(const Bucket& bucket, const CompiledLimit& limit, const Reading&
     if (!limit.parameters.in_flight) {
         return std::max(0.0, reading.level) * limit.inverse_low;
     }
-    const double kept = kept_for_others(bucket.record, limit.parameters);
-    WEIR_ASSERT(kept <= limit.parameters.low);
-    return in_flight_here(bucket.record) / std::max(1.0, limit.parameters.low - kept);
+    const double allowance = allowance_of(bucket.record, limit.parameters);
+    WEIR_ASSERT(allowance >= 0);
+    return in_flight_here(bucket.record) / std::max(1.0, allowance);
 }
 
 }  // namespace
@@ -80,6 +80,7 @@ void Figures::Gauges::fill(DefinitionStatistics& statistics) const {
     statistics.level_ratio_max = ratio_max;
     statistics.live_instances = instances;
     statistics.in_flight = in_flight;
+    statistics.allowance = allowance;
 }
 
 // --- slots ---------------------------------------------------------------------------------------
@@ -147,6 +148,7 @@ void Figures::gauge(std::uint32_t id, const CompiledDefinition& definition, std:
     double pass = 1;
     double ratio = 0;
     double offered = 0;
+    double allowance = 0;
     for (std::uint32_t i = id; i != 0; i = store_.record(i).next()) {
         LimitRecord& record = store_.record(i);
         const CompiledLimit* limit = definition.find(record.identity(), 0);
@@ -158,11 +160,15 @@ void Figures::gauge(std::uint32_t id, const CompiledDefinition& definition, std:
         pass *= 1 - chance_of(bucket, *limit, reading, now);
         ratio = std::max(ratio, fullness(bucket, *limit, reading));
         offered = std::max(offered, own_offered_rate(record, now) / typical_of(record));
-        gauges.in_flight += limit->parameters.in_flight ? in_flight_here(record) : 0;
+        if (limit->parameters.in_flight) {
+            gauges.in_flight += in_flight_here(record);
+            allowance += allowance_of(record, limit->parameters);
+        }
     }
     if (definition.overflow && offered < kNothing && !(ratio > 0)) {
         return;  // an overflow instance that has not been used yet
     }
+    gauges.allowance += allowance;
     gauges.add(1 - pass, ratio, offered);
 }
 
@@ -299,7 +305,11 @@ LimitStatus Figures::status_of(std::uint32_t id, const CompiledLimit& limit, std
     LimitStatus status;
     status.parameters = limit.parameters;
     status.level = std::max(0.0, reading.level);
-    status.in_flight = limit.parameters.in_flight ? in_flight_here(record) : 0;
+    if (limit.parameters.in_flight) {
+        WEIR_ASSERT(limit.parameters.low == limit.parameters.high);
+        status.in_flight = in_flight_here(record);
+        status.allowance = allowance_of(record, limit.parameters);
+    }
     status.offered_rate = own_offered_rate(record, now);
     status.has_view = bucket.view != nullptr && bucket.view->installed.load(kRelaxed);
     status.fleet_offered_rate =

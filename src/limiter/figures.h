@@ -77,6 +77,7 @@ class Figures {
         double p_sum = 0;   // of the chances of refusing, weighted by the offered rates
         double p_max = 0;
         double in_flight = 0;
+        double allowance = 0;
         double ratio_sum = 0;  // of level/low, weighted by the offered rates
         double ratio_max = 0;
         std::uint32_t instances = 0;

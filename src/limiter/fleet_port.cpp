@@ -7,12 +7,17 @@
 
 #include "base/assert.h"
 #include "base/relaxed.h"
+#include "limiter/in_flight.h"
 
 namespace weir::limiter {
 namespace {
 
 /// Levels and rates of the fleet that are larger than this are not believed.
 constexpr double kMostPlausible = 1e18;
+
+/// So many limits of requests in flight are met at once; those beyond it are met when they are used
+/// again.
+constexpr std::size_t kMostInFlightMet = std::size_t{1} << 16;
 
 /// The record's lock bit, held while in scope. For the control thread.
 class RecordLock {
@@ -122,23 +127,63 @@ void FleetPort::drain_active(const std::function<void(LimitRef)>& visit) {
             }
             store_.record(record).control.fetch_and(~kQueued, kRelaxed);
             const auto limit = reference(record);
-            if (limit && !give_part(*limit)) {
+            if (!limit) {
+                continue;
+            }
+            if (!counts_in_flight(*limit)) {
                 visit(*limit);
+            } else if (in_flight_.size() < kMostInFlightMet) {
+                in_flight_.push_back(*limit);
             }
         }
     });
 }
 
-/// Gives a limit of requests in flight its part anew, because there may be other members or another
-/// limit now. False for limits of other kinds.
-bool FleetPort::give_part(LimitRef limit) const {
+bool FleetPort::counts_in_flight(LimitRef limit) const {
+    const Found found = resolve(limit);
+    return found.limit != nullptr && found.limit->parameters.in_flight;
+}
+
+// --- requests in flight --------------------------------------------------------------------------
+
+void FleetPort::drain_in_flight(const std::function<void(LimitRef)>& visit) {
+    for (const LimitRef limit : in_flight_) {
+        visit(limit);
+    }
+    in_flight_.clear();
+}
+
+std::optional<InFlightCounts> FleetPort::take_in_flight(LimitRef limit) {
     const Found found = resolve(limit);
     if (found.limit == nullptr || !found.limit->parameters.in_flight) {
+        return std::nullopt;
+    }
+    WEIR_ASSERT(found.record != nullptr && in_flight_here(*found.record) >= 0);
+    return InFlightCounts{.most = found.limit->parameters.low,
+                          .allowance = allowance_of(*found.record, found.limit->parameters),
+                          .in_flight = in_flight_here(*found.record),
+                          .no_room = take_no_room(*found.record)};
+}
+
+bool FleetPort::allow_in_flight(LimitRef limit, std::optional<double> allowance) {
+    const Found found = resolve(limit);
+    if (found.limit == nullptr || !found.limit->parameters.in_flight || !found.limit->fleet) {
         return false;
     }
+    WEIR_ASSERT(!allowance || *allowance >= 0);
     WEIR_ASSERT(found.record != nullptr);
-    records_.set_part(*found.record, *found.limit);
+    if (allowance) {
+        set_allowance(*found.record, *allowance);
+    } else {
+        records_.set_equal_part(*found.record, *found.limit);
+    }
     return true;
+}
+
+void FleetPort::foretell_in_flight(std::uint64_t quota, std::optional<double> allowance,
+                                   std::uint64_t (*hash)(std::string_view name)) {
+    const std::lock_guard held(store_.lock);
+    records_.foretell(quota, allowance, hash);
 }
 
 // --- views ---------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/relaxed.h"
 #include "limiter/bucket.h"
@@ -45,6 +46,11 @@ class FleetPort {
 
     // --- control thread: as Limiter says it ------------------------------------------------------
     void drain_active(const std::function<void(LimitRef)>& visit);
+    void drain_in_flight(const std::function<void(LimitRef)>& visit);
+    [[nodiscard]] std::optional<InFlightCounts> take_in_flight(LimitRef limit);
+    bool allow_in_flight(LimitRef limit, std::optional<double> allowance);
+    void foretell_in_flight(std::uint64_t quota, std::optional<double> allowance,
+                            std::uint64_t (*hash)(std::string_view name));
     void set_members(std::uint32_t members) { records_.set_members(members); }
     [[nodiscard]] std::optional<LocalCounts> read(LimitRef limit, Instant now);
     [[nodiscard]] std::optional<UnviewedCounts> take_unviewed(LimitRef limit, Instant now);
@@ -76,7 +82,7 @@ class FleetPort {
         const CompiledDefinition* definition = nullptr;
     };
     [[nodiscard]] Found resolve(LimitRef limit) const;
-    [[nodiscard]] bool give_part(LimitRef limit) const;
+    [[nodiscard]] bool counts_in_flight(LimitRef limit) const;
     [[nodiscard]] Bucket bucket_of(const Found& found) const;
     [[nodiscard]] std::optional<std::uint32_t> definition_of(std::string_view quota) const;
     bool ensure_view(std::uint32_t id, const Found& found, Instant now);
@@ -90,6 +96,7 @@ class FleetPort {
     const Instances& instances_;
     const ThreadContexts& threads_;
     std::atomic<bool> listening_{false};
+    std::vector<LimitRef> in_flight_;  // met by drain_active(), for drain_in_flight()
     std::uint64_t bad_views_ = 0;
 };
 

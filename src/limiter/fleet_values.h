@@ -62,6 +62,14 @@ struct FleetView {
     Duration round_trip{};
 };
 
+/// The requests in flight in this process under a limit that the fleet shares.
+struct InFlightCounts {
+    double most = 0;       // in flight in the whole fleet
+    double allowance = 0;  // of them in this process
+    double in_flight = 0;
+    double no_room = 0;  // requests that found no room, since the last such reading
+};
+
 /// What this process was offered for the children of a parent that sheds fairly.
 struct SheddingParent {
     LimitRef limit;

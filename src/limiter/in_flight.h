@@ -3,7 +3,8 @@
 // such a limit is the number of requests that are in flight in this process. Each adds 1 when it is
 // admitted, whatever it weighs, and takes it off when it ends; what was obtained adds its units. A
 // member of a fleet has an allowance: the part of the limit that it may use. The rest is kept for
-// the other members.
+// the other members. Who refuses a request for want of room notes it, so that the engine can ask
+// for a larger allowance.
 //
 // Thread-safety: everything may run on any number of threads at once. Allowances are set under the
 // creation lock and on the control thread. Ownership: nothing is owned here.
@@ -30,20 +31,39 @@ inline constexpr double kMostAllowance = 1e8;
     return std::max(0.0, record.level.load(kRelaxed));
 }
 
-/// The part of a limit that one of so many members has: all members have equal parts, and each may
-/// have one request in flight.
+/// The part of a limit that one of so many members may use before it was told its allowance: all
+/// have equal parts and one request more, which is the excess that travelling counts may cause.
 [[nodiscard]] inline double equal_part(double most, std::uint32_t members) {
     WEIR_ASSERT(most >= 0);
-    return std::min(most, std::max(1.0, std::floor(most / std::max(1U, members))));
+    return members <= 1 ? most : std::min(most, std::floor(most / members) + 1);
 }
 
-/// Sets the allowance of this process to its equal part. The record keeps it in the place of W, as
-/// one more than it is. 0 means that there is none: a member that is alone may use the whole limit,
-/// also after an edit.
-inline void set_allowance(LimitRecord& record, double most, std::uint32_t members) {
-    WEIR_ASSERT(most <= kMostAllowance);
-    const double stored = members <= 1 ? 0 : equal_part(most, members) + 1;
+/// Sets how many requests this process may have in flight. The record keeps that in the place of W,
+/// as one more than it is. 0 means that there is no allowance: a member that is alone may use the
+/// whole limit, also after an edit.
+inline void set_allowance(LimitRecord& record, double allowance) {
+    WEIR_ASSERT(allowance >= 0);
+    const double stored = std::min(allowance, kMostAllowance) + 1;
     record.heaviest.store(static_cast<float>(stored), kRelaxed);
+}
+inline void lift_allowance(LimitRecord& record) { record.heaviest.store(0, kRelaxed); }
+[[nodiscard]] inline bool has_allowance(const LimitRecord& record) {
+    return record.heaviest.load(kRelaxed) > 0;
+}
+
+/// Notes that requests, or units that were to be obtained, found no room.
+inline void note_no_room(LimitRecord& record, double requests) {
+    WEIR_ASSERT(requests >= 0);
+    std::uint64_t old = record.pending.load(kRelaxed);
+    const auto after = [&] {
+        return pack(Pending{unpack_pending(old).offered + static_cast<float>(requests), 0});
+    };
+    while (!record.pending.compare_exchange_weak(old, after(), kRelaxed)) {
+    }
+}
+/// How many found no room since the last call.
+[[nodiscard]] inline double take_no_room(LimitRecord& record) {
+    return static_cast<double>(unpack_pending(record.pending.exchange(0, kRelaxed)).offered);
 }
 
 /// How much of the limit is kept for other members.
@@ -52,6 +72,11 @@ inline void set_allowance(LimitRecord& record, double most, std::uint32_t member
     WEIR_ASSERT(limit.in_flight);
     const auto stored = static_cast<double>(record.heaviest.load(kRelaxed));
     return stored > 0 ? std::max(0.0, limit.low - (stored - 1)) : 0;
+}
+
+/// How many requests may be in flight in this process.
+[[nodiscard]] inline double allowance_of(const LimitRecord& record, const LimitParameters& limit) {
+    return limit.low - kept_for_others(record, limit);
 }
 
 /// Counts so many requests in, but only if the level with what is kept for others is at most

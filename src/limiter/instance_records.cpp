@@ -27,15 +27,40 @@ bool InstanceRecords::add_missing(std::uint32_t head, const CompiledDefinition& 
     return true;
 }
 
-void InstanceRecords::set_part(LimitRecord& record, const CompiledLimit& limit) const {
-    set_allowance(record, limit.parameters.low, limit.fleet ? members_.load(kRelaxed) : 1);
+void InstanceRecords::set_equal_part(LimitRecord& record, const CompiledLimit& limit) const {
+    const std::uint32_t members = limit.fleet ? members_.load(kRelaxed) : 1;
+    if (members <= 1) {
+        lift_allowance(record);
+    } else {
+        set_allowance(record, equal_part(limit.parameters.low, members));
+    }
 }
 
 void InstanceRecords::begin_allowance(std::uint32_t head, const CompiledLimit& limit) const {
     for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
-        if (store_.record(id).identity() == limit.identity) {
-            set_part(store_.record(id), limit);
+        LimitRecord& record = store_.record(id);
+        if (record.identity() != limit.identity || has_allowance(record)) {
+            continue;
         }
+        const bool may_know = limit.fleet && !foretold_.empty();
+        const auto known = may_know ? foretold_.find(hash_(store_.name(head))) : foretold_.end();
+        if (known != foretold_.end()) {
+            set_allowance(record, known->second);
+        } else {
+            set_equal_part(record, limit);
+        }
+    }
+}
+
+void InstanceRecords::foretell(std::uint64_t quota, std::optional<double> allowance,
+                               std::uint64_t (*hash)(std::string_view name)) {
+    WEIR_ASSERT(hash != nullptr && (hash_ == nullptr || hash_ == hash));
+    hash_ = hash;
+    WEIR_ASSERT(!allowance || (*allowance >= 0 && *allowance <= kMostAllowance));
+    if (allowance) {
+        foretold_[quota] = *allowance;
+    } else {
+        foretold_.erase(quota);
     }
 }
 

@@ -11,6 +11,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/instant.h"
 #include "limiter/compiled_definition.h"
@@ -25,8 +28,14 @@ class InstanceRecords {
     /// Says how many members share the limits of fleet scope, so that new limits of requests in
     /// flight begin with their part. For the control thread, without the lock.
     void set_members(std::uint32_t members) { members_.store(members, std::memory_order_relaxed); }
-    /// Gives a limit of requests in flight its part, for the number of members now.
-    void set_part(LimitRecord& record, const CompiledLimit& limit) const;
+    /// Sets the allowance of a limit of requests in flight to an equal part, for the number of
+    /// members now.
+    void set_equal_part(LimitRecord& record, const CompiledLimit& limit) const;
+
+    /// Says with which allowance a limit of requests in flight begins when a record is made for it;
+    /// nothing: with an equal part. A quota is known by this hash of its name, always the same one.
+    void foretell(std::uint64_t quota, std::optional<double> allowance,
+                  std::uint64_t (*hash)(std::string_view name));
 
     /// Gives a record to each limit of the definition for which the instance has none yet: a record
     /// of the instance that belongs to no limit, or a new one at the end of its list. False if no
@@ -61,6 +70,8 @@ class InstanceRecords {
 
     InstanceStore& store_;
     std::atomic<std::uint32_t> members_{1};
+    std::unordered_map<std::uint64_t, double> foretold_;
+    std::uint64_t (*hash_)(std::string_view name) = nullptr;
     std::uint64_t cleared_ = 0;
 };
 

@@ -55,6 +55,11 @@ struct Level {
         const bool shared = limit().fleet && !limit().parameters.in_flight;
         return (listening && shared) || bucket.view != nullptr;
     }
+    /// Whether this limit of requests in flight, which the fleet shares, has refused the request.
+    [[nodiscard]] bool lacks_room() const {
+        const LimitParameters& parameters = limit().parameters;
+        return parameters.in_flight && limit().fleet && p > 0 && !parameters.zero();
+    }
     /// The level that the law judges.
     [[nodiscard]] double judged() const {
         return judged_level(limit().parameters, std::max(0.0, reading.level), weight);

@@ -268,6 +268,19 @@ const QuotaOptions* Limiter::options(const Decision& decision) const {
 void Limiter::drain_active(const std::function<void(LimitRef)>& visit) {
     parts_->fleet.drain_active(visit);
 }
+void Limiter::drain_in_flight(const std::function<void(LimitRef)>& visit) {
+    parts_->fleet.drain_in_flight(visit);
+}
+std::optional<InFlightCounts> Limiter::take_in_flight(LimitRef limit) {
+    return parts_->fleet.take_in_flight(limit);
+}
+bool Limiter::allow_in_flight(LimitRef limit, std::optional<double> allowance) {
+    return parts_->fleet.allow_in_flight(limit, allowance);
+}
+void Limiter::foretell_in_flight(std::uint64_t quota, std::optional<double> allowance,
+                                 std::uint64_t (*hash)(std::string_view name)) {
+    parts_->fleet.foretell_in_flight(quota, allowance, hash);
+}
 void Limiter::set_members(std::uint32_t members) { parts_->fleet.set_members(members); }
 std::optional<LocalCounts> Limiter::read(LimitRef limit, Instant now) {
     return parts_->fleet.read(limit, now);

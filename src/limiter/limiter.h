@@ -194,12 +194,25 @@ class Limiter {
 
     // --- control thread: the engine's side -------------------------------------------------------
     /// Visits the limits of fleet scope that were used since the last call. The cost depends on
-    /// their number only. Limits of requests in flight are not visited: they are given their equal
-    /// parts here (set_members()).
+    /// their number only. Limits of requests in flight are left for drain_in_flight().
     void drain_active(const std::function<void(LimitRef)>& visit);
+    /// Visits the limits of requests in flight that the calls of drain_active() met since the last
+    /// call of this function; up to 65,536 of them.
+    void drain_in_flight(const std::function<void(LimitRef)>& visit);
+    /// What is in flight here under a limit, and how many found no room since the last call.
+    /// Nothing if the reference is stale.
+    [[nodiscard]] std::optional<InFlightCounts> take_in_flight(LimitRef limit);
+    /// Sets how many requests of such a limit may be in flight in this process; without an
+    /// allowance its equal part (set_members()). Requests that are in flight already stay. False if
+    /// the reference is stale or the limit is this process's alone.
+    bool allow_in_flight(LimitRef limit, std::optional<double> allowance);
+    /// Says with which allowance such a limit of a quota begins when an instance is made; nothing:
+    /// with its equal part. `quota` is this hash of the instance's name, always the same one.
+    void foretell_in_flight(std::uint64_t quota, std::optional<double> allowance,
+                            std::uint64_t (*hash)(std::string_view name));
     /// Says how many members share the limits of the fleet, this one included. Each may have an
-    /// equal part of a limit of requests in flight, at least one. A limit that is in use follows
-    /// with the next drain_active(); requests that are in flight already stay.
+    /// equal part of a limit of requests in flight and one more, as long as nobody tells it its
+    /// allowance. New limits begin with that; others follow when allow_in_flight() says so.
     void set_members(std::uint32_t members);
     /// Brings the limit to `now` and reads it; nothing if the reference is stale.
     [[nodiscard]] std::optional<LocalCounts> read(LimitRef limit, Instant now);

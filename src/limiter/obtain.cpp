@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "limiter/admission.h"
 #include "limiter/bucket_state.h"
+#include "limiter/in_flight.h"
 #include "limiter/levels.h"
 #include "limiter/lots.h"
 
@@ -368,8 +369,20 @@ bool Admission::try_to_grant(ThreadContext& thread, LeafId leaf, const Wish& wis
         report_grant(levels, offers, units, now);
         count_grant(thread, levels, offered, grant, units, named);
     }
+    if (charges && named != kNoLevel && fleet_.is_listening()) {
+        ask_for_room(levels.level[named], wish.wanted - grant.granted);
+    }
     describe_grant(levels, leaf, wish, impossible, named, grant);
     return true;
+}
+
+/// If this limit of requests in flight, which the fleet shares, did not grant all units, the engine
+/// asks for a larger allowance.
+void Admission::ask_for_room(const Level& level, double units) {
+    const LimitParameters& parameters = level.limit().parameters;
+    if (parameters.in_flight && level.limit().fleet && !parameters.zero() && units > 0) {
+        note_no_room(level.record(), units);
+    }
 }
 
 /// Describes one limit in the answer, as it is after the grant or, after a refusal, when the

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/relaxed.h"
 #include "limiter/admission.h"
+#include "limiter/in_flight.h"
 #include "limiter/levels.h"
 
 // What follows a decision once it is made: the offered weight is counted for the engine and the
@@ -118,6 +119,9 @@ void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t
         }
         if (level.counts_for_engine(listening)) {
             note_pending(level.bucket, offered, admitted && level.charged ? level.weight : 0, now);
+        }
+        if (listening && level.lacks_room()) [[unlikely]] {
+            note_no_room(level.record(), 1);
         }
     }
 }

@@ -33,6 +33,7 @@ struct DefinitionStatistics {
     double level_ratio_mean = 0;  // level/low of the fullest limit, weighted by offered rates
     double level_ratio_max = 0;
     double in_flight = 0;  // in this process, under a limit of requests in flight
+    double allowance = 0;  // how many of them there may be in this process
     Mode mode = Mode::enforce;
     std::span<const RateLimit> limits;
 };
@@ -82,6 +83,7 @@ struct LimitStatus {
     /// Of a limit of requests in flight: those of this process, and what is kept for other members.
     double level = 0;
     double in_flight = 0;           // in this process; 0 for limits of other kinds
+    double allowance = 0;           // how many of them there may be in this process
     double offered_rate = 0;        // by this process, per second
     double fleet_offered_rate = 0;  // by the whole fleet; without a view that of this process
     double discard_probability = 0;

@@ -42,6 +42,9 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
           },
           counters_, ledger),
       fair_(limiter, owner_, counters_),
+      allowance_origin_(limiter, counters_),
+      allowance_owner_(
+          settings, silence_, [this] { return live_members(); }, counters_),
       hot_(settings.hot_limits),
       delta_messages_(transport, counters_.dropped_entries),
       quiet_messages_(transport, counters_.dropped_entries),
@@ -93,10 +96,9 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
     const membership::Membership& members = transport_.membership();
     silence_.set_live_others(members.live_count(), members.last_heard(), now_);
     quiet_.set_members(members.live_count() + 1, now_);
-    limiter_.set_members(
-        static_cast<std::uint32_t>(members.live_count() + silence_.count_held(now_) + 1));
     owner_.set_shares(quiet_.shares());
     report();
+    share_in_flight();
     owner_.tick(now_, *this);
     fair_.tick(now_, transport_.owners(), self_, *this);
     if (number % kHintsEvery == 0) {
@@ -112,6 +114,24 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
     if (number % kForgetSilentEvery == 0) {
         silence_.forget_old(now_);
     }
+}
+
+/// Limits of requests in flight. Members that were given up and whose share is held count as
+/// members.
+void CounterExchange::share_in_flight() {
+    const auto members = static_cast<std::uint32_t>(transport_.membership().live_count() +
+                                                    silence_.count_held(now_) + 1);
+    limiter_.set_members(members);
+    allowance_owner_.tick(now_, members, self_, transport_.owners(), *this);
+    allowance_origin_.tick(now_, members, transport_.owners(), *this);
+}
+
+std::vector<gossip::MemberId> CounterExchange::live_members() const {
+    std::vector<gossip::MemberId> ids = {self_};
+    for (const membership::Member& member : transport_.membership().live()) {
+        ids.push_back(member.id);
+    }
+    return ids;
 }
 
 void CounterExchange::report() {
@@ -250,6 +270,7 @@ void CounterExchange::stopped(Instant now) {
     now_ = now;
     silence_.restart(now_);
     reporter_.ask_anew(now_);
+    allowance_owner_.stopped(now_);
     owner_.stopped(now_, transport_.owners(), *this);
 }
 
@@ -408,6 +429,22 @@ void CounterExchange::send_children(const gossip::MemberId& to, bool answers,
         answers ? gossip::MessageType::child_totals : gossip::MessageType::child_rates;
     if (!has_budget(false) || !writer.ok() || !transport_.send(to, type, writer.written())) {
         ++counters_.dropped_entries;
+    }
+}
+
+void CounterExchange::send_report(const gossip::MemberId& to, const AllowanceReport& report) {
+    if (to == self_) {
+        allowance_owner_.receive(self_, self_number_, report, now_, *this);
+    } else {
+        send_entry(to, gossip::MessageType::allowance_report, report);
+    }
+}
+
+void CounterExchange::send_grant(const gossip::MemberId& to, const AllowanceGrant& grant) {
+    if (to == self_) {
+        allowance_origin_.receive(grant, now_);
+    } else {
+        send_entry(to, gossip::MessageType::allowance_grant, grant);
     }
 }
 

@@ -20,6 +20,8 @@
 #include "base/instant.h"
 #include "base/random.h"
 #include "membership/transport.h"
+#include "sync/allowance_origin.h"
+#include "sync/allowance_owner.h"
 #include "sync/answer_packet.h"
 #include "sync/fair_exchange.h"
 #include "sync/hot_table.h"
@@ -37,7 +39,8 @@ namespace weir::sync {
 class CounterExchange final : public DeltaSink,
                               public QuietSink,
                               public OwnerSink,
-                              public ChildSink {
+                              public ChildSink,
+                              public AllowanceSink {
   public:
     CounterExchange(const SyncSettings& settings, limiter::Limiter& limiter,
                     membership::Transport& transport, Random for_reporter, Random for_owner,
@@ -90,6 +93,8 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] const QuietLimits& quiet() const { return quiet_; }
     [[nodiscard]] const Owner& owner() const { return owner_; }
     [[nodiscard]] const FairExchange& fair() const { return fair_; }
+    [[nodiscard]] const AllowanceOrigin& allowances() const { return allowance_origin_; }
+    [[nodiscard]] const AllowanceOwner& divided() const { return allowance_owner_; }
     [[nodiscard]] const Silence& silence() const { return silence_; }
     [[nodiscard]] const HotTable& hot() const { return hot_; }
     [[nodiscard]] const gossip::MemberId& self() const { return self_; }
@@ -97,7 +102,7 @@ class CounterExchange final : public DeltaSink,
     /// tell of such limits is passed over and counted.
     [[nodiscard]] std::vector<LaterKind> later_kinds(Instant now) const;
 
-    // DeltaSink, QuietSink and OwnerSink, for reporter, quiet limits and owner.
+    // DeltaSink and the other sinks, for the parts below.
     [[nodiscard]] bool has_room_for_delta(const gossip::MemberId& owner, bool urgent) override;
     [[nodiscard]] Duration delta_answer_wait(const gossip::MemberId& owner) override;
     [[nodiscard]] bool has_room_for_quiet(const gossip::MemberId& owner, bool urgent) override;
@@ -111,6 +116,8 @@ class CounterExchange final : public DeltaSink,
     void ask_name(const gossip::MemberId& to, const LimitKey& key) override;
     void ask_owner(const gossip::MemberId& to, std::uint16_t shards) override;
     void send_children(const gossip::MemberId& to, bool answers, const ChildPart& part) override;
+    void send_report(const gossip::MemberId& to, const AllowanceReport& report) override;
+    void send_grant(const gossip::MemberId& to, const AllowanceGrant& grant) override;
 
   private:
     /// What a message about a quiet limit said, to be confirmed.
@@ -139,7 +146,10 @@ class CounterExchange final : public DeltaSink,
     void receive_name_ask(ByteReader& reader, const gossip::MemberId& from);
     void receive_name_tell(ByteReader& reader, MemberNumber sender);
     void receive_hint(ByteReader& reader, MemberNumber sender);
+    void receive_allowance(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
+    void receive_grant(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
     [[nodiscard]] bool skips(const LimitKey& key, const gossip::MemberId& from);
+    void skip(const LimitKey& key, const gossip::MemberId& from);
     void refuse_values(MemberNumber sender);
     void refuse_leap(MemberNumber sender);
 
@@ -153,6 +163,8 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] bool resolve(const LimitKey& key, std::string& name,
                                limiter::LimitParameters& parameters,
                                limiter::Isolation& isolation) const;
+    void share_in_flight();
+    [[nodiscard]] std::vector<gossip::MemberId> live_members() const;
     void send_messages();
     [[nodiscard]] bool has_budget(bool urgent) const;
     void send_name(const gossip::MemberId& to, const NameEntry& entry);
@@ -170,6 +182,8 @@ class CounterExchange final : public DeltaSink,
     Reporter reporter_;
     Owner owner_;
     FairExchange fair_;
+    AllowanceOrigin allowance_origin_;
+    AllowanceOwner allowance_owner_;
     HotTable hot_;
     DeltaMessages delta_messages_;
     QuietMessages quiet_messages_;

@@ -78,19 +78,30 @@ bool CounterExchange::receive_entry(const membership::Received& message, ByteRea
         case gossip::MessageType::hints:
             receive_hint(reader, sender);
             return true;
+        case gossip::MessageType::allowance_report:
+            receive_allowance(reader, message.sender, sender);
+            return true;
+        case gossip::MessageType::allowance_grant:
+            receive_grant(reader, message.sender, sender);
+            return true;
         default:
             return false;
     }
 }
 
 bool CounterExchange::skips(const LimitKey& key, const gossip::MemberId& from) {
-    if (!of_later_version(key)) {
-        return false;
+    const bool later = of_later_version(key);
+    if (later) {
+        skip(key, from);
     }
+    return later;
+}
+
+/// Counts an entry about a limit of a kind of which this version has no such entries.
+void CounterExchange::skip(const LimitKey& key, const gossip::MemberId& from) {
     ++counters_.skipped_kinds;
     WEIR_ASSERT(key.kind < later_kinds_.size());
     later_kinds_[key.kind] = {key.kind, from.address, now_};
-    return true;
 }
 
 std::vector<LaterKind> CounterExchange::later_kinds(Instant now) const {
@@ -264,6 +275,42 @@ void CounterExchange::receive_children(ByteReader& reader, const gossip::MemberI
     } else {
         fair_.receive_rates(from, part, now_, *this);
     }
+}
+
+void CounterExchange::receive_allowance(ByteReader& reader, const gossip::MemberId& from,
+                                        MemberNumber sender) {
+    const AllowanceReport report = decode_allowance_report(reader);
+    if (!reader.ok()) {
+        return;
+    }
+    if (!is_in_flight(report.key)) {
+        return skip(report.key, from);
+    }
+    if (!plausible(report)) {
+        return refuse_values(sender);
+    }
+    allowance_owner_.receive(from, sender, report, now_, *this);
+}
+
+void CounterExchange::receive_grant(ByteReader& reader, const gossip::MemberId& from,
+                                    MemberNumber sender) {
+    const AllowanceGrant grant = decode_allowance_grant(reader);
+    if (!reader.ok()) {
+        return;
+    }
+    if (!is_in_flight(grant.key)) {
+        return skip(grant.key, from);
+    }
+    if (!plausible(grant)) {
+        return refuse_values(sender);
+    }
+    const membership::OwnerList& owners =
+        transport_.owners().of(membership::shard_of(grant.key.quota));
+    if (owners.empty() || owners.front() != from) {
+        ++counters_.refused_not_owner;
+        return;
+    }
+    allowance_origin_.receive(grant, now_);
 }
 
 void CounterExchange::receive_total(ByteReader& reader, const gossip::MemberId& from,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "sync/telling_number.h"
 
 namespace weir::sync {
 namespace {
@@ -26,10 +27,6 @@ constexpr Duration kBuildEvery = std::chrono::milliseconds(20);
 constexpr double kWorthTelling = 0.5;
 /// A child in a list of several parts may miss so many tellings, because a part was lost.
 constexpr std::uint16_t kMissed = 2;
-
-bool is_older(std::uint16_t number, std::uint16_t than) {
-    return static_cast<std::int16_t>(static_cast<std::uint16_t>(number - than)) < 0;
-}
 
 Duration interval_of(std::uint32_t origins, std::size_t children) {
     const double seldom =

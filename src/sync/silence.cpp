@@ -223,10 +223,17 @@ Duration Silence::hold_left(MemberNumber number, Duration hold, Instant now) con
 }
 
 std::size_t Silence::count_held(Instant now) const {
+    const Duration hold = side_.hold_time(settings_, settings_.hold);
     return static_cast<std::size_t>(
-        std::count_if(silent_.begin(), silent_.end(), [&](MemberNumber number) {
-            return members_[number].dead && is_missing(number) &&
-                   hold_left(number, settings_.hold, now) > Duration::zero();
+        std::count_if(numbers_.begin(), numbers_.end(), [&](const auto& one) {
+            const Known& member = members_[one.second];
+            if (!member.dead || member.gone || member.succeeded) {
+                return false;
+            }
+            // An owner has found it out, or nobody here owned anything that it used.
+            const bool cut = member.silent ? member.split : !side_.majority && !member.unreachable;
+            return cut && (member.split ? hold_left(one.second, settings_.hold, now)
+                                        : member.last_packet + hold - now) > Duration::zero();
         }));
 }
 

@@ -28,8 +28,10 @@ struct SyncStatistics {
     std::uint64_t quiet_put_off = 0;
     std::uint64_t quiet_given_up = 0;  // how often an entry was sent no more, as nobody answered
     std::uint64_t children_told = 0;   // tellings of the children of parents that shed fairly
-    std::uint64_t woken = 0;           // limits that this member, as their owner, woke
-    std::uint64_t fallen_quiet = 0;    // limits that fell quiet here
+    std::uint64_t allowances_reported = 0;  // to owners of limits of requests in flight
+    std::uint64_t allowances_granted = 0;   // by this member, as their owner
+    std::uint64_t woken = 0;                // limits that this member, as their owner, woke
+    std::uint64_t fallen_quiet = 0;         // limits that fell quiet here
     std::uint64_t handovers_sent = 0;
     std::uint64_t handovers_received = 0;
     std::uint64_t names_asked = 0;

@@ -22,7 +22,11 @@ namespace weir::sync {
 /// What a limit is called on the wire.
 [[nodiscard]] LimitKey key_of(std::string_view quota, limiter::Unit unit, Duration period);
 [[nodiscard]] inline LimitKey key_of(const limiter::LimitIdentity& identity) {
-    return key_of(identity.quota, identity.unit, identity.period);
+    LimitKey key = key_of(identity.quota, identity.unit, identity.period);
+    if (identity.parameters.in_flight) {
+        key.kind = static_cast<std::uint8_t>(limiter::LimitKind::concurrency);
+    }
+    return key;
 }
 
 struct SyncedLimit {

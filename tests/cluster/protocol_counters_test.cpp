@@ -4,6 +4,7 @@
 
 #include "cluster/protocol_bytes.h"
 #include "gossip/wire.h"
+#include "sync/allowance_messages.h"
 #include "sync/answer_packet.h"
 #include "sync/child_messages.h"
 #include "sync/messages.h"
@@ -323,6 +324,41 @@ TEST_CASE("what is told and ordered of quiet limits is what the page says") {
     CHECK(page().says("| 1 level | level |"));
     CHECK(page().says("| 2 hand over | level, sum |"));
     CHECK(page().says("| 3 fall quiet | run |"));
+}
+
+TEST_CASE("what is told of requests in flight is what the page says") {
+    AllowanceReport report;
+    report.key = {kOfASecond.quota, 2, 0, 0};
+    report.number = 0x0102;
+    report.told = true;
+    report.most = 300;
+    report.allowance = 21;
+    report.in_flight = 22;
+    report.wanted = 64;
+    const std::string key = "01020304050607082000";
+    CHECK(difference(entry_layout("allowance_report"), encoded(report),
+                     {{"limit", key},
+                      {"2 number", 0x0102},
+                      {"1 flags", 1},
+                      {"varint most", 300},
+                      {"varint allowance", 21},
+                      {"varint in flight", 22},
+                      {"varint wanted", 64}}) == "");
+    AllowanceGrant grant;
+    grant.key = report.key;
+    grant.number = 0x0102;
+    grant.told = grant.scarce = true;
+    grant.allowance = 30;
+    grant.origins = 3;
+    CHECK(difference(entry_layout("allowance_grant"), encoded(grant),
+                     {{"limit", key},
+                      {"2 number", 0x0102},
+                      {"1 flags", 3},
+                      {"varint allowance", 30},
+                      {"varint origins", 3}}) == "");
+    CHECK(page().says("**Requests in flight.** These limits have kind 2"));
+    CHECK(page().says("Flags: 1 told: the allowance is one that an owner granted"));
+    CHECK(page().says("2 scarce: the sidecars want more than there is."));
 }
 
 TEST_CASE("what is told of children is what the page says") {

@@ -1,6 +1,8 @@
 """Limits of requests in flight at real sidecars. The upstream of these tests counts what is in flight."""
 
 import contextlib
+import itertools
+import random
 import socket
 import struct
 import threading
@@ -9,10 +11,12 @@ import time
 import pytest
 
 from harness import http
+from harness.load import SECOND, Load, plan, stream
 from harness.ports import free_port
 from harness.processes import wait_until
 from harness.sidecar import Sidecar, quota
 
+PAUSES = {"/q/short": 0.01, "/q/late": 0.1, "/q/second": 1}
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
 
 
@@ -23,6 +27,7 @@ class Upstream:
     def __init__(self):
         self.lock = threading.Lock()
         self.running, self.most, self.served = 0, 0, 0
+        self.changes = []  # when a request began or ended, and how many are in flight from then on
         self.gate = threading.Event()
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.address = f"127.0.0.1:{self.socket.getsockname()[1]}"
@@ -49,23 +54,33 @@ class Upstream:
                     if not some:
                         return
                     head += some
-                with self.lock:
-                    self.running += 1
-                    self.most = max(self.most, self.running)
-                    self.served += 1
+                self._count(1)
                 try:
                     if not self._answer(connection, head.split(b" ")[1].decode()):
                         return
                 finally:
-                    with self.lock:
-                        self.running -= 1
+                    self._count(-1)
+
+    def _count(self, change):
+        with self.lock:
+            self.running += change
+            self.most = max(self.most, self.running)
+            self.served += change > 0
+            self.changes.append((time.monotonic(), self.running))
+
+    def in_flight(self, begin, end):
+        """How many were in flight between these times: on average, and at most."""
+        spans = [(max(at, begin), min(until, end), running) for (at, running), (until, _)
+                 in itertools.pairwise([*self.changes, (end, 0)]) if until > begin and at < end]
+        return sum((until - at) * running for at, until, running in spans) / (end - begin), \
+            max(running for _, _, running in spans)
 
     def _answer(self, connection, path):
         """Whether the connection stays."""
         if path == "/q/hold":
             self.gate.wait(60)
-        if path == "/q/late":
-            time.sleep(0.1)
+        if path in PAUSES:
+            time.sleep(PAUSES[path])
         if path == "/q/close":
             return False
         if path == "/q/broken":
@@ -145,7 +160,7 @@ def test_as_many_requests_reach_the_upstream_as_the_limit_says(begin, upstream):
     assert in_flight(sidecar) == 3
     status = sidecar.quota("q")["live"]["limits"][0]
     assert (status["concurrency"], status["in_flight"]) == (3, 3)
-    assert "in flight here 3 requests" in sidecar.command("quota", "get", "q")
+    assert "in flight here 3 requests, of at most 3" in sidecar.command("quota", "get", "q")
     upstream.gate.set()
     for one in held:
         assert one.recv(100).startswith(b"HTTP/1.1 200 ")
@@ -270,36 +285,105 @@ def test_a_check_judges_and_takes_no_place(begin, upstream):
     assert sidecar.metric("weir_proxy_events_total", event="check_only_judged") == 4
 
 
-def kept_for_others(sidecar):
-    """After a request that has ended, so that the limit is in use and nothing is in flight."""
-    assert http.get(sidecar.address, "/q/x").status == 200
-    wait_until(lambda: in_flight(sidecar) == 0, 20, "none is in flight")
-    return sidecar.quota("q")["live"]["limits"][0]["level"]
-
-
-def test_sidecars_have_equal_parts_of_a_limit_of_the_fleet(world, upstream):
+def shared(world, upstream, most, count=3):
+    """A fleet with a limit that it shares."""
     quotas = [quota("q")]
-    quotas[0]["limits"] = [{"concurrency": 7}]
-    fleet = world.fleet(3, quotas, settings={"upstream": f"http://{upstream.address}"})
+    quotas[0]["limits"] = [{"concurrency": most}]
+    fleet = world.fleet(count, quotas, settings={"upstream": f"http://{upstream.address}"})
     for sidecar in fleet:
-        wait_until(lambda sidecar=sidecar: kept_for_others(sidecar) == 5, 30, "each knows its part")
-    held = []
+        wait_until(lambda sidecar=sidecar: sidecar.metric("weir_peers", state="alive") == count - 1, 30, "all know all")
+    return fleet
+
+
+def check_rest(fleet, upstream):
+    wait_until(lambda: upstream.running == 0, 30, "all have ended at the upstream")
     for sidecar in fleet:
-        held += [ask(sidecar, "/q/hold") for _ in range(5)]
-    wait_until(lambda: upstream.running == 6 and fleet.metric("weir_quota_refused_total", quota="q") == 9, 20,
-               "each has its part")
-    fleet[2].kill()
-    wait_until(lambda: fleet[0].metric("weir_peers", state="alive") <= 1, 60, "the others know it")
+        wait_until(lambda sidecar=sidecar: in_flight(sidecar) == 0, 30, "none is in flight")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shares", [(1 / 3, 1 / 3, 1 / 3), (1, 0, 0), (0.6, 0.2, 0.2)], ids=["even", "one", "skewed"])
+def test_a_fleet_has_as_many_in_flight_as_the_limit_says_wherever_the_load_is(world, folder, upstream, shares):
+    fleet = shared(world, upstream, 64)
+    load = stream("q", 640, "poisson", shares, path="/q/second")
+    result = Load(folder, plan(fleet.targets(), [load], 12, seed=5)).wait()
+    begin = result.start_ns / SECOND
+    mean, most = upstream.in_flight(begin + 3, begin + 11.5)
+    print(f"{result.describe()}; {mean:.2f} in flight on average, {most} at most")
+    assert result.total("errors") + result.total("other") == 0
+    assert 62 <= mean <= 66
+    assert upstream.most <= 67  # while counts travel, one more at each sidecar
+    check_rest(fleet, upstream)
+
+
+def test_what_a_killed_sidecar_had_goes_to_the_others(world, upstream):
+    fleet = shared(world, upstream, 7)
+    held = [ask(fleet[2], "/q/hold") for _ in range(3)]
+    wait_until(lambda: in_flight(fleet[2]) == 3, 20, "three are in flight")
 
     def more():
+        """Whether 4 are in flight at another one, which asks for what the others do not need."""
         held.append(ask(fleet[0], "/q/hold"))
-        return in_flight(fleet[0]) == 3
+        return in_flight(fleet[0]) >= 4
 
-    wait_until(more, 30, "the others have more", 0.2)
-    time.sleep(0.5)
-    assert in_flight(fleet[0]) == 3
+    wait_until(more, 30, "the rest is here", 0.1)
+    for _ in range(10):
+        held.append(ask(fleet[0], "/q/hold"))
+        held.append(ask(fleet[1], "/q/hold"))
+    wait_until(lambda: fleet.metric("weir_quota_refused_total", quota="q") >= 19, 20, "the others are refused")
+    assert upstream.most <= 10  # one more at each sidecar
+    fleet[2].kill()
+
+    def together():
+        held.extend(ask(sidecar, "/q/hold") for sidecar in fleet[:2])
+        return in_flight(fleet[0]) + in_flight(fleet[1])
+
+    wait_until(lambda: together() == 7, 60, "they have all", 0.2)
+    for _ in range(3):
+        time.sleep(0.2)
+        assert together() == 7
     upstream.gate.set()
     for one in held:
         one.close()
-    for sidecar in (fleet[0], fleet[1]):
-        wait_until(lambda: in_flight(sidecar) == 0, 20, "none is in flight")
+    check_rest(fleet[:2], upstream)
+
+
+SOME = ["x", "late", "close", "broken", "short"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [12, pytest.param(50, marks=pytest.mark.long)])
+def test_nothing_is_left_after_many_requests_with_random_endings_and_kills(world, folder, upstream, seconds):
+    fleet = shared(world, upstream, 48)
+    loads = [stream(name, 2000 / len(SOME), "poisson", path=f"/q/{name}") for name in SOME]
+    load = Load(folder, plan(fleet.targets(), loads, seconds, seed=8))
+    chance = random.Random(9)
+    end = time.monotonic() + seconds - 4
+    kills = 0
+    while time.monotonic() < end:
+        for _ in range(30):
+            one = chance.randrange(3)
+            with contextlib.suppress(OSError):
+                connection = ask(fleet[one], "/q/" + chance.choice(["endless", "silent", "late", "tunnel"]))
+                time.sleep(chance.random() * 0.1)
+                reset(connection)
+        kills += 1
+        victim = fleet[kills % 3]
+        victim.kill()
+        victim.start()
+    result = load.wait()
+    print(f"{result.describe()}; {kills} kills, {upstream.served} served, {upstream.most} in flight at most")
+    assert result.total("offered") >= 1900 * seconds
+    assert kills >= 2
+    check_rest(fleet, upstream)
+    held = []
+
+    def fills():
+        held.append(ask(fleet[0], "/q/hold"))
+        return in_flight(fleet[0]) == 48
+
+    wait_until(fills, 30, "all places are free", 0.02)
+    upstream.gate.set()
+    for one in held:
+        one.close()
+    check_rest(fleet, upstream)

@@ -38,6 +38,8 @@ int room(Fixture& fixture, const std::string& name) {
 /// The engine's tick, in which limits in use get their parts.
 void tick(Fixture& fixture) {
     fixture.limiter.drain_active([](LimitRef) { FAIL("only limits in flight are in use"); });
+    fixture.limiter.drain_in_flight(
+        [&](LimitRef limit) { CHECK(fixture.limiter.allow_in_flight(limit, std::nullopt)); });
 }
 
 void finish(Fixture& fixture, Decision& decision) {
@@ -234,17 +236,75 @@ TEST_CASE("an instance with requests in flight is not dropped, however long they
     CHECK(fixture.limiter.inspect("d/one", fixture.now).empty());
 }
 
-TEST_CASE("members have equal parts of a limit of the fleet, and at least one request each") {
+TEST_CASE("members have equal parts of a limit of the fleet and one request more") {
     RateLimit own = in_flight(10);
     own.scope = Scope::sidecar;
     Fixture fixture(
         {quota("d/{k}", {in_flight(10)}), quota("few", {in_flight(2)}), quota("own", {own})});
     fixture.limiter.set_members(3);
-    CHECK(room(fixture, "d/one") == 3);
+    CHECK(room(fixture, "d/one") == 4);
     CHECK(room(fixture, "few") == 1);
     CHECK(room(fixture, "own") == 10);
     CHECK(fixture.level("d/one") == 10);
-    CHECK(fixture.check("d/two").remaining == 2);
+    CHECK(fixture.check("d/two").remaining == 3);
+}
+
+TEST_CASE("the engine learns what found no room, and sets how much there is") {
+    Fixture fixture({quota("all", {in_flight(100)}), quota("q", {in_flight(10)}, "all")});
+    fixture.limiter.set_members(2);
+    CHECK(room(fixture, "q") == 6);  // and one is refused
+    CHECK(!fixture.admits("q"));
+    std::vector<LimitRef> used;
+    fixture.limiter.drain_active([](LimitRef) { FAIL("only limits in flight are in use"); });
+    fixture.limiter.drain_in_flight([&](LimitRef limit) { used.push_back(limit); });
+    REQUIRE(used.size() == 2);
+    const bool first = fixture.limiter.identity(used[0])->quota == "q";
+    const LimitRef one = used[first ? 0 : 1];
+    const auto counts = fixture.limiter.take_in_flight(one);
+    REQUIRE(counts);
+    CHECK(counts->most == 10);
+    CHECK(counts->allowance == 6);
+    CHECK(counts->in_flight == 6);
+    CHECK(counts->no_room == 2);
+    CHECK(fixture.limiter.take_in_flight(one)->no_room == 0);
+    // What q refused, its parent was not asked for.
+    CHECK(fixture.limiter.take_in_flight(used[first ? 1 : 0])->no_room == 0);
+    CHECK(fixture.limiter.allow_in_flight(one, 8));
+    CHECK(room(fixture, "q") == 2);
+    CHECK(fixture.limiter.inspect("q", fixture.now).at(0).allowance == 8);
+    CHECK(fixture.limiter.allow_in_flight(one, 3));
+    CHECK(room(fixture, "q") == 0);
+    CHECK(here(fixture, "q") == 8);
+    REQUIRE(fixture.put(quota("q", {in_flight(9)}, "all")).empty());
+    CHECK(fixture.limiter.inspect("q", fixture.now).at(0).allowance == 3);  // an edit keeps it
+    LimitRef stale = one;
+    ++stale.generation;
+    CHECK(!fixture.limiter.allow_in_flight(stale, 3));
+    CHECK(!fixture.limiter.take_in_flight(stale));
+}
+
+TEST_CASE("an allowance that is known before the first request holds for it") {
+    const auto hash = [](std::string_view name) -> std::uint64_t { return name.size(); };
+    Fixture fixture({quota("d/{k}", {in_flight(10)})});
+    fixture.limiter.set_members(2);
+    fixture.limiter.foretell_in_flight(5, 2, hash);
+    CHECK(room(fixture, "d/one") == 2);
+    CHECK(room(fixture, "d/other") == 6);
+    fixture.limiter.foretell_in_flight(5, std::nullopt, hash);
+    CHECK(room(fixture, "d/two") == 6);
+}
+
+TEST_CASE("units that were to be obtained and found no room are counted") {
+    Fixture fixture({quota("q", {in_flight(10)})});
+    fixture.limiter.set_members(2);
+    const Grant grant = fixture.limiter.obtain(fixture.thread, fixture.find("q"), wish(8),
+                                               fixture.now, CheckMode::charge);
+    CHECK(grant.granted == 6);
+    fixture.limiter.drain_active([](LimitRef) {});
+    std::vector<LimitRef> used;
+    fixture.limiter.drain_in_flight([&](LimitRef limit) { used.push_back(limit); });
+    REQUIRE(used.size() == 1);
+    CHECK(fixture.limiter.take_in_flight(used[0])->no_room == 2);
 }
 
 TEST_CASE("a quota is as full as the part that this member may use, and unused ones are empty") {
@@ -253,8 +313,9 @@ TEST_CASE("a quota is as full as the part that this member may use, and unused o
     Decision first = fixture.check("d/one");
     (void)fixture.check("d/two");
     CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->level_ratio_max ==
-          doctest::Approx(1.0 / 3));
+          doctest::Approx(1.0 / 4));
     CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->live_instances == 2);
+    CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->allowance == 8);
     CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->in_flight == 2);
     finish(fixture, first);
     CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->in_flight == 1);
@@ -274,7 +335,8 @@ TEST_CASE("when members come and go, limits in use follow, and what is in flight
     CHECK(room(fixture, "q") == 3);
     fixture.limiter.set_members(2);
     REQUIRE(fixture.put(quota("q", {in_flight(40)})).empty());
-    CHECK(room(fixture, "q") == 5);
+    tick(fixture);
+    CHECK(room(fixture, "q") == 6);
 }
 
 TEST_CASE("what was obtained is in flight until it is returned or has ended") {

@@ -1,0 +1,296 @@
+#include "sync/allowance_origin.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.h"
+#include "sync/pacing.h"
+#include "sync/synced_limit.h"
+
+namespace weir::sync {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The control thread's tick: nothing can be noticed sooner.
+constexpr Duration kSoon = 10ms;
+/// Later than this tick. What is granted in a tick is confirmed with the next one, so that this
+/// member, when it is the owner itself, does not talk to itself without end.
+constexpr Duration kNextTick = 1ns;
+/// While the limit is scarce, what an origin wants may change so often.
+constexpr Duration kChangeEvery = 100ms;
+/// An origin that wants more than it was granted asks again after so long; of many origins each
+/// asks more seldom, up to kAskSeldom times.
+constexpr Duration kAskEvery = 200ms;
+constexpr double kManyAsk = 50;
+constexpr double kAskSeldom = 5;
+/// A report without an answer is sent again after so long.
+constexpr Duration kResendAfter = 200ms;
+/// A limit with an allowance of at least so many asks for more before the last place is taken. One
+/// with less asks when it has refused a request: else every use of a small limit would ask.
+constexpr double kAskAhead = 4;
+/// The share of what was in flight that is wanted in addition while there is enough.
+constexpr std::uint64_t kSpare = 4;
+/// While the limit is scarce, an origin is at rest when no request came for so long.
+constexpr Duration kRestAfter = 1s;
+/// Numbers of reports begin at the time in such steps, so that they are above those of an earlier
+/// entry that the owner may still remember.
+constexpr Duration kNumberStep = 16ms;
+
+std::uint64_t whole(double requests) {
+    WEIR_ASSERT(requests >= 0);
+    return static_cast<std::uint64_t>(std::ceil(requests));
+}
+
+/// Whether the requests in flight come near the allowance.
+bool is_near(const limiter::InFlightCounts& counts) {
+    return counts.allowance >= kAskAhead && counts.allowance < counts.most &&
+           counts.in_flight >= counts.allowance - std::floor(counts.allowance / kSpare);
+}
+
+Duration ask_every(std::uint32_t origins) {
+    return from_seconds(to_seconds(kAskEvery) *
+                        std::clamp(origins / kManyAsk, 1.0, kAskSeldom));
+}
+
+}  // namespace
+
+void AllowanceOrigin::tick(Instant now, std::uint32_t members, const membership::Owners& owners,
+                           AllowanceSink& sink) {
+    members_ = members;
+    limiter_.drain_in_flight([&](limiter::LimitRef ref) { touched(ref, now); });
+    while (const auto slot = due_.take(now)) {
+        look(*slot, now, owners, sink);
+    }
+}
+
+// --- the table -----------------------------------------------------------------------------------
+
+void AllowanceOrigin::touched(limiter::LimitRef ref, Instant now) {
+    if (const auto known = by_record_.find(ref.record); known != by_record_.end()) {
+        Limit& limit = slots_[known->second];
+        if (limit.ref == ref) {
+            due_.add(known->second, now);
+            return;
+        }
+        unlink(limit);
+    }
+    const auto identity = members_ > 1 ? limiter_.identity(ref) : std::nullopt;
+    if (identity) {
+        const LimitKey key = key_of(*identity);
+        const auto known = by_key_.find(key);
+        if (const auto slot = known != by_key_.end() ? known->second : add(key, now)) {
+            link(*slot, ref);
+            due_.add(*slot, now);
+            return;
+        }
+    }
+    limiter_.allow_in_flight(ref, std::nullopt);
+}
+
+std::optional<std::uint32_t> AllowanceOrigin::add(const LimitKey& key, Instant now) {
+    WEIR_ASSERT(!by_key_.contains(key));
+    if (by_key_.size() >= kMostLimits) {
+        ++statistics_.dropped_entries;
+        return std::nullopt;
+    }
+    if (free_.empty()) {
+        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+        slots_.emplace_back();
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    slots_[slot] = Limit{};
+    slots_[slot].key = key;
+    slots_[slot].said.number = static_cast<std::uint16_t>(now.time_since_epoch() / kNumberStep);
+    by_key_.emplace(key, slot);
+    return slot;
+}
+
+void AllowanceOrigin::link(std::uint32_t slot, limiter::LimitRef ref) {
+    Limit& limit = slots_[slot];
+    WEIR_ASSERT(is_in_flight(limit.key));
+    unlink(limit);
+    limit.ref = ref;
+    by_record_[ref.record] = slot;
+    limiter_.allow_in_flight(ref, limit.told);
+}
+
+void AllowanceOrigin::unlink(Limit& limit) {
+    if (limit.ref) {
+        by_record_.erase(limit.ref->record);
+        limit.ref.reset();
+    }
+    WEIR_ASSERT(by_record_.size() <= by_key_.size());
+}
+
+/// Puts an allowance in force, also for a record that is made later.
+void AllowanceOrigin::set(Limit& limit, std::optional<std::uint64_t> told) {
+    if (limit.told != told) {
+        told_ += told ? 1U : 0U;
+        told_ -= limit.told ? 1U : 0U;
+        WEIR_ASSERT(told_ <= by_key_.size());
+        limit.told = told;
+        limiter_.foretell_in_flight(limit.key.quota, told, &quota_hash);
+    }
+    if (limit.ref) {
+        limiter_.allow_in_flight(*limit.ref, told);
+    }
+}
+
+void AllowanceOrigin::drop(std::uint32_t slot) {
+    Limit& limit = slots_[slot];
+    set(limit, std::nullopt);
+    unlink(limit);
+    by_key_.erase(limit.key);
+    due_.remove(slot);
+    free_.push_back(slot);
+    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
+}
+
+// --- what is reported ----------------------------------------------------------------------------
+
+/// Reads what is in flight, after the allowance was set in the record that is now the limit's.
+void AllowanceOrigin::measure(Limit& limit, Instant now) {
+    const double no_room = limit.counts.no_room;
+    std::optional<limiter::InFlightCounts> counts;
+    if (limit.ref && limiter_.allow_in_flight(*limit.ref, limit.told)) {
+        counts = limiter_.take_in_flight(*limit.ref);
+    }
+    if (!counts) {
+        unlink(limit);
+        limit.counts.in_flight = 0;
+        return;
+    }
+    WEIR_ASSERT(counts->allowance <= counts->most);
+    limit.counts = *counts;
+    limit.busy = counts->no_room > 0 || counts->in_flight > 0 ? now : limit.busy;
+    limit.counts.no_room += no_room;
+    limit.peak = std::max(limit.peak, counts->in_flight);
+}
+
+/// How many requests would be admitted here if there were room: those in flight and those that
+/// found no room lately; else what was in flight and some to spare. 0 at rest.
+std::uint64_t AllowanceOrigin::wanted_of(const Limit& limit, Instant now) {
+    const limiter::InFlightCounts& counts = limit.counts;
+    const std::uint64_t most = whole(counts.most);
+    if (counts.no_room > 0) {
+        const double lacking = std::min(counts.no_room, counts.most);
+        return std::min(most, whole(counts.in_flight) + whole(lacking));
+    }
+    const std::uint64_t used = whole(limit.peak);
+    if (used == 0) {
+        return limit.scarce && now - limit.busy < kRestAfter ? 1 : 0;
+    }
+    return std::min(most, used + (limit.scarce ? 1 : std::max<std::uint64_t>(1, used / kSpare)));
+}
+
+void AllowanceOrigin::look(std::uint32_t slot, Instant now, const membership::Owners& owners,
+                           AllowanceSink& sink) {
+    Limit& limit = slots_[slot];
+    measure(limit, now);
+    const std::uint64_t wanted = wanted_of(limit, now);
+    const bool asks = limit.counts.no_room > 0 || is_near(limit.counts);
+    const membership::OwnerList& list = owners.of(membership::shard_of(limit.key.quota));
+    if (members_ <= 1 || list.empty() || (!limit.told && wanted == 0)) {
+        drop(slot);
+        return;
+    }
+    if (!limit.told && !asks) {
+        limit.peak = limit.counts.in_flight;
+        due_.add(slot, now + kKeepAlive);
+        return;
+    }
+    const bool moved = limit.owner && *limit.owner != list.front();
+    if (moved || is_due(limit, wanted, now)) {
+        report(limit, wanted, list.front(), now, sink);
+    }
+    due_.add(slot, next_look(limit, wanted, now));
+}
+
+bool AllowanceOrigin::is_due(const Limit& limit, std::uint64_t wanted, Instant now) const {
+    const Duration since = now - limit.sent;
+    if (limit.told && (!limit.reported || *limit.told != limit.said.allowance)) {
+        return true;
+    }
+    if (!limit.reported) {
+        return since >= (wanted > whole(limit.counts.allowance) ? kSoon : kKeepAlive);
+    }
+    if (!limit.answered) {
+        return since >= kResendAfter;
+    }
+    const bool at_rest = limit.said.wanted == 0;
+    return is_news(limit, wanted, since) || since >= (at_rest ? kKeepAliveAtRest : kKeepAlive);
+}
+
+/// Whether something has changed so long after the last report that the owner should know.
+bool AllowanceOrigin::is_news(const Limit& limit, std::uint64_t wanted, Duration since) {
+    const AllowanceReport& said = limit.said;
+    if (wanted > whole(limit.counts.allowance)) {
+        const bool asked = said.wanted > said.allowance;
+        return since >= (asked ? ask_every(limit.origins) : kSoon);
+    }
+    if (said.in_flight > said.allowance && whole(limit.counts.in_flight) < said.in_flight) {
+        return since >= kSoon;  // a request has ended whose place somebody else is to have
+    }
+    if (said.wanted == 0 && wanted > 0) {
+        return true;
+    }
+    const bool matters = limit.scarce ? wanted != said.wanted : wanted == 0 && said.wanted > 0;
+    return matters && since >= kChangeEvery;
+}
+
+void AllowanceOrigin::report(Limit& limit, std::uint64_t wanted, const gossip::MemberId& owner,
+                             Instant now, AllowanceSink& sink) {
+    limit.said = {.key = limit.key,
+                  .number = static_cast<std::uint16_t>(limit.said.number + 1),
+                  .told = limit.told.has_value(),
+                  .most = whole(limit.counts.most),
+                  .allowance = limit.told ? *limit.told : whole(limit.counts.allowance),
+                  .in_flight = whole(limit.counts.in_flight),
+                  .wanted = wanted};
+    if (limit.said.number == 0) {
+        limit.said.number = 1;  // 0 stands for none
+    }
+    WEIR_ASSERT(limit.said.wanted <= limit.said.most || limit.said.most == 0);
+    limit.owner = owner;
+    limit.sent = now;
+    limit.reported = true;
+    limit.answered = false;
+    limit.counts.no_room = 0;
+    limit.peak = limit.counts.in_flight;
+    ++statistics_.allowances_reported;
+    sink.send_report(owner, limit.said);
+}
+
+Instant AllowanceOrigin::next_look(const Limit& limit, std::uint64_t wanted, Instant now) {
+    if (limit.reported && limit.answered && wanted == 0 && limit.said.wanted == 0) {
+        return limit.sent + kKeepAliveAtRest;
+    }
+    const bool busy = limit.scarce || !limit.answered || wanted > whole(limit.counts.allowance);
+    return now + (busy ? kSoon : kChangeEvery);
+}
+
+void AllowanceOrigin::receive(const AllowanceGrant& grant, Instant now) {
+    const auto known = by_key_.find(grant.key);
+    if (known == by_key_.end()) {
+        const auto slot = grant.number == 0 && grant.told ? add(grant.key, now) : std::nullopt;
+        if (slot) {
+            set(slots_[*slot], grant.allowance);
+            due_.add(*slot, now + kNextTick);
+        }
+        return;
+    }
+    Limit& limit = slots_[known->second];
+    if (grant.number != (limit.reported ? limit.said.number : 0)) {
+        return;  // a report has overtaken it
+    }
+    limit.answered = true;
+    limit.scarce = grant.told && grant.scarce;
+    limit.origins = grant.origins;
+    set(limit, grant.told ? std::optional(grant.allowance) : std::nullopt);
+    limit.reported = limit.reported && grant.told;  // the owner has forgotten what was reported
+    due_.add(known->second, now + kNextTick);
+}
+
+}  // namespace weir::sync
