@@ -21,8 +21,8 @@ constexpr std::uint32_t kIdMask = (1U << kIdBits) - 1;
 constexpr std::uint8_t kUnits = 255;
 constexpr std::size_t kLast = limiter::kMaxLeaves - 1;
 
-/// A place under a limit of requests in flight: the instance with its generation above the record.
-/// 0, which no place packs into, says that there is none.
+/// A place under a limit of requests in flight: the number of the count above the record. 0, which
+/// no place packs into, says that there is none.
 using PackedPlace = std::uint64_t;
 
 /// Everything of a charge, in at most as many words as a weir_charge has beside the tag.
@@ -72,9 +72,8 @@ void pack(Packed& packed, const limiter::Places& places) {
     packed.places_weight = places.weight;
     std::size_t i = 0;
     for (const limiter::Places::Place& place : places) {
-        WEIR_ASSERT(place.instance != 0 && place.record <= kIdMask);
-        packed.places[i++] =
-            PackedPlace{pack_id(place.instance, place.generation)} << 32 | place.record;
+        WEIR_ASSERT(place.record != 0 && place.record <= kIdMask);
+        packed.places[i++] = PackedPlace{place.count} << 32 | place.record;
     }
 }
 
@@ -85,8 +84,7 @@ void unpack(const Packed& packed, limiter::Places& places) {
         if (place == 0) {
             return;
         }
-        const auto instance = static_cast<std::uint32_t>(place >> 32);
-        places.add({static_cast<std::uint32_t>(place), instance & kIdMask, instance >> kIdBits});
+        places.add({static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(place >> 32)});
     }
 }
 

@@ -149,11 +149,10 @@ struct ChargedChain {
 class Places {
   public:
     static constexpr std::size_t kMost = kMaxLeaves * kMaxChainConcurrency;
-    /// The record of a limit, and the instance that it belongs to.
+    /// The record of a limit, and which of the counts that began in it this is (in_flight.h).
     struct Place {
         std::uint32_t record;
-        std::uint32_t instance;
-        std::uint32_t generation;
+        std::uint32_t count;
     };
 
     /// What is beyond size() means nothing, so nothing is written there.

@@ -8,8 +8,9 @@
 //
 // Thread-safety: everything may run on any number of threads at once. Allowances are set under the
 // creation lock and on the control thread. Ownership: nothing is owned here.
-// Invariants: the level has no line, so the record's anchor does not matter to it, and there is no
-// W. It is never below 0.
+// Invariants: the level has no line and no W, and is never below 0. In place of an anchor the
+// record has the number of this count, below 0, which no anchor is. Each limit that begins to count
+// gets the next number, so that the end of a request that an earlier one counted changes nothing.
 
 #include <algorithm>
 #include <cmath>
@@ -31,6 +32,17 @@ inline constexpr double kMostAllowance = 1e8;
     return std::max(0.0, record.level.load(kRelaxed));
 }
 
+/// Numbers the count that begins in the record now.
+inline void begin_count(LimitRecord& record, std::uint32_t number) {
+    WEIR_ASSERT(number != 0);
+    record.anchor.store(-static_cast<std::int64_t>(number), kRelaxed);
+}
+/// The number of the record's count; 0 if no requests in flight are counted there.
+[[nodiscard]] inline std::uint32_t count_of(const LimitRecord& record) {
+    const std::int64_t anchor = record.anchor.load(kRelaxed);
+    return anchor < 0 ? static_cast<std::uint32_t>(-anchor) : 0;
+}
+
 /// The part of a limit that one of so many members may use before it was told its allowance: all
 /// have equal parts and one request more, which is the excess that travelling counts may cause.
 [[nodiscard]] inline double equal_part(double most, std::uint32_t members) {
@@ -47,9 +59,6 @@ inline void set_allowance(LimitRecord& record, double allowance) {
     record.heaviest.store(static_cast<float>(stored), kRelaxed);
 }
 inline void lift_allowance(LimitRecord& record) { record.heaviest.store(0, kRelaxed); }
-[[nodiscard]] inline bool has_allowance(const LimitRecord& record) {
-    return record.heaviest.load(kRelaxed) > 0;
-}
 
 /// Notes that requests, or units that were to be obtained, found no room.
 inline void note_no_room(LimitRecord& record, double requests) {

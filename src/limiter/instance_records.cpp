@@ -1,5 +1,7 @@
 #include "limiter/instance_records.h"
 
+#include <limits>
+
 #include "base/assert.h"
 #include "base/relaxed.h"
 #include "limiter/bucket.h"
@@ -7,6 +9,8 @@
 
 namespace weir::limiter {
 namespace {
+
+constexpr std::uint32_t kLargestCount = std::numeric_limits<std::uint32_t>::max();
 
 /// The link of a record that keeps its successor and gets this identity.
 std::uint32_t link_of(std::uint32_t next, std::uint8_t identity) { return (next << 8) | identity; }
@@ -21,7 +25,7 @@ bool InstanceRecords::add_missing(std::uint32_t head, const CompiledDefinition& 
             return false;
         }
         if (limit.parameters.in_flight) [[unlikely]] {
-            begin_allowance(head, limit);
+            begin_to_count(head, limit);
         }
     }
     return true;
@@ -36,12 +40,15 @@ void InstanceRecords::set_equal_part(LimitRecord& record, const CompiledLimit& l
     }
 }
 
-void InstanceRecords::begin_allowance(std::uint32_t head, const CompiledLimit& limit) const {
+/// Unless the limit's record counts requests in flight already.
+void InstanceRecords::begin_to_count(std::uint32_t head, const CompiledLimit& limit) {
     for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
         LimitRecord& record = store_.record(id);
-        if (record.identity() != limit.identity || has_allowance(record)) {
+        if (record.identity() != limit.identity || count_of(record) != 0) {
             continue;
         }
+        counts_ = counts_ == kLargestCount ? 1 : counts_ + 1;
+        begin_count(record, counts_);
         const bool may_know = limit.fleet && !foretold_.empty();
         const auto known = may_know ? foretold_.find(hash_(store_.name(head))) : foretold_.end();
         if (known != foretold_.end()) {

@@ -65,13 +65,14 @@ class InstanceRecords {
 
   private:
     bool add_one(std::uint32_t head, std::uint8_t identity, Instant now);
-    void begin_allowance(std::uint32_t head, const CompiledLimit& limit) const;
+    void begin_to_count(std::uint32_t head, const CompiledLimit& limit);
     void clear(std::uint32_t record_id, Instant now);
 
     InstanceStore& store_;
     std::atomic<std::uint32_t> members_{1};
     std::unordered_map<std::uint64_t, double> foretold_;
     std::uint64_t (*hash_)(std::string_view name) = nullptr;
+    std::uint32_t counts_ = 0;  // of requests in flight that have begun
     std::uint64_t cleared_ = 0;
 };
 

@@ -187,7 +187,7 @@ void Admission::note_places(const Levels& levels, Charge& charge) const {
     for (const Level& level : levels.level) {
         if (level.limit().parameters.in_flight && level.charged) [[unlikely]] {
             charge.places.weight = charge.units;
-            charge.places.add({level.id, level.head, store_.generation(level.head)});
+            charge.places.add({level.id, count_of(level.record())});
         }
     }
 }

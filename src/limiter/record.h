@@ -66,7 +66,7 @@ inline constexpr double kTickSeconds = 1048576e-9;
 struct alignas(64) LimitRecord {
     std::atomic<double> level;              // at the anchor, + charged since
     std::atomic<std::uint64_t> recent;      // a Recent, bit-cast; beside level, see swap_both
-    std::atomic<std::int64_t> anchor;       // nanoseconds of the monotonic time line
+    std::atomic<std::int64_t> anchor;       // nanoseconds of the monotonic time line, or a count
     std::atomic<std::uint64_t> pending;     // a Pending, bit-cast
     std::atomic<std::uint32_t> lot;         // head only: see lots.h
     std::atomic<float> typical;             // running mean of admitted weights; below 0 = none yet

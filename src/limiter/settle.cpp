@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/relaxed.h"
 #include "limiter/admission.h"
+#include "limiter/in_flight.h"
 #include "limiter/levels.h"
 
 // Gives a charge back after the decision, or corrects it when the true weight is known.
@@ -159,17 +160,11 @@ Held Admission::hold(const Charge& charge) {
 /// Takes this weight off the limits of requests in flight that count the request.
 void Admission::give_places_back(const Places& places, double weight) {
     for (const Places::Place& place : places) {
-        if (!store_.live(place.instance, place.generation)) {
-            continue;
-        }
         LimitRecord& record = store_.record(place.record);
-        const CompiledDefinition* definition = definitions_.of(store_.record(place.instance));
-        const CompiledLimit* limit =
-            definition == nullptr ? nullptr : definition->find(record.identity(), 0);
-        if (limit != nullptr && !limit->parameters.in_flight) {
-            continue;  // an edit gave the record to another limit
+        // An edit may have given the record to another limit, or the limit may have begun anew.
+        if (count_of(record) == place.count && place.count != 0) {
+            leave_places(record, weight);
         }
-        leave_places(record, weight);
     }
 }
 

@@ -49,8 +49,7 @@ bool is_near(const limiter::InFlightCounts& counts) {
 }
 
 Duration ask_every(std::uint32_t origins) {
-    return from_seconds(to_seconds(kAskEvery) *
-                        std::clamp(origins / kManyAsk, 1.0, kAskSeldom));
+    return from_seconds(to_seconds(kAskEvery) * std::clamp(origins / kManyAsk, 1.0, kAskSeldom));
 }
 
 }  // namespace

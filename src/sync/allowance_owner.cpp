@@ -133,9 +133,7 @@ void AllowanceOwner::stopped(Instant now) {
 
 // --- who may use how much ------------------------------------------------------------------------
 
-std::uint64_t AllowanceOwner::equal_part(const Limit& limit) const {
-    return limit.most / members_;
-}
+std::uint64_t AllowanceOwner::equal_part(const Limit& limit) const { return limit.most / members_; }
 
 std::uint64_t AllowanceOwner::counted(const Limit& limit, const Origin& origin) const {
     if (!origin.reported) {
@@ -153,10 +151,11 @@ void AllowanceOwner::judge(Limit& limit, Instant now) {
         const bool rests = origin.reported && at_rest(origin.said);
         const Presence presence =
             silence_.judge(origin.number, now - origin.heard,
-                           rests ? AllowanceOrigin::kKeepAliveAtRest : AllowanceOrigin::kKeepAlive, settings_.hold, now);
+                           rests ? AllowanceOrigin::kKeepAliveAtRest : AllowanceOrigin::kKeepAlive,
+                           settings_.hold, now);
         WEIR_ASSERT(origins_ > 0);
-        const bool keeps = presence == Presence::heard ||
-                           (presence == Presence::held && origin.reported);
+        const bool keeps =
+            presence == Presence::heard || (presence == Presence::held && origin.reported);
         origins_ -= keeps ? 0U : 1U;
         return !keeps;
     });
@@ -352,9 +351,8 @@ void AllowanceOwner::receive(const gossip::MemberId& from, MemberNumber number,
 /// they were told; before that they give back what is above it.
 bool AllowanceOwner::all_have_equal_parts(const Limit& limit) const {
     const std::uint64_t part = equal_part(limit) + 1;
-    return std::all_of(limit.origins.begin(), limit.origins.end(), [&](const auto& one) {
-        return counted(limit, one.second) <= part;
-    });
+    return std::all_of(limit.origins.begin(), limit.origins.end(),
+                       [&](const auto& one) { return counted(limit, one.second) <= part; });
 }
 
 void AllowanceOwner::look(Limit& limit, Instant now, AllowanceSink& sink) {

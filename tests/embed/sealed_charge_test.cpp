@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace weir::embed {
 namespace {
@@ -23,7 +24,7 @@ limiter::Charge charge_of(std::size_t places) {
     charge.weights = {2, 3, 4};
     charge.places.weight = places > 0 ? 2.5 : 0;
     for (std::uint32_t i = 0; i < places; ++i) {
-        charge.places.add({kHighestId - i, i + 1, 255 - 2 * i});
+        charge.places.add({kHighestId - i, std::numeric_limits<std::uint32_t>::max() - i});
     }
     return charge;
 }
@@ -32,8 +33,7 @@ bool same(const limiter::Places& one, const limiter::Places& other) {
     return one.weight == other.weight &&
            std::equal(one.begin(), one.end(), other.begin(), other.end(),
                       [](const limiter::Places::Place& a, const limiter::Places::Place& b) {
-                          return a.record == b.record && a.instance == b.instance &&
-                                 a.generation == b.generation;
+                          return a.record == b.record && a.count == b.count;
                       });
 }
 

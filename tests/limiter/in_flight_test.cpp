@@ -183,6 +183,27 @@ TEST_CASE("a quota that only shadows counts what it would have admitted") {
     CHECK(here(fixture, "q") == 0);
 }
 
+TEST_CASE("the end of a request that a former count of the limit counted changes nothing") {
+    Fixture fixture({quota("q", {in_flight(3)})});
+    Decision former = fixture.check("q");
+    REQUIRE(former.admitted);
+    // More edits than a quota remembers former limits, so that the record is given away.
+    for (int i = 1; i <= 20; ++i) {
+        RateLimit rate = per_second(100);
+        rate.period = std::chrono::seconds(i);
+        REQUIRE(fixture.put(quota("q", {rate})).empty());
+        (void)fixture.check("q");
+    }
+    REQUIRE(fixture.put(quota("q", {in_flight(3)})).empty());
+    CHECK(here(fixture, "q") == 0);
+    Decision present = fixture.check("q");
+    CHECK(here(fixture, "q") == 1);
+    finish(fixture, former);
+    CHECK(here(fixture, "q") == 1);
+    finish(fixture, present);
+    CHECK(here(fixture, "q") == 0);
+}
+
 TEST_CASE("an edit keeps what is in flight, and gives back only what was taken") {
     Fixture fixture({quota("q", {in_flight(2), per_second(1000)})});
     Decision first = fixture.check("q");

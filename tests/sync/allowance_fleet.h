@@ -25,8 +25,8 @@ using namespace std::chrono_literals;
 class AllowanceFleet {
   public:
     struct Load {
-        double rate = 0;       // requests per second
-        double duration = 1;   // mean time in flight, exponentially distributed
+        double rate = 0;      // requests per second
+        double duration = 1;  // mean time in flight, exponentially distributed
     };
 
     AllowanceFleet(std::size_t members, double most, std::uint64_t seed)
@@ -310,8 +310,8 @@ class AllowanceFleet {
                 continue;
             }
             follow_members(*member);
-            const auto count = static_cast<std::uint32_t>(live(*member).size() +
-                                                          member->silence.count_held(now_));
+            const auto count =
+                static_cast<std::uint32_t>(live(*member).size() + member->silence.count_held(now_));
             member->limiter.set_members(count);
             member->limiter.drain_active([](limiter::LimitRef) { FAIL("a rate is in use"); });
             member->owner.tick(now_, count, member->id, member->owners, *member);

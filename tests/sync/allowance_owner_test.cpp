@@ -113,7 +113,8 @@ TEST_CASE_FIXTURE(Fixture, "what is free is granted at once, and silent members 
     CHECK(all.origins == 3);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what shrinks counts until it is confirmed and its requests have ended") {
+TEST_CASE_FIXTURE(Fixture,
+                  "what shrinks counts until it is confirmed and its requests have ended") {
     receive(1, report(1, 30, 30, 60));
     receive(0, report(0, 1, 0, 0));
     receive(2, report(2, 1, 1, 60));
@@ -127,7 +128,8 @@ TEST_CASE_FIXTURE(Fixture, "what shrinks counts until it is confirmed and its re
     CHECK(last(2).allowance == 15);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an earlier report changes nothing, and a grant is sent until confirmed") {
+TEST_CASE_FIXTURE(Fixture,
+                  "an earlier report changes nothing, and a grant is sent until confirmed") {
     const AllowanceReport early = report(1, 5, 5, 5);
     receive(1, report(1, 20, 20, 20));
     receive(0, report(0, 1, 0, 0));

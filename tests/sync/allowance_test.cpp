@@ -44,11 +44,8 @@ void check_rest(AllowanceFleet& fleet, std::size_t members) {
 }
 
 TEST_CASE("wherever the load is, the limit is used and not exceeded") {
-    const std::vector<std::vector<double>> shares = {{0.34, 0.33, 0.33},
-                                                     {1, 0, 0},
-                                                     {0.8, 0.1, 0.1},
-                                                     {0.5, 0.5, 0},
-                                                     {0, 0.05, 0.95}};
+    const std::vector<std::vector<double>> shares = {
+        {0.34, 0.33, 0.33}, {1, 0, 0}, {0.8, 0.1, 0.1}, {0.5, 0.5, 0}, {0, 0.05, 0.95}};
     for (const std::vector<double>& share : shares) {
         for (const double loss : {0.0, 0.1}) {
             CAPTURE(share[0]);
