@@ -50,13 +50,22 @@ inline void begin_count(LimitRecord& record, std::uint32_t number) {
     return members <= 1 ? most : std::min(most, std::floor(most / members) + 1);
 }
 
-/// Sets how many requests this process may have in flight. The record keeps that in the place of W,
-/// as one more than it is. 0 means that there is no allowance: a member that is alone may use the
-/// whole limit, also after an edit.
+/// Sets how many requests this process may have in flight: what the engine says, or an equal part.
+/// The record keeps that in the place of W, as one more than it is, and an equal part below 0. 0
+/// means that there is no allowance: a member that is alone may use the whole limit, also after an
+/// edit.
 inline void set_allowance(LimitRecord& record, double allowance) {
     WEIR_ASSERT(allowance >= 0);
     const double stored = std::min(allowance, kMostAllowance) + 1;
     record.heaviest.store(static_cast<float>(stored), kRelaxed);
+}
+inline void set_equal_part(LimitRecord& record, double part) {
+    WEIR_ASSERT(part >= 0);
+    record.heaviest.store(-static_cast<float>(std::min(part, kMostAllowance) + 1), kRelaxed);
+}
+/// Whether the allowance is one that the engine has said.
+[[nodiscard]] inline bool has_told_allowance(const LimitRecord& record) {
+    return record.heaviest.load(kRelaxed) > 0;
 }
 inline void lift_allowance(LimitRecord& record) { record.heaviest.store(0, kRelaxed); }
 
@@ -79,7 +88,7 @@ inline void note_no_room(LimitRecord& record, double requests) {
 [[nodiscard]] inline double kept_for_others(const LimitRecord& record,
                                             const LimitParameters& limit) {
     WEIR_ASSERT(limit.in_flight);
-    const auto stored = static_cast<double>(record.heaviest.load(kRelaxed));
+    const double stored = std::abs(static_cast<double>(record.heaviest.load(kRelaxed)));
     return stored > 0 ? std::max(0.0, limit.low - (stored - 1)) : 0;
 }
 
@@ -93,10 +102,10 @@ inline void note_no_room(LimitRecord& record, double requests) {
 [[nodiscard]] inline bool take_places(LimitRecord& record, const LimitParameters& limit,
                                       double requests, double highest) {
     WEIR_ASSERT(requests >= 0);
-    const double most = highest - kept_for_others(record, limit) + kLevelSlack;
     double old = record.level.load(kRelaxed);
     do {
-        if (old > most) {
+        // Each time, because the allowance may have shrunk meanwhile.
+        if (old > highest - kept_for_others(record, limit) + kLevelSlack) {
             return false;
         }
     } while (!record.level.compare_exchange_weak(old, old + requests, kRelaxed));

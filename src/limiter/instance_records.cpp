@@ -36,19 +36,24 @@ void InstanceRecords::set_equal_part(LimitRecord& record, const CompiledLimit& l
     if (members <= 1) {
         lift_allowance(record);
     } else {
-        set_allowance(record, equal_part(limit.parameters.low, members));
+        limiter::set_equal_part(record, equal_part(limit.parameters.low, members));
     }
 }
 
-/// Unless the limit's record counts requests in flight already.
+/// The limit's record counts from now on, unless it does so already. An equal part follows an edit.
 void InstanceRecords::begin_to_count(std::uint32_t head, const CompiledLimit& limit) {
     for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
         LimitRecord& record = store_.record(id);
-        if (record.identity() != limit.identity || count_of(record) != 0) {
+        if (record.identity() != limit.identity) {
             continue;
         }
-        counts_ = counts_ == kLargestCount ? 1 : counts_ + 1;
-        begin_count(record, counts_);
+        if (count_of(record) == 0) {
+            counts_ = counts_ == kLargestCount ? 1 : counts_ + 1;
+            begin_count(record, counts_);
+        }
+        if (limit.fleet && has_told_allowance(record)) {
+            continue;
+        }
         const bool may_know = limit.fleet && !foretold_.empty();
         const auto known = may_know ? foretold_.find(hash_(store_.name(head))) : foretold_.end();
         if (known != foretold_.end()) {

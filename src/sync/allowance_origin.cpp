@@ -24,8 +24,16 @@ constexpr Duration kChangeEvery = 100ms;
 constexpr Duration kAskEvery = 200ms;
 constexpr double kManyAsk = 50;
 constexpr double kAskSeldom = 5;
-/// A report without an answer is sent again after so long.
+/// A report without an answer is sent again after so long, and each next time after twice the time,
+/// because a longer round trip would make every answer come too late.
 constexpr Duration kResendAfter = 200ms;
+constexpr Duration kResendAtMost = 5s;
+/// An owner that has not answered for so long, although it lives, does not know allowances, or has
+/// no room for this one.
+constexpr Duration kGiveUpAfter = 15s;
+/// So many limits are looked at for ones that can be forgotten, and when the table is full.
+constexpr std::size_t kSweptEachTick = 8;
+constexpr std::size_t kSweptForRoom = 64;
 /// A limit with an allowance of at least so many asks for more before the last place is taken. One
 /// with less asks when it has refused a request: else every use of a small limit would ask.
 constexpr double kAskAhead = 4;
@@ -48,6 +56,12 @@ bool is_near(const limiter::InFlightCounts& counts) {
            counts.in_flight >= counts.allowance - std::floor(counts.allowance / kSpare);
 }
 
+Duration resend_after(std::uint32_t unanswered) {
+    constexpr std::uint32_t doublings = 5;
+    WEIR_ASSERT(unanswered > 0);
+    return std::min(kResendAtMost, kResendAfter * (1U << std::min(unanswered - 1, doublings)));
+}
+
 Duration ask_every(std::uint32_t origins) {
     return from_seconds(to_seconds(kAskEvery) * std::clamp(origins / kManyAsk, 1.0, kAskSeldom));
 }
@@ -56,11 +70,58 @@ Duration ask_every(std::uint32_t origins) {
 
 void AllowanceOrigin::tick(Instant now, std::uint32_t members, const membership::Owners& owners,
                            AllowanceSink& sink) {
-    members_ = members;
+    follow(members, owners, now);
+    sweep(kSweptEachTick);
     limiter_.drain_in_flight([&](limiter::LimitRef ref) { touched(ref, now); });
     while (const auto slot = due_.take(now)) {
         look(*slot, now, owners, sink);
     }
+}
+
+/// Equal parts follow the number of members, and what owners have told is reported to new owners.
+void AllowanceOrigin::follow(std::uint32_t members, const membership::Owners& owners, Instant now) {
+    std::uint16_t moved = 0;
+    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
+        const membership::OwnerList& list = owners.of(shard);
+        const gossip::MemberId first = list.empty() ? gossip::MemberId{} : list.front();
+        if (first != owners_[shard]) {
+            owners_[shard] = first;
+            moved = static_cast<std::uint16_t>(moved | membership::bit_of(shard));
+        }
+    }
+    if (members == members_ && moved == 0) {
+        return;
+    }
+    members_ = members;
+    for (const auto& [key, slot] : by_key_) {
+        const Limit& limit = slots_[slot];
+        if (limit.told && (moved & membership::bit_of(membership::shard_of(key.quota))) != 0) {
+            due_.add(slot, now);
+        } else if (limit.ref && !limit.told) {
+            limiter_.allow_in_flight(*limit.ref, std::nullopt);
+        }
+    }
+}
+
+/// Forgets limits at rest whose records are gone; of a full table also others at rest.
+void AllowanceOrigin::sweep(std::size_t most) {
+    const bool full = by_key_.size() >= kMostLimits;
+    for (std::size_t i = 0; i < std::min(most, slots_.size()); ++i) {
+        hand_ = hand_ + 1 < slots_.size() ? hand_ + 1 : 0;
+        const auto slot = static_cast<std::uint32_t>(hand_);
+        Limit& limit = slots_[slot];
+        const auto known = by_key_.find(limit.key);
+        if (known == by_key_.end() || known->second != slot || !rests(limit)) {
+            continue;
+        }
+        if (full || !limit.ref || !limiter_.allow_in_flight(*limit.ref, std::nullopt)) {
+            drop(slot);
+        }
+    }
+}
+
+bool AllowanceOrigin::rests(const Limit& limit) const {
+    return !limit.told && limit.counts.in_flight == 0 && limit.counts.no_room == 0;
 }
 
 // --- the table -----------------------------------------------------------------------------------
@@ -74,8 +135,7 @@ void AllowanceOrigin::touched(limiter::LimitRef ref, Instant now) {
         }
         unlink(limit);
     }
-    const auto identity = members_ > 1 ? limiter_.identity(ref) : std::nullopt;
-    if (identity) {
+    if (const auto identity = limiter_.identity(ref)) {
         const LimitKey key = key_of(*identity);
         const auto known = by_key_.find(key);
         if (const auto slot = known != by_key_.end() ? known->second : add(key, now)) {
@@ -89,6 +149,9 @@ void AllowanceOrigin::touched(limiter::LimitRef ref, Instant now) {
 
 std::optional<std::uint32_t> AllowanceOrigin::add(const LimitKey& key, Instant now) {
     WEIR_ASSERT(!by_key_.contains(key));
+    if (by_key_.size() >= kMostLimits) {
+        sweep(kSweptForRoom);
+    }
     if (by_key_.size() >= kMostLimits) {
         ++statistics_.dropped_entries;
         return std::nullopt;
@@ -191,13 +254,17 @@ void AllowanceOrigin::look(std::uint32_t slot, Instant now, const membership::Ow
     const std::uint64_t wanted = wanted_of(limit, now);
     const bool asks = limit.counts.no_room > 0 || is_near(limit.counts);
     const membership::OwnerList& list = owners.of(membership::shard_of(limit.key.quota));
-    if (members_ <= 1 || list.empty() || (!limit.told && wanted == 0)) {
-        drop(slot);
-        return;
+    const bool gives_up = limit.unanswered > 0 && now - limit.heard > kGiveUpAfter;
+    if (members_ <= 1 || list.empty() || gives_up) {
+        set(limit, std::nullopt);
+        limit.reported = limit.scarce = false;
     }
-    if (!limit.told && !asks) {
+    if (!limit.told && (!asks || members_ <= 1 || list.empty())) {
         limit.peak = limit.counts.in_flight;
-        due_.add(slot, now + kKeepAlive);
+        limit.counts.no_room = 0;
+        if (limit.counts.in_flight > 0) {
+            due_.add(slot, now + kKeepAlive);
+        }
         return;
     }
     const bool moved = limit.owner && *limit.owner != list.front();
@@ -207,16 +274,22 @@ void AllowanceOrigin::look(std::uint32_t slot, Instant now, const membership::Ow
     due_.add(slot, next_look(limit, wanted, now));
 }
 
+/// How long after its last report an origin may ask for more: soon, unless it has just asked.
+Duration AllowanceOrigin::ask_after(const Limit& limit) {
+    const bool asked = limit.said.wanted > limit.said.allowance;
+    return asked ? ask_every(limit.origins) : kSoon;
+}
+
 bool AllowanceOrigin::is_due(const Limit& limit, std::uint64_t wanted, Instant now) const {
     const Duration since = now - limit.sent;
     if (limit.told && (!limit.reported || *limit.told != limit.said.allowance)) {
         return true;
     }
     if (!limit.reported) {
-        return since >= (wanted > whole(limit.counts.allowance) ? kSoon : kKeepAlive);
+        return since >= (wanted > whole(limit.counts.allowance) ? ask_after(limit) : kKeepAlive);
     }
     if (!limit.answered) {
-        return since >= kResendAfter;
+        return since >= resend_after(limit.unanswered);
     }
     const bool at_rest = limit.said.wanted == 0;
     return is_news(limit, wanted, since) || since >= (at_rest ? kKeepAliveAtRest : kKeepAlive);
@@ -226,8 +299,7 @@ bool AllowanceOrigin::is_due(const Limit& limit, std::uint64_t wanted, Instant n
 bool AllowanceOrigin::is_news(const Limit& limit, std::uint64_t wanted, Duration since) {
     const AllowanceReport& said = limit.said;
     if (wanted > whole(limit.counts.allowance)) {
-        const bool asked = said.wanted > said.allowance;
-        return since >= (asked ? ask_every(limit.origins) : kSoon);
+        return since >= ask_after(limit);
     }
     if (said.in_flight > said.allowance && whole(limit.counts.in_flight) < said.in_flight) {
         return since >= kSoon;  // a request has ended whose place somebody else is to have
@@ -252,8 +324,11 @@ void AllowanceOrigin::report(Limit& limit, std::uint64_t wanted, const gossip::M
         limit.said.number = 1;  // 0 stands for none
     }
     WEIR_ASSERT(limit.said.wanted <= limit.said.most || limit.said.most == 0);
+    limit.unanswered = limit.owner == owner ? limit.unanswered : 0;
     limit.owner = owner;
     limit.sent = now;
+    limit.heard = limit.unanswered == 0 ? now : limit.heard;
+    ++limit.unanswered;
     limit.reported = true;
     limit.answered = false;
     limit.counts.no_room = 0;
@@ -285,6 +360,7 @@ void AllowanceOrigin::receive(const AllowanceGrant& grant, Instant now) {
         return;  // a report has overtaken it
     }
     limit.answered = true;
+    limit.unanswered = 0;
     limit.scarce = grant.told && grant.scarce;
     limit.origins = grant.origins;
     set(limit, grant.told ? std::optional(grant.allowance) : std::nullopt);

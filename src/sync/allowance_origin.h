@@ -8,9 +8,12 @@
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its table; borrows limiter
 // and statistics.
-// Invariants: the table has at most kMostLimits limits. The allowance in the limiter's record is
-// the one that the newest report said, or the one that was granted since.
+// Invariants: the table has at most kMostLimits limits; beyond that it keeps those whose allowances
+// are told or that are in use. Every limit that was used has a place there as long as its record
+// lives, so that what an owner tells of it holds from the next request on. At rest nothing is due
+// for it.
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -50,7 +53,7 @@ class AllowanceOrigin {
     /// The first owner of the limit has answered, or says something unasked.
     void receive(const AllowanceGrant& grant, Instant now);
 
-    /// The limits that were used lately, or whose allowance an owner has told.
+    /// The limits that have a record here, or whose allowance an owner has told.
     [[nodiscard]] std::size_t size() const { return by_key_.size(); }
     /// Those of the latter.
     [[nodiscard]] std::size_t told() const { return told_; }
@@ -71,7 +74,9 @@ class AllowanceOrigin {
         AllowanceReport said;
         std::optional<gossip::MemberId> owner;  // to whom it was said
         Instant sent{};
-        bool reported = false;  // and the owner has not let it go since
+        Instant heard{};               // when it was last answered
+        std::uint32_t unanswered = 0;  // reports in a row
+        bool reported = false;         // and the owner has not let it go since
         bool answered = false;
         bool scarce = false;
         std::uint32_t origins = 0;
@@ -82,11 +87,15 @@ class AllowanceOrigin {
     void link(std::uint32_t slot, limiter::LimitRef ref);
     void unlink(Limit& limit);
     void drop(std::uint32_t slot);
+    void follow(std::uint32_t members, const membership::Owners& owners, Instant now);
+    void sweep(std::size_t most);
+    [[nodiscard]] bool rests(const Limit& limit) const;
     void set(Limit& limit, std::optional<std::uint64_t> told);
     void look(std::uint32_t slot, Instant now, const membership::Owners& owners,
               AllowanceSink& sink);
     void measure(Limit& limit, Instant now);
     [[nodiscard]] static std::uint64_t wanted_of(const Limit& limit, Instant now);
+    [[nodiscard]] static Duration ask_after(const Limit& limit);
     [[nodiscard]] bool is_due(const Limit& limit, std::uint64_t wanted, Instant now) const;
     [[nodiscard]] static bool is_news(const Limit& limit, std::uint64_t wanted, Duration since);
     void report(Limit& limit, std::uint64_t wanted, const gossip::MemberId& owner, Instant now,
@@ -96,8 +105,10 @@ class AllowanceOrigin {
     limiter::Limiter& limiter_;
     SyncStatistics& statistics_;
     std::uint32_t members_ = 1;
+    std::array<gossip::MemberId, membership::kShards> owners_{};  // the first one of each shard
     std::deque<Limit> slots_;  // where a limit stays while others are added
     std::vector<std::uint32_t> free_;
+    std::size_t hand_ = 0;  // the slot at which the next sweep begins
     std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
     std::unordered_map<std::uint32_t, std::uint32_t> by_record_;
     std::size_t told_ = 0;

@@ -1,6 +1,7 @@
 #include "sync/allowance_owner.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.h"
@@ -45,9 +46,10 @@ struct AllowanceOwner::Plan {
 
 // --- which limits --------------------------------------------------------------------------------
 
-void AllowanceOwner::tick(Instant now, std::uint32_t members, const gossip::MemberId& self,
-                          const membership::Owners& owners, AllowanceSink& sink) {
-    held_ = silence_.count_held(now);
+void AllowanceOwner::tick(Instant now, std::uint32_t members, std::uint32_t held,
+                          const gossip::MemberId& self, const membership::Owners& owners,
+                          AllowanceSink& sink) {
+    held_ = held;
     if (members_ <= 1 && members > 1) {
         since_.fill(now);  // until now there was nobody to learn from
     }
@@ -59,7 +61,7 @@ void AllowanceOwner::tick(Instant now, std::uint32_t members, const gossip::Memb
         Limit& limit = limits_[hand_];
         const bool first = is_first(limit.key);
         if (first) {
-            look(limit, now, sink);
+            divide_anew(limit, now, sink);
         }
         if (first && !limit.origins.empty()) {
             ++hand_;
@@ -145,20 +147,24 @@ std::uint64_t AllowanceOwner::counted(const Limit& limit, const Origin& origin) 
     return at_rest(origin.said) && most <= 1 ? 0 : most;
 }
 
+/// Forgets those that have been silent for too long, and those without a part that are gone.
 void AllowanceOwner::judge(Limit& limit, Instant now) {
-    std::erase_if(limit.origins, [&](const auto& one) {
-        const Origin& origin = one.second;
+    for (auto each = limit.origins.begin(); each != limit.origins.end();) {
+        Origin& origin = each->second;
         const bool rests = origin.reported && at_rest(origin.said);
+        const Duration keep_alive =
+            rests ? AllowanceOrigin::kKeepAliveAtRest : AllowanceOrigin::kKeepAlive;
         const Presence presence =
-            silence_.judge(origin.number, now - origin.heard,
-                           rests ? AllowanceOrigin::kKeepAliveAtRest : AllowanceOrigin::kKeepAlive,
-                           settings_.hold, now);
+            silence_.judge(origin.number, now - origin.heard, keep_alive, settings_.hold, now);
+        origin.held = presence == Presence::held;
+        bool keeps = presence == Presence::heard || (origin.held && origin.reported);
+        if (rests || !origin.reported) {
+            keeps = keeps && silence_.has_share(origin.number, now);
+        }
         WEIR_ASSERT(origins_ > 0);
-        const bool keeps =
-            presence == Presence::heard || (presence == Presence::held && origin.reported);
         origins_ -= keeps ? 0U : 1U;
-        return !keeps;
-    });
+        each = keeps ? std::next(each) : limit.origins.erase(each);
+    }
 }
 
 /// Divides the limit by what each origin wants.
@@ -166,14 +172,19 @@ AllowanceOwner::Plan AllowanceOwner::make_plan(Limit& limit, Instant now) const 
     Plan plan;
     std::vector<std::uint64_t> wanted;
     std::uint64_t used = 0;
+    std::uint64_t held = 0;  // by members that cannot be asked
     std::uint64_t sum = 0;
+    std::size_t known = 0;
     for (auto& [id, origin] : limit.origins) {
         plan.rows.push_back({&id, &origin, 0, 0, counted(limit, origin)});
-        wanted.push_back(origin.reported ? origin.said.wanted : 0);
+        wanted.push_back(origin.reported && !origin.held ? origin.said.wanted : 0);
         used += plan.rows.back().counted;
+        held += origin.held ? plan.rows.back().counted : 0;
         sum += wanted.back();
+        known += silence_.has_share(origin.number, now) ? 1U : 0U;
     }
-    const std::size_t unknown = members_ - std::min<std::size_t>(members_, plan.rows.size());
+    WEIR_ASSERT(known <= plan.rows.size() && held <= used);
+    const std::uint64_t unknown = members_ - std::min<std::size_t>(members_, known);
     used += unknown * equal_part(limit);
     const membership::Shard shard = membership::shard_of(limit.key.quota);
     if (held_ == 0 || (split_ & membership::bit_of(shard)) == 0) {
@@ -182,12 +193,14 @@ AllowanceOwner::Plan AllowanceOwner::make_plan(Limit& limit, Instant now) const 
         limit.ceiling = used;
     }
     const std::uint64_t most = std::min(limit.most, limit.ceiling.value_or(limit.most));
-    limit.scarce = sum > most;
+    const std::uint64_t there = most - std::min(most, held);
+    limit.scarce = sum > there;
     plan.turn = static_cast<std::size_t>(now.time_since_epoch() / kTurn);
-    const std::vector<std::uint64_t> parts = divide(most, wanted, plan.turn);
+    const std::vector<std::uint64_t> parts = divide(there, wanted, plan.turn);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        plan.rows[i].part = parts[i];
-        plan.rows[i].spare = wanted[i] > 0 ? (most - std::min(most, sum)) / members_ : 0;
+        Plan::Row& row = plan.rows[i];
+        row.part = row.origin->held ? row.origin->granted : parts[i];
+        row.spare = wanted[i] > 0 ? (there - std::min(there, sum)) / members_ : 0;
     }
     plan.free = most - std::min(most, used);
     plan.over = used - std::min(most, used);
@@ -259,6 +272,7 @@ void AllowanceOwner::take(Plan& plan) {
 
 void AllowanceOwner::divide_anew(Limit& limit, Instant now, AllowanceSink& sink) {
     limit.planned = now;
+    judge(limit, now);
     Plan plan = make_plan(limit, now);
     if (learns(limit.key, now)) {
         return;
@@ -309,6 +323,9 @@ void AllowanceOwner::receive(const gossip::MemberId& from, MemberNumber number,
         ++statistics_.refused_not_owner;
         return;
     }
+    if (silence_.is_gone(number)) {
+        return;
+    }
     Limit* const limit = find_or_add(report.key);
     if (limit == nullptr || (origins_ >= kMostOrigins && !limit->origins.contains(from))) {
         ++statistics_.dropped_entries;
@@ -327,7 +344,8 @@ void AllowanceOwner::receive(const gossip::MemberId& from, MemberNumber number,
     origin.heard = now;
     origin.told = {};
     limit->most = report.most > 0 ? report.most : limit->most;
-    if (report.wanted > equal_part(*limit) + 1) {
+    if (report.wanted > equal_part(*limit) + 1 ||
+        (!report.told && report.wanted > report.allowance)) {
         limit->busy = now;
     }
     const bool calm = now - limit->busy >= kCalm && !learns(limit->key, now);
@@ -353,11 +371,6 @@ bool AllowanceOwner::all_have_equal_parts(const Limit& limit) const {
     const std::uint64_t part = equal_part(limit) + 1;
     return std::all_of(limit.origins.begin(), limit.origins.end(),
                        [&](const auto& one) { return counted(limit, one.second) <= part; });
-}
-
-void AllowanceOwner::look(Limit& limit, Instant now, AllowanceSink& sink) {
-    judge(limit, now);
-    divide_anew(limit, now, sink);
 }
 
 void AllowanceOwner::send(const Limit& limit, const gossip::MemberId& to, Origin& origin,

@@ -3,8 +3,9 @@
 // flight divides it among the members. It counts for each origin the most that this one may use by
 // now: what it said last, what was granted since, or what it has in flight. An allowance that
 // shrinks so counts in full until the origin has confirmed the smaller one, and only what is
-// really free is granted to others: together the origins never admit more than the limit says.
-// Members that say nothing have an equal part; the owner asks for it when others want more.
+// really free is granted to others: together the origins never admit more than the limit says, and
+// one request for each of them (docs/decisions/0159-allowances-follow-the-load.md). Members that
+// say nothing have an equal part; the owner asks for it when others want more.
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its table; borrows silence
 // and statistics.
@@ -40,6 +41,7 @@ class AllowanceOwner {
     struct Origin {
         MemberNumber number = 0;
         bool reported = false;  // else it was asked for its equal part
+        bool held = false;      // it cannot be heard, and its share is kept
         AllowanceReport said;
         std::uint64_t granted = 0;       // the newest
         std::uint64_t most_granted = 0;  // since it reported
@@ -54,7 +56,8 @@ class AllowanceOwner {
 
     /// Looks at some of the limits, each several times a second. `members`: as for
     /// AllowanceOrigin::tick().
-    void tick(Instant now, std::uint32_t members, const gossip::MemberId& self,
+    /// `held`: those of them that were given up and whose share is kept.
+    void tick(Instant now, std::uint32_t members, std::uint32_t held, const gossip::MemberId& self,
               const membership::Owners& owners, AllowanceSink& sink);
     /// An origin reports. Ignored unless this member is the first owner of the limit.
     void receive(const gossip::MemberId& from, MemberNumber number, const AllowanceReport& report,
@@ -86,7 +89,6 @@ class AllowanceOwner {
     [[nodiscard]] bool learns(const LimitKey& key, Instant now) const;
     [[nodiscard]] Limit* find_or_add(const LimitKey& key);
     void remove(std::uint32_t slot);
-    void look(Limit& limit, Instant now, AllowanceSink& sink);
     void judge(Limit& limit, Instant now);
     [[nodiscard]] std::uint64_t equal_part(const Limit& limit) const;
     [[nodiscard]] std::uint64_t counted(const Limit& limit, const Origin& origin) const;
@@ -104,7 +106,7 @@ class AllowanceOwner {
     std::function<std::vector<gossip::MemberId>()> live_;
     SyncStatistics& statistics_;
     std::uint32_t members_ = 1;
-    std::size_t held_ = 0;     // members whose share is kept on this side of a split
+    std::uint32_t held_ = 0;   // members whose share is kept on this side of a split
     std::uint16_t first_ = 0;  // the shards of which this member is the first owner
     std::array<Instant, membership::kShards> since_{};
     std::uint16_t split_ = 0;  // shards that it became the first owner of in a split

@@ -119,10 +119,11 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
 /// Limits of requests in flight. Members that were given up and whose share is held count as
 /// members.
 void CounterExchange::share_in_flight() {
-    const auto members = static_cast<std::uint32_t>(transport_.membership().live_count() +
-                                                    silence_.count_held(now_) + 1);
+    const auto held = static_cast<std::uint32_t>(silence_.count_held(now_));
+    const auto members =
+        static_cast<std::uint32_t>(transport_.membership().live_count()) + held + 1;
     limiter_.set_members(members);
-    allowance_owner_.tick(now_, members, self_, transport_.owners(), *this);
+    allowance_owner_.tick(now_, members, held, self_, transport_.owners(), *this);
     allowance_origin_.tick(now_, members, transport_.owners(), *this);
 }
 

@@ -223,18 +223,28 @@ Duration Silence::hold_left(MemberNumber number, Duration hold, Instant now) con
 }
 
 std::size_t Silence::count_held(Instant now) const {
-    const Duration hold = side_.hold_time(settings_, settings_.hold);
     return static_cast<std::size_t>(
-        std::count_if(numbers_.begin(), numbers_.end(), [&](const auto& one) {
-            const Known& member = members_[one.second];
-            if (!member.dead || member.gone || member.succeeded) {
-                return false;
-            }
-            // An owner has found it out, or nobody here owned anything that it used.
-            const bool cut = member.silent ? member.split : !side_.majority && !member.unreachable;
-            return cut && (member.split ? hold_left(one.second, settings_.hold, now)
-                                        : member.last_packet + hold - now) > Duration::zero();
-        }));
+        std::count_if(numbers_.begin(), numbers_.end(),
+                      [&](const auto& one) { return is_held(one.second, now); }));
+}
+
+bool Silence::is_held(MemberNumber number, Instant now) const {
+    const Known& member = members_[number];
+    if (!member.dead || member.gone || member.succeeded) {
+        return false;
+    }
+    if (member.split) {
+        return hold_left(number, settings_.hold, now) > Duration::zero();
+    }
+    // Nobody here owned anything that it used, so no owner has missed it.
+    const Duration hold = side_.hold_time(settings_, settings_.hold);
+    return !member.silent && !side_.majority && !member.unreachable &&
+           member.last_packet + hold > now;
+}
+
+bool Silence::has_share(MemberNumber number, Instant now) const {
+    const Known& member = members_[number];
+    return !member.gone && !member.succeeded && (!member.dead || is_held(number, now));
 }
 
 void Silence::forget_old(Instant now) {

@@ -103,6 +103,8 @@ class Silence {
     void note_held_rate(Instant since, Instant now);
     /// How many members were given up whose share is held, by the usual hold time.
     [[nodiscard]] std::size_t count_held(Instant now) const;
+    /// Whether the member is live, or was given up and its share is held.
+    [[nodiscard]] bool has_share(MemberNumber number, Instant now) const;
     /// How long the rate of a member still counts that is held for this hold time; 0 when it is not
     /// held.
     [[nodiscard]] Duration hold_left(MemberNumber member, Duration hold, Instant now) const;
@@ -149,6 +151,7 @@ class Silence {
     };
     void fall_silent(Known& member, Duration keep_alive, Instant now);
     [[nodiscard]] bool anybody_heard(Instant now) const;
+    [[nodiscard]] bool is_held(MemberNumber number, Instant now) const;
     void hold(Known& member, Instant now);
     [[nodiscard]] static bool long_silent(const Known& member, Instant now);
 

@@ -315,6 +315,21 @@ TEST_CASE("an allowance that is known before the first request holds for it") {
     CHECK(room(fixture, "d/two") == 6);
 }
 
+TEST_CASE("an edit that makes a limit a sidecar's own gives it the whole number") {
+    Fixture fixture({quota("q", {in_flight(10)})});
+    fixture.limiter.set_members(5);
+    CHECK(room(fixture, "q") == 3);
+    fixture.limiter.drain_active([](LimitRef) {});
+    fixture.limiter.drain_in_flight(
+        [&](LimitRef limit) { CHECK(fixture.limiter.allow_in_flight(limit, 1)); });
+    RateLimit own = in_flight(10);
+    own.scope = Scope::sidecar;
+    REQUIRE(fixture.put(quota("q", {own})).empty());
+    CHECK(room(fixture, "q") == 7);
+    REQUIRE(fixture.put(quota("q", {in_flight(100)})).empty());
+    CHECK(room(fixture, "q") == 11);  // an equal part of 20, and one more
+}
+
 TEST_CASE("units that were to be obtained and found no room are counted") {
     Fixture fixture({quota("q", {in_flight(10)})});
     fixture.limiter.set_members(2);
@@ -356,7 +371,6 @@ TEST_CASE("when members come and go, limits in use follow, and what is in flight
     CHECK(room(fixture, "q") == 3);
     fixture.limiter.set_members(2);
     REQUIRE(fixture.put(quota("q", {in_flight(40)})).empty());
-    tick(fixture);
     CHECK(room(fixture, "q") == 6);
 }
 

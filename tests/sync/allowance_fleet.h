@@ -36,7 +36,8 @@ class AllowanceFleet {
         }
     }
 
-    double loss = 0;  // the share of the messages that are lost
+    double loss = 0;   // the share of the messages that are lost
+    double delay = 0;  // seconds that each takes in addition
     /// Which side of a split a member is on.
     std::vector<int> side;
     std::vector<Load> load;
@@ -97,9 +98,9 @@ class AllowanceFleet {
         const auto status = members_[index]->limiter.inspect("q", now_);
         return status.empty() ? 0 : status[0].allowance;
     }
-    /// How many limits a member knows as an origin.
-    [[nodiscard]] std::size_t known(std::size_t index) const {
-        return members_[index]->origin.size();
+    /// Of how many limits a member was told its allowance.
+    [[nodiscard]] std::size_t told(std::size_t index) const {
+        return members_[index]->origin.told();
     }
     /// What members that started within the last seconds may have admitted before they were told.
     [[nodiscard]] double started_lately() const {
@@ -249,8 +250,8 @@ class AllowanceFleet {
               std::variant<AllowanceReport, AllowanceGrant> message) {
         ++messages_;
         if (random_.unit() >= loss) {
-            const Duration delay = from_seconds(0.0005 + random_.unit() * 0.004);
-            packets_.push_back({now_ + delay, from.index, to, message});
+            const Duration takes = from_seconds(delay + 0.0005 + random_.unit() * 0.004);
+            packets_.push_back({now_ + takes, from.index, to, message});
         }
     }
     void deliver() {
@@ -310,11 +311,11 @@ class AllowanceFleet {
                 continue;
             }
             follow_members(*member);
-            const auto count =
-                static_cast<std::uint32_t>(live(*member).size() + member->silence.count_held(now_));
+            const auto held = static_cast<std::uint32_t>(member->silence.count_held(now_));
+            const auto count = static_cast<std::uint32_t>(live(*member).size()) + held;
             member->limiter.set_members(count);
             member->limiter.drain_active([](limiter::LimitRef) { FAIL("a rate is in use"); });
-            member->owner.tick(now_, count, member->id, member->owners, *member);
+            member->owner.tick(now_, count, held, member->id, member->owners, *member);
             member->origin.tick(now_, count, member->owners, *member);
             member->limiter.quiescent(member->thread);
         }

@@ -64,7 +64,7 @@ struct Fixture : AllowanceSink {
             for (std::uint32_t i = 0; i < 3; ++i) {
                 silence.heard(silence.number(test::member(i), now), now);
             }
-            owner.tick(now, 3, test::member(0), owners, *this);
+            owner.tick(now, 3, 0, test::member(0), owners, *this);
         }
     }
     AllowanceReport report(std::uint32_t from, std::uint64_t allowance, std::uint64_t in_flight,

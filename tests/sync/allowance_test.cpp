@@ -35,7 +35,7 @@ void check_rest(AllowanceFleet& fleet, std::size_t members) {
     CHECK(fleet.in_flight() == 0);
     for (std::size_t i = 0; i < members; ++i) {
         CHECK(fleet.counted(i) == 0);
-        CHECK(fleet.known(i) == 0);
+        CHECK(fleet.told(i) == 0);
     }
     CHECK(fleet.granted() == 0);
     const auto before = fleet.messages();
@@ -132,6 +132,66 @@ TEST_CASE("a member that uses its part and says nothing is asked for what it doe
         fleet.run(12);  // all are let go
     }
     check_rest(fleet, 3);
+}
+
+TEST_CASE("what an owner tells a member at rest holds for its next burst") {
+    AllowanceFleet fleet(3, 64, 29);
+    fleet.run(2);
+    for (std::size_t i = 0; i < 3; ++i) {
+        fleet.begin(i, 1);
+    }
+    fleet.end_all();
+    fleet.run(4);
+    fleet.load[0] = {640, 100};
+    fleet.run(3);
+    CHECK(fleet.in_flight(0) >= 62);
+    fleet.begin(1, 30);  // between two ticks
+    fleet.begin(2, 30);
+    CHECK(fleet.in_flight() <= 67);
+}
+
+TEST_CASE("limits at rest follow the number of members, and edits") {
+    AllowanceFleet fleet(1, 64, 31);
+    fleet.run(2);
+    fleet.begin(0, 1);
+    fleet.end_all();
+    fleet.run(2);
+    fleet.add();
+    fleet.add();
+    fleet.run(3);
+    fleet.begin(0, 100);
+    CHECK(fleet.in_flight(0) == 22);
+    fleet.end_all();
+    fleet.run(20);
+    fleet.edit(30);
+    fleet.begin(0, 100);
+    CHECK(fleet.in_flight(0) == 11);
+}
+
+TEST_CASE("a new owner learns what a member at rest may use") {
+    AllowanceFleet fleet(4, 64, 37);
+    fleet.run(2);
+    const std::size_t first = fleet.owner();
+    const std::size_t hot = (first + 1) % 4;
+    const std::size_t next = (first + 2) % 4;
+    fleet.load[hot] = {640, 1};
+    fleet.run(4);
+    fleet.load[hot] = {};
+    fleet.run(3);  // at rest, with a large allowance
+    fleet.kill(first);
+    fleet.load[next] = {640, 100};
+    fleet.run(4);
+    fleet.begin(hot, 64);
+    CHECK(fleet.in_flight() <= 68);
+}
+
+TEST_CASE("a long round trip delays the parts and does not stop them") {
+    AllowanceFleet fleet(3, 64, 41);
+    fleet.delay = 0.18;
+    fleet.run(3);
+    offer(fleet, 64, {1, 0, 0});
+    check_bounds(fleet.run(12), 64, 3);
+    CHECK(fleet.run(3).mean > 61);
 }
 
 TEST_CASE("an edit is followed up and down") {
