@@ -17,15 +17,9 @@
 #include "definitions/codec.h"
 #include "definitions/store.h"
 #include "limiter/limiter.h"
+#include "sanitized.h"
 #include "store_fixture.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WEIR_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define WEIR_SANITIZED
-#endif
-#endif
 #ifdef WEIR_SANITIZED
 #include <sanitizer/allocator_interface.h>
 #endif
