@@ -47,6 +47,9 @@ MemberNumber Silence::number(const gossip::MemberId& member, Instant now) {
 void Silence::heard(MemberNumber number, Instant now) {
     Known& member = members_[number];
     outdated_ = outdated_ || member.unreachable || member.dead || member.silent;
+    if (member.dead) {
+        std::erase(given_up_, number);
+    }
     member.last_packet = now;
     member.unreachable = false;
     member.dead = member.departed = false;
@@ -75,6 +78,10 @@ void Silence::gone(const gossip::MemberId& id, Instant now) {
 
 void Silence::died(const gossip::MemberId& id, Instant now) {
     if (const auto known = numbers_.find(id); known != numbers_.end()) {
+        if (!members_[known->second].dead) {
+            given_up_.push_back(known->second);
+        }
+        WEIR_ASSERT(given_up_.size() <= numbers_.size());
         members_[known->second].dead = true;
         members_[known->second].died_at = now;
         weigh_soon();
@@ -224,8 +231,8 @@ Duration Silence::hold_left(MemberNumber number, Duration hold, Instant now) con
 
 std::size_t Silence::count_held(Instant now) const {
     return static_cast<std::size_t>(
-        std::count_if(numbers_.begin(), numbers_.end(),
-                      [&](const auto& one) { return is_held(one.second, now); }));
+        std::count_if(given_up_.begin(), given_up_.end(),
+                      [&](MemberNumber number) { return is_held(number, now); }));
 }
 
 bool Silence::is_held(MemberNumber number, Instant now) const {
@@ -256,6 +263,7 @@ void Silence::forget_old(Instant now) {
             continue;
         }
         std::erase(silent_, each->second);
+        std::erase(given_up_, each->second);
         free_.push_back(each->second);
         each = numbers_.erase(each);
         WEIR_ASSERT(free_.size() <= members_.size());

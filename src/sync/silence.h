@@ -195,6 +195,7 @@ class Silence {
     std::vector<Known> members_;
     std::vector<MemberNumber> free_;
     std::vector<MemberNumber> silent_;
+    std::vector<MemberNumber> given_up_;  // by membership, and not heard since
     std::map<gossip::MemberId, MemberNumber> numbers_;
 
     Side side_;
