@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/assert.h"
-#include "sync/pacing.h"
 #include "sync/synced_limit.h"
 
 namespace weir::sync {
@@ -120,7 +119,7 @@ void AllowanceOrigin::sweep(std::size_t most) {
     }
 }
 
-bool AllowanceOrigin::rests(const Limit& limit) const {
+bool AllowanceOrigin::rests(const Limit& limit) {
     return !limit.told && limit.counts.in_flight == 0 && limit.counts.no_room == 0;
 }
 

@@ -89,7 +89,7 @@ class AllowanceOrigin {
     void drop(std::uint32_t slot);
     void follow(std::uint32_t members, const membership::Owners& owners, Instant now);
     void sweep(std::size_t most);
-    [[nodiscard]] bool rests(const Limit& limit) const;
+    [[nodiscard]] static bool rests(const Limit& limit);
     void set(Limit& limit, std::optional<std::uint64_t> told);
     void look(std::uint32_t slot, Instant now, const membership::Owners& owners,
               AllowanceSink& sink);

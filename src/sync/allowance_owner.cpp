@@ -25,6 +25,24 @@ constexpr Duration kTurn = 1s;
 
 bool at_rest(const AllowanceReport& said) { return said.wanted == 0 && said.in_flight == 0; }
 
+/// Grants one request to an origin at rest that may admit none. True if it was so.
+bool begins_with_one(AllowanceOwner::Origin& origin) {
+    const bool none = origin.reported && at_rest(origin.said) && origin.granted == 0;
+    if (none) {
+        origin.granted = 1;
+        origin.most_granted = std::max<std::uint64_t>(origin.most_granted, 1);
+    }
+    return none;
+}
+
+/// How much an origin will still use when it has confirmed the newest grant.
+std::uint64_t stays_of(const AllowanceOwner::Origin& origin) {
+    if (!origin.reported || (at_rest(origin.said) && origin.granted <= 1)) {
+        return 0;
+    }
+    return std::max(origin.granted, origin.said.in_flight);
+}
+
 }  // namespace
 
 struct AllowanceOwner::Plan {
@@ -208,16 +226,6 @@ AllowanceOwner::Plan AllowanceOwner::make_plan(Limit& limit, Instant now) const 
     return plan;
 }
 
-/// Grants one request to an origin at rest that may admit none. True if it was so.
-bool begins_with_one(AllowanceOwner::Origin& origin) {
-    const bool none = origin.reported && at_rest(origin.said) && origin.granted == 0;
-    if (none) {
-        origin.granted = 1;
-        origin.most_granted = std::max<std::uint64_t>(origin.most_granted, 1);
-    }
-    return none;
-}
-
 /// Grants what is free to those that lack it.
 void AllowanceOwner::give(Plan& plan) {
     for (std::size_t i = 0; i < plan.rows.size(); ++i) {
@@ -240,14 +248,6 @@ void AllowanceOwner::give(Plan& plan) {
         }
         plan.missing += row.part - std::min(row.part, origin.granted);
     }
-}
-
-/// How much an origin will still use when it has confirmed the newest grant.
-std::uint64_t stays_of(const AllowanceOwner::Origin& origin) {
-    if (!origin.reported || (at_rest(origin.said) && origin.granted <= 1)) {
-        return 0;
-    }
-    return std::max(origin.granted, origin.said.in_flight);
 }
 
 /// Takes what is missing from those that have more than they should.

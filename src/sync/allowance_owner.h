@@ -55,8 +55,7 @@ class AllowanceOwner {
         : settings_(settings), silence_(silence), live_(std::move(live)), statistics_(statistics) {}
 
     /// Looks at some of the limits, each several times a second. `members`: as for
-    /// AllowanceOrigin::tick().
-    /// `held`: those of them that were given up and whose share is kept.
+    /// AllowanceOrigin::tick(). `held`: those of them that were given up and whose share is kept.
     void tick(Instant now, std::uint32_t members, std::uint32_t held, const gossip::MemberId& self,
               const membership::Owners& owners, AllowanceSink& sink);
     /// An origin reports. Ignored unless this member is the first owner of the limit.

@@ -148,6 +148,9 @@ class CounterExchange final : public DeltaSink,
     void receive_hint(ByteReader& reader, MemberNumber sender);
     void receive_allowance(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
     void receive_grant(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
+    template <class Entry>
+    [[nodiscard]] bool takes_in_flight(const ByteReader& reader, const Entry& entry,
+                                       const gossip::MemberId& from, MemberNumber sender);
     [[nodiscard]] bool skips(const LimitKey& key, const gossip::MemberId& from);
     void skip(const LimitKey& key, const gossip::MemberId& from);
     void refuse_values(MemberNumber sender);

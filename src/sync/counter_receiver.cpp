@@ -277,32 +277,37 @@ void CounterExchange::receive_children(ByteReader& reader, const gossip::MemberI
     }
 }
 
+/// Whether an entry of the messages about requests in flight was understood and can be true.
+template <class Entry>
+bool CounterExchange::takes_in_flight(const ByteReader& reader, const Entry& entry,
+                                      const gossip::MemberId& from, MemberNumber sender) {
+    if (!reader.ok()) {
+        return false;
+    }
+    if (!is_in_flight(entry.key)) {
+        skip(entry.key, from);
+        return false;
+    }
+    if (!plausible(entry)) {
+        refuse_values(sender);
+        return false;
+    }
+    return true;
+}
+
 void CounterExchange::receive_allowance(ByteReader& reader, const gossip::MemberId& from,
                                         MemberNumber sender) {
     const AllowanceReport report = decode_allowance_report(reader);
-    if (!reader.ok()) {
-        return;
+    if (takes_in_flight(reader, report, from, sender)) {
+        allowance_owner_.receive(from, sender, report, now_, *this);
     }
-    if (!is_in_flight(report.key)) {
-        return skip(report.key, from);
-    }
-    if (!plausible(report)) {
-        return refuse_values(sender);
-    }
-    allowance_owner_.receive(from, sender, report, now_, *this);
 }
 
 void CounterExchange::receive_grant(ByteReader& reader, const gossip::MemberId& from,
                                     MemberNumber sender) {
     const AllowanceGrant grant = decode_allowance_grant(reader);
-    if (!reader.ok()) {
+    if (!takes_in_flight(reader, grant, from, sender)) {
         return;
-    }
-    if (!is_in_flight(grant.key)) {
-        return skip(grant.key, from);
-    }
-    if (!plausible(grant)) {
-        return refuse_values(sender);
     }
     const membership::OwnerList& owners =
         transport_.owners().of(membership::shard_of(grant.key.quota));
