@@ -9,19 +9,19 @@
 
 namespace weir::limiter {
 
-const CompiledLimit* CompiledTerms::find(Unit unit, Duration period) const {
+const CompiledLimit* CompiledTerms::find(LimitKind kind, Unit unit, Duration period) const {
     for (const CompiledLimit& limit : limits) {
-        if (limit.unit == unit && limit.period == period) {
+        if (limit.kind == kind && limit.unit == unit && limit.period == period) {
             return &limit;
         }
     }
     return nullptr;
 }
 
-bool CompiledTerms::knows(Unit unit, Duration period) const {
-    return find(unit, period) != nullptr ||
+bool CompiledTerms::knows(LimitKind kind, Unit unit, Duration period) const {
+    return find(kind, unit, period) != nullptr ||
            std::any_of(former.begin(), former.end(), [&](const FormerLimit& limit) {
-               return limit.unit == unit && limit.period == period;
+               return limit.kind == kind && limit.unit == unit && limit.period == period;
            });
 }
 
@@ -59,10 +59,14 @@ CompiledLimit compile_limit(RateLimit limit, bool overflow) {
     compiled.inverse_low = low > 0 ? 1 / low : 0;
     compiled.amount = limit.amount;
     compiled.period = limit.period;
+    compiled.kind = limit.kind;
     compiled.unit = limit.unit;
     compiled.fleet = limit.scope == Scope::fleet;
     compiled.quick = !compiled.parameters.zero() && compiled.parameters.debt < 0 &&
-                     limit.unit != Unit::response_bytes && !limit.is_concurrency();
+                     limit.unit != Unit::response_bytes && limit.is_rate();
+    if (limit.is_window()) {
+        compiled.windows = WindowSchedule::make(limit);
+    }
     return compiled;
 }
 
@@ -82,6 +86,7 @@ std::unique_ptr<const CompiledLimit> safe_variant(const CompiledLimit& limit, do
     variant->inverse_low = variant->parameters.low > 0 ? 1 / variant->parameters.low : 0;
     variant->amount = limit.amount * share;
     variant->period = limit.period;
+    variant->kind = limit.kind;
     variant->unit = limit.unit;
     variant->fleet = limit.fleet;
     return variant;
@@ -138,7 +143,7 @@ class Numbering {
   private:
     void remember() {
         for (const CompiledLimit& limit : before_->limits) {
-            former_.push_back({limit.unit, limit.period, limit.identity});
+            former_.push_back({limit.kind, limit.unit, limit.period, limit.identity});
         }
         former_.insert(former_.end(), before_->former.begin(), before_->former.end());
     }
@@ -146,7 +151,8 @@ class Numbering {
     bool take_known(CompiledLimit& limit) {
         const auto known =
             std::find_if(former_.begin(), former_.end(), [&limit](const FormerLimit& other) {
-                return other.unit == limit.unit && other.period == limit.period;
+                return other.kind == limit.kind && other.unit == limit.unit &&
+                       other.period == limit.period;
             });
         if (known == former_.end()) {
             return false;
@@ -161,8 +167,9 @@ class Numbering {
     /// Takes identities of forgotten limits first, so that their records are used again and
     /// instances do not get more records.
     std::uint8_t take_free(const CompiledLimit& limit) {
-        std::uint64_t number = mix(static_cast<std::uint64_t>(limit.period.count()) * kUnits +
-                                   static_cast<std::uint64_t>(limit.unit)) %
+        std::uint64_t number = mix((static_cast<std::uint64_t>(limit.period.count()) * kUnits +
+                                    static_cast<std::uint64_t>(limit.unit)) ^
+                                   static_cast<std::uint64_t>(limit.kind) << 60) %
                                kNoIdentity;
         if (!dropped_.empty()) {
             number = dropped_.back();

@@ -28,6 +28,7 @@
 #include "limiter/definition.h"
 #include "limiter/name_pattern.h"
 #include "limiter/shared_text.h"
+#include "limiter/window_schedule.h"
 
 namespace weir::limiter {
 
@@ -43,11 +44,11 @@ struct CompiledLimit {
     double inverse_low = 0;  // 1/low; 0 when low is 0
     double amount = 0;
     Duration period{};
+    LimitKind kind = LimitKind::rate;
     Unit unit = Unit::requests;
     bool fleet = true;  // all sidecars share its level (Scope::fleet)
     /// check_quickly() may judge this limit: it is not 0, its debt is the default, weights are
-    /// known before the decision (it does not count response bytes), and it does not count what is
-    /// in flight.
+    /// known before the decision (it does not count response bytes), and it is a rate.
     bool quick = false;
     std::uint8_t identity = 0;  // tells the records of one instance apart: see compile_terms()
     /// True: while the limit is isolated, `safe` holds instead of it or, if there is no `safe`,
@@ -55,12 +56,15 @@ struct CompiledLimit {
     bool special_when_isolated = false;
     /// The safe capacity of an isolated limit, as a limit of its own; null if there is none.
     std::unique_ptr<const CompiledLimit> safe;
+    /// When the windows of such a limit begin and end; null for other kinds.
+    std::shared_ptr<const WindowSchedule> windows;
     /// Whether the limit refuses everything while it is isolated.
     [[nodiscard]] bool refuses_when_isolated() const { return special_when_isolated && !safe; }
 };
 
 /// A limit that an edit took away. Its records stay, in case another edit brings it back.
 struct FormerLimit {
+    LimitKind kind = LimitKind::rate;
     Unit unit = Unit::requests;
     Duration period{};
     std::uint8_t identity = 0;
@@ -83,10 +87,10 @@ struct CompiledTerms : boost::intrusive_ref_counter<CompiledTerms, boost::thread
     /// It was numbered without a definition before it.
     bool first = false;
 
-    /// The limit of this unit and period, or null.
-    [[nodiscard]] const CompiledLimit* find(Unit unit, Duration period) const;
-    /// Whether a limit or a former limit has this unit and period.
-    [[nodiscard]] bool knows(Unit unit, Duration period) const;
+    /// The limit of this kind, unit and period, or null.
+    [[nodiscard]] const CompiledLimit* find(LimitKind kind, Unit unit, Duration period) const;
+    /// Whether a limit or a former limit is of this kind, unit and period.
+    [[nodiscard]] bool knows(LimitKind kind, Unit unit, Duration period) const;
     /// Whether a former limit has this identity.
     [[nodiscard]] bool was_former(std::uint8_t identity) const {
         return std::any_of(former.begin(), former.end(), [identity](const FormerLimit& limit) {
@@ -165,9 +169,9 @@ struct CompiledDefinition {
         }
         return nullptr;
     }
-    /// The limit of this unit and period, or null.
-    [[nodiscard]] const CompiledLimit* find(Unit unit, Duration period) const {
-        return terms->find(unit, period);
+    /// The limit of this kind, unit and period, or null.
+    [[nodiscard]] const CompiledLimit* find(LimitKind kind, Unit unit, Duration period) const {
+        return terms->find(kind, unit, period);
     }
     /// Whether a former limit has this identity.
     [[nodiscard]] bool was_former(std::uint8_t identity) const {
@@ -192,8 +196,9 @@ inline constexpr std::size_t kMaxFormer = kMaxLimitsPerQuota;
 /// limit gets an identity: a number of one byte by which the instances of this definition know its
 /// records. Identities differ within one definition only. A limit keeps the one that it has in
 /// `before`, the terms that these replace (or null), even when an edit took the limit away and
-/// another brings it back. The identity of a new limit is chosen from a hash of (unit, period), so
-/// that an instance that moves to another definition mostly finds the same identities there.
+/// another brings it back. The identity of a new limit is chosen from a hash of kind, unit and
+/// period, so that an instance that moves to another definition mostly finds the same identities
+/// there.
 [[nodiscard]] SharedTerms compile_terms(QuotaDefinition definition, const CompiledTerms* before,
                                         bool overflow);
 /// Definitions by index. The index of a name stays the same while the name is defined. Any thread

@@ -22,8 +22,9 @@ LimitParameters RateLimit::resolved() const {
     LimitParameters parameters;
     parameters.rate = rate();
     parameters.law = law;
-    if (is_concurrency()) {
-        parameters.in_flight = true;
+    if (!is_rate()) {
+        parameters.in_flight = is_concurrency();
+        parameters.window = is_window();
         parameters.low = amount;
         parameters.high = amount;
         return parameters;

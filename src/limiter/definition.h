@@ -22,10 +22,17 @@ namespace weir::limiter {
 enum class Unit : std::uint8_t { requests, request_bytes, response_bytes, cost };
 inline constexpr std::size_t kUnits = 4;
 
-/// What a limit bounds. rate: how much weight is admitted in a time; concurrency: how many requests
-/// are in flight at once, from their admission to their end. The numbers are those of the wire,
-/// where 7 is the largest; 1 is kept for windows and 3 for leases.
-enum class LimitKind : std::uint8_t { rate = 0, concurrency = 2 };
+/// What a limit bounds. rate: how much weight is admitted in a time, by a bucket that drains;
+/// window: how much is admitted in each of the windows that follow one another (window.h);
+/// concurrency: how many requests are in flight at once, from their admission to their end. The
+/// numbers are those of the wire, where 7 is the largest; 3 is kept for leases.
+enum class LimitKind : std::uint8_t { rate = 0, window = 1, concurrency = 2 };
+
+/// Where the windows of a limit begin. name: at whole multiples of the period since 1970, moved by
+/// a time that the quota's name decides, so that the windows of many quotas do not all end at once;
+/// calendar: at whole minutes, hours, days, weeks or months of a time zone; first: with the first
+/// request that comes while there is no window.
+enum class WindowStart : std::uint8_t { name, calendar, first };
 
 /// What a quota does with requests over its limits. enforce: it refuses them; shadow: it decides
 /// and charges as if it were enforced, but refuses nothing; off: it is skipped.
@@ -48,11 +55,20 @@ inline constexpr std::array<std::string_view, kUnits> kUnitWords = {"requests", 
 inline constexpr std::array<std::string_view, 2> kLawWords = {"linear", "adaptive"};
 inline constexpr std::array<std::string_view, 3> kModeWords = {"enforce", "shadow", "off"};
 inline constexpr std::array<std::string_view, 2> kScopeWords = {"fleet", "sidecar"};
+inline constexpr std::array<std::string_view, 3> kWindowStartWords = {"name", "calendar", "first"};
 inline constexpr std::array<std::string_view, 3> kIsolationModeWords = {"safe", "optimistic",
                                                                         "pessimistic"};
 
 [[nodiscard]] std::string_view to_string(Unit unit);
 [[nodiscard]] std::string_view to_string(Mode mode);
+
+/// The shortest and the longest window, and the period that stands for a month of the calendar: its
+/// mean length. No window is longer than kLongestWindow.
+inline constexpr Duration kShortestWindow = std::chrono::minutes(1);
+inline constexpr Duration kLongestWindow = std::chrono::days(31);
+inline constexpr Duration kMonth = std::chrono::months(1);
+/// The largest amount of a window: it counts in whole units up to here without rounding.
+inline constexpr double kMostInWindow = 1e15;
 
 /// A border of a bucket (low, high or debt) as it was written: an amount of weight, or a number of
 /// seconds of the rate.
@@ -79,8 +95,10 @@ struct Isolation {
 /// one second of the rate where the unit is not requests or the rate is at least 20/s, else high =
 /// low, a hard edge; for debt see limiter::debt(). With amount 0 everything is refused.
 ///
-/// A limit of another kind has a form of its own. LimitKind::concurrency: at most `amount` requests
-/// in flight; the unit is requests, the period is 0, and there are no borders (see in_flight()).
+/// A limit of another kind has a form of its own, without borders. LimitKind::concurrency: at most
+/// `amount` requests in flight; the unit is requests and the period is 0 (see in_flight()).
+/// LimitKind::window: at most `amount` of `unit` in each window, whose length is `period`, or a
+/// month of the calendar if that is kMonth (see in_window()).
 struct RateLimit {
     LimitKind kind = LimitKind::rate;
     Unit unit = Unit::requests;
@@ -94,6 +112,10 @@ struct RateLimit {
     /// Weight per second that each sidecar may admit by itself while the limit is isolated (the
     /// safe capacity of Google's Doorman); only with IsolationMode::safe.
     std::optional<double> safe{};
+    /// Of a window only: where it begins, and with WindowStart::calendar in which time zone (a name
+    /// such as "Europe/Berlin"; empty = UTC).
+    WindowStart from = WindowStart::name;
+    std::string timezone{};
 
     /// A limit of so many requests in flight.
     [[nodiscard]] static RateLimit in_flight(double most) {
@@ -103,10 +125,21 @@ struct RateLimit {
         limit.period = Duration::zero();
         return limit;
     }
+    /// A limit of so much weight in each window. A month begins with the calendar, as nothing else
+    /// says where it does.
+    [[nodiscard]] static RateLimit in_window(double most, Duration period) {
+        RateLimit limit;
+        limit.kind = LimitKind::window;
+        limit.amount = most;
+        limit.period = period;
+        limit.from = period == kMonth ? WindowStart::calendar : WindowStart::name;
+        return limit;
+    }
+    [[nodiscard]] bool is_rate() const { return kind == LimitKind::rate; }
+    [[nodiscard]] bool is_window() const { return kind == LimitKind::window; }
     [[nodiscard]] bool is_concurrency() const { return kind == LimitKind::concurrency; }
-    /// The drain rate of the bucket, in weight per second; 0 if only the end of a request gives
-    /// room back.
-    [[nodiscard]] double rate() const { return is_concurrency() ? 0 : amount / to_seconds(period); }
+    /// The drain rate of the bucket, in weight per second; 0 if the limit is none.
+    [[nodiscard]] double rate() const { return is_rate() ? amount / to_seconds(period) : 0; }
     /// Rate and borders as weight, with the defaults filled in.
     [[nodiscard]] LimitParameters resolved() const;
     friend bool operator==(const RateLimit&, const RateLimit&) = default;

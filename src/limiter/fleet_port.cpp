@@ -96,8 +96,8 @@ std::optional<LimitIdentity> FleetPort::identity(LimitRef limit) const {
                          found.limit->safe != nullptr};
 }
 
-std::optional<LimitRef> FleetPort::lookup(std::string_view quota, Unit unit,
-                                          Duration period) const {
+std::optional<LimitRef> FleetPort::lookup(std::string_view quota, Unit unit, Duration period,
+                                          LimitKind kind) const {
     const auto entry = store_.names.find(definitions_.hash(quota));
     if (!entry) {
         return std::nullopt;
@@ -105,7 +105,8 @@ std::optional<LimitRef> FleetPort::lookup(std::string_view quota, Unit unit,
     const std::uint32_t head = Instances::leaf_of(*entry).instance;
     WEIR_ASSERT(head != 0 && head <= store_.high_water());
     const CompiledDefinition* definition = definitions_.of(store_.record(head));
-    const CompiledLimit* wanted = definition == nullptr ? nullptr : definition->find(unit, period);
+    const CompiledLimit* wanted =
+        definition == nullptr ? nullptr : definition->find(kind, unit, period);
     for (std::uint32_t id = head; id != 0 && wanted != nullptr; id = store_.record(id).next()) {
         if (store_.record(id).identity() == wanted->identity) {
             return reference(id);
@@ -364,9 +365,10 @@ std::optional<LimitParameters> FleetPort::resolve_parameters(std::string_view qu
         return std::nullopt;
     }
     const CompiledDefinition* definition = definitions_.get(*index);
-    const CompiledLimit* limit = definition == nullptr ? nullptr : definition->find(unit, period);
-    // Requests in flight have no owner, whatever a peer asks for.
-    if (limit == nullptr || !limit->fleet || limit->parameters.in_flight) {
+    // Only rates have levels that owners add up, whatever a peer asks for.
+    const CompiledLimit* limit =
+        definition == nullptr ? nullptr : definition->find(LimitKind::rate, unit, period);
+    if (limit == nullptr || !limit->fleet) {
         return std::nullopt;
     }
     return limit->parameters;

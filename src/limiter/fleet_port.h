@@ -59,8 +59,8 @@ class FleetPort {
     bool isolate(LimitRef limit, bool isolated, Instant now);
     void release(LimitRef limit, Instant now);
     [[nodiscard]] std::optional<LimitIdentity> identity(LimitRef limit) const;
-    [[nodiscard]] std::optional<LimitRef> lookup(std::string_view quota, Unit unit,
-                                                 Duration period) const;
+    [[nodiscard]] std::optional<LimitRef> lookup(std::string_view quota, Unit unit, Duration period,
+                                                 LimitKind kind) const;
     [[nodiscard]] std::optional<LimitParameters> resolve_parameters(std::string_view quota,
                                                                     Unit unit,
                                                                     Duration period) const;

@@ -151,8 +151,9 @@ void InstanceRecords::clear_reused(std::uint32_t head, const CompiledDefinition*
         const bool unknown =
             limit == nullptr && identity != kNoIdentity && !definition.was_former(identity);
         // The number is new, or meant another limit until now.
-        const bool fresh = limit != nullptr &&
-                           (before == nullptr || !before->terms->knows(limit->unit, limit->period));
+        const bool fresh =
+            limit != nullptr &&
+            (before == nullptr || !before->terms->knows(limit->kind, limit->unit, limit->period));
         if (unknown || fresh) {
             clear(id, now);
         }
@@ -167,7 +168,7 @@ void InstanceRecords::renumber(std::uint32_t head, const CompiledDefinition* fro
         LimitRecord& record = store_.record(id);
         const CompiledLimit* before = from == nullptr ? nullptr : from->find(record.identity(), 0);
         const CompiledLimit* after =
-            before == nullptr ? nullptr : to.find(before->unit, before->period);
+            before == nullptr ? nullptr : to.find(before->kind, before->unit, before->period);
         if (after == nullptr) {
             clear(id, now);
         } else if (after->identity != record.identity()) {

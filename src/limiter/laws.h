@@ -51,14 +51,18 @@ struct LimitParameters {
     Law law = Law::adaptive;
     /// The level is the number of requests in flight: it does not drain, and low equals high.
     bool in_flight = false;
+    /// The level is what was admitted in a window: it does not drain, and low equals high.
+    bool window = false;
 
+    /// Whether the level does not drain: its law is a hard edge without lots, and it has no rate.
+    [[nodiscard]] bool only_counts() const { return in_flight || window; }
     /// Whether low equals high: a hard edge, which has a rule of its own.
     [[nodiscard]] bool edge() const { return high <= low; }
     /// Whether the limit is 0 and so refuses everything.
-    [[nodiscard]] bool zero() const { return !(rate > 0) && !(in_flight && low > 0); }
+    [[nodiscard]] bool zero() const { return !(rate > 0) && !(only_counts() && low > 0); }
     /// Whether this edge hands out its room by lots once it has refused (see next_shedding()). That
     /// is for room that comes with time.
-    [[nodiscard]] bool can_shed() const { return edge() && !in_flight; }
+    [[nodiscard]] bool can_shed() const { return edge() && !only_counts(); }
     friend bool operator==(const LimitParameters&, const LimitParameters&) = default;
 };
 

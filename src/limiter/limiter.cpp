@@ -299,8 +299,9 @@ bool Limiter::isolate(LimitRef limit, bool isolated, Instant now) {
 std::optional<LimitIdentity> Limiter::identity(LimitRef limit) const {
     return parts_->fleet.identity(limit);
 }
-std::optional<LimitRef> Limiter::lookup(std::string_view quota, Unit unit, Duration period) const {
-    return parts_->fleet.lookup(quota, unit, period);
+std::optional<LimitRef> Limiter::lookup(std::string_view quota, Unit unit, Duration period,
+                                        LimitKind kind) const {
+    return parts_->fleet.lookup(quota, unit, period, kind);
 }
 std::optional<LimitParameters> Limiter::resolve_parameters(std::string_view quota, Unit unit,
                                                            Duration period) const {

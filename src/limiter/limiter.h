@@ -233,10 +233,10 @@ class Limiter {
     /// What the limit is called in the fleet; nothing if the reference is stale.
     [[nodiscard]] std::optional<LimitIdentity> identity(LimitRef limit) const;
     /// The limit of a live instance by name, without making one.
-    [[nodiscard]] std::optional<LimitRef> lookup(std::string_view quota, Unit unit,
-                                                 Duration period) const;
-    /// The parameters that a limit of this name has or would have, for owners that never use it.
-    /// Nothing if there is no such limit or its scope is not the fleet.
+    [[nodiscard]] std::optional<LimitRef> lookup(std::string_view quota, Unit unit, Duration period,
+                                                 LimitKind kind = LimitKind::rate) const;
+    /// The parameters that a rate limit of this name has or would have, for owners that never use
+    /// it. Nothing if there is no such limit or its scope is not the fleet.
     [[nodiscard]] std::optional<LimitParameters> resolve_parameters(std::string_view quota,
                                                                     Unit unit,
                                                                     Duration period) const;

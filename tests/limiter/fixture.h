@@ -92,7 +92,9 @@ struct Fixture {
         return index < status.size() ? status[index].level : -1;
     }
     LimitRef reference(std::string_view name, Duration period = std::chrono::seconds(1)) {
-        return *limiter.lookup(name, Unit::requests, period);
+        const bool counts = period == Duration::zero();
+        return *limiter.lookup(name, Unit::requests, period,
+                               counts ? LimitKind::concurrency : LimitKind::rate);
     }
     /// Sends requests at random times (a Poisson process) for some seconds. Returns how many were
     /// admitted.

@@ -193,7 +193,8 @@ TEST_CASE("any edits: a limit has its own record, of a number of its own") {
                 RC_ASSERT(limit.identity != kNoIdentity);
                 RC_ASSERT(now.emplace(limit.identity, limit.period).second);
                 const auto known = meant.find(limit.identity);
-                const bool fresh = before == nullptr || !before->knows(limit.unit, limit.period);
+                const bool fresh =
+                    before == nullptr || !before->knows(LimitKind::rate, limit.unit, limit.period);
                 RC_ASSERT(fresh == (known == meant.end() || known->second != limit.period));
             }
             RC_ASSERT(compiled->former.size() <= kMaxFormer);
