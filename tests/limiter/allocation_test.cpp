@@ -5,6 +5,7 @@
 #include "counted_allocations.h"
 #include "limiter/fixture.h"
 #include "limiter/wait_queues.h"
+#include "limiter/window_schedule.h"
 
 namespace weir::limiter {
 namespace {
@@ -121,6 +122,34 @@ TEST_CASE("to wait for a turn, to be tried and to leave allocates nothing") {
     CHECK(allocations == before);
     CHECK(waited == 1001);
     CHECK(one.calls == 1001);
+}
+
+TEST_CASE("to ask for the window of an instant allocates nothing") {
+    std::vector<std::shared_ptr<const WindowSchedule>> schedules;
+    for (const WindowStart from : {WindowStart::name, WindowStart::calendar, WindowStart::first}) {
+        for (const char* zone : {"", "UTC", "Europe/Berlin", "Asia/Kolkata", "No/Where"}) {
+            for (const Duration period :
+                 {Duration(std::chrono::minutes(15)), Duration(std::chrono::hours(1)),
+                  Duration(std::chrono::hours(12)), Duration(std::chrono::days(1)),
+                  Duration(std::chrono::weeks(1)), kMonth}) {
+                RateLimit limit = RateLimit::in_window(10, period);
+                limit.from = from;
+                limit.timezone = zone;
+                schedules.push_back(WindowSchedule::make(limit));
+            }
+        }
+    }
+    const std::size_t before = allocations;
+    std::int64_t total = 0;
+    for (const auto& schedule : schedules) {
+        // Until 2100: also where the file of the zone says nothing anymore.
+        for (std::int64_t second = 0; second < 4'102'444'800; second += 10'000'019) {
+            const WindowSpan span = schedule->at(second, 12'345);
+            total += span.end - span.begin;
+        }
+    }
+    CHECK(allocations == before);
+    CHECK(total > 0);
 }
 
 }  // namespace
