@@ -16,9 +16,10 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "reverse proxy that holds a fleet to its ra
 weir runs beside each copy of an HTTP service and refuses what exceeds
 a tree of quotas with 429. All sidecars of a fleet share their counts by
 gossip.")
-# Which packages have the libraries is found out; passwd has what makes the user where systemd is not.
+# Which packages have the libraries is found out; passwd has what makes the user where systemd is not, and tzdata
+# the time zones.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS passwd)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS passwd tzdata)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
     ${packaging}/conffiles ${packaging}/postinst ${packaging}/prerm ${packaging}/postrm)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)

@@ -121,15 +121,25 @@ def test_its_labels_and_the_list_of_its_parts(image, tree):
     assert listed["spdxVersion"] == "SPDX-2.3"
     parts = {part["name"]: part for part in listed["packages"]}
     assert parts["weir"]["versionInfo"] == version() and revision() in parts["weir"]["sourceInfo"]
-    assert {"libc6", "libstdc++6", "libsodium23", "libyaml-cpp0.7", "libboost1.81-dev"} <= set(parts)
+    assert {"libc6", "libstdc++6", "libsodium23", "libyaml-cpp0.7", "libcctz2", "libboost1.81-dev"} <= set(parts)
     assert len({part["SPDXID"] for part in listed["packages"]}) == len(parts)
     linked = {relation["relatedSpdxElement"] for relation in listed["relationships"]}
     assert linked == {part["SPDXID"] for part in listed["packages"]}
-    # Each package whose library is there is listed, with its licence.
+    # Each package of which something is there is listed, with its licence.
     described = {path.name for path in (tree / "var/lib/dpkg/status.d").iterdir()}
     assert described == {relation["relatedSpdxElement"].removeprefix("SPDXRef-deb-").replace("libstdc--6", "libstdc++6")
-                         for relation in listed["relationships"] if relation["relationshipType"] == "DYNAMIC_LINK"}
+                         for relation in listed["relationships"]
+                         if relation["relationshipType"] in ("DYNAMIC_LINK", "DEPENDS_ON")}
+    assert "tzdata" in described
     assert all((tree / "usr/share/doc" / name / "copyright").stat().st_size > 0 for name in described)
+
+
+def test_it_has_the_time_zones_once_and_nothing_else_of_their_database(image, tree):
+    folder = tree / "usr/share/zoneinfo"
+    zones = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+    assert {"UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Asia/Kolkata", "US/Pacific"} <= zones
+    assert all((folder / name).read_bytes().startswith(b"TZif") for name in zones)
+    assert not [name for name in zones if name.startswith(("posix", "right", "localtime"))]
 
 
 def test_it_serves_as_nobody_and_holds_its_limit(image, container):

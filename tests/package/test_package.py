@@ -93,6 +93,7 @@ def test_it_installs_and_its_program_is_valid(root):
     assert in_chroot("weir", "validate", "--strict", "--config", "/etc/weir/weir.yaml").startswith("valid: ")
     needed = in_chroot("dpkg-query", "-W", "-f", "${Depends}", "weir")
     assert "libc6" in needed and "ca-certificates" not in needed and "openssl" not in needed
+    assert "libcctz2" in needed and "tzdata" in needed
     conffiles = in_chroot("dpkg-query", "-W", "-f", "${Conffiles}", "weir")
     assert "/etc/weir/weir.yaml" in conffiles and "/etc/weir/limits.yaml" in conffiles
 
