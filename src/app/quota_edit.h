@@ -12,8 +12,8 @@
 
 namespace weir::app {
 
-/// The texts of the flags. A field that is not given stays as it is. "default" removes a burst or a
-/// safe capacity, "none" a parent or the limit of requests in flight.
+/// The texts of the flags. A field that is not given stays as it is. "default" removes a burst, a
+/// safe capacity or a time zone, "none" a parent, all windows or the limit of requests in flight.
 class QuotaEdit {
   public:
     /// The text of a field by its key, to which a parser of flags may write; the reference stays
@@ -30,9 +30,9 @@ class QuotaEdit {
 /// The flag of a field, without the hyphens before it: "when-isolated" for "when_isolated".
 [[nodiscard]] std::string flag_of(std::string_view key);
 
-/// The definition after the edit. A rate is found by its unit and, among several, by its period; of
-/// requests in flight a quota has one limit. A limit that does not exist yet is added when `rate`
-/// or `concurrency` is given. Errors name the wrong flag.
+/// The definition after the edit. A rate or a window is found by its unit and, among several, by
+/// its period; of requests in flight a quota has one limit. A limit that does not exist yet is
+/// added when `rate`, `window` or `concurrency` is given. Errors name the wrong flag.
 [[nodiscard]] Result<limiter::QuotaDefinition> apply_edit(limiter::QuotaDefinition definition,
                                                           const QuotaEdit& edit);
 

@@ -23,15 +23,15 @@ using limiter::QuotaDefinition;
 using limiter::RateLimit;
 
 /// A limit as text, such as "100r/s low=50r": the rate, then the fields that differ from their
-/// defaults. The unit is named only if the letters of the rate do not tell it. A limit of requests
-/// in flight begins as "concurrency 64".
+/// defaults. The unit is named only if the letters of the rate do not tell it. A window begins as
+/// "window 1000r/h", a limit of requests in flight as "concurrency 64".
 std::string limit_text(const RateLimit& limit) {
     std::string text;
     for (const LimitField& field : definitions::limit_fields()) {
         if (!definitions::is_set(field, limit)) {
             continue;
         }
-        if (std::holds_alternative<definitions::ConcurrencyValue>(field.value)) {
+        if (field.one_of_these() && !limit.is_rate()) {
             text += std::string(field.key) + " " + config::limit_value_text(field, limit);
         } else if (std::holds_alternative<definitions::RateValue>(field.value)) {
             text += config::limit_value_text(field, limit);

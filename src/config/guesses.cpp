@@ -15,16 +15,17 @@ struct Meaning {
     std::string_view meant;
 };
 
-constexpr std::array<Meaning, 22> kTimeWords = {
-    {{"s", "s"},      {"sec", "s"},    {"secs", "s"}, {"second", "s"}, {"seconds", "s"},
-     {"m", "m"},      {"min", "m"},    {"mins", "m"}, {"minute", "m"}, {"minutes", "m"},
-     {"h", "h"},      {"hr", "h"},     {"hrs", "h"},  {"hour", "h"},   {"hours", "h"},
-     {"d", "d"},      {"day", "d"},    {"days", "d"}, {"ms", "ms"},    {"msec", "ms"},
-     {"msecs", "ms"}, {"millis", "ms"}}};
+constexpr std::array<Meaning, 28> kTimeWords = {
+    {{"s", "s"},      {"sec", "s"},       {"secs", "s"},      {"second", "s"}, {"seconds", "s"},
+     {"m", "m"},      {"min", "m"},       {"mins", "m"},      {"minute", "m"}, {"minutes", "m"},
+     {"h", "h"},      {"hr", "h"},        {"hrs", "h"},       {"hour", "h"},   {"hours", "h"},
+     {"d", "d"},      {"day", "d"},       {"days", "d"},      {"ms", "ms"},    {"msec", "ms"},
+     {"msecs", "ms"}, {"millis", "ms"},   {"w", "w"},         {"week", "w"},   {"weeks", "w"},
+     {"mo", "month"}, {"month", "month"}, {"months", "month"}}};
 
 /// What is counted, and per which time if the word says so. The first fitting word is taken, so
 /// longer words come before their beginnings.
-constexpr std::array<Meaning, 13> kCounted = {{{"requests", "r"},
+constexpr std::array<Meaning, 14> kCounted = {{{"requests", "r"},
                                                {"request", "r"},
                                                {"reqs", "r"},
                                                {"req", "r"},
@@ -32,6 +33,7 @@ constexpr std::array<Meaning, 13> kCounted = {{{"requests", "r"},
                                                {"qps", "r/s"},
                                                {"rpm", "r/m"},
                                                {"rph", "r/h"},
+                                               {"rpd", "r/d"},
                                                {"hits", "r"},
                                                {"calls", "r"},
                                                {"r", "r"},
@@ -90,9 +92,8 @@ std::string if_valid(const std::string& guess, std::string_view text,
     return guess != text && parse(guess) ? guess : std::string();
 }
 
-}  // namespace
-
-std::string guess_rate(std::string_view text) {
+/// An amount per time. `usual_period` is what a text without a time means; empty = nothing.
+std::string guess_per_time(std::string_view text, std::string_view usual_period) {
     constexpr std::size_t kLongest = 64;
     std::string rest = plain(text.substr(0, kLongest));
     const std::string number = cut_number(rest);
@@ -111,9 +112,28 @@ std::string guess_rate(std::string_view text) {
         return {};
     }
     if (unit.find('/') == std::string::npos) {
-        unit += "/" + (period.empty() ? std::string("s") : period);
+        if (period.empty()) {
+            period = usual_period;
+        }
+        unit += "/" + period;
     }
-    return if_valid(number + unit, text, &parse_rate);
+    return number + unit;
+}
+
+}  // namespace
+
+std::string guess_rate(std::string_view text) {
+    return if_valid(guess_per_time(text, "s"), text, &parse_rate);
+}
+
+std::string guess_window(std::string_view text) {
+    return if_valid(guess_per_time(text, ""), text, &parse_window);
+}
+
+std::string window_meant(std::string_view rate) {
+    const std::string guess = guess_per_time(rate, "");
+    const auto window = guess.ends_with("month") ? parse_window(guess) : Result<Rate>(Rate{});
+    return window && window->period == limiter::kMonth ? guess : std::string();
 }
 
 std::string guess_duration(std::string_view text) {

@@ -11,9 +11,14 @@ namespace weir::config {
 
 // Each returns a text that the parser of such values accepts, or an empty one without a guess.
 [[nodiscard]] std::string guess_rate(std::string_view text);
+[[nodiscard]] std::string guess_window(std::string_view text);
 [[nodiscard]] std::string guess_duration(std::string_view text);
 [[nodiscard]] std::string guess_size(std::string_view text);
 [[nodiscard]] std::string guess_listen_address(std::string_view text);
+
+/// The window that a rate should be, because its time is a month: "1000r/month" for "1000/month".
+/// Empty for every other text.
+[[nodiscard]] std::string window_meant(std::string_view rate);
 
 /// The end of an error message: ", did you mean '…'?", or nothing without a guess.
 [[nodiscard]] std::string did_you_mean(const std::string& guess);

@@ -85,6 +85,7 @@ std::string limit_value_text(const LimitField& field, const RateLimit& limit) {
     return std::visit(
         Overloaded{
             [&](const definitions::RateValue&) { return format_rate(limit); },
+            [&](const definitions::WindowValue&) { return format_window(limit); },
             [&](const definitions::ConcurrencyValue&) { return format_in_flight(limit); },
             [&](const definitions::UnitValue& value) {
                 return std::string(value.words[static_cast<std::size_t>(limit.unit)]);
@@ -98,6 +99,7 @@ std::string limit_value_text(const LimitField& field, const RateLimit& limit) {
             [&](const definitions::CapacityValue& value) {
                 return format_capacity(*(limit.*value.member), limit.unit);
             },
+            [&](const definitions::TimeZoneValue&) { return limit.timezone; },
         },
         field.value);
 }

@@ -10,6 +10,7 @@
 #include "config/values.h"
 #include "definitions/fields.h"
 #include "definitions/rules.h"
+#include "limiter/window_schedule.h"
 
 namespace weir::config {
 namespace {
@@ -64,7 +65,7 @@ std::optional<double> read_capacity(NodeRef node, Unit unit, Diagnostics& diagno
 /// Whether the limit is of a kind that is planned for a later version; reports it then.
 bool refuse_later_kinds(MapReader& reader) {
     bool found = false;
-    for (const std::string_view kind : {"window", "lease"}) {
+    for (const std::string_view kind : {"lease"}) {
         found = reader.refuse_later(kind) || found;
     }
     return found;
@@ -77,6 +78,34 @@ void read_rate(NodeRef node, RateLimit& limit, Diagnostics& diagnostics) {
     }
     limit.amount = rate->amount;
     limit.period = rate->period;
+}
+
+void read_window(NodeRef node, RateLimit& limit, Diagnostics& diagnostics) {
+    limit.kind = limiter::LimitKind::window;
+    const auto window = read_parsed(node, &parse_window, diagnostics);
+    if (!window || !fits(node, window->measure, limit.unit, diagnostics)) {
+        return;
+    }
+    limit.amount = window->amount;
+    limit.period = window->period;
+    limit.from = RateLimit::in_window(limit.amount, limit.period).from;
+}
+
+/// Reads the name of a time zone. This machine has to know it: otherwise the windows would begin at
+/// other times than was meant.
+void read_time_zone(NodeRef node, const definitions::TimeZoneValue& value, RateLimit& limit,
+                    Diagnostics& diagnostics) {
+    const auto name = read_text(node, diagnostics);
+    if (!name) {
+        return;
+    }
+    if (name->size() > value.most || !limiter::knows_time_zone(*name)) {
+        const std::string shown(name->substr(0, value.most));
+        diagnostics.error(node, "no time zone '" + shown + "' is known",
+                          "take an IANA name, such as Europe/Berlin");
+        return;
+    }
+    limit.timezone = std::string(*name);
 }
 
 void read_concurrency(NodeRef node, const definitions::ConcurrencyValue& value, RateLimit& limit,
@@ -98,6 +127,7 @@ void read_limit_value(const LimitField& field, NodeRef node, RateLimit& limit,
                       Diagnostics& diagnostics) {
     std::visit(Overloaded{
                    [&](const definitions::RateValue&) { read_rate(node, limit, diagnostics); },
+                   [&](const definitions::WindowValue&) { read_window(node, limit, diagnostics); },
                    [&](const definitions::ConcurrencyValue& value) {
                        read_concurrency(node, value, limit, diagnostics);
                    },
@@ -117,6 +147,9 @@ void read_limit_value(const LimitField& field, NodeRef node, RateLimit& limit,
                    [&](const definitions::CapacityValue& value) {
                        limit.*value.member = read_capacity(node, limit.unit, diagnostics);
                    },
+                   [&](const definitions::TimeZoneValue& value) {
+                       read_time_zone(node, value, limit, diagnostics);
+                   },
                },
                field.value);
 }
@@ -125,11 +158,17 @@ void read_limit_value(const LimitField& field, NodeRef node, RateLimit& limit,
 constexpr std::string_view kAdviceOnBurst =
     "say 'low' (no refusals up to this level) and 'high' (every request is refused from it on)";
 constexpr std::string_view kAdviceOnRate = "say an amount per time: 'rate: 100r/s'";
+constexpr std::string_view kAdviceOnWindow =
+    "say an amount for each window: 'window: 1000r/h', 'window: 100000r/month'";
+constexpr std::string_view kAdviceOnStart =
+    "say where windows begin: 'from: name', 'from: calendar' or 'from: first'";
 constexpr std::string_view kAdviceOnConcurrency =
     "say how many requests may be in flight at once: 'concurrency: 64'";
+constexpr std::string_view kAdviceOnTimeZone =
+    "say 'timezone: Europe/Berlin', together with 'from: calendar'";
 constexpr std::string_view kAdviceOnKey =
     "a quota has an instance for each value of a capture in its name, like 'shop/{tenant}'";
-constexpr std::array<KeyHint, 26> kLimitHints = {
+constexpr std::array<KeyHint, 43> kLimitHints = {
     {{"burst", kAdviceOnBurst},
      {"bucket", kAdviceOnBurst},
      {"capacity", kAdviceOnBurst},
@@ -145,6 +184,23 @@ constexpr std::array<KeyHint, 26> kLimitHints = {
      {"per", kAdviceOnRate},
      {"period", kAdviceOnRate},
      {"interval", kAdviceOnRate},
+     {"requests_per_hour", kAdviceOnWindow},
+     {"requests_per_day", kAdviceOnWindow},
+     {"requests_per_month", kAdviceOnWindow},
+     {"minute", kAdviceOnWindow},
+     {"hour", kAdviceOnWindow},
+     {"day", kAdviceOnWindow},
+     {"week", kAdviceOnWindow},
+     {"month", kAdviceOnWindow},
+     {"daily", kAdviceOnWindow},
+     {"monthly", kAdviceOnWindow},
+     {"fixed_window", kAdviceOnWindow},
+     {"window_size", kAdviceOnWindow},
+     {"reset", kAdviceOnStart},
+     {"align", kAdviceOnStart},
+     {"start", kAdviceOnStart},
+     {"tz", kAdviceOnTimeZone},
+     {"time_zone", kAdviceOnTimeZone},
      {"max_connections", kAdviceOnConcurrency},
      {"maxconn", kAdviceOnConcurrency},
      {"connections", kAdviceOnConcurrency},
@@ -157,13 +213,15 @@ constexpr std::array<KeyHint, 26> kLimitHints = {
      {"key", kAdviceOnKey},
      {"unit", "say 'of: request-bytes' and the like"}}};
 constexpr std::string_view kAdviceOnLimits = "put it into a limit: 'limits: [{rate: 100r/s}]'";
+constexpr std::string_view kAdviceOnQuotaWindow =
+    "put it into a limit: 'limits: [{window: 1000r/h, from: calendar}]'";
 constexpr std::string_view kAdviceOnQuotaConcurrency =
     "put it into a limit: 'limits: [{concurrency: 64}]'";
 constexpr std::string_view kAdviceOnQuotaBurst =
     "say it in a limit, with low (no refusals up to this level) and high (all are refused): "
     "'limits: [{rate: 100r/s, low: 50r, high: 150r}]'";
 constexpr std::string_view kAdviceOnTree = "a quota names the one above it: 'parent: shop'";
-constexpr std::array<KeyHint, 20> kQuotaHints = {
+constexpr std::array<KeyHint, 26> kQuotaHints = {
     {{"rate", kAdviceOnLimits},
      {"burst", kAdviceOnQuotaBurst},
      {"rps", kAdviceOnLimits},
@@ -176,6 +234,12 @@ constexpr std::array<KeyHint, 20> kQuotaHints = {
      {"children", kAdviceOnTree},
      {"quotas", kAdviceOnTree},
      {"key", kAdviceOnKey},
+     {"window", kAdviceOnQuotaWindow},
+     {"from", kAdviceOnQuotaWindow},
+     {"timezone", kAdviceOnQuotaWindow},
+     {"requests_per_day", kAdviceOnQuotaWindow},
+     {"requests_per_month", kAdviceOnQuotaWindow},
+     {"monthly", kAdviceOnQuotaWindow},
      {"concurrency", kAdviceOnQuotaConcurrency},
      {"max_concurrency", kAdviceOnQuotaConcurrency},
      {"max_connections", kAdviceOnQuotaConcurrency},
@@ -189,11 +253,12 @@ constexpr std::array<KeyHint, 20> kQuotaHints = {
 /// that it has.
 void check_kinds(NodeRef node, const std::vector<NodeRef>& given, Diagnostics& diagnostics) {
     if (given.empty()) {
-        diagnostics.error(node, "a limit needs its 'rate' or its 'concurrency'");
+        diagnostics.error(node, "a limit needs its 'rate', its 'window' or its 'concurrency'");
     }
     if (given.size() > 1) {
-        diagnostics.error_at_key(given.back(), "a limit has one of 'rate' and 'concurrency'",
-                                 "make two limits: [{rate: 100r/s}, {concurrency: 64}]");
+        diagnostics.error_at_key(
+            given.back(), "a limit has one of 'rate', 'window' and 'concurrency'",
+            "make a limit of each: [{rate: 100r/s}, {window: 1000r/h}, {concurrency: 64}]");
     }
 }
 

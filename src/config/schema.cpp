@@ -19,6 +19,7 @@ using SchemaJson = nlohmann::ordered_json;
 
 constexpr const char* kNumberPattern = "[0-9]+(\\.[0-9]+)?";
 constexpr const char* kTimePattern = "(ms|s|m|h|d|w)";
+constexpr const char* kWindowTimePattern = "((1)?month|([0-9]+(\\.[0-9]+)?)?(s|m|h|d|w))";
 constexpr const char* kBytesPattern = "(B|KiB|MiB|GiB|kB|MB|GB)";
 constexpr const char* kStatusPattern = "^([1-5]xx|[1-5][0-9]{2}(-[1-5][0-9]{2})?)$";
 
@@ -54,6 +55,11 @@ SchemaJson rate() {
     const std::string amount = std::string(kNumberPattern) + "(r|c|" + kBytesPattern + ")";
     const std::string time = "/(" + std::string(kNumberPattern) + ")?" + kTimePattern;
     return either({pattern("(0|" + amount + time + ")"), {{"const", 0}}});
+}
+
+SchemaJson window() {
+    return pattern(std::string(kNumberPattern) + "(r|c|" + kBytesPattern + ")/" +
+                   kWindowTimePattern);
 }
 
 SchemaJson burst() {
@@ -205,10 +211,14 @@ SchemaJson limit_field(const definitions::LimitField& field) {
     return std::visit(
         definitions::Overloaded{
             [](const definitions::RateValue&) { return rate(); },
+            [](const definitions::WindowValue&) { return window(); },
             [](const definitions::ConcurrencyValue& value) { return whole_number(0, value.most); },
             [](const definitions::CapacityValue&) { return rate(); },
             [](const definitions::BurstValue&) { return burst(); },
             [](const definitions::UnitValue& value) { return one_of(words_of(value.words)); },
+            [](const definitions::TimeZoneValue& value) {
+                return SchemaJson{{"type", "string"}, {"maxLength", value.most}};
+            },
             [](const definitions::WordValue<RateLimit>& value) {
                 return one_of(words_of(value.words));
             },

@@ -104,7 +104,7 @@ Amount read_amount(const Quantity& quantity) {
     return {quantity.number * scale->scale, Measure::bytes};
 }
 
-/// Reads the part of a rate behind the slash ("s", "m" or "10s"), in nanoseconds.
+/// Reads the part of a rate or window behind the slash ("s", "m" or "10s"), in nanoseconds.
 std::optional<double> read_period(std::string_view text) {
     if (const NamedScale* scale = find_scale(kTimes, text)) {
         return scale->scale;
@@ -115,6 +115,12 @@ std::optional<double> read_period(std::string_view text) {
         return std::nullopt;
     }
     return quantity.number * scale->scale;
+}
+
+/// The same for a window, which may last a month.
+std::optional<double> read_window_period(std::string_view text) {
+    const bool month = text == "month" || text == "1month";
+    return month ? static_cast<double>(limiter::kMonth.count()) : read_period(text);
 }
 
 /// The shortest text that is read as the same number again, never with an exponent.
@@ -150,14 +156,69 @@ std::string format_amount(double amount, limiter::Unit unit) {
     return format_number(amount) + "r";
 }
 
-constexpr const char* kRateGrammar =
-    "a rate is an amount and a unit per time, like 100r/s, 30r/m, 1500r/10s, 5MiB/s or 20c/s";
+/// What an amount per time is in one place: a rate, or a window.
+struct PerTime {
+    const char* grammar;
+    const char* like;  // what may stand behind the slash
+    const char* bounds;
+    Duration shortest;
+    Duration longest;
+    std::optional<double> (*read_period)(std::string_view text);
+    /// What may have been meant by a wrong text; empty = nothing is known.
+    std::string (*meant)(std::string_view text);
+};
 
-Error wrong_amount(std::string_view unit, std::string_view text) {
+std::string meant_by_rate(std::string_view text) {
+    const std::string window = window_meant(text);
+    return window.empty() ? guess_rate(text) : "window: " + window;
+}
+
+constexpr PerTime kRate = {
+    "a rate is an amount and a unit per time, like 100r/s, 30r/m, 1500r/10s, 5MiB/s or 20c/s",
+    "s, m, h, d or 10s",
+    "from 1ms to 366d",
+    std::chrono::milliseconds(1),
+    std::chrono::hours(24 * 366),
+    &read_period,
+    &meant_by_rate};
+constexpr PerTime kWindow = {
+    "a window is an amount and a unit per time, like 1000r/h, 5000c/d, 1GiB/w or 100000r/month",
+    "m, h, d, w, month, 30d or 5m",
+    "from 1m to 31d, or month; for a shorter time, say 'rate'",
+    limiter::kShortestWindow,
+    limiter::kLongestWindow,
+    &read_window_period,
+    &guess_window};
+
+Error wrong_amount(std::string_view unit, std::string_view text, const PerTime& form) {
     if (unit == "k" || unit == "K" || unit == "kr" || unit == "Kr" || unit == "Mr") {
         return bad(quoted(text) + ": write thousands out, as 20000r/s");
     }
-    return bad(quoted(text) + ": " + kRateGrammar + did_you_mean(guess_rate(text)));
+    return bad(quoted(text) + ": " + form.grammar + did_you_mean(form.meant(text)));
+}
+
+Result<Rate> parse_per_time(std::string_view text, const PerTime& form) {
+    const Quantity quantity = split_quantity(text.substr(0, text.find('/')));
+    const Amount amount = read_amount(quantity);
+    if (!quantity.valid || amount.measure == Measure::none) {
+        return wrong_amount(quantity.unit, text, form);
+    }
+    const std::size_t slash = text.find('/');
+    if (slash == std::string_view::npos) {
+        return bad(quoted(text) + " lacks its time: " + form.grammar +
+                   did_you_mean(form.meant(text)));
+    }
+    const auto period = form.read_period(text.substr(slash + 1));
+    if (!period) {
+        return bad(quoted(text) + ": the time behind the slash is like " + form.like +
+                   did_you_mean(form.meant(text)));
+    }
+    const auto nanoseconds = [](Duration time) { return static_cast<double>(time.count()); };
+    if (!(*period >= nanoseconds(form.shortest) && *period <= nanoseconds(form.longest))) {
+        return bad(quoted(text) + ": the time behind the slash must be " + form.bounds);
+    }
+    return Rate{amount.value, Duration(static_cast<Duration::rep>(std::llround(*period))),
+                amount.measure};
 }
 
 /// A token that a setting may be: a name of a field or protocol.
@@ -311,29 +372,10 @@ Result<Rate> parse_rate(std::string_view text) {
     if (text == "0") {
         return Rate{};
     }
-    const Quantity quantity = split_quantity(text.substr(0, text.find('/')));
-    const Amount amount = read_amount(quantity);
-    if (!quantity.valid || amount.measure == Measure::none) {
-        return wrong_amount(quantity.unit, text);
-    }
-    const std::size_t slash = text.find('/');
-    if (slash == std::string_view::npos) {
-        return bad(quoted(text) + " lacks its time: " + kRateGrammar +
-                   did_you_mean(guess_rate(text)));
-    }
-    const auto period = read_period(text.substr(slash + 1));
-    if (!period) {
-        return bad(quoted(text) + ": the time behind the slash is like s, m, h, d or 10s" +
-                   did_you_mean(guess_rate(text)));
-    }
-    constexpr double kShortest = 1e6;
-    constexpr double kLongest = 366.0 * 86400e9;
-    if (!(*period >= kShortest && *period <= kLongest)) {
-        return bad(quoted(text) + ": the time behind the slash must be from 1ms to 366d");
-    }
-    const auto nanoseconds = static_cast<Duration::rep>(std::llround(*period));
-    return Rate{amount.value, Duration(nanoseconds), amount.measure};
+    return parse_per_time(text, kRate);
 }
+
+Result<Rate> parse_window(std::string_view text) { return parse_per_time(text, kWindow); }
 
 Result<Burst> parse_burst(std::string_view text) {
     const Quantity quantity = split_quantity(text);
@@ -391,6 +433,16 @@ std::string format_rate(const limiter::RateLimit& limit) {
         period.erase(0, 1);
     }
     return format_amount(limit.amount, limit.unit) + "/" + period;
+}
+
+std::string format_window(const limiter::RateLimit& limit) {
+    if (limit.period == limiter::kMonth) {
+        return format_amount(limit.amount, limit.unit) + "/month";
+    }
+    if (limit.period == std::chrono::weeks(1)) {
+        return format_amount(limit.amount, limit.unit) + "/w";
+    }
+    return format_rate(limit);
 }
 
 std::string format_in_flight(const limiter::RateLimit& limit) {

@@ -48,6 +48,10 @@ struct Rate {
 /// A rate: "100r/s", "30r/m", "5MiB/s", "1500r/10s", "250c/s" (cost), "0".
 [[nodiscard]] Result<Rate> parse_rate(std::string_view text);
 
+/// The amount of a window and its length: "1000r/h", "5000c/d", "1GiB/w", "100000r/month",
+/// "1000000r/30d". A month is limiter::kMonth.
+[[nodiscard]] Result<Rate> parse_window(std::string_view text);
+
 /// A border as it was written.
 struct Burst {
     limiter::BurstSpec spec;
@@ -59,6 +63,8 @@ struct Burst {
 
 /// The format functions write a value so that the parse function for it reads it again.
 [[nodiscard]] std::string format_rate(const limiter::RateLimit& limit);
+/// Formats the amount and the length of a window.
+[[nodiscard]] std::string format_window(const limiter::RateLimit& limit);
 /// Formats the amount of a limit of requests in flight: a whole number, if it is a valid one.
 [[nodiscard]] std::string format_in_flight(const limiter::RateLimit& limit);
 /// Formats a rate that is given as weight per second.

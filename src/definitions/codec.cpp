@@ -31,7 +31,7 @@ constexpr std::uint8_t number_of(limiter::LimitKind kind) {
 
 void write_limit(ByteWriter& writer, const RateLimit& limit) {
     const RecordWriter record(writer);
-    writer.u8(is_trial(limit.period) ? kTrialKind : number_of(limit.kind));
+    writer.u8(is_trial(limit.period) && limit.is_rate() ? kTrialKind : number_of(limit.kind));
     writer.u8(static_cast<std::uint8_t>(limit.unit));
     writer.f64(limit.amount);
     writer.varint(static_cast<std::uint64_t>(limit.period.count()));
@@ -44,16 +44,16 @@ void write_limit(ByteWriter& writer, const RateLimit& limit) {
 
 /// The kind of limit that has this number. Nothing if only a later version knows it.
 std::optional<limiter::LimitKind> kind_of(std::uint8_t number) {
-    if (number == number_of(limiter::LimitKind::concurrency)) {
-        return limiter::LimitKind::concurrency;
-    }
     const bool trial = is_next_version() && number == kTrialKind;
-    return trial || number == number_of(limiter::LimitKind::rate)
-               ? std::optional(limiter::LimitKind::rate)
-               : std::nullopt;
+    for (const limiter::LimitKind kind : kLimitKinds) {
+        if (number == number_of(kind)) {
+            return kind;
+        }
+    }
+    return trial ? std::optional(limiter::LimitKind::rate) : std::nullopt;
 }
 
-/// Whether a limit of its kind may have this period and unit. Only a rate has a period.
+/// Whether a limit of its kind may have this period and unit. Requests in flight have no period.
 bool is_sound(const RateLimit& limit) {
     if (limit.is_concurrency()) {
         return limit.period == Duration::zero() && limit.unit == limiter::Unit::requests;
@@ -79,6 +79,9 @@ std::optional<RateLimit> read_limit(ByteReader& outer) {
     if (limit.period > kLongestPeriod || !is_sound(limit)) {
         reader.fail();
         return limit;
+    }
+    if (limit.is_window()) {  // unless a field says otherwise
+        limit.from = RateLimit::in_window(limit.amount, limit.period).from;
     }
     limit.low = read_border(reader);
     limit.high = read_border(reader);
@@ -161,8 +164,12 @@ Error undecodable() { return error(ErrorCode::truncated, "not a well-formed quot
 std::size_t most_encoded_bytes(const QuotaDefinition& definition) {
     constexpr std::size_t kFixed = 256;  // flags, counts
     constexpr std::size_t kField = 32;   // number, length, and all but a text
-    constexpr std::size_t kLimit = 64;   // 51 with three borders, 9 of its safe capacity
+    constexpr std::size_t kLimit = 80;   // 51 with three borders, 9 of its safe capacity, 2 of its
+                                         // start, 3 of its time zone without the name
     std::size_t size = kFixed + kLimit * definition.limits.size();
+    for (const RateLimit& limit : definition.limits) {
+        size += limit.timezone.size();
+    }
     for (const QuotaField& field : quota_fields()) {
         size += kField;
         if (const auto* const text = std::get_if<TextValue<QuotaDefinition>>(&field.value)) {

@@ -116,6 +116,7 @@ void write_limit_field(ByteWriter& writer, const LimitField& row,
             std::visit(
                 Overloaded{
                     [](const RateValue&) {},  // with the limit itself
+                    [](const WindowValue&) {},
                     [](const ConcurrencyValue&) {},
                     [](const UnitValue&) {},
                     [&](const BurstValue& value) { write_border(field, limit.*value.member); },
@@ -123,6 +124,7 @@ void write_limit_field(ByteWriter& writer, const LimitField& row,
                         field.u8(static_cast<std::uint8_t>(value.get(limit)));
                     },
                     [&](const CapacityValue& value) { field.f64(*(limit.*value.member)); },
+                    [&](const TimeZoneValue&) { field.string(limit.timezone); },
                 },
                 row.value);
         }
@@ -222,6 +224,7 @@ void read_quota_field(ByteReader& reader, const QuotaField& row, QuotaDefinition
 void read_limit_value(ByteReader& reader, const LimitField& row, RateLimit& limit) {
     std::visit(Overloaded{
                    [](const RateValue&) {},
+                   [](const WindowValue&) {},
                    [](const ConcurrencyValue&) {},
                    [](const UnitValue&) {},
                    [&](const BurstValue& value) { limit.*value.member = read_border(reader); },
@@ -229,6 +232,9 @@ void read_limit_value(ByteReader& reader, const LimitField& row, RateLimit& limi
                        value.set(limit, read_word(reader, value.words.size()));
                    },
                    [&](const CapacityValue& value) { limit.*value.member = read_amount(reader); },
+                   [&](const TimeZoneValue& value) {
+                       limit.timezone = std::string(reader.string(value.most));
+                   },
                },
                row.value);
 }

@@ -1,7 +1,9 @@
 #include "definitions/fields.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
+
 #include "base/assert.h"
 
 namespace weir::definitions {
@@ -21,6 +23,7 @@ constexpr std::array<std::string_view, limiter::kUnits> kUnitWordsOfDocuments = 
     "requests", "request-bytes", "response-bytes", "cost"};
 constexpr std::uint64_t kMostInstances = 16'000'000;
 constexpr auto kMostConcurrency = static_cast<std::uint64_t>(limiter::kMostInFlight);
+constexpr std::size_t kMostOfTimeZone = 64;  // bytes; the longest names have about half of that
 
 // The class and the member's type of a pointer to a member.
 template <class T, class Member>
@@ -202,13 +205,18 @@ constexpr std::array kLimitFields = {
     LimitField{"rate", "rate", kOneOfThese,
         "An amount per time: `100r/s`, `30r/m`, `1500r/10s`, `5MiB/s`, `20c/s`. `0` refuses all.",
         "An amount per time, like 200r/s or 5MiB/s; 0 refuses all", 0, RateValue{}},
+    LimitField{"window", "rate", kOneOfThese,
+        "An amount for each window of 1m to 31d: `1000r/h`, `5000c/d`, `1GiB/w`, `100000r/month`.",
+        "An amount for each window, like 1000r/h or 100000r/month, or none", 0, WindowValue{},
+        Shown::options, kWindows},
     LimitField{"concurrency", "count", kOneOfThese,
         "How many requests may be in flight at once, 0 to 10000000: `64`. `0` refuses all.",
         "Requests in flight at once, like 64, or none", 0, ConcurrencyValue{kMostConcurrency},
-        Shown::options, LimitKinds::concurrency},
+        Shown::options, kConcurrency},
     LimitField{"of", "word", "requests",
         "What is counted: `requests`, `request-bytes`, `response-bytes`, `cost`.",
-        "requests, request-bytes, response-bytes or cost", 0, UnitValue{kUnitWordsOfDocuments}},
+        "requests, request-bytes, response-bytes or cost", 0, UnitValue{kUnitWordsOfDocuments},
+        Shown::options, kRates | kWindows},
     LimitField{"low", "burst", "see below",
         "No refusals up to this level: an amount (`50r`, `10MiB`, `20c`) or seconds of the rate (`2s`).",
         "No refusals up to here: 50r, 10MiB, 1s, or default", 0, BurstValue{&RateLimit::low}},
@@ -224,10 +232,18 @@ constexpr std::array kLimitFields = {
     LimitField{"scope", "word", "fleet",
         "`fleet`: all sidecars share it; `sidecar`: each has its own.",
         "fleet or sidecar", 0, word<&RateLimit::scope>(limiter::kScopeWords),
-        Shown::options, LimitKinds::all},
+        Shown::options, kAllLimits},
     LimitField{"safe", "rate", "none",
         "What each sidecar admits by itself while it is isolated, with `when_isolated: safe`: `10r/s`.",
         "What an isolated sidecar admits: a rate, or default", 3, CapacityValue{&RateLimit::safe}},
+    LimitField{"from", "word", "see below",
+        "Where windows begin: `name`, `calendar` or `first`.",
+        "Where windows begin: name, calendar or first", 11, word<&RateLimit::from>(limiter::kWindowStartWords),
+        Shown::options, kWindows},
+    LimitField{"timezone", "text", "UTC",
+        "The time zone of windows that begin with the calendar: `Europe/Berlin`.",
+        "Their time zone with the calendar, like Europe/Berlin, or default", 12, TimeZoneValue{kMostOfTimeZone},
+        Shown::options, kWindows},
 };
 // clang-format on
 
@@ -272,21 +288,31 @@ bool is_set(const LimitField& field, const RateLimit& limit) {
     static const RateLimit kDefault;
     return std::visit(
         Overloaded{
-            [&](const RateValue&) { return !limit.is_concurrency(); },
+            [&](const RateValue&) { return limit.is_rate(); },
+            [&](const WindowValue&) { return limit.is_window(); },
             [&](const ConcurrencyValue&) { return limit.is_concurrency(); },
             [&](const UnitValue&) { return limit.unit != kDefault.unit; },
             [&](const BurstValue& value) { return (limit.*value.member).has_value(); },
             [&](const WordValue<RateLimit>& value) {
-                return value.get(limit) != value.get(kDefault);
+                // The default start of a window depends on its length.
+                return value.get(limit) != value.get(limit.is_window()
+                                                         ? RateLimit::in_window(0, limit.period)
+                                                         : kDefault);
             },
             [&](const CapacityValue& value) { return (limit.*value.member).has_value(); },
+            [&](const TimeZoneValue&) { return !limit.timezone.empty(); },
         },
         field.value);
 }
 
-bool fits(const LimitField& field, limiter::LimitKind kind) {
-    return field.kinds == LimitKinds::all ||
-           (field.kinds == LimitKinds::concurrency) == (kind == limiter::LimitKind::concurrency);
+bool fits(const LimitField& field, limiter::LimitKind kind) { return field.kinds.contains(kind); }
+
+const LimitField& field_of(limiter::LimitKind kind) {
+    const auto* const found = std::find_if(
+        kLimitFields.begin(), kLimitFields.end(),
+        [kind](const LimitField& field) { return field.one_of_these() && fits(field, kind); });
+    WEIR_ASSERT(found != kLimitFields.end());
+    return *found;
 }
 
 void set_headers(QuotaDefinition& definition, bool hidden,

@@ -14,7 +14,10 @@
 //
 // Immutable and thread-safe. The functions in a row get and set one value; they keep no state.
 
+#include <array>
+#include <bit>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -118,6 +121,17 @@ struct UnitValue {
 /// The limit's amount and period (limiter::RateLimit::amount and period), such as "100r/s".
 struct RateValue {};
 
+/// The amount and the length of a window (limiter::RateLimit::in_window), such as "1000r/h" or
+/// "100000r/month".
+struct WindowValue {};
+
+/// The name of the time zone of a calendar's windows (limiter::RateLimit::timezone), of at most
+/// `most` bytes; empty = UTC. Documents may only name zones that the machine which reads them
+/// knows.
+struct TimeZoneValue {
+    std::size_t most;
+};
+
 /// The most requests that may be in flight at once (limiter::RateLimit::in_flight): a whole number
 /// from 0 to `most`. It is the amount of a concurrency limit.
 struct ConcurrencyValue {
@@ -140,8 +154,8 @@ using QuotaValue =
     std::variant<TextValue<limiter::QuotaDefinition>, WordValue<limiter::QuotaDefinition>,
                  CountValue<limiter::QuotaDefinition>, DurationValue, ShareValue, KeyValue,
                  FlagValue, NumberValue, HeadersValue, LimitsValue>;
-using LimitValue = std::variant<RateValue, ConcurrencyValue, UnitValue, BurstValue,
-                                WordValue<limiter::RateLimit>, CapacityValue>;
+using LimitValue = std::variant<RateValue, WindowValue, ConcurrencyValue, UnitValue, BurstValue,
+                                WordValue<limiter::RateLimit>, CapacityValue, TimeZoneValue>;
 
 // --- the table -----------------------------------------------------------------------------------
 
@@ -151,8 +165,46 @@ enum class Shown : std::uint8_t {
     options  // in the list of options, as "key value", unless it is at its default
 };
 
-/// Which limits may have a field. Has no meaning for the fields of a quota.
-enum class LimitKinds : std::uint8_t { rate, concurrency, all };
+/// A set of kinds of limits.
+class LimitKinds {
+  public:
+    constexpr LimitKinds() = default;
+    constexpr LimitKinds(std::initializer_list<limiter::LimitKind> kinds) {
+        for (const limiter::LimitKind kind : kinds) {
+            bits_ = static_cast<std::uint8_t>(bits_ | bit(kind));
+        }
+    }
+    [[nodiscard]] constexpr bool contains(limiter::LimitKind kind) const {
+        return (bits_ & bit(kind)) != 0;
+    }
+    [[nodiscard]] constexpr int size() const { return std::popcount(bits_); }
+    [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
+    /// The kinds that are in both sets.
+    friend constexpr LimitKinds operator&(LimitKinds one, LimitKinds other) {
+        one.bits_ = static_cast<std::uint8_t>(one.bits_ & other.bits_);
+        return one;
+    }
+    /// The kinds that are in one of the sets or in both.
+    friend constexpr LimitKinds operator|(LimitKinds one, LimitKinds other) {
+        one.bits_ = static_cast<std::uint8_t>(one.bits_ | other.bits_);
+        return one;
+    }
+    friend constexpr bool operator==(LimitKinds, LimitKinds) = default;
+
+  private:
+    static constexpr std::uint8_t bit(limiter::LimitKind kind) {
+        return static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
+    }
+    std::uint8_t bits_ = 0;
+};
+
+/// The kinds of limits, in the order in which people are told of them.
+inline constexpr std::array<limiter::LimitKind, 3> kLimitKinds = {
+    limiter::LimitKind::rate, limiter::LimitKind::window, limiter::LimitKind::concurrency};
+inline constexpr LimitKinds kRates{limiter::LimitKind::rate};
+inline constexpr LimitKinds kWindows{limiter::LimitKind::window};
+inline constexpr LimitKinds kConcurrency{limiter::LimitKind::concurrency};
+inline constexpr LimitKinds kAllLimits = kRates | kWindows | kConcurrency;
 
 /// The default of the fields that tell a limit's kind: a limit has exactly one of them.
 inline constexpr std::string_view kOneOfThese = "one of these";
@@ -173,7 +225,8 @@ struct TableField {
     std::uint8_t number;
     Value value;
     Shown shown = Shown::options;
-    LimitKinds kinds = LimitKinds::rate;
+    /// Which limits may have the field. Has no meaning for the fields of a quota.
+    LimitKinds kinds = kRates;
 
     [[nodiscard]] bool required() const { return default_text == "required"; }
     [[nodiscard]] bool one_of_these() const { return default_text == kOneOfThese; }
@@ -199,6 +252,8 @@ using LimitField = TableField<LimitValue>;
 
 /// Whether limits of this kind may have the field.
 [[nodiscard]] bool fits(const LimitField& field, limiter::LimitKind kind);
+/// The field that tells that a limit is of this kind, such as "window".
+[[nodiscard]] const LimitField& field_of(limiter::LimitKind kind);
 
 /// Sets the members that a HeadersValue stands for: whether answers leave the quota out, and the
 /// families of fields that they carry (nothing = as the sidecar's settings say).

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/closest.h"
+#include "definitions/rules_of_kinds.h"
 #include "definitions/rules_of_options.h"
 #include "limiter/name_pattern.h"
 #include "limiter/template_index.h"
@@ -157,8 +158,8 @@ class Validator {
         const auto ok = [](double value) {
             return value >= 0 && value <= kMost;  // false for what is not a number
         };
-        if (limit.is_concurrency()) {
-            return;  // check_options() holds it to rules of its own
+        if (!limit.is_rate()) {
+            return;  // check_kinds() holds it to rules of its own
         }
         if (!ok(limit.amount)) {
             return complain(i, field + ".rate", "the amount must be a number from 0 to 1e15");
@@ -189,10 +190,12 @@ class Validator {
     }
 
     void check_modes(std::size_t i) {
-        check_options(definitions_[i],
-                      [&](std::string field, std::string message, std::string suggestion) {
-                          complain(i, std::move(field), std::move(message), std::move(suggestion));
-                      });
+        const auto complain_of = [&](std::string field, std::string message,
+                                     std::string suggestion) {
+            complain(i, std::move(field), std::move(message), std::move(suggestion));
+        };
+        check_options(definitions_[i], complain_of);
+        check_kinds(definitions_[i], complain_of);
     }
 
     static std::string number(double value) {

@@ -1,12 +1,9 @@
 #include "definitions/rules_of_options.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
-#include <variant>
 
 #include "base/characters.h"
-#include "definitions/fields.h"
 
 namespace weir::definitions {
 namespace {
@@ -63,7 +60,7 @@ void check_safe(const limiter::QuotaDefinition& definition, const Complain& comp
     constexpr double kMost = 1e15;
     for (std::size_t i = 0; i < definition.limits.size(); ++i) {
         const RateLimit& limit = definition.limits[i];
-        if (!limit.safe || limit.is_concurrency()) {
+        if (!limit.safe || !limit.is_rate()) {
             continue;
         }
         const std::string field = "limits[" + std::to_string(i) + "].safe";
@@ -74,38 +71,6 @@ void check_safe(const limiter::QuotaDefinition& definition, const Complain& comp
                      "leave out safe or set when_isolated to it");
         } else if (limit.scope != Scope::fleet) {
             complain(field, "a limit of one sidecar is never isolated", "leave out safe");
-        }
-    }
-}
-
-/// A limit of requests in flight has a whole number and nothing of what belongs to a rate.
-void check_concurrency(const RateLimit& limit, const std::string& place, const Complain& complain) {
-    const double amount = limit.amount;
-    if (!(amount >= 0 && amount <= limiter::kMostInFlight) || amount != std::floor(amount)) {
-        complain(place + ".concurrency", "must be a whole number from 0 to 10000000",
-                 "such as 64; 0 refuses everything");
-    }
-    if (limit.period != Duration::zero()) {
-        complain(place + ".concurrency", "has no time: it counts the requests in flight now",
-                 "such as 64; for requests per time, say 'rate'");
-    }
-    for (const LimitField& field : limit_fields()) {
-        if (!is_set(field, limit) || fits(field, limit.kind)) {
-            continue;
-        }
-        const bool unit = std::holds_alternative<UnitValue>(field.value);
-        complain(place + "." + std::string(field.key),
-                 unit ? "'concurrency' counts requests and nothing else"
-                      : "belongs to a rate, and means nothing with 'concurrency'",
-                 unit ? "leave it out, or limit that with a 'rate'"
-                      : "leave it out, or give it to a limit with a 'rate'");
-    }
-}
-
-void check_concurrency(const limiter::QuotaDefinition& definition, const Complain& complain) {
-    for (std::size_t i = 0; i < definition.limits.size(); ++i) {
-        if (definition.limits[i].is_concurrency()) {
-            check_concurrency(definition.limits[i], "limits[" + std::to_string(i) + "]", complain);
         }
     }
 }
@@ -150,7 +115,6 @@ void check_fair(const limiter::QuotaDefinition& definition, const Complain& comp
 void check_options(const limiter::QuotaDefinition& definition, const Complain& complain) {
     check_share(definition, complain);
     check_safe(definition, complain);
-    check_concurrency(definition, complain);
     check_hold(definition, complain);
     check_fair(definition, complain);
     check_refusal(definition.options->refusal, complain);

@@ -18,7 +18,16 @@
 namespace weir::node {
 namespace {
 
-constexpr double kNoLow = std::numeric_limits<double>::infinity();
+/// The weight up to which a limit, or several of them, certainly admit a request.
+struct Low {
+    double weight = std::numeric_limits<double>::infinity();
+    bool of_window = false;
+};
+
+const Low& lower(const Low& one, const Low& other) {
+    return other.weight < one.weight ? other : one;
+}
+
 constexpr std::size_t kNone = ~std::size_t{0};
 /// The largest number of quotas that the warning of a route names; further ones are counted.
 constexpr std::size_t kMostOfRoute = 10;
@@ -45,20 +54,20 @@ class QuotaIndex {
             parents_.push_back(parent_of(*quotas_[i]));
         }
         for (std::size_t i = 0; i < quotas_.size(); ++i) {
-            double low = kNoLow;
+            Low low;
             std::size_t depth = 0;
             for (std::size_t at = i; at != kNone && depth <= limiter::kMaxChainDepth;
                  at = parents_[at], ++depth) {
-                low = std::min(low, lows_[at]);
+                low = lower(low, lows_[at]);
             }
-            chain_lows_.push_back(low);
+            chain_lows_.push_back(low.weight);
         }
     }
 
     [[nodiscard]] std::size_t size() const { return quotas_.size(); }
     [[nodiscard]] const std::string& name(std::size_t quota) const { return quotas_[quota]->name; }
-    /// The smallest `low` of the quota's limits in which the weight counts.
-    [[nodiscard]] double low(std::size_t quota) const { return lows_[quota]; }
+    /// The smallest `low` or window of the quota's limits in which the weight counts.
+    [[nodiscard]] const Low& low(std::size_t quota) const { return lows_[quota]; }
     /// The smallest of these over the quota and all quotas above it.
     [[nodiscard]] double chain_low(std::size_t quota) const { return chain_lows_[quota]; }
     [[nodiscard]] std::size_t parent(std::size_t quota) const { return parents_[quota]; }
@@ -75,15 +84,15 @@ class QuotaIndex {
         lows_.push_back(low_of(quota));
     }
 
-    static double low_of(const limiter::QuotaDefinition& quota) {
-        double low = kNoLow;
+    static Low low_of(const limiter::QuotaDefinition& quota) {
+        Low low;
         for (const limiter::RateLimit& limit : quota.limits) {
             const limiter::LimitParameters parameters = limit.resolved();
             // Whatever it weighs, a request is one in flight.
             const bool counts = !limit.is_concurrency() && (limit.unit == limiter::Unit::requests ||
                                                             limit.unit == limiter::Unit::cost);
             if (counts && !parameters.zero() && quota.mode != limiter::Mode::off) {
-                low = std::min(low, parameters.low);
+                low = lower(low, {parameters.low, limit.is_window()});
             }
         }
         return low;
@@ -102,7 +111,7 @@ class QuotaIndex {
     }
 
     std::vector<const limiter::QuotaDefinition*> quotas_;
-    std::vector<double> lows_;
+    std::vector<Low> lows_;
     std::vector<double> chain_lows_;
     std::vector<std::size_t> parents_;
     std::unordered_map<std::string, std::size_t> by_glob_;
@@ -221,7 +230,7 @@ std::map<std::size_t, Excess> excesses_of(const routing::RouteSettings& route,
             for (std::size_t at = i; at != kNone && depth <= limiter::kMaxChainDepth;
                  at = quotas.parent(at), ++depth) {
                 Excess& excess = excesses[at];
-                if (charge.weight > std::max(quotas.low(at), excess.weight)) {
+                if (charge.weight > std::max(quotas.low(at).weight, excess.weight)) {
                     excess = {charge.weight, charge.of, at == i ? kNone : i};
                 }
             }
@@ -232,11 +241,14 @@ std::map<std::size_t, Excess> excesses_of(const routing::RouteSettings& route,
 }
 
 std::string describe(const QuotaIndex& quotas, std::size_t quota, const Excess& excess) {
+    const Low& low = quotas.low(quota);
     return "a weight of " + number(excess.weight) +
-           (excess.of.empty() ? "" : " (" + excess.of + ")") + " exceeds the low burst of quota '" +
-           quotas.name(quota) + "', " + number(quotas.low(quota)) +
+           (excess.of.empty() ? "" : " (" + excess.of + ")") + " exceeds the " +
+           (low.of_window ? "window" : "low burst") + " of quota '" + quotas.name(quota) + "', " +
+           number(low.weight) +
            (excess.below == kNone ? "" : ", a parent of '" + quotas.name(excess.below) + "'") +
-           ": such a request passes only when the bucket is nearly empty";
+           (low.of_window ? ": such a request is more than a window holds"
+                          : ": such a request passes only when the bucket is nearly empty");
 }
 
 }  // namespace

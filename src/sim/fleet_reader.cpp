@@ -49,13 +49,17 @@ void read_dials(MapReader& reader, sync::SyncSettings& sync, Diagnostics& diagno
 }
 
 /// Reports limits in other units than requests, and limits of requests in flight, because requests
-/// of the simulator have no bytes, no cost and no duration.
+/// of the simulator have no bytes, no cost and no duration. It does not know windows either.
 void check_limits(const limiter::QuotaDefinition& quota, NodeRef node, Diagnostics& diagnostics) {
     for (const limiter::RateLimit& limit : quota.limits) {
         if (limit.unit != limiter::Unit::requests) {
             diagnostics.error(node,
                               "the simulator's requests have neither bytes nor cost: leave "
                               "'of' out");
+        }
+        if (limit.is_window()) {
+            diagnostics.error(node,
+                              "the simulator has no windows: leave 'window' out, or say a 'rate'");
         }
         if (limit.is_concurrency()) {
             diagnostics.error(node,

@@ -202,6 +202,75 @@ TEST_CASE("a scope is given to the limit that the other flags name") {
     CHECK(scopes(both) == "s");
 }
 
+TEST_CASE("a window is added, changed and removed beside a rate") {
+    const QuotaDefinition rated = with({limit_of(Unit::requests, 10, 1s)});
+    QuotaEdit edit;
+    edit["window"] = "1000r/h";
+    const QuotaDefinition both = apply_edit(rated, edit).value();
+    REQUIRE(both.limits.size() == 2);
+    CHECK(both.limits[0] == rated.limits[0]);
+    CHECK(both.limits[1] == RateLimit::in_window(1000, 1h));
+    edit["window"] = "500r/month";
+    CHECK(apply_edit(both, edit).value().limits.at(1) ==
+          RateLimit::in_window(500, limiter::kMonth));
+    edit["timezone"] = "Europe/Berlin";
+    edit["rate"] = "20r/s";
+    const auto zoned = apply_edit(both, edit).value();
+    CHECK(zoned.limits[0].amount == 20);
+    CHECK(zoned.limits[1].timezone == "Europe/Berlin");
+    QuotaEdit back;
+    back["timezone"] = "default";
+    back["window"] = "7r/5m";
+    back["from"] = "first";
+    const auto first = apply_edit(zoned, back).value();
+    CHECK(first.limits[1].timezone.empty());
+    CHECK(first.limits[1].period == 5min);
+    CHECK(first.limits[1].from == limiter::WindowStart::first);
+    QuotaEdit removal;
+    removal["window"] = "none";
+    CHECK(apply_edit(both, removal).value() == rated);
+    CHECK(apply_edit(rated, removal).value() == rated);
+    removal["from"] = "first";
+    CHECK(failure(both, removal) == "--window: is needed: the quota has no such limit yet");
+}
+
+TEST_CASE("a window is found by its unit and, among several, by its period") {
+    QuotaDefinition quota =
+        with({RateLimit::in_window(5, 1h), RateLimit::in_window(9, limiter::kMonth)});
+    QuotaEdit edit;
+    edit["window"] = "50r/h";
+    CHECK(apply_edit(quota, edit).value().limits[0].amount == 50);
+    edit["window"] = "50r/d";
+    CHECK(failure(quota, edit) ==
+          "--window: there are several such limits (5r/h, 9r/month): give the window with the "
+          "period of one of them");
+    edit["window"] = "1GiB/d";
+    CHECK(failure(quota, edit) ==
+          "--of: is needed: say what the limit counts (request-bytes or response-bytes)");
+    edit["of"] = "request-bytes";
+    CHECK(apply_edit(quota, edit).value().limits.at(2).unit == Unit::request_bytes);
+    edit["rate"] = "1MiB/s";  // --of is meant for both
+    CHECK(apply_edit(quota, edit).value().limits.size() == 4);
+    edit["window"] = "5r/s";
+    CHECK(failure(quota, edit).find("from 1m to 31d") != std::string::npos);
+}
+
+TEST_CASE("a scope that may be meant for a window as well") {
+    QuotaEdit edit;
+    edit["scope"] = "sidecar";
+    const QuotaDefinition three = with(
+        {limit_of(Unit::requests, 10, 1s), RateLimit::in_window(5, 1h), RateLimit::in_flight(64)});
+    CHECK(failure(three, edit) ==
+          "--scope: is it meant for the rate, for the window or for the requests in flight? Give "
+          "either --rate or --window or --concurrency with it");
+    edit["from"] = "first";
+    const auto edited = apply_edit(three, edit).value();
+    CHECK(edited.limits[0] == three.limits[0]);
+    CHECK(edited.limits[1].scope == limiter::Scope::sidecar);
+    CHECK(edited.limits[1].from == limiter::WindowStart::first);
+    CHECK(edited.limits[2] == three.limits[2]);
+}
+
 TEST_CASE("errors name the flag") {
     const QuotaDefinition quota = with({limit_of(Unit::requests, 10, 1s)});
     const auto error_of = [&](const char* field, const char* text) {

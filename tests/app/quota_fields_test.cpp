@@ -67,6 +67,7 @@ Document example_of(const QuotaField& field) {
 Document example_of(const LimitField& field) {
     return std::visit(Overloaded{
                           [](const definitions::RateValue&) { return Document("7c/m"); },
+                          [](const definitions::WindowValue&) { return Document("7c/m"); },
                           [](const definitions::ConcurrencyValue&) { return Document(7); },
                           [](const definitions::UnitValue&) { return Document("cost"); },
                           [](const definitions::BurstValue&) { return Document("60c"); },
@@ -74,6 +75,7 @@ Document example_of(const LimitField& field) {
                               return Document(another_word(value));
                           },
                           [](const definitions::CapacityValue&) { return Document("3c/s"); },
+                          [](const definitions::TimeZoneValue&) { return Document("UTC"); },
                       },
                       field.value);
 }
@@ -86,7 +88,8 @@ void put(Document& document, std::string_view key, const Document& value) {
 
 /// A quota with nothing but what it must have.
 Document plain() { return Document::parse(R"({"name": "q", "limits": []})"); }
-Document plain_limit() { return Document::parse(R"({"rate": "100c/s", "of": "cost"})"); }
+Document plain_rate() { return Document::parse(R"({"rate": "100c/s", "of": "cost"})"); }
+Document plain_window() { return Document::parse(R"({"window": "100c/h", "of": "cost"})"); }
 Document plain_concurrency() { return Document::parse(R"({"concurrency": 64})"); }
 
 std::string flag_text(const Document& value) {
@@ -165,7 +168,7 @@ TEST_CASE("each field of a rate passes every layer") {
         }
         CAPTURE(field.key);
         Document before = plain();
-        before["limits"].push_back(plain_limit());
+        before["limits"].push_back(plain_rate());
         Document document = before;
         document["limits"][0][std::string(field.key)] = example_of(field);
         const QuotaDefinition without =
@@ -180,6 +183,38 @@ TEST_CASE("each field of a rate passes every layer") {
             check_flag(field, example_of(field).get<std::string>(), without, with);
         }
     }
+}
+
+TEST_CASE("each field of a window passes every layer") {
+    std::size_t fields = 0;
+    for (const LimitField& field : definitions::limit_fields()) {
+        if (!definitions::fits(field, limiter::LimitKind::window)) {
+            continue;
+        }
+        CAPTURE(field.key);
+        ++fields;
+        const bool unit = std::holds_alternative<definitions::UnitValue>(field.value);
+        Document before = plain();
+        before["limits"].push_back(unit ? Document::parse(R"({"window": "100r/h"})")
+                                        : plain_window());
+        if (std::holds_alternative<definitions::TimeZoneValue>(field.value)) {
+            before["limits"][0]["from"] = "calendar";
+        }
+        Document document = before;
+        if (unit) {
+            document["limits"][0] = plain_window();
+        }
+        document["limits"][0][std::string(field.key)] = example_of(field);
+        const QuotaDefinition without = read(before);
+        const QuotaDefinition with = read(document);
+        check_layers(document, without);
+        CHECK(definitions::is_set(field, with.limits[0]));
+        CHECK_MESSAGE(limits_text(with) != limits_text(without), "it is not shown");
+        if (!unit) {  // it chooses a limit
+            check_flag(field, flag_text(example_of(field)), without, with);
+        }
+    }
+    CHECK(fields == 5);  // window, of, scope, from and timezone
 }
 
 TEST_CASE("each field of a limit of requests in flight passes every layer") {
@@ -204,26 +239,42 @@ TEST_CASE("each field of a limit of requests in flight passes every layer") {
     CHECK(fields == 2);  // concurrency and scope
 }
 
-TEST_CASE("what a limit of requests in flight has no use for is refused by name") {
+/// Complains of each field of another kind by name, when a limit of this kind has it.
+void check_foreign_fields(const Document& plain_limit, limiter::LimitKind kind) {
     for (const LimitField& field : definitions::limit_fields()) {
-        if (definitions::fits(field, limiter::LimitKind::concurrency)) {
+        if (definitions::fits(field, kind) || field.one_of_these()) {
             continue;
         }
         CAPTURE(field.key);
-        Document limit = plain_limit();
+        Document own = plain();
+        own["limits"].push_back(plain_limit);
+        QuotaDefinition quota = read(own);
+        // A limit that may have the field has it; its other members become those of this kind.
+        const bool of_window = definitions::fits(field, limiter::LimitKind::window);
+        Document limit = of_window ? plain_window() : plain_rate();
+        if (std::holds_alternative<definitions::TimeZoneValue>(field.value)) {
+            limit["from"] = "calendar";
+        }
         limit[std::string(field.key)] = example_of(field);
         Document document = plain();
         document["limits"].push_back(limit);
-        QuotaDefinition quota = read(document);
-        quota.limits[0].kind = limiter::LimitKind::concurrency;
-        quota.limits[0].period = Duration::zero();
+        RateLimit mixed = read(document).limits[0];
+        mixed.kind = kind;
+        mixed.amount = quota.limits[0].amount;
+        mixed.period = quota.limits[0].period;
+        quota.limits[0] = mixed;
         const auto errors = definitions::validate_alone(quota);
         const std::string place = "limits[0]." + std::string(field.key);
-        const bool named = std::any_of(errors.begin(), errors.end(), [&](const auto& error) {
+        CHECK(std::any_of(errors.begin(), errors.end(), [&](const auto& error) {
             return error.field == place && !error.suggestion.empty();
-        });
-        CHECK(named == !field.one_of_these());
+        }));
     }
+}
+
+TEST_CASE("what a limit has no use for is refused by name") {
+    check_foreign_fields(plain_rate(), limiter::LimitKind::rate);
+    check_foreign_fields(plain_window(), limiter::LimitKind::window);
+    check_foreign_fields(plain_concurrency(), limiter::LimitKind::concurrency);
 }
 
 /// A quota with all fields, and with a limit of each kind that has all fields of its kind.
@@ -232,16 +283,23 @@ Document document_with_all() {
     for (const QuotaField& field : definitions::quota_fields()) {
         put(document, field.key, example_of(field));
     }
-    Document limit = plain_limit();
+    Document limit = plain_rate();
+    Document window = plain_window();
     Document in_flight = Document::object();
     for (const LimitField& field : definitions::limit_fields()) {
+        const std::string key(field.key);
         if (definitions::fits(field, limiter::LimitKind::rate)) {
-            limit[std::string(field.key)] = example_of(field);
-        } else {
-            in_flight[std::string(field.key)] = example_of(field);
+            limit[key] = example_of(field);
+        }
+        if (definitions::fits(field, limiter::LimitKind::window)) {
+            window[key] = example_of(field);
+        }
+        if (definitions::fits(field, limiter::LimitKind::concurrency)) {
+            in_flight[key] = example_of(field);
         }
     }
-    document["limits"] = Document::array({limit, in_flight});
+    window["from"] = "calendar";  // which a time zone needs
+    document["limits"] = Document::array({limit, in_flight, window});
     return document;
 }
 
@@ -279,9 +337,14 @@ TEST_CASE("each member of a definition has a row, and each row is held to the ru
     CHECK(longest.has_value());
     CHECK(queue != 0);
     const RateLimit no_limit;
-    const auto& [kind, unit, amount, period, low, high, debt, law, scope, safe] = limits[0];
+    const auto& [kind, unit, amount, period, low, high, debt, law, scope, safe, from, timezone] =
+        limits[0];
     CHECK(kind == no_limit.kind);
     CHECK(limits[1].kind != no_limit.kind);
+    CHECK(from == no_limit.from);
+    CHECK(timezone.empty());
+    CHECK(limits[2].from != no_limit.from);
+    CHECK_FALSE(limits[2].timezone.empty());
     CHECK(unit != no_limit.unit);
     CHECK(amount != no_limit.amount);
     CHECK(period != no_limit.period);

@@ -29,6 +29,18 @@ TEST_CASE("a limit of requests in flight is shown as one") {
     CHECK(limits_text(quota) == "100r/s; concurrency 64 scope=sidecar");
 }
 
+TEST_CASE("a window is shown as one") {
+    limiter::QuotaDefinition quota = plain();
+    quota.limits.push_back(limiter::RateLimit::in_window(100'000, limiter::kMonth));
+    CHECK(limits_text(quota) == "100r/s; window 100000r/month");
+    quota.limits[1].timezone = "UTC";
+    CHECK(limits_text(quota) == "100r/s; window 100000r/month timezone=UTC");
+    quota.limits[1] = limiter::RateLimit::in_window(1024, std::chrono::hours(1));
+    quota.limits[1].unit = limiter::Unit::request_bytes;
+    quota.limits[1].from = limiter::WindowStart::first;
+    CHECK(limits_text(quota) == "100r/s; window 1KiB/h of request-bytes from=first");
+}
+
 TEST_CASE("everything that is set is shown") {
     limiter::QuotaDefinition full = plain();
     full.parent = "p";

@@ -52,6 +52,8 @@ def readme_block(name):
     ("quotas", "apiVersion: weir/v1\nkind: QuotaSet\nname: a\ngeneration: 3\nquotas:\n"
                "  - {name: a, limits: [{rate: 0}, {rate: 5MiB/10s, of: request-bytes, low: 2s, high: 1GiB}]}\n"
                "  - {name: c, limits: [{concurrency: 64, scope: sidecar}]}\n"
+               "  - {name: d, limits: [{window: 5r/5m, from: first}, {window: 5c/w, of: cost}]}\n"
+               "  - {name: e, limits: [{window: 100000r/month, from: calendar, timezone: UTC}]}\n"
                "  - {name: b, parent: a, mode: off, enforce: 2.5%, enforce_by: 'header:x', hold: 0s, "
                "headers: [hidden, ietf], refusal: {status: 503, body: ''}}\n"),
     *[pytest.param("quotas", one.values[0], id=one.id) for one in complete_quota_documents()],
@@ -76,6 +78,10 @@ HEAD = "apiVersion: weir/v1\nkind: QuotaSet\nname: a\nquotas:\n"
     ("quotas", HEAD + "  - {name: a, limits: [{low: 5r}]}\n"),
     ("quotas", HEAD + "  - {name: a, limits: [{rate: 5r/s, concurrency: 5}]}\n"),
     ("quotas", HEAD + "  - {name: a, limits: [{concurrency: 5r}]}\n"),
+    ("quotas", HEAD + "  - {name: a, limits: [{window: 5r/h, rate: 5r/s}]}\n"),
+    ("quotas", HEAD + "  - {name: a, limits: [{window: 0}]}\n"),
+    ("quotas", HEAD + "  - {name: a, limits: [{window: 5r/2month}]}\n"),
+    ("quotas", HEAD + "  - {name: a, limits: [{window: 5r/h, from: midnight}]}\n"),
     ("quotas", HEAD + "  - {name: a, limits: [{concurrency: 10000001}]}\n"),
     ("quotas", HEAD + "  - {name: a, mode: shadw}\n"),
     ("quotas", HEAD + "  - {parent: a}\n"),

@@ -215,7 +215,7 @@ limiter::QuotaDefinition plain_definition() {
 }
 
 Fields plain_limit() {
-    return {{"1 kind (0 rate, 2 concurrency)", 0},
+    return {{"1 kind (0 rate, 1 window, 2 concurrency)", 0},
             {"1 unit", 3},
             {"f64 amount", 100.0},
             {"varint period in nanoseconds", 300},
@@ -269,7 +269,7 @@ TEST_CASE("the value of a definition is what the page says") {
 
     limiter::QuotaDefinition in_flight;
     in_flight.limits = {limiter::RateLimit::in_flight(64)};
-    const Fields concurrency = {{"1 kind (0 rate, 2 concurrency)", 2},
+    const Fields concurrency = {{"1 kind (0 rate, 1 window, 2 concurrency)", 2},
                                 {"1 unit", 0},
                                 {"f64 amount", 64.0},
                                 {"varint period in nanoseconds", 0},
@@ -287,6 +287,31 @@ TEST_CASE("the value of a definition is what the page says") {
                       {"limits", Records{limit_layout, {concurrency}}}}) == "");
 }
 
+TEST_CASE("a window on the wire is what the page says") {
+    limiter::QuotaDefinition definition;
+    definition.limits = {limiter::RateLimit::in_window(1000, limiter::kMonth)};
+    definition.limits[0].timezone = "UTC";
+    const Fields window = {{"1 kind (0 rate, 1 window, 2 concurrency)", 1},
+                           {"1 unit", 0},
+                           {"f64 amount", 1000.0},
+                           {"varint period in nanoseconds", limiter::kMonth.count()},
+                           {"1 low", 0},
+                           {"1 high", 0},
+                           {"1 debt", 0},
+                           {"1 law", 1},
+                           {"1 scope", 0}};
+    // A month begins with the calendar without saying so.
+    CHECK(difference(page().sentence("Value: "), value_of(definition),
+                     {{"1 flags", 4},
+                      {"1 mode", 0},
+                      {"varint max_instances", 0},
+                      {"varint max_children", 0},
+                      {"varint number of limits", 1},
+                      {"limits", Records{page().sentence("Limit: "), {window}}},
+                      {"string fields", std::string("\x0c\x05\x00\x03UTC", 7)}}) == "");
+    CHECK(page().says("A month has the period " + std::to_string(limiter::kMonth.count())));
+}
+
 /// A definition with a value in each field beyond the first form.
 limiter::QuotaDefinition full_definition() {
     limiter::QuotaDefinition definition;
@@ -294,6 +319,8 @@ limiter::QuotaDefinition full_definition() {
     definition.when_isolated = limiter::IsolationMode::safe;
     definition.limits = {limiter::RateLimit{}, limiter::RateLimit{}};
     definition.limits[1].safe = 2.5;
+    definition.limits[1].from = limiter::WindowStart::first;
+    definition.limits[1].timezone = "UTC";
     limiter::QuotaOptions options;
     options.enforced_by = "X-Tenant";
     options.headers = limiter::HeaderForms{true, true};
@@ -322,7 +349,9 @@ TEST_CASE("each field of a definition beyond its first form is what the page say
         {"7", {{"1 flag (0 no, 1 yes)", 1}}},
         {"8", {{"f64 share", 2.5}}},
         {"9", {{"varint milliseconds", 1500}}},
-        {"10", {{"varint requests that may wait in one sidecar", 40}}}};
+        {"10", {{"varint requests that may wait in one sidecar", 40}}},
+        {"11", {{"1 its index", 1}, {"1 start (0 name, 1 calendar, 2 first)", 2}}},
+        {"12", {{"1 its index", 1}, {"string name", "UTC"}}}};
     std::map<std::string, std::string> layouts;
     for (const auto& row : page().table("## Definition messages", "number")) {
         const std::string& cell = row[2];

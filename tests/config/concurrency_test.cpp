@@ -67,8 +67,8 @@ TEST_CASE("a limit of requests in flight is a whole number and has nothing of a 
           Lines{"limits[0].of: 'concurrency' counts requests and nothing else, leave it out, or "
                 "limit that with a 'rate'"});
     CHECK(in_flight_errors("[{concurrency: 64, rate: 1r/s}]") ==
-          Lines{"limits[0].concurrency: a limit has one of 'rate' and 'concurrency', make two "
-                "limits: [{rate: 100r/s}, {concurrency: 64}]"});
+          Lines{"limits[0].concurrency: a limit has one of 'rate', 'window' and 'concurrency', "
+                "make a limit of each: [{rate: 100r/s}, {window: 1000r/h}, {concurrency: 64}]"});
     CHECK(in_flight_errors("[{concurrency: 64}, {rate: 1r/s}, {concurrency: 9}]") ==
           Lines{"limits[2]: also a 'concurrency', as limits[0], one of the two is enough: the "
                 "lower amount"});

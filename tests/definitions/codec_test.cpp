@@ -83,6 +83,11 @@ limiter::QuotaDefinition arbitrary_definition() {
             limit.safe = *rc::gen::inRange(0, 1000) / 8.0;
         }
         if (*rc::gen::inRange(0, 4) == 0) {
+            limit.kind = limiter::LimitKind::window;
+            limit.period = *rc::gen::element(limiter::kMonth, limit.period);
+            limit.from = static_cast<limiter::WindowStart>(*rc::gen::inRange(0, 3));
+            limit.timezone = *rc::gen::element<std::string>("", "UTC", std::string(64, 'z'));
+        } else if (*rc::gen::inRange(0, 4) == 0) {
             limit.kind = limiter::LimitKind::concurrency;
             limit.unit = limiter::Unit::requests;
             limit.period = Duration::zero();

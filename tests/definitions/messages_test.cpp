@@ -173,7 +173,9 @@ TEST_CASE("a definition's numbers have ends") {
         return reads_value("0000000001" + hex(length) + text);
     };
     CHECK(limit("00", "03", "01", "00", "01", "01"));
-    CHECK(limit("01", "04", "00", "03", "02", "02"));        // a kind of a later version
+    CHECK(limit("03", "04", "00", "03", "02", "02"));        // a kind of a later version
+    CHECK(limit("01", "03", "01", "00", "01", "01"));        // a window
+    CHECK_FALSE(limit("01", "03", "00", "00", "01", "01"));  // ... without a period
     CHECK_FALSE(limit("00", "04", "01", "00", "01", "01"));  // four units
     CHECK_FALSE(limit("00", "03", "00", "00", "01", "01"));  // no period
     CHECK_FALSE(limit("00", "03", "01", "00", "02", "01"));  // two laws

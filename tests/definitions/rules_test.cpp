@@ -127,6 +127,58 @@ TEST_CASE("a limit of requests in flight is a whole number, one in a quota, four
     CHECK(errors[0].message == "more than 4 limits with 'concurrency' in a chain");
 }
 
+TEST_CASE("a window has bounds, and one in a quota has its unit and period") {
+    using std::chrono::days;
+    using std::chrono::hours;
+    const auto hourly = RateLimit::in_window(64, Duration(hours(1)));
+    const auto monthly = RateLimit::in_window(kMostInWindow, kMonth);
+    CHECK(errors_of(quota("q", {hourly, monthly, per_second(1)})).empty());
+    CHECK(errors_of(quota("q", {RateLimit::in_window(0, kLongestWindow)})).empty());
+    CHECK(errors_of(quota("q", {RateLimit::in_window(0.5, kShortestWindow)})).empty());
+    for (const double wrong : {-1.0, kMostInWindow * 2, std::nan(""), double{INFINITY}}) {
+        CAPTURE(wrong);
+        check_error(errors_of(quota("q", {RateLimit::in_window(wrong, kMonth)})),
+                    "limits[0].window", "from 0 to 1e15");
+    }
+    for (const Duration wrong : {Duration::zero(), kShortestWindow - Duration(1),
+                                 kLongestWindow + Duration(1), kShortestWindow + Duration(1)}) {
+        CAPTURE(wrong.count());
+        check_error(errors_of(quota("q", {RateLimit::in_window(5, wrong)})), "limits[0].window",
+                    "a window lasts");
+    }
+    RateLimit rate = hourly;
+    rate.kind = LimitKind::rate;
+    CHECK(errors_of(quota("q", {rate, hourly})).empty());
+    RateLimit first = hourly;
+    first.from = WindowStart::first;
+    check_error(errors_of(quota("q", {hourly, first})), "limits[1]", "the same unit and period");
+    first.unit = Unit::cost;
+    CHECK(errors_of(quota("q", {hourly, first})).empty());
+}
+
+TEST_CASE("where a window begins is held to the calendar") {
+    RateLimit window = RateLimit::in_window(64, std::chrono::hours(1));
+    window.from = WindowStart::calendar;
+    window.timezone = "Mars/Base";  // whether there is such a zone, the parser of documents asks
+    CHECK(errors_of(quota("q", {window})).empty());
+    window.timezone = std::string(65, 'x');
+    check_error(errors_of(quota("q", {window})), "limits[0].timezone", "not the name");
+    window.timezone = "a b";
+    check_error(errors_of(quota("q", {window})), "limits[0].timezone", "not the name");
+    window.timezone = "UTC";
+    window.from = WindowStart::first;
+    check_error(errors_of(quota("q", {window})), "limits[0].timezone", "needs 'from: calendar'");
+    window.from = WindowStart::calendar;
+    window.period = std::chrono::days(30);
+    check_error(errors_of(quota("q", {window})), "limits[0].window", "a week (1w) or a month");
+    window = RateLimit::in_window(64, kMonth);
+    window.from = WindowStart::name;
+    check_error(errors_of(quota("q", {window})), "limits[0].from", "begins with the calendar");
+    RateLimit in_flight = RateLimit::in_flight(5);
+    in_flight.from = WindowStart::first;
+    check_error(errors_of(quota("q", {in_flight})), "limits[0].from", "belongs to a window");
+}
+
 TEST_CASE("a missing parent comes with a suggestion") {
     const auto errors = errors_of(quota("q", {}, "goood"));
     check_error(errors, "parent", "no quota 'goood'");

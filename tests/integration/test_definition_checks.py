@@ -21,6 +21,11 @@ CONTRADICTIONS = [
     ("safe", {"when_isolated": "optimistic", "limits": [{"rate": "9r/s", "safe": "1r/s"}]}),
     ("limits[0].low", {"limits": [{"concurrency": 9, "low": "5r"}]}),
     ("limits[1]", {"limits": [{"concurrency": 9}, {"concurrency": 8}]}),
+    ("limits[0].low", {"limits": [{"window": "9r/h", "low": "5r"}]}),
+    ("limits[0].window", {"limits": [{"window": "9r/7m", "from": "calendar"}]}),
+    ("limits[0].from", {"limits": [{"window": "9r/month", "from": "first"}]}),
+    ("limits[0].timezone", {"limits": [{"window": "9r/h", "from": "calendar", "timezone": "Mars"}]}),
+    ("limits[1]", {"limits": [{"window": "9r/h"}, {"window": "8r/h"}]}),
 ]
 
 
@@ -50,6 +55,8 @@ def test_quota_set_refuses_contradictions(world):
     for field, edit in {"enforce": ["--mode", "shadow", "--enforce", "25%"],
                         "enforce_by": ["--enforce-by", "header:a b"],
                         "concurrency": ["--concurrency", "10000001"],
+                        "window": ["--window", "9r/7m", "--from", "calendar"],
+                        "timezone": ["--window", "9r/h", "--from", "calendar", "--timezone", "Mars"],
                         "safe": ["--safe", "10r/s", "--when-isolated", "optimistic"]}.items():
         done = run(sidecar, "quota", "set", "good", *edit)
         assert done.returncode == 1 and field in done.stderr, (edit, done)

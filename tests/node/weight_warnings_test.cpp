@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -98,6 +99,13 @@ TEST_CASE("only limits that count weights, and of them the lowest") {
     CHECK(
         warnings({route({"a"}, 50)}, {quota("a", {limit(40), limit(9, Unit::cost), limit(60)})}) ==
         Lines{"routes[0].weight: a weight of 50 exceeds the low burst of quota 'a', 9"});
+    const RateLimit window = RateLimit::in_window(5, std::chrono::hours(1));
+    CHECK(warnings({route({"a"}, 50)}, {quota("a", {limit(40), window})}) ==
+          Lines{"routes[0].weight: a weight of 50 exceeds the window of quota 'a', 5: such a "
+                "request is more than a window holds"});
+    CHECK(warnings({route({"a"}, 50)}, {quota("a", {window, limit(4)})}) ==
+          Lines{"routes[0].weight: a weight of 50 exceeds the low burst of quota 'a', 4"});
+    CHECK(warnings({route({"a"}, 5)}, {quota("a", {window})}).empty());
     RouteSettings stated = route({"a"}, 50);
     stated.weight.source = WeightSource::header;
     CHECK(warnings({stated}, {quota("a", {limit(5)})}).empty());

@@ -121,6 +121,8 @@ const std::vector<Wrong> kWrong = {
     {"rate: 100r/s", "rate: 1MiB/s, of: request-bytes",
      "s.yaml:7:5: quotas[0]: the simulator's requests have neither bytes nor cost: "
      "leave 'of' out"},
+    {"rate: 100r/s", "window: 100r/h",
+     "s.yaml:7:5: quotas[0]: the simulator has no windows: leave 'window' out, or say a 'rate'"},
     {"rate: 100r/s", "concurrency: 64",
      "s.yaml:7:5: quotas[0]: the simulator's requests take no time, so none is ever in flight: "
      "leave 'concurrency' out"},
