@@ -58,8 +58,8 @@ bool is_of_calendar(Duration period) {
     using std::chrono::hours;
     using std::chrono::minutes;
     WEIR_ASSERT(period >= limiter::kShortestWindow);
-    const bool of_hour = period % minutes(1) == Duration::zero() &&
-                         Duration(hours(1)) % period == Duration::zero();
+    const bool of_hour =
+        period % minutes(1) == Duration::zero() && Duration(hours(1)) % period == Duration::zero();
     const bool of_day =
         period % hours(1) == Duration::zero() && Duration(days(1)) % period == Duration::zero();
     return of_hour || of_day || period == Duration(days(7)) || period == kMonth;
@@ -72,14 +72,15 @@ void check_length(const RateLimit& limit, const std::string& place, const Compla
         complain(place, "a window lasts 1m or longer", "for a shorter time, say 'rate'");
     } else if (limit.period > limiter::kLongestWindow) {
         complain(place, "a window lasts 31d at most", "take month, or a shorter time");
-    } else if (limit.period % std::chrono::seconds(1) != Duration::zero() && limit.period != kMonth) {
+    } else if (limit.period % std::chrono::seconds(1) != Duration::zero()) {
         complain(place, "a window lasts whole seconds", "such as 90s");
     } else if (limit.from == WindowStart::calendar && !is_of_calendar(limit.period)) {
-        complain(place,
-                 "with 'from: calendar' a window lasts a whole part of an hour (1m, 2m, 3m, 4m, 5m, "
-                 "6m, 10m, 12m, 15m, 20m, 30m, 1h), a whole part of a day (2h, 3h, 4h, 6h, 8h, 12h, "
-                 "1d), a week (1w) or a month",
-                 "take one of these, or leave 'from' out");
+        complain(
+            place,
+            "with 'from: calendar' a window lasts a whole part of an hour (1m, 2m, 3m, 4m, 5m, "
+            "6m, 10m, 12m, 15m, 20m, 30m, 1h), a whole part of a day (2h, 3h, 4h, 6h, 8h, 12h, "
+            "1d), a week (1w) or a month",
+            "take one of these, or leave 'from' out");
     }
 }
 

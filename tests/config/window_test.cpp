@@ -81,8 +81,8 @@ TEST_CASE("what is written of a window reads back the same") {
         RC_ASSERT(window.measure == measure_of(limit.unit));
     });
     CHECK(holds);
-    for (const std::string text : {"1000r/h", "5r/m", "5r/5m", "7c/6h", "1GiB/d", "9r/w", "9r/30d",
-                                   "100000r/month"}) {
+    for (const std::string text :
+         {"1000r/h", "5r/m", "5r/5m", "7c/6h", "1GiB/d", "9r/w", "9r/30d", "100000r/month"}) {
         RateLimit limit;
         const Rate window = parse_window(text).value();
         limit.amount = window.amount;
@@ -172,8 +172,9 @@ TEST_CASE("a window has nothing of a rate, and a rate has nothing of a window") 
 }
 
 TEST_CASE("windows as other programs write them come with advice") {
-    CHECK(window_errors("[{rate: 1000r/month}]").at(0).ends_with(
-        "did you mean 'window: 1000r/month'?"));
+    CHECK(window_errors("[{rate: 1000r/month}]")
+              .at(0)
+              .ends_with("did you mean 'window: 1000r/month'?"));
     CHECK(window_errors("[{rate: 1000 requests per month}]")
               .at(0)
               .ends_with("did you mean 'window: 1000r/month'?"));
